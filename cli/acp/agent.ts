@@ -8,21 +8,21 @@ import { CommandError } from "../client/failures.ts";
 import { JsonRpc, RpcError, type RpcStreams } from "./json_rpc.ts";
 import {
   AUTH_REQUIRED,
-  Initialized,
+  InitializeResult,
   type McpServer,
   OpenedSession,
   type PermissionOutcome,
   PermissionRequest,
-  Prompted,
+  PromptResult,
   PROTOCOL_VERSION,
+  SessionUpdate,
   type ToolCall,
-  Updated,
 } from "./protocol.ts";
 import { Turn, type TurnListener } from "./turn.ts";
 
-/** How long an agent may take for its start, and then to open a session with its MCP servers. */
+/** Time limits for an agent's start, and then for opening a session with its MCP servers. */
 const START_MS_MAX = 120_000;
-/** A loaded session may send its history late. It has ended after this long without an update. */
+/** Silence after which the history of a loaded session has ended. An agent may send it late. */
 const QUIET_MS = 250;
 const QUIET_WAITS_MAX = 40;
 const NAME_CHARS_MAX = 100;
@@ -35,7 +35,7 @@ export interface AgentDeps {
     request: Pick<PermissionRequest, "options"> & { readonly call: ToolCall },
     signal: AbortSignal,
   ): Promise<PermissionOutcome>;
-  /** A line of the agent was ignored, because it is no message. */
+  /** Called with a line that is ignored, because it is no message. */
   ignored(line: string): void;
 }
 
@@ -49,7 +49,7 @@ interface SessionOptions {
 export interface OpenedAgent {
   readonly session_id: string;
   readonly isContinued: boolean;
-  /** Why the earlier session was not continued. */
+  /** The reason why the earlier session was not continued. */
   readonly notContinued: string | undefined;
   readonly name: string | undefined;
   readonly version: string | undefined;
@@ -69,14 +69,14 @@ export class AcpAgent {
   #session_id: string | undefined;
   #running: RunningTurn | undefined;
   #updates = 0;
-  /** False while updates may be those of an earlier turn, which a loaded session sends. */
+  /** False while updates may belong to an earlier turn, which a loaded session sends. */
   #updatesProve = true;
 
   constructor(streams: RpcStreams, deps: AgentDeps) {
     this.#deps = deps;
     this.#rpc = new JsonRpc(streams, {
-      notified: (method, params) => this.#notified(method, params),
-      requested: (method, params) => this.#requested(method, params),
+      notified: (method, params) => this.#onNotification(method, params),
+      requested: (method, params) => this.#onRequest(method, params),
       ignored: deps.ignored,
     });
   }
@@ -107,7 +107,7 @@ export class AcpAgent {
     } else if (previous !== undefined) notContinued = "it cannot load sessions";
     session ??= await this.#newSession(options, agent);
     const { sessionId, models } = session;
-    if (sessionId === undefined) throw new CommandError("The agent gave its session no id");
+    if (sessionId === undefined) throw new CommandError("The agent returned no session id");
     this.#session_id = sessionId;
     return {
       session_id: sessionId,
@@ -131,7 +131,7 @@ export class AcpAgent {
     try {
       const prompt = [{ type: "text", text }];
       const params = { sessionId: this.#session_id, prompt };
-      const { stopReason } = Prompted.parse(await this.#rpc.request("session/prompt", params));
+      const { stopReason } = PromptResult.parse(await this.#rpc.request("session/prompt", params));
       // A cancelled prompt may have been cancelled before it was read.
       if (stopReason !== "cancelled") turn.seen();
       this.#updatesProve = true;
@@ -142,7 +142,7 @@ export class AcpAgent {
     }
   }
 
-  /** Cancels the running prompt. Its permission requests are answered as the protocol wants it. */
+  /** Cancels the running prompt and, as the protocol requires, its permission requests. */
   cancel(): void {
     if (!this.#running) return;
     this.#rpc.notify("session/cancel", { sessionId: this.#session_id });
@@ -156,10 +156,12 @@ export class AcpAgent {
       clientInfo: { name: "mesh", title: "Agent Mesh", version: this.#deps.version },
     }).catch((error) => {
       if (!(error instanceof RpcError)) throw error;
-      throw new CommandError(`The program is no agent: ${error.message}`);
+      throw new CommandError(`The program is no ACP agent: ${error.message}`);
     });
-    const agent = Initialized.safeParse(answer);
-    if (!agent.success) throw new CommandError("The program is no agent: it cannot be initialized");
+    const agent = InitializeResult.safeParse(answer);
+    if (!agent.success) {
+      throw new CommandError("The program is no ACP agent: invalid answer to initialize");
+    }
     const { protocolVersion } = agent.data;
     if (protocolVersion === PROTOCOL_VERSION) return agent.data;
     throw new CommandError(
@@ -168,13 +170,13 @@ export class AcpAgent {
     );
   }
 
-  async #newSession(options: object, { authMethods }: Initialized) {
+  async #newSession(options: object, { authMethods }: InitializeResult) {
     try {
       return OpenedSession.parse(await this.#start("session/new", options));
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
       if (error.code !== AUTH_REQUIRED) {
-        throw new CommandError(`The agent opens no session: ${error.message}`);
+        throw new CommandError(`The agent opened no session: ${error.message}`);
       }
       const ways = authMethods.map(({ name }) => cut(cleanLine(name))).join(", ");
       throw new CommandError(
@@ -199,15 +201,15 @@ export class AcpAgent {
     }
   }
 
-  #notified(method: string, params: unknown): void {
+  #onNotification(method: string, params: unknown): void {
     if (method !== "session/update") return;
     this.#updates++;
-    const updated = Updated.safeParse(params);
-    if (!updated.success || updated.data.sessionId !== this.#session_id) return;
-    this.#running?.turn.update(updated.data.update);
+    const notification = SessionUpdate.safeParse(params);
+    if (!notification.success || notification.data.sessionId !== this.#session_id) return;
+    this.#running?.turn.update(notification.data.update);
   }
 
-  #requested(method: string, params: unknown): Promise<unknown> | undefined {
+  #onRequest(method: string, params: unknown): Promise<unknown> | undefined {
     return method === "session/request_permission" ? this.#permit(params) : undefined;
   }
 

@@ -15,7 +15,7 @@ export class AgentProcess {
   readonly #group: ProgramGroup;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
 
-  /** Starts the program. What it writes on its standard error is shown as it is. */
+  /** Starts the program. Its standard error is shown unchanged. */
   constructor(argv: readonly string[], env: Env, clock: Clock) {
     this.#clock = clock;
     const stdio = { stdin: "piped", stdout: "piped", stderr: "inherit" } as const;
@@ -36,12 +36,12 @@ export class AgentProcess {
   }
 
   /**
-   * Waits until the agent ends, up to the time limit. Then ends every process that it started, also
-   * those that it has left behind.
+   * Waits until the agent ends, up to the time limit. Then ends all remaining processes that it
+   * started.
    */
   async end(): Promise<void> {
-    // Not awaited: a stopped agent does not take what was written before. The pipe may be broken,
-    // if the agent has ended already.
+    // Not awaited: a stopped agent does not read its input. The pipe may be broken, if the agent
+    // has ended already.
     this.#writer.close().catch(() => undefined);
     await timeout(this.#clock, END_MS_MAX, this.#group.child.status);
     // The group has the launcher, the MCP servers, and the processes that tools start.

@@ -1,4 +1,4 @@
-/** What makes a restarted agent the same peer with the same session: a file of the state. */
+/** The identity file of an agent: a restarted agent is the same peer with the same session. */
 
 import type { Ids } from "kit/core/clock.ts";
 import { join } from "kit/core/path.ts";
@@ -11,14 +11,17 @@ import {
   statePath,
 } from "../../daemon/host/paths.ts";
 
-/** Files of programs that have not run for longest are removed beyond this many. */
+/** Maximum number of identity files. The files of programs that ran longest ago are removed. */
 export const IDENTITIES_MAX = 200;
 
 const CLIENT_ID_BYTES = 16;
 
-const Kept = z.object({ client_id: z.string().min(1), session_id: z.string().optional() });
+const StoredIdentity = z.object({
+  client_id: z.string().min(1),
+  session_id: z.string().optional(),
+});
 
-/** The same program in the same folder, under the same name and in the same circle. */
+/** Identifies the same program in the same folder, under the same name and in the same circle. */
 export interface Program {
   readonly argv: readonly string[];
   readonly name: string;
@@ -32,13 +35,13 @@ export class Identity implements Disposable {
   /** The agent's session when it ran last. */
   readonly session_id: string | undefined;
 
-  private constructor(file: Deno.FsFile | undefined, kept: z.output<typeof Kept>) {
+  private constructor(file: Deno.FsFile | undefined, kept: z.output<typeof StoredIdentity>) {
     this.#file = file;
     this.client_id = kept.client_id;
     this.session_id = kept.session_id;
   }
 
-  /** Opens the identity of a program. If the program runs already, this is a new one, not kept. */
+  /** Opens the identity of a program. While the program runs, another run gets an unstored one. */
   static async open(
     env: Env,
     program: Program,
@@ -54,7 +57,7 @@ export class Identity implements Disposable {
       file.close();
       return new Identity(undefined, fresh);
     }
-    const kept = Kept.safeParse(tryJson(readTextOrNothing(path) ?? ""));
+    const kept = StoredIdentity.safeParse(tryJson(readTextOrNothing(path) ?? ""));
     removeOldest(folder, path);
     return new Identity(file, kept.success ? kept.data : fresh);
   }
@@ -85,7 +88,7 @@ function removeOldest(folder: string, own: string): void {
   const files = Array.from(Deno.readDirSync(folder), ({ name }) => join(folder, name))
     .filter((path) => path !== own);
   const byAge = files.map((path) => ({ path, at: Deno.statSync(path).mtime?.getTime() ?? 0 }))
-    .toSorted((one, other) => one.at - other.at);
+    .toSorted((a, b) => a.at - b.at);
   for (const { path } of byAge.slice(0, Math.max(0, files.length + 1 - IDENTITIES_MAX))) {
     removeIfPresent(path);
   }

@@ -5,7 +5,7 @@ import type { TypedFrame } from "../client/daemon_connection.ts";
 
 /** Messages that wait for a prompt of their own. */
 export const WAITING_MAX = 1_000;
-/** How many ids of finished messages are remembered, to recognize those that come again. */
+/** Number of finished messages whose ids are remembered, to recognize repeated messages. */
 export const DONE_MAX = 5_000;
 const DETAIL_CHARS_MAX = 1_000;
 
@@ -25,7 +25,7 @@ interface Receipt {
 
 export interface InboundDeps {
   send(frame: object): void;
-  /** Has the daemon send again what has no receipt. */
+  /** Makes the daemon send every message again that has no receipt. */
   reoffer(): void;
   /** A message waits. */
   arrived(): void;
@@ -34,7 +34,7 @@ export interface InboundDeps {
 export class Inbound {
   readonly #deps: InboundDeps;
   readonly #waiting: Message[] = [];
-  /** The ids of messages that wait or run; undefined is no receipt yet. */
+  /** The receipts by delivery id; undefined while the message waits or runs. */
   readonly #receipts = new Map<string, Receipt | undefined>();
   #isRefusing = false;
 
@@ -42,7 +42,7 @@ export class Inbound {
     this.#deps = deps;
   }
 
-  /** Takes a frame of the daemon. What is no message is ignored. */
+  /** Takes a frame of the daemon. Frames that are not messages are ignored. */
   received(frame: TypedFrame): void {
     const message = Message.safeParse(frame).data;
     if (!message) return;
@@ -50,7 +50,7 @@ export class Inbound {
     const receipt = this.#receipts.get(delivery_id);
     if (receipt) return this.#report(delivery_id, receipt);
     if (this.#receipts.has(delivery_id)) return;
-    // Without a receipt, the daemon keeps it.
+    // The daemon keeps a message until it has a receipt.
     if (this.#waiting.length >= WAITING_MAX) return void (this.#isRefusing = true);
     this.#receipts.set(delivery_id, undefined);
     this.#waiting.push(message);
@@ -67,12 +67,12 @@ export class Inbound {
     return message;
   }
 
-  /** The agent has read it: this is proved. */
+  /** Reports that the agent has read the message. */
   seen({ delivery_id }: Message): void {
     this.#finish(delivery_id, { status: "seen" });
   }
 
-  /** The agent has refused it, and will not read it. */
+  /** Reports that the agent has refused the message, and will not read it. */
   failed({ delivery_id }: Message, detail: string): void {
     this.#finish(delivery_id, { status: "failed", detail: detail.slice(0, DETAIL_CHARS_MAX) });
   }

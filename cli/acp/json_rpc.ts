@@ -6,9 +6,9 @@ import { type LineReader, readLines } from "./lines.ts";
 /** JSON-RPC 2.0 error codes. */
 const METHOD_NOT_FOUND = -32_601;
 const INTERNAL_ERROR = -32_603;
-/** Requests of the other side that run at once. Beyond it, they are refused. */
+/** Maximum number of requests of the other side that run at once. More are refused. */
 const INCOMING_MAX = 100;
-/** Lines that are no message: a stray line is reported, but this many are another protocol. */
+/** Maximum number of stray lines. More mean that the other side speaks another protocol. */
 const BAD_LINES_MAX = 20;
 const SHOWN_CHARS = 200;
 
@@ -41,7 +41,7 @@ export interface RpcHandlers {
   notified(method: string, params: unknown): void;
   /** Undefined for a method that is not offered. */
   requested(method: string, params: unknown): Promise<unknown> | undefined;
-  /** A line was ignored, because it is no message. */
+  /** Called with a line that is ignored, because it is no message. */
   ignored(line: string): void;
 }
 
@@ -111,12 +111,12 @@ export class JsonRpc {
     const message = tryJson(line);
     if (!isObject(message)) return this.#ignore(line);
     const { id, method, params } = message;
-    if (typeof method !== "string") return this.#answered(message, line);
+    if (typeof method !== "string") return this.#onResponse(message, line);
     if (id === undefined) return this.#handlers.notified(method, params);
     void this.#answer(id, method, params);
   }
 
-  #answered({ id, result, error }: JsonObject, line: string): void {
+  #onResponse({ id, result, error }: JsonObject, line: string): void {
     const waiter = typeof id === "number" ? this.#waiting.get(id) : undefined;
     if (!waiter) return this.#ignore(line);
     this.#waiting.delete(Number(id));
@@ -148,7 +148,7 @@ export class JsonRpc {
   }
 }
 
-/** What went wrong, with the details that some agents put beside a general message. */
+/** The error's message, with the details that some agents put beside a general one. */
 function describeError({ message, data }: JsonObject): string {
   const { details = typeof data === "string" ? data : undefined } = isObject(data) ? data : {};
   const text = typeof details === "string" ? `${message}: ${details}` : String(message);

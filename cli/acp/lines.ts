@@ -5,7 +5,7 @@ export const LINE_CHARS_MAX = 16 * 1024 * 1024;
 
 export type LineReader = AsyncIterable<Uint8Array>;
 
-/** Yields each line. Throws at a line that is too long, of which the rest could be anything. */
+/** Yields each line. Throws at a line that is too long: the rest of it could be anything. */
 export async function* readLines(input: LineReader): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let parts: string[] = [], length = 0;

@@ -14,15 +14,15 @@ export interface PeerDeps {
   readonly agent: Pick<AcpAgent, "prompt">;
   readonly call: Call;
   send(frame: object): void;
-  /** Has the daemon send again what has no receipt. */
+  /** Makes the daemon send every message again that has no receipt. */
   reoffer(): void;
-  /** What a person who watches may want to know. */
+  /** Reports an event to the person at the terminal. */
   report(text: string): void;
   /** The agent's final message of a turn. */
   said(text: string): void;
 }
 
-/** What happens to the turn as well as to the text that the agent wrote. */
+/** The reports of turns that ended early, by the protocol's stop reason. */
 const WHY_ENDED: Readonly<Record<string, string>> = {
   cancelled: "The turn was cancelled",
   refusal: "The agent refused to go on",
@@ -53,7 +53,7 @@ export class AcpPeer {
     this.#inbound.received(frame);
   }
 
-  /** A permission request waits for the human, or does no longer. */
+  /** Records if a permission request waits for the human. */
   awaitsInput(isAwaiting: boolean): void {
     this.#isAwaitingInput = isAwaiting;
     this.#reportState();
@@ -113,7 +113,7 @@ export class AcpPeer {
     this.#deps.send({ type: "status", status: "busy", error });
   }
 
-  /** A report that fails is no reason to end the agent: it only serves those who watch. */
+  /** Ignores failures: a report only informs the people who look at the peer. */
   async #reportChat(
     chat: { role: "user" | "assistant"; text: string; tool_calls?: readonly object[] },
   ): Promise<void> {

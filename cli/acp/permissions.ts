@@ -6,7 +6,7 @@ import { askBlocking } from "protocol/generated/endpoints.ts";
 import type { PermissionOutcome, PermissionRequest, ToolCall } from "./protocol.ts";
 import { titleOf } from "./turn.ts";
 
-/** The questions that may be open at once. Beyond it, a request is rejected. */
+/** Maximum number of open questions. Further requests are rejected. */
 export const PENDING_MAX = 20;
 /** The daemon shortens it to `approvals.timeout_seconds`. */
 const TIMEOUT_SECONDS = 3_600;
@@ -23,11 +23,11 @@ export interface PermissionsDeps {
   report(text: string): void;
 }
 
-interface Asked extends Pick<PermissionRequest, "options"> {
+interface ToolRequest extends Pick<PermissionRequest, "options"> {
   readonly call: ToolCall;
 }
 
-/** What the human chooses from, and the agent's option that each means. */
+/** A choice of the human, and the agent's option that it means. */
 interface Choice {
   readonly id: string;
   readonly title: string;
@@ -43,20 +43,20 @@ export class Permissions {
   }
 
   /** Asks the human. Without an answer in time, or without a daemon, the tool is rejected. */
-  async permit(asked: Asked, signal: AbortSignal): Promise<PermissionOutcome> {
-    const choices = choicesOf(asked.options);
-    const rejection = selected(choices.find(({ id }) => id === "deny"));
+  async permit(request: ToolRequest, signal: AbortSignal): Promise<PermissionOutcome> {
+    const choices = choicesOf(request.options);
+    const rejection = toOutcome(choices.find(({ id }) => id === "deny"));
     if (this.#pending >= PENDING_MAX || choices.every(({ id }) => id === "deny")) return rejection;
     this.#pending++;
     this.#deps.waiting(true);
     try {
-      const body = this.#question(asked.call, choices);
+      const body = this.#question(request.call, choices);
       const { outcome, option_id } = await this.#deps.call(askBlocking, { body, signal });
       const chosen = choices.find(({ id }) => id === option_id);
-      return outcome === "answered" && chosen ? selected(chosen) : rejection;
+      return outcome === "answered" && chosen ? toOutcome(chosen) : rejection;
     } catch (error) {
       if (!signal.aborted) {
-        const title = titleOf(asked.call);
+        const title = titleOf(request.call);
         this.#deps.report(`"${title}" is rejected: the human cannot be asked: ${messageOf(error)}`);
       }
       return rejection;
@@ -87,8 +87,8 @@ export class Permissions {
 }
 
 /**
- * `Allow` means once. A permission for longer is offered with the agent's own words, because only
- * the agent knows how far it goes. Nothing is denied for longer than this time.
+ * `Allow` means once. A permission for longer is offered in the agent's own words, because only the
+ * agent knows how far it goes. There is no denial for longer than once.
  */
 function choicesOf(options: PermissionRequest["options"]): Choice[] {
   const first = (kind: string) => options.find((option) => option.kind === kind);
@@ -105,8 +105,8 @@ function choicesOf(options: PermissionRequest["options"]): Choice[] {
   ];
 }
 
-/** An agent that offers no rejection for once is told that the request is cancelled. */
-function selected(choice: Choice | undefined): PermissionOutcome {
+/** The outcome of a choice. An agent that offers no `reject_once` gets `cancelled`. */
+function toOutcome(choice: Choice | undefined): PermissionOutcome {
   const optionId = choice?.optionId;
   return { outcome: optionId ? { outcome: "selected", optionId } : { outcome: "cancelled" } };
 }

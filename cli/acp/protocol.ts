@@ -10,7 +10,7 @@ export const AUTH_REQUIRED = -32_000;
 
 const Text = z.string().catch("");
 
-export const Initialized = z.object({
+export const InitializeResult = z.object({
   protocolVersion: z.number(),
   agentCapabilities: z.object({
     loadSession: z.boolean().catch(false),
@@ -20,7 +20,7 @@ export const Initialized = z.object({
   agentInfo: z.object({ name: z.string(), title: Text, version: Text }).optional().catch(undefined),
   authMethods: z.array(z.object({ name: z.string() })).catch([]),
 });
-export type Initialized = z.output<typeof Initialized>;
+export type InitializeResult = z.output<typeof InitializeResult>;
 
 /** The answer of `session/new` and, without an id, that of `session/load`. */
 export const OpenedSession = z.object({
@@ -29,7 +29,7 @@ export const OpenedSession = z.object({
 }).nullish().catch(null).transform((opened) => opened ?? {});
 
 /** Any result means that the turn is over. */
-export const Prompted = z.object({ stopReason: z.string() }).catch({ stopReason: "unknown" });
+export const PromptResult = z.object({ stopReason: z.string() }).catch({ stopReason: "unknown" });
 
 const ToolCall = z.object({
   toolCallId: z.string(),
@@ -43,13 +43,13 @@ export type ToolCall = z.output<typeof ToolCall>;
 
 const TextChunk = z.object({ content: z.object({ type: z.literal("text"), text: z.string() }) });
 
-export const Updated = z.object({
+export const SessionUpdate = z.object({
   sessionId: z.string(),
   update: z.looseObject({ sessionUpdate: z.string() }),
 });
-export type Update = z.output<typeof Updated>["update"];
+export type Update = z.output<typeof SessionUpdate>["update"];
 
-/** The updates that only a running prompt causes. The others may come at any time. */
+/** The updates that only a running prompt causes. Other updates may come at any time. */
 const OF_A_PROMPT: readonly string[] = [
   "agent_message_chunk",
   "agent_thought_chunk",
@@ -108,7 +108,7 @@ export interface HttpServer {
   readonly headers: readonly Variable[];
 }
 
-/** An MCP server in both forms. Some agents reject stdio, others take nothing else. */
+/** An MCP server in both forms. Some agents reject stdio; others accept only stdio. */
 export interface McpServer {
   readonly stdio: StdioServer;
   readonly http: HttpServer;

@@ -1,17 +1,17 @@
-/** What is known of one prompt while it runs: its proof, the agent's text, its tool calls. */
+/** The record of one prompt while it runs: its proof, the agent's text, its tool calls. */
 
 import { cleanLine } from "kit/core/text.ts";
 import { isOfPrompt, messageText, type ToolCall, toolCallOf, type Update } from "./protocol.ts";
 
-/** How much of a turn is kept. The agent itself shows the rest. */
+/** Size limits of the record of a turn. The agent itself shows the rest. */
 export const TURN_CHARS_MAX = 100_000;
 export const TOOL_CALLS_MAX = 50;
 const TITLE_CHARS_MAX = 200;
 
 export interface TurnListener {
-  /** The agent works on the prompt, which it has therefore read. Called once. */
+  /** Called once, when the agent starts to work on the prompt: it has therefore read the prompt. */
   seen(): void;
-  /** The agent begins with a tool. */
+  /** Called when the agent begins to use a tool. */
   tool(title: string): void;
 }
 

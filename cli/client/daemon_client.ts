@@ -27,7 +27,7 @@ export class ConfigError extends Error {
 /** Nothing answers at the daemon's address, or a program that is not the daemon answers. */
 export class DaemonUnreachable extends Error {
   override readonly name = "DaemonUnreachable";
-  /** Whether another program listens at the address, so that no daemon can start there. */
+  /** True if another program listens at the address, so that no daemon can start there. */
   readonly isTaken: boolean;
 
   constructor(url: string, cause: unknown, { isTaken = false } = {}) {
@@ -69,7 +69,7 @@ export interface Sender {
   readonly identifiedBy: "given" | "process" | "session" | "pane" | "human" | "anonymous";
 }
 
-/** What a client needs of the configuration. */
+/** The settings that a client needs. */
 export interface ClientSettings {
   /** The address while no daemon runs. */
   readonly url: string;
@@ -99,7 +99,7 @@ export function createDaemonClient(
 ): DaemonClient {
   const report = options?.onRequest
     ? reporter(options.clock, options.onRequest)
-    : <R>(_: Named, response: Promise<R>) => response;
+    : <R>(_: LoggedRequest, response: Promise<R>) => response;
   // Read on each call, because a restarted daemon may use another port.
   const currentUrl = () => runningDaemon(env)?.url ?? configured;
   const trustedUrl = () => runningDaemon(env)?.url ?? mustBeOwnListener(configured);
@@ -136,9 +136,9 @@ export function createDaemonClient(
 }
 
 /**
- * Returns the sender named by `--from`. Without the flag, returns the peer that runs this command,
- * else the human if a person uses the terminal, else `cli`. Another machine knows no process and no
- * pane of this one.
+ * Returns the sender named by `--from`. Without the flag, returns the peer that runs this command.
+ * Without such a peer, returns the human if a person uses the terminal, or `cli`. Another machine
+ * knows no process and no pane of this one.
  */
 export async function resolveSender(
   { call }: Pick<DaemonClient, "call">,
@@ -187,11 +187,14 @@ export async function undefinedOnRefusal<A>(
   }
 }
 
-type Named = Pick<PlainRequest | Request, "method" | "url">;
+type LoggedRequest = Pick<PlainRequest | Request, "method" | "url">;
 
 /** Reports each request in one line: method, address, status and time. */
 function reporter(clock: Clock, report: (line: string) => void) {
-  return async <R extends PlainResponse>(request: Named, responding: Promise<R>): Promise<R> => {
+  return async <R extends PlainResponse>(
+    request: LoggedRequest,
+    responding: Promise<R>,
+  ): Promise<R> => {
     const elapsedMs = stopwatch(clock);
     const name = `${request.method} ${request.url}`;
     try {

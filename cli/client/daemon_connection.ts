@@ -30,12 +30,12 @@ const Frame = z.discriminatedUnion("type", [
 type Frame = z.output<typeof Frame>;
 const TypedFrame = z.looseObject({ type: z.string() });
 export type TypedFrame = z.output<typeof TypedFrame>;
-export type Connected = Extract<Frame, { type: "connected" }>;
+export type ConnectedFrame = Extract<Frame, { type: "connected" }>;
 
 /** The daemon pings every 20 s; after this silence the connection counts as lost. */
 const SILENCE_MS_MAX = 65_000;
 const RETRY_MS_MAX = 15_000;
-/** How long a closing handshake may take before the connection is dropped. */
+/** Time limit for the closing handshake before the connection is dropped. */
 const CLOSE_MS_MAX = 1_000;
 const ABNORMAL_CLOSURE = 1006;
 
@@ -49,7 +49,7 @@ const fatalCloseCodes = (client: string): Readonly<Record<number, string>> => ({
 
 export interface DaemonConnectionDeps extends BackoffDeps {
   readonly connect: Connect;
-  /** What this client is, for errors, such as `surface`. */
+  /** The kind of this client, for errors, such as `surface`. */
   readonly client: string;
   /**
    * The daemon's current address, which a restart may change; undefined while no daemon is running.
@@ -58,7 +58,7 @@ export interface DaemonConnectionDeps extends BackoffDeps {
   /** The fields of the `connect` frame. */
   connectFrame(): Record<string, unknown>;
   /** Called each time that the daemon has accepted a connection. */
-  connected?(frame: Connected): void;
+  connected?(frame: ConnectedFrame): void;
   /** Called with each frame that is not the connection's own. Its fields are not checked. */
   received(frame: TypedFrame): void;
   log(text: string): void;
@@ -82,7 +82,7 @@ export class DaemonConnection {
     this.#socket?.send(JSON.stringify(frame));
   }
 
-  /** Reconnects, so that the daemon sends again all that has no receipt. */
+  /** Reconnects, so that the daemon sends every message again that has no receipt. */
   reconnect(): void {
     this.#socket?.close();
   }

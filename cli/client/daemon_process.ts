@@ -23,8 +23,8 @@ const START_MS_MAX = 15_000;
 /** Time limit for an answer about the daemon's health. */
 const HEALTH_MS_MAX = 15_000;
 /**
- * How long a clean stop may take. The daemon commits and answers every waiter. If it needs longer,
- * it counts as stuck.
+ * Time limit for a clean stop. The daemon commits and answers every waiter. If it needs longer, it
+ * counts as stuck.
  */
 const STOP_MS_MAX = 15_000;
 const POLL_INTERVAL_MS = 25;
@@ -51,7 +51,7 @@ export function selfCommand(...more: string[]): { command: string; args: string[
   return { command, args: [...args, ...more] };
 }
 
-/** What a daemon answers if it cannot reach the machine whose health was asked for. */
+/** Error codes of a daemon that cannot reach the machine whose health was requested. */
 const Refusal = z.looseObject({ error: z.string(), detail: z.string() });
 
 /** Gets the whole answer of a path. Throws `DaemonUnreachable` if it takes longer than `ms_max`. */
@@ -211,7 +211,7 @@ export async function stopDaemon(
   return stopped;
 }
 
-/** What a restart led to; `stopped` is null if no daemon ran. */
+/** The outcome of a restart; `stopped` is null if no daemon ran. */
 export interface RestartResult extends StartResult {
   readonly stopped: number | null;
 }
@@ -230,7 +230,7 @@ export async function restartDaemon(
 }
 
 /**
- * Whether this process is the daemon. The system may have reused the pid, so the health answer or
+ * True if this process is the daemon. The system may have reused the pid, so the health answer or
  * the command line of the process must match.
  */
 async function isOwnDaemon({ pid }: RuntimeInfo, daemon: DaemonClient): Promise<boolean> {

@@ -4,7 +4,7 @@ import { join } from "kit/core/path.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { CommandError } from "./failures.ts";
 
-/** Lines that begin with this are for the writer only. */
+/** Marks lines that are for the writer only. */
 const COMMENT = "#";
 
 /** Opens the file in `$VISUAL`, `$EDITOR` or `vi`, and waits until the editor has ended. */
@@ -25,7 +25,7 @@ export async function openEditor(env: Env, path: string): Promise<void> {
 
 /**
  * Lets the user write a text in the editor, which begins with `draft`. `about` is shown below it in
- * comment lines, which are not part of the text. Returns an empty text if nothing was written.
+ * comment lines, which are not part of the text. Returns an empty text if the user writes nothing.
  */
 export async function writeInEditor(env: Env, about: string, draft = ""): Promise<string> {
   const dir = Deno.makeTempDirSync({ prefix: "mesh-" });

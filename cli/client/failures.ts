@@ -29,8 +29,8 @@ export class CommandError extends Error {
 }
 
 /**
- * Runs an operation on files. Errors of the file system become refusals with a way out; any other
- * error becomes one of the command that begins with `subject`.
+ * Runs an operation on files. Errors of the file system become refusals with advice; any other
+ * error becomes a `CommandError` that begins with `subject`.
  */
 export function onFiles<T>(subject: string, operation: () => T): T {
   try {

@@ -1,6 +1,6 @@
 /**
- * HTTP/1.0 to the daemon, one connection for each request. Loading `fetch` takes a command longer
- * than everything else that it does, and 1.4 MB of each MCP proxy.
+ * HTTP/1.0 to the daemon, one connection for each request. Without `fetch`, because loading it
+ * takes longer than everything else that a command does, and 1.4 MB of each MCP proxy.
  */
 
 import type { Clock } from "kit/core/clock.ts";
@@ -37,7 +37,7 @@ export async function sendLocally(request: LocalRequest): Promise<LocalResponse>
   const { url, signal, deadline } = request;
   signal?.throwIfAborted();
   const hostname = url.hostname.replace(/^\[|\]$/g, "");
-  // A stopped daemon takes no connection once many wait for it.
+  // A stopped daemon accepts no connection once its backlog is full.
   const connecting = Deno.connect({ hostname, port: Number(url.port || 80) });
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   const abort = (why: string) => {
@@ -127,11 +127,11 @@ export async function readAll(from: Reader): Promise<Uint8Array> {
     const read = await from.read(all.subarray(size));
     if (read === null) return all.subarray(0, size);
     size += read;
-    if (size === all.length) all = doubled(all);
+    if (size === all.length) all = grow(all);
   }
 }
 
-function doubled(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+function grow(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const larger = new Uint8Array(bytes.length * 2);
   larger.set(bytes);
   return larger;

@@ -1,6 +1,6 @@
 /**
- * The settings that a client needs, where they can be read without the schemas of all settings:
- * loading those takes a command longer than everything else.
+ * Reads the settings that a client needs without the schemas of all settings, if their form is
+ * plain. Loading those schemas takes longer than everything else that a command does.
  */
 
 import { configPath, type Env, readTextOrNothing, unlessError } from "../../daemon/host/paths.ts";
@@ -62,7 +62,7 @@ function isPort(text: string): boolean {
   return /^(?:0|[1-9]\d{0,4})$/.test(text) && Number(text) <= PORT_MAX;
 }
 
-/** Whether the running daemon has read this text of the file. */
+/** True if the running daemon has read this text of the file. */
 function isChecked(path: string, { started_at }: RuntimeInfo): boolean {
   const changed_at = Deno.statSync(path).mtime?.getTime() ?? Infinity;
   return changed_at < Date.parse(started_at);

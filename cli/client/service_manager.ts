@@ -109,9 +109,9 @@ function launchd(env: Env, uid: number): ServiceManager {
   };
 }
 
-function pairsIn(text: string, pattern: RegExp, unquoted: (value: string) => string) {
+function pairsIn(text: string, pattern: RegExp, unquote: (value: string) => string) {
   return Object.fromEntries(
-    [...text.matchAll(pattern)].map(([, name = "", value = ""]) => [name, unquoted(value)]),
+    [...text.matchAll(pattern)].map(([, name = "", value = ""]) => [name, unquote(value)]),
   );
 }
 

@@ -28,7 +28,7 @@ export async function uploadContent(
   const { promise: stalled, reject } = Promise.withResolvers<never>();
   const stop = new AbortController();
   using silence = new Silence(clock, ANSWER_MS_MAX, () => {
-    const why = new Error(`it has taken nothing for ${ANSWER_MS_MAX / 1000} s`);
+    const why = new Error(`no data was accepted for ${ANSWER_MS_MAX / 1000} s`);
     reject(new DaemonUnreachable(daemon.url, why));
     stop.abort();
   });

@@ -28,9 +28,11 @@ export interface CommandSpec {
   readonly flags?: Readonly<Record<string, string>>;
   readonly example: string;
   readonly hidden?: true;
-  /** All words after the first argument are arguments, such as those of another program. */
+  /** True if all words after the first argument are the command line of a program. */
   readonly takesProgram?: true;
-  /** Why it refuses `--machine`: it needs this machine, or a stream, which no call carries. */
+  /**
+   * Set to refuse `--machine`: the command needs this machine, or a stream that no call carries.
+   */
   readonly needs?: "this machine" | "stream";
 }
 
@@ -93,7 +95,7 @@ export class Args {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** The same arguments, but for one of them. */
+  /** The same arguments, with one of them replaced. */
   with(name: string, value: string): Args {
     return new Args(new Map([...this.#values, [name, value]]));
   }
@@ -176,14 +178,14 @@ type CommandContextOptions =
   & { readonly readSettings: ReadSettings }
   & Partial<Pick<CommandContext, "verbose" | "machine">>;
 
-/** What a command runs with: its environment, terminal, clock and daemon client. */
+/** The context of a command: its environment, terminal, clock and daemon client. */
 export class CommandContext {
   /** The whole command line, for commands that parse their own flags. */
   readonly args: readonly string[];
   readonly env: Env;
   readonly terminal: Terminal;
   readonly clock: Clock;
-  /** Prints what the command does, such as its requests, to standard error. */
+  /** Prints the actions of the command, such as its requests, to standard error. */
   readonly verbose: boolean;
   /** The machine that the command is for; undefined for this one. */
   readonly machine: string | undefined;
@@ -237,7 +239,7 @@ export class CommandContext {
     throw new UsageError(`"${path}" is relative; give an absolute path on ${this.machine}`);
   }
 
-  /** Where a command about one peer looks up its name: in `--circle`, else where the caller is. */
+  /** Returns the scope in which a peer's name is looked up: `--circle`, or the caller's circle. */
   async lookup(args: Args): Promise<Record<"circle" | "from_peer", string | undefined>> {
     const { peer, identifiedBy } = await this.sender(args);
     const from_peer = identifiedBy === "anonymous" ? undefined : peer;

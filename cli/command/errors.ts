@@ -99,9 +99,9 @@ function reportRefusal(
  * each has these texts. Without a schema, because loading the library takes longer than the rest.
  */
 function recordsOf<K extends string>(value: unknown, keys: readonly K[]): Record<K, string>[] {
-  const isRecord = (one: unknown): one is Record<K, string> =>
-    typeof one === "object" && one !== null &&
-    keys.every((key) => typeof Reflect.get(one, key) === "string");
+  const isRecord = (entry: unknown): entry is Record<K, string> =>
+    typeof entry === "object" && entry !== null &&
+    keys.every((key) => typeof Reflect.get(entry, key) === "string");
   return Array.isArray(value) && value.every(isRecord) ? value : [];
 }
 

@@ -30,7 +30,7 @@ interface FirstWord {
   readonly example: string;
 }
 
-/** Words that are not commands themselves, but the first word of some. */
+/** First words of commands that are not commands themselves. */
 export const FIRST_WORDS: Readonly<Record<string, FirstWord>> = {
   peer: { summary: "Show, rename, restart or remove a peer", example: "mesh peer show api" },
   surface: { summary: "Connect your inbox to a chat", example: "mesh surface telegram" },

@@ -5,12 +5,12 @@ import type { CommandContext } from "./command.ts";
 import { nearest } from "./near_words.ts";
 import { listPeers } from "protocol/generated/endpoints.ts";
 
-/** The fields in which refusals name what the caller typed. */
+/** The fields of refusals that hold the caller's text. */
 const TYPED_FIELDS: Readonly<Record<string, string>> = { unknown_peer: "peer" };
 
 /**
- * Returns the error, or for an unknown peer one whose hint names the peer that was probably meant.
- * A daemon that does not answer this second question changes nothing.
+ * Returns the error. For an unknown peer, adds a hint with the name that was probably meant, if the
+ * daemon answers the request for the names.
  */
 export async function withNearMisses(error: unknown, context: CommandContext): Promise<unknown> {
   if (!(error instanceof ApiError)) return error;

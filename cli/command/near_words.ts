@@ -1,6 +1,6 @@
 /** Finds the word that a mistyped one probably stands for, by spelling or by meaning. */
 
-/** What people type for commands of other names, and what to type instead. */
+/** Words that people type for commands of other names, and the command to type instead. */
 const MEANINGS: Readonly<Record<string, string>> = {
   agents: "mesh peers",
   cancel: "mesh jobs cancel ID, or mesh schedule delete ID",
@@ -38,7 +38,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   whoami: "mesh status",
 };
 
-/** What to type for a word that other tools use; undefined if the word has no such meaning. */
+/** The command for a word that other tools use; undefined if the word has no such meaning. */
 export function meaningOf(word: string): string | undefined {
   const lower = word.toLowerCase();
   return Object.hasOwn(MEANINGS, lower) ? MEANINGS[lower] : undefined;
@@ -63,7 +63,7 @@ function rankOf(typed: string, candidate: string): number | undefined {
   return typed.length >= 3 && candidate.includes(typed) ? typed.length : undefined;
 }
 
-/** How many letters must be added, removed, replaced or swapped with their neighbour. */
+/** The number of letters to add, remove, replace or swap with their neighbour. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, at) => at);

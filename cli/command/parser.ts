@@ -115,8 +115,8 @@ function exampleText(example: string): string {
   return `\nExample:\n  ${example}`;
 }
 
-function collect(one: string, previous: string[] = []): string[] {
-  return [...previous, one];
+function collect(value: string, previous: string[] = []): string[] {
+  return [...previous, value];
 }
 
 /**

@@ -20,7 +20,7 @@ export function readPlainLine<C extends CommandSpec>(
   if (!command) return undefined;
   const read = readWords(command, line.slice(words.length));
   if (!read) return undefined;
-  // The word may be meant as one of the group's.
+  // The word may be a mistyped command of the group.
   if (read.given.length > 0 && isGroup(table, words)) return undefined;
   const args = toArguments(command, read.given);
   return args && { command, args: new Args(new Map([...args, ...read.flags])) };
@@ -110,7 +110,7 @@ interface Flag {
   readonly kind: "switch" | "value" | "list";
 }
 
-/** The flags of a command by name; undefined if it has one that is on without being given. */
+/** The flags of a command by name; undefined if a flag is on by default (`--no-…`). */
 export function flagsOf({ flags = {} }: CommandSpec): Map<string, Flag> | undefined {
   const found = new Map<string, Flag>();
   for (const declared of Object.keys(flags)) {

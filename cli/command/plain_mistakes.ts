@@ -1,6 +1,6 @@
 /**
  * Finds the common mistakes of a command line: an unknown command or option, and a missing word or
- * one too many. The parser finds all of them, but takes longer to load than a command takes.
+ * one too many. The parser finds every mistake, but takes longer to load than a command takes.
  */
 
 import { UsageError } from "../client/failures.ts";
@@ -28,7 +28,7 @@ function unknownFirstWord(
 ): UsageError | undefined {
   const [word] = line;
   if (word === undefined || PARSED_WORDS.includes(word)) return undefined;
-  if (line.some((one) => one.startsWith("-"))) return undefined;
+  if (line.some((word) => word.startsWith("-"))) return undefined;
   const names = table.filter(({ hidden }) => !hidden).flatMap(({ usage, aliases = [] }) => {
     const [first = "", ...more] = wordsOf(usage);
     return more.length > 0 ? [first] : [first, ...aliases];
@@ -66,12 +66,12 @@ function mistakeIn(command: CommandSpec, words: readonly string[]): UsageError |
     const flag = flags.get(word);
     if (!flag) unknown ??= word;
     else if (flag.kind !== "switch" && words[++at] === undefined) {
-      return explained(command, `option '${flag.declared}' argument missing`);
+      return usageError(command, `option '${flag.declared}' argument missing`);
     }
   }
   return unknown === undefined
     ? mistakeInArguments(command, given)
-    : explained(command, unknownOption(unknown, [...flags.keys()]));
+    : usageError(command, unknownOption(unknown, [...flags.keys()]));
 }
 
 /** The sentence on an unknown option, with the one that was probably meant. */
@@ -87,11 +87,11 @@ function mistakeInArguments(
 ): UsageError | undefined {
   const declared = [...command.usage.matchAll(/([<[])([^<>[\].]+)(\.\.\.)?[>\]]/g)];
   const missing = declared.find(([, bracket], at) => bracket === "<" && given[at] === undefined);
-  if (missing) return explained(command, `missing required argument '${missing[2]}'`);
+  if (missing) return usageError(command, `missing required argument '${missing[2]}'`);
   const [expected, found] = [declared.length, given.length];
   if (found <= expected || declared.at(-1)?.[3]) return undefined;
   const name = wordsOf(command.usage).at(-1);
-  return explained(
+  return usageError(
     command,
     `too many arguments for '${name}'. Expected ${expected} argument${expected === 1 ? "" : "s"} ` +
       `but got ${found}: ${given.join(", ")}.`,
@@ -99,7 +99,7 @@ function mistakeInArguments(
 }
 
 /** The error with the command's usage, in two lines. */
-function explained({ usage }: CommandSpec, message: string): UsageError {
+function usageError({ usage }: CommandSpec, message: string): UsageError {
   const words = wordsOf(usage).join(" ");
   const path = `mesh ${words}`;
   const rest = usage.slice(words.length);

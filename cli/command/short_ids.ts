@@ -9,11 +9,11 @@ import type { Args, CommandSpec } from "./command.ts";
 const SHORT_ID = /^(?:[a-z]+-)?[0-9a-f]{4,12}$/;
 const WHOLE_ID = /^[a-z]+-[0-9a-f]{12}$/;
 
-type Named = "peer" | "record";
+type NameKind = "peer" | "record";
 
-/** What the arguments and flags of a command name, by the placeholders of its usage. */
-function namesIn({ usage, flags = {} }: CommandSpec): Map<string, Named> {
-  const names = new Map<string, Named>();
+/** The kinds of names that the arguments and flags hold, by the placeholders of the usage. */
+function namesIn({ usage, flags = {} }: CommandSpec): Map<string, NameKind> {
+  const names = new Map<string, NameKind>();
   for (const [, name = ""] of usage.matchAll(/[<[]([a-z-]+)/g)) {
     if (name === "peer" || name === "peers") names.set(name, "peer");
     if (name === "id") names.set(name, "record");
@@ -28,8 +28,8 @@ function namesIn({ usage, flags = {} }: CommandSpec): Map<string, Named> {
 }
 
 /**
- * The arguments with shortened ids completed by the daemon. What is no shortened id, or begins no
- * id, stays: it may be a name, or the command refuses it. Peers may be separated by commas.
+ * The arguments with shortened ids completed by the daemon. Any other text stays unchanged: it may
+ * be a name, or the command refuses it. Peers may be separated by commas.
  */
 export async function completeIds(
   call: () => Call,
@@ -50,7 +50,7 @@ export async function completeIds(
   return completed;
 }
 
-async function complete(call: Call, short: string, of: Named): Promise<string> {
+async function complete(call: Call, short: string, of: NameKind): Promise<string> {
   const request = { params: { short }, query: { of } };
   const lookUp = async () => (await call(completeId, request)).id;
   // A daemon of an earlier version does not know the route.

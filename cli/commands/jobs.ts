@@ -42,9 +42,9 @@ type JobOrRecurring = WireResponse<typeof getJob>;
 export type Job = Extract<JobOrRecurring, { job_id: string }>;
 
 const FOLLOW_FLAG = { "--follow": "show progress until the job has ended" } as const;
-/** How often `--follow` reads the job. */
+/** The interval at which `--follow` reads the job. */
 const POLL_INTERVAL_MS = 500;
-/** The length to which a title taken from the prompt is cut. */
+/** Maximum length of a title that is taken from the prompt. */
 const TITLE_CHARS_MAX = 72;
 
 const CREATE_FLAGS = {
@@ -232,7 +232,7 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
   const prompt = mustHaveText(await context.readText(args.text("text")));
   if (args.get("to") === undefined && path === undefined) {
     throw new UsageError(
-      "Nobody is named for the job; use --to PEER, or --path FOLDER --backend NAME",
+      "No executor is given; use --to PEER, or --path FOLDER --backend NAME",
     );
   }
   if (path !== undefined) args.requiredChoice("backend", Backend.options);
@@ -261,7 +261,7 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
   });
 }
 
-/** A job for a new agent waits as `unavailable` where the configuration starts no such agent. */
+/** Warns that a job for a new agent waits if the configuration has no command for the agent. */
 function noteMissingSpawn({ env, machine, terminal }: CommandContext, args: Args): void {
   if (machine !== undefined) return; // Its settings are not known here.
   const settings = readSettings(env);

@@ -67,7 +67,7 @@ export async function peerNames(call: CommandContext["call"]): Promise<(id: stri
   return (id) => names.get(id) ?? id;
 }
 
-/** Refuses a circle that has no peer, because nobody would get a message to it. */
+/** Refuses a circle without peers: a message to it would reach nobody. */
 export async function mustKnowCircle(
   { call }: Pick<CommandContext, "call">,
   circle: string | undefined,
@@ -95,7 +95,7 @@ async function prune({ call, terminal }: CommandContext, args: Args): Promise<nu
   return EXIT.done;
 }
 
-/** Why an offline peer stays. */
+/** The reason why an offline peer stays. */
 const KEPT: Readonly<Record<KeptReason, string>> = {
   open_asks: "asks to it or from it are open",
   queued_messages: "messages wait for it",

@@ -17,7 +17,7 @@ type Peer = WireResponse<typeof setPeer>;
 
 const REMINDERS = { on: true, off: false, default: null } as const;
 
-/** The peer of a group that was ended, or why it was not. */
+/** The result for one peer of a group: the ended peer, or the error. */
 interface GroupKill {
   readonly peer_id: string;
   readonly name: string;
@@ -37,15 +37,15 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
     call: async (context, args) => {
       const changes = args.list("changes");
       if (changes.length === 0) return await find(context, args);
-      const option = changes.find((one) => one.startsWith("--"));
+      const option = changes.find((change) => change.startsWith("--"));
       if (option !== undefined) {
         throw new UsageError(`Give ${option} before the peer: mesh tag ${option} api +backend`);
       }
       const body = {
-        add_tags: changes.filter((one) => !one.startsWith("-")).map((one) =>
-          one.replace(/^\+/, "")
+        add_tags: changes.filter((change) => !change.startsWith("-")).map((change) =>
+          change.replace(/^\+/, "")
         ),
-        remove_tags: changes.flatMap((one) => one.startsWith("-") ? one.slice(1) : []),
+        remove_tags: changes.flatMap((change) => change.startsWith("-") ? change.slice(1) : []),
       };
       return await change(context, args, body);
     },
@@ -84,7 +84,7 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
       };
       const add_tags = args.list("tag"), remove_tags = args.list("untag");
       const given = [...Object.values(settings), ...add_tags, ...remove_tags];
-      if (given.every((one) => one === undefined)) {
+      if (given.every((value) => value === undefined)) {
         throw new UsageError("Nothing to change: give at least one option of mesh help peer set");
       }
       return await change(context, args, { ...settings, add_tags, remove_tags });
@@ -148,7 +148,7 @@ async function change(context: CommandContext, args: Args, body: GivenSettings):
   return await context.call(setPeer, { params: { id: peer_id }, query: {}, body });
 }
 
-/** Ends the peers of a tag one after another: one that is refused does not keep the others. */
+/** Ends the peers of a tag one after another. A refusal does not stop the others. */
 async function killGroup(
   { call }: CommandContext,
   tag: string,

@@ -5,19 +5,19 @@ import type { listMachines } from "protocol/generated/endpoints.ts";
 import { formatDuration, formatHeard } from "../output/time.ts";
 import type { Check, CheckResult } from "./finding.ts";
 
-type Listed = WireResponse<typeof listMachines>;
-type Bus = Listed["bus"];
-type Machine = Listed["machines"][number];
+type MachineList = WireResponse<typeof listMachines>;
+type Bus = MachineList["bus"];
+type Machine = MachineList["machines"][number];
 type Refusal = Bus["refused"][number];
 
-/** A clock that is off by this much shows wrong ages and orders. */
+/** Clock difference from which ages and orders are wrong. */
 const CLOCK_WARNING_MS = 30_000;
-/** Two machines this far apart refuse each other's calls, which must be fresh. */
+/** Clock difference from which two machines refuse each other's calls, which must be fresh. */
 const CLOCK_ERROR_MS = 5 * 60_000;
-/** A part of the store's limit. When it is full, other machines' messages wait at their senders. */
+/** Used part of the store. When it is full, other machines' messages wait at their senders. */
 const FILL_WARNING = 0.8;
 const FILL_ERROR = 0.95;
-/** Batches are fetched at once, so more than a few mean that this machine does not keep up. */
+/** Number of waiting batches. They are fetched at once, so more mean that this machine is slow. */
 const LAG_WARNING = 100;
 
 export const BUS: Check = {
@@ -40,7 +40,7 @@ export const BUS: Check = {
   },
 };
 
-/** The daemon is connected only where the server let it bind its own subjects. */
+/** Reports the connection. The daemon connects only if the server lets it bind its own subjects. */
 function connectionFinding(bus: Bus, now: number): CheckResult {
   const { status, url, reason, latency_ms, last_heard_at } = bus;
   if (bus.identity_in_use?.this_one === "refused") {
@@ -67,9 +67,10 @@ function connectionFinding(bus: Bus, now: number): CheckResult {
 }
 
 /** Reports a refused copy on both machines, because the original must act, too. */
-function identityFindings({ identity_in_use: other }: Bus): CheckResult[] {
-  if (other?.this_one !== "connected") return [];
-  const detail = `a second daemon has this machine's identity (${other.place}); it is refused as ` +
+function identityFindings({ identity_in_use: duplicate }: Bus): CheckResult[] {
+  if (duplicate?.this_one !== "connected") return [];
+  const detail =
+    `a second daemon has this machine's identity (${duplicate.place}); it is refused as ` +
     "long as this one is connected";
   return [["warning", "BUS_SECOND_DAEMON", detail, "there: mesh machines renew-identity"]];
 }
@@ -91,7 +92,7 @@ function refusalFindings({ refused = [], refused_by = [] }: Partial<Bus>): Check
   ];
 }
 
-/** Sharing nothing is the default, and the reason why nobody sees a peer of this machine. */
+/** Reports that no circle is shared, which is the default: other machines see no peer of ours. */
 function sharingFindings({ shared_circles }: Bus, machines: readonly Machine[]): CheckResult[] {
   if (shared_circles.length > 0 || machines.length === 0) return [];
   const detail = "this machine shares no circle, so the other machines see no peer of it";

@@ -193,7 +193,7 @@ function showAudit(to: Terminal, { counts, total, unaccounted }: DeliveryAudit):
 }
 
 /**
- * The peers that have waiting messages, those with most messages first. `deliveries` is sorted
+ * The peers that have waiting messages, sorted by the number of messages. `deliveries` is sorted
  * newest first.
  */
 function waitingPeers({ deliveries }: DeliveryAudit): WaitingPeer[] {

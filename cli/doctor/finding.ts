@@ -12,7 +12,7 @@ export interface Finding {
   readonly code: string;
   readonly severity: Severity;
   readonly detail: string;
-  /** What to do, in one line; null when nothing needs doing. */
+  /** The fix, in one line; null when nothing needs doing. */
   readonly fix: string | null;
 }
 

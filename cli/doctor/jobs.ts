@@ -17,7 +17,7 @@ export const JOBS: Check = {
     const stuck = work.flatMap(({ job_id, state, phase, runner, updated_at }): CheckResult[] => {
       const name = idle.get(runner?.attempts.at(-1)?.executor_peer_id ?? "");
       const age_ms = clock.now() - Date.parse(updated_at);
-      // A job that the executor has set to a phase of its own may wait for any time.
+      // A job in a phase that the executor has set may wait for any time.
       const isInTurn = state === "delivered" || state === "running" && phase === "turn_started";
       if (name === undefined || !isInTurn || age_ms < IDLE_MS_MIN) return [];
       const detail = `${job_id} is ${state} since ${

@@ -1,4 +1,4 @@
-/** The doctor's check of the kitty around it: whether mesh may look into its windows and type. */
+/** The doctor's check of the surrounding kitty: may mesh read its windows and type? */
 
 import { accessTo } from "../../daemon/host/kitty/access.ts";
 import { kindOf, kittyAddressOf, paneOf } from "../../daemon/host/terminals/addresses.ts";

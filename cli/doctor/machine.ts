@@ -6,7 +6,7 @@ import type { Clock } from "kit/core/clock.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { runProgram } from "../../daemon/host/program_group.ts";
 
-/** How long a program may run before it is ended. */
+/** Time limit of a program, which is then ended. */
 const PROGRAM_MS_MAX = 5_000;
 
 export interface ProgramResult {
@@ -23,9 +23,9 @@ export function thisMachine(env: Env, clock: Clock, program_ms_max = PROGRAM_MS_
   return {
     env,
     clock,
-    /** Undefined when the path does not exist or is not accessible. */
+    /** Undefined when the path is missing or not accessible. */
     stat,
-    /** Undefined when the file does not exist or is not readable. */
+    /** Undefined when the file is missing or not readable. */
     text: (path: string) => undefinedIfInaccessible(() => Deno.readTextFileSync(path)),
     /** The names in a directory; empty when it is not readable. */
     names: (path: string) =>
@@ -40,7 +40,7 @@ export function thisMachine(env: Env, clock: Clock, program_ms_max = PROGRAM_MS_
     find: (program: string) =>
       (env["PATH"] ?? "").split(":").filter(Boolean).map((dir) => join(dir, program))
         .find((path) => isProgram(stat(path))),
-    /** Runs a program; undefined when it does not exist or does not end in time. */
+    /** Runs a program; undefined when it is missing or exceeds its time limit. */
     run: (program: string, args: readonly string[], input?: string) =>
       run(program, args, { env, clock, input, timeout_ms: program_ms_max }),
   };
@@ -86,7 +86,7 @@ function undefinedIfInaccessible<A>(work: () => A): A | undefined {
   }
 }
 
-/** Whether the path is missing or access to it was refused. Any other error is a bug. */
+/** True if the path is missing or access to it was refused. Any other error is a bug. */
 function isInaccessible(error: unknown): boolean {
   const { NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop } = Deno.errors;
   const kinds = [NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop];

@@ -7,7 +7,7 @@ import { type DaemonClient, undefinedOnRefusal } from "../client/daemon_client.t
 import type { Check, CheckResult } from "./finding.ts";
 import type { Peers } from "./snapshot.ts";
 
-/** How many peers are checked. There is a limit because each peer costs a request. */
+/** Maximum number of peers that are checked, because each peer costs a request. */
 const PEERS_MAX = 50;
 
 export const PEERS: Check = {

@@ -15,11 +15,11 @@ import { readSettings } from "../client/settings.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { mustGetHealth } from "../client/daemon_process.ts";
 
-/** How many of the newest waiting messages are fetched, in order to count them per peer. */
+/** Number of the newest waiting messages that are fetched, in order to count them per peer. */
 export const QUEUED_LISTED_MAX = "500";
 
 /**
- * How long to wait for the daemon. A healthy daemon answers in milliseconds, or within a second
+ * Time limit for the daemon's answer. A healthy daemon answers in milliseconds, or within a second
  * while it is very busy.
  */
 const DAEMON_MS_MAX = 5_000;
@@ -36,12 +36,12 @@ export interface MeshSnapshot {
   readonly configErrors: readonly string[];
   readonly daemon?: DaemonClient;
   readonly health?: Health;
-  /** Whether a program that is not a daemon answers at the daemon's address. */
+  /** True if a program that is not a daemon answers at the daemon's address. */
   readonly isAddressTaken?: boolean;
   readonly peers?: Peers;
   readonly audit?: DeliveryAudit;
   readonly machines?: Machines;
-  /** Why a request failed although the daemon is reachable; absent if none failed. */
+  /** The reason why a request failed although the daemon is reachable; absent if none failed. */
   readonly refusal?: string;
 }
 

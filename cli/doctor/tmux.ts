@@ -87,7 +87,7 @@ function removeSocket(path: string): void {
   }
 }
 
-/** Where tmux keeps the sockets of this user's servers. */
+/** The folder in which tmux keeps the sockets of this user's servers. */
 function socketFolder(env: Env): string {
   return join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${Deno.uid()}`);
 }

@@ -57,7 +57,7 @@ async function wait(agent: string | undefined, hooks: HookCommand, env: Env): Pr
     post: async (question) => {
       const daemon = findDaemon(env);
       const to = { path: `/hooks/${agent}/wait`, hooks, env };
-      if (daemon) return await post(new URL(daemon.url), { ...to, body: encoded(question) });
+      if (daemon) return await post(new URL(daemon.url), { ...to, body: encode(question) });
       return undefined;
     },
     write: (text) => void Deno.stderr.writeSync(new TextEncoder().encode(text)),
@@ -75,7 +75,7 @@ async function forward(
   const elapsedMs = stopwatch(briefClock);
   const input = await withTimeout(TOTAL_MS_MAX, readAll(Deno.stdin));
   const rewrite = hooks?.rewrite?.(event);
-  const body = rewrite ? encoded(rewrite(JSON.parse(new TextDecoder().decode(input)))) : input;
+  const body = rewrite ? encode(rewrite(JSON.parse(new TextDecoder().decode(input)))) : input;
   const daemon = findDaemon(env);
   if (daemon === undefined) {
     removeMarker(agent, env);
@@ -103,12 +103,12 @@ function eventNamedIn(body: Uint8Array): string | undefined {
   return typeof hook_event_name === "string" ? hook_event_name : undefined;
 }
 
-/** Whether the hook waits for the human's decision on this event. `daemon.json` says how long. */
+/** True if the hook waits for the human's decision on this event. `daemon.json` sets the time. */
 function waitsForDecision(hooks: HookCommand | undefined, event: string | undefined): boolean {
   return event !== undefined && (hooks?.decision_events.includes(event) ?? false);
 }
 
-function encoded(payload: Readonly<Record<string, unknown>>): Uint8Array {
+function encode(payload: Readonly<Record<string, unknown>>): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(payload));
 }
 
@@ -127,7 +127,7 @@ export async function announceSession(env: Env): Promise<void> {
       // The parent process is the agent. The agent sets this variable only for its hooks, so it is
       // set here.
       const ownEnv = { ...env, [hooks?.pid_variable ?? ""]: String(Deno.ppid) };
-      const request = { path: `/hooks/${id}`, hooks, env: ownEnv, body: encoded(payload) };
+      const request = { path: `/hooks/${id}`, hooks, env: ownEnv, body: encode(payload) };
       await withTimeout(TOTAL_MS_MAX, post(new URL(daemon.url), request));
     } catch (error) {
       logFailure(env, `${id} announcement: ${messageOf(error)}`);

@@ -1,4 +1,4 @@
-/** Does what a key asked for: sends, answers, kills, jumps, opens; and says how it went. */
+/** Performs the act of a key: sends, answers, kills, attaches or opens. Reports the result. */
 
 import { randomIds } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
@@ -31,14 +31,14 @@ import {
   type View,
 } from "./view.ts";
 
-type Replied = WireResponse<typeof replyInboxItem>;
+type InboxReply = WireResponse<typeof replyInboxItem>;
 
 interface ActDeps {
   readonly context: CommandContext;
   readonly screen: Pick<Screen, "lend">;
   /** Changes the view and draws it. */
   readonly update: (change: (view: View) => View) => void;
-  /** How wide a detail is drawn. */
+  /** The width of a detail, in columns. */
   readonly columns: () => number;
 }
 
@@ -63,7 +63,7 @@ export class Acts {
     }
   }
 
-  /** Loads what is opened, again if it is open already. */
+  /** Loads the open detail, again if it was loaded before. */
   async load({ of, id }: Pick<Detail, "of" | "id">): Promise<void> {
     const lines = await this.#linesOf(of, id);
     this.#deps.update((view) =>
@@ -125,7 +125,7 @@ export class Acts {
     this.#note(reason === undefined ? note : `${note}. You are not signed in there: ${reason}`);
   }
 
-  /** Lets the user write in the editor; what is written is shown before it is sent. */
+  /** Lets the user write in the editor; the text is shown again before it is sent. */
   async edit(target: Target, text: string): Promise<void> {
     const about = target.kind === "answer"
       ? aboutItem(target.item)
@@ -165,12 +165,15 @@ export class Acts {
     if (of === "peer") return await outputOf(SHOW_PEER, { peer: id }, options);
     const command = of === "item" ? SHOW_ITEM : { run: showAny };
     const shown = await outputOf(command, { id }, options);
-    const explained = await this.#explained(id, options);
-    return [...shown, [], [styled("bold", "What happened")], ...explained];
+    const explanation = await this.#explanationOf(id, options);
+    return [...shown, [], [styled("bold", "What happened")], ...explanation];
   }
 
-  /** A notification to the human has no other message behind it, and that is said. */
-  async #explained(id: string, options: Parameters<typeof outputOf>[2]): Promise<readonly Line[]> {
+  /** Explains a message. A notification to the human has no trace, so its error is returned. */
+  async #explanationOf(
+    id: string,
+    options: Parameters<typeof outputOf>[2],
+  ): Promise<readonly Line[]> {
     try {
       return await outputOf(WHY, { id }, options);
     } catch (error) {
@@ -190,7 +193,7 @@ function stateText(act: string, state: string | null, reason: string | null = nu
 }
 
 function repliedText(
-  { action }: Replied,
+  { action }: InboxReply,
   { closes }: Extract<Target, { kind: "answer" }>,
   name: string,
 ): string {
@@ -200,7 +203,7 @@ function repliedText(
     : `Asked ${name} back`;
 }
 
-/** The act that a key asked for. */
+/** Returns the function that performs acts. */
 export function performer(acts: Acts, live: {
   readonly detail: () => Detail | undefined;
   readonly quit: () => void;

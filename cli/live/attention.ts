@@ -1,9 +1,9 @@
-/** What waits for the human, the most urgent first. */
+/** The list of what waits for the human, the most urgent first. */
 
 import { type BlockedAgents, blockedBehind, byUrgency } from "protocol/derived/waiting.ts";
 import type { Ask, Item, Peer, Records } from "./records.ts";
 
-/** A question: an open ask to the human, and who waits behind it. */
+/** A question: an open ask to the human, and the peers that wait behind it. */
 interface OpenQuestion {
   readonly kind: "question";
   readonly id: string;
@@ -44,7 +44,7 @@ export function attentionOf(
   ];
 }
 
-/** Since when somebody has waited; undefined if that is not known. */
+/** The time since when somebody has waited; undefined if it is not known. */
 export function waitingSince(entry: Attention): string | undefined {
   if (entry.kind === "question") return entry.behind.since;
   return entry.kind === "note" ? entry.item.created_at : undefined;

@@ -43,7 +43,7 @@ interface OutputOptions {
   readonly columns: number;
 }
 
-/** What a command prints at a terminal of this width. */
+/** The lines that a command prints at a terminal of this width. */
 export async function outputOf(
   command: Pick<Command, "run">,
   values: Readonly<Record<string, string>>,

@@ -43,7 +43,7 @@ export async function runLive(context: CommandContext, terminal: LiveTerminal): 
   return EXIT.done;
 }
 
-/** What was typed and not sent stays readable in the terminal. */
+/** Prints the drafts, so that unsent text stays readable in the terminal. */
 function printDrafts({ terminal }: CommandContext, view: View): void {
   for (const { target, text } of keepDraft(view).drafts.values()) {
     if (target.kind === "search") continue;
@@ -97,7 +97,7 @@ class LiveView implements Disposable {
     this.#ended.abort();
   }
 
-  /** Runs until `end` is called. Throws what nobody expected. */
+  /** Runs until `end` is called. Throws unexpected errors. */
   async run(): Promise<void> {
     const following = this.#guard(this.#source.run());
     const reader = new KeyReader();
@@ -115,7 +115,7 @@ class LiveView implements Disposable {
     this.#screen[Symbol.dispose]();
   }
 
-  /** Waits only for acts that use the terminal: what is typed meanwhile is for their program. */
+  /** Waits only for acts that use the terminal: keys typed meanwhile belong to their program. */
   async #press(input: Input): Promise<void> {
     const { view, act } = press(this.view, this.#model, input, this.#metrics);
     this.#update(() => view);
@@ -145,7 +145,7 @@ class LiveView implements Disposable {
     return frame;
   }
 
-  /** Ends the view at an error that nobody expected. */
+  /** Ends the view at an unexpected error. */
   async #guard(work: Promise<void>): Promise<void> {
     try {
       await work;

@@ -1,4 +1,4 @@
-/** What is lost when a peer is killed, in lines. */
+/** The losses of killing a peer, as lines. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Call } from "kit/http/client.ts";
@@ -34,25 +34,26 @@ export async function lossesOf(peer_id: string, context: LossContext): Promise<r
   const ageOf = (instant: string) => `${formatAge(instant, clock)} ago`;
   return [
     processLine(peer),
-    ...lost(
+    ...lossLines(
       asked,
       "open ask to it is closed unanswered",
       "open asks to it are closed unanswered",
       (ask) => `${ask.from_peer_name}, ${ageOf(ask.created_at)}: ${firstLine(ask.text)}`,
     ),
-    ...lost(
+    ...lossLines(
       own,
       "ask of its own loses its reader",
       "asks of its own lose their reader",
       (ask) => `to ${ask.to_peer_name}, ${ageOf(ask.created_at)}: ${firstLine(ask.text)}`,
     ),
-    ...lost(
+    ...lossLines(
       queued,
       "queued message is dropped",
       "queued messages are dropped",
-      (one) => `${one.from_peer_name}, ${ageOf(one.created_at)}: ${firstLine(one.text)}`,
+      (message) =>
+        `${message.from_peer_name}, ${ageOf(message.created_at)}: ${firstLine(message.text)}`,
     ),
-    ...lost(
+    ...lossLines(
       jobs,
       "job loses the peer that runs it",
       "jobs lose the peer that runs them",
@@ -81,16 +82,16 @@ async function jobsOf(peer_id: string, call: Call) {
   return lists.flatMap(({ work }) => work).filter((job) => isExecutedBy(peer_id, job));
 }
 
-function lost<A>(
+function lossLines<A>(
   records: readonly A[],
-  one: string,
-  many: string,
+  singular: string,
+  plural: string,
   textOf: (record: A) => string,
 ): Line[] {
   if (records.length === 0) return [];
   const more = records.length - SHOWN_MAX;
   return [
-    [styled("yellow", `${records.length} ${records.length === 1 ? one : many}`)],
+    [styled("yellow", `${records.length} ${records.length === 1 ? singular : plural}`)],
     ...records.slice(0, SHOWN_MAX).map((record): Line => ["  ", textOf(record)]),
     ...(more > 0 ? [[styled("dim", `  and ${more} more`)]] : []),
   ];

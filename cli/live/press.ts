@@ -1,4 +1,4 @@
-/** What each key does while the sections or a detail are shown. */
+/** The effect of each key while the sections or a detail are shown. */
 
 import type { Input } from "../screen/keys.ts";
 import { fieldOf } from "../screen/text_field.ts";
@@ -6,11 +6,11 @@ import type { Item } from "./records.ts";
 import { idOf, indexOf, type Section, SECTIONS, select } from "./sections.ts";
 import {
   type Detail,
+  type KeyEffect,
   type Model,
   openField,
   peerInView,
   type PeerRef,
-  type Pressed,
   recordOf,
   selectedRow,
   type Target,
@@ -18,17 +18,17 @@ import {
 } from "./view.ts";
 import { pressOverlay } from "./press_overlay.ts";
 
-/** What the last frame showed, for keys that move by what is visible. */
+/** Measures of the last frame, for keys that move by pages. */
 export interface Metrics {
   /** The rows of the section or the detail. */
   readonly page: number;
-  /** How far the detail can be scrolled. */
+  /** The last position to which the detail scrolls. */
   readonly scroll_max: number;
-  /** How wide a detail is, or would be. */
+  /** The width of a detail, also while none is open. */
   readonly columns: number;
 }
 
-export function press(before: View, model: Model, input: Input, metrics: Metrics): Pressed {
+export function press(before: View, model: Model, input: Input, metrics: Metrics): KeyEffect {
   const view = { ...before, notice: undefined };
   if (view.overlay) return pressOverlay(view, input);
   if (typeof input === "object") return { view };
@@ -47,8 +47,8 @@ function pressDetail(
   detail: Detail,
   key: string,
   { page, scroll_max }: Metrics,
-): Pressed | undefined {
-  const to = (scroll: number): Pressed => {
+): KeyEffect | undefined {
+  const to = (scroll: number): KeyEffect => {
     const bounded = Math.max(0, Math.min(scroll, scroll_max));
     return { view: { ...view, detail: { ...detail, scroll: bounded } } };
   };
@@ -67,7 +67,7 @@ function pressDetail(
   }
 }
 
-function pressList(view: View, model: Model, key: string, metrics: Metrics): Pressed | undefined {
+function pressList(view: View, model: Model, key: string, metrics: Metrics): KeyEffect | undefined {
   const rows = model.lists[view.section];
   const index = indexOf(rows, view.selections[view.section]);
   // deno-fmt-ignore
@@ -91,7 +91,7 @@ function pressList(view: View, model: Model, key: string, metrics: Metrics): Pre
 }
 
 /** Reaching the end of the feed loads older messages. */
-function moveTo(view: View, { lists }: Model, index: number): Pressed {
+function moveTo(view: View, { lists }: Model, index: number): KeyEffect {
   const { section } = view;
   const rows = lists[section];
   const bounded = Math.max(0, Math.min(index, rows.length - 1));
@@ -106,7 +106,7 @@ function neighbour(section: Section, by: number): Section {
   return SECTIONS[at % SECTIONS.length] ?? section;
 }
 
-function open(view: View, model: Model): Pressed {
+function open(view: View, model: Model): KeyEffect {
   const row = selectedRow(view, model, view.section);
   if (row === undefined) return { view };
   const of = "message_id" in row ? "message" : "item" in row ? "item" : "peer";
@@ -116,11 +116,11 @@ function open(view: View, model: Model): Pressed {
 }
 
 /** Drafts are printed when the view has ended, but a person may want to send them first. */
-function quit(view: View): Pressed {
+function quit(view: View): KeyEffect {
   return { view, act: { kind: "quit" } };
 }
 
-function pressAct(view: View, model: Model, key: string): Pressed {
+function pressAct(view: View, model: Model, key: string): KeyEffect {
   const peer = peerInView(view, model);
   switch (key) {
     case "a":
@@ -149,7 +149,7 @@ function pressAct(view: View, model: Model, key: string): Pressed {
   }
 }
 
-/** The item that waits for an answer: the opened one, else the selected one. */
+/** The item that waits for an answer: the opened item, or the selected one. */
 function itemInView(view: View, model: Model): { item: Item; isOpen: boolean } | undefined {
   const entries = model.lists.attention.filter((entry) => entry.kind !== "dialog");
   const human_peer_id = model.records.inbox?.human_peer_id;
@@ -165,7 +165,7 @@ function itemInView(view: View, model: Model): { item: Item; isOpen: boolean } |
   return found && { item: found.item, isOpen: found.kind === "question" };
 }
 
-function answer(view: View, model: Model): Pressed {
+function answer(view: View, model: Model): KeyEffect {
   const found = itemInView(view, model);
   if (found) {
     const { item, isOpen } = found;
@@ -181,8 +181,8 @@ function answer(view: View, model: Model): Pressed {
   return { view: withNotice(view, advice) };
 }
 
-/** The editor writes an answer if the item waits for one, else an ask. */
-function writeElsewhere(view: View, model: Model, peer: PeerRef | undefined): Pressed {
+/** The editor writes an answer if the item waits for one. Otherwise it writes an ask. */
+function writeElsewhere(view: View, model: Model, peer: PeerRef | undefined): KeyEffect {
   const found = itemInView(view, model);
   const target: Target | undefined = found
     ? { kind: "answer", item: found.item, closes: found.isOpen }
@@ -193,7 +193,7 @@ function writeElsewhere(view: View, model: Model, peer: PeerRef | undefined): Pr
   return { view, act: { kind: "edit", target, text } };
 }
 
-function markRead(view: View, model: Model): Pressed {
+function markRead(view: View, model: Model): KeyEffect {
   const found = itemInView(view, model);
   if (found && !found.isOpen) return { view, act: { kind: "read", item: found.item } };
   const advice = found
@@ -202,7 +202,7 @@ function markRead(view: View, model: Model): Pressed {
   return { view: withNotice(view, advice) };
 }
 
-function kill(view: View, model: Model, peer: PeerRef | undefined): Pressed {
+function kill(view: View, model: Model, peer: PeerRef | undefined): KeyEffect {
   if (!peer) return noPeer(view);
   if (!recordOf(model, peer)) {
     return { view: withNotice(view, `${peer.name} is not a peer that can be killed`) };
@@ -211,11 +211,11 @@ function kill(view: View, model: Model, peer: PeerRef | undefined): Pressed {
   return { view: { ...view, overlay }, act: { kind: "losses", peer } };
 }
 
-function withPeer(view: View, peer: PeerRef | undefined, act: (peer: PeerRef) => View): Pressed {
+function withPeer(view: View, peer: PeerRef | undefined, act: (peer: PeerRef) => View): KeyEffect {
   return peer ? { view: act(peer) } : noPeer(view);
 }
 
-function noPeer(view: View): Pressed {
+function noPeer(view: View): KeyEffect {
   return { view: withNotice(view, "Select a peer first: Tab goes to the peers") };
 }
 

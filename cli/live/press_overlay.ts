@@ -1,19 +1,19 @@
-/** What each key does while something is typed, chosen or confirmed. */
+/** The effect of each key while a text is typed, or a choice or a kill is open. */
 
 import type { Input } from "../screen/keys.ts";
 import { edit } from "../screen/text_field.ts";
 import {
   keepDraft,
+  type KeyEffect,
   openField,
   type Overlay,
-  type Pressed,
   type Target,
   type View,
 } from "./view.ts";
 
 type Kind<K extends Overlay["kind"]> = Extract<Overlay, { kind: K }>;
 
-export function pressOverlay(view: View, input: Input): Pressed {
+export function pressOverlay(view: View, input: Input): KeyEffect {
   const { overlay } = view;
   switch (overlay?.kind) {
     case "write":
@@ -27,7 +27,7 @@ export function pressOverlay(view: View, input: Input): Pressed {
   }
 }
 
-function pressField(view: View, overlay: Kind<"write">, input: Input): Pressed {
+function pressField(view: View, overlay: Kind<"write">, input: Input): KeyEffect {
   const { target, field } = overlay;
   switch (input) {
     case "escape":
@@ -47,7 +47,7 @@ function pressField(view: View, overlay: Kind<"write">, input: Input): Pressed {
 }
 
 /** The draft is kept until the daemon has taken the text. */
-function submit(view: View, target: Target, text: string): Pressed {
+function submit(view: View, target: Target, text: string): KeyEffect {
   const kept = keepDraft(view);
   if (target.kind === "search") {
     const query = text.trim() === "" ? undefined : text;
@@ -56,17 +56,17 @@ function submit(view: View, target: Target, text: string): Pressed {
   return text.trim() === "" ? { view: kept } : { view: kept, act: { kind: "send", target, text } };
 }
 
-/** An ask becomes a notification, and the other way round. */
+/** Switches between an ask and a notification. */
 function otherVerb(target: Target): Target {
   if (target.kind === "ask") return { ...target, kind: "notify" };
   return target.kind === "notify" ? { ...target, kind: "ask" } : target;
 }
 
-function pressChoice(view: View, overlay: Kind<"choose">, key: string): Pressed {
+function pressChoice(view: View, overlay: Kind<"choose">, key: string): KeyEffect {
   const { item, index } = overlay;
   const options = item.question?.options ?? [];
   const closed = { ...view, overlay: undefined };
-  const to = (next: number): Pressed => {
+  const to = (next: number): KeyEffect => {
     const bounded = Math.max(0, Math.min(next, options.length - 1));
     return { view: { ...view, overlay: { ...overlay, index: bounded } } };
   };
@@ -83,8 +83,8 @@ function pressChoice(view: View, overlay: Kind<"choose">, key: string): Pressed 
   }
 }
 
-/** Nothing but `y` kills, and only once it is known what would be lost. */
-function pressKill(view: View, { peer, losses }: Kind<"kill">, input: Input): Pressed {
+/** Only `y` kills, and only after the losses are shown. */
+function pressKill(view: View, { peer, losses }: Kind<"kill">, input: Input): KeyEffect {
   if (input === "y" && losses === undefined) return { view };
   const closed = { ...view, overlay: undefined };
   return input === "y" ? { view: closed, act: { kind: "kill", peer } } : { view: closed };

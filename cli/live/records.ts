@@ -1,4 +1,4 @@
-/** What the live view shows, as the daemon returned it, and what each event changes of it. */
+/** The records of the live view, as the daemon returned them, and the events that change them. */
 
 import type { EventType } from "protocol/events.ts";
 import type { WireResponse } from "kit/http/client.ts";
@@ -13,7 +13,7 @@ export type Message = wire.Message;
 /** The messages of a page and its older neighbours, newest first. */
 export interface Messages {
   readonly rows: readonly Message[];
-  /** Whether there are older ones. */
+  /** True if there are older messages. */
   readonly hasMore: boolean;
 }
 
@@ -27,14 +27,14 @@ export interface Inbox {
   readonly asks: readonly Ask[];
 }
 
-/** Everything that is known about the mesh. */
+/** The records of the whole mesh. */
 export interface Records {
   /** Not retired, and without the human. */
   readonly peers: readonly Peer[];
   readonly open_asks: readonly Ask[];
   /** Undefined if no human is registered. */
   readonly inbox: Inbox | undefined;
-  /** How many of the latest messages wait for a transport, by recipient. */
+  /** The number of the latest messages that wait for a transport, by recipient. */
   readonly queued: ReadonlyMap<string, number>;
   readonly messages: Messages;
   /** The results of a search; undefined while nothing is searched. */
@@ -57,13 +57,13 @@ export const NO_RECORDS: Records = {
   lost_at: undefined,
 };
 
-/** What is loaded at once. */
+/** A part of the records that is loaded as a whole. */
 export type Topic = "peers" | "asks" | "inbox" | "messages" | "queued";
 
 const PEERS = ["peers"] as const;
 const ASKS = ["asks", "messages", "peers", "queued", "inbox"] as const;
 
-/** What each event changes. */
+/** The parts of the records that each event changes. */
 const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_registered: PEERS,
   peer_updated: PEERS,
@@ -107,11 +107,11 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
 
 export const ALL_TOPICS: readonly Topic[] = ["peers", "asks", "inbox", "messages", "queued"];
 
-/** What an event of the stream changes, those that are only sent live included. */
+/** The parts that an event of the stream changes. Includes events that are only sent live. */
 export function topicsOf(type: string): readonly Topic[] {
   if (type === "delivery") return ["messages", "queued"];
   if (type === "turn") return ["peers"];
-  // The log has dropped events that were not read yet.
+  // The log has dropped events before they were read.
   if (type === "gap" || type === "ready") return ALL_TOPICS;
   return isEventType(type) ? CONCERNS[type] : [];
 }

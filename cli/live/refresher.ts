@@ -1,4 +1,4 @@
-/** Loads something again whenever it is asked to, but never twice at once and not too often. */
+/** Reloads on request, but never twice at once and not too often. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
@@ -28,7 +28,7 @@ export class Refresher {
   }
 
   async #after(loading: Promise<void> | undefined): Promise<void> {
-    await loading?.catch(() => undefined); // Its own callers are told.
+    await loading?.catch(() => undefined); // Its own callers get the error.
     const { clock, signal, interval_ms } = this.#options;
     const wait_ms = this.#startedAt + interval_ms - clock.monotonic();
     if (wait_ms > 0) await pause(clock, wait_ms, signal);

@@ -18,7 +18,7 @@ export interface Lists {
 /** A selection follows its record when other rows come or go. */
 export interface Selection {
   readonly id: string | undefined;
-  /** Where the record was, for when it is gone. */
+  /** The index of the record before it disappeared. */
   readonly index: number;
 }
 
@@ -43,14 +43,14 @@ export function indexOf(rows: Lists[Section], { id, index }: Selection): number 
   return found >= 0 ? found : Math.max(0, Math.min(id === undefined ? 0 : index, rows.length - 1));
 }
 
-/** The first row of the feed is selected by its place, so that it stays the newest. */
+/** Selects a row. The feed's first row is selected by position, so that it stays the newest. */
 export function select(section: Section, rows: Lists[Section], index: number): Selection {
   const row = rows[index];
   const isPlace = row === undefined || (section === "feed" && index === 0);
   return isPlace ? FIRST : { id: idOf(row), index };
 }
 
-/** Who needs somebody first, then who works, then the others; the offline ones last. */
+/** Sorts by circle. In a circle, peers that need somebody come first, and offline peers last. */
 function byCircle(a: Peer, b: Peer): number {
   return a.circle.localeCompare(b.circle) || rank(a) - rank(b) || a.name.localeCompare(b.name);
 }

@@ -40,7 +40,7 @@ interface SourceOptions {
   readonly signal: AbortSignal;
   /** Called after each change of the records. */
   readonly onChange: (topics: readonly Topic[]) => void;
-  /** Called with what nobody expected. */
+  /** Called with unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -110,7 +110,7 @@ export class Source {
     Promise.all(loads).then(() => {
       if (isNewConnection) this.#change({ lost_at: undefined, loaded: true }, ...ALL_TOPICS);
     }).catch((error) => {
-      // The stream notices the same loss, and everything is loaded when it is there again.
+      // The stream notices the same loss. After the reconnection, everything is loaded again.
       if (!isLoss(error) && !this.#options.signal.aborted) this.#options.onError(error);
     });
   }
@@ -174,7 +174,7 @@ export class Source {
 const isShown = ({ status, role }: Records["peers"][number]) =>
   status !== "retired" && role !== "human";
 
-/** Whether the daemon is gone or going. Deno reports a lost connection as a TypeError. */
+/** True if the daemon is gone or shuts down. Deno reports a lost connection as a TypeError. */
 export function isLoss(error: unknown): boolean {
   return error instanceof DaemonUnreachable || error instanceof TypeError ||
     (error instanceof ApiError && error.status >= 500);

@@ -1,4 +1,4 @@
-/** What the user sees and does now: the section, selections, what is open, what is typed. */
+/** The state of the live view: the section, selections, the open detail, the text field. */
 
 import { EMPTY_FIELD, type TextField } from "../screen/text_field.ts";
 import type { Line } from "../screen/lines.ts";
@@ -11,18 +11,18 @@ export interface PeerRef {
   readonly name: string;
 }
 
-/** What a text that is typed is for. */
+/** The purpose of a text that is typed. */
 export type Target =
   | { readonly kind: "ask" | "notify"; readonly peer: PeerRef }
-  /** `closes`: whether it answers an open ask; if not, it asks the sender back. */
+  /** `closes` is true if the text answers an open ask. Otherwise it asks the sender back. */
   | { readonly kind: "answer"; readonly item: Item; readonly closes: boolean }
   | { readonly kind: "search" };
 
-/** What is shown over the sections. Undefined lines are being loaded. */
+/** A record that covers the sections. Its lines are undefined while they load. */
 export interface Detail {
   readonly of: "message" | "item" | "peer";
   readonly id: string;
-  /** Who an act on the detail concerns. */
+  /** The peer that an act on the detail concerns. */
   readonly peer: PeerRef | undefined;
   readonly lines: readonly Line[] | undefined;
   readonly scroll: number;
@@ -44,7 +44,7 @@ export interface View {
   readonly drafts: ReadonlyMap<string, { readonly target: Target; readonly text: string }>;
 }
 
-/** What a key asks for beyond a change of the view. */
+/** An act that a key starts, beyond a change of the view. */
 export type Act =
   | { readonly kind: "quit" | "dashboard" | "load" | "older" }
   | { readonly kind: "send"; readonly target: Target; readonly text: string }
@@ -54,7 +54,7 @@ export type Act =
   | { readonly kind: "losses" | "kill" | "attach"; readonly peer: PeerRef }
   | { readonly kind: "search"; readonly query: string | undefined };
 
-export interface Pressed {
+export interface KeyEffect {
   readonly view: View;
   readonly act?: Act;
 }
@@ -130,7 +130,7 @@ export function openField(view: View, target: Target): View {
   return { ...view, overlay: { kind: "write", target, field } };
 }
 
-/** Closes the field and keeps what is in it, unless it is blank. */
+/** Closes the field and keeps its text, unless it is blank. */
 export function keepDraft(view: View): View {
   const { overlay } = view;
   if (overlay?.kind !== "write") return view;

@@ -14,9 +14,9 @@ const IN_FLIGHT_MAX = 256;
  * accepts 1 MiB.
  */
 const LINE_CHARS_MAX = 4_194_304;
-/** How much of the input is read at once. */
+/** Maximum number of bytes per read of the input. */
 const CHUNK_BYTES = 16_384;
-/** How long requests in flight may take after stdin has ended. */
+/** Time limit for requests in flight after stdin has ended. */
 const FINISH_MS_MAX = 1000;
 
 /** JSON-RPC 2.0 error codes: invalid JSON, and the first code for servers' own use. */

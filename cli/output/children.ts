@@ -9,7 +9,7 @@ import { formatAge } from "./time.ts";
 
 type Peer = WireResponse<typeof listPeers>["peers"][number];
 
-/** How many running subagents of one peer are listed below it. */
+/** Maximum number of running subagents that are listed below a peer. */
 const LISTED_MAX = 3;
 
 /**
@@ -20,7 +20,7 @@ export function withSubagents(
   peers: readonly Peer[],
   { all }: { readonly all: boolean },
 ): { readonly rows: readonly Peer[]; readonly hidden: number } {
-  const [subagents, others] = [peers.filter(isSubagent), peers.filter((one) => !isSubagent(one))];
+  const [subagents, others] = [peers.filter(isSubagent), peers.filter((peer) => !isSubagent(peer))];
   const byParent = Map.groupBy(subagents, ({ parent_peer_id }) => parent_peer_id);
   const isRunning = ({ status }: Peer) => status === "online" || status === "busy";
   const listed = new Set<Peer>();
@@ -30,7 +30,7 @@ export function withSubagents(
     for (const child of shown) listed.add(child);
     return [peer, ...shown];
   });
-  const left = subagents.filter((one) => !listed.has(one));
+  const left = subagents.filter((peer) => !listed.has(peer));
   if (all) return { rows: [...rows, ...left], hidden: 0 };
   return { rows, hidden: left.filter(isRunning).length };
 }

@@ -40,7 +40,7 @@ export function showJobs(
   }, { whole: ["RECURRING"] });
 }
 
-/** When a template fires next, or what it waits for. */
+/** The time when a template fires next, or the reason why it waits. */
 function formatNext(
   { next_due_at, waits_for_work_id }: Pick<RecurringJob, "next_due_at" | "waits_for_work_id">,
 ): string {

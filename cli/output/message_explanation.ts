@@ -153,8 +153,8 @@ function currentSentence(
  */
 export function formatReason(reason: string | null): string {
   if (reason === null) return "no reason is recorded";
-  return reason.split("; ").map((one) => {
-    const [, transport, code = one] = /^(\w+): (.+)$/.exec(one) ?? [];
+  return reason.split("; ").map((part) => {
+    const [, transport, code = part] = /^(\w+): (.+)$/.exec(part) ?? [];
     const description = sentenceOf(code);
     return transport && TRANSPORT_LABELS[transport]
       ? `${TRANSPORT_LABELS[transport]}: ${description}`

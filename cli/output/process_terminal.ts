@@ -3,7 +3,7 @@
 import type { Env } from "../../daemon/host/paths.ts";
 import { type Device, type ScreenDevice, type ScreenSignal, Terminal } from "./terminal.ts";
 
-/** How much is read at once. A paste is longer and arrives in pieces. */
+/** Maximum number of bytes per read. A longer paste arrives in pieces. */
 const READ_BYTES = 4096;
 
 export function processTerminal(env: Env): Terminal {

@@ -7,13 +7,15 @@ const DIGITS_MIN = 4;
 export function shortIds(ids: readonly string[]): Map<string, string> {
   const sorted = [...new Set(ids)].sort();
   return new Map(sorted.map((id, at) => {
-    const neighbours = [sorted[at - 1], sorted[at + 1]].filter((one) => one !== undefined);
-    const shared = Math.max(0, ...neighbours.map((one) => commonLength(id, one)));
+    const neighbours = [sorted[at - 1], sorted[at + 1]].filter((neighbour) =>
+      neighbour !== undefined
+    );
+    const shared = Math.max(0, ...neighbours.map((neighbour) => commonLength(id, neighbour)));
     return [id, id.slice(0, Math.max(id.lastIndexOf("-") + 1 + DIGITS_MIN, shared + 1))];
   }));
 }
 
-function commonLength(one: string, other: string): number {
-  const at = [...one].findIndex((letter, index) => letter !== other[index]);
-  return at === -1 ? one.length : at;
+function commonLength(a: string, b: string): number {
+  const at = [...a].findIndex((letter, index) => letter !== b[index]);
+  return at === -1 ? a.length : at;
 }

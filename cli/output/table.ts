@@ -6,7 +6,7 @@ const GAP_COLUMNS = 2;
 const COLUMN_MIN = 6;
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
-/** Characters that take two cells: those that are wide or fullwidth in Unicode UAX 11. */
+/** Characters that take two cells: the wide and fullwidth characters of Unicode UAX 11. */
 const DOUBLE_WIDTH =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18cff}\u{1aff0}-\u{1b2ff}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]/u;
 const EMOJI = /^\p{Emoji_Presentation}|^\p{Extended_Pictographic}.*\ufe0f|^\p{Regional_Indicator}/u;

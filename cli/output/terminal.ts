@@ -30,7 +30,7 @@ export interface Device {
    * standard input and output are a terminal.
    */
   readonly keys: ((signal: AbortSignal) => AsyncIterable<string>) | undefined;
-  /** What a view of the whole screen needs; undefined if the terminal cannot show one. */
+  /** The device for a view of the whole screen; undefined if the terminal cannot show one. */
   readonly screen: ScreenDevice | undefined;
 }
 
@@ -45,7 +45,7 @@ export type ScreenSignal = "SIGWINCH" | "SIGTSTP" | "SIGCONT" | "SIGHUP" | "SIGQ
 
 export interface ScreenDevice {
   size(): ScreenSize;
-  /** Whether single keys are passed on, without echo. Ctrl-C and Ctrl-Z stay signals. */
+  /** If true, single keys are passed on, without echo. Ctrl-C and Ctrl-Z stay signals. */
   setRaw(on: boolean): void;
   /** Calls the listener on each such signal until the result is disposed. */
   listen(signal: ScreenSignal, listener: () => void): Disposable;
@@ -53,7 +53,7 @@ export interface ScreenDevice {
   stop(): void;
 }
 
-/** What a table shows of each row, by the title of the column. */
+/** The cells of a row, by the title of the column. */
 type Columns<R> = Readonly<Record<string, (row: R) => StyledText>>;
 
 interface TableOptions {

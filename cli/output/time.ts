@@ -41,7 +41,7 @@ export function formatClockTime(instant: string): string {
   return `${timeOf(at)}.${ms} ${offsetOf(at)}`;
 }
 
-/** How wide `formatClockTime` is. */
+/** The width of `formatClockTime`, in columns. */
 export const CLOCK_TIME_COLUMNS = "14:05:09.123 +01:00".length;
 
 /** The local time, with the date unless it is today. */

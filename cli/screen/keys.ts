@@ -3,7 +3,7 @@
 /** A key by its name, such as `a`, `up` or `ctrl-g`, or a text that was pasted. */
 export type Input = string | { readonly pasted: string };
 
-/** Names of what follows Escape. */
+/** The names of the sequences that follow Escape. */
 // deno-fmt-ignore
 const SEQUENCES: Readonly<Record<string, string>> = {
   "[A": "up",    "OA": "up",    "[B": "down", "OB": "down",
@@ -56,7 +56,7 @@ export class KeyReader {
     return inputs;
   }
 
-  /** Takes what belongs to the paste, and returns what follows it. */
+  /** Takes the part that belongs to the paste, and returns the rest. */
   #paste(text: string, inputs: Input[]): string {
     const all = (this.#pasted ?? "") + text;
     const end = all.indexOf(PASTE_END);

@@ -34,14 +34,14 @@ export function fill(line: Line, columns: number): StyledText[] {
 }
 
 /** The line, followed by a rule to the end of the row. */
-export function ruled(line: Line, columns: number, rule: { style: Style; sign: string }): Line {
+export function withRule(line: Line, columns: number, rule: { style: Style; sign: string }): Line {
   const left = columns - lineWidth(line) - 1;
   if (left < 1) return fit(line, columns);
   return [...line, " ", { style: rule.style, text: rule.sign.repeat(left) }];
 }
 
 /** The whole line in one style, whatever its parts had. */
-export function restyled(line: Line, style: Style): StyledText[] {
+export function inStyle(line: Line, style: Style): StyledText[] {
   return [{ style, text: line.map(toPlainText).join("") }];
 }
 

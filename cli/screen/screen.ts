@@ -5,7 +5,7 @@ import { type Device, renderLine, type ScreenDevice, type ScreenSize } from "../
 import type { Line } from "./lines.ts";
 
 /** A part of a row that begins at a column, counted from 0. */
-export interface Placed {
+export interface RowPart {
   readonly column: number;
   readonly line: Line;
 }
@@ -13,17 +13,17 @@ export interface Placed {
 /** One picture of the screen. Its lines are not longer than the screen is wide. */
 export interface Frame {
   /** Each row is a line, or parts from left to right. */
-  readonly rows: readonly (readonly Placed[])[];
-  /** Where the cursor is shown; undefined hides it. */
+  readonly rows: readonly (readonly RowPart[])[];
+  /** The position of the cursor; undefined hides it. */
   readonly cursor: { readonly row: number; readonly column: number } | undefined;
-  /** After this time the frame is out of date by itself. */
+  /** Time after which the frame is out of date even without an event. */
   readonly valid_ms: number | undefined;
 }
 
 /** At most 20 frames a second. */
 const FRAME_MS_MIN = 50;
 
-// The alternate screen, without automatic line breaks and with marks around what is pasted.
+// The alternate screen, without automatic line breaks and with marks around pastes.
 const ENTER = "\u001b[?1049h\u001b[?7l\u001b[?2004h\u001b[?25l";
 const LEAVE = "\u001b[?2004l\u001b[?7h\u001b[?25h\u001b[?1049l";
 const CLEAR = "\u001b[H\u001b[2J";

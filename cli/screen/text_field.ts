@@ -1,4 +1,4 @@
-/** A text that is being typed: its cursor, and what each key changes. */
+/** A text that is being typed: its cursor, and the effect of each key. */
 
 import { cleanText } from "kit/core/text.ts";
 import { displayWidth } from "../output/table.ts";
@@ -38,11 +38,11 @@ export function edit(field: TextField, input: Input): TextField | undefined {
     case "ctrl-j":
       return insert(field, "\n");
     default:
-      return moved(field, input) ?? (isTyped(input) ? insert(field, cleanText(input)) : undefined);
+      return move(field, input) ?? (isTyped(input) ? insert(field, cleanText(input)) : undefined);
   }
 }
 
-function moved({ text, cursor }: TextField, key: string): TextField | undefined {
+function move({ text, cursor }: TextField, key: string): TextField | undefined {
   // deno-fmt-ignore
   switch (key) {
     case "left": case "ctrl-b": return { text, cursor: before(text, cursor) };
@@ -107,7 +107,7 @@ function vertical(text: string, cursor: number, by: -1 | 1): number {
   return Math.min(end + 1 + offset, lineEnd(text, end + 1));
 }
 
-/** The rows of a field that is `columns` wide, and where its cursor is among them. */
+/** The rows of a field that is `columns` wide, and the position of its cursor. */
 export function fieldRows(
   { text, cursor }: TextField,
   columns: number,

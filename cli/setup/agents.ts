@@ -46,7 +46,7 @@ export interface AgentResult {
   readonly files: readonly FileResult[];
   /** For each changed file, its path and the changed lines. */
   readonly differences: readonly string[];
-  /** What the user has to do after setup. */
+  /** The tasks that are left to the user. */
   readonly notice?: string;
   /** Warnings about settings that keep our part from running, each with what to do. */
   readonly warnings: readonly string[];
@@ -59,7 +59,7 @@ interface AgentChoice {
   readonly all: boolean;
 }
 
-/** The named agent, all that are known, or those that are installed. */
+/** The named agent, all known agents, or the installed agents. */
 export function chosenAgents({ agent, all }: AgentChoice, env: Env): readonly SetupAgent[] {
   if (agent !== undefined) return SETUP_AGENTS.filter(({ id }) => id === agent);
   return all ? SETUP_AGENTS : SETUP_AGENTS.filter((agent) => isInstalled(agent, env));
@@ -83,7 +83,7 @@ interface AgentSetupOptions {
 }
 
 /**
- * Changes the files of one agent, or none of them if one cannot be changed: an agent that has hooks
+ * Changes the files of one agent. If one file cannot be changed, changes none: an agent with hooks
  * but no server, or a server but no hooks, would be half set up.
  */
 export async function setUpAgent(

@@ -8,7 +8,7 @@ import { UsageError } from "../client/failures.ts";
 
 const KEY = "human.name";
 
-/** Whether the configuration or the environment names the human. */
+/** True if the configuration or the environment names the human. */
 export function isHumanNamed(env: Env): boolean {
   const { document } = openConfig(env);
   return Boolean(env["MESH_HUMAN__NAME"]) || document.has(KEY) || document.hasIn(KEY.split("."));

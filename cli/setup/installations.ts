@@ -1,4 +1,4 @@
-/** What a person types for each way of installing mesh (docs/install.md). */
+/** The commands that install and remove mesh, for each way of installation (docs/install.md). */
 
 import type { Installation } from "../client/program.ts";
 

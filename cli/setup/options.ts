@@ -7,9 +7,9 @@ const USAGE = "mesh setup [AGENT | --all] [--yes] [--diff] [--dry-run] [--name Y
   "[--relay URL] [--replace] [--uninstall] [--json]";
 
 export interface SetupOptions {
-  /** Only this agent; undefined for those that are installed. */
+  /** Only this agent; undefined for the installed agents. */
   readonly agent: string | undefined;
-  /** All agents that are known, installed or not. */
+  /** All known agents, installed or not. */
   readonly all: boolean;
   readonly relay: string | undefined;
   /** The name under which agents may ask the human. */

@@ -14,7 +14,7 @@ const ANSWER_MS_MAX = 10_000;
 const ANSWER_LENGTH_MAX = 4096;
 
 const Refusal = z.object({ detail: z.string() });
-const Registered = z.object({ secret: RelaySecretText });
+const Registration = z.object({ secret: RelaySecretText });
 
 /** The relay could not be joined, and nothing was written. */
 export class RelayJoinError extends Error {
@@ -28,8 +28,8 @@ export class RelayJoinError extends Error {
   }
 }
 
-/** What was done, or what would be done without `dry_run`. */
-export interface Joined {
+/** The result of the registration, or the planned result with `dry_run`. */
+export interface RelayMembership {
   readonly relay: string;
   /** `kept` means that the configuration already had a secret for this relay. */
   readonly secret: "drawn" | "kept";
@@ -48,7 +48,7 @@ export interface JoinOptions {
 /**
  * Joins a relay. Each relay gets its own secret, so that no relay learns another relay's secret.
  */
-export async function joinRelay(options: JoinOptions): Promise<Joined> {
+export async function joinRelay(options: JoinOptions): Promise<RelayMembership> {
   const { env, dry_run } = options;
   const url = RelayUrl.safeParse(options.url);
   if (!url.success) {
@@ -96,9 +96,9 @@ async function registerSecret(relay: string, { clock, send }: JoinOptions): Prom
     const { detail = "no reason given" } = Refusal.safeParse(json).data ?? {};
     throw new RelayJoinError(`${address} returned ${answer.status}: ${detail}`);
   }
-  const registered = Registered.safeParse(json);
-  if (!registered.success) {
+  const registration = Registration.safeParse(json);
+  if (!registration.success) {
     throw new RelayJoinError(`${address} returned no secret; is it a mesh relay?`);
   }
-  return registered.data.secret;
+  return registration.data.secret;
 }

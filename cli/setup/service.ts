@@ -20,7 +20,7 @@ import {
 import launchdPlist from "./units/launchd.plist" with { type: "text" };
 import systemdUnit from "./units/mesh.service" with { type: "text" };
 
-/** Decides where the daemon finds tmux, its configuration, its state, and servers outside. */
+/** Variables by which the daemon finds tmux, its configuration, its state, and servers outside. */
 const VARIABLES = [
   ...OUTGOING_VARIABLES,
   "PATH",
@@ -91,7 +91,7 @@ export async function installService(service: Service, host: ServiceHost, env: E
   makeDirectory(statePath(env)); // The log is opened there.
   Deno.mkdirSync(dirname(service.path), { recursive: true });
   const isInstalled = readTextOrNothing(service.path) !== undefined;
-  // A service that runs keeps its old file; one that is broken cannot be stopped, which is fine.
+  // A running service keeps its old file. Disabling a broken one fails, which is harmless.
   if (isInstalled) { for (const argv of service.disable) await host.run(argv); }
   writePrivately(service.path, service.text);
   for (const argv of service.enable) await mustRun(host, argv);

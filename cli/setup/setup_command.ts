@@ -19,7 +19,7 @@ import { AGENT_IDS, chosenAgents, setUpAgent } from "./agents.ts";
 import { isHumanNamed, nameHuman, suggestedName } from "./human.ts";
 import { lastingCommand } from "./lasting_command.ts";
 import { readOptions, type SetupOptions } from "./options.ts";
-import { type Joined, joinRelay, RelayJoinError } from "./relay.ts";
+import { joinRelay, RelayJoinError, type RelayMembership } from "./relay.ts";
 import { installService, removeService, type Service, serviceOf } from "./service.ts";
 import {
   fileLines,
@@ -33,7 +33,7 @@ import { ensureToken } from "./token.ts";
 
 type SendRequest = (request: Request) => Promise<Response>;
 
-/** What a run acts on; tests replace parts of it. */
+/** The environment of a run; tests replace parts of it. */
 interface SetupDeps {
   readonly send?: SendRequest;
   readonly host?: ServiceHost;
@@ -106,18 +106,18 @@ async function setUpRelay(
   { relay: url, dry_run }: SetupOptions,
   env: Env,
   send: SendRequest,
-): Promise<Joined | undefined> {
+): Promise<RelayMembership | undefined> {
   if (url === undefined) return undefined;
   return await joinRelay({ env, url, dry_run, send, clock: systemClock });
 }
 
-function printRelay(relay: Joined, { json }: SetupOptions, output: SetupOutput): void {
+function printRelay(relay: RelayMembership, { json }: SetupOptions, output: SetupOutput): void {
   if (json) output.out(JSON.stringify(relay, undefined, 2));
   else relayLines(relay).forEach((text) => output.out(text));
 }
 
 interface Start {
-  readonly relay: Joined | undefined;
+  readonly relay: RelayMembership | undefined;
   readonly warnings: readonly string[];
   readonly is_cached: boolean;
 }
@@ -270,7 +270,7 @@ export async function undoSetup(env: Env, host: ServiceHost): Promise<SetupRepor
   return { ...changed, ...more, errors: [...changed.errors, ...errors] };
 }
 
-/** Prints what could not be done; returns the exit code. */
+/** Prints the failures; returns the exit code. */
 export function reportErrors(
   { agents, errors, uninstall }: SetupReport,
   output: SetupOutput,

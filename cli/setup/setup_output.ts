@@ -1,12 +1,12 @@
-/** What `mesh setup` prints: one line for each file, and the next steps. */
+/** The output of `mesh setup`: one line for each file, and the next steps. */
 
 import type { Env } from "../../daemon/host/paths.ts";
 import { Interrupted } from "../client/failures.ts";
 import type { Device } from "../output/terminal.ts";
 import type { AgentResult } from "./agents.ts";
-import type { Joined } from "./relay.ts";
+import type { RelayMembership } from "./relay.ts";
 
-/** Where the command prints results and errors, line by line, and asks. */
+/** The output of the command, and its questions to the person. */
 export interface SetupOutput extends Pick<Device, "out" | "err"> {
   /**
    * Asks a person; undefined for an empty answer. Throws `Interrupted` on Ctrl-C and at the end of
@@ -36,9 +36,9 @@ export interface SetupReport {
   readonly name_written_to?: string;
   /** The service's file, if it was written or removed. */
   readonly service?: string;
-  readonly relay?: Joined;
+  readonly relay?: RelayMembership;
   readonly warnings: readonly string[];
-  /** What could not be done. */
+  /** The failures of this run. */
   readonly errors: readonly string[];
   readonly dry_run: boolean;
   readonly uninstall: boolean;
@@ -92,7 +92,7 @@ function shortPath(path: string, env: Env): string {
   return home && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 }
 
-/** What the user has to do after setup, and the next three steps. */
+/** The tasks that are left to the user, and the next three steps. */
 export function nextSteps(report: SetupReport, isDaemonRunning: boolean): string[] {
   const { agents, uninstall, token_written_to, name_written_to, service } = report;
   const changed = agents.filter(({ differences }) => differences.length > 0);
@@ -122,7 +122,7 @@ export function nextSteps(report: SetupReport, isDaemonRunning: boolean): string
   ];
 }
 
-export function relayLines({ relay, secret, written_to, dry_run }: Joined): string[] {
+export function relayLines({ relay, secret, written_to, dry_run }: RelayMembership): string[] {
   if (dry_run) {
     const what = secret === "kept" ? "keep its secret" : "register for a new secret";
     return [`${written_to}: would join ${relay} and ${what}`];

@@ -1,4 +1,4 @@
-/** `mesh uninstall`: undoes setup, and keeps the state unless told otherwise. */
+/** `mesh uninstall`: undoes setup, and removes the state only with `--purge`. */
 
 import { basename } from "kit/core/path.ts";
 import { configPath, type Env, removeIfPresent, statePath } from "../../daemon/host/paths.ts";
@@ -13,8 +13,8 @@ import { REMOVE_COMMANDS } from "./installations.ts";
 import { fileLines, nextSteps, TERMINAL } from "./setup_output.ts";
 import { reportErrors, undoSetup } from "./setup_command.ts";
 
-/** What was removed, and what is left to do or to keep. */
-interface Uninstalled {
+/** The removed files, and the tasks that are left to the user. */
+interface UninstallResult {
   readonly agents: readonly string[];
   readonly service: string | null;
   readonly daemon_stopped: number | null;
@@ -37,7 +37,7 @@ export async function runUninstall(context: CommandContext, args: Args): Promise
   const purged = args.flag("purge") ? purge(env) : [];
   const paths = [statePath(env), configPath(env)];
   const command = meshCommand();
-  const answer: Uninstalled = {
+  const answer: UninstallResult = {
     agents: undone.agents.filter(({ differences }) => differences.length > 0)
       .map(({ agent }) => agent),
     service: undone.service ?? null,
@@ -53,12 +53,12 @@ export async function runUninstall(context: CommandContext, args: Args): Promise
   for (const line of fileLines(undone, { tense: "changed", diff: false }, env)) {
     terminal.print(line);
   }
-  showUninstalled(answer, context);
+  showResult(answer, context);
   nextSteps(undone, false).forEach((line) => terminal.print(line));
   return reportErrors(undone, TERMINAL);
 }
 
-function showUninstalled(answer: Uninstalled, { terminal }: CommandContext): void {
+function showResult(answer: UninstallResult, { terminal }: CommandContext): void {
   const { service, daemon_stopped, purged, kept, then } = answer;
   if (service !== null) terminal.print(`Removed the service ${service}`);
   if (daemon_stopped !== null) terminal.print(`Stopped the daemon, process ${daemon_stopped}`);
@@ -84,7 +84,7 @@ function mustBeState(env: Env): void {
   }
 }
 
-/** Removes the configuration and the state; returns what was removed. */
+/** Removes the configuration and the state; returns the paths that were removed. */
 function purge(env: Env): string[] {
   const config = configPath(env), state = statePath(env);
   const present = [config, `${config}.mesh-backup`].filter(exists);

@@ -1,4 +1,4 @@
-/** Where the commands are: each module is loaded when one of its commands runs. */
+/** The modules of the commands: each module is loaded when one of its commands runs. */
 
 import type { Command, CommandSpec } from "../command/command.ts";
 
@@ -32,12 +32,12 @@ export const MODULES = {
   programs: async () => (await import("./program_commands.ts")).PROGRAM_COMMANDS,
 } as const satisfies Readonly<Record<string, () => Promise<readonly Command[]>>>;
 
-/** A command of the table, without what it does. `deno task gen` writes the table. */
+/** A command of the table without its `run` function. `deno task gen` writes the table. */
 export interface TableEntry extends CommandSpec {
   readonly module: keyof typeof MODULES;
 }
 
-/** The command of an entry, with what it does. */
+/** The command of an entry, with its `run` function. */
 export async function loadCommand({ module, usage }: TableEntry): Promise<Command> {
   const command = (await MODULES[module]()).find((command) => command.usage === usage);
   if (!command) throw new Error(`The table of commands is out of date: ${usage}`);

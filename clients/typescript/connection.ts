@@ -29,7 +29,7 @@ export interface Listener {
 }
 
 const RETRY_MS = { min: 250, max: 5_000 };
-/** How long the daemon may take to answer the handshake. */
+/** Time limit for the daemon to answer the handshake. */
 const HANDSHAKE_MS_MAX = 10_000;
 /** The daemon pings every 20 s. After three missing pings, the connection is taken for dead. */
 const SILENCE_MS_MAX = 65_000;
@@ -49,7 +49,7 @@ export class Connection {
   #hasEnded = false;
   #failures = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** What the daemon or the socket said last, for the error of a connection that fails. */
+  /** The last error of the daemon or the socket, for the error of a connection that fails. */
   #lastError = "";
 
   /** `connect` makes the first frame; `find` looks up the daemon. */
@@ -72,7 +72,7 @@ export class Connection {
   async open(): Promise<void> {
     try {
       const { url, token } = await this.#find();
-      if (!this.#hasEnded) this.#dial(url, token);
+      if (!this.#hasEnded) this.#openSocket(url, token);
     } catch (error) {
       if (!(error instanceof MeshUnreachable)) return this.end(error);
       this.#lastError = error.message;
@@ -97,12 +97,12 @@ export class Connection {
     this.#listener.ended(error);
   }
 
-  #dial(url: string, token: string | undefined): void {
+  #openSocket(url: string, token: string | undefined): void {
     const address = new URL("/ws", url);
     address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
     const socket = new this.#socketClass(address.href);
     this.#socket = socket;
-    this.#watch(HANDSHAKE_MS_MAX, `${url} does not answer`);
+    this.#expectFrame(HANDSHAKE_MS_MAX, `${url} does not answer`);
     const ifCurrent = <E>(handle: (event: E) => void) => (event: E) => {
       if (socket === this.#socket) handle(event);
     };
@@ -110,13 +110,16 @@ export class Connection {
     socket.onmessage = ifCurrent(({ data }: { data: unknown }) => this.#receive(String(data)));
     socket.onerror = ifCurrent(() => this.#lastError ||= `No daemon answers at ${url}`);
     socket.onclose = ifCurrent(({ code, reason }: { code: number; reason: string }) =>
-      this.#closed(code, reason)
+      this.#onClose(code, reason)
     );
   }
 
   #receive(text: string): void {
     const frame: Frame = JSON.parse(text);
-    this.#watch(this.#isUp ? SILENCE_MS_MAX : HANDSHAKE_MS_MAX, "The daemon has fallen silent");
+    this.#expectFrame(
+      this.#isUp ? SILENCE_MS_MAX : HANDSHAKE_MS_MAX,
+      "The daemon has stopped answering",
+    );
     if (frame["type"] === "ping") {
       return void this.send({ type: "pong", ping_id: frame["ping_id"] });
     }
@@ -125,11 +128,11 @@ export class Connection {
     this.#isUp = true;
     this.#failures = 0;
     this.#lastError = "";
-    this.#watch(SILENCE_MS_MAX, "The daemon has fallen silent");
+    this.#expectFrame(SILENCE_MS_MAX, "The daemon has stopped answering");
     this.#listener.up(frame);
   }
 
-  #closed(code: number, reason: string): void {
+  #onClose(code: number, reason: string): void {
     this.#drop();
     if (FINAL_CODES.has(code)) {
       const detail = this.#lastError || reason || "no reason";
@@ -138,7 +141,7 @@ export class Connection {
     this.#retry();
   }
 
-  /** Lets go of the socket, so that its later events are ignored. */
+  /** Releases the socket, so that its later events are ignored. */
   #drop(code?: number): void {
     const socket = this.#socket;
     const wasUp = this.#isUp;
@@ -148,8 +151,8 @@ export class Connection {
     if (wasUp) this.#listener.down();
   }
 
-  /** Connects again if nothing arrives for so long. */
-  #watch(ms: number, why: string): void {
+  /** Connects again if nothing arrives within this time. */
+  #expectFrame(ms: number, why: string): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#lastError = why;
@@ -158,7 +161,7 @@ export class Connection {
     }, ms);
   }
 
-  /** The pause has some chance in it, so that many clients do not come back at once. */
+  /** The pause is partly random, so that many clients do not connect at the same time. */
   #retry(): void {
     clearTimeout(this.#timer);
     if (this.#hasEnded) return;

@@ -14,7 +14,7 @@ export interface Endpoint {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** What is given wins. A restarted daemon may have another port, so this is called each time. */
+/** Given values win. A restarted daemon may have another port, so this is called each time. */
 export async function findDaemon(
   { url, token }: { url?: string | undefined; token?: string | undefined },
   env: Env = process.env,
@@ -49,7 +49,7 @@ function xdgFolder(env: Env, name: string, under_home: string): string {
 }
 
 /**
- * Whether the daemon that wrote the file still runs. If it has ended, another user's program could
+ * True if the daemon that wrote the file still runs. If it has ended, another user's program could
  * listen at its address and would be sent the token.
  */
 async function isRunning(pid: unknown, started: unknown): Promise<boolean> {

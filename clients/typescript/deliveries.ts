@@ -2,12 +2,12 @@
 
 import type { Frame } from "./connection.ts";
 
-/** How many ids of handled messages are remembered, to recognize those that come again. */
+/** Number of handled messages whose ids are remembered, to recognize repeated messages. */
 const DONE_MAX = 5_000;
 
 type Receipt = "seen" | "failed";
 
-interface Kept {
+interface Delivery {
   readonly frame: Frame;
   /** Undefined while the message waits for a handler, or is being handled. */
   receipt: { readonly status: Receipt; readonly detail?: string } | undefined;
@@ -22,15 +22,15 @@ export type Handler = (frame: Frame) => void | Promise<void>;
 export class Deliveries {
   readonly #send: (frame: Frame) => boolean;
   readonly #handlers = new Map<string, Handler>();
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, Delivery>();
   /** Messages of a type that has no handler yet. */
-  readonly #waiting = new Map<string, Kept[]>();
+  readonly #waiting = new Map<string, Delivery[]>();
 
   constructor(send: (frame: Frame) => boolean) {
     this.#send = send;
   }
 
-  /** Sets the handler of a type, and hands it what has waited for one. */
+  /** Sets the handler of a type, and passes it the messages that waited for one. */
   handle(type: string, handler: Handler): void {
     this.#handlers.set(type, handler);
     const waiting = this.#waiting.get(type) ?? [];
@@ -42,7 +42,7 @@ export class Deliveries {
     const id = String(frame["delivery_id"]), type = String(frame["type"]);
     const known = this.#kept.get(id);
     if (known) return this.#report(known);
-    const kept: Kept = { frame, receipt: undefined };
+    const kept: Delivery = { frame, receipt: undefined };
     this.#kept.set(id, kept);
     this.#forgetOldest();
     const handler = this.#handlers.get(type);
@@ -51,7 +51,7 @@ export class Deliveries {
     this.#waiting.set(type, [...waiting, kept]);
   }
 
-  async #run(kept: Kept, handler: Handler): Promise<void> {
+  async #run(kept: Delivery, handler: Handler): Promise<void> {
     try {
       await handler(kept.frame);
       kept.receipt = { status: "seen" };
@@ -63,7 +63,7 @@ export class Deliveries {
   }
 
   /** Without a connection, the report follows when the daemon sends the message again. */
-  #report({ frame, receipt }: Kept): void {
+  #report({ frame, receipt }: Delivery): void {
     if (!receipt) return;
     this.#send({ type: "delivery_ack", delivery_id: frame["delivery_id"], ...receipt });
   }

@@ -26,7 +26,7 @@ export class MeshClosed extends MeshError {
 export class MeshRefused extends MeshError {
   override readonly name = "MeshRefused";
   readonly code: string;
-  /** What to do, in one sentence. */
+  /** The fix, in one sentence. */
   readonly hint: string | undefined;
   /** The whole refusal with its other fields. */
   readonly problem: Readonly<Record<string, unknown>>;
@@ -43,7 +43,7 @@ export class MeshRefused extends MeshError {
 export class AskEnded extends MeshError {
   override readonly name = "AskEnded";
   readonly correlationId: string;
-  /** How it ended, such as `declined`. */
+  /** The reason for the end, such as `declined`. */
   readonly closeReason: string;
 
   constructor(correlationId: string, closeReason: string, text: string | null) {

@@ -44,7 +44,7 @@ export interface MeshPeerOptions {
   readonly clientId?: string;
   /** A file that keeps the `clientId`; it is written if it does not exist. */
   readonly clientIdFile?: string;
-  /** How long `connect` waits for a daemon; 10 seconds by default. */
+  /** Time for which `connect` waits for a daemon; 10 seconds by default. */
   readonly connectTimeoutMs?: number;
   /** The class to connect with. Node.js before 22 has no `WebSocket`; pass that of the package `ws`. */
   readonly WebSocket?: SocketClass;
@@ -59,7 +59,7 @@ export interface SendOptions {
 export interface AskOptions extends SendOptions {
   /** The earlier ask that this one continues. */
   readonly replyTo?: string;
-  /** How long to wait for the answer; for ever by default. */
+  /** Time to wait for the answer; no limit by default. */
   readonly timeoutMs?: number;
 }
 
@@ -115,7 +115,7 @@ export class MeshPeer {
     this.#ready.promise.catch(() => undefined);
   }
 
-  /** The peer's name, which may have got a number. */
+  /** The peer's name. The daemon adds a number if the name is taken. */
   get name(): string {
     return String(this.#connected["display_name"]);
   }
@@ -129,20 +129,20 @@ export class MeshPeer {
     return this.#closed.promise;
   }
 
-  /** Sets what answers asks. Asks that came before wait for it. */
+  /** Sets the handler of asks. Earlier asks wait for it. */
   onAsk(handler: (ask: Ask) => Answer | Promise<Answer>): this {
     this.#deliveries.handle("ask", (frame) => this.#answer(toAsk(frame), handler));
     return this;
   }
 
-  /** Sets what takes notifications and broadcasts. Those that came before wait for it. */
+  /** Sets the handler of notifications and broadcasts. Earlier messages wait for it. */
   onNotify(handler: (message: Message) => void | Promise<void>): this {
     this.#deliveries.handle("notify", (frame) => handler(toMessage(frame)));
     this.#deliveries.handle("broadcast", (frame) => handler(toMessage(frame)));
     return this;
   }
 
-  /** Sets what takes replies that no `ask` waits for, for example after its timeout. */
+  /** Sets the handler of replies that no `ask` waits for, for example after its timeout. */
   onReply(handler: (reply: Reply) => void): this {
     this.#replies.onLate = handler;
     return this;
@@ -170,14 +170,14 @@ export class MeshPeer {
   /** Sends a peer a message that needs no answer. Resolves once the daemon has stored it. */
   async notify(to: string, text: string, options: SendOptions = {}): Promise<{
     readonly deliveryId: string;
-    /** How far it is, such as `sent` or `queued`. */
+    /** The state of the message, such as `sent` or `queued`. */
     readonly state: string;
   }> {
     const result = await this.#verbs.call("notify", sendFields(to, text, options));
     return { deliveryId: String(result["delivery_id"]), state: String(result["delivery_state"]) };
   }
 
-  /** Ends the connection. What is not handled yet comes again when this peer connects again. */
+  /** Ends the connection. Unhandled messages come again when this peer connects again. */
   close(): void {
     this.#connection.end(new MeshClosed("The peer was closed"));
   }
@@ -210,7 +210,7 @@ export class MeshPeer {
       const answer = await this.#run(ask, handler);
       await this.#verbs.call(answer.verb, { correlation_id, ...answer.fields });
     } catch (error) {
-      // It was answered on a connection that got lost, or nobody waits for the answer any more.
+      // The ask was answered on a lost connection, or nobody waits for the answer any more.
       const isOver = error instanceof MeshRefused &&
         ["already_closed", "unknown_ask"].includes(error.code);
       if (!isOver) throw error;
@@ -234,7 +234,7 @@ export class MeshPeer {
   }
 }
 
-/** A promise and its ends. `Promise.withResolvers` is missing in Node.js 20. */
+/** A promise with its `resolve` and `reject`. Node.js 20 lacks `Promise.withResolvers`. */
 class Future<T> {
   resolve: (value: T) => void = () => undefined;
   reject: (error: unknown) => void = () => undefined;

@@ -1,4 +1,4 @@
-/** The replies to this peer's asks, and who waits for them. */
+/** The replies to this peer's asks, and the promises that wait for them. */
 
 import type { Frame } from "./connection.ts";
 import { AskEnded, AskTimeout, type MeshError } from "./errors.ts";
@@ -9,7 +9,7 @@ interface Waiter {
   readonly reject: (error: MeshError) => void;
 }
 
-/** How an ask ended: with a reply, or without one. */
+/** The end of an ask: a reply, or the reason why there is none. */
 type End = Reply | AskEnded;
 
 /** An ask that is under way. */
@@ -22,7 +22,7 @@ interface ExpectedReply {
 
 export class Replies {
   readonly #waiters = new Map<string, Waiter>();
-  /** How many asks have no id yet. A reply that nobody waits for may belong to one of them. */
+  /** Number of asks without an id. A reply that nobody waits for may belong to one of them. */
   #unnamed = 0;
   readonly #unclaimed = new Map<string, End>();
   onLate: (reply: Reply) => void = () => undefined;

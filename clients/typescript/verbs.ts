@@ -9,13 +9,13 @@ interface Call {
   readonly reject: (error: MeshError) => void;
 }
 
-/** How long to wait if the daemon still works on the first of two equal requests. */
+/** Pause before a repeated request while the daemon still works on the first one. */
 const IN_PROGRESS_MS = 250;
 
 export class Verbs {
   readonly #send: (frame: Frame) => boolean;
   readonly #calls = new Map<string, Call>();
-  /** Makes the ids of this client differ from those of all others. */
+  /** Makes the ids of this client unique. */
   readonly #prefix = crypto.randomUUID();
   #count = 0;
   #ended: MeshError | undefined;

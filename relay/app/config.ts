@@ -126,7 +126,7 @@ function proxyOf(settings: z.output<typeof Settings>): Proxy {
 
 const LOOPBACK = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
-/** The canonical origin. Undefined if the text is not an origin, or not a safe one. */
+/** The canonical origin. Undefined unless the text is a safe origin. */
 function issuerOf(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const { protocol, hostname, origin, href } = new URL(text);

@@ -14,7 +14,7 @@ import { readRelayConfig } from "./config.ts";
 import type { RelayTelemetry, RelayTelemetryDeps, RelayTelemetryOptions } from "./telemetry.ts";
 import { lockDatabase } from "./database.ts";
 
-/** How long the shutdown waits for open requests to end. */
+/** Time for which the shutdown waits for open requests to end. */
 const DRAIN_MS_MAX = 5000;
 
 /** Runs a relay until SIGTERM or SIGINT. Returns the exit code. */

@@ -41,7 +41,7 @@ const CONSENT_ADDRESSES: Rates = {
   all: { burst: 6000, per_minute: 6000 },
 };
 
-/** Limits token exchanges of one grant. Each refresh stores a row while the grant lives. */
+/** Limits token exchanges of one grant. Each refresh stores a row until the grant ends. */
 const EXCHANGES: Rates = {
   each: { burst: 600, per_minute: 60 },
   all: CEILING,

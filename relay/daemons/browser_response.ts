@@ -74,12 +74,12 @@ function filenameOf(dispositionHeader: string): string | undefined {
     found.set(name.toLowerCase(), value);
     at += match.length;
   }
-  const name = decoded(found.get("filename*")) ?? unquoted(found.get("filename"));
+  const name = decode(found.get("filename*")) ?? unquote(found.get("filename"));
   return name === undefined ? undefined : cleanFilename(name.slice(0, FILENAME_LENGTH_MAX));
 }
 
 /** Decodes an RFC 8187 value. Supports UTF-8 only. */
-function decoded(value: string | undefined): string | undefined {
+function decode(value: string | undefined): string | undefined {
   const [, text] = ENCODED.exec(value ?? "") ?? [];
   try {
     return text === undefined ? undefined : decodeURIComponent(text);
@@ -88,7 +88,7 @@ function decoded(value: string | undefined): string | undefined {
   }
 }
 
-function unquoted(value: string | undefined): string | undefined {
+function unquote(value: string | undefined): string | undefined {
   if (!value?.startsWith('"')) return value;
   return value.slice(1, -1).replaceAll(/\\(.)/g, "$1");
 }

@@ -5,7 +5,7 @@ import { Problem } from "protocol/problems.ts";
 import { tryJson } from "kit/core/text.ts";
 import { isUnreachable, type Machines } from "protocol/relay/daemons.ts";
 
-/** How long to wait for the response to a request that the daemon answers at once. */
+/** Time limit for the response to a request that the daemon answers at once. */
 export const ANSWER_MS_MAX = 10_000;
 /** Size limit of a response. A list of some thousand peers or asks fits. */
 export const ANSWER_BYTES_MAX = 8_388_608;
@@ -85,7 +85,7 @@ const ErrorResponse = z.object({
 
 const ROLES = ["agent", "orchestrator"];
 
-/** Whether apps and guests may write to this peer. They may not write to humans and services. */
+/** True if apps and guests may write to this peer. They may not write to humans and services. */
 export function isAgent({ role }: Pick<Peer, "role">): boolean {
   return ROLES.includes(role ?? "agent");
 }
@@ -117,7 +117,7 @@ export class DaemonError extends Error {
     this.detail = detail;
   }
 
-  /** Whether the daemon may have accepted the request before it failed. */
+  /** True if the daemon may have accepted the request before it failed. */
   get mayHaveBeenTaken(): boolean {
     return this.status >= 500 && !NOT_TAKEN_ERRORS.includes(this.code);
   }
@@ -139,7 +139,7 @@ export class DaemonClient {
     this.#target = target;
   }
 
-  /** Whether a message was sent. If an error occurs while this is false, nothing was delivered. */
+  /** True if a message was sent. If an error occurs while this is false, nothing was delivered. */
   get hasSent(): boolean {
     return this.#hasSent;
   }

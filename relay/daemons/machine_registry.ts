@@ -14,26 +14,26 @@ import {
 } from "protocol/relay/daemons.ts";
 import { type DaemonIdentity, DaemonLink, type DaemonLinkDeps } from "./daemon_link.ts";
 
-/** How many connections one relay accepts, including those before their handshake. */
+/** Maximum number of connections of one relay, including those before their handshake. */
 export const DAEMONS_MAX = 10_000;
 /** Limits connections of one address, whatever their secrets, because anyone can create secrets. */
 export const DAEMONS_OF_ADDRESS_MAX = 2500;
-/** How many daemons may be connected with one secret. */
+/** Maximum number of connected daemons with one secret. */
 export const DAEMONS_OF_SECRET_MAX = 100;
 /**
- * How many bytes the relay may hold for all daemons together: unread and collected responses, and
+ * Maximum bytes that the relay holds for all daemons together: unread and collected responses, and
  * unsent requests. Checked once a second. In the documented example, a relay has 1 GiB of memory.
  */
 export const TOTAL_HELD_BYTES_MAX = 268_435_456;
 /** Time limit for the older of two links of one daemon id to give a sign of life. */
 export const PROBE_MS_MAX = 3000;
-/** How many disconnected machines are remembered, so that they are reported as offline. */
+/** Number of disconnected machines that are remembered, so that they are reported as offline. */
 const RECENTLY_LEFT_MAX = 10_000;
 
 export type Outcome = "answered" | "unknown_machine" | "machine_offline" | "timed_out" | "failed";
 
 /** An accepted upgrade: the connection, and the HTTP response that opens it at the daemon. */
-export interface Accepted {
+export interface AcceptedUpgrade {
   readonly response: Response;
   readonly connection: Connection;
 }
@@ -53,12 +53,12 @@ export type ForwardRequest = (request: MachineRequest) => Promise<Response>;
 export class MachineRegistry implements Machines {
   readonly #deps: MachineRegistryDeps;
   readonly #links = new Map<string, Map<string, DaemonLink>>();
-  /** All links with an open socket, including those that have not completed the handshake. */
+  /** All links with an open socket, also before their handshake. */
   readonly #openLinks = new Set<DaemonLink>();
   /** The number of open connections of each address. */
   readonly #countByAddress = new Map<string, number>();
   /** Closed links whose responses still have readers. */
-  readonly #drainingLinks = new Set<DaemonLink>();
+  readonly #closedLinks = new Set<DaemonLink>();
   readonly #recentlyLeft = new Set<string>();
   /** New links that wait for a sign of life from the older link of their id. */
   readonly #contests = new Map<DaemonLink, { readonly since: Monotonic; links: DaemonLink[] }>();
@@ -79,7 +79,7 @@ export class MachineRegistry implements Machines {
   get held_bytes(): number {
     const sumOf = (links: ReadonlySet<DaemonLink>) =>
       links.values().reduce((sum, link) => sum + link.held_bytes, 0);
-    return sumOf(this.#openLinks) + sumOf(this.#drainingLinks);
+    return sumOf(this.#openLinks) + sumOf(this.#closedLinks);
   }
 
   /** Throws if a limit is reached. A reconnecting daemon is exempt: it replaces its connection. */
@@ -101,7 +101,10 @@ export class MachineRegistry implements Machines {
    * Connects a daemon. The daemon is listed only after its handshake. A failed upgrade does not
    * count towards the limits.
    */
-  connect(identity: DaemonIdentity, accept: (listener: ConnectionListener) => Accepted): Response {
+  connect(
+    identity: DaemonIdentity,
+    accept: (listener: ConnectionListener) => AcceptedUpgrade,
+  ): Response {
     const deps: DaemonLinkDeps = {
       clock: this.#deps.clock,
       onHello: (link) => this.#add(link),
@@ -131,8 +134,8 @@ export class MachineRegistry implements Machines {
   async request(namespace: string, daemon_id: string, request: MachineRequest): Promise<Response> {
     const { clock, forward, recordRequest } = this.#deps;
     const elapsedMs = stopwatch(clock);
-    const send = async (one: MachineRequest) =>
-      await this.#mustGet(namespace, daemon_id).request(one);
+    const send = async (forwarded: MachineRequest) =>
+      await this.#mustGet(namespace, daemon_id).request(forwarded);
     try {
       const response = await (forward ? forward(request, send) : send(request));
       recordRequest("answered", elapsedMs());
@@ -146,8 +149,8 @@ export class MachineRegistry implements Machines {
   /** Checks all links and the memory that they hold. Must be called once a second. */
   tick(now: Monotonic): void {
     for (const link of this.#openLinks) link.tick(now);
-    for (const link of this.#drainingLinks) {
-      if (link.held_bytes === 0) this.#drainingLinks.delete(link);
+    for (const link of this.#closedLinks) {
+      if (link.held_bytes === 0) this.#closedLinks.delete(link);
     }
     for (const [older, { since }] of [...this.#contests]) {
       if (now - since >= PROBE_MS_MAX) this.#admitOthers(older);
@@ -159,7 +162,7 @@ export class MachineRegistry implements Machines {
   #shedLoad(): void {
     const { held_bytes_max = TOTAL_HELD_BYTES_MAX } = this.#deps;
     for (let held = this.held_bytes; held > held_bytes_max;) {
-      const [largest] = [...this.#openLinks, ...this.#drainingLinks].sort((a, b) =>
+      const [largest] = [...this.#openLinks, ...this.#closedLinks].sort((a, b) =>
         b.held_bytes - a.held_bytes
       );
       largest?.shed();
@@ -243,7 +246,7 @@ export class MachineRegistry implements Machines {
 
   #remove(link: DaemonLink, why: string): void {
     if (this.#openLinks.delete(link)) this.#count(link.identity, -1);
-    if (link.held_bytes > 0) this.#drainingLinks.add(link);
+    if (link.held_bytes > 0) this.#closedLinks.add(link);
     const { namespace, daemon_id } = link.identity;
     const daemons = this.#links.get(namespace);
     if (daemons?.get(daemon_id) !== link) return;

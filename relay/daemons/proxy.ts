@@ -9,7 +9,7 @@ import type { OriginPolicy } from "../web/origin_policy.ts";
 import { toBrowserResponse } from "./browser_response.ts";
 import type { MachineRequest, Machines, Sessions } from "protocol/relay/daemons.ts";
 
-/** How long to wait for a machine's response. A daemon holds no request for longer than this. */
+/** Time limit of a machine's response. A daemon holds no request for longer than this. */
 export const ANSWER_MS_MAX = 60_000;
 
 export interface ProxyDeps {
@@ -21,7 +21,7 @@ export interface ProxyDeps {
   readonly signal: AbortSignal;
 }
 
-/** How a browser may use a machine's response (`Sec-Fetch-Dest`): read, show or save it. */
+/** Allowed uses of a machine's response in a browser (`Sec-Fetch-Dest`): read, show or save. */
 const ALLOWED_DESTINATIONS: ReadonlySet<string> = new Set([
   "empty",
   "document",

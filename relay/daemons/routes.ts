@@ -11,7 +11,7 @@ import { isLocal } from "../web/net/client_address.ts";
 import { bearerNamespace } from "../web/secrets.ts";
 import * as contracts from "protocol/relay/daemons.ts";
 import { DaemonId, Machine } from "protocol/relay/daemons.ts";
-import type { Accepted, MachineRegistry } from "./machine_registry.ts";
+import type { AcceptedUpgrade, MachineRegistry } from "./machine_registry.ts";
 import type { RelayMetrics } from "./metrics.ts";
 import { type ProxyDeps, proxyToMachine } from "./proxy.ts";
 
@@ -31,7 +31,7 @@ export interface TunnelDeps extends ProxyDeps {
 
 type Remote = Deno.NetAddr | undefined;
 
-export type Accept = (request: Request, listener: ConnectionListener) => Accepted;
+export type Accept = (request: Request, listener: ConnectionListener) => AcceptedUpgrade;
 
 export function tunnelRoutes(deps: TunnelDeps): Route[] {
   const { machines, metrics, sessions } = deps;

@@ -37,7 +37,7 @@ export interface ToolError {
 
 /**
  * Converts an error for the caller. Undefined for an unexpected error, which must not be shown.
- * `hasSent` says whether a message was sent before the error occurred.
+ * `hasSent` is true if a message was sent before the error occurred.
  */
 export function toToolError(thrown: unknown, hasSent: boolean): ToolError | undefined {
   if (thrown instanceof DaemonError) {

@@ -55,8 +55,8 @@ export class Mcp implements AsyncDisposable {
 
   /** The scopes that the message needs and that are missing from `scopes`. */
   missingScopes(message: unknown, scopes: readonly string[]): string[] {
-    const missing = [message].flat().flatMap((one) => {
-      const name = ToolCall.safeParse(one).data?.params.name ?? "";
+    const missing = [message].flat().flatMap((entry) => {
+      const name = ToolCall.safeParse(entry).data?.params.name ?? "";
       const scope = this.#tools.get(name)?.scope;
       return scope === undefined || scopes.includes(scope) ? [] : [scope];
     });

@@ -9,7 +9,7 @@ import { bearerToken } from "../web/secrets.ts";
 import { type Bearer, deleteMcp, getMcp, postMcp, READ, WRITE } from "protocol/relay/mcp.ts";
 import type { Mcp } from "./mcp.ts";
 
-/** How many calls of one grant may run at once. Each may wait for 20 s. */
+/** Maximum number of calls of one grant that run at once. Each may wait for 20 s. */
 export const IN_FLIGHT_MAX = 256;
 const RETRY_SECONDS = 1;
 /** The second is for addresses that were typed with a slash at the end, which clients keep. */
@@ -102,7 +102,7 @@ function unauthorized(issuer: string, refused: boolean): Response {
 
 /** Names `agents:read`, too, because every authorization must request it. */
 function insufficientScope(issuer: string, missingScopes: readonly string[]): Response {
-  const scope = [READ, ...missingScopes.filter((one) => one !== READ)].join(" ");
+  const scope = [READ, ...missingScopes.filter((missing) => missing !== READ)].join(" ");
   const detail = `This tool needs the scope ${
     missingScopes.join(" ")
   }; reconnect the app to allow it`;

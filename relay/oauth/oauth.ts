@@ -38,7 +38,11 @@ export function openOAuth(deps: OAuthDeps): OAuth {
   const { registrations, consents: limit, exchanges } = deps.limits;
   const resource = resourceOf(deps.issuer);
   const clients = new Clients(deps);
-  const grants = new Grants({ ...deps, exchanges, onExchanged: (one) => clients.onExchanged(one) });
+  const grants = new Grants({
+    ...deps,
+    exchanges,
+    onExchanged: (exchange) => clients.onExchanged(exchange),
+  });
   const consent = new Consent({ ...deps, resource, clients, grants, limit });
   const connections = openConnections({ ...deps, grants });
   const services = { ...deps, resource, clients, grants, consent, connections, registrations };

@@ -94,7 +94,7 @@ function fieldOf(lines: readonly string[], name: string): string | undefined {
   return lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2);
 }
 
-/** Whether an event names the peer by id. A name does not count: another peer may have it. */
+/** True if an event names the peer by id. A name does not count: another peer may have it. */
 function mentionsPeer(data: unknown, peer_id: string): boolean {
   if (typeof data !== "object" || data === null) return false;
   if (NEVER_SHARED.has(String(Reflect.get(data, "type")))) return false;

@@ -1,4 +1,4 @@
-/** Whose request it is: a program's with the relay secret, or a signed-in browser's. */
+/** Finds the owner of a request: a program with the relay secret, or a signed-in browser. */
 
 import { Problem } from "protocol/problems.ts";
 import { bearerNamespace } from "../web/secrets.ts";

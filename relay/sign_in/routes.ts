@@ -28,7 +28,7 @@ export interface KeyDeps {
   readonly originPolicy: OriginPolicy;
   readonly sessions: Sessions;
   readonly machines: Pick<Machines, "list">;
-  /** Whether remote MCP is configured. If so, the page links to the list of connected apps. */
+  /** True if remote MCP is configured. If so, the page links to the list of connected apps. */
   readonly has_apps: boolean;
   /** Separate limits for creating secrets and for signing in. */
   readonly limits: { readonly register: AddressRateLimit; readonly login: AddressRateLimit };

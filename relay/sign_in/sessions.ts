@@ -7,7 +7,7 @@ import { Problem } from "protocol/problems.ts";
 import { cookieOf, type OriginPolicy } from "../web/origin_policy.ts";
 import { digestOf } from "../web/secrets.ts";
 
-/** How long a session lasts, counted from signing in. Requests do not extend it. */
+/** Lifetime of a session, counted from signing in. Requests do not extend it. */
 export const SESSION_MS = DAY_MS;
 export const SESSIONS_MAX = 10_000;
 /** Limit of the sessions of one namespace. A person uses fewer browsers. */
@@ -28,7 +28,7 @@ export interface SessionsDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly originPolicy: OriginPolicy;
-  /** Whether a machine of this namespace is connected. If so, its sessions are evicted last. */
+  /** True if a machine of this namespace is connected. If so, its sessions are evicted last. */
   hasConnectedMachine(namespace: string): boolean;
 }
 

@@ -19,7 +19,7 @@ export class OriginPolicy {
     return isLoopback(host) ? `http://${host}` : `https://${host}`;
   }
 
-  /** Whether browsers reach the relay over HTTPS. Plain http is used for loopback only. */
+  /** True if browsers reach the relay over HTTPS. Plain http is used for loopback only. */
   isSecure(request: Request): boolean {
     return this.originOf(request).startsWith("https:");
   }
@@ -37,7 +37,7 @@ export class OriginPolicy {
     }
   }
 
-  /** Whether the browser's headers prove that a page of the relay sent the request. */
+  /** True if the browser's headers prove that a page of the relay sent the request. */
   isFromOurPage(request: Request): boolean {
     const { headers } = request;
     const origin = headers.get("origin");

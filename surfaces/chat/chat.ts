@@ -1,8 +1,8 @@
-/** What the surface of any chat needs of its chat: the calls, their errors, and the limits. */
+/** The interface between a chat surface and its chat: the calls, their errors, and the limits. */
 
 /**
- * Why a call failed. `network` means that nothing was sent. `unclear` means that no answer arrived
- * and that the call may have succeeded. Every other value means that the chat refused the call.
+ * The class of a failed call. `network`: nothing was sent. `unclear`: no answer arrived, and the
+ * call may have succeeded. Every other value means that the chat refused the call.
  */
 export type ErrorClass =
   | "unauthorized"
@@ -17,7 +17,7 @@ export type ErrorClass =
 export class ChatError extends Error {
   override readonly name = "ChatError";
   readonly error_class: ErrorClass;
-  /** How long the chat asks us to wait. */
+  /** Time for which the chat asks us to wait. */
   readonly retry_after_ms: number | undefined;
   /** The setting below `surfaces.NAME` that holds the token of the call. */
   readonly setting: string = "token";
@@ -29,15 +29,15 @@ export class ChatError extends Error {
   }
 }
 
-/** What differs between chats in the texts that we send. Lengths are in UTF-16 units. */
+/** The differences between chats in the texts that we send. Lengths are in UTF-16 units. */
 export interface ChatStyle {
   /** The name of the surface, in `/ws`, in pushes and in replies. */
   readonly surface: string;
   /** The name of the chat for the person, such as `Telegram`. */
   readonly title: string;
-  /** What a command begins with. */
+  /** The first character of a command. */
   readonly command_prefix: string;
-  /** What the person does with a message to answer it. */
+  /** The verb for answering a message, such as `Reply to`. */
   readonly reply_verb: string;
   /** The longest text of one message. */
   readonly text_units_max: number;
@@ -65,9 +65,9 @@ export interface OutgoingText {
   readonly reply_to?: string | undefined;
   /** The item that the message shows. */
   readonly item_id?: string | undefined;
-  /** Which text of the item it is, from 0; undefined for a notice about the item. */
+  /** The index of this text among the item's texts; undefined for a notice about the item. */
   readonly part?: number | undefined;
-  /** Whether an earlier process may have sent it, so that a chat that can look should look. */
+  /** True if an earlier process may have sent it. A chat with a history then looks there first. */
   readonly mayBeShown?: boolean | undefined;
   /** The first message of that item, if this one continues it. */
   readonly first_ref?: string | undefined;
@@ -79,7 +79,7 @@ export interface OutgoingText {
 export interface OutgoingFile {
   readonly filename: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Whether the bytes are a picture that chats show: PNG, JPEG, GIF or WebP. */
+  /** True if the bytes are a picture that chats show: PNG, JPEG, GIF or WebP. */
   readonly isPicture: boolean;
   readonly caption: string;
   readonly reply_to?: string | undefined;
@@ -87,13 +87,13 @@ export interface OutgoingFile {
   readonly first_ref?: string | undefined;
 }
 
-/** A file that the person sent. Its name and type are what the chat says, unchecked. */
+/** A file that the person sent. The chat supplies its name and type, which are not checked. */
 export interface IncomingFile {
   /** Differs from that of every other file of the chat. */
   readonly key: string;
   readonly filename: string;
   readonly content_type: string;
-  /** In bytes, if the chat says it. */
+  /** In bytes, if the chat supplies it. */
   readonly size: number | undefined;
   /** Downloads the file; stops after `bytes_max` bytes with a `bad_request`. */
   load(bytes_max: number, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
@@ -102,7 +102,7 @@ export interface IncomingFile {
 export interface TapAnswer {
   readonly id: string;
   readonly text: string;
-  /** Whether the text is shown until the person dismisses it. */
+  /** True if the text is shown until the person dismisses it. */
   readonly alert: boolean;
 }
 
@@ -111,7 +111,7 @@ export interface Chat {
   readonly style: ChatStyle;
   /** Sends a plain text; returns the ref of the message. */
   sendText(message: OutgoingText, signal: AbortSignal): Promise<string>;
-  /** Sends a file; returns the ref of its message, or undefined if the chat does not tell it. */
+  /** Sends a file; returns the ref of its message, or undefined if the chat does not return it. */
   sendFile(file: OutgoingFile, signal: AbortSignal): Promise<string | undefined>;
   /** Replaces the buttons of a message; an empty list removes them. */
   setButtons(ref: string, buttons: readonly Button[], signal: AbortSignal): Promise<void>;
@@ -125,16 +125,16 @@ export interface IncomingMessage {
   readonly ref: string;
   /** Its text, or the caption of its files. */
   readonly text: string | undefined;
-  /** When it was written, by the chat's clock, in milliseconds. */
+  /** The time of writing by the chat's clock, in milliseconds. */
   readonly written_at: number;
   /** The message of the bot to which this is a reply. */
   readonly reply_to: string | undefined;
   /** The item that this message shows, if the chat itself knows it. */
   readonly item_id?: string | undefined;
-  /** Whether the message is for the bot even if it is no reply to it, as in a private chat. */
+  /** True if the message is for the bot even if it is no reply to it, as in a private chat. */
   readonly isForBot: boolean;
   readonly files: readonly IncomingFile[];
-  /** Whether it holds something other than text and files, which we cannot forward. */
+  /** True if it has content other than text and files, which we cannot forward. */
   readonly hasOther: boolean;
 }
 

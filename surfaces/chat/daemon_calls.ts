@@ -8,8 +8,8 @@ import { type Chat, ChatError } from "./chat.ts";
 import { ShownItem } from "./rendering.ts";
 
 /**
- * How many items are searched for the item that a message shows. The search begins at that message
- * and goes back.
+ * Maximum number of items that are searched for the item of a message. The search begins at that
+ * message and goes back.
  */
 const SEARCHED_ITEMS_MAX = 20;
 
@@ -24,7 +24,7 @@ export interface ShownMessages {
 export interface ChatDeps extends BackoffDeps {
   readonly chat: Chat;
   readonly call: Call;
-  /** For what is not JSON: the content of files. */
+  /** For bodies that are not JSON: the content of files. */
   readonly daemon: Pick<DaemonClient, "get" | "url">;
   readonly pushes: ShownMessages;
   log(text: string): void;
@@ -79,7 +79,7 @@ export async function tryChat<A>(
 }
 
 /**
- * Whether the daemon is unreachable, shutting down, or cannot write, so that the call must be
+ * True if the daemon is unreachable, shutting down, or cannot write, so that the call must be
  * retried.
  */
 export function isDaemonUnavailable(error: unknown): boolean {

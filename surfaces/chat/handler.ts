@@ -14,7 +14,7 @@ import type {
 import { parseCommand, runCommand, UNKNOWN_MESSAGE } from "./commands.ts";
 import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
 import { FileRefused, IncomingFiles } from "./incoming_files.ts";
-import { sendNotice, tellNotSent } from "./notices.ts";
+import { reportNotSent, sendNotice } from "./notices.ts";
 import {
   chosenButtons,
   confirmButtons,
@@ -59,8 +59,7 @@ export class ChatHandler {
   }
 
   /**
-   * Handles one message. If an earlier attempt had an unclear outcome, `firstTriedAt` is when that
-   * attempt began.
+   * Handles one message. `firstTriedAt` is the time of an earlier attempt whose outcome is unclear.
    */
   async message(
     message: IncomingMessage,
@@ -77,7 +76,7 @@ export class ChatHandler {
       return;
     }
     if (reply_to === undefined && !isForBot) return;
-    const notSent = (text: string) => tellNotSent(this.#deps, { text, reply_to: ref }, signal);
+    const notSent = (text: string) => reportNotSent(this.#deps, { text, reply_to: ref }, signal);
     if (hasOther) return await notSent(TEXT_AND_FILES_ONLY);
     if (text === undefined && !hasMedia) return; // Such as that a message was pinned.
     if (reply_to === undefined) {
@@ -147,7 +146,7 @@ export class ChatHandler {
     await tryChat(this.#deps, () => this.#deps.chat.setButtons(ref, buttons, signal));
   }
 
-  /** Shows in place of an item's buttons how its ask ended, unless a tap here answered it. */
+  /** Replaces an item's buttons by a note on the end of its ask, unless a tap here answered it. */
   async end(item: ShownItem, signal: AbortSignal): Promise<void> {
     const { chat, pushes } = this.#deps;
     const { item_id, question, outcome } = item;
@@ -175,7 +174,7 @@ export class ChatHandler {
     const id = await this.#itemOf({ reply_to, item_id }, signal);
     const ended = id === undefined ? undefined : await this.#endOf(id, signal);
     const text = ended ? `${NO_EDITS} ${endingText(ended)}` : NO_EDITS;
-    await tellNotSent(this.#deps, { text, reply_to: ref }, signal);
+    await reportNotSent(this.#deps, { text, reply_to: ref }, signal);
   }
 
   /** Asks whether a text to a decision that is over becomes a new question. */
@@ -188,7 +187,7 @@ export class ChatHandler {
     if (this.#unconfirmed.size > UNCONFIRMED_MAX && oldest) this.#unconfirmed.delete(oldest);
     const text = `${ended ? endingText(ended) : refusal.problem.detail} ${NOT_SENT}`;
     const buttons = confirmButtons(ref, this.#deps.chat.style);
-    await tellNotSent(this.#deps, { text, reply_to: ref, buttons }, signal);
+    await reportNotSent(this.#deps, { text, reply_to: ref, buttons }, signal);
   }
 
   /** Sends a text as a new question, because the person has confirmed it. */
@@ -219,7 +218,7 @@ export class ChatHandler {
     const refusal = done instanceof ApiError && isRefusal(done) ? done : undefined;
     if (refusal) await this.#files.discard(files, signal);
     else this.#files.forget(files);
-    const notSent = (text: string) => tellNotSent(this.#deps, { text, reply_to: ref }, signal);
+    const notSent = (text: string) => reportNotSent(this.#deps, { text, reply_to: ref }, signal);
     if (done === undefined) await notSent(ALREADY_REPLIED);
     else if (done instanceof FileRefused) await notSent(`Not sent. ${done.message}`);
     else if (done instanceof ApiError) {
@@ -246,9 +245,7 @@ export class ChatHandler {
     }
   }
 
-  /**
-   * Forwards a reply to a known item. The daemon takes it once, however often it is forwarded.
-   */
+  /** Forwards a reply to a known item. Repeated forwards have no further effect. */
   async #forwardWithKey(
     reply: Reply,
     id: string,
@@ -303,7 +300,7 @@ export class ChatHandler {
   }
 
   /**
-   * Whether the reply may already have been forwarded, by an earlier process or by an attempt whose
+   * True if the reply may already have been forwarded, by an earlier process or by an attempt whose
    * answer was lost. Forwarding it again would open a new ask.
    */
   async #wasForwarded(
@@ -339,8 +336,8 @@ function contentOf({ text, as_new_ask }: Reply, attachments: string[]) {
 }
 
 /**
- * The message with the buttons of an item that an earlier process has sent: that of its last text,
- * before those of its files.
+ * The message with the buttons of an item that an earlier process has sent: the message of the
+ * item's last text. The messages of its files follow it.
  */
 function lastTextRef(item: ShownItem, style: ChatStyle): readonly string[] {
   const push = item.pushes.find(({ surface }) => surface === style.surface);
@@ -349,12 +346,12 @@ function lastTextRef(item: ShownItem, style: ChatStyle): readonly string[] {
   return ref === undefined || !buttons ? [] : [ref];
 }
 
-/** Whether the daemon has certainly not taken the reply. After a failure of its own it may have. */
+/** True if the daemon has certainly not accepted the reply. With a 5xx status, it may have. */
 function isRefusal({ status, problem }: ApiError): boolean {
   return status < 500 || problem.error === "no_human";
 }
 
-/** Whether the refusal means that the buttons of this item can no longer have an effect. */
+/** True if the refusal means that the buttons of this item can no longer have an effect. */
 function isClosed({ problem }: ApiError): boolean {
   return ["already_closed", "unknown_item"].includes(problem.error);
 }

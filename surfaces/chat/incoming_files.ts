@@ -9,7 +9,7 @@ import { uploadContent } from "../../cli/client/uploads.ts";
 import { ChatError, type IncomingFile } from "./chat.ts";
 import { type ChatDeps, isDaemonUnavailable } from "./daemon_calls.ts";
 
-/** How often a download is tried; with the pauses it takes up to three minutes. */
+/** Maximum number of download attempts; with the pauses they take up to three minutes. */
 const DOWNLOADS_MAX = 10;
 const RETRY_MS_MAX = 30_000;
 const MEGABYTE = 1_000_000;
@@ -66,7 +66,7 @@ export class IncomingFiles {
     }
   }
 
-  /** Checks what is known before the first download. */
+  /** Checks the number of files and their known sizes before the first download. */
   #mustFit(files: Files): void {
     const { title, download_bytes_max: max } = this.#deps.chat.style;
     if (files.length > ATTACHMENTS_MAX) {

@@ -6,7 +6,7 @@ import { ChatError, type OutgoingText } from "./chat.ts";
 import { type ChatDeps, tryChat } from "./daemon_calls.ts";
 
 const RETRY_MS_MAX = 30_000;
-/** How often a text is sent whose own outcome is unclear each time. */
+/** Maximum number of sends of a text whose outcome is unclear each time. */
 const UNCLEAR_MAX = 3;
 
 /** Sends a text once. A failure is only logged. */
@@ -19,10 +19,10 @@ export async function sendNotice(
 }
 
 /**
- * Tells the person that a message was not forwarded. Tries until the chat has taken the text, or
- * has refused it: the person must not believe that the message has arrived.
+ * Informs the person that a message was not forwarded. Tries until the chat has accepted or refused
+ * the text: the person must not believe that the message has arrived.
  */
-export async function tellNotSent(
+export async function reportNotSent(
   deps: Pick<ChatDeps, "chat" | "clock" | "ids" | "log">,
   notice: OutgoingText,
   signal: AbortSignal,

@@ -10,7 +10,7 @@ import { isDaemonUnavailable } from "./daemon_calls.ts";
 import type { FilePart, Part } from "./parts.ts";
 import { isPicture } from "./pictures.ts";
 
-/** How long the daemon may take to give us a file. */
+/** Time limit for the daemon to return a file. */
 const LOAD_MS_MAX = 60_000;
 
 /** A file that cannot be sent, now or later. The message says why. */
@@ -25,15 +25,15 @@ export interface PartSenderDeps {
 }
 
 interface Signals {
-  /** Ends what has sent nothing yet. */
+  /** Aborts the send if nothing was sent yet. */
   readonly stop: AbortSignal;
   /** Ends a send in progress. */
   readonly abort: AbortSignal;
 }
 
 /**
- * Sends a part. Returns the ref of its message, if the chat tells it. Throws a `ChatError`, of the
- * class `network` also if the daemon does not give us the file now, or `FileNotSent`.
+ * Sends a part. Returns the ref of its message, if the chat returns it. Throws `FileNotSent`, or a
+ * `ChatError`. Its class is `network` also if the daemon cannot return the file now.
  */
 export async function sendPart(
   deps: PartSenderDeps,

@@ -13,7 +13,7 @@ import {
 export interface TextPart {
   readonly kind: "text";
   readonly item_id: string;
-  /** Which text of the item it is; undefined for a text that replaces a part. */
+  /** The index of this text among the item's texts; undefined for a text that replaces a part. */
   readonly number: number | undefined;
   readonly text: string;
   readonly buttons: readonly Button[] | undefined;

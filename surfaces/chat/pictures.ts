@@ -1,6 +1,6 @@
 /** Recognizes pictures by their first bytes, because a name or a type may be wrong. */
 
-/** How the pictures that chats show begin, with escapes as `encodeURIComponent` writes them. */
+/** The first bytes of pictures that chats show, escaped as `encodeURIComponent` does. */
 const BEGINNINGS = [
   /^%89PNG%0D%0A%1A%0A/,
   /^%FF%D8%FF/,
@@ -9,7 +9,7 @@ const BEGINNINGS = [
 ];
 const BEGINNING_BYTES = 12;
 
-/** Whether the bytes begin as a PNG, JPEG, GIF or WebP does. */
+/** True if the bytes begin as a PNG, JPEG, GIF or WebP does. */
 export function isPicture(bytes: Uint8Array): boolean {
   const beginning = Array.from(bytes.subarray(0, BEGINNING_BYTES), escapeByte).join("");
   return BEGINNINGS.some((pattern) => pattern.test(beginning));

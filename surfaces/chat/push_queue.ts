@@ -8,17 +8,17 @@ import { FileNotSent, type PartSenderDeps, sendPart } from "./part_sender.ts";
 import { type Part, partsOf, replacement } from "./parts.ts";
 import type { ShownItem } from "./rendering.ts";
 
-/** How many items are remembered, in order to recognize repeats. */
+/** Number of items that are remembered, in order to recognize repeats. */
 const REMEMBERED_MAX = 10_000;
-/** How many items are queued here. The daemon keeps all further items and offers them again. */
+/** Maximum number of queued items. The daemon keeps all further items and offers them again. */
 export const QUEUE_MAX = 1_000;
 const RETRY_MS_MAX = 60_000;
 const RATE_LIMIT_MS_MIN = 1_000;
-/** How long a send in progress may take after the stop signal. */
+/** Time limit for a send in progress after the stop signal. */
 const LAST_SEND_MS_MAX = 3_000;
 /** After this time without success the failure is reported; attempts continue. */
 const REPORT_FAILURE_AFTER_MS = 30_000;
-/** How often the "may not have arrived" notice is retried when its own outcome is unclear. */
+/** Maximum number of "may not have arrived" notices whose own outcome is unclear. */
 const UNCERTAIN_NOTICES_MAX = 3;
 
 /** `interrupted` means that the process stopped after a part of the item was sent. */
@@ -41,14 +41,14 @@ export interface OfferedItem {
 
 interface QueuedPush {
   readonly item_id: string;
-  /** Whether an earlier process may have sent it. */
+  /** True if an earlier process may have sent it. */
   readonly mayBeShown: boolean;
   readonly reply_to: string | undefined;
   /** All delivery ids under which the daemon has offered the item. */
   readonly delivery_ids: Set<string>;
-  /** What is still to be sent. */
+  /** The parts that are not sent yet. */
   readonly parts: Part[];
-  /** Whether any part was sent. */
+  /** True if any part was sent. */
   hasStarted: boolean;
   readonly refs: string[];
   state: "waiting" | "pushed" | "failed";

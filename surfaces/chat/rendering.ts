@@ -62,7 +62,7 @@ export function renderUncertain(item: ShownItem, style: ChatStyle): string {
     `If you do not see it above, use ${style.command_prefix}show ${item.item_id}`;
 }
 
-/** What is shown with a file. It begins with who sent it, which the name of a file cannot forge. */
+/** The caption of a file. It begins with the sender, which the name of a file cannot forge. */
 export function renderCaption(
   { from, pushes }: ShownItem,
   filename: string,
@@ -148,7 +148,7 @@ function formatRepeated(pushes: ShownItem["pushes"], { surface: name }: ChatStyl
   return pushes.some((push) => push.surface === name && mayBeShown(push)) ? " (again)" : "";
 }
 
-/** Whether an earlier push sent, or may have sent, a part of the item. */
+/** True if an earlier push sent, or may have sent, a part of the item. */
 function mayBeShown({ surface_refs, error_class }: ShownItem["pushes"][number]): boolean {
   return surface_refs.length > 0 || error_class === "unclear";
 }
@@ -214,7 +214,7 @@ function toButton(label: string, data: string, { button_columns_max }: ChatStyle
   return { text: truncate(label, button_columns_max), data };
 }
 
-/** A sentence on how the ask of an item ended. */
+/** A sentence on the end of an item's ask. */
 export function endingText(item: ShownItem): string {
   const { from, question, outcome = null, close_reason = null, responder = null } = item;
   const { option_id = null } = item;
@@ -242,7 +242,7 @@ export function chosenButtons(label: string, item_id: string, style: ChatStyle):
   return [toButton(`✓ ${label}`, `d:${item_id}`, style)];
 }
 
-/** True if a button shows what the person has chosen. */
+/** True if a button shows the person's choice. */
 export function isChosen({ data }: Button): boolean {
   return data.startsWith("d:");
 }

@@ -50,7 +50,7 @@ export class ChatSurface {
   readonly #chatDeps: ChatDeps;
   readonly #handler: ChatHandler;
   readonly #stopped = new AbortController();
-  /** Settles when the buttons of all ended items so far are replaced. */
+  /** Resolves when the buttons of all ended items so far are replaced. */
   #ending: Promise<void> = Promise.resolve();
 
   constructor(deps: ChatSurfaceDeps) {

@@ -7,7 +7,7 @@ import type { Block } from "./api/api_caller.ts";
 
 /** Slack's limit of the buttons in one block. */
 const BUTTONS_MAX = 25;
-/** How much of a message a notification shows. */
+/** Maximum length of the text of a notification. */
 const SUMMARY_UNITS_MAX = 300;
 
 interface TextElement {
@@ -39,7 +39,7 @@ export function toBlocks(
     readonly text: string;
     readonly buttons?: readonly Button[] | undefined;
     readonly block_id: string;
-    /** Whether the first line says who sends the text. */
+    /** True if the first line names the sender of the text. */
     readonly hasHead: boolean;
   },
 ): Block[] {
@@ -65,8 +65,7 @@ function toActions(buttons: readonly Button[]): Block[] {
 }
 
 /**
- * The line that replaces the buttons of a message: what was chosen and by whom, or how else it
- * ended.
+ * The line that replaces the buttons of a message: the choice and its author, or a note on its end.
  */
 export function toOutcome(button: Button | undefined, user_id: string): Block {
   if (button === undefined) return richText([plain("Closed: this takes no more answers.")]);
@@ -74,7 +73,7 @@ export function toOutcome(button: Button | undefined, user_id: string): Block {
   return richText([bold(button.text), plain(" by "), { type: "user", user_id }]);
 }
 
-/** What notifications show of a text. In this field Slack reads `<…>`, so that is escaped. */
+/** The text of a notification. In this field Slack parses `<…>`, so that is escaped. */
 export function toSummary(text: string): string {
   return escapeMarkup(splitText(text, SUMMARY_UNITS_MAX)[0] ?? "") || "…";
 }

@@ -1,4 +1,4 @@
-/** Finds the person's messages of which no event arrived, in the history of the conversation. */
+/** Finds the person's messages without an event, in the history of the conversation. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { WrittenMessage } from "./connection/envelopes.ts";
@@ -7,11 +7,11 @@ import { isLater, type Timestamp, timestampAt } from "./api/timestamps.ts";
 import type { Message, WebApi } from "./api/web_api.ts";
 import { toMs } from "./incoming.ts";
 
-/** How old the first message of a thread may be whose new replies are looked for. */
+/** Maximum age of the first message of a thread whose new replies are read. */
 const THREAD_AGE_MS_MAX = 7 * 24 * 3_600_000;
 const PAGE_MESSAGES = 200;
 const PAGES_MAX = 5;
-/** How many threads with new replies are read at once, the newest first. */
+/** Maximum number of threads with new replies that are read at once, the newest first. */
 export const THREADS_MAX = 40;
 /** Messages may appear in the history a little later than their timestamp says. */
 const APPEAR_MS_MAX = 600_000;
@@ -19,13 +19,13 @@ const APPEAR_MS_MAX = 600_000;
 export interface MissedMessages {
   /** In the order in which they were written. */
   readonly messages: readonly WrittenMessage[];
-  /** Whether the history holds more than was read. */
+  /** False if the history has more messages than were read. */
   readonly isComplete: boolean;
-  /** Once these messages are handled, everything up to this one is. */
+  /** Once these messages are handled, all messages up to this one are handled. */
   readonly through: Timestamp;
 }
 
-/** Reads what was written since the handled messages, and is not among them. */
+/** Finds the messages since `handled.since` that are not handled. */
 export async function findMissed(
   { api, clock, handled, channel, bot_user, user }: {
     api: Pick<WebApi, "history" | "replies">;
@@ -49,14 +49,14 @@ export async function findMissed(
   let isComplete = top.complete && threads.length <= THREADS_MAX;
   for (const { ts } of threads.slice(0, THREADS_MAX)) {
     const replies = await api.replies(channel, ts, { ...range, oldest: handled.since }, signal);
-    found.push(...replies.messages.filter((one) => one.ts !== ts));
+    found.push(...replies.messages.filter((message) => message.ts !== ts));
     isComplete &&= replies.complete;
   }
-  const inOrder = found.sort((one, other) => isLater(one.ts, other.ts) ? 1 : -1);
+  const inOrder = found.sort((a, b) => isLater(a.ts, b.ts) ? 1 : -1);
   const newest = inOrder.at(-1)?.ts;
   const through = newest === undefined
     ? handled.since
     : timestampAt(Math.max(0, toMs(newest) - APPEAR_MS_MAX));
-  const messages = inOrder.filter((one) => one.user === user && !handled.has(one.ts));
-  return { messages: messages.map((one) => ({ ...one, channel })), isComplete, through };
+  const messages = inOrder.filter((message) => message.user === user && !handled.has(message.ts));
+  return { messages: messages.map((message) => ({ ...message, channel })), isComplete, through };
 }

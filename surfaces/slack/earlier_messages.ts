@@ -9,7 +9,7 @@ import type { WebApi } from "./api/web_api.ts";
 const AGE_MS_MAX = 25 * 3_600_000;
 const PAGE_MESSAGES = 200;
 const PAGES_MAX = 5;
-/** How many threads are remembered. */
+/** Maximum number of threads that are remembered. */
 const PLACES_MAX = 100;
 
 /** An item's message: the item's id and the number of the message, as in the id of its block. */
@@ -27,7 +27,7 @@ type Parts = ReadonlyMap<string, Timestamp>;
 
 export class EarlierMessages {
   readonly #deps: { readonly api: Pick<WebApi, "history" | "replies">; readonly clock: Clock };
-  /** What each thread showed when it was looked at; without a thread, the conversation. */
+  /** The messages that the first read of each thread found; without a thread, of the channel. */
   readonly #places = new Map<Timestamp | undefined, Parts>();
 
   constructor(deps: { readonly api: Pick<WebApi, "history" | "replies">; readonly clock: Clock }) {
@@ -35,8 +35,7 @@ export class EarlierMessages {
   }
 
   /**
-   * The message of ours that shows a part of an item. Later messages than the first look are not
-   * seen.
+   * The message of ours that shows a part of an item. Messages after the first read are not found.
    */
   async find(
     place: Place & { readonly bot_user: string },

@@ -1,13 +1,13 @@
-/** Which messages of the person were handled: a file, so that a restart handles none twice. */
+/** The handled messages of the person, in a file, so that a restart handles none twice. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { isLater, Timestamp } from "./api/timestamps.ts";
 
-/** How many handled messages are kept one by one. */
+/** Maximum number of handled messages that are stored one by one. */
 export const HANDLED_MAX = 1_000;
 
-const Kept = z.object({
+const StoredState = z.object({
   channel: z.string(),
   since: Timestamp,
   handled: z.array(Timestamp).max(HANDLED_MAX),
@@ -24,11 +24,11 @@ export class HandledMessages {
   #since: Timestamp;
   readonly #handled: Set<Timestamp>;
 
-  /** Opens the file; without one for this channel, all that was written until `start` is handled. */
+  /** Opens the file. Without a file for this channel, messages before `start` count as handled. */
   constructor(file: HandledFile, channel: string, start: Timestamp) {
     this.#file = file;
     this.#channel = channel;
-    const kept = Kept.safeParse(tryJson(file.read() ?? "")).data;
+    const kept = StoredState.safeParse(tryJson(file.read() ?? "")).data;
     const isOurs = kept?.channel === channel;
     this.#since = isOurs ? kept.since : start;
     this.#handled = new Set(isOurs ? kept.handled : []);
@@ -40,12 +40,12 @@ export class HandledMessages {
     return this.#since;
   }
 
-  /** Whether a message is handled. An event that arrives now may be new although it is older. */
+  /** True if a message is handled. An event that arrives now may be new although it is older. */
   has(ts: Timestamp): boolean {
     return this.isRecent(ts) || !isLater(ts, this.#since);
   }
 
-  /** Whether a message was handled lately. */
+  /** True if a message was handled lately. */
   isRecent(ts: Timestamp): boolean {
     return this.#handled.has(ts);
   }
@@ -66,7 +66,7 @@ export class HandledMessages {
   }
 
   #forgetOldest(): void {
-    const oldest = [...this.#handled].reduce((one, other) => isLater(one, other) ? other : one);
+    const oldest = [...this.#handled].reduce((a, b) => isLater(a, b) ? b : a);
     this.#handled.delete(oldest);
     if (isLater(oldest, this.#since)) this.#since = oldest;
   }

@@ -1,4 +1,4 @@
-/** What the person does in Slack, as events of the chat surface. Others are told, and ignored. */
+/** The person's acts in Slack, as events of the chat surface. Other people get one notice. */
 
 import {
   ChatError,
@@ -28,14 +28,14 @@ const NOT_YOURS = "Only the owner of this inbox can answer here. What you write 
 
 export class Incoming {
   readonly #deps: IncomingDeps;
-  /** People who were told that they are ignored. */
-  readonly #told = new Set<string>();
+  /** Strangers who got the notice. */
+  readonly #notified = new Set<string>();
 
   constructor(deps: IncomingDeps) {
     this.#deps = deps;
   }
 
-  /** Whether the person wrote a message in the conversation. Tells others once. */
+  /** True if the person wrote a message in the conversation. Sends strangers one notice. */
   async isFromPerson(message: WrittenMessage, signal: AbortSignal): Promise<boolean> {
     const { user, subtype, bot_id, channel } = message;
     const conversation = await this.#deps.chat.getConversation(signal);
@@ -83,7 +83,7 @@ export class Incoming {
     };
   }
 
-  /** A press of the person in the conversation; undefined for others, who are told once. */
+  /** A press of the person in the conversation; undefined for strangers, who get one notice. */
   async toTap(press: Press, signal: AbortSignal): Promise<IncomingTap | undefined> {
     const { chat, user } = this.#deps;
     const { channel } = await chat.getConversation(signal);
@@ -96,7 +96,7 @@ export class Incoming {
     return { id, data: action?.value ?? "", ref: toRef(ts) };
   }
 
-  /** Logs and tells once for each person that they are ignored, without a text of theirs. */
+  /** Logs each stranger once, without the stranger's text, and sends one notice. */
   async #ignore(
     user: string,
     channel: string,
@@ -104,8 +104,8 @@ export class Incoming {
     signal: AbortSignal,
   ): Promise<void> {
     const { chat, log } = this.#deps;
-    if (this.#told.has(user) || this.#told.size >= STRANGERS_MAX) return;
-    this.#told.add(user);
+    if (this.#notified.has(user) || this.#notified.size >= STRANGERS_MAX) return;
+    this.#notified.add(user);
     log(
       user === this.#deps.user
         ? `Ignored a message in channel "${channel}": it is not the one of your inbox`

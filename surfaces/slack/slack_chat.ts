@@ -22,7 +22,7 @@ import type { Message, WebApi } from "./api/web_api.ts";
 const SLACK: ChatStyle = {
   surface: "slack",
   title: "Slack",
-  // Slack's own program takes what begins with a slash.
+  // Slack itself handles texts that begin with a slash.
   command_prefix: "!",
   reply_verb: "Reply in the thread of",
   // Slack's documented limit of a text in a block.
@@ -31,21 +31,21 @@ const SLACK: ChatStyle = {
   // Slack's limit is 75 characters.
   button_columns_max: 64,
   button_data_bytes_max: 2000,
-  // Slack takes a gigabyte; these limits are for our memory.
+  // Slack accepts a gigabyte; these limits are for our memory.
   file_bytes_max: 100_000_000,
   download_bytes_max: 100_000_000,
 };
 
-/** How long a message may take to appear in the history after its answer was lost. */
+/** Time within which a message appears in the history after its answer was lost. */
 const APPEAR_MS = 2_000;
-/** How far the clocks of this machine and of Slack may differ. */
+/** Maximum difference between the clocks of this machine and of Slack. */
 export const CLOCK_ERROR_MS = 600_000;
 const PAGE_MESSAGES = 200;
-/** How many pages of a thread are read for the item that a reply answers. */
+/** Maximum number of pages of a thread that are read for the item that a reply answers. */
 const PAGES_MAX = 10;
-/** How many threads are remembered. */
+/** Maximum number of threads that are remembered. */
 const THREADS_MAX = 1_000;
-/** How many pressed messages are kept until their buttons are replaced. */
+/** Maximum number of pressed messages that are kept until their buttons are replaced. */
 const PRESSES_MAX = 100;
 
 export interface SlackChatDeps {
@@ -58,13 +58,13 @@ export interface SlackChatDeps {
   readonly channel: string | undefined;
 }
 
-/** Who and where the app is. */
+/** The channel of the conversation, and the app's own user. */
 export interface Conversation {
   readonly channel: string;
   readonly bot_user: string;
 }
 
-/** How a message shows an item: the item's id begins the id of its first block. */
+/** Marks the message of an item: the item's id begins the id of its first block. */
 const ITEM_BLOCK = /^(inb-[0-9a-f]{12})\./;
 
 export class SlackChat implements Chat {
@@ -112,7 +112,7 @@ export class SlackChat implements Chat {
     return toRef(ts);
   }
 
-  /** Sends a file into the thread of its item. Slack does not tell the message that shows it. */
+  /** Sends a file into the thread of its item. Slack does not return the message that shows it. */
   async sendFile(file: OutgoingFile, signal: AbortSignal): Promise<string | undefined> {
     const { filename, caption } = file;
     const { api: { files }, ids, clock } = this.#deps;
@@ -133,7 +133,7 @@ export class SlackChat implements Chat {
     }
   }
 
-  /** Replaces the buttons of a message by what was chosen, or by a note on how it ended. */
+  /** Replaces the buttons of a message by the choice, or by a note on its end. */
   async setButtons(ref: string, buttons: readonly Button[], signal: AbortSignal): Promise<void> {
     const ts = toTimestamp(ref);
     if (ts === undefined) return;
@@ -156,7 +156,7 @@ export class SlackChat implements Chat {
     return found?.messages.find((message) => message.ts === ts);
   }
 
-  /** An answer without an alert is what the message shows in place of its buttons. */
+  /** Shows an alert. Any other answer replaces the buttons of the message. */
   async answerTap({ id, text, alert }: TapAnswer, signal: AbortSignal): Promise<void> {
     const [ts = ""] = id.split("-");
     const press = this.#pressed.get(ts);
@@ -203,10 +203,10 @@ export class SlackChat implements Chat {
     const { api } = this.#deps;
     const thread = await unlessGone(() => api.replies(channel, thread_ts, range, signal));
     if (!thread?.complete) return undefined;
-    const shown = thread.messages.filter((one) =>
-      one.user === bot_user && itemOf(one) !== undefined
+    const shown = thread.messages.filter((message) =>
+      message.user === bot_user && itemOf(message) !== undefined
     );
-    const last = shown.filter((one) => isLater(ts, one.ts)).at(-1);
+    const last = shown.filter((message) => isLater(ts, message.ts)).at(-1);
     const item_id = last && itemOf(last);
     return last && item_id ? { item_id, ref: toRef(last.ts) } : undefined;
   }
@@ -253,7 +253,7 @@ export class SlackChat implements Chat {
       const { messages } = thread_ts === undefined
         ? await api.history(channel, range, signal)
         : await api.replies(channel, thread_ts, range, signal);
-      return messages.find(({ blocks }) => blocks.some((one) => one.block_id === block_id))?.ts;
+      return messages.find(({ blocks }) => blocks.some((block) => block.block_id === block_id))?.ts;
     }, signal);
   }
 }
@@ -264,8 +264,8 @@ function itemOf({ blocks }: Message): string | undefined {
 }
 
 /**
- * Runs calls that send no message. When their outcome is unclear, they can be repeated, as after a
- * network error.
+ * Runs calls that send no message. They can be repeated, so an unclear outcome becomes a network
+ * error.
  */
 async function harmless<A>(work: () => Promise<A>): Promise<A> {
   try {
@@ -286,7 +286,7 @@ async function unlessGone<A>(work: () => Promise<A>): Promise<A | undefined> {
   }
 }
 
-/** Looks for proof. If that fails, there is none. */
+/** Searches for proof. Returns undefined if the search fails. */
 async function tryToProve<A>(
   work: () => Promise<A | undefined>,
   signal: AbortSignal,

@@ -1,10 +1,10 @@
-/** The Slack surface: a chat surface that gets what the person does over Socket Mode. */
+/** The Slack surface: a chat surface that gets the person's acts over Socket Mode. */
 
 import { pause } from "kit/core/timeout.ts";
 import { CommandError } from "../../cli/client/failures.ts";
 import { Backoff } from "../../cli/client/backoff.ts";
 import { ChatError } from "../chat/chat.ts";
-import { tellNotSent } from "../chat/notices.ts";
+import { reportNotSent } from "../chat/notices.ts";
 import { ChatSurface, type ChatSurfaceDeps, type HandleEvent } from "../chat/surface.ts";
 import { findMissed } from "./catch_up.ts";
 import {
@@ -28,7 +28,7 @@ export interface SurfaceDeps
 }
 
 const RETRY_MS_MAX = 30_000;
-/** A reply that is older when the surface finds it is not forwarded. */
+/** Maximum age of a reply that is still forwarded. */
 const FORWARDED_AGE_MS_MAX = 24 * 3_600_000;
 const TOO_OLD = "I was off when you wrote this, more than a day ago, so I did not forward it. " +
   "If it still matters, write it again.";
@@ -39,7 +39,7 @@ export class SlackSurface {
   readonly #surface: ChatSurface;
   readonly #incoming: Incoming;
   #handled: HandledMessages | undefined;
-  /** The end of the work that was taken on last. Everything is handled in order. */
+  /** The end of the work that was accepted last. Events are handled in order. */
   #last: Promise<unknown> = Promise.resolve();
   #isCatchingUp = false;
 
@@ -129,13 +129,15 @@ export class SlackSurface {
     const age_ms = this.#deps.clock.now() - toMs(message.ts);
     if (age_ms > FORWARDED_AGE_MS_MAX) {
       const notice = { text: TOO_OLD, reply_to: incoming.ref };
-      await tellNotSent({ ...this.#deps, chat: this.#chat }, notice, signal);
+      await reportNotSent({ ...this.#deps, chat: this.#chat }, notice, signal);
     } else await handle({ message: incoming }, signal);
     signal.throwIfAborted();
     (await this.#getHandled(signal)).add(message.ts);
   }
 
-  /** Handles what was written while no connection was open, or what another program received. */
+  /**
+   * Handles messages that were written while no connection was open, or that another program got.
+   */
   async #catchUp(handle: HandleEvent, signal: AbortSignal): Promise<void> {
     const { api, clock, user, log } = this.#deps;
     this.#isCatchingUp = false; // A connection from here on needs another catch-up.
@@ -158,7 +160,7 @@ export class SlackSurface {
     return this.#handled ??= new HandledMessages(handledFile, channel, start);
   }
 
-  /** Repeats calls that have no effect until they succeed; throws what a retry cannot fix. */
+  /** Repeats a call without effects until it succeeds. Throws errors that a retry cannot fix. */
   async #retry<A>(work: () => Promise<A>, signal: AbortSignal): Promise<A> {
     const { clock, log } = this.#deps;
     const backoff = new Backoff(this.#deps, RETRY_MS_MAX);
@@ -178,7 +180,7 @@ export class SlackSurface {
   }
 }
 
-/** A refusal that is not of a token ends the program as well, with what to do. */
+/** The error for the terminal. A refusal that does not concern a token ends the program, too. */
 function toUserError(error: unknown): unknown {
   if (!(error instanceof ChatError) || error.error_class === "unauthorized") return error;
   return new CommandError(error.message);

@@ -10,7 +10,7 @@ import { ChatError, type ErrorClass } from "../chat/chat.ts";
 
 export const DEFAULT_BASE = "https://api.telegram.org";
 
-/** How long Telegram may hold one long poll open. */
+/** Time for which Telegram may hold one long poll open. */
 export const POLL_SECONDS = 50;
 const POLL_GRACE_MS = 15_000;
 const CALL_MS_MAX = 30_000;
@@ -107,7 +107,7 @@ export class BotApi {
   }
 
   /**
-   * Whether the user may be this bot, whose id is the start of its token. False only if the ids are
+   * True if the user may be this bot, whose id is the start of its token. False only if the ids are
    * known to differ.
    */
   isBotItself(user: { id: number } | undefined): boolean {

@@ -1,17 +1,17 @@
-/** What a Telegram message holds besides its text: files, and what we cannot forward. */
+/** The files of a Telegram message, and the content that we cannot forward. */
 
 import * as z from "zod";
 
 const size = z.int().nonnegative().optional().catch(undefined);
 const text = z.string().optional().catch(undefined);
-const Stored = z.object({
+const StoredFile = z.object({
   file_id: z.string().min(1),
   file_size: size,
   file_name: text,
   mime_type: text,
 });
 /** The sizes of one picture. */
-const Photo = z.array(Stored.extend({ width: z.number(), height: z.number() })).min(1);
+const Photo = z.array(StoredFile.extend({ width: z.number(), height: z.number() })).min(1);
 
 /** A file of a message. `file_id` is what `getFile` takes. */
 export interface MediaFile {
@@ -36,7 +36,7 @@ const OTHER_FIELDS = ["sticker", "location", "contact", "poll", "dice", "story",
 /** A message with its fields for media, whose form is not known yet. */
 type Fields = Readonly<Record<string, unknown>> & { readonly message_id: number };
 
-/** The files of a message, and whether it holds anything else. */
+/** The files of a message. `hasOther` is true if the message has other content besides text. */
 export function mediaOf(message: Fields): { files: MediaFile[]; hasOther: boolean } {
   const files: (MediaFile | undefined)[] = [];
   if (message["photo"] !== undefined) files.push(toPhoto(message));
@@ -59,7 +59,7 @@ function toPhoto({ message_id, photo }: Fields): MediaFile | undefined {
 }
 
 function toFile(message: Fields, field: string): MediaFile | undefined {
-  const file = Stored.safeParse(message[field]).data;
+  const file = StoredFile.safeParse(message[field]).data;
   const [extension, type] = FILE_FIELDS[field] ?? [];
   if (!file || extension === undefined || type === undefined) return undefined;
   const { file_id, file_name, mime_type, file_size } = file;

@@ -12,13 +12,11 @@ export interface SurfaceDeps extends Omit<ChatSurfaceDeps, "chat"> {
 }
 
 const RETRY_MS_MAX = 30_000;
-/**
- * How many update numbers are remembered, because Telegram repeats unconfirmed updates for a day.
- */
+/** Number of update numbers that are remembered. Telegram repeats unconfirmed updates for a day. */
 const HANDLED_MAX = 1_000;
-/** How many files an album holds at most, by Telegram's rule. */
+/** Maximum number of files in an album, by Telegram's rule. */
 const ALBUM_PARTS_MAX = 10;
-/** How long the parts of an album may be apart, and how often the rest is looked for. */
+/** Maximum pause between the parts of an album, and number of polls for the other parts. */
 const ALBUM_PAUSE_MS = 1_000;
 const ALBUM_POLLS_MAX = 5;
 

@@ -81,15 +81,15 @@ export class TelegramChat implements Chat {
     return this.#deps.bot.react(Number(ref), "👌", signal);
   }
 
-  /** The id of an update's album; undefined if it is no part of one, or from another chat. */
+  /** The id of an update's album; undefined if the update is in no album, or from another chat. */
   albumOf({ message }: Update): string | undefined {
     const isOurs = message && this.#deps.bot.isConfiguredChat(message.chat);
     return isOurs ? message.media_group_id : undefined;
   }
 
   /**
-   * The event of an update, or of all updates of an album; empty if it is from another chat, or of
-   * another kind.
+   * The event of an update, or of all updates of an album. Empty if the update is from another
+   * chat, or of another kind.
    */
   toEvent(updates: readonly Update[]): ChatEvent {
     const [tap] = updates.flatMap(({ callback_query }) => callback_query ?? []);
@@ -143,7 +143,7 @@ export class TelegramChat implements Chat {
   }
 
   /**
-   * Whether the chat is not the configured one and is therefore ignored. Each ignored chat is
+   * True if the chat is not the configured one and is therefore ignored. Each ignored chat is
    * logged once, without its text.
    */
   #isIgnored(chat: Message["chat"]): boolean {

@@ -19,8 +19,7 @@ const CHAT_MISSING =
   "surfaces.telegram.chat_id is missing: the id of your chat with the bot, for " +
   "`mesh config set surfaces.telegram.chat_id ID`";
 /**
- * How long the usage error may take to list chats. It must stay quick when Telegram is not
- * reachable.
+ * Time limit for the usage error to list chats. It must stay quick when Telegram is not reachable.
  */
 const CHAT_LOOKUP_MS_MAX = 5_000;
 

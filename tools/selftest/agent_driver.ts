@@ -9,7 +9,7 @@ import type { Pane, TestHarness } from "./harness.ts";
 import type { Subject } from "./agents.ts";
 
 /**
- * How long an agent may take to start. Some agents copy their program into their home at the first
+ * Time limit for an agent's start. Some agents copy their program into their home at the first
  * start.
  */
 const START_MS_MAX = 60_000;
@@ -42,7 +42,7 @@ export class AgentDriver {
   #last: Sent | undefined;
   #markerCount = 0;
   /**
-   * Whether the start dialog was shown. Some agents briefly show their composer before this dialog.
+   * True if the start dialog was shown. Some agents briefly show their composer before this dialog.
    */
   #startDialogShown: boolean;
 
@@ -137,7 +137,7 @@ export class AgentDriver {
     await this.harness.waitFor("the typed text to be on the screen", () => this.isOnScreen(text));
   }
 
-  /** Whether the screen shows the end of the text, whatever the line breaks. */
+  /** True if the screen shows the end of the text, whatever the line breaks. */
   async isOnScreen(text: string): Promise<boolean> {
     const screenText = (await this.screen()).replaceAll(/[\s┃│]+/g, "");
     return screenText.includes(text.replaceAll(/\s+/g, "").slice(-16));
@@ -181,7 +181,7 @@ export class AgentDriver {
     return stages;
   }
 
-  /** Whether the daemon holds the message back for this reason. */
+  /** True if the daemon holds the message back for this reason. */
   async isWaiting(sent: Sent, reason: string): Promise<boolean> {
     return (await this.stages(sent)).some(({ detail }) => detail?.includes(reason));
   }

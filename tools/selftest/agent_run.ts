@@ -21,7 +21,7 @@ export interface TestOptions {
   readonly scenarios: readonly Scenario[];
   /** Called with each result as it arrives. */
   onResult(result: Result): void;
-  /** Called if a process or file of the test could not be ended or removed. That is no result. */
+  /** Called if a process or file of the test could not be ended or removed. It is no result. */
   onLeftBehind(error: unknown): void;
 }
 

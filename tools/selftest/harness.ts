@@ -22,7 +22,7 @@ const DAEMON_MS_MAX = 20_000;
 const PROGRAM_MS_MAX = 60_000;
 /** A process that has not ended this long after SIGTERM is killed. */
 const END_MS_MAX = 3_000;
-/** How long to wait for a condition. Generous, for a busy machine. */
+/** Time limit of a condition. Generous, for a busy machine. */
 const WAIT_MS_MAX = 45_000;
 const REMOVAL_MS_MAX = 10_000;
 const POLL_INTERVAL_MS = 25;
@@ -197,7 +197,7 @@ export class TestHarness {
     return this.#clock.now();
   }
 
-  /** For how long something takes. */
+  /** The duration of a piece of work. */
   monotonic(): number {
     return Math.round(this.#clock.monotonic());
   }

@@ -11,7 +11,7 @@ export interface Scenario {
   readonly description: string;
   /** The transport under test, if it is not the agent's best transport. */
   readonly transport?: TransportName;
-  /** Whether the scenario applies to this agent. Absent if it applies to every agent. */
+  /** Returns true if the scenario applies to this agent. Absent if it applies to every agent. */
   applies?(driver: AgentDriver): Promise<boolean>;
   /** Throws when the scenario fails. */
   run(driver: AgentDriver): Promise<ScenarioOutcome>;
@@ -44,8 +44,8 @@ export const SCENARIOS: readonly Scenario[] = [
     description: "the daemon is killed and restarted",
     run: afterDaemonKill,
   },
-  { name: "detached", description: "no tmux client is attached", run: detached },
-  { name: "resumed", description: "the agent has ended and resumes its session", run: resumed },
+  { name: "detached", description: "no tmux client is attached", run: whileDetached },
+  { name: "resumed", description: "the agent has ended and resumes its session", run: afterResume },
 ];
 
 async function sendAndWait(driver: AgentDriver, description: string): Promise<ScenarioOutcome> {
@@ -63,7 +63,7 @@ async function timeArrival(driver: AgentDriver, sent: Sent, startedAt: number): 
   return ms;
 }
 
-/** Whether the agent has a native transport that is preferred to its pane. */
+/** True if the agent has a native transport that is preferred to its pane. */
 async function hasNativeAndPane(driver: AgentDriver): Promise<boolean> {
   const peer = await driver.peer();
   return peer?.transport === "native" && peer.pane_id !== null;
@@ -115,7 +115,7 @@ async function withDraft(driver: AgentDriver): Promise<ScenarioOutcome> {
     ms = driver.harness.monotonic() - startedAt;
   }
   await driver.mustArriveOnce(sent);
-  if (driver.model.occurrences(draft) > 0) throw new CommandError("The draft was sent as well");
+  if (driver.model.occurrences(draft) > 0) throw new CommandError("The draft was sent, too");
   return {
     sent,
     ms,
@@ -169,12 +169,12 @@ async function atDialog(driver: AgentDriver): Promise<ScenarioOutcome> {
   const startedAt = driver.harness.monotonic();
   await driver.press(...dialog.refusal);
   const ms = await timeArrival(driver, sent, startedAt);
-  if (driver.harness.exists(forbidden)) throw new CommandError("The agent did what was refused");
+  if (driver.harness.exists(forbidden)) throw new CommandError("The agent did the refused action");
   const location = wasQueued ? "held by the daemon" : "held by the agent";
   return { sent, ms, remark: `${location}; the dialog was not answered` };
 }
 
-/** The time within which Enter follows a paste. */
+/** Time within which Enter follows a paste. */
 const ENTER_MS = 700;
 
 async function afterDaemonKill(driver: AgentDriver): Promise<ScenarioOutcome> {
@@ -184,12 +184,12 @@ async function afterDaemonKill(driver: AgentDriver): Promise<ScenarioOutcome> {
   return await sendAndWait(driver, "killed");
 }
 
-async function detached(driver: AgentDriver): Promise<ScenarioOutcome> {
+async function whileDetached(driver: AgentDriver): Promise<ScenarioOutcome> {
   await driver.harness.detach();
   return await sendAndWait(driver, "detached");
 }
 
-async function resumed(driver: AgentDriver): Promise<ScenarioOutcome> {
+async function afterResume(driver: AgentDriver): Promise<ScenarioOutcome> {
   const before = await driver.peer();
   await driver.end();
   await driver.harness.waitFor(
@@ -203,7 +203,7 @@ async function resumed(driver: AgentDriver): Promise<ScenarioOutcome> {
   const ms = await timeArrival(driver, sent, startedAt);
   const after = await driver.peer();
   if (after?.peer_id !== before?.peer_id) {
-    throw new CommandError("The agent came back as another peer");
+    throw new CommandError("The agent returned as another peer");
   }
   return { sent, ms, remark: "held until the agent was back; the same peer" };
 }

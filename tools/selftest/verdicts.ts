@@ -24,7 +24,7 @@ export interface Result {
   readonly transport: string | null;
   readonly result: "passed" | "failed" | "not tested";
   readonly ms: number | null;
-  /** A remark, or what failed; null if there is neither. */
+  /** A remark, or the failure; null if there is neither. */
   readonly detail: string | null;
 }
 

@@ -35,8 +35,8 @@ const URGENT_FLAG = {
   "--urgent": "let an agent at work read it after its next tool call",
 };
 
-/** A reply, and with `--all` who else got it. */
-type Replied =
+/** A reply and, with `--all`, the other recipients of a copy. */
+type ReplyResult =
   & WireResponse<typeof ackAsk>
   & Partial<Pick<WireResponse<typeof replyAll>, "sent_to" | "failed">>;
 
@@ -70,7 +70,7 @@ export const ASK_COMMANDS: readonly Command[] = [
     flags: { "--all": "also notify the other peers of its thread", ...ATTACH_FLAG },
     example: 'mesh ack ask-3f9c04d1a2b7 "Port 8080"',
     hasSender: true,
-    call: async (context, args): Promise<Replied> => {
+    call: async (context, args): Promise<ReplyResult> => {
       const from_peer = (await context.sender(args)).peer;
       const message = await context.readText(args.get("text"));
       if (args.flag("all")) {
@@ -196,7 +196,7 @@ function readUrgent(args: Args): { readonly urgent?: true } {
   return args.flag("urgent") ? { urgent: true } : {};
 }
 
-/** Shows who got a copy of a message, and who did not and why. */
+/** Shows the recipients of a broadcast, and the peers that were left out with the reason. */
 async function showBroadcast(
   { sent_to, skipped, failed }: WireResponse<typeof broadcast>,
   { call, terminal }: CommandContext,
@@ -239,7 +239,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
     return await waitForReply(context, args, handle);
   }
   if (args.flag("json")) terminal.printJson(opened);
-  else showOpened(terminal, opened);
+  else showAskResult(terminal, opened);
   return EXIT.done;
 }
 
@@ -258,9 +258,9 @@ function parseRecipient(args: Args) {
   return { recipient: { to_peer: first }, text: second };
 }
 
-type Opened = WireResponse<typeof openAsk>;
+type AskResult = WireResponse<typeof openAsk>;
 
-function showOpened(to: Terminal, opened: Opened): void {
+function showAskResult(to: Terminal, opened: AskResult): void {
   const { correlation_id, delivery_state, to_peer_name, routing } = opened;
   if (correlation_id === null) to.print(`would ask ${to_peer_name}`);
   else to.print(styled("cyan", correlation_id), `  ${delivery_state} to ${to_peer_name}`);

@@ -1,4 +1,4 @@
-/** Shows on standard error how far an ask has come, while `--wait` waits for its reply. */
+/** Shows the progress of an ask on standard error, while `--wait` waits for its reply. */
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { getTrace } from "protocol/generated/endpoints.ts";

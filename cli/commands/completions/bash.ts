@@ -18,9 +18,9 @@ export function zshScript(model: CompletionModel): string {
 }
 
 /**
- * The script walks over the words before the cursor: words of a command extend `verb`, other words
- * count as arguments, and the word after an option with a value is skipped. The name `path` is
- * not free: zsh ties it to PATH.
+ * The script reads the words before the cursor: words of a command extend `verb`, other words count
+ * as arguments, and the word after an option with a value is skipped. The name `path` is not free:
+ * zsh ties it to PATH.
  */
 function scriptLines(model: CompletionModel): string[] {
   return [
@@ -33,7 +33,7 @@ function scriptLines(model: CompletionModel): string[] {
     `      ${optionsWithValue(model).join("|")}) skip=1 ;;`,
     "      -*) ;;",
     '      *) case "${verb:+$verb }$one" in',
-    `        ${pathsOf(model).map(quoted).join("|")}) verb="\${verb:+$verb }$one" ;;`,
+    `        ${pathsOf(model).map(quote).join("|")}) verb="\${verb:+$verb }$one" ;;`,
     "        *) count=$((count+1)) ;;",
     "      esac ;;",
     "    esac",
@@ -85,7 +85,7 @@ function wordCases({ next }: CompletionModel): string[] {
 }
 
 function caseLine(pattern: string, words: string | undefined): string[] {
-  return words === undefined ? [] : [`      ${quoted(pattern)}) words=${words} ;;`];
+  return words === undefined ? [] : [`      ${quote(pattern)}) words=${words} ;;`];
 }
 
 /** The shell's expression of the values; undefined where the shell completes files. */
@@ -95,6 +95,6 @@ function wordsOf(values: Values): string | undefined {
   return `"$("\${COMP_WORDS[0]}" complete ${values.kind} 2>/dev/null)"`;
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return `"${text}"`;
 }

@@ -21,7 +21,7 @@ export function fishScript(model: CompletionModel): string {
     "        set skip 1",
     "      case '-*'",
     "      case '*'",
-    `        if contains -- $longer ${pathsOf(model).map(quoted).join(" ")}`,
+    `        if contains -- $longer ${pathsOf(model).map(quote).join(" ")}`,
     "          set path $longer",
     "        else",
     "          set count (math $count + 1)",
@@ -40,7 +40,7 @@ export function fishScript(model: CompletionModel): string {
 
 function wordLines({ next }: CompletionModel): string[] {
   return next.map(({ after, word, summary }) =>
-    `complete -c mesh -n ${at(after, 0)} -a ${word} -d ${quoted(summary)}`
+    `complete -c mesh -n ${at(after, 0)} -a ${word} -d ${quote(summary)}`
   );
 }
 
@@ -56,24 +56,24 @@ function argumentLines({ commands }: CompletionModel): string[] {
 function optionLines({ commands }: CompletionModel): string[] {
   return commands.flatMap(({ path, options }) =>
     options.map(({ name, summary, values }) => {
-      const condition = `-n ${quoted(`__mesh_in "${path}"`)}`;
+      const condition = `-n ${quote(`__mesh_in "${path}"`)}`;
       const value = values ? ` -r ${wordsOf(values)}`.trimEnd() : "";
-      return `complete -c mesh ${condition} -l ${name.slice(2)}${value} -d ${quoted(summary)}`;
+      return `complete -c mesh ${condition} -l ${name.slice(2)}${value} -d ${quote(summary)}`;
     })
   );
 }
 
 function at(path: string, count: number): string {
-  return quoted(`__mesh_at "${path}|${count}"`);
+  return quote(`__mesh_at "${path}|${count}"`);
 }
 
 /** The values as options of `complete`; empty where there is nothing to complete. */
 function wordsOf(values: Values): string {
-  if (values.from === "list") return `-f -a ${quoted(values.words.join(" "))}`;
-  if (values.from === "daemon") return `-f -a ${quoted(`(mesh complete ${values.kind})`)}`;
+  if (values.from === "list") return `-f -a ${quote(values.words.join(" "))}`;
+  if (values.from === "daemon") return `-f -a ${quote(`(mesh complete ${values.kind})`)}`;
   return values.from === "files" ? "-F" : "";
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
 }

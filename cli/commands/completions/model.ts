@@ -1,4 +1,4 @@
-/** What can be completed where: the command table as the scripts of all shells need it. */
+/** The model of the completions: the command table in the form that the shells' scripts need. */
 
 import type { CommandSpec } from "../../command/command.ts";
 import { SETTINGS } from "../../../daemon/app/config.ts";
@@ -62,7 +62,7 @@ function completedCommands(command: CommandSpec): CompletedCommand[] {
   });
 }
 
-/** The commands whose ids are not those of asks. */
+/** The commands whose ids do not name asks. */
 const ID_KINDS: Readonly<Record<string, ValueKind>> = {
   inbox: "inbox",
   jobs: "jobs",

@@ -10,7 +10,7 @@ import {
   listShares,
 } from "protocol/generated/endpoints.ts";
 
-/** How many ids are offered. */
+/** Maximum number of ids that are offered. */
 const IDS_MAX = "50";
 
 /** The values that exist now, by kind. */
@@ -46,8 +46,8 @@ function names(peers: readonly { readonly name: string; readonly status: string 
 }
 
 /**
- * The values of a kind without repetitions; none for an unknown kind or without a daemon, because
- * a shell shows what a completion prints in the middle of the command line.
+ * The values of a kind, each once. Empty for an unknown kind or without a daemon, because a shell
+ * shows what a completion prints in the middle of the command line.
  */
 export async function valuesNow(kind: string, getCall: () => Call): Promise<string[]> {
   const list = new Map<string, (call: Call) => Promise<string[]>>(Object.entries(VALUES)).get(kind);

@@ -10,7 +10,7 @@ import { answerCommand, type Args, type CommandContext } from "../../command/com
 import { CommandError, onFiles } from "../../client/failures.ts";
 import { styled } from "../../output/terminal.ts";
 
-/** How long to wait for the database lock, which a daemon holds while it shuts down. */
+/** Time limit for the database lock, which a daemon holds while it shuts down. */
 const BUSY_MS_MAX = 5000;
 /** The suffix of an unfinished copy. */
 const PARTIAL_SUFFIX = ".part";

@@ -17,7 +17,7 @@ import { formatInstant } from "../../output/time.ts";
 
 const LINES_DEFAULT = 50;
 const POLL_INTERVAL_MS = 250;
-/** How much of the log is read at a time. `--lines` can show only lines of the last chunk. */
+/** Number of bytes that are read at a time. `--lines` can show only lines of the last chunk. */
 const CHUNK_BYTES_MAX = 1_048_576;
 
 export const LOGS_COMMAND: Command = {

@@ -8,7 +8,7 @@ import { styled } from "../../output/terminal.ts";
 
 interface DashboardLink {
   readonly url: string;
-  /** Whether the page is signed in as the human; if not, `reason` says why. */
+  /** True if the page is signed in as the human; if not, `reason` says why. */
   readonly human: boolean;
   readonly reason?: string;
 }
@@ -50,8 +50,8 @@ export async function createDashboardLink(
 }
 
 /**
- * Opens an address or a file in a browser, which needs a graphical session on Linux. Returns
- * whether it was started.
+ * Opens an address or a file in a browser, which needs a graphical session on Linux. Returns true
+ * if the browser was started.
  */
 export async function openInBrowser(url: string, env: Env): Promise<boolean> {
   const { os } = Deno.build;

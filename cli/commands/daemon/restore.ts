@@ -183,10 +183,7 @@ function replace({ state, target, fresh, backup, now }: {
   });
 }
 
-/**
- * Keeps the present database under a second name. It loses its own name only when the copy takes
- * it.
- */
+/** Gives the present database a second name. Its own name then passes to the copy in one step. */
 function keep(state: string, target: string, now: number): string {
   const time = new Date(now).toISOString().replaceAll(/[-:.]/g, "");
   const kept = join(state, `${REPLACED}${time}`);

@@ -16,7 +16,7 @@ import { styled, type Terminal } from "../../output/terminal.ts";
 import { formatDuration } from "../../output/time.ts";
 
 const REFRESH_INTERVAL_MS = 2_000;
-/** How many of the newest waiting messages are fetched, in order to count them per peer. */
+/** Number of the newest waiting messages that are fetched, in order to count them per peer. */
 const QUEUED_MAX = "500";
 /** Moves the cursor home and clears the screen. */
 const CLEAR_SCREEN = "\u001b[H\u001b[2J";

@@ -162,7 +162,7 @@ async function confirmsNewAsk({ terminal }: CommandContext, item: InboxItem): Pr
   return false;
 }
 
-/** A reply without a text would close the ask with nothing. */
+/** A reply without a text would close the ask without an answer. */
 async function writeReply({ terminal, env }: CommandContext, item: InboxItem): Promise<string> {
   const text = terminal.device.keys ? await writeInEditor(env, aboutItem(item)) : "";
   if (text !== "") return text;

@@ -1,4 +1,4 @@
-/** What the inbox's commands share: the surface's name, and an item as text for the editor. */
+/** Shared by the inbox's commands: the surface's name, and an item as text for the editor. */
 
 import type { Call, WireResponse } from "kit/http/client.ts";
 import { getInboxItem, readInboxItem, replyInboxItem } from "protocol/generated/endpoints.ts";
@@ -12,7 +12,7 @@ export type InboxItem = WireResponse<typeof getInboxItem>;
 /** The CLI's name as a surface. The dashboard and chats have other names. */
 export const SURFACE = "cli";
 
-/** What the editor shows below the text that is written. */
+/** The lines that the editor shows below the text. */
 export function aboutItem(
   { from, text, kind }: InboxItem,
 ): string {
@@ -27,13 +27,13 @@ export function aboutItem(
   ].join("\n");
 }
 
-/** True if nobody waits any more for the permission or the choice that an item asked for. */
+/** True if nobody waits any more for the decision that an item requested. */
 export function isDecisionOver({ state, question }: InboxItem): boolean {
   return state === "closed" && question !== null &&
     (question.kind === "choice" || question.scope === "tool_permission");
 }
 
-/** The text for a person who is about to answer such an item. */
+/** The warning to a person who is about to answer such an item. */
 export function overText(item: InboxItem): string {
   const { item_id, from } = item;
   return `${item_id} is over: ${endingOfItem(item)} A text would ask ${
@@ -41,7 +41,7 @@ export function overText(item: InboxItem): string {
   } a new question.`;
 }
 
-/** What a person answers an item with. */
+/** A person's answer to an item. */
 export type ItemAnswer = { readonly text: string } | { readonly option_id: string };
 
 /**

@@ -1,4 +1,4 @@
-/** The interactive inbox: shows what waits for the human, and handles it key by key. */
+/** The interactive inbox: shows the items that wait for the human, and handles them key by key. */
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { listInbox } from "protocol/generated/endpoints.ts";
@@ -14,17 +14,17 @@ import { aboutItem, answerItem, markItemRead } from "./items.ts";
 type Items = WireResponse<typeof listInbox>["items"];
 type Item = Items[number];
 
-/** What is on the screen. */
+/** The state of the screen. */
 export interface Triage {
   readonly items: Items;
   readonly selected: number;
-  /** Whether the selected item fills the screen. */
+  /** True if the selected item fills the screen. */
   readonly opened: boolean;
   /** The outcome of the last act. */
   readonly note: string;
 }
 
-/** What a key asks for beyond a change of the screen. */
+/** An act that a key starts, beyond a change of the screen. */
 export type Act =
   | { readonly kind: "answer" | "skip" | "quit" }
   | { readonly kind: "choose"; readonly option_id: string };
@@ -32,7 +32,7 @@ export type Act =
 const CLEAR_SCREEN = "\u001b[H\u001b[2J";
 const HELP = "arrows choose   enter opens   a answers   s skips   l later   q ends";
 const HELP_OPENED = "a answers   s skips   l later   enter back   q ends";
-/** What each key does. */
+/** The effect of each key. */
 // deno-fmt-ignore
 const KEYS: Readonly<Record<string, string>> = {
   up: "up", k: "up", down: "down", j: "down",
@@ -75,7 +75,7 @@ async function fetchItems({ call }: CommandContext): Promise<Items> {
   return (await call(listInbox, { query: { open: "true" } })).items;
 }
 
-/** The screen after a key, and what else the key asks for. */
+/** The screen after a key, and the act that the key starts. */
 export function press(state: Triage, input: Input): { next: Triage; act?: Act } {
   const next = { ...state, note: "" };
   const key = typeof input === "string" ? input : "a paste";
@@ -94,7 +94,7 @@ export function press(state: Triage, input: Input): { next: Triage; act?: Act } 
     case "escape":
       return opened ? { next: { ...next, opened: false } } : { next, act: { kind: "quit" } };
     case "later":
-      return { next: { ...postponed(next), opened: false } };
+      return { next: { ...postpone(next), opened: false } };
     case "answer":
       return { next, act: { kind: "answer" } };
     case "skip":
@@ -106,12 +106,12 @@ export function press(state: Triage, input: Input): { next: Triage; act?: Act } 
   }
 }
 
-/** Puts the selected item last; it stays unread. */
-function postponed(state: Triage): Triage {
+/** Moves the selected item to the end; it stays unread. */
+function postpone(state: Triage): Triage {
   const item = state.items[state.selected];
   if (!item) return state;
-  const others = state.items.filter((other) => other !== item);
-  return { ...state, items: [...others, item], note: `${item.from} is last now` };
+  const rest = state.items.filter((entry) => entry !== item);
+  return { ...state, items: [...rest, item], note: `${item.from} is last now` };
 }
 
 async function perform(context: CommandContext, state: Triage, act: Act): Promise<Triage> {
@@ -128,7 +128,7 @@ async function perform(context: CommandContext, state: Triage, act: Act): Promis
   }
 }
 
-/** Returns what was done; undefined if the user wrote nothing. */
+/** Returns a description of the act; undefined if the user wrote nothing. */
 async function performOn(
   { call, env }: CommandContext,
   item: Item,
@@ -147,7 +147,7 @@ async function performOn(
 }
 
 function without(state: Triage, item: Item, note: string): Triage {
-  const items = state.items.filter((other) => other !== item);
+  const items = state.items.filter((entry) => entry !== item);
   const selected = Math.max(0, Math.min(state.selected, items.length - 1));
   return { items, selected, opened: false, note };
 }
@@ -163,11 +163,11 @@ function draw({ terminal, clock }: CommandContext, state: Triage): void {
     terminal.print(styled("bold", `${items.length} wait for you`));
     terminal.print();
     terminal.printTable(items, {
-      "": (one) => one === item ? styled("cyan", "▶") : "",
+      "": (entry) => entry === item ? styled("cyan", "▶") : "",
       KIND: ({ kind }) => kind,
       FROM: ({ from }) => from,
       AGE: ({ created_at }) => formatAge(created_at, clock),
-      TEXT: (one) => one === item ? styled("bold", one.text) : one.text,
+      TEXT: (entry) => entry === item ? styled("bold", entry.text) : entry.text,
     }, { essential: ["", "KIND", "AGE"] });
   }
   terminal.print();

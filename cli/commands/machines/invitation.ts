@@ -1,4 +1,4 @@
-/** Invitations: what one machine needs to join, as one word that a person can paste. */
+/** Invitations: the data that one machine needs to join, as one word that a person can paste. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
@@ -16,7 +16,7 @@ const Invitation = z.object({
   ca: z.string().regex(/^-----BEGIN CERTIFICATE-----\n/).optional(),
   /** The network secret. */
   secret: z.string(),
-  /** For the machine that is invited. */
+  /** The name of the invited machine. */
   name: MachineName,
 });
 export type Invitation = z.output<typeof Invitation>;

@@ -1,4 +1,4 @@
-/** `mesh machines join`: makes this machine one of a network. */
+/** `mesh machines join`: connects this machine with a network. */
 
 import { randomIds } from "kit/core/clock.ts";
 import { resolve } from "kit/core/path.ts";
@@ -45,7 +45,7 @@ export const JOIN_COMMAND = answerCommand({
   },
   example: "mesh machines join tls://bus.example.com:4222 --creds ~/laptop.creds --secret -",
   call: joinNetwork,
-  show: showJoined,
+  show: showJoinResult,
 });
 
 type Target = Pick<Membership, "url" | "network_secret" | "ca" | "name">;
@@ -77,7 +77,7 @@ async function joinNetwork(context: CommandContext, args: Args) {
   };
 }
 
-type Joined = Awaited<ReturnType<typeof joinNetwork>>;
+type JoinResult = Awaited<ReturnType<typeof joinNetwork>>;
 
 async function targetOf(context: CommandContext, args: Args): Promise<Target> {
   const given = args.text("address");
@@ -113,12 +113,12 @@ async function secretOf(context: CommandContext, args: Args): Promise<string> {
   if (source === "-") return (await context.readText(source)).trim();
   if (source === NEW) return makeNetworkSecret(randomIds);
   if (source !== undefined) {
-    throw new UsageError("--secret is `-`, to read the secret from stdin, or `new`");
+    throw new UsageError("--secret must be `-`, to read the secret from stdin, or `new`");
   }
   const existing = await withPlainErrors(() => readNetworkSecret(context.env));
   if (existing !== undefined) return existing;
   throw new UsageError(
-    "The secret of the network is needed: pass it on stdin with `--secret -`, use an invitation, " +
+    "The network secret is missing: pass it on stdin with `--secret -`, use an invitation, " +
       "or begin a network with `--secret new`",
   );
 }
@@ -130,7 +130,7 @@ function mustExist(path: string): string {
   throw new UsageError(`There is no file "${whole}"`);
 }
 
-function showJoined(joined: Joined, { terminal }: CommandContext): void {
+function showJoinResult(joined: JoinResult, { terminal }: CommandContext): void {
   const { name, daemon_id, fingerprint, shared_circles, written_to, bus } = joined;
   terminal.print(styled("green", "Joined"), ` as ${name}; the settings are in ${written_to}`);
   terminal.printFields({
@@ -144,8 +144,8 @@ function showJoined(joined: Joined, { terminal }: CommandContext): void {
   if (bus) showConnection(terminal, bus);
 }
 
-/** The server takes no machine that its operator has not allowed. */
-function showAllowLine(to: Terminal, { allow, bus }: Joined): void {
+/** Prints the command with which the server's operator allows this machine. */
+function showAllowLine(to: Terminal, { allow, bus }: JoinResult): void {
   if (allow === null || bus?.status === "connected") return;
   to.print("On the machine that serves the bus, or by its operator, unless it was done before:");
   to.print("  ", styled("cyan", allow));

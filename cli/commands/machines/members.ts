@@ -1,4 +1,4 @@
-/** `mesh machines invite`, `allow` and `refuse`: which machines the served bus knows. */
+/** `mesh machines invite`, `allow` and `refuse`: the machines that the served bus accepts. */
 
 import { busPaths, readNetworkSecret } from "../../../daemon/app/membership/files.ts";
 import { isPublicKey } from "../../../daemon/machines/bus/nats/nkeys.ts";
@@ -92,13 +92,13 @@ export const REFUSE_COMMAND = answerCommand({
   },
 });
 
-/** Any machine of the network knows what another one needs; only the address may differ. */
+/** Every machine of the network has the data for an invitation; only the address may differ. */
 async function invite({ env }: CommandContext, args: Args) {
   const name = mustBeName(args.text("name"));
   const secret = await withPlainErrors(() => readNetworkSecret(env));
   const served = readServer(env);
   if (served?.port === 0) {
-    throw new CommandError("The server has not listened yet; start it with: mesh machines serve");
+    throw new CommandError("The server has never run; start it with: mesh machines serve");
   }
   const url = served ? addressOf(served) : readSettings(env)["mesh.bus.url"];
   if (secret === undefined || url === undefined) {
@@ -158,7 +158,7 @@ async function refuse({ env, clock }: CommandContext, args: Args) {
   const machine = findMachine(server.machines, wanted);
   if (!machine) {
     const names = server.machines.map(({ name }) => name).join(", ");
-    throw new CommandError(`The server knows no machine "${wanted}"; it knows: ${names}`);
+    throw new CommandError(`Unknown machine: "${wanted}"; the server knows: ${names}`);
   }
   const machines = removeMachine(server.machines, machine.daemon_id);
   await writeServer(env, { ...server, machines });

@@ -1,4 +1,4 @@
-/** What `join` and `serve` share: the daemon's id, writing the membership, and the restart. */
+/** Shared by `join` and `serve`: the daemon's id, writing the membership, and the restart. */
 
 import { randomIds } from "kit/core/clock.ts";
 import { UnusableBusFile } from "../../../daemon/app/membership/files.ts";
@@ -17,7 +17,7 @@ import { readClientSettings } from "../../client/settings.ts";
 import { CommandError, UsageError } from "../../client/failures.ts";
 import type { CommandContext } from "../../command/command.ts";
 
-/** How long a command waits for the daemon to connect before it says why it has not. */
+/** Time limit for the daemon to connect. The command then says why it has not. */
 const CONNECT_MS_MAX = 10_000;
 const POLL_INTERVAL_MS = 250;
 
@@ -39,7 +39,7 @@ export async function join({ env }: CommandContext, membership: Membership): Pro
   return await withPlainErrors(() => writeMembership(env, randomIds, membership));
 }
 
-/** Errors of the files and the settings, as those of a command. */
+/** Rethrows errors of the files and the settings as errors of the command. */
 export async function withPlainErrors<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -62,7 +62,7 @@ export async function restartAndWait(context: CommandContext): Promise<Bus> {
   for (;;) {
     const { bus } = await call(listMachines, {});
     if (bus.status === "connected" || clock.monotonic() >= deadline) return bus;
-    // The server said no; it stays so until a person does something.
+    // A refusal of the server stays until a person does something.
     if (bus.status === "down" && bus.reason !== null) return bus;
     await clock.sleep(POLL_INTERVAL_MS);
   }

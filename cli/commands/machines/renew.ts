@@ -83,7 +83,7 @@ async function renew(context: CommandContext, args: Args) {
   return { before, daemon_id, name, allow, bus };
 }
 
-/** Refuses to run on the original machine, which a new identity would take out of the network. */
+/** Refuses to run on the original machine: a new identity would remove it from the network. */
 async function mustBeCopy(
   { call }: CommandContext,
   health: Awaited<ReturnType<typeof getHealth>>,

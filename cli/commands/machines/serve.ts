@@ -48,10 +48,10 @@ import {
 } from "./server/server_process.ts";
 
 const PORT_MAX = 65_535;
-/** A name or an address, as a certificate can hold it. */
+/** The forms of names and addresses that a certificate can hold. */
 const HOST_NAME = /^[A-Za-z0-9][\w.-]*$/;
 const HOST_ADDRESS = /^[0-9A-Fa-f:.]+$/;
-/** Always in the certificate: this machine itself connects there. */
+/** Always in the certificate, because this machine itself connects there. */
 const LOCAL_HOSTS = ["localhost", "127.0.0.1"];
 
 export const SERVE_COMMAND: Command = {
@@ -103,7 +103,7 @@ async function serve(context: CommandContext, args: Args): Promise<number> {
     await joinOwnServer(context, { served, daemonId, name, share });
     const weakness = await weaknessOf(program);
     if (weakness !== undefined) terminal.print(styled("yellow", "Warning"), `: ${weakness}`);
-    showServed(context, served, { pid: server.process.pid, name, daemonId });
+    showServer(context, served, { pid: server.process.pid, name, daemonId });
     if (args.flag("restart")) showConnection(terminal, await restartAndWait(context));
   } catch (error) {
     await stopServer(env, clock);
@@ -119,7 +119,7 @@ async function stop({ env, clock, terminal }: CommandContext): Promise<number> {
   return EXIT.done;
 }
 
-/** What the flags say, else as it was served before. */
+/** The settings of the flags. Settings without a flag stay as they were. */
 function settingsFor(env: Env, args: Args): ServerSettings {
   const before = readServer(env);
   const given = args.list("host");
@@ -176,7 +176,7 @@ async function joinOwnServer(
   await reloadServer(env, clock);
 }
 
-function showServed(
+function showServer(
   { env, terminal }: CommandContext,
   served: ServerSettings,
   { pid, name, daemonId }: { pid: number; name: string; daemonId: string },
@@ -192,7 +192,7 @@ function showServed(
   terminal.print("To add a machine, run here: ", styled("cyan", "mesh machines invite NAME"));
 }
 
-/** Returns the exit code: the server's own end is a failure. */
+/** Waits for Ctrl-C and returns the exit code. The server's own end is a failure. */
 async function untilInterrupted(
   { env, clock, terminal }: CommandContext,
   { process }: StartedServer,

@@ -1,4 +1,4 @@
-/** Which circles a machine shares: the flags, and the question on a terminal. */
+/** The circles that a machine shares: the flags, and the question on a terminal. */
 
 import { Name } from "kit/core/schema.ts";
 import type { Args, CommandContext } from "../../command/command.ts";
@@ -15,8 +15,8 @@ export const SHARE_FLAGS = {
 } as const;
 
 /**
- * The circles to share; undefined where nothing was said, which leaves the setting as it is.
- * Without a terminal nothing is asked.
+ * The circles to share; undefined if no flag and no answer names any, which keeps the setting.
+ * Without a terminal, nothing is asked.
  */
 export async function chooseShared(
   context: CommandContext,

@@ -1,4 +1,4 @@
-/** What the commands of machines print: the connection to the bus, and the table of machines. */
+/** The output of the commands of machines: the connection to the bus, and the table of machines. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
@@ -6,15 +6,15 @@ import type { listMachines } from "protocol/generated/endpoints.ts";
 import { styled, type StyledText, type Terminal } from "../../output/terminal.ts";
 import { formatAge, formatDuration } from "../../output/time.ts";
 
-type Listed = WireResponse<typeof listMachines>;
-type Bus = Listed["bus"];
-type Machine = Listed["machines"][number];
+type MachineList = WireResponse<typeof listMachines>;
+type Bus = MachineList["bus"];
+type Machine = MachineList["machines"][number];
 
 /** A difference between two clocks below this is shown as none. */
 const CLOCK_MS_SHOWN = 1000;
 const CLOCK_MS_WARNED = 30_000;
 
-/** Whether the daemon is connected, in one line, and why not in a second one. */
+/** Prints the connection's state and, on a second line, the reason for a failure. */
 export function showConnection(to: Terminal, { status, url, reason }: Bus): void {
   if (status === "connected") return to.print(styled("green", "Connected"), ` to ${url}`);
   if (status === "disabled") return to.print("This machine has not joined a network of machines.");
@@ -23,8 +23,8 @@ export function showConnection(to: Terminal, { status, url, reason }: Bus): void
   to.print("The daemon goes on trying; see `mesh machines`.");
 }
 
-/** This machine and its connection, then the others. */
-export function showMachines(to: Terminal, { bus, machines }: Listed, clock: Clock): void {
+/** Shows this machine and its connection, then the other machines. */
+export function showMachines(to: Terminal, { bus, machines }: MachineList, clock: Clock): void {
   showThisMachine(to, bus, clock);
   if (bus.status === "disabled" && machines.length === 0) return;
   to.print();
@@ -52,7 +52,7 @@ function showLoss(to: Terminal, { name, went_back }: Machine, clock: Clock): voi
   );
 }
 
-/** Shows refusals between this machine and others, with what to do about them. */
+/** Shows refusals between this machine and others, with advice. */
 function showRefusals(to: Terminal, { refused = [], refused_by = [] }: Partial<Bus>): void {
   const all = [
     ...refused_by.map((refusal) => ({ refusal, what: "refuses this machine" })),

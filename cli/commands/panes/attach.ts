@@ -31,7 +31,7 @@ export const ATTACH_COMMAND: Command = answerCommand({
   example: "mesh attach api",
   call: findPane,
   show: async ({ command }, { terminal, env }, args) => {
-    if (args.flag("print")) return terminal.print(command.map(quoted).join(" "));
+    if (args.flag("print")) return terminal.print(command.map(quote).join(" "));
     await showPane(command, env);
   },
 });
@@ -89,6 +89,6 @@ export async function showPane(command: readonly string[], env: Env): Promise<vo
   if (!success) throw new CommandError(`${program} ended with code ${code}; see: mesh peer show`);
 }
 
-function quoted(word: string): string {
+function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

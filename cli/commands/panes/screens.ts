@@ -1,4 +1,4 @@
-/** `mesh screen` and `mesh type`: what a peer's pane shows, and typing into it as a person. */
+/** `mesh screen` and `mesh type`: shows a peer's pane, and types into it as a person. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import type { Acceptable } from "protocol/panes.ts";
@@ -16,7 +16,7 @@ import { styled } from "../../output/terminal.ts";
 
 type Screen = WireResponse<typeof showPane>;
 
-/** Everything that holds keys back and that a person may overrule. */
+/** The conditions that hold keys back and that a person may overrule. */
 const EVERYTHING: readonly Acceptable[] = [
   "draft_present",
   "dialog_open",
@@ -74,7 +74,7 @@ export const SCREEN_COMMANDS: readonly Command[] = [
   }),
 ];
 
-/** What is typed, in order: the text, the named keys, Enter. */
+/** The parts to type, in order: the text, the named keys, Enter. */
 async function keysOf(context: CommandContext, args: Args): Promise<Key[]> {
   const text = await context.readText(args.get("text"));
   const keys: Key[] = text ? [text.includes("\n") ? { paste: text } : { text }] : [];

@@ -26,10 +26,10 @@ import { forwardSignals, type PaneProgram } from "./pane.ts";
 /** The signals that end the agent, and what shells return after them. */
 const ENDING = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
-/** How long an agent may take to end once it has closed its output. */
+/** Time limit for an agent to end once it has closed its output. */
 const END_MS_MAX = 5_000;
 
-/** What our MCP server needs to find the daemon. Agents give their servers few variables. */
+/** The variables by which our MCP server finds the daemon. Agents pass few variables on. */
 const SERVER_VARIABLES = [
   "HOME",
   "MESH_CONFIG",
@@ -99,7 +99,7 @@ class RunningAgent {
       const opened = await Promise.race([this.#open(), reads.then(() => undefined)]);
       if (!opened) return await reads;
       this.#connecting = this.#serve(opened);
-      // The connection ends only with an error, or after this has ended.
+      // `#serve` returns only after `end`. Its error is the result of the race.
       return await Promise.race([ended, reads, this.#connecting.then(() => ended)]);
     } catch (error) {
       if (!(error instanceof RpcEnded)) throw error;
@@ -108,11 +108,11 @@ class RunningAgent {
     }
   }
 
-  /** The exit code of an agent that has closed its output, and should therefore end. */
+  /** Waits for the exit code of an agent that has closed its output. */
   async #codeOf(ended: Promise<number>): Promise<number> {
     const code = await timeout(this.#context.clock, END_MS_MAX, ended);
     if (code !== undefined) return code;
-    throw new CommandError(`${this.#parts.program.argv[0]} has closed its output, but goes on`);
+    throw new CommandError(`${this.#parts.program.argv[0]} has closed its output, but still runs`);
   }
 
   /** Disconnects and ends the agent. */
@@ -144,7 +144,7 @@ class RunningAgent {
   async #serve(opened: OpenedAgent): Promise<void> {
     const { clock, env, terminal } = this.#context;
     const settings = readClientSettings(env);
-    // Nobody at this terminal speaks for the agent, so this client is no person's.
+    // No person at this terminal speaks for the agent, so the client is not interactive.
     const { call } = createDaemonClient(env, false, settings, { clock });
     const connection = new DaemonConnection({
       clock,

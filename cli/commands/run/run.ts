@@ -11,7 +11,7 @@ import { runAcp } from "./acp.ts";
 import { type PaneProgram, runInPane } from "./pane.ts";
 import { runFromFolder, runInSession } from "./session.ts";
 
-/** What shells return for a program that does not exist. */
+/** The exit code of shells for a program that does not exist. */
 const NOT_FOUND = 127;
 
 export const RUN_COMMANDS: readonly Command[] = [
@@ -75,7 +75,7 @@ async function run(context: CommandContext, args: Args): Promise<number> {
   return await (isInPane ? runInPane(context, program) : runInSession(context, program));
 }
 
-/** Whether messages can be typed into the pane of this environment. */
+/** True if messages can be typed into the pane of this environment. */
 async function isTypedInto({ env, clock }: CommandContext): Promise<boolean> {
   const pane = paneOf(env);
   if (!pane || kindOf(pane.tmux_socket) === "tmux") return pane !== undefined;
@@ -88,7 +88,7 @@ function programOf(args: Args): PaneProgram {
   return { argv, name: args.get("name") ?? nameOf(argv), circle: args.get("circle") };
 }
 
-/** The program's file name, without what a name may not contain. */
+/** The program's file name, without characters that a name may not contain. */
 function nameOf([program = ""]: readonly string[]): string {
   return basename(program).replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 64);
 }

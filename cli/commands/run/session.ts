@@ -19,7 +19,7 @@ import { forwardSignals, type PaneProgram, runInPane } from "./pane.ts";
 import { askTmux } from "./tmux.ts";
 
 /**
- * The folder by which the two sides speak. The program's environment is handed over in a file,
+ * Files in the folder that the two processes share. The program's environment is passed in a file,
  * because a tmux server gives its sessions the environment that it was itself started with, and
  * because every user can read the arguments of a process.
  */
@@ -32,12 +32,12 @@ const Program = z.object({
   cwd: z.string(),
   env: z.record(z.string(), z.string()),
 });
-/** What surrounds the session: an environment without that of another tmux. */
+/** The environment and the host of the session, without the variables of another tmux. */
 type Outside = Parameters<typeof askTmux>[1];
 
 const End = z.object({ code: z.number(), error: z.string().optional() });
 
-/** What tmux sets in its panes, and the program must therefore not inherit from elsewhere. */
+/** Variables that tmux sets in its panes. The program must not inherit them from elsewhere. */
 const OF_TMUX = ["TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION"];
 
 /** Opens the session, and shows it until the program ends or its user detaches from it. */
@@ -72,7 +72,7 @@ export async function runInSession(
   }
 }
 
-/** The other side, in the pane of that session. */
+/** Runs the program in the pane of that session. */
 export async function runFromFolder(context: CommandContext, folder: string): Promise<number> {
   const file = join(folder, FILES.program);
   const { cwd, env, ...program } = Program.parse(JSON.parse(Deno.readTextFileSync(file)));
@@ -90,12 +90,12 @@ export async function runFromFolder(context: CommandContext, folder: string): Pr
     readSettings: readClientSettings,
   });
   const end = await endOf(() => runInPane(inPane, { circle: undefined, ...program }));
-  // Without the folder, the user has detached, and nobody waits for the result.
+  // Without the folder, the user has detached, and no process waits for the result.
   unlessMissing(() => writeFile(join(folder, FILES.end), JSON.stringify(end)));
   return end.code;
 }
 
-/** A failure is shown by the other side, because the session closes with this one. */
+/** The exit code or the error. The outer process prints the error, because this session closes. */
 async function endOf(run: () => Promise<number>): Promise<z.output<typeof End>> {
   try {
     return { code: await run() };

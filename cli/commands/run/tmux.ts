@@ -1,4 +1,4 @@
-/** Questions of `mesh run` to a tmux server. A server that is stopped answers none of them. */
+/** Runs commands of a tmux server for `mesh run`. A stopped server answers none of them. */
 
 import { ANSWER_MS_MAX } from "../../../daemon/host/tmux/connection.ts";
 import { runProgram, type RunResult } from "../../../daemon/host/program_group.ts";

@@ -1,4 +1,4 @@
-/** Follows a transcript: yields what an agent records, also once it begins another session. */
+/** Follows a transcript: yields new entries, also after the agent has begun another session. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
@@ -11,7 +11,7 @@ type Page = Pick<Transcript, "session_id" | "entries" | "before">;
 const POLL_INTERVAL_MS = 1_000;
 /** The largest page of the route. */
 const PAGE_MAX = 200;
-/** How many pages are read at once; of what is earlier, the position is named. */
+/** Maximum number of pages that are read at once. The position of earlier entries is reported. */
 const PAGES_MAX = 10;
 
 /** The position of the last entry that was shown; undefined to show the session from its start. */
@@ -20,8 +20,8 @@ export interface Place {
   readonly after: number | undefined;
 }
 
-/** What came: entries, and what of them is not shown. */
-export interface Followed {
+/** New entries, and the position of the entries that were left out. */
+export interface NewEntries {
   readonly entries: Transcript["entries"];
   /** Entries before this position were left out; null if none were. */
   readonly left_out_before: number | null;
@@ -32,18 +32,18 @@ export interface Followed {
 export interface FollowReads {
   /** Reads entries of any text. Undefined while there is no session file. */
   last(query: { after?: number | undefined }): Promise<Page | undefined>;
-  /** Reads entries that match what is searched for. */
+  /** Reads entries that match the search. */
   matching(
     query: { last: number; before: number; after?: number | undefined },
   ): Promise<Page | undefined>;
 }
 
-/** Yields what is recorded after a place, until the signal aborts. */
+/** Yields the entries after a place, until the signal aborts. */
 export async function* follow(
   reads: FollowReads,
   from: Place,
   { clock, signal }: { clock: Clock; signal: AbortSignal },
-): AsyncGenerator<Followed> {
+): AsyncGenerator<NewEntries> {
   let { session_id, after } = from;
   while (!signal.aborted) {
     await pause(clock, POLL_INTERVAL_MS, signal);
@@ -57,7 +57,9 @@ export async function* follow(
     if (!head) continue;
     session_id = head.session_id;
     const last = head.entries.at(-1)?.position;
-    const came = last === undefined ? NOTHING : await between(reads, { session_id, after }, last);
+    const came = last === undefined
+      ? NOTHING
+      : await entriesBetween(reads, { session_id, after }, last);
     if (isNew || last !== undefined) {
       yield { ...came, new_session: isNew ? session_id : undefined };
     }
@@ -68,11 +70,11 @@ export async function* follow(
 const NOTHING = { entries: [], left_out_before: null };
 
 /** The entries after a place up to a position, read backwards. */
-async function between(
+async function entriesBetween(
   { matching }: FollowReads,
   { session_id, after }: Place,
   last: number,
-): Promise<Pick<Followed, "entries" | "left_out_before">> {
+): Promise<Pick<NewEntries, "entries" | "left_out_before">> {
   const entries: Transcript["entries"] = [];
   let before: number | null = last + 1;
   for (let pages = 0; before !== null && pages < PAGES_MAX; pages++) {

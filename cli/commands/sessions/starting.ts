@@ -15,7 +15,7 @@ import { styled } from "../../output/terminal.ts";
 import { formatAge } from "../../output/time.ts";
 import { ownPane, PROFILE_FLAG, showSpawned } from "../spawn.ts";
 
-type Found = WireResponse<typeof listSessions>;
+type SessionList = WireResponse<typeof listSessions>;
 type ResumeResult = WireResponse<typeof resumeSession>;
 
 export const STARTING_COMMANDS: readonly Command[] = [
@@ -84,8 +84,8 @@ function isList(args: Args): boolean {
   return args.flag("list") || !args.get("query");
 }
 
-/** Starts the one session that matches; otherwise returns those that do. */
-async function resume(context: CommandContext, args: Args): Promise<Found | ResumeResult> {
+/** Starts the session that matches. If several match, returns them. */
+async function resume(context: CommandContext, args: Args): Promise<SessionList | ResumeResult> {
   const path = args.get("path");
   const found = await context.call(listSessions, {
     query: {
@@ -115,7 +115,7 @@ async function resume(context: CommandContext, args: Args): Promise<Found | Resu
 
 function showSessions(
   { terminal, clock }: CommandContext,
-  { sessions, complete, titles_hidden }: Found,
+  { sessions, complete, titles_hidden }: SessionList,
 ): void {
   const ids = sessions.map(({ session_id }) => session_id);
   terminal.printTable(sessions, {
@@ -134,13 +134,13 @@ function showSessions(
   terminal.print(styled("yellow", "There may be more: give --path, --backend or an id"));
 }
 
-/** How few characters of an id are shown. */
+/** Minimum number of characters of an id that are shown. */
 const ID_CHARS_MIN = 8;
 
-/** The beginning of an id that no other one has. */
+/** The shortest beginning of the id that no other id has. */
 function beginningOf(id: string, ids: readonly string[]): string {
-  const others = ids.filter((other) => other !== id);
+  const others = ids.filter((candidate) => candidate !== id);
   let length = ID_CHARS_MIN;
-  while (others.some((other) => other.startsWith(id.slice(0, length)))) length++;
+  while (others.some((candidate) => candidate.startsWith(id.slice(0, length)))) length++;
   return id.slice(0, length);
 }

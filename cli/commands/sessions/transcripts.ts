@@ -1,4 +1,4 @@
-/** `mesh transcript` and `mesh usage`: what an agent recorded of its session. */
+/** `mesh transcript` and `mesh usage`: the records of an agent's session. */
 
 import type { WireResponse } from "kit/http/client.ts";
 import { undefinedOnRefusal } from "../../client/daemon_client.ts";
@@ -75,7 +75,7 @@ async function showTranscript(context: CommandContext, args: Args): Promise<numb
   const isJson = args.flag("json");
   const isFollowing = args.flag("follow");
   const grep = args.get("grep");
-  // What comes after this is followed, whether or not it matches what is searched for.
+  // Following starts after the last entry, even if that entry does not match the search.
   const head = isFollowing ? await read(context, args, { last: "1" }) : undefined;
   const end = head?.entries.at(-1)?.position;
   const page = await read(context, args, {
@@ -120,7 +120,7 @@ function showEntries(context: CommandContext, entries: readonly Entry[], isJson:
   }
 }
 
-/** Beside the entries, of which JSON has one on each line. */
+/** Printed to standard error: with `--json`, standard output has one entry on each line. */
 function note({ terminal }: CommandContext, text: string, isJson: boolean): void {
   if (isJson) terminal.printError(text);
   else terminal.print(styled("dim", text));

@@ -14,7 +14,7 @@ import { DaemonUnreachable } from "../../client/daemon_client.ts";
 import { styled } from "../../output/terminal.ts";
 import { showResolution } from "../../output/views.ts";
 
-/** How long a wait continues while the daemon is unreachable, such as during a restart. */
+/** Time for which a wait continues while the daemon is unreachable, such as during a restart. */
 const UNAVAILABLE_MS_MAX = 30_000;
 const RETRY_INTERVAL_MS = 500;
 

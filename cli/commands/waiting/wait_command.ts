@@ -25,11 +25,11 @@ import {
 
 type Peer = WireResponse<typeof getPeer>;
 
-/** What may be waited for, and how a script writes it. */
+/** The kinds of subjects to wait for, and their forms in a script. */
 interface Condition {
   /** The peer, job or ask, by its id. */
   readonly id: string;
-  /** Its state now, and whether the wait is over. */
+  /** The subject's state now. `met` is true if the wait is over. */
   check(signal: AbortSignal): Promise<{ state: string; met: boolean }>;
 }
 
@@ -98,7 +98,7 @@ async function wait(context: CommandContext, args: Args): Promise<Outcome> {
   }
 }
 
-/** Undefined if the wait ended meanwhile, or the daemon is gone: the stream then opens again. */
+/** Undefined if the wait has ended, or the daemon is gone: the stream then opens again. */
 async function checkAgain(condition: Condition, signal: AbortSignal) {
   try {
     return await condition.check(signal);
@@ -108,7 +108,7 @@ async function checkAgain(condition: Condition, signal: AbortSignal) {
   }
 }
 
-/** Whether something may have changed. Missed events are told by `gap`, or the stream is new. */
+/** True if something may have changed. `gap` reports missed events, as does a new stream. */
 function concerns(type: string, data: unknown, id: string): boolean {
   if (type === "ready" || type === "gap") return true;
   return typeof data === "object" && data !== null && Object.values(data).includes(id);
@@ -133,7 +133,7 @@ async function conditionOf(context: CommandContext, args: Args): Promise<Conditi
       },
     };
   }
-  if (kind === "job") return jobEnded(context, name);
+  if (kind === "job") return jobCondition(context, name);
   if (kind === "ask") {
     return {
       id: name,
@@ -146,7 +146,7 @@ async function conditionOf(context: CommandContext, args: Args): Promise<Conditi
   throw new UsageError(`"${given}" is no condition; allowed: ${STATE_FORMS}`);
 }
 
-function jobEnded({ call }: CommandContext, id: string): Condition {
+function jobCondition({ call }: CommandContext, id: string): Condition {
   return {
     id,
     check: async (signal) => {

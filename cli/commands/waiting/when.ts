@@ -43,11 +43,11 @@ export const WHEN_COMMANDS: readonly Command[] = [
     example: 'mesh when web idle -- notify api "The branch is yours"',
     hasSender: true,
     call: subscribe,
-    show: ({ subscription_id, condition, until, ...one }, { terminal }) =>
+    show: ({ subscription_id, condition, until, ...subscription }, { terminal }) =>
       terminal.print(
         styled("green", "subscribed"),
         `  ${condition}, ${until === null ? "once" : `until ${formatInstant(until)}`}`,
-        `, to ${one.to_peer ?? one.from_peer_name}  `,
+        `, to ${subscription.to_peer ?? subscription.from_peer_name}  `,
         styled("dim", subscription_id),
       ),
   }),
@@ -66,7 +66,7 @@ export const WHEN_COMMANDS: readonly Command[] = [
     summary: "Show a subscription and what was observed last",
     example: "mesh when show sub-3f9c04d1a2b7",
     call: ({ call }, args) => call(getSubscription, { params: { id: args.text("id") } }),
-    show: (subscription, { terminal }) => showOne(terminal, subscription),
+    show: (subscription, { terminal }) => showSubscription(terminal, subscription),
   }),
   answerCommand({
     usage: "when cancel <id>",
@@ -94,7 +94,7 @@ async function subscribe(context: CommandContext, args: Args): Promise<Subscript
   });
 }
 
-/** The condition as the daemon reads it; a name alone is a peer, and an id says what it is. */
+/** The condition as the daemon reads it. A bare name is a peer; an id shows its own kind. */
 function toCondition(words: readonly string[]): string {
   const [target = "", ...rest] = words.join(" ").trim().split(/\s+/);
   if (target.includes(":") || rest.length === 0) return [target, ...rest].join(" ");
@@ -102,7 +102,7 @@ function toCondition(words: readonly string[]): string {
   return `${kind}:${target} ${rest.join(" ")}`;
 }
 
-/** The message after `--`; none if the subscriber is to be told. */
+/** The message after `--`; empty if the subscriber just gets a notification. */
 async function messageOf(context: CommandContext, action: readonly string[]) {
   const [verb, to_peer, ...text] = action;
   if (verb === undefined) return {};
@@ -125,23 +125,23 @@ function showAll(to: Terminal, subscriptions: readonly Subscription[]): void {
   }, { whole: ["ID"], empty: "No subscriptions. Create one with: mesh when web idle" });
 }
 
-function showOne(to: Terminal, one: Subscription): void {
+function showSubscription(to: Terminal, subscription: Subscription): void {
   to.printFields({
-    subscription: styled("cyan", one.subscription_id),
-    state: one.state,
-    when: one.condition,
-    until: one.until === null ? "once" : formatInstant(one.until),
-    from: one.from_peer_name,
-    to: one.to_peer ?? one.from_peer_name,
-    circle: one.circle,
-    sent: String(one.fires),
-    "last sent": one.last_fired_at && formatInstant(one.last_fired_at),
-    error: one.last_error,
-    observed: one.last_proof,
-    message: one.last_message_id,
-    created: formatInstant(one.created_at),
+    subscription: styled("cyan", subscription.subscription_id),
+    state: subscription.state,
+    when: subscription.condition,
+    until: subscription.until === null ? "once" : formatInstant(subscription.until),
+    from: subscription.from_peer_name,
+    to: subscription.to_peer ?? subscription.from_peer_name,
+    circle: subscription.circle,
+    sent: String(subscription.fires),
+    "last sent": subscription.last_fired_at && formatInstant(subscription.last_fired_at),
+    error: subscription.last_error,
+    observed: subscription.last_proof,
+    message: subscription.last_message_id,
+    created: formatInstant(subscription.created_at),
   });
-  if (one.text === null) return;
+  if (subscription.text === null) return;
   to.print();
-  to.printText(one.text);
+  to.printText(subscription.text);
 }

@@ -1,4 +1,4 @@
-/** Ages on the screen, and how long they stay true. */
+/** Ages on the screen, and the time for which they stay true. */
 
 import { formatDuration } from "../../output/time.ts";
 

@@ -1,4 +1,4 @@
-/** The last lines of the screen: what just happened, or the keys; and the help. */
+/** The last lines of the screen: the latest notice or the keys, and the help. */
 
 import { styled, type StyledText } from "../../output/terminal.ts";
 import { type Line, lineWidth, wrap } from "../../screen/lines.ts";

@@ -1,10 +1,10 @@
-/** The whole picture: the header, the sections or what is open, the panel and the footer. */
+/** The whole frame: the header, the sections or the open detail, the panel and the footer. */
 
 import { styled } from "../../output/terminal.ts";
 import type { ScreenSize } from "../../output/terminal.ts";
 import { formatDayTime } from "../../output/time.ts";
-import type { Frame, Placed } from "../../screen/screen.ts";
-import { fill, fit, type Line, lineWidth, restyled, ruled, wrap } from "../../screen/lines.ts";
+import type { Frame, RowPart } from "../../screen/screen.ts";
+import { fill, fit, inStyle, type Line, lineWidth, withRule, wrap } from "../../screen/lines.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { SECTIONS } from "../sections.ts";
 import type { Detail, Model, View } from "../view.ts";
@@ -15,10 +15,10 @@ import { shareRows } from "./layout.ts";
 import { panelOf } from "./panel.ts";
 import { sectionLines, wantedRows } from "./sections.ts";
 
-/** From this width on the feed, or what is open, has a column of its own. */
+/** Minimum width at which the feed or the open detail has its own column. */
 const WIDE_COLUMNS = 140;
 
-export interface Drawn {
+export interface LiveFrame {
   readonly frame: Frame;
   readonly metrics: Metrics;
 }
@@ -29,7 +29,12 @@ interface Area {
   readonly ages: Ages;
 }
 
-export function draw(view: View, model: Model, { columns, rows }: ScreenSize, clock: Clock): Drawn {
+export function draw(
+  view: View,
+  model: Model,
+  { columns, rows }: ScreenSize,
+  clock: Clock,
+): LiveFrame {
   const ages = new Ages(clock.now());
   const footer = footerLines(view, model, columns);
   const space = Math.max(0, rows - 1 - footer.length);
@@ -37,10 +42,10 @@ export function draw(view: View, model: Model, { columns, rows }: ScreenSize, cl
   const height = Math.max(0, space - panel.lines.length);
   const body = bodyOf(view, model, { columns, height, ages });
   const lines = [
-    [placed(header(model, columns, clock))],
+    [partOf(header(model, columns, clock))],
     ...body.rows,
-    ...panel.lines.map((line) => [placed(line)]),
-    ...footer.map((line) => [placed(line)]),
+    ...panel.lines.map((line) => [partOf(line)]),
+    ...footer.map((line) => [partOf(line)]),
   ].slice(0, rows);
   const cursor = panel.cursor && {
     row: 1 + height + panel.cursor.row,
@@ -55,13 +60,13 @@ export function draw(view: View, model: Model, { columns, rows }: ScreenSize, cl
   };
 }
 
-const placed = (line: Line, column = 0): Placed => ({ column, line });
+const partOf = (line: Line, column = 0): RowPart => ({ column, line });
 
 function header({ records, lists }: Model, columns: number, clock: Clock): Line {
   if (records.lost_at !== undefined) {
     const since = formatDayTime(new Date(records.lost_at).toISOString(), clock);
     const text = ` disconnected since ${since.split(" ")[0]}, reconnecting; data is stale`;
-    return restyled(fill([text], columns), "inverse");
+    return inStyle(fill([text], columns), "inverse");
   }
   if (!records.loaded) return [styled("bold", "mesh"), styled("dim", "  loading…")];
   const online = lists.peers.filter(({ status }) => status !== "offline");
@@ -79,38 +84,41 @@ function header({ records, lists }: Model, columns: number, clock: Clock): Line 
   return gap > 1 ? [...left, " ".repeat(gap), styled("dim", right)] : left;
 }
 
-function bodyOf(view: View, model: Model, area: Area): { rows: Placed[][]; metrics: Metrics } {
+function bodyOf(view: View, model: Model, area: Area): { rows: RowPart[][]; metrics: Metrics } {
   const { columns, height } = area;
   if (view.overlay?.kind === "help") {
-    const rows = [[styled("bold", "Keys")], ...helpLines(columns)].map((line) => [placed(line)]);
-    return { rows: filled(rows, height, []), metrics: { page: height, scroll_max: 0, columns } };
+    const rows = [[styled("bold", "Keys")], ...helpLines(columns)].map((line) => [partOf(line)]);
+    return { rows: fillRows(rows, height, []), metrics: { page: height, scroll_max: 0, columns } };
   }
   if (columns >= WIDE_COLUMNS && height > 0) return wideBody(view, model, area);
   if (view.detail) {
     const { lines, scroll_max } = detailLines(view.detail, columns, height);
-    const rows = lines.map((line) => [placed(line)]);
-    return { rows: filled(rows, height, []), metrics: { page: height - 1, scroll_max, columns } };
+    const rows = lines.map((line) => [partOf(line)]);
+    return { rows: fillRows(rows, height, []), metrics: { page: height - 1, scroll_max, columns } };
   }
-  const { lines, page } = stacked(view, model, area, SECTIONS);
-  const rows = lines.map((line) => [placed(line)]);
-  return { rows: filled(rows, height, []), metrics: { page, scroll_max: 0, columns } };
+  const { lines, page } = stackSections(view, model, area, SECTIONS);
+  const rows = lines.map((line) => [partOf(line)]);
+  return { rows: fillRows(rows, height, []), metrics: { page, scroll_max: 0, columns } };
 }
 
-/** Two columns: what waits and who is there on the left, the feed or the detail on the right. */
-function wideBody(view: View, model: Model, area: Area): { rows: Placed[][]; metrics: Metrics } {
+/** Two columns: attention and peers on the left, the feed or the detail on the right. */
+function wideBody(view: View, model: Model, area: Area): { rows: RowPart[][]; metrics: Metrics } {
   const { height } = area;
   const left_columns = Math.floor((area.columns - 3) / 2);
   const column = left_columns + 3;
   const columns = area.columns - column;
-  const left = stacked(view, model, { ...area, columns: left_columns }, ["attention", "peers"]);
+  const left = stackSections(view, model, { ...area, columns: left_columns }, [
+    "attention",
+    "peers",
+  ]);
   const detail = view.detail && detailLines(view.detail, columns, height);
-  const feed = stacked(view, model, { ...area, columns }, ["feed"]);
+  const feed = stackSections(view, model, { ...area, columns }, ["feed"]);
   const right = detail?.lines ?? feed.lines;
   const rows = Array.from({ length: height }, (_, row) =>
     [
-      placed(left.lines[row] ?? []),
-      placed([styled("dim", "│")], left_columns + 1),
-      placed(right[row] ?? [], column),
+      partOf(left.lines[row] ?? []),
+      partOf([styled("dim", "│")], left_columns + 1),
+      partOf(right[row] ?? [], column),
     ].map((part) => ({
       ...part,
       line: part.column === 0 ? fit(part.line, left_columns) : part.line,
@@ -120,7 +128,7 @@ function wideBody(view: View, model: Model, area: Area): { rows: Placed[][]; met
 }
 
 /** Sections one above the other. */
-function stacked(
+function stackSections(
   view: View,
   model: Model,
   { columns, height, ages }: Area,
@@ -135,7 +143,7 @@ function stacked(
   const heights = shareRows(wants, height, focus, sections);
   const lines = sections.flatMap((section) => {
     const drawn = sectionLines(section, view, model, { columns, ages, height: heights[section] });
-    return filled(drawn, heights[section], []);
+    return fillRows(drawn, heights[section], []);
   });
   return { lines, page: Math.max(1, heights[focus] - 2) };
 }
@@ -147,7 +155,7 @@ function detailLines(
 ): { lines: Line[]; scroll_max: number } {
   const name = of === "peer" ? "Peer" : of === "item" ? "To you" : "Message";
   const head = [styled("cyan", "━━ "), styled("bold", name), styled("dim", ` ${id}`)];
-  const title = ruled(head, columns, { style: "cyan", sign: "━" });
+  const title = withRule(head, columns, { style: "cyan", sign: "━" });
   const wrapped = (lines ?? [[styled("dim", "Loading…")]]).flatMap((line) => wrap(line, columns));
   const scroll_max = Math.max(0, wrapped.length - (height - 1));
   const start = Math.min(scroll, scroll_max);
@@ -158,7 +166,7 @@ function detailLines(
 }
 
 /** Exactly `height` rows. */
-function filled<A>(rows: readonly A[], height: number, blank: A): A[] {
+function fillRows<A>(rows: readonly A[], height: number, blank: A): A[] {
   const missing = Math.max(0, height - rows.length);
   return [...rows.slice(0, height), ...Array.from({ length: missing }, () => blank)];
 }

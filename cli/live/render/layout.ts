@@ -1,16 +1,16 @@
-/** How the height of the screen is shared between the sections. */
+/** Shares the height of the screen between the sections. */
 
 import { type Section, SECTIONS } from "../sections.ts";
 
-/** Below this height only the section with the focus is shown. */
+/** Minimum height at which sections without the focus are shown. */
 const SHARED_ROWS_MIN = 10;
-/** A title and two rows. */
+/** Minimum height of a section: a title and two rows. */
 const SECTION_ROWS_MIN = 3;
 
 /** The rows of each section, its title included; 0 for one that is not shown. */
 export type Heights = Readonly<Record<Section, number>>;
 
-/** `wants`: how many rows each section could fill. */
+/** `wants` is the number of rows that each section could fill. */
 export function shareRows(
   wants: Heights,
   height: number,

@@ -1,7 +1,7 @@
 /** The panel above the footer: a text that is typed, a choice, or a question before a kill. */
 
 import { styled } from "../../output/terminal.ts";
-import { type Line, ruled, wrap } from "../../screen/lines.ts";
+import { type Line, withRule, wrap } from "../../screen/lines.ts";
 import { fieldRows } from "../../screen/text_field.ts";
 import type { Item } from "../records.ts";
 import type { Overlay, Target, View } from "../view.ts";
@@ -56,7 +56,7 @@ function titleOf(target: Target): string {
   }
 }
 
-/** The beginning of what is answered, in at most a third of the screen. */
+/** The beginning of the message that is answered, in at most a third of the screen. */
 function questionLines({ from, text, question }: Item, columns: number, height: number): Line[] {
   const max = Math.max(1, Math.floor(height / 3));
   const prompt = question?.prompt;
@@ -99,5 +99,5 @@ function killLines({ peer, losses }: Kind<"kill">, columns: number, height: numb
 }
 
 function rule(title: string, columns: number, style: "cyan" | "red" = "cyan"): Line {
-  return ruled([styled(style, "━━ "), styled("bold", title)], columns, { style, sign: "━" });
+  return withRule([styled(style, "━━ "), styled("bold", title)], columns, { style, sign: "━" });
 }

@@ -9,15 +9,15 @@ import { type Attention, waitingSince } from "../attention.ts";
 import type { Message, Peer, Records } from "../records.ts";
 import type { Ages } from "./ages.ts";
 
-/** What a row is rendered with, besides its record. */
+/** The space and the ages for a row. */
 export interface RowContext {
   readonly columns: number;
   readonly ages: Ages;
 }
 
-/** From this width on a row has all its columns. */
+/** Minimum width at which a row has all its columns. */
 const ROOMY_COLUMNS = 90;
-/** From this width on it has those that say less, too. */
+/** Minimum width at which a row has its less important columns, too. */
 const WIDE_COLUMNS = 110;
 const NAME_COLUMNS_MAX = 20;
 const AGE_COLUMNS = 4;
@@ -98,7 +98,7 @@ function viaOf({ transport }: Peer): string {
   return transport === "none" ? "no way in" : transport;
 }
 
-/** How much waits for a peer, and since when: `2 asks 4m, 1 queued`. */
+/** The messages that wait for a peer, with their age: `2 asks 4m, 1 queued`. */
 export function waitsFor(
   { peer_id, pending_ask_count: asks }: Peer,
   { open_asks, queued: counts }: Records,
@@ -145,7 +145,7 @@ export function messageRow(message: Message, width: number, context: RowContext)
   ];
 }
 
-/** How far a message has come; of a closed ask, how it was closed. */
+/** The progress of a message, or the outcome of a closed ask. */
 function stateOf({ kind, state, close_reason }: Message): StyledText {
   if (kind === "ask" && close_reason !== null) {
     const closed = formatCloseReason(close_reason);

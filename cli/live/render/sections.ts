@@ -1,7 +1,7 @@
 /** Draws one section: its title, and as many of its rows as fit. */
 
 import { styled, type StyledText } from "../../output/terminal.ts";
-import { fill, type Line, restyled, ruled, wrap } from "../../screen/lines.ts";
+import { fill, inStyle, type Line, withRule, wrap } from "../../screen/lines.ts";
 import { indexOf, type Section } from "../sections.ts";
 import type { Model, View } from "../view.ts";
 import { firstVisible } from "./layout.ts";
@@ -26,10 +26,10 @@ const TITLES = { attention: "Attention", peers: "Peers", feed: "Feed" } as const
 
 const NO_HUMAN =
   "No agent can ask you yet. Say who you are: mesh config set human.name YOU, then mesh restart";
-/** How many rows that takes in a narrow terminal. */
+/** Number of rows of `NO_HUMAN` in a narrow terminal. */
 const NO_HUMAN_ROWS = 2;
 
-/** How many rows a section could fill, its title included. */
+/** The number of rows that a section could fill, its title included. */
 export function wantedRows(section: Section, { lists, records }: Model): number {
   if (section === "attention" && records.inbox === undefined) return 1 + NO_HUMAN_ROWS;
   if (section !== "peers") return 1 + Math.max(1, lists[section].length);
@@ -77,10 +77,10 @@ function drawRow(
   if (index === undefined) return line;
   if (!isSelected) return ["  ", ...line];
   if (!hasFocus) return [styled("dim", "▸ "), ...line];
-  return restyled(fill(["▸ ", ...line], columns), "inverse");
+  return inStyle(fill(["▸ ", ...line], columns), "inverse");
 }
 
-interface Hidden {
+interface HiddenCounts {
   readonly above: number;
   readonly below: number;
 }
@@ -88,7 +88,7 @@ interface Hidden {
 function titleOf(
   section: Section,
   { records, lists }: Model,
-  { hasFocus, columns, above, below }: Hidden & { hasFocus: boolean; columns: number },
+  { hasFocus, columns, above, below }: HiddenCounts & { hasFocus: boolean; columns: number },
 ): Line {
   const count = records.loaded && section !== "feed" ? ` ${lists[section].length}` : "";
   const found = section === "feed" ? records.found : undefined;
@@ -103,7 +103,7 @@ function titleOf(
     styled("bold", text),
     found ? styled("dim", "  Esc ends it") : "",
   ];
-  return [...ruled(title, columns - more.length, { style, sign }), styled("dim", more)];
+  return [...withRule(title, columns - more.length, { style, sign }), styled("dim", more)];
 }
 
 function emptyText(section: Section, { records }: Model): string {
@@ -117,8 +117,8 @@ function listRows(section: Section, model: Model, context: RowContext): ListRow[
   const { lists, records } = model;
   switch (section) {
     case "attention": {
-      const names = lists.attention.map((one) =>
-        one.kind === "dialog" ? one.peer.name : one.item.from
+      const names = lists.attention.map((entry) =>
+        entry.kind === "dialog" ? entry.peer.name : entry.item.from
       );
       const width = nameColumns(names, context);
       return lists.attention.map((entry, index) => ({
@@ -137,7 +137,7 @@ function listRows(section: Section, model: Model, context: RowContext): ListRow[
       });
     }
     case "feed": {
-      const names = lists.feed.flatMap((one) => [one.from_peer_name, one.to_peer_name]);
+      const names = lists.feed.flatMap((message) => [message.from_peer_name, message.to_peer_name]);
       const width = nameColumns(names, context);
       return lists.feed.map((message, index) => ({
         index,

@@ -22,7 +22,7 @@ class MeshClosed(MeshError):
 
 
 class MeshRefused(MeshError):
-    """The daemon refused a request. `code` says why, such as unknown_peer; `hint` what to do."""
+    """The daemon refused a request. `code` is the reason, such as unknown_peer; `hint` the fix."""
 
     def __init__(self, problem: Frame):
         super().__init__(problem.get("detail") or problem["error"], problem["error"])

@@ -21,7 +21,7 @@ from .errors import (AskEnded, AskTimeout, Frame, MeshClosed, MeshError, MeshRef
 _FINAL_CODES = {4000, 4001, 4002, 4003, 4004, 4008, 4009}  # Another attempt would end so, too.
 _SILENCE_MAX = 65  # Seconds. The daemon pings every 20.
 _FRAME_BYTES_MAX = 16 * 2**20
-_KEPT_MAX = 5000  # How many handled messages are remembered, to recognize repeated ones.
+_KEPT_MAX = 5000  # Number of handled messages that are remembered, to recognize repeats.
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,12 @@ class MeshPeer:
         return me
 
     def on_ask(self, handler: Handler) -> Handler:
-        """Sets what answers asks: a text answers, None acknowledges, an exception declines."""
+        """Sets the handler of asks: a text answers, None acknowledges, an exception declines."""
         self._handle("ask", lambda frame: self._answer(frame, handler))
         return handler
 
     def on_notify(self, handler: Handler) -> Handler:
-        """Sets what takes notifications and broadcasts."""
+        """Sets the handler of notifications and broadcasts."""
         for kind in ("notify", "broadcast"):
             self._handle(kind, lambda frame: handler(_message(frame)))
         return handler
@@ -146,7 +146,7 @@ class MeshPeer:
             pause = min(pause * 2, 5)
 
     async def _take(self, frame: Frame) -> bool:
-        """Handles a frame of the daemon. Returns whether it accepted the connection."""
+        """Handles a frame of the daemon. Returns true if it accepted the connection."""
         kind: str = frame["type"]
         if kind == "ping":
             await self._send({"type": "pong", "ping_id": frame["ping_id"]})

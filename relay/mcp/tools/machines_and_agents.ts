@@ -32,10 +32,10 @@ const machines = tool({
       machine,
       connected_at: new Date(connected_at).toISOString(),
     }));
-    const lines = machines.map((one) =>
-      `- ${one.daemon_id}: ${
-        JSON.stringify(cleanLine(one.machine))
-      }, connected since ${one.connected_at}`
+    const lines = machines.map((machine) =>
+      `- ${machine.daemon_id}: ${
+        JSON.stringify(cleanLine(machine.machine))
+      }, connected since ${machine.connected_at}`
     );
     const none = "No machine is connected. The user can start one with `mesh up`.";
     return Promise.resolve({ text: lines.join("\n") || none, data: { machines } });

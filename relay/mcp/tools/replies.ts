@@ -7,7 +7,7 @@ import { READ } from "protocol/relay/mcp.ts";
 import { daemon_id, request_id, type Tool, tool } from "../tool.ts";
 
 const WAIT_SECONDS_MAX = 20;
-/** How much of a request's message is shown, so that the model recognizes the request. */
+/** Characters of a request's message that are shown, so that the model recognizes the request. */
 const MESSAGE_CHARS_MAX = 2000;
 
 const reply = tool({
@@ -85,9 +85,9 @@ const requests = tool({
       message: truncate(text),
       created_at,
     }));
-    const lines = requests.map((one) =>
-      `- ${one.request_id} to ${one.to_agent}, ${one.created_at}: ${
-        JSON.stringify(cleanText(one.message))
+    const lines = requests.map((request) =>
+      `- ${request.request_id} to ${request.to_agent}, ${request.created_at}: ${
+        JSON.stringify(cleanText(request.message))
       }`
     );
     return {

@@ -1,4 +1,4 @@
-/** Routes of connected apps: what `/oauth/connections` shows, as data. */
+/** Routes of connected apps: the content of `/oauth/connections` as data. */
 
 import * as z from "zod";
 import { type Contract, OK } from "kit/http/contract.ts";
@@ -41,7 +41,7 @@ function fromDatabase<T>(work: () => T): T {
   }
 }
 
-/** A connection without what belongs to the relay alone, such as its namespace. */
+/** A connection without the relay's internal fields, such as its namespace. */
 function toApp(connection: Connection) {
   const { grant_id, client_id, client_name, scope, granted_at, exchanged_at, expires_at } =
     connection;

@@ -13,9 +13,9 @@ import * as rows from "./store.ts";
 
 const UNUSED_CLIENTS_MAX = 4096;
 const UNUSED_MS = DAY_MS;
-/** How long a client is kept after its latest token exchange. */
+/** Lifetime of a client after its latest token exchange. */
 const USED_MS = 90 * DAY_MS;
-/** How many expired rows one write deletes at most, so that the write stays short. */
+/** Maximum number of expired rows that one write deletes, so that the write stays short. */
 const EXPIRED_ROWS_MAX = 500;
 const NAME_CHARACTERS_MAX = 80;
 const CLIENT_ID = /^mc_[A-Za-z0-9_-]{22}$/;

@@ -15,7 +15,7 @@ const PLAIN = /^[A-Za-z0-9\-._~:/?[\]@!$&'()*+,;=%]+$/;
  */
 const RESPONSE_PARAMS = ["code", "state", "iss", "error", "error_description"];
 
-/** Why a redirect URI must not be registered. Undefined if it may be registered. */
+/** The reason why a redirect URI must not be registered. Undefined if it may be registered. */
 export function redirectProblem(uri: string): string | undefined {
   if (!PLAIN.test(uri)) return "it has a fragment, or characters that are not allowed in a URI";
   if (!URL.canParse(uri)) return "it is not absolute";
@@ -35,15 +35,15 @@ export function redirectProblem(uri: string): string | undefined {
 }
 
 /**
- * Whether a redirect URI is registered. An https URI must match exactly. A loopback URI may differ
+ * True if a redirect URI is registered. An https URI must match exactly. A loopback URI may differ
  * in the port only (RFC 8252 7.3).
  */
 export function isRegistered(uri: string, registered: readonly string[]): boolean {
   if (registered.includes(uri)) return true;
   const requested = loopbackOf(uri);
   if (!requested || !PLAIN.test(uri) || !URL.canParse(uri)) return false;
-  return registered.map(loopbackOf).some((one) =>
-    one?.host === requested.host && one.rest === requested.rest
+  return registered.map(loopbackOf).some((loopback) =>
+    loopback?.host === requested.host && loopback.rest === requested.rest
   );
 }
 

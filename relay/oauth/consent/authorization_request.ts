@@ -13,7 +13,7 @@ export interface RedirectTarget {
   readonly state: string | undefined;
 }
 
-/** What the app requests and the person may allow. */
+/** The access that the app requests. */
 export interface RequestedAccess {
   readonly scope: Scope;
   readonly code_challenge: string;

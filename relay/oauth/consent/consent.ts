@@ -34,7 +34,7 @@ export interface ConsentDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** Limits decisions by session, or else by address. Returns the seconds to wait. */
+  /** Limits decisions by session, or by address without a session. Returns the seconds to wait. */
   readonly limit: {
     take(request: Request, remote: Remote, form_token: string | undefined): number | undefined;
   };
@@ -119,8 +119,9 @@ export class Consent {
 
   /**
    * The namespace whose machines the person may open to the app. It belongs to the secret that the
-   * person entered, or else to the session that the form was shown to. If the browser is now in a
-   * different session, the request is refused, because the form did not show that session.
+   * person entered. Without a secret, it belongs to the session that the form was shown to. If the
+   * browser is now in a different session, the request is refused, because the form did not show
+   * that session.
    */
   #namespaceToAllow(request: Request, params: Params, { shown_to }: Form): string | OAuthRefusal {
     const { sessions, machines, grants } = this.#deps;

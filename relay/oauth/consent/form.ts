@@ -12,7 +12,7 @@ import { OAuthRefusal } from "../refusals.ts";
 
 const FORM_MS = 10 * MINUTE_MS;
 
-const Sealed = z.object({
+const Form = z.object({
   form_id: z.string(),
   /** The digest of the cookie of the browser that was shown the form. */
   browser: z.string(),
@@ -27,7 +27,7 @@ const Sealed = z.object({
   scope: Scope,
   code_challenge: z.string(),
 });
-export type Form = z.output<typeof Sealed>;
+export type Form = z.output<typeof Form>;
 /** The fields of a form that come from the request. `close` adds the other fields. */
 export type FormRequest = Omit<Form, "form_id" | "browser" | "expires_at" | "expires_at_boottime">;
 
@@ -72,7 +72,7 @@ export class FormSealer {
         contentEncryptionAlgorithms: [HEADER.enc],
         keyManagementAlgorithms: [HEADER.alg],
       });
-      return Sealed.parse(payload["form"]);
+      return Form.parse(payload["form"]);
     } catch {
       // The form was not encrypted by this process.
       throw new OAuthRefusal("lost_form");

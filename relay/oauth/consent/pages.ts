@@ -15,7 +15,7 @@ export interface ConsentPage {
   readonly chosen: Scope;
   readonly sealed: string;
   readonly signed_in: boolean;
-  /** Why the previous submission of the form was refused. */
+  /** The reason why the previous submission of the form was refused. */
   readonly refusal?: OAuthRefusal;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -85,7 +85,7 @@ function accessOf({ scope, chosen }: ConsentPage): Markup {
   `;
 }
 
-/** Where the redirect leads: a program on this computer, or a host that the person should know. */
+/** The target of the redirect: a program on this computer, or a host for the person to check. */
 function destinationOf(redirect_uri: string): string {
   const { protocol, host } = new URL(redirect_uri);
   return protocol === "http:" ? `a program on this computer (${host})` : host;

@@ -14,9 +14,9 @@ import * as rows from "./store.ts";
 
 const CODE_MS = MINUTE_MS;
 const ACCESS_MS = 15 * MINUTE_MS;
-/** How long a grant is valid, counted from the consent. A refresh does not extend it. */
+/** Lifetime of a grant, counted from the consent. A refresh does not extend it. */
 export const GRANT_MS = 30 * DAY_MS;
-/** How many connections the page lists at most. */
+/** Maximum number of connections on the page. */
 const CONNECTIONS_MAX = 200;
 
 /** The decision of a person to allow an app. */
@@ -32,7 +32,7 @@ export interface Consent {
   readonly expires_at: number;
 }
 
-/** What a client sends to redeem its code. */
+/** The parameters with which a client redeems its code. */
 export interface Redemption {
   readonly code: string;
   readonly code_verifier: string;
@@ -204,7 +204,7 @@ export class Grants {
     return state === "used" || rows.hasGrant(this.#deps.db, client_id);
   }
 
-  /** Whether an app was connected to this namespace before. If so, the namespace is in use. */
+  /** True if an app was connected to this namespace before. If so, the namespace is in use. */
   hasExchangedGrant(namespace: string): boolean {
     return rows.hasExchangedGrant(this.#deps.db, namespace);
   }

@@ -79,7 +79,7 @@ export function hasGrant(db: Reader, client_id: string): boolean {
   return db.get(Exists, sql, { client_id }) !== undefined;
 }
 
-/** Whether this namespace has a stored grant whose code was exchanged. */
+/** True if this namespace has a stored grant whose code was exchanged. */
 export function hasExchangedGrant(db: Reader, namespace: string): boolean {
   const sql = `select 1 from oauth_grants
     where namespace = :namespace and exchanged_at is not null limit 1`;

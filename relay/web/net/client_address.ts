@@ -15,7 +15,7 @@ import {
 } from "./ip_address.ts";
 import { CDN, LOAD_BALANCER } from "./provider_ranges.ts";
 
-/** Which proxies stand between the relay and its clients. */
+/** The proxies between the relay and its clients. */
 export type Proxy =
   | { readonly mode: "direct" }
   | { readonly mode: "cloudlb"; readonly forwarding: IpAddress }
@@ -121,7 +121,7 @@ const LOOPBACK_6 = mustParseRange("::1/128").base;
 const FORWARDING_HEADERS = ["x-forwarded-for", "x-real-ip", "forwarded", "via"];
 
 /**
- * Whether a program on this machine sent the request directly. A loopback socket does not prove
+ * True if a program on this machine sent the request directly. A loopback socket does not prove
  * this, because a proxy on this machine uses a loopback socket too. A proxy that adds none of these
  * headers is not detected.
  */

@@ -48,8 +48,8 @@ export function isWithin(address: IpAddress, { base, length }: IpRange): boolean
   return address.bits === base.bits && address.value >> rest === base.value >> rest;
 }
 
-export function isSameAddress(one: IpAddress, other: IpAddress): boolean {
-  return one.bits === other.bits && one.value === other.value;
+export function isSameAddress(a: IpAddress, b: IpAddress): boolean {
+  return a.bits === b.bits && a.value === b.value;
 }
 
 function ipv4Of(text: string): bigint | undefined {

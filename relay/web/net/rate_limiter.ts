@@ -78,12 +78,12 @@ export class RateLimiter {
   }
 }
 
-/** How long a bucket takes to regain one token. */
+/** Time in which a bucket regains one token. */
 function msPerRequest({ per_minute }: Rate): number {
   return MINUTE_MS / per_minute;
 }
 
-/** How long until a bucket has a token. `msUntilFull` says how long until the bucket is full. */
+/** Time until a bucket has a token. `msUntilFull` is the time until the bucket is full. */
 function msUntilAllowed(msUntilFull: number, rate: Rate): number {
   return msUntilFull - (rate.burst - 1) * msPerRequest(rate);
 }

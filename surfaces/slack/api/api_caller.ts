@@ -1,4 +1,4 @@
-/** Makes the calls of Slack's Web API, and reads what is known of a call that fails. */
+/** Makes the calls of Slack's Web API, and classifies their failures. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -20,8 +20,8 @@ export const DEFAULT_BASE = "https://slack.com/api";
 const CALL_MS_MAX = 30_000;
 /** Slack allows about one message a second in a channel. */
 const POST_INTERVAL_MS = 1_000;
-/** How much of a word of Slack's answer is repeated in an error. */
-const WORD_CHARS_MAX = 100;
+/** Maximum characters of an error code of Slack that an error repeats. */
+const CODE_CHARS_MAX = 100;
 
 const Answer = z.looseObject({
   ok: z.boolean(),
@@ -42,7 +42,7 @@ export type Params = Readonly<Record<string, string | number | boolean | object 
 /** A block of a message, in the form of Block Kit. */
 export type Block = Readonly<Record<string, unknown>>;
 
-/** Where a message goes. */
+/** The channel and the thread of a message. */
 export interface Place {
   readonly channel: string;
   readonly thread_ts?: Timestamp | undefined;
@@ -138,7 +138,7 @@ interface RawAnswer {
   readonly text: string;
 }
 
-/** The answer, if it says `ok`; otherwise throws what is known of the call. */
+/** The answer, if it says `ok`. Otherwise throws the error of the call. */
 function readAnswer(
   method: string,
   { status, retryAfter, text }: RawAnswer,
@@ -162,9 +162,9 @@ function readAnswer(
   }
   if (answer.data.ok) return answer.data;
   const { error, needed } = answer.data;
-  const toWord = (text: string) =>
-    cleanLine(text).replaceAll(secret.reveal(), "[hidden]").slice(0, WORD_CHARS_MAX);
-  const code = toWord(error);
-  const message = describeRefusal(method, code, needed === undefined ? needed : toWord(needed));
+  const toCode = (text: string) =>
+    cleanLine(text).replaceAll(secret.reveal(), "[hidden]").slice(0, CODE_CHARS_MAX);
+  const code = toCode(error);
+  const message = describeRefusal(method, code, needed === undefined ? needed : toCode(needed));
   throw new SlackApiError(toErrorClass(code), message, { code, setting: token });
 }

@@ -1,4 +1,4 @@
-/** Files in Slack: sends them to a conversation, and downloads those of the person. */
+/** Files in Slack: uploads files to a conversation, and downloads the person's files. */
 
 import * as z from "zod";
 import { ChatError } from "../../chat/chat.ts";
@@ -7,7 +7,7 @@ import type { ApiCaller, Block, Place } from "./api_caller.ts";
 import { Timestamp } from "./timestamps.ts";
 import { SlackApiError } from "./web_api_errors.ts";
 
-/** A transfer may take this long, and a second more for each of these bytes. */
+/** Time limit of a transfer: this minimum, and the time for its bytes at this rate. */
 const TRANSFER_MS_MIN = 60_000;
 const TRANSFER_BYTES_PER_SECOND = 100_000;
 
@@ -113,13 +113,13 @@ export class FileApi {
     throw new ChatError("unclear", `only ${bytes.length} of ${size} bytes have arrived`);
   }
 
-  /** Whether nobody on the way reads what is sent to an address. */
+  /** True if an address is encrypted, or is the configured server itself. */
   #isSafe({ protocol, host }: URL): boolean {
     const base = new URL(this.#caller.options.base);
     return protocol === "https:" || (base.protocol === "http:" && host === base.host);
   }
 
-  /** Whether an address may get the token: Slack's own hosts, such as `files.slack.com`. */
+  /** True if an address may get the token: Slack's own hosts, such as `files.slack.com`. */
   #isSlacks(url: URL): boolean {
     const base = new URL(this.#caller.options.base);
     const isOurs = url.host === base.host || url.hostname.endsWith(`.${base.hostname}`);

@@ -28,6 +28,6 @@ export function timestampAt(ms: number): Timestamp {
   return toTimestamp(String(Math.max(0, Math.trunc(ms)) * 1000)) ?? "0.000000";
 }
 
-export function isLater(one: Timestamp, other: Timestamp): boolean {
-  return BigInt(toRef(one)) > BigInt(toRef(other));
+export function isLater(a: Timestamp, b: Timestamp): boolean {
+  return BigInt(toRef(a)) > BigInt(toRef(b));
 }

@@ -15,7 +15,7 @@ export const Message = z.object({
   text: z.string().default(""),
   /** The timestamp of the thread's first message. */
   thread_ts: Timestamp.optional(),
-  /** Who wrote the first message of the thread. */
+  /** The author of the first message of the thread. */
   parent_user_id: z.string().optional(),
   /** Of the first message of a thread. */
   latest_reply: Timestamp.optional(),
@@ -26,8 +26,8 @@ export type Message = z.output<typeof Message>;
 
 const Page = z.object({
   messages: z.array(z.unknown()).transform((all) =>
-    all.flatMap((one) => {
-      const message = Message.safeParse(one);
+    all.flatMap((entry) => {
+      const message = Message.safeParse(entry);
       return message.success ? [message.data] : []; // Notices of a form that is unknown here.
     })
   ),
@@ -36,7 +36,7 @@ const Page = z.object({
 type Page = z.output<typeof Page>;
 
 export interface OutgoingMessage extends Place {
-  /** What notifications show, in Slack's escaped form. */
+  /** The text of notifications, in Slack's escaped form. */
   readonly text: string;
   readonly blocks: readonly Block[];
 }
@@ -45,7 +45,7 @@ interface Range {
   readonly oldest?: Timestamp;
   readonly latest?: Timestamp;
   readonly limit: number;
-  /** How many answers of at most `limit` messages are read. */
+  /** Maximum number of pages, each of at most `limit` messages. */
   readonly pages_max: number;
 }
 
@@ -64,7 +64,7 @@ export class WebApi {
     return await this.#caller.call("auth.test", shape, { signal });
   }
 
-  /** The address of a new connection of Socket Mode. It is valid once. */
+  /** The address of a new connection of Socket Mode. It is valid for one connection. */
   async openConnection(signal: AbortSignal): Promise<string> {
     // Only a server on this machine may send us to an address without encryption.
     const protocol = this.#caller.options.base.startsWith("https:") ? /^wss$/ : /^wss?$/;

@@ -1,4 +1,4 @@
-/** Why a call of Slack's Web API failed, and what is known of its effect. */
+/** The errors of Slack's Web API, classified by their effect. */
 
 import { ChatError, type ErrorClass } from "../../chat/chat.ts";
 
@@ -6,7 +6,7 @@ import { ChatError, type ErrorClass } from "../../chat/chat.ts";
 export type TokenName = "app_token" | "bot_token";
 
 export class SlackApiError extends ChatError {
-  /** Slack's word for the refusal, if Slack answered. */
+  /** Slack's error code, if Slack answered. */
   readonly code: string | undefined;
   override readonly setting: TokenName;
 
@@ -57,7 +57,7 @@ const CLASSES: readonly (readonly [ErrorClass, readonly string[]])[] = [
   ["unclear", ["fatal_error", "internal_error", "service_unavailable"]],
 ];
 
-/** What to do about a refusal, where Slack's word alone does not say it. */
+/** Advice on refusals whose error code alone does not explain them. */
 const ADVICE: Readonly<Record<string, string>> = {
   channel_not_found: "check surfaces.slack.channel, and invite the app into that channel",
   messages_tab_disabled: "turn on the Messages tab in the app's settings, under App Home",

@@ -1,4 +1,4 @@
-/** What Slack sends over Socket Mode: envelopes with events and presses of buttons. */
+/** The frames of Socket Mode: envelopes with events and presses of buttons. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";

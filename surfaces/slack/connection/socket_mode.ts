@@ -1,4 +1,4 @@
-/** The connection to Slack (Socket Mode): keeps one open, and acknowledges what was handled. */
+/** The connection to Slack (Socket Mode): keeps one open, and acknowledges handled envelopes. */
 
 import { pause, timeout } from "kit/core/timeout.ts";
 import { CommandError } from "../../../cli/client/failures.ts";
@@ -8,30 +8,30 @@ import type { ConnectSlackSocket, SlackSocket } from "./socket.ts";
 import type { WebApi } from "../api/web_api.ts";
 import { SlackApiError } from "../api/web_api_errors.ts";
 
-/** How long Slack may take to accept a connection. */
+/** Time limit for Slack to accept a connection. */
 const HELLO_MS_MAX = 15_000;
-/** How often a connection is pinged. After one interval without a sign of life it is dropped. */
+/** The interval of pings. After one interval without a sign of life, the connection is dropped. */
 export const PING_MS = 30_000;
-/** How long a connection that Slack is about to close is kept beside its successor. */
+/** Time for which a connection that Slack is about to close is kept beside its successor. */
 export const OVERLAP_MS_MAX = 30_000;
-/** A connection that ended sooner than this counts as a failed attempt. */
+/** Minimum duration of a connection. A shorter one counts as a failed attempt. */
 const STABLE_MS = 10_000;
 const CLOSE_MS_MAX = 1_000;
 const RETRY_MS_MAX = 30_000;
-/** How many envelopes may be in work. Slack repeats those that are left out. */
+/** Maximum number of envelopes in work. Slack repeats the envelopes that are left out. */
 export const ENVELOPES_MAX = 1_000;
 
 export interface SocketModeDeps extends BackoffDeps {
   readonly api: Pick<WebApi, "openConnection">;
   readonly connect: ConnectSlackSocket;
-  /** Called when a connection is ready: what was written before may have been missed. */
+  /** Called when a connection is ready: earlier messages may have been missed. */
   ready(): void;
   /** Handles an envelope. It is acknowledged when the promise resolves, and not if it rejects. */
   handle(envelope: Envelope): Promise<void>;
   log(text: string): void;
 }
 
-/** Why a connection needs a successor. */
+/** The reason for a successor of a connection. */
 type End = "refresh" | "lost" | "disabled";
 
 export class SocketMode {

@@ -165,7 +165,7 @@ Deno.test("an agent that cannot be used is refused, with the reason", async () =
     /version 2 of the Agent Client Protocol; mesh speaks version 1/,
   );
   const other = new FakeAcpAgent({ initialize: () => "hello" });
-  await assert.rejects(other.open(), /The program is no agent/);
+  await assert.rejects(other.open(), /The program is no ACP agent/);
   const locked = new FakeAcpAgent({
     "initialize": () => ({ protocolVersion: 1, authMethods: [{ id: "x", name: "Use a key" }] }),
     "session/new": () => {

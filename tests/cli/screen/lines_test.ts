@@ -7,7 +7,7 @@ import {
   fit,
   type Line,
   lineWidth,
-  ruled,
+  withRule,
   wrap,
 } from "../../../cli/screen/lines.ts";
 import { renderLine, styled } from "../../../cli/output/terminal.ts";
@@ -20,7 +20,7 @@ Deno.test("a line is cut with an ellipsis and filled to its width, in cells", ()
   for (const text of ["", "ab", "日本語 and more", "é👩‍💻é👩‍💻é👩‍💻"]) {
     assert.equal(lineWidth(fill([text], 7)), 7, text);
   }
-  assert.equal(plain(ruled(["ab"], 6, { style: "dim", sign: "─" })), "ab ───");
+  assert.equal(plain(withRule(["ab"], 6, { style: "dim", sign: "─" })), "ab ───");
 });
 
 Deno.test("a line is wrapped between words, and a long word within itself", () => {

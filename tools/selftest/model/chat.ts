@@ -40,9 +40,9 @@ export class ChatModel extends ModelServer {
     return this.turns.map(({ prompts, results }) => [...prompts, ...results].join("\n"));
   }
 
-  /** How many prompts of the newest request contain this text. */
+  /** The number of prompts in the newest request that contain this text. */
   promptOccurrences(text: string): number {
-    return this.turns.at(-1)?.prompts.filter((one) => one.includes(text)).length ?? 0;
+    return this.turns.at(-1)?.prompts.filter((prompt) => prompt.includes(text)).length ?? 0;
   }
 
   protected override async serve(request: Request): Promise<Response> {
@@ -106,7 +106,7 @@ function toTurn({ messages, tools }: Body): Turn {
 
 /** Finds a tool by its full name or its suffix, so that `ack` finds `mesh_ack` and `mesh-ack`. */
 function toCall({ tool, args = {} }: ToolStep, tools: readonly string[]): Call {
-  const name = tools.find((one) => one === tool) ??
-    tools.find((one) => one.endsWith(`_${tool}`) || one.endsWith(`-${tool}`));
+  const name = tools.find((candidate) => candidate === tool) ??
+    tools.find((candidate) => candidate.endsWith(`_${tool}`) || candidate.endsWith(`-${tool}`));
   return { name: name ?? tool, args };
 }

@@ -120,7 +120,7 @@ function toMessagesRequest({ model, input, tools, text }: Body) {
     if (type === "message" && role === "user" && !CONTEXT_PROMPTS.test(givenText)) {
       return [{ role, content: givenText }];
     }
-    // What a hook adds.
+    // The context that a hook adds.
     if (role === "developer") return [{ role: "system", content: givenText }];
     if (!type.endsWith("_output")) return [];
     return [{ role: "user", content: [{ type: "tool_result", content: toText(output) }] }];

@@ -1,10 +1,10 @@
-/** What the scripted models share: the server, the ids, and answers that can be held back. */
+/** Shared by the scripted models: the server, the ids, and answers that can be held back. */
 
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 
 export interface ScriptedModel extends AsyncDisposable {
   readonly url: string;
-  /** How often a text occurs in the agent's conversation. Returns the maximum over all requests. */
+  /** Occurrences of a text in the agent's conversation: the maximum over all requests. */
   occurrences(text: string): number;
   /** Holds back answers until released, so that the agent stays busy. */
   hold(): HoldHandle;
@@ -36,7 +36,10 @@ export abstract class ModelServer implements ScriptedModel {
   }
 
   occurrences(text: string): number {
-    return Math.max(0, ...this.transcripts().map((one) => countOccurrences(text, one)));
+    return Math.max(
+      0,
+      ...this.transcripts().map((transcript) => countOccurrences(text, transcript)),
+    );
   }
 
   hold(): HoldHandle {

@@ -10,7 +10,7 @@ import { serverPaths } from "./server_files.ts";
 const AUTHORITY_DAYS = "3650";
 /** A server's certificate is made anew at each start. */
 const SERVER_DAYS = "825";
-/** What `openssl req` wants to find, although the subject is given. */
+/** The configuration that `openssl req` requires, although the subject is given. */
 const REQUEST_SECTIONS = ["[req]", "distinguished_name = name", "[name]"];
 const CURVE = ["-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:prime256v1"];
 

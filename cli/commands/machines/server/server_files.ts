@@ -1,4 +1,4 @@
-/** What `mesh machines serve` keeps in the state directory: the machines, the keys, the settings. */
+/** The files of `mesh machines serve` in the state directory: the machines, keys and settings. */
 
 import * as z from "zod";
 import { join } from "kit/core/path.ts";
@@ -25,7 +25,7 @@ const ServerSettings = z.object({
   port: z.number().int(),
   /** The names and addresses in the certificate; the first one is in invitations. */
   hosts: z.array(z.string()).min(1),
-  /** Where the server stores what it keeps for machines. */
+  /** The folder in which the server stores the messages for machines. */
   dir: z.string(),
   machines: z.array(z.object({
     daemon_id: z.string(),
@@ -35,8 +35,8 @@ const ServerSettings = z.object({
 });
 export type ServerSettings = z.output<typeof ServerSettings>;
 
-const Running = z.object({ pid: z.number().int().positive(), started: z.string() });
-export type RunningServer = z.output<typeof Running>;
+const RunningServer = z.object({ pid: z.number().int().positive(), started: z.string() });
+export type RunningServer = z.output<typeof RunningServer>;
 
 export function serverPaths(env: Env) {
   const directory = busPaths(env).server;
@@ -94,7 +94,7 @@ export async function writeServer(env: Env, settings: ServerSettings): Promise<v
   writePrivately(paths.settings, `${JSON.stringify(settings, undefined, 2)}\n`);
 }
 
-/** The key of the user who may do everything on this server; made at the first call. */
+/** The key of the server's administrator; made at the first call. */
 export async function ensureAdmin(env: Env): Promise<UserKey> {
   const { admin_seed, directory } = serverPaths(env);
   const seed = readTextOrNothing(admin_seed)?.trim();
@@ -114,7 +114,7 @@ export async function ensureAdmin(env: Env): Promise<UserKey> {
 /** The server that this state directory started and that still runs. */
 export function runningServer(env: Env): RunningServer | undefined {
   const text = readTextOrNothing(serverPaths(env).running);
-  const running = Running.safeParse(tryJson(text ?? ""));
+  const running = RunningServer.safeParse(tryJson(text ?? ""));
   if (!running.success) return undefined;
   const { pid, started } = running.data;
   return startTimeOf(pid) === started ? running.data : undefined;

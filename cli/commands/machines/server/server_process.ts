@@ -41,7 +41,7 @@ const RELOADED = "Reloaded server configuration";
 
 const Ports = z.object({ nats: z.array(z.string()).min(1) });
 
-/** The path of the program; throws with what to install. */
+/** The path of the program. Throws an error that names the package to install. */
 export function mustFindServer(env: Env, more = MORE_FOLDERS): string {
   const PATH = [env["PATH"] ?? "", ...more].join(":");
   const [path] = programsOnPath(PROGRAM, { ...env, PATH });
@@ -122,7 +122,7 @@ export async function startServer(
   );
 }
 
-/** Makes the stores of the bus, as the user who may do everything. */
+/** Makes the stores of the bus, as the server's administrator. */
 export async function prepareServer(
   env: Env,
   settings: Pick<ServerSettings, "port">,

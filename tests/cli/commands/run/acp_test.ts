@@ -122,7 +122,7 @@ Deno.test("a program that is no agent is told plainly, and its exit code is pass
     const [argv, expected, reason] of [
       [["sh", "-c", "exit 7"], 7, /sh has ended with code 7/],
       [["yes"], 1, /yes: It does not speak JSON-RPC; it wrote, for example: y/],
-      [["cat"], 1, /The program is no agent: Method not found: initialize/],
+      [["cat"], 1, /The program is no ACP agent: Method not found: initialize/],
       [["no-such-agent"], 127, /"no-such-agent" is not installed/],
     ] as const
   ) {

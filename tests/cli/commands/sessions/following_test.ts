@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { follow, type Followed } from "../../../../cli/commands/sessions/following.ts";
+import { follow, type NewEntries } from "../../../../cli/commands/sessions/following.ts";
 import { SwiftClock } from "../../../support/swift_clock.ts";
 
 const ENTRY = { at: null, kind: "text", tool: null, chars: 4, masked: 0 } as const;
@@ -44,7 +44,7 @@ class FakeAgent {
 function following(agent: FakeAgent, after: number | undefined) {
   const abort = new AbortController();
   const clock = new SwiftClock();
-  const came: Followed[] = [];
+  const came: NewEntries[] = [];
   const reads = {
     last: (query: Parameters<FakeAgent["last"]>[0]) => agent.last(query),
     matching: (query: Parameters<FakeAgent["matching"]>[0]) => agent.matching(query),
