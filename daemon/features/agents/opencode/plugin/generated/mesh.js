@@ -98,7 +98,7 @@ var REASONS = {
 // daemon/host/paths.ts
 var InvalidPath = class extends Error {
   name = "InvalidPath";
-  /** What to do about it. */
+  /** The way to mend it. */
   hint;
   constructor(detail, hint) {
     super(detail);
