@@ -37,7 +37,7 @@ export interface OutgoingMessage {
   readonly framed: string;
 }
 
-/** Whether a transport can take a message now. */
+/** Readiness of a transport to take a message now. */
 export type Readiness = { ready: true } | { ready: false; reason: Reason };
 
 /**
@@ -61,7 +61,7 @@ export function refused(reason: Reason): Receipt {
 /** One way to reach an agent. `deliver` is called for one message per peer at a time. */
 export interface AgentTransport {
   readonly name: "native" | "pane" | "hook";
-  /** Whether the agent reads what comes within a turn only after that turn. */
+  /** True if the agent reads text sent within a turn only after that turn. */
   readonly waits_for_turn_end?: boolean;
   /** Checks without side effects. */
   check(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Readiness>;
@@ -104,7 +104,7 @@ export interface TurnEnd {
   readonly prompts_since?: readonly string[] | undefined;
 }
 
-/** What is observed of an agent without its hooks. */
+/** Observed state of an agent, without its hooks. */
 export interface Observation {
   readonly alive: boolean;
   readonly turn_state: AgentPeer["turn_state"];
@@ -113,7 +113,7 @@ export interface Observation {
   readonly source: string;
   /** Since when the turn state holds. If undefined, the time of the observation applies. */
   readonly at?: number | undefined;
-  /** How the last turn ended, if the agent's own records say so. */
+  /** The end of the last turn, if the agent's own records say so. */
   readonly end?: TurnEnd | undefined;
 }
 
@@ -152,7 +152,7 @@ export interface Probe {
   readonly transport: AgentTransport["name"];
   readonly ready: boolean;
   readonly reason: Reason | null;
-  /** What failed in the last selftest; null if nothing did. */
+  /** The failure of the last selftest; null if it passed. */
   readonly degraded: string | null;
 }
 
@@ -206,9 +206,9 @@ export interface Adapter {
   transports(peer: AgentPeer, outgoing: OutgoingMessage): readonly AgentTransport[];
   /** The best transport that the registered facts allow, whatever the agent's state is now. */
   transport(peer: AgentPeer): AgentTransport["name"] | "none";
-  /** What can be observed now; undefined if nothing can. */
+  /** Observes the agent; undefined if it cannot be observed now. */
   observe(peer: AgentPeer): Promise<Observation | undefined>;
-  /** How to resume a session, checked against its files; absent if the agent cannot resume. */
+  /** The way to resume a session, checked against its files; absent if the agent cannot resume. */
   resume?(session: ResumableSession): ResumeResult;
   /**
    * The process that has a session open now; undefined if none has. Absent if the agent does not
@@ -239,7 +239,7 @@ export interface Adapter {
   readonly waiters?: WaitingHooks;
 }
 
-/** What the kernel and tmux report about the hook's process. */
+/** Facts about the hook's process, from the kernel and tmux. */
 export interface HookFacts {
   /** The hook's own process, which waits for its answer. */
   readonly hook_pid?: number | undefined;
@@ -255,7 +255,7 @@ export interface HookFacts {
   readonly circle: string | undefined;
 }
 
-/** What a hook event says of a subagent. */
+/** A hook event's report about a subagent. */
 export interface SubagentReport {
   /** The id that the agent's own program gave it. */
   readonly agent_id: string;
@@ -286,7 +286,7 @@ export interface HookReport {
   readonly may_hold_turn?: boolean | undefined;
   /** Why the session ended. Absent if it continues, even if it continues under another id. */
   readonly end_reason?: string | undefined;
-  /** How the session began, in the agent's own term; set only by events that begin a session. */
+  /** The start of the session, in the agent's own term; set only by events that begin a session. */
   readonly source?: string | undefined;
   /**
    * The subagent in which the event happened, or which it starts or ends. Such an event is no turn
@@ -337,8 +337,8 @@ export interface ToolContext {
   /** True if the proving event is reported only while the agent's marker exists. */
   readonly keeps_marker?: true;
   /**
-   * How long after its last report an agent is believed to be at work. Absent if the end of each
-   * turn is noticed, also of one that the human interrupts.
+   * Time after its last report for which an agent counts as working. Absent if the end of each turn
+   * is noticed, also of one that the human interrupts.
    */
   readonly turn_ms_max?: number;
 }
@@ -356,9 +356,9 @@ export interface HookReader {
    * they show none.
    */
   lastEnd?(session_id: string): TurnEnd | undefined;
-  /** What the hook prints; `context` is the text for the model, null for none. */
+  /** The output of the hook; `context` is the text for the model, null for none. */
   answer(payload: unknown, context: string | null): Record<string, unknown>;
-  /** What the hook prints for a decision; required if `read` reports permissions. */
+  /** The output of the hook for a decision; required if `read` reports permissions. */
   formatDecision?(decision: Decision): Record<string, unknown>;
   /**
    * The event whose answer can carry context, because the model reads it right afterwards. Context
@@ -366,7 +366,7 @@ export interface HookReader {
    * so messages stay queued until then. Absent if there is no such event.
    */
   readonly context_event?: string;
-  /** How messages are handed over between two tool calls. Absent if no hook can do so. */
+  /** The way to hand over messages between two tool calls. Absent if no hook can do so. */
   readonly tool_context?: ToolContext;
   /** Returns the facts that belong to the session itself. Absent if all facts do. */
   locate?(facts: HookFacts): HookFacts;

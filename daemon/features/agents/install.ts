@@ -24,7 +24,7 @@ import {
   replaceFile,
 } from "./settings_files/text_file.ts";
 
-/** What setup needs to add mesh to another program's settings. */
+/** The parts that setup adds to another program's settings. */
 export interface SetupPlan {
   /** The command that runs mesh, as words; absolute, because agents' `PATH`s differ. */
   readonly mesh: Argv;
@@ -34,7 +34,9 @@ export interface SetupPlan {
   readonly replace: boolean;
 }
 
-/** How often a change is attempted, because the agent may write the same file at the same time. */
+/**
+ * Attempts at a change. There is more than one because the agent may write the same file meanwhile.
+ */
 const ATTEMPTS_MAX = 5;
 
 /** Our part in a settings file. */

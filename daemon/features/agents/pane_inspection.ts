@@ -20,7 +20,7 @@ import type { AgentPeer } from "./adapter.ts";
 import { isShellPrompt } from "./shells.ts";
 import { DIALOG_PATTERN, dialogRow, type Screen, stripEscapes, type View } from "./screens.ts";
 
-/** How many rows above the screen are read, because a long line may begin there. */
+/** Rows above the screen that are read, because a long line may begin there. */
 const HISTORY_ROWS = 60;
 
 export interface InspectionOptions {
@@ -29,7 +29,7 @@ export interface InspectionOptions {
   /** Better evidence of an open dialog than the screen, e.g. the agent's own registry. */
   readonly hasOpenDialog?: (peer: AgentPeer) => Promise<boolean>;
   /**
-   * What to do at a shell's prompt. A shell executes what it reads, so nothing is typed there
+   * The action at a shell's prompt. A shell executes what it reads, so nothing is typed there
    * unless this is `typed`.
    */
   readonly shells?: "refused" | "typed";
@@ -49,7 +49,7 @@ export interface InspectedPane {
 
 export type Inspection = InspectedPane | { ok: false; reason: Reason };
 
-/** What the caller accepts of a pane in which nothing would be typed otherwise. */
+/** Reasons that the caller accepts; otherwise they prevent typing into the pane. */
 export type Accepted = ReadonlySet<Reason>;
 
 const NOTHING: Accepted = new Set();

@@ -12,7 +12,7 @@ const TRIES_MAX = 5;
 export interface Typing {
   /** If there are none, the pane is only checked. */
   readonly keys: readonly Key[];
-  /** Whether the person accepts a draft, which then may change at any time. */
+  /** True if the person accepts a draft. The draft may then change at any time. */
   readonly draft_may_change: boolean;
 }
 

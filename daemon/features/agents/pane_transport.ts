@@ -33,10 +33,11 @@ import { textToType } from "./pane_text.ts";
  * (agents 2.0).
  */
 export const SETTLE_MS = 300;
-/** How often the composer is read for the pasted text, `SETTLE_MS` apart. */
+/** Reads of the composer to find the pasted text, `SETTLE_MS` apart. */
 const READS_MAX = 4;
 /**
- * How many peers' ready times are remembered. If there are more peers, all of them warm up again.
+ * Maximum peers whose ready times are remembered. If there are more peers, all of them warm up
+ * again.
  */
 const WARM_MAX = 200;
 
@@ -44,11 +45,11 @@ export interface PaneOptions extends InspectionOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly settle_ms?: number;
-  /** How long a composer must be shown before the process reliably reads a paste. */
+  /** Time for which a composer must be shown before the process reliably reads a paste. */
   readonly warm_up_ms?: number;
-  /** Whether the agent reads what is typed within a turn only after that turn. */
+  /** True if the agent reads text typed within a turn only after that turn. */
   readonly waits_for_turn_end?: boolean;
-  /** Whether the agent's process is running. This is called often. */
+  /** True if the agent's process is running. Called often. */
   readonly isAlive?: IsAlive;
 }
 

@@ -24,9 +24,9 @@ export interface Screen {
   readonly newlines: "kept" | "marked";
   dialogOpen(view: View): boolean | undefined;
   composerEmpty(view: View): boolean | undefined;
-  /** Whether the composer shows the pasted text, including its id, and nothing typed since. */
+  /** True if the composer shows the pasted text, including its id, and nothing typed since. */
   composerHolds(view: View, text: string): boolean;
-  /** Whether the composer shows only a marker in place of a long paste. */
+  /** True if the composer shows only a marker in place of a long paste. */
   collapsedPaste?(view: View): boolean;
 }
 
@@ -48,9 +48,9 @@ export interface ComposerFormat {
   readonly collapsed: RegExp;
   /** A row of a dialog that has none of the known phrases. */
   readonly dialog?: RegExp;
-  /** Whether the composer is empty; by default, whether it shows no text. */
+  /** True if the composer is empty. Default: it shows no text. */
   isEmpty?(composer: Composer, view: View): boolean;
-  /** Whether these visible characters show the whole text; by default, whether they are equal. */
+  /** True if the visible characters show the whole text. Default: they are equal. */
   holds?(shown: string, whole: string): boolean;
 }
 

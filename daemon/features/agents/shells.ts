@@ -5,7 +5,7 @@ const SHELL = /(^|[/-])(ba|da|a|z|k|mk|c|tc|fi|nu|pw)?sh$/;
 const TAKES_VALUE = /^(--rcfile|--init-file|[-+][oO])$/;
 
 /**
- * Whether a command line starts a shell that reads commands from its terminal. A shell with a
+ * True if a command line starts a shell that reads commands from its terminal. A shell with a
  * script or a command does not.
  */
 export function isShellPrompt(command_line: readonly string[]): boolean {

@@ -19,7 +19,7 @@ import { createHookTransport, WaitingHookList } from "./hook_transport.ts";
 
 export interface ClaudeCodeOptions extends NativeOptions {
   readonly terminalServers: TerminalServers;
-  /** Whether a session's process is running. This is called often. */
+  /** True if a session's process is running. Called often. */
   readonly isAlive?: IsAlive;
 }
 

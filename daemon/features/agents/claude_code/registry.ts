@@ -97,8 +97,8 @@ export function peerToken(config_dirs: readonly string[], session: Session): str
 const TESTED_PROTOCOL = 1;
 
 /**
- * Whether the session's socket may be used. The socket never answers, so a release that ignores a
- * line cannot be told from one that accepts it. A later patch is accepted while it reports the same
+ * True if the session's socket may be used. The socket never answers, so a release that ignores a
+ * line looks like one that accepts it. A later patch is accepted while it reports the same
  * protocol. Messages to other releases go through the pane.
  */
 export function isTestedVersion(

@@ -80,7 +80,7 @@ function titleIn(text: string): string | undefined {
   return titled.map((line) => Title.safeParse(tryJson(line)).data).findLast(Boolean);
 }
 
-/** What one line says. Thoughts are left out, and what Claude Code adds to the conversation. */
+/** The entries of one line, without thoughts and without the text that Claude Code adds. */
 export function entriesOf(line: string): ParsedEntry[] {
   const { data } = Record.safeParse(tryJson(line));
   if (!data || data.isSidechain === true || data.isMeta === true) return [];

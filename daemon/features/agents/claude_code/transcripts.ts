@@ -8,8 +8,8 @@ import { unlessError } from "../../../host/paths.ts";
 import type { ResumableSession, ResumeResult } from "../adapter.ts";
 
 /**
- * How much of a transcript is read. One of its first lines names the folder, and a line may hold a
- * long pasted text.
+ * Bytes of a transcript that are read. One of its first lines names the folder, and a line may hold
+ * a long pasted text.
  */
 const HEAD_BYTES = 65_536;
 

@@ -12,12 +12,13 @@ import { checkSocket } from "../../../host/trusted_socket.ts";
 import type { localWebSocket } from "./local_web_socket.ts";
 
 /**
- * How long opening a socket may take. A local socket opens at once, unless its owner has stopped
+ * Maximum time to open a socket. A local socket opens at once, unless its owner has stopped
  * accepting connections.
  */
 const OPEN_MS_MAX = 2_000;
 /**
- * How long an answer may take. Answers take milliseconds, or more while the server starts threads.
+ * Maximum time to wait for an answer. Answers take milliseconds, or more while the server starts
+ * threads.
  */
 const ANSWER_MS_MAX = 5_000;
 /** Time limit for the server to confirm the end of a connection. */

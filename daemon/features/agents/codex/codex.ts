@@ -23,14 +23,14 @@ import { rolloutOf } from "./rollouts.ts";
 import { interrupt, type Queue, type ThreadConnection, withServer, withThread } from "./threads.ts";
 
 /**
- * How long a composer must be shown before a paste. A text that is pasted while Codex draws its
- * first screens can be lost, and the composer with it (0.169.0).
+ * Time for which a composer must be shown before a paste. A text that is pasted while Codex draws
+ * its first screens can be lost, and the composer with it (0.169.0).
  */
 const WARM_UP_MS = 2_000;
 
 export interface CodexOptions extends NativeOptions {
   readonly terminalServers: TerminalServers;
-  /** Whether a session's process is running. This is called often. */
+  /** True if a session's process is running. Called often. */
   readonly isAlive?: IsAlive;
   /** Finds the nearest Codex process above a process; by default it asks the kernel. */
   readonly hostOf?: (pid: number) => CodexHost | undefined;

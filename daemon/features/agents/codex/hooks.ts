@@ -57,8 +57,8 @@ function readHook(payload: unknown): HookReport {
 }
 
 /**
- * How many ancestors of a hook are checked. Between a hook and Codex there are a shell, and a
- * launcher or two.
+ * Maximum ancestors of a hook that are checked. A shell and one or two launchers stand between a
+ * hook and Codex.
  */
 const GENERATIONS_MAX = 16;
 

@@ -29,7 +29,7 @@ import {
 const SOCKET_CHARS_MAX = 1_000_000;
 /** The longest text for the command, because Linux limits one argument to 131,072 bytes. */
 const ARGUMENT_BYTES_MAX = 120_000;
-/** How long `codex queue` may run. It takes about 0.1 s. */
+/** Maximum time for which `codex queue` may run. It takes about 0.1 s. */
 const COMMAND_MS_MAX = 10_000;
 /** The exit code for wrong usage, which means that nothing was done. */
 const EXIT_USAGE = 2;

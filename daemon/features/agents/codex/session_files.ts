@@ -14,7 +14,7 @@ import { usageIn } from "./usage.ts";
 
 /** The first line holds the model's instructions, about 20 kB; the first prompt follows them. */
 const HEAD_BYTES = 131_072;
-/** How many rollouts are found by their names; those that changed last are looked into. */
+/** Maximum rollouts found by their names. Those that changed last are read. */
 const ROLLOUTS_MAX = 5_000;
 /** Matches what Codex itself writes in the user's place, in releases that do not mark it. */
 const NOT_A_PROMPT =

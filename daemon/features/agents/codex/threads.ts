@@ -1,4 +1,4 @@
-/** What the shared server reports about a session: whether it is loaded, working or at a dialog. */
+/** State of a session as the shared server reports it: not loaded, idle, working or at a dialog. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -7,8 +7,8 @@ import type { AgentPeer } from "../adapter.ts";
 import { AppServer, resultOf } from "./app_server.ts";
 
 /**
- * What a thread is doing. `not_loaded` means that the shared server does not run the thread, or
- * does not know it yet because it has had no prompt. Its own terminal may run it (`--no-daemon`).
+ * Activity of a thread. `not_loaded` means that the shared server does not run the thread, or does
+ * not know it yet because it has had no prompt. Its own terminal may run it (`--no-daemon`).
  */
 export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "unknown";
 

@@ -19,9 +19,9 @@ import { resumeOf } from "./sessions.ts";
 const SETTLE_MS = 1_000;
 
 /**
- * How long a composer must be shown before a paste. A resumed session shows its composer, hides it
- * while it reads its records, and shows it again. A text that is pasted into the first composer can
- * be lost (0.61.0).
+ * Time for which a composer must be shown before a paste. A resumed session shows its composer,
+ * hides it while it reads its records, and shows it again. A text that is pasted into the first
+ * composer can be lost (0.61.0).
  */
 const WARM_UP_MS = 2_000;
 

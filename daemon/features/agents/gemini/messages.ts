@@ -76,7 +76,7 @@ export function messagesIn(json: unknown): Message[] {
   return (replaced ?? [json]).flatMap((one) => Message.safeParse(one).data ?? []);
 }
 
-/** What the messages of a record say. Thoughts and added context are left out. */
+/** The entries of a record's messages, without thoughts and added context. */
 export function entriesOf({ messages }: Pick<MessageRecord, "messages">): ParsedEntry[] {
   return messages.flatMap(({ timestamp: at, type, content, toolCalls = [] }) => {
     const text = textOf(content);

@@ -96,7 +96,7 @@ const CONTEXT_EVENTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What the hook prints. `context` holds whole messages for `CONTEXT_EVENTS`. For a stop,
+ * The output of the hook. `context` holds whole messages for `CONTEXT_EVENTS`. For a stop,
  * `context` only names messages, and printing it keeps the turn open. If a hook has already blocked
  * this stop, nothing is printed, because Claude Code overrides the ninth block in a row.
  */

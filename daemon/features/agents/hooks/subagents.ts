@@ -35,7 +35,7 @@ export function ofSubagent(report: HookReport, payload: unknown): HookReport {
   };
 }
 
-/** What an event says of a subagent, with an id of bounded length. */
+/** Reads the subagent that an event names. Its id has a bounded length. */
 export function subagentOf(
   agent_id: string,
   type: unknown,

@@ -92,7 +92,7 @@ type PartSize = z.output<typeof PartSize>;
 const Part = z.object({ end: z.number(), at: z.number(), role: z.string(), data: z.string() });
 type Part = z.output<typeof Part>;
 
-/** How many sizes one statement returns. */
+/** Maximum sizes that one statement returns. */
 const SIZES_AT_ONCE = 100;
 
 /**

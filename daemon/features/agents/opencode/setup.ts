@@ -1,4 +1,7 @@
-/** What `mesh setup` writes for opencode: the plugin, and our entry in opencode's MCP servers. */
+/**
+ * The files that `mesh setup` writes for opencode: the plugin, and our entry in opencode's MCP
+ * servers.
+ */
 
 import { type Edit, exists, readJsonSettings, type SetupPlan } from "../install.ts";
 import { isObject, type Json, Unchangeable, valueAt } from "../settings_files/json.ts";
@@ -8,8 +11,8 @@ import type { Argv } from "../settings_files/shell_words.ts";
 import plugin from "./plugin/generated/mesh.js" with { type: "text" };
 
 /**
- * What is left of a file that we created when our entry is removed. No other program writes an
- * empty file this way.
+ * The rest of a file that we created, once our entry is removed. No other program writes an empty
+ * file this way.
  */
 const EMPTY_FILE = "{\n\n}\n";
 /** The first bytes of the plugin, in every version of it. */

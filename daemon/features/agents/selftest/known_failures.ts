@@ -20,7 +20,7 @@ export function knownFailuresAt(path: string) {
       modified_at = at;
       verdicts = parseVerdicts(readTextOrNothing(path) ?? "");
     },
-    /** What the file says of each agent; undefined if there is no readable file. */
+    /** The file's verdict on each agent; undefined if there is no readable file. */
     verdicts: (): Verdicts | undefined => verdicts,
     /** Why a transport to such an agent is degraded; undefined if it has not failed. */
     degraded(backend: Backend | null, transport: string): string | undefined {

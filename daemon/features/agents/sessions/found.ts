@@ -15,9 +15,9 @@ export interface SessionFile {
   readonly file: string;
 }
 
-/** How many files are looked into before other work of the daemon goes on. */
+/** Files read before other work of the daemon goes on. */
 const FILES_AT_ONCE = 20;
-/** How many characters of a prompt serve as a title. */
+/** Maximum characters of a prompt in a title. */
 const TITLE_CHARS_MAX = 80;
 
 /**

@@ -4,7 +4,7 @@ import { readBefore } from "../../../host/agent_files.ts";
 import { READ_BYTES_MAX } from "./session_files.ts";
 import type { RecordSource } from "./pages.ts";
 
-/** How much is read at once. */
+/** Bytes per read. */
 const CHUNK_BYTES = 262_144;
 const NEWLINE = 10;
 

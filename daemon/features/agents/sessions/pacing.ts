@@ -2,7 +2,7 @@
 
 import { afterSocketReads } from "kit/core/clock.ts";
 
-/** How many records are read before other work goes on. */
+/** Records read before other work goes on. */
 const RECORDS_AT_ONCE = 500;
 
 /** The items of a source; after each batch, other work of the daemon goes on. */

@@ -14,7 +14,7 @@ export interface RecordSource<T extends { readonly end: number }> extends Iterab
 /** The time of a record, in milliseconds since 1970. */
 export const Timestamp = z.iso.datetime().transform((text) => Date.parse(text));
 
-/** What a record says, before it has a position. */
+/** An entry of a record, before it has a position. */
 export type ParsedEntry = Pick<SessionEntry, "at" | "kind" | "text"> & { readonly tool?: string };
 
 /**

@@ -44,7 +44,7 @@ const UNQUOTED = /[^\s"'`]+/y;
 
 export interface MaskedText {
   readonly text: string;
-  /** How many secrets were masked. */
+  /** Number of masked secrets. */
   readonly masked: number;
 }
 

@@ -1,6 +1,8 @@
 /** The interface of an agent's own session files: find a session, and read what it says. */
 
-/** What an entry of a conversation is. Thoughts and notes of the agent's program are none. */
+/**
+ * Kind of a conversation's entry. Thoughts and the notes of the agent's program are not entries.
+ */
 export type EntryKind = "prompt" | "text" | "tool_call" | "tool_result";
 
 /** One entry of a conversation, as the agent recorded it: neither masked nor shortened for show. */
@@ -12,20 +14,20 @@ export interface SessionEntry {
   readonly kind: EntryKind;
   /** The text: the input of a tool as JSON, or the output of a tool. Up to `ENTRY_CHARS_MAX`. */
   readonly text: string;
-  /** How long the text was before it was cut. */
+  /** Length of the text before it was cut. */
   readonly chars: number;
   /** The name of the tool that was called; null for a prompt, a text, or if it is not recorded. */
   readonly tool: string | null;
 }
 
-/** How much of an entry's text is kept in memory. */
+/** Maximum characters of an entry's text kept in memory. */
 export const ENTRY_CHARS_MAX = 65_536;
 
-/** Which entries to read: the last ones, or the last ones before or after a position. */
+/** The entries to read: the last ones, or the last ones before or after a position. */
 export interface ReadOptions {
   readonly before?: number | undefined;
   readonly after?: number | undefined;
-  /** How many entries to return at most. */
+  /** Maximum entries to return. */
   readonly entries_max: number;
   /** Changes an entry before it is returned; undefined to leave it out. */
   select?(entry: SessionEntry): SessionEntry | undefined;
@@ -39,23 +41,23 @@ export interface SessionPage {
    * of bytes, so a page may be empty although there is more.
    */
   readonly before: number | null;
-  /** Whether there is something earlier that no read reaches; `before` is null then. */
+  /** True if no read can reach an earlier part of the file; `before` is null then. */
   readonly isCut: boolean;
 }
 
-/** How many bytes of a session's file one read looks at. A longer record is not shown. */
+/** Maximum bytes of a session's file per read. A longer record is not shown. */
 export const READ_BYTES_MAX = 8_388_608;
-/** How many bytes of a file a look for tokens reads. It parses only lines that name tokens. */
+/** Maximum bytes of a file that are searched for tokens. Only lines that name tokens are parsed. */
 export const USAGE_BYTES_MAX = 16_777_216;
 
-/** What the agent recorded about tokens. Null where it records nothing, or no longer knows. */
+/** Token counts recorded by the agent. Null if it records none, or no longer knows them. */
 export interface SessionUsage {
   /** All input of the session so far, with what came from a cache. */
   readonly input_tokens: number | null;
   readonly output_tokens: number | null;
   /** The part of the input that came from a cache. */
   readonly cached_tokens: number | null;
-  /** How full the context was at the last request. */
+  /** Use of the context at the last request. */
   readonly context_tokens: number | null;
   readonly context_limit: number | null;
   readonly model: string | null;
@@ -75,12 +77,12 @@ export interface FoundSession {
 }
 
 export interface SessionQuery {
-  /** How the id begins. */
+  /** The beginning of the id. */
   readonly id_prefix?: string | undefined;
   /** A part of the title, in any case. */
   readonly title?: string | undefined;
   readonly folder?: string | undefined;
-  /** How many sessions to return at most. */
+  /** Maximum sessions to return. */
   readonly limit: number;
 }
 
@@ -91,11 +93,11 @@ export interface SessionList {
   readonly complete: boolean;
 }
 
-/** How many sessions a list looks into at most: those that changed last. */
+/** Maximum sessions that a list reads: those that changed last. */
 export const LISTED_FILES_MAX = 300;
-/** How much of a file's beginning a list reads. */
+/** Bytes at a file's beginning that a list reads. */
 export const HEAD_BYTES = 65_536;
-/** How much of a file's end a list reads. */
+/** Bytes at a file's end that a list reads. */
 export const TAIL_BYTES = 16_384;
 
 /**

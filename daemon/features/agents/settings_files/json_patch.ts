@@ -121,9 +121,9 @@ function elementsOf(node: Node, next: readonly Json[]): Contents {
   return { items, additions };
 }
 
-/** How items of one container are written. */
+/** The format of a container's items. */
 interface Layout {
-  /** What precedes an item. */
+  /** The text before an item. */
   readonly separator: string;
   /** Set if the container has its items on lines of their own. */
   readonly lines: { readonly newline: string; readonly indent: string } | undefined;

@@ -1,4 +1,6 @@
-/** What the plugin uses of opencode: its client, its events and its messages, as of 1.18. */
+/**
+ * The part of opencode that the plugin uses: its client, its events and its messages, as of 1.18.
+ */
 
 export interface PluginContext {
   /** The folder that opencode works in. */
@@ -86,7 +88,7 @@ export interface Properties {
   /** The dialog that was answered. The answer is in `reply`. */
   readonly requestID?: string;
   readonly reply?: string;
-  /** What ended a turn. */
+  /** The error that ended a turn. */
   readonly error?: { readonly name?: string };
 }
 

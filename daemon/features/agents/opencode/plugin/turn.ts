@@ -42,7 +42,7 @@ export class Turn {
   }
 
   /**
-   * Whether a prompt would be read. False at a dialog, because a message that arrives there is
+   * True if a prompt would be read. False at a dialog, because a message that arrives there is
    * never read if the dialog is declined.
    */
   get takesPrompts(): boolean {
