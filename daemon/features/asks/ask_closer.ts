@@ -37,7 +37,7 @@ export interface AskCloserDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** Who closed an ask, and how. */
+/** Details of a closed ask: its responder, reply and outcome. */
 export interface ClosingDetails {
   readonly responder: string | null;
   readonly proven_human?: boolean;
@@ -50,11 +50,11 @@ export interface ClosingDetails {
   readonly answer?: TypedAnswer | null;
   /** True if someone other than the recipient closed the ask. */
   readonly elsewhere?: boolean;
-  /** The human who cancelled the ask of another; both sides are told by whom. */
+  /** The human who cancelled the ask of another; both sides learn the name. */
   readonly cancelled_by?: Address | undefined;
   /** The outcome, if it differs from the usual outcome of the close reason. */
   readonly outcome?: Outcome;
-  /** The author kind of a reply that came from another machine; else it is found out here. */
+  /** The author kind of a reply that came from another machine; otherwise it is determined here. */
   readonly reply_voice?: AuthorKind;
   readonly attachments?: Attachments;
 }

@@ -10,7 +10,7 @@ import * as rows from "./store.ts";
  * `closed_at`.
  */
 const THREADS_MAX = 1000;
-/** How many closed asks a history looks at before other requests run. It takes 3 to 5 ms. */
+/** Closed asks that a history reads before other requests run. It takes 3 to 5 ms. */
 const HISTORY_STEP_ASKS = 1500;
 
 /** A page of asks, newest first. */

@@ -67,7 +67,7 @@ export function seenBefore(
   );
 }
 
-/** Whether a peer waits for the answer to an ask of its own. */
+/** True if a peer waits for the answer to an ask of its own. */
 export function hasOpenFrom(db: Reader, from_peer_id: string): boolean {
   const statement = `select 1 from messages
     where ask_state = 'open' and from_peer_id = :from_peer_id limit 1`;
@@ -100,7 +100,7 @@ export function pendingOf(db: Reader, to_peer_id: string) {
   return found ?? { count: 0, oldest: null };
 }
 
-/** Whether an open ask is to a peer or from it. */
+/** True if an open ask is to a peer or from it. */
 export function hasOpen(db: Reader, peer_id: string): boolean {
   const statement = `select 1 from messages where ask_state = 'open'
     and (to_peer_id = :peer_id or from_peer_id = :peer_id) limit 1`;
@@ -112,7 +112,7 @@ const Page = rowOf(Ask.extend({ seq: z.number() }));
 export type PagedAsk = z.output<typeof Page>;
 
 /**
- * Which asks to list; null matches any. Only asks with row numbers below `before`, and of at least
+ * The asks to list; null matches any. Only asks with row numbers below `before`, and of at least
  * `floor`, are listed.
  */
 export interface PageFilter {

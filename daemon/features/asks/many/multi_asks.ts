@@ -16,7 +16,7 @@ import {
 } from "protocol/asks/many.ts";
 import * as rows from "./store.ts";
 
-/** How many parents one tick times out, so that a tick stays short. */
+/** Maximum parents timed out per tick, so that a tick stays short. */
 const DUE_ROWS_MAX = 5;
 const FORGET_ROWS_MAX = 20;
 

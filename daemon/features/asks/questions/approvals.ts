@@ -22,11 +22,11 @@ import type { AskBlocking, Verdict } from "protocol/asks/questions.ts";
 import type { Questions } from "./questions.ts";
 
 const OPTIONS = [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }];
-/** How many characters of one value, of the whole input and of a tool's name are shown. */
+/** Maximum characters shown of one value, of the whole input and of a tool's name. */
 const VALUE_CHARS = 400;
 const INPUT_CHARS = 2_000;
 const TOOL_CHARS = 100;
-/** How many bytes of the input, as JSON, the question's metadata hold. */
+/** Maximum bytes of the input, as JSON, in the question's metadata. */
 const METADATA_INPUT_BYTES = 65_536;
 /**
  * The maximum number of open questions per session, with its subagents. Beyond it, the agent's own
@@ -47,7 +47,7 @@ export interface ApprovalsDeps {
   readonly shutdownSignal: AbortSignal;
   /** Names of tools, in which `*` matches any characters, e.g. `mcp__*`. */
   readonly gated_tools: readonly string[];
-  /** How long the human has to answer. After that, the tool is denied. */
+  /** Time in which the human may answer. After that, the tool is denied. */
   readonly timeout_seconds: number;
 }
 
@@ -245,7 +245,7 @@ function toDecision({ outcome, option_id, message }: Verdict): Decision | undefi
 }
 
 /**
- * Whether a pattern matches the whole name of a tool; upper and lower case differ. A `*` in the
+ * True if a pattern matches the whole name of a tool; upper and lower case differ. A `*` in the
  * pattern matches any characters. Each piece between them is matched at its first occurrence, so
  * the time is linear.
  */

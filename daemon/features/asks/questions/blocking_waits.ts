@@ -20,7 +20,7 @@ export class BlockingWaits {
   readonly #ctx: Context;
   readonly #deps: BlockingWaitsDeps;
   readonly #ages: Ages;
-  /** How many callers wait for each ask now. */
+  /** Number of callers that wait for each ask. */
   readonly #waiterCounts = new Map<string, number>();
 
   constructor(ctx: Context, deps: BlockingWaitsDeps) {

@@ -223,7 +223,10 @@ export class Questions {
     };
   }
 
-  /** Who responds. Throws `not_the_recipient` if that is neither the recipient nor the human. */
+  /**
+   * The peer that responds. Throws `not_the_recipient` if that is neither the recipient nor the
+   * human.
+   */
   #responder(ask: Ask, from_peer: string | undefined) {
     if (from_peer === undefined) return { responder: ask.to_peer_name, elsewhere: false };
     const { peer_id, name, role } = this.#deps.directory.sender(from_peer);
@@ -255,7 +258,7 @@ export class Questions {
   }
 }
 
-/** Whether a peer is offline. The human never is, because the inbox takes every message. */
+/** True if a peer is offline. The human never is, because the inbox takes every message. */
 function isOffline({ status, role }: Address): boolean {
   return role !== "human" && (status === "offline" || status === "retired");
 }

@@ -30,7 +30,7 @@ export function liveCandidates({ db, clock }: Pick<Context, "db" | "clock">): Ca
   }));
 }
 
-/** How many of the last closed asks are considered, and how many characters of each reply. */
+/** Maximum closed asks considered, newest first, and maximum characters of each reply. */
 const CLOSED_ROWS_MAX = 400;
 const REPLY_CHARS_MAX = 500;
 

@@ -9,9 +9,7 @@ import type { lastReplies } from "./candidates.ts";
 import { type Candidate, type Choice, noChoice } from "./choice.ts";
 import { byLoad } from "./least_busy.ts";
 
-/**
- * How many words of an ask are used: only the first ones, as they say best what the ask is about.
- */
+/** Maximum words of an ask that are used. The first words describe its topic best. */
 const WORDS_MAX = 64;
 const WORD_CHARS_MAX = 64;
 

@@ -73,7 +73,7 @@ export class Router {
   readonly #ctx: Context;
   readonly #deps: RouterDeps;
   readonly #options: RouterOptions;
-  /** How many requests to the endpoint are running. */
+  /** Number of running requests to the endpoint. */
   #endpointCalls = 0;
 
   constructor(ctx: Context, deps: RouterDeps, options: RouterOptions) {
