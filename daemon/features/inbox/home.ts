@@ -9,9 +9,9 @@ import type { CallerChecks } from "../messages/request_context.ts";
 
 /** The machine with the human's inbox. */
 export interface InboxHome {
-  /** Whether the inbox is on another machine now. */
+  /** True if the inbox is on another machine now. */
   readonly isElsewhere: boolean;
-  /** Returns that machine's response. `human`: whether it is proved here that a person calls. */
+  /** Returns that machine's response. `human`: true if it is proved here that a person calls. */
   forward(
     request: Request,
     passed: { readonly body: string; readonly human: boolean },
@@ -20,7 +20,7 @@ export interface InboxHome {
 
 export interface AtHome extends Pick<CallerChecks, "isHumanAnswer"> {
   readonly home: InboxHome;
-  /** Whether a request is about this machine's inbox; `item_id` only if its path names an item. */
+  /** True if a request is about this machine's inbox; `item_id` only if its path names an item. */
   readonly isHere: (parts: { readonly item_id: string | undefined; readonly url: URL }) => boolean;
 }
 

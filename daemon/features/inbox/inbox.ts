@@ -13,22 +13,20 @@ import type { InboxItem, InboxQuery } from "protocol/inbox.ts";
 import * as rows from "./store.ts";
 import type { Surfaces } from "./surfaces.ts";
 
-/** How many asks are followed back at most to find the first ask of a thread. */
+/** Maximum asks followed back to find the first ask of a thread. */
 const THREAD_ASKS_MAX = 32;
 
-/**
- * How many items retention looks at per tick, and how long it pauses after a pass over all items.
- */
+/** Items that retention reads per tick, and its pause after a pass over all items. */
 const FORGET_ROWS_MAX = 100;
 const FORGET_PAUSE_MS = 60_000;
 
-/** How much of an ask its closing note repeats. */
+/** Maximum characters of an ask that its closing note repeats. */
 const QUESTION_CHARS_MAX = 500;
 
 export interface InboxDeps {
   readonly directory: Pick<Directory, "mustHuman">;
   readonly surfaces: Pick<Surfaces, "offer" | "showEnd">;
-  /** How long an item is kept once it is read. */
+  /** Time for which a read item is kept. */
   readonly history_ms: number;
 }
 
