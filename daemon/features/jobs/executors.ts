@@ -81,7 +81,7 @@ export class Executors {
   }
 
   /**
-   * Whether a peer is unknown, closed or retired, or is offline and its process is proved to have
+   * True if a peer is unknown, closed or retired, or is offline and its process is proved to have
    * ended, with no restart that replaces the process.
    */
   isDead(peer_id: string): boolean {
@@ -95,7 +95,7 @@ export class Executors {
     return !processes.isAlive(agent_pid, agent_started) && !isRestarting(db, peer_id);
   }
 
-  /** Whether a peer is offline and has no process, pane or session by which it could be found. */
+  /** True if a peer is offline and no process, pane or session identifies it. */
   isUntraceable(peer_id: string): boolean {
     const peer = peerRows.get(this.#ctx.db, peer_id);
     if (!peer || isLive(peer)) return false;

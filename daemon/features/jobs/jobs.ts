@@ -29,10 +29,10 @@ import type { StoredTemplate } from "./templates/store.ts";
 import { Templates } from "./templates/templates.ts";
 import { JobUpdates } from "./updates.ts";
 
-/** How many attempts a job's record shows; the newest are shown. */
+/** Maximum attempts in a job's record, newest first. */
 const ATTEMPTS_SHOWN_MAX = 20;
 const FORGET_ROWS_MAX = 100;
-/** How many settled jobs a list without a limit shows. */
+/** Maximum settled jobs in a list without a limit. */
 export const SETTLED_SHOWN_MAX = 200;
 
 export interface JobsDeps extends Omit<FireDeps, "notices" | "running" | "steps"> {

@@ -8,7 +8,7 @@ import { isLive } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
 import type { StoredJob } from "./store.ts";
 
-/** How much of a result a notice contains. `mesh jobs result` shows all of it. */
+/** Maximum characters of a result in a notice. `mesh jobs result` shows all of it. */
 const RESULT_CHARS_MAX = 1500;
 
 export class Notices {

@@ -25,7 +25,7 @@ export type JobReason = Reason | ProblemCode;
 /** The reason for ending an attempt whose executor may have been started without being stored. */
 export const DAEMON_RESTART = "daemon_restart" satisfies JobReason;
 
-/** Whether the executor was started for the job. */
+/** True if the executor was started for the job. */
 function isOwnExecutor({ executor }: Pick<StoredAttempt, "executor">): boolean {
   return executor === "spawned" || executor === "resumed";
 }

@@ -10,7 +10,7 @@ import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
 import { type JobSteps, lastingReason } from "./transitions.ts";
 
-/** How many progress events a job keeps. Older events are dropped. */
+/** Maximum progress events of a job. Older events are dropped. */
 const PROGRESS_EVENTS_MAX = 100;
 
 /** The events of the states that keep a job open. */

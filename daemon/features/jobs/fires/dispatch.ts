@@ -13,9 +13,9 @@ import * as attempts from "./store.ts";
 import type { StoredAttempt } from "./store.ts";
 import type { Turns } from "./turns.ts";
 
-/** How long a dispatch may take (contract 2). */
+/** Maximum time of a dispatch (contract 2). */
 export const LEASE_MS = 300_000;
-/** How long a job waits after a temporary refusal, or while no executor is free. */
+/** Time for which a job waits after a temporary refusal, or while no executor is free. */
 export const RETRY_MS = 10_000;
 
 const TEMPORARY_REFUSALS: readonly ProblemCode[] = ["queue_full", "rate_limited"];

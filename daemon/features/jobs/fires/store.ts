@@ -52,7 +52,7 @@ export function releasing(db: Reader): StoredAttempt[] {
   return table.all(db, "where release = 'due' order by seq");
 }
 
-/** How many agents that were started for a fire still run. */
+/** Number of running agents that were started for fires. */
 export function ownExecutors(db: Reader): number {
   return db.value(
     z.number(),
