@@ -1,6 +1,7 @@
 /**
- * Which files git sees changed in a folder. A repository may be written by an agent in a sandbox,
- * and its configuration names programs: so git works with an own, empty configuration.
+ * The files that git reports as changed in a folder. An agent in a sandbox may have written the
+ * repository, and the configuration of a repository names programs. Therefore git runs with its
+ * own, empty configuration.
  */
 
 import type { ProgramRunner } from "../../host/programs.ts";
@@ -27,7 +28,7 @@ const STATUS = [...GIT, "status", "--porcelain=v1", "-z", "--ignore-submodules=a
 const EMPTY_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 /** One line of `git status`: two letters, a space, and a path. */
 const STATUS_LINE = /^([ MTADRCU?!]{2}) (.+)$/s;
-/** How much of a program's output is kept: of a longer one, the beginning is missing. */
+/** Characters of a program's output that are kept. The beginning of a longer output is missing. */
 const OUTPUT_CHARS_NEARLY_FULL = 16_000;
 
 export interface ChangedFiles {

@@ -22,7 +22,7 @@ import type { HandedOff, HandoffRequest, Manifest } from "protocol/handoffs.ts";
 import { touchedFiles } from "./touched_files.ts";
 import { lastTurns, type LeftOut } from "./turns.ts";
 
-/** How many open asks of each direction a bundle holds, and how much of each text. */
+/** Maximum open asks of each direction in a bundle, and maximum characters of each text. */
 const ASKS_MAX = 50;
 const ASK_CHARS_MAX = 2_000;
 
@@ -41,14 +41,14 @@ export interface HandoffsDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** What goes into a bundle, besides what is found. */
+/** The request for a bundle. */
 export interface BundleRequest {
   readonly of: StoredPeer;
   readonly to: Manifest["to"];
   readonly last: number;
   readonly note?: string | undefined;
   readonly files?: readonly string[];
-  /** Who asks for it: turns go along only if that one may read them. */
+  /** The reader for whom the bundle is made. It holds turns only if this reader may read them. */
   readonly requester: Reader;
 }
 
@@ -79,7 +79,7 @@ export class Handoffs {
     if (refusal) throw refusal;
     const to = directory.target(request.to_peer, { circle, caller: sender });
     if (to.peer_id === of.peer_id) throw new Problem("to_self", { peer_id: to.peer_id });
-    // What goes to another machine leaves this one, like what is read from there.
+    // A bundle for another machine is subject to the rules for readers on other machines.
     const isElsewhere = requester.isElsewhere || to.daemon_id !== null;
     const asked = { ...requester, isElsewhere };
     const bundle = await this.collect({ ...request, of, to, requester: asked });

@@ -7,17 +7,17 @@ import type { TranscriptEntry } from "protocol/transcripts.ts";
 /** A turn begins with a prompt. The first one may have begun earlier. */
 export type Turn = readonly TranscriptEntry[];
 
-/** How many entries are read at once, and at most. */
+/** Entries read at once, and in total. */
 const PAGE_ENTRIES = 200;
 const ENTRIES_MAX = 600;
-/** How many pages are read at most: one may be empty, and is up to 8 MB of a file. */
+/** Maximum pages read. A page may be empty, and is up to 8 MB of a file. */
 const PAGES_MAX = 20;
-/** How many characters of turns a bundle holds. */
+/** Maximum characters of turns in a bundle. */
 const CHARS_MAX = 200_000;
 
 const OUT_OF_REACH = "the earlier part of its session's file cannot be read";
 
-/** What a hand-over lacks, and why. */
+/** A part that a hand-over lacks, and the reason. */
 export interface LeftOut {
   readonly what: string;
   readonly why: string;
