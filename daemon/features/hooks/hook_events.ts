@@ -30,7 +30,7 @@ import { PromptMessages } from "./prompt_messages.ts";
 import type { StopReminders } from "./stop_reminders.ts";
 import type { ToolCallMessages } from "./tool_call_messages.ts";
 
-/** How many messages, and how many bytes of all of them, one answer carries at most. */
+/** Maximum messages in one answer, and maximum bytes of all of them. */
 const CONTEXT_MESSAGES_MAX = 5;
 const CONTEXT_BYTES_MAX = 8_192;
 const LIMITS = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
@@ -143,7 +143,7 @@ export class HookEvents {
     return { answer, lost };
   }
 
-  /** What this event proves the model to have read of earlier answers. */
+  /** Records that the model has read messages of earlier answers, if this event proves it. */
   #proveHandedOver(report: HookReport): void {
     const { session_id, interrupted } = report;
     if (interrupted) return this.#ctx.db.afterCommit(() => this.#forgetHandedOver(session_id));
@@ -151,13 +151,13 @@ export class HookEvents {
     this.#deps.toolCallMessages.prove(report);
   }
 
-  /** What the session has not proved stays without a proof, and is named at a later prompt. */
+  /** Forgets the session's unproved messages. They are named at a later prompt. */
   #forgetHandedOver(session_id: string): void {
     this.#promptMessages.forget(session_id);
     this.#deps.toolCallMessages.forget(session_id);
   }
 
-  /** What the agent reads in the answer to this event; null if nothing. */
+  /** The text for the agent in the answer to this event; null for none. */
   #textFor(
     peer_id: string,
     backend: Backend,
@@ -200,7 +200,7 @@ export class HookEvents {
     return peer_id;
   }
 
-  /** What keeps the turn going that this event would end. The turn then goes on. */
+  /** Returns a reminder that keeps the turn going, if this event would end it. */
   #reminder(
     peer_id: string,
     { session_id, may_hold_turn }: HookReport,

@@ -35,7 +35,7 @@ export class PromptMessages {
     this.#ctx.db.afterCommit(() => this.forget(session_id));
   }
 
-  /** What the session has not proved stays without a proof. */
+  /** Forgets a session. Its unproved messages remain unproved. */
   forget(session_id: string): void {
     this.#handedOver.delete(session_id);
   }

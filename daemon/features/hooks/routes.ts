@@ -15,7 +15,7 @@ import type { WakeHooks } from "./wake_hooks.ts";
 export interface HookRoutesDeps {
   readonly hookEvents: HookEvents;
   readonly wakeHooks: WakeHooks;
-  /** Whether this is the hooks' token. */
+  /** True if this is the hooks' token. */
   holdsHookToken(token: string | undefined): boolean;
   /** The claimed processes that the kernel proves to belong to the hook. */
   provenProcesses(

@@ -5,15 +5,15 @@ import type { HookReport, ToolContext } from "../agents/adapter.ts";
 import type { Receipts } from "../messages/receipts.ts";
 import type { UrgentMessages } from "../messages/urgent/urgent_messages.ts";
 
-/** How many sessions are remembered. The messages of older ones stay without a proof. */
+/** Maximum sessions remembered. The messages of older sessions remain unproved. */
 const SESSIONS_MAX = 1_000;
-/** How many messages of one session are remembered until they are proved. */
+/** Maximum messages of one session that are remembered until they are proved. */
 export const IDS_MAX = 200;
 
-/** What a session's hook has handed over. */
+/** Messages that a session's hook has handed over. */
 interface HandedOver {
   readonly ids: readonly string[];
-  /** Whether the model was called since. */
+  /** True if the model was called since. */
   readonly requested: boolean;
 }
 
@@ -72,7 +72,7 @@ export class ToolCallMessages {
     });
   }
 
-  /** What the session has not proved stays without a proof. */
+  /** Forgets a session. Its unproved messages remain unproved. */
   forget(session_id: string): void {
     this.#handedOver.delete(session_id);
     this.#urgentMessages.release(session_id);
