@@ -28,10 +28,10 @@ interface Evidence {
   readonly stored: StoredPeer;
   readonly record: Peer;
   readonly isLocal: boolean;
-  /** Whether the registered process runs; null if there is none that can be checked. */
+  /** True if the registered process runs; null if there is none that can be checked. */
   readonly running: boolean | null;
   readonly pane: PaneObservation | null;
-  /** Whether the agent's process is in the pane; null if either of them is unknown. */
+  /** True if the agent's process is in the pane; null if either of them is unknown. */
   readonly in_pane: boolean | null;
   /** The id of another live peer with the same session. */
   readonly duplicate: string | undefined;
@@ -50,7 +50,7 @@ export class Doctor {
     this.#deps = deps;
   }
 
-  /** How many peers have remembered contradictions. */
+  /** Number of peers with remembered contradictions. */
   get size(): number {
     return this.#reported.size;
   }
@@ -175,7 +175,9 @@ function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradic
   }
 }
 
-/** Whether a hook or a receipt can prove a delivery. A program that is only a pane has neither. */
+/**
+ * True if a hook or a receipt can prove a delivery. A program known only by its pane has neither.
+ */
 function canProve({ backend }: StoredPeer): boolean {
   const agent = definitionOf(backend);
   if (agent === undefined || agent.hooks !== undefined) return true;

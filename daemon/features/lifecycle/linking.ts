@@ -253,7 +253,7 @@ function toOrphan(pane: PaneFacts): Orphan {
 }
 
 /**
- * Whether a transport can deliver messages. A hook cannot, because it only answers its agent's
+ * True if a transport can deliver messages. A hook cannot, because it only answers its agent's
  * calls.
  */
 function isReady({ transport, ready }: Probe): boolean {

@@ -8,7 +8,7 @@ import * as rows from "../peers/store.ts";
 import type { Killed } from "protocol/lifecycle.ts";
 import type { LifecycleDeps } from "./deps.ts";
 
-/** How long a process may take to end after SIGTERM, and then after SIGKILL. */
+/** Maximum time for a process to end after SIGTERM, and then after SIGKILL. */
 const TERM_GRACE_MS = 5_000;
 const KILL_WAIT_MS_MAX = 2_000;
 
@@ -101,7 +101,7 @@ export class Termination {
     return { pid: agent_pid, started: agent_started };
   }
 
-  /** Whether the process is the daemon, one of its ancestors, or the init process. */
+  /** True if the process is the daemon, one of its ancestors, or the init process. */
   #isDaemonOrAncestor(pid: number): boolean {
     for (
       let at: number | undefined = this.#deps.pid;

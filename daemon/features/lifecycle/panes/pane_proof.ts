@@ -1,4 +1,4 @@
-/** Which panes are proved to be a peer's: a person may look into such a pane, and type there. */
+/** Proof that a pane is a peer's. A person may look into such a pane, and type there. */
 
 import type { Context } from "../../../data/context.ts";
 import { Problem } from "protocol/problems.ts";

@@ -1,4 +1,4 @@
-/** What a person types into a peer's pane. It goes into that very pane, or nowhere. */
+/** Typing by a person into a peer's pane. The text goes into that very pane, or nowhere. */
 
 import { Problem } from "protocol/problems.ts";
 import { sentenceOf } from "protocol/reasons.ts";
@@ -10,7 +10,7 @@ import type { PaneProof } from "./pane_proof.ts";
 export interface PaneTypingDeps extends Pick<LifecycleDeps, "paneObserver"> {
   readonly paneProof: PaneProof;
   readonly transports: AgentTransports;
-  /** Whether the configuration allows it. */
+  /** True if the configuration allows it. */
   readonly is_allowed: boolean;
 }
 
