@@ -18,7 +18,10 @@ import type { FirstAccepted, RemoteDelivery } from "./remote_delivery.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets, Ticket } from "./websocket/sockets.ts";
 
-/** How long a drain may stay unsettled before its messages are queued again (contract 3). */
+/**
+ * Maximum time for which a drain may stay unsettled. Then its messages are queued again (contract
+ * 3).
+ */
 const LEASE_MS_MAX = 60_000;
 const TICK_ROWS_MAX = 500;
 
@@ -44,8 +47,8 @@ export interface MessageDraft extends LimitedMessage {
   readonly closing?: Pick<StoredMessage, "close_reason" | "outcome">;
   readonly opening?: AskFields;
   /**
-   * How long the message may wait; if absent, the queue's configured time. Ignored for asks, which
-   * wait as long as they are open.
+   * Maximum time for which the message waits. Default: the queue's configured time. Ignored for
+   * asks, which wait as long as they are open.
    */
   readonly ttl_ms?: number;
   /** Set for a message that comes from another machine. */
@@ -161,7 +164,7 @@ export class Delivery {
     const { db } = this.#ctx;
     db.transact(() => {
       for (const message of ledger.unfinished(db)) {
-        // What a bus has stored is still there.
+        // A message stored on a bus survives the restart.
         if (message.transport === "bus") continue;
         if (message.repeatable) this.#deps.steps.repeated(message, "daemon_restart");
         else this.#deps.steps.written(message, "daemon_restart");

@@ -35,7 +35,7 @@ export interface HandoverDeps {
   readonly leases: Ages;
 }
 
-/** What one answer of a hook holds at most. */
+/** Limits of a hook's answer. */
 export interface HookLimits {
   readonly messages: number;
   readonly bytes: number;

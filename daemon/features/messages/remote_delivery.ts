@@ -8,9 +8,12 @@ import type { StoredMessage } from "protocol/messages/contract.ts";
 export interface FirstAccepted {
   /** When it was accepted there, by this machine's clock. */
   readonly at: number;
-  /** How many follow-ups came before it, on all machines. */
+  /** Number of earlier follow-ups on all machines. */
   readonly hops: number;
-  /** Whose messages are counted: a peer that its machine announced, else all others of there. */
+  /**
+   * The id under which messages are counted: a peer that its machine announced, or all other
+   * senders of that machine.
+   */
   readonly counted_as: string;
 }
 

@@ -21,11 +21,11 @@ import * as rows from "./store.ts";
 const BLOCK_BYTES = 4096;
 /** If the total is small, blocks are smaller, so that about this many files fit. */
 const BLOCKS_MIN = 262_144;
-/** How many bytes a form may have beyond its file, for boundaries, headers and ignored fields. */
+/** Maximum bytes of a form beyond its file, for boundaries, headers and ignored fields. */
 const FORM_OVERHEAD_BYTES_MAX = 65_536;
 /**
- * How long a caller may send nothing. A stalled upload would occupy one of the few places for
- * uploads.
+ * Maximum time in which a caller sends nothing. A stalled upload would occupy one of the few places
+ * for uploads.
  */
 const IDLE_MS_MAX = 30_000;
 /** Minimum speed of an upload that takes longer, because few uploads may run at one time. */
@@ -38,7 +38,7 @@ const IN_USE_MS = 3_600_000;
  * disappears, even briefly.
  */
 const IN_USE_CHECK_MS = 60_000;
-/** How much of a file that is in memory is hashed and written at once. */
+/** Bytes of a file in memory that are hashed and written at once. */
 const CHUNK_BYTES = 262_144;
 const EXPIRE_ROWS_MAX = 50;
 /**

@@ -95,7 +95,7 @@ class PartReader {
   }
 
   /**
-   * Whether the form ends after the boundary just read. Two hyphens end the form; a line end begins
+   * True if the form ends after the boundary just read. Two hyphens end the form; a line end begins
    * the next part.
    */
   async isLast(): Promise<boolean> {

@@ -31,15 +31,15 @@ export interface DispatcherDeps {
 }
 
 /**
- * What follows an attempt: the next message (`continue`), or the end of the pass (`blocked`) until
- * something changes.
+ * The step after an attempt: the next message (`continue`), or the end of the pass (`blocked`)
+ * until something changes.
  */
 type Outcome = "continue" | "blocked";
 
 /** Why no transport took a message. */
 interface Blocked {
   readonly reason: string;
-  /** Whether it waits for a hook, and so holds up only its own sender's messages. */
+  /** True if it waits for a hook. It then holds up only its own sender's messages. */
   readonly held: boolean;
 }
 

@@ -17,8 +17,8 @@ import { DELIVERY_ID, selectMessages } from "./rows.ts";
 /** The maximum number of contradictory messages that are listed. */
 const REPORTED_MAX = 100;
 /**
- * How long a message may be `attempting`. Every transport finishes an attempt well within this
- * time.
+ * Maximum time for which a message may be `attempting`. Every transport finishes an attempt well
+ * within this time.
  */
 const STUCK_MS = 120_000;
 
@@ -104,7 +104,7 @@ export class DeliveryAudit {
     );
   }
 
-  /** How many messages wait for a transport. */
+  /** Number of messages that wait for a transport. */
   queued(): number {
     return this.#ctx.db.value(
       z.number(),

@@ -85,8 +85,8 @@ export function queue(db: Reader, to_peer_id: string, limit: number): StoredMess
 }
 
 /**
- * How many asks and notifications wait for a peer, including those that are being sent or may be
- * sent again. Counts up to `limit` only.
+ * Number of asks and notifications that wait for a peer, including those that are being sent or may
+ * be sent again. Counts up to `limit` only.
  */
 export function waitingCount(db: Reader, to_peer_id: string, limit: number): number {
   return db.value(
@@ -267,7 +267,7 @@ export function remove(tx: Tx, seqs: readonly number[]): void {
 
 // The fields of asks. The asks feature decides what they hold.
 
-/** How an ask was closed. */
+/** The end of an ask. */
 export interface AskClosing {
   readonly correlation_id: string;
   readonly close_reason: string | null;
@@ -309,7 +309,7 @@ export function openAskIds(db: Reader, to_peer_id: string): string[] {
   );
 }
 
-/** How routing chose the recipient of an ask; null if the asker named the recipient. */
+/** The routing's choice of an ask's recipient; null if the asker named the recipient. */
 export function routingOf(db: Reader, correlation_id: string): Record<string, unknown> | null {
   const found = db.value(
     z.string().nullable(),

@@ -34,7 +34,7 @@ export interface StepListener {
   stepped(delivery_id: string, state: DeliveryState): void;
 }
 
-/** Whether the message is an ask that is closed, so that it need not be delivered. */
+/** True for a closed ask, which need not be delivered. */
 export function isClosedAsk(
   { kind, closed_at }: Pick<StoredMessage, "kind" | "closed_at">,
 ): boolean {

@@ -12,13 +12,13 @@ import type { FirstAccepted } from "../remote_delivery.ts";
 import { PairCounters } from "./pair_counters.ts";
 
 export interface LimitsOptions {
-  /** How many asks and notifications may wait for one peer, including those being sent. */
+  /** Maximum asks and notifications that wait for one peer, including those being sent. */
   readonly max_per_peer: number;
-  /** How many follow-ups may come in a row without the human; 0 turns the limit off. */
+  /** Maximum follow-ups in a row without the human; 0 turns the limit off. */
   readonly hops: number;
-  /** How many messages one sender may send to one recipient per minute; 0 turns the limit off. */
+  /** Maximum messages per minute from one sender to one recipient; 0 turns the limit off. */
   readonly pair_per_minute: number;
-  /** How many follow-ups came before an ask of another machine; undefined for any other ask. */
+  /** Number of follow-ups before an ask of another machine; undefined for any other ask. */
   hopsBefore(correlation_id: string): number | undefined;
   /** Called for each message that a limit refuses, with the code of the refusal. */
   reached(limit: (typeof LIMIT_CODES)[number]): void;
@@ -50,8 +50,8 @@ const LIMITED_KINDS: ReadonlySet<Kind> = new Set(["ask", "notify", "broadcast"])
 const LIMIT_CODES = ["queue_full", "hop_limit", "rate_limited"] as const;
 
 /**
- * How much more than the limit of a pair may arrive from another machine within a minute: what
- * waited on the way comes at once, and its machine says when it was sent.
+ * Factor on the limit of a pair for messages from another machine. Messages that waited on the way
+ * arrive together, and their machine reports when they were sent.
  */
 const ARRIVALS_FACTOR = 10;
 
@@ -63,7 +63,7 @@ export class Limits {
   readonly #directory: Directory;
   readonly #options: LimitsOptions;
   readonly #pairCounters = new PairCounters();
-  /** How many messages each peer's queue can take before it must be counted again. */
+  /** Number of messages that each peer's queue can take before it must be counted again. */
   readonly #freeSlots = new Map<string, number>();
 
   constructor(ctx: Context, directory: Directory, options: LimitsOptions) {
@@ -122,7 +122,7 @@ export class Limits {
     const before = first_accepted?.hops ?? 0;
     if (!reply_to && before === 0) return 0;
     if (limit === 0 || to.role === "human" || voice !== "peer") return 0;
-    // What came before on all machines is known of an ask that another machine sent.
+    // An ask from another machine carries its number of earlier follow-ups on all machines.
     const hops = first_accepted ? before : this.#hopsTo(reply_to ?? null, limit);
     if (hops > limit) throw new Problem("hop_limit", { reply_to: reply_to ?? "", limit });
     return hops;
@@ -154,7 +154,7 @@ export class Limits {
     if (first_accepted) {
       this.#count({ pair: `arrived ${pair}`, limit: limit * ARRIVALS_FACTOR, at: now, peer_id });
     }
-    // What waited on the bus together was not sent together.
+    // Messages that waited on the bus together were not sent together.
     const waited_ms = first_accepted ? Math.max(0, clock.now() - first_accepted.at) : 0;
     const at = now - waited_ms;
     this.#count({ pair, limit, at, peer_id });

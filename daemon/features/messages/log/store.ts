@@ -63,7 +63,7 @@ export interface PeerRef {
   readonly name: string;
 }
 
-/** Which messages to return; null matches any. */
+/** The messages to return; null matches any. */
 export interface Filter {
   readonly peer: PeerRef | null;
   readonly other: PeerRef | null;

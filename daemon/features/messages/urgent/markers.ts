@@ -13,7 +13,7 @@ export interface Markers {
 export class MarkerFiles implements Markers {
   readonly #state_dir: string;
   readonly #log: Log;
-  /** Whether files of an earlier daemon may be there. */
+  /** True if files of an earlier daemon may exist. */
   #maybeStale = true;
   #kept: ReadonlySet<string> = new Set();
 
