@@ -10,7 +10,7 @@ import { mustBeFew } from "../peers/groups/groups.ts";
 import type { RepliedAll, ReplyAll } from "protocol/notifications.ts";
 import type { Notifications } from "./notifications.ts";
 
-/** How many asks of a thread are looked at. Beyond it, members of the rest may be left out. */
+/** Maximum asks of a thread that are read. Members of later asks may be left out. */
 const THREAD_ASKS_MAX = 200;
 
 interface Member {
