@@ -35,13 +35,13 @@ export interface PeerEffects {
   /** The record changed, after the commit. */
   recordUpdated(peer_id: string): void;
   closeSocket(peer_id: string, why: "peer_retired" | "going_away"): void;
-  /** What the peer does changed: its status or its turn. */
+  /** The status or the turn of the peer changed. */
   stateChanged(before: PeerState, after: PeerState): void;
   /** A turn goes on that was reported as ended in this same transaction. */
   turnHeld(peer_id: string): void;
 }
 
-/** What a peer does, since when, and who reported it. */
+/** The status and turn of a peer, with their times and reporters. */
 export type PeerState = Pick<
   StoredPeer,
   | "peer_id"

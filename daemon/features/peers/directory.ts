@@ -100,13 +100,13 @@ export class Directory {
     return this.#addresses.byId(peer_id);
   }
 
-  /** Whether messages can be queued for a peer. An unregistered peer may register again. */
+  /** True if messages can be queued for a peer. An unregistered peer may register again. */
   canQueueFor(peer_id: string): boolean {
     const found = this.address(peer_id);
     return found !== undefined && found.status !== "retired" && Boolean(found.addressable);
   }
 
-  /** Whether a peer may come online again. An unregistered one may, a retired one may not. */
+  /** True if a peer may come online again. An unregistered one may, a retired one may not. */
   canReturn(peer_id: string): boolean {
     const found = rows.get(this.#ctx.db, peer_id);
     return found !== undefined && found.status !== "retired";
@@ -119,7 +119,7 @@ export class Directory {
     throw new Problem("unknown_peer", { peer: argument });
   }
 
-  /** Whether this exact id is registered and not retired. */
+  /** True if this exact id is registered and not retired. */
   isRegistered(peer_id: string): boolean {
     const found = this.#addresses.byId(peer_id);
     return found !== undefined && found.dropped_at === null && found.status !== "retired";
@@ -286,12 +286,12 @@ function mustBeValidName(name: string): void {
   throw new Problem("invalid_request", { summary: `from_peer: ${issues[0]?.message}`, issues });
 }
 
-/** Whether a peer is online or busy, and registered. */
+/** True if a peer is online or busy, and registered. */
 export function isLive({ status, dropped_at }: Pick<Address, "status" | "dropped_at">): boolean {
   return (status === "online" || status === "busy") && dropped_at === null;
 }
 
-/** Whether the hooks of a peer hand it messages: its owner can turn that off. */
+/** True if a peer's hooks hand it messages. Its owner can turn that off. */
 export function takesHookMessages(directory: Pick<Directory, "address">, peer_id: string): boolean {
   return directory.address(peer_id)?.hook_messages === 1;
 }

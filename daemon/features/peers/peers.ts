@@ -215,7 +215,7 @@ export class Peers {
     return !holder || holder.peer_id === peer_id ? given : client_key;
   }
 
-  /** Whether a report comes from a process that a restart replaced (specification 3). */
+  /** True if a report comes from a process that a restart replaced (specification 3). */
   #isFromReplacedProcess(peer_id: string, cause: Offline): boolean {
     const restart_id = this.#deps.superseded.findRestart(cause);
     if (restart_id === undefined) return false;
@@ -252,7 +252,7 @@ export class Peers {
     return { ...peer, ...turn, ...why, status_at: this.#ctx.clock.now() };
   }
 
-  /** Which peer an event is about, with the parent of a subagent. */
+  /** The subject of an event, with the parent of a subagent. */
   #subject(peer: Pick<StoredPeer, "peer_id" | "name" | "parent_runtime_id">) {
     return subjectOf(peer, this.#deps.directory.parentOf(peer));
   }
@@ -283,7 +283,7 @@ function toStoredRegistration(
   return { ...stored, name: before.name };
 }
 
-/** Which peer an event is about, with its parent if that is registered. */
+/** The subject of an event, with its parent if that is registered. */
 export function subjectOf(
   { peer_id, name }: Pick<StoredPeer, "peer_id" | "name">,
   parent_peer_id: string | null,

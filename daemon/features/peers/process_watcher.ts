@@ -7,7 +7,7 @@ import { DAEMON_RESTART, type Peers } from "./peers.ts";
 import * as rows from "./store.ts";
 import type { WatchedPeer } from "./store.ts";
 
-/** How long an unreachable peer stays online after it was last seen (contract 2). */
+/** Time for which an unreachable peer stays online after it was last seen (contract 2). */
 const UNSEEN_MS_MAX = 10 * 60_000;
 
 export class ProcessWatcher {
@@ -62,7 +62,7 @@ export class ProcessWatcher {
     return this.#deps.processes.isAlive(agent_pid, agent_started);
   }
 
-  /** Whether its process runs on this machine. */
+  /** True if its process runs on this machine. */
   #isLocal({ machine, agent_started }: WatchedPeer): boolean {
     return machine === this.#deps.machine && agent_started !== null;
   }

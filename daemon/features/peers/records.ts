@@ -11,14 +11,14 @@ import type { PendingFields, RemoteRecords } from "./remote/remote_records.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
-/** How messages reach a peer now. */
+/** The ways in which messages reach a peer now. */
 export interface Reachability {
   /** The best transport that reaches the peer now. */
   transport(peer_id: string): Transport;
   isReachable(peer_id: string): boolean;
-  /** Whether the peer has a live socket. */
+  /** True if the peer has a live socket. */
   isConnected(peer_id: string): boolean;
-  /** Whether this transport failed when it was last tested with such an agent. */
+  /** True if this transport failed in the last selftest with such an agent. */
   isDegraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
   /** Why the last attempt was refused, such as `pane: dialog_open`; null with an empty queue. */
   blockedReason(peer_id: string): string | null;
@@ -30,9 +30,9 @@ interface Pending {
   readonly oldest: number | null;
 }
 
-/** How long an offline peer counts as live in a list. */
+/** Time for which an offline peer counts as live in a list. */
 const RECENT_MS = 7 * 86_400_000;
-/** How many peers a list reads before other requests run. It takes 5 to 10 ms. */
+/** Peers that a list reads before other requests run. It takes 5 to 10 ms. */
 const STEP_PEERS = 200;
 const NONE_PENDING: Pending = { count: 0, oldest: null };
 

@@ -16,11 +16,11 @@ import type { StoredPeer } from "./store.ts";
 /** The source of a status that the registration itself reports. */
 export const REGISTRATION = "registration";
 
-/** What a registration proves, and what its origin allows. */
+/** Proofs of a registration, and the permissions of its origin. */
 export interface RegistrationEvidence {
   /** The id of the peer that registers, if the daemon itself has found out which one it is. */
   readonly proven_peer_id?: string | undefined;
-  /** Whether the kernel proves that this process or a descendant sends the registration. */
+  /** True if the kernel proves that this process or a descendant sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
   /**
    * As `isProcess`, of a peer's process: a descendant that is another peer's does not count. By
@@ -43,7 +43,7 @@ export interface RegistrationEvidence {
   readonly omitsPath?: boolean;
   /** Sent by a WebSocket client, which may prove its identity by a `client_id`. */
   readonly isClient?: boolean;
-  /** Whether a peer that is new, or proves its identity, gets a birth certificate. */
+  /** True if a new peer, or a peer with a proved identity, gets a birth certificate. */
   readonly getsCertificate?: boolean;
   /** Surfaces and bridges may use the human's aliases. */
   readonly is_surface?: boolean;
@@ -210,7 +210,7 @@ export class Admission {
   }
 }
 
-/** Whether the process is proved. A proof holds for one process, not for its reused pid. */
+/** True if the process is proved. A proof holds for one process, not for its reused pid. */
 function isProved(
   before: StoredPeer | undefined,
   { agent_pid, agent_started }: Pick<StoredPeer, "agent_pid" | "agent_started">,

@@ -22,13 +22,13 @@ export interface PeerRoutesDeps {
   restartStatusOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
   /** The pane of a registration, if tmux reports it, and the pane's circle. */
   placeOf(registration: Registration): Promise<RegistrationPlace>;
-  /** Whether the kernel proves that this process or a descendant sends the request. */
+  /** True if the kernel proves that this process or a descendant sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
   /** As `isProcess`, of a peer's process: a descendant that is another peer's does not count. */
   isPeerProcess(pid: number, caller: Caller): boolean;
   /** True if the caller is proved to be another registered peer than this one. */
   isAnotherPeer(peer: StoredPeer, caller: Caller): boolean;
-  /** Whether the human sends the request. */
+  /** True if the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** Refuses a tmux socket that another user controls. */
   mustBeTrustedSocket(registration: Registration): void;
@@ -130,7 +130,7 @@ function groupRoutes(
   ];
 }
 
-/** What hooks report of a peer's turns. */
+/** The routes for the hooks' reports of a peer's turns. */
 function reportRoutes(
   turns: PeerTurns,
   directory: Directory,

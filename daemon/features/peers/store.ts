@@ -28,7 +28,7 @@ export const StoredPeer = Peer.omit({
   turn_at: Instant.nullable(),
   described_at: Instant.nullable(),
   agent_started: z.string().nullable(),
-  /** Whether the kernel proved that the process is this peer's. */
+  /** True if the kernel proved that the process is this peer's. */
   agent_proved: z.boolean(),
   /** The pane that the process says it runs in. Another agent may have that pane. */
   claimed_pane_id: z.string().nullable(),
@@ -39,7 +39,7 @@ export const StoredPeer = Peer.omit({
   client_key: z.string().nullable(),
   /** Proof that this machine made the peer's id; null for ids of earlier versions. */
   id_proof: z.string().nullable(),
-  /** Whether a birth certificate was issued to the peer. */
+  /** True if a birth certificate was issued to the peer. */
   certified: z.boolean(),
   offline_reason: z.string().nullable(),
   status_by: z.string().nullable(),
@@ -146,7 +146,7 @@ const LIVE = "status in ('online', 'busy') and dropped_at is null";
 
 /** Subagents that agents started: short-lived, with a parent, and without messages. */
 export const SUBAGENT = "ephemeral = 1 and addressable = 0 and parent_runtime_id is not null";
-/** Those of them that their parents reported; others have registered by themselves. */
+/** Condition for subagents that their parents reported. Others have registered by themselves. */
 export const REPORTED_SUBAGENT = `${SUBAGENT} and metadata ->> 'subagent_id' is not null`;
 
 /** The records that meet a condition. */
@@ -254,7 +254,7 @@ export function all(db: Reader): StoredPeer[] {
   return peersWhere(db, `dropped_at is null and closed = 0 order by registered_at, peer_id`);
 }
 
-/** Which peers to list; null matches any. */
+/** The peers to list; null matches any. */
 export interface ListFilter {
   /** If given, only peers that are live, and offline ones that were last seen since. */
   readonly since: number | null;
@@ -281,7 +281,7 @@ export function listedIds(db: Reader, filter: ListFilter): string[] {
   );
 }
 
-/** Those of these peers that were not closed or dropped, in the order of their registration. */
+/** The given peers that were not closed or dropped, in the order of their registration. */
 export function byIds(db: Reader, peer_ids: readonly string[]): StoredPeer[] {
   return peersWhere(
     db,
@@ -565,7 +565,7 @@ export function recordCount(db: Reader): number {
   return db.value(z.number(), `select count(*) from peers where ${OPEN}`) ?? 0;
 }
 
-/** How many peers have a record, without subagents. */
+/** Number of peers with a record, without subagents. */
 export function count(db: Reader): number {
   const condition = `dropped_at is null and closed = 0 and not (${SUBAGENT})`;
   return db.value(z.number(), `select count(*) from peers where ${condition}`) ?? 0;

@@ -11,13 +11,15 @@ import type { Peers } from "./peers.ts";
 import * as rows from "./store.ts";
 import type { TurnEvidence } from "./turn_end.ts";
 
-/** How many turns are kept of an agent, of how many agents, and how long their texts are. */
+/** Maximum turns kept per agent, agents with kept turns, and characters of a turn's text. */
 const TURNS_MAX = 20;
 const AGENTS_MAX = 200;
 const TURN_CHARS_MAX = 4000;
 const TOOL_CALLS_CHARS_MAX = 4000;
 
-/** Who reported the turn state of a session in no turn, in whose subagent a dialog is open. */
+/**
+ * The reporter of a turn state if the session is in no turn, but a dialog is open in its subagent.
+ */
 export const BY_SUBAGENT = "subagent";
 
 export class PeerTurns {
@@ -243,7 +245,7 @@ export function idleSince(
   return { at: turn_at, source: turn_by ?? "unknown" };
 }
 
-/** Whether this is another report of a subagent's dialog, as an agent's notification is. */
+/** True if this report, such as an agent's notification, repeats that of a subagent's dialog. */
 function isRepeatedDialog(
   peer: Pick<rows.StoredPeer, "turn_state" | "turn_by">,
   turn_state: string,

@@ -1,4 +1,6 @@
-/** Which peers a tag means: those of the caller's circle, else those of all circles. */
+/**
+ * The peers that a tag means: the peers of the caller's circle, or of all circles if it has none.
+ */
 
 import { Problem } from "protocol/problems.ts";
 import type { Reader } from "kit/data/sqlite.ts";

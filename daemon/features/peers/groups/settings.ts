@@ -1,4 +1,4 @@
-/** What can be changed of a running peer: its tags, its hooks, its limits and its circle. */
+/** The changeable settings of a running peer: its tags, its hooks, its limits and its circle. */
 
 import type { Context } from "../../../data/context.ts";
 import { Problem } from "protocol/problems.ts";

@@ -14,7 +14,7 @@ export interface Scope {
   readonly bypass_circle?: boolean | undefined;
   /** The caller, whose circle is searched before the others. */
   readonly caller?: ScopeCaller | undefined;
-  /** Whether the caller may be its own recipient. */
+  /** True if the caller may be its own recipient. */
   readonly may_be_caller?: boolean | undefined;
 }
 

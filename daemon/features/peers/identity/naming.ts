@@ -166,7 +166,7 @@ function suffixOf(name: string, wanted: string): number | undefined {
   return suffix >= 2 && name === withSuffix(wanted, suffix) ? suffix : undefined;
 }
 
-/** Whether `freeName` may have made a name of this wanted one. */
+/** True if `freeName` may have made this name of the wanted name. */
 export function isSuffixed(name: string, wanted: string | undefined): boolean {
   return wanted === undefined || name === wanted || suffixOf(name, wanted) !== undefined;
 }

@@ -15,7 +15,7 @@ export class RemoteDirectory {
   readonly #named: Answers<readonly Address[]>;
   readonly #members: Answers<readonly Address[]>;
   readonly #humans: Answers<Address | undefined>;
-  /** Whether any machine has announced peers; undefined before it was looked up. */
+  /** True if any machine has announced peers; undefined before the first lookup. */
   #isAny: boolean | undefined;
   /** The revision of the table from which all answers are. */
   #revision: number;
@@ -35,7 +35,7 @@ export class RemoteDirectory {
     this.#revision = db.revisionOf("remote_peers");
   }
 
-  /** Whether any machine has announced peers. */
+  /** True if any machine has announced peers. */
   get isAny(): boolean {
     const revision = this.#db.revisionOf("remote_peers");
     if (revision !== this.#revision) {

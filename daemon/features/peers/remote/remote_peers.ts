@@ -25,7 +25,7 @@ export interface AnnouncingMachine {
   readonly name: string;
 }
 
-/** What an announcement led to. */
+/** The result of an announcement. */
 export interface Announced {
   /** Ids of announced peers that belong to this machine or to a third one: not stored. */
   readonly refused: readonly string[];
@@ -46,12 +46,12 @@ export class RemotePeers {
     this.#directory = new RemoteDirectory(ctx.db);
   }
 
-  /** Whether any machine has announced peers. */
+  /** True if any machine has announced peers. */
   get isAny(): boolean {
     return this.#directory.isAny;
   }
 
-  /** How many peers a machine has announced. */
+  /** Number of peers that a machine has announced. */
   countOf(daemon_id: string): number {
     return this.isAny ? rows.countOf(this.#ctx.db, daemon_id) : 0;
   }
@@ -195,7 +195,7 @@ function isStronger(claimed: RemotePeer, known: RemotePeer): boolean {
   return isOwnId(claimed.daemon_id, claimed) && !isOwnId(known.daemon_id, known);
 }
 
-/** Whether two rows differ at most in when the peer was seen. */
+/** True if two rows are equal, apart from the time when the peer was seen. */
 function isSame(before: RemotePeer, peer: RemotePeer): boolean {
   const { last_seen, seen_at } = peer;
   return JSON.stringify(inOrder({ ...before, last_seen, seen_at })) ===

@@ -20,7 +20,7 @@ export const peerId = madeLate(() =>
 /** Proof that a machine made a peer's id; earlier versions share none. */
 const idProof = madeLate(() => z.string().regex(/^[0-9a-f]{24}$/).nullable().default(null));
 
-/** What a machine shares of one of its peers. */
+/** The shared record of a machine's peer. */
 export const sharedPeer = madeLate(() =>
   z.object({
     peer_id: peerId(),
@@ -41,7 +41,7 @@ export const sharedPeer = madeLate(() =>
 );
 export type SharedPeer = z.output<ReturnType<typeof sharedPeer>>;
 
-/** What a machine shares of its human. */
+/** The shared record of a machine's human. */
 export const sharedHuman = madeLate(() =>
   z.object({ peer_id: peerId(), name: Name, id_proof: idProof() })
 );
@@ -64,7 +64,7 @@ export const remotePeer = madeLate(() =>
 );
 export type RemotePeer = z.output<ReturnType<typeof remotePeer>>;
 
-/** How a peer on another machine is named here, such as `api@buildbox`. */
+/** The name of another machine's peer on this machine, such as `api@buildbox`. */
 export function qualifiedName({ name, machine }: Pick<RemotePeer, "name" | "machine">): string {
   return `${name}@${machine}`;
 }

@@ -27,7 +27,7 @@ import {
 import * as rows from "./store.ts";
 import type { StoredChild } from "./store.ts";
 
-/** How often old subagents are looked for. */
+/** The interval between clean-ups of old subagents. */
 const CLEAN_UP_INTERVAL_MS = 60_000;
 const NAME_CHARS_MAX = 64;
 const TYPE_CHARS_MAX = 24;
@@ -35,8 +35,8 @@ const TYPE_CHARS_MAX = 24;
 const UNKNOWN_TYPE = "subagent";
 
 /**
- * What the record keeps of a subagent. Its id is not its session: a caller that names this session
- * would be taken for a peer whose process nothing proves.
+ * A subagent's part of its record. Its id is not its session: a caller that names this session
+ * would count as a peer with an unproved process.
  */
 const Metadata = z.object({ subagent_id: z.string(), subagent_type: z.string() });
 
@@ -195,7 +195,7 @@ function isRunning({ status }: StoredChild): boolean {
   return status === "online" || status === "busy";
 }
 
-/** Whether its parent reported it. Another one registered by itself, and says when it ends. */
+/** True if its parent reported it. A subagent that registered by itself reports its own end. */
 function isReported(child: StoredChild): boolean {
   return factsOf(child) !== undefined;
 }
