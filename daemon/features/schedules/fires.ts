@@ -14,11 +14,10 @@ import * as rows from "./store.ts";
 import type { StoredSchedule } from "./store.ts";
 import { DEFAULT_TIMEZONE } from "./timing.ts";
 
-/** How many messages one tick sends, so that no tick takes long. */
+/** Maximum messages sent per tick, so that a tick stays short. */
 const FIRES_MAX = 200;
 /**
- * How long a fire waits after an internal error before it is tried again. Other schedules fire in
- * the meantime.
+ * Time after an internal error until a fire is tried again. Other schedules fire in the meantime.
  */
 const RETRY_MS = 60_000;
 
@@ -26,7 +25,7 @@ export interface ScheduleDeps {
   readonly asks: Asks;
   readonly directory: Directory;
   readonly notifications: Notifications;
-  /** How long a settled schedule is kept. */
+  /** Time for which a settled schedule is kept. */
   readonly history_ms: number;
 }
 

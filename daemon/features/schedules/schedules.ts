@@ -18,7 +18,7 @@ import * as rows from "./store.ts";
 import type { StoredSchedule } from "./store.ts";
 import { timingOf, updatedTiming } from "./timing.ts";
 
-/** How many schedules one tick deletes, so that no tick takes long. */
+/** Maximum schedules deleted per tick, so that a tick stays short. */
 const FORGET_ROWS_MAX = 200;
 
 export class Schedules {
@@ -148,8 +148,8 @@ export class Schedules {
   }
 
   /**
-   * Refuses a recipient that cannot be resolved now, or is retired. The sender may be one.
-   * Whether the recipient is addressable is checked when the schedule fires.
+   * Refuses a recipient that cannot be resolved now, or is retired. The sender may be the
+   * recipient. A recipient that is not addressable is refused only when the schedule fires.
    */
   #mustBeRecipient(
     to_peer: string,
