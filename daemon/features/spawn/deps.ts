@@ -1,6 +1,6 @@
 /**
- * What spawns and restarts need from lower features, and the record of a started agent that is not
- * stored yet.
+ * Dependencies of spawns and restarts on lower features, and the record of a started agent that is
+ * not stored yet.
  */
 
 import type { Terminals } from "../../host/tmux/terminals.ts";

@@ -37,7 +37,7 @@ export function expectedRegistration(
   return { registration: { ...given, ...expected }, evidence: { ...evidence, proven_peer_id } };
 }
 
-/** What the spawn request asked for, if the daemon started the agent on the registration's pane. */
+/** The fields of the spawn request, if the daemon started the agent on the registration's pane. */
 function expectedSpawn(
   db: Reader,
   { pane_id, tmux_socket, backend }: Registration,

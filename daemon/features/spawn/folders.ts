@@ -4,7 +4,7 @@ import { Problem } from "protocol/problems.ts";
 import { type Folders, FOLDERS_MAX } from "protocol/spawn/contract.ts";
 import { allowedFolder, expandHome } from "./paths.ts";
 
-/** How many entries of a folder are read. */
+/** Maximum entries of a folder that are read. */
 const ENTRIES_MAX = 5_000;
 
 export interface FolderScope {

@@ -19,7 +19,7 @@ import type { SpawnRequest } from "protocol/spawn/contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { allowedFolder } from "./paths.ts";
 
-/** What a caller adds to the configured command. */
+/** The caller's additions to the configured command. */
 export interface LaunchOptions {
   readonly extraArgs?: readonly string[] | undefined;
   /** A word by which the pane is found again after a crash (`Terminals.find`). */

@@ -13,11 +13,13 @@ import { spawnMachine } from "./states.ts";
 import * as rows from "./store.ts";
 import type { Spawn } from "./store.ts";
 
-/** How long a spawn waits for the registration before it is reported as `timed_out`. */
+/**
+ * Maximum time for which a spawn waits for the registration. Then it is reported as `timed_out`.
+ */
 const REGISTER_MS_MAX = 5 * 60_000;
 /**
- * How long a late registration is still expected, because a person may have to answer a dialog
- * first.
+ * Time for which a late registration is still expected, because a person may have to answer a
+ * dialog first.
  */
 const LATE_MS_MAX = 24 * 3_600_000;
 const CHECK_INTERVAL_MS = 2_000;

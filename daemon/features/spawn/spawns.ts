@@ -14,7 +14,7 @@ import { SpawnRegistrations } from "./registrations.ts";
 import * as rows from "./store.ts";
 import type { Spawn } from "./store.ts";
 
-/** How long a released agent may take to end by itself, and then after each signal. */
+/** Maximum time for a released agent to end by itself, and then after each signal. */
 const END_MS_MAX = 5_000;
 
 export class Spawns {

@@ -14,11 +14,11 @@ export interface PreflightOptions {
   readonly fresh: boolean;
   /** The profile that the peer was spawned with, or that of its new agent. */
   readonly profile: string | undefined;
-  /** Whether an agent that was started with the peer's session has not registered yet. */
+  /** True if an agent that was started with the peer's session has not registered yet. */
   readonly is_resumed: boolean;
   /** The agent that takes the place of the peer's own; undefined to start the same one. */
   readonly to_backend?: Backend | undefined;
-  /** Whether the earlier session may be given up, if it cannot be resumed after a failure. */
+  /** True if the earlier session may be abandoned when it cannot be resumed after a failure. */
   readonly force?: boolean | undefined;
 }
 

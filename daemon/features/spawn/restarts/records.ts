@@ -139,8 +139,8 @@ export class RestartRecords {
 }
 
 /**
- * Whether a restart in this state has left the peer's agent as it was: it changes when its process
- * has ended, and stays changed once the new one is back, even if its message is refused.
+ * True if a restart in this state has left the peer's agent unchanged. The agent changes when its
+ * process ends. It stays changed once the new process is back, even if its message is refused.
  */
 function isUnchanged(state: StoredRestart["state"]): boolean {
   return state !== "launch" && state !== "register";

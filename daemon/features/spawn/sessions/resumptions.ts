@@ -30,10 +30,10 @@ import {
 /** Shorter beginnings of ids would match by chance, such as a title that begins with "a". */
 const ID_PREFIX_MIN = 4;
 
-/** Who asks for sessions. */
+/** The caller that asks for sessions. */
 interface Viewer {
   readonly isHuman: boolean;
-  /** Whether the request comes through a relay or from another machine. */
+  /** True if the request comes through a relay or from another machine. */
   readonly isElsewhere: boolean;
 }
 
@@ -43,7 +43,7 @@ interface ResumeOptions {
   refusalOf(earlier: StoredPeer | undefined): Problem | undefined;
 }
 
-/** What session files may be opened for. */
+/** The permitted uses of session files. */
 export interface SessionPrivacy {
   /** The setting `transcripts`. */
   readonly readers: "human" | "peers" | "off";
@@ -183,7 +183,7 @@ export class Resumptions {
     const words = query.toLowerCase();
     const hasWords = ({ title, folder }: FoundSession) =>
       [title, folder].some((text) => text?.toLowerCase().includes(words) === true) || words === "";
-    // What is hidden or masked cannot be searched for.
+    // A search must not match hidden or masked text.
     const shown = (session: FoundSession): FoundSession => ({
       ...session,
       title: hidden || session.title === null ? null : this.#masked(session.title),
@@ -258,7 +258,7 @@ function isStarting(session_id: string): Problem {
   return new Problem("session_running", { session_id, holder, peer_id: null });
 }
 
-/** What the peer was called, and where, unless the request says otherwise. */
+/** The name and circle of the request, or else of the peer. */
 function placeOf(
   { name, circle }: StoredPeer,
   request: Pick<ResumeRequest, "name" | "circle">,
