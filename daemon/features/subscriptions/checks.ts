@@ -26,12 +26,12 @@ import type { StoredSubscription } from "./store.ts";
  */
 const RETURN_MS = 60_000;
 
-/** What was observed of the subject of a condition. */
+/** Observed state of a condition's subject. */
 interface Observed {
   /** Undefined if it is not known at present. */
   readonly holds: boolean | undefined;
   readonly proof: string;
-  /** Whether the condition can never hold any more. */
+  /** True if the condition can never hold again. */
   readonly never?: boolean;
 }
 
@@ -171,7 +171,7 @@ export class ConditionChecks {
   }
 }
 
-/** Whether a peer is offline only because the daemon started, and may be back at any time. */
+/** True if a peer is offline only because the daemon started. It may return at any time. */
 function isReturning({ status, offline_reason }: PeerState): boolean {
   return status === "offline" && offline_reason === "daemon_restart";
 }
@@ -181,12 +181,12 @@ function isTurnKnown({ turn_state, status_by }: PeerState): boolean {
   return turn_state !== null || status_by !== "process";
 }
 
-/** Whether a turn is in progress: a dialog in a subagent is open without one, too. */
+/** True if a turn is in progress. A dialog in a subagent may be open without a turn. */
 function isInTurn(peer: PeerState): boolean {
   return doing(peer) !== "idle" && peer.turn_by !== BY_SUBAGENT;
 }
 
-/** What an online peer does now, since when, and who reported it. */
+/** The activity of an online peer, its start and its reporter. */
 function turnProof({ name, turn_at, turn_by, status_at, status_by, ...peer }: PeerState): string {
   const activity = doing(peer);
   const text = activity === "awaiting_input" ? "waits for its user" : `is ${activity}`;

@@ -14,7 +14,7 @@ import type { StoredSubscription } from "./store.ts";
 const SCAN_MS = 5000;
 /** The kernel's times of files are late by some milliseconds; a scan leaves out the latest. */
 const LATE_MS = 100;
-/** How many files one proof names, and how long their paths may be. */
+/** Maximum files named in one proof, and maximum characters of their paths. */
 const NAMED_MAX = 5;
 const PATH_CHARS_MAX = 200;
 

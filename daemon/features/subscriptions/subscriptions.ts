@@ -29,16 +29,16 @@ import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 import { Telling } from "./telling.ts";
 
-/** How many subscriptions one tick ends or deletes, so that no tick takes long. */
+/** Maximum subscriptions ended or deleted per tick, so that a tick stays short. */
 const ROWS_MAX = 200;
-/** For how long a subscription may tell each occurrence. */
+/** Maximum time for which a subscription reports each occurrence. */
 const UNTIL_MS_MAX = 7 * DAY_MS;
 
 export interface SubscriptionsDeps {
   readonly asks: Asks;
   readonly directory: Directory;
   readonly notifications: Notifications;
-  /** How long a settled subscription is kept. */
+  /** Time for which a settled subscription is kept. */
   readonly history_ms: number;
   readonly shutdownSignal: AbortSignal;
 }

@@ -10,9 +10,9 @@ import { REPEAT_MS_MIN, stepSubscription } from "./changes.ts";
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 
-/** How many messages one tick sends, so that no tick takes long. */
+/** Maximum messages sent per tick, so that a tick stays short. */
 const MESSAGES_MAX = 100;
-/** How many messages one subscription sends before it ends. */
+/** Maximum messages of one subscription before it ends. */
 export const FIRES_MAX = 100;
 
 export interface TellingDeps {
@@ -98,7 +98,8 @@ export class Telling {
     const caller = directory.sender(from_peer, { circle: named });
     const scope = { ...recipientScope(one, caller), may_be_caller: true };
     const to = directory.target(to_peer ?? from_peer, scope);
-    // What a peer may have written, such as a file's name, is not said in the human's voice.
+    // A peer may have written the proof, such as a file's name. It must not appear as the human's
+    // text.
     const reason = proven_human ? one.condition : proof;
     const message = text === null ? reason : `${text}\n\n(${subscription_id}: ${reason})`;
     const by = { proven_human, unverified, may_be_caller: true };
@@ -140,7 +141,7 @@ export class Telling {
   }
 }
 
-/** What was observed last, and how often since the last message. */
+/** The last observation, and the number of observations since the last message. */
 function proofOf({ pending, pending_proof }: StoredSubscription): string {
   const proof = pending_proof ?? "";
   return pending > 1 ? `${pending} times; last: ${proof}` : proof;
