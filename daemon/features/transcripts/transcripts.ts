@@ -14,10 +14,10 @@ import type {
   TranscriptQuery,
 } from "protocol/transcripts.ts";
 
-/** Who reads: the human, a proved peer, or nobody who is proved. */
+/** The reader: the human, a proved peer, or nobody who is proved. */
 export interface Reader {
   readonly isHuman: boolean;
-  /** Whether the request comes through a relay or from another machine. */
+  /** True if the request comes through a relay or from another machine. */
   readonly isElsewhere: boolean;
   readonly peer_id: string | undefined;
 }
@@ -32,9 +32,9 @@ export interface TranscriptsDeps {
   sessionFilesOf(backend: string): Promise<SessionFiles | undefined>;
 }
 
-/** How much of a text is shown, by its kind. */
+/** Maximum characters shown of a text, by its kind. */
 const SHOWN_CHARS = { prompt: 4_000, text: 4_000, tool_call: 1_000, tool_result: 600 } as const;
-/** How much is shown of any text that is to be shown in full. */
+/** Maximum characters of a text that is shown in full. */
 export const FULL_CHARS_MAX = 20_000;
 
 export class Transcripts {

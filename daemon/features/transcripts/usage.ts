@@ -10,7 +10,7 @@ import type { StoredPeer } from "../peers/store.ts";
 import type { PeerUsage, UsageOfPeer } from "protocol/transcripts.ts";
 import { missing, type Reader, type Transcripts } from "./transcripts.ts";
 
-/** How many sessions' tokens are kept in memory. */
+/** Maximum sessions whose tokens are kept in memory. */
 const CACHED_MAX = 500;
 
 type Session = Awaited<ReturnType<Transcripts["sessionOf"]>>;
