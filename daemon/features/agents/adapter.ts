@@ -216,8 +216,8 @@ export interface Adapter {
    */
   processOf?(runtime_session_id: string): number | undefined;
   /**
-   * How to begin a copy of a session, with its conversation and an id of its own, checked against
-   * its files; absent if the agent cannot copy one.
+   * The way to begin a copy of a session, with its conversation and an id of its own, checked
+   * against its files; absent if the agent cannot copy one.
    */
   fork?(session: ResumableSession): ResumeResult;
   /**

@@ -11,7 +11,7 @@ export interface View {
 }
 
 /**
- * How to read one program's screen. A method returns `undefined` if the screen shows no evidence,
+ * The reader of one program's screen. A method returns `undefined` if the screen shows no evidence,
  * and the message is then not delivered.
  */
 export interface Screen {
@@ -40,7 +40,7 @@ export interface Composer {
   readonly text: string;
 }
 
-/** How to find the composer of one agent, and how to read it. */
+/** The way to find the composer of one agent, and to read it. */
 export interface ComposerFormat {
   /** Finds the composer. `rows` are the rows of the screen without escape sequences. */
   find(rows: readonly string[], view: View): Composer | undefined;

@@ -167,8 +167,8 @@ function lastAssistantText(records: readonly SessionRecord[]): string {
 }
 
 /**
- * How to resume a session. `--resume` finds only sessions with a conversation, and changes to the
- * session's own folder.
+ * The way to resume a session. `--resume` finds only sessions with a conversation, and changes to
+ * the session's own folder.
  */
 export function resumeOf(
   config_dir: string,

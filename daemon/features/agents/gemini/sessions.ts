@@ -23,7 +23,8 @@ const ChatRecord = z.object({
 });
 
 /**
- * How to resume a session. `--resume` finds only sessions of its working folder that are not empty.
+ * The way to resume a session. `--resume` finds only sessions of its working folder that are not
+ * empty.
  */
 export function resumeOf(
   config_dir: string,

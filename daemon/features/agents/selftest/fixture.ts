@@ -12,7 +12,7 @@ export type Step =
   | { readonly sleep_ms: number };
 
 /**
- * How the model answers a matching prompt. In strings, `$1` to `$9` stand for the captures of
+ * The model's answer to a matching prompt. In strings, `$1` to `$9` stand for the captures of
  * `match`.
  */
 export interface ScriptedReply {
