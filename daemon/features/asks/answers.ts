@@ -40,8 +40,8 @@ export function alreadyClosed(
 }
 
 /**
- * True if a question asks for a decision. A text that replies to such a question after its end was
- * meant as the decision. It becomes a new ask only if the person confirms that (contract 11).
+ * True if a question asks for a decision. A late text reply to such a question was meant as the
+ * decision. It becomes a new ask only if the person confirms it (contract 11).
  */
 export function asksForDecision(question: Pick<Question, "kind" | "scope"> | null): boolean {
   return question?.kind === "choice" || question?.scope === TOOL_PERMISSION;

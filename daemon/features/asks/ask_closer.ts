@@ -21,10 +21,14 @@ export interface HumanInbox {
 /** Effects on higher features, in the transaction that closes the ask. */
 export interface AskEffects {
   /**
-   * An ask is closed by now, and its delivery is about to end; another machine may have to be told.
+   * Called when an ask is closed and its delivery is about to end. Another machine may have to be
+   * notified.
    */
   askClosing(ask: Ask): void;
-  /** An ask was closed, and its delivery has ended; another machine may have to be told. */
+  /**
+   * Called when an ask is closed and its delivery has ended. Another machine may have to be
+   * notified.
+   */
   askClosed(ask: Ask): void;
 }
 
@@ -167,7 +171,7 @@ export class AskCloser {
     if (isLocalHuman(to)) this.#deps.human.add(ticket.message);
   }
 
-  /** The author kind of the ack that tells `side` that the ask is closed. */
+  /** The author kind of the ack for `side`. */
   #authorKindOf(
     ask: Ask,
     side: "asker" | "recipient",

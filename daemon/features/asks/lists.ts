@@ -34,8 +34,8 @@ async function scan(ctx: Context, page: rows.PageFilter): Promise<rows.PagedAsk[
 }
 
 /**
- * Asks of a peer that were closed after `since`, oldest first. If several were closed at the
- * instant at which the limit is reached, all of these are included.
+ * Asks of a peer that were closed after `since`, oldest first. All asks that were closed at the
+ * instant of the limit are included.
  */
 export async function historyOf(
   { db, clock }: Context,

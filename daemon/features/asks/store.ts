@@ -8,7 +8,7 @@ import { Ask, Thread } from "protocol/asks/contract.ts";
 
 const AskRow = rowOf(Ask);
 
-/** When the asker of a blocking question stops waiting. */
+/** The time at which the asker of a blocking question stops waiting. */
 export const EXPIRES_AT = `iif(question ->> 'blocking',
   cast(min(created_at + (question ->> 'timeout_seconds') * 1000.0, ${INSTANT_MS_MAX}) as integer),
   null)`;
@@ -186,7 +186,7 @@ export function threads(
   );
 }
 
-/** The ids of the asks that continue an ask, the first ones. */
+/** The ids of the first asks that continue an ask. */
 export function followUps(db: Reader, correlation_id: string): string[] {
   return db.values(
     z.string(),
@@ -196,7 +196,9 @@ export function followUps(db: Reader, correlation_id: string): string[] {
   );
 }
 
-/** When the ask was closed that comes `count` asks after `since`; undefined if fewer are left. */
+/**
+ * The closing time of the ask that comes `count` asks after `since`; undefined if fewer are left.
+ */
 export function closedAfter(db: Reader, since: number, count: number): number | undefined {
   return db.value(
     z.number(),

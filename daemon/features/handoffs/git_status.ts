@@ -8,9 +8,9 @@ import type { ProgramRunner } from "../../host/programs.ts";
 import type { LeftOut } from "./turns.ts";
 
 const GIT_MS_MAX = 5_000;
-/** Nothing is written, and no program is asked which files have changed. */
+/** Options with which git writes nothing, and starts no file monitor. */
 const GIT = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false"];
-/** These only print what they find, and read no file of the working tree. */
+/** These commands print paths, and read no file of the working tree. */
 const WHERE = [
   ...GIT,
   "rev-parse",
@@ -74,7 +74,9 @@ interface Repository {
   readonly head: string;
 }
 
-/** The answer of `git rev-parse`. A repository may claim a root that the folder is not in. */
+/**
+ * Parses the output of `git rev-parse`. Refuses a claimed root outside of the folder's ancestors.
+ */
 function repositoryIn(output: string, folder: string): Repository | undefined {
   const [root = "", index = "", objects = "", head = ""] = output.split("\n");
   const isWithin = root !== "" && (folder === root || folder.startsWith(`${root}/`));
@@ -82,7 +84,10 @@ function repositoryIn(output: string, folder: string): Repository | undefined {
   return { root, index, objects, head };
 }
 
-/** A folder that git takes for that of the repository, with the commit and no configuration. */
+/**
+ * Makes a substitute for the repository's `.git` folder, with its commit and an empty
+ * configuration.
+ */
 async function ownConfiguration(head: string): Promise<string> {
   const folder = await Deno.makeTempDir({ prefix: "mesh-handoff-" });
   for (const name of ["objects", "refs"]) await Deno.mkdir(`${folder}/${name}`);
@@ -91,7 +96,7 @@ async function ownConfiguration(head: string): Promise<string> {
   return folder;
 }
 
-/** The person's own configuration may name filters as well, which would read the repository's. */
+/** Excludes the person's configuration, whose filters would run in the repository. */
 function environmentOf({ root, index, objects }: Repository, own: string): string[] {
   return [
     `GIT_DIR=${own}`,
@@ -110,7 +115,7 @@ function changedIn(output: string): ChangedFiles["changed"] {
     const [, by = "", path = ""] = STATUS_LINE.exec(parts[at] ?? "") ?? [];
     if (path === "") continue;
     changed.push({ path, by: by.trim() });
-    // After a file that was renamed, its former name follows.
+    // The former name of a renamed file follows it.
     if (/[RC]/.test(by)) at++;
   }
   return changed;

@@ -62,7 +62,7 @@ export class Handoffs {
   }
 
   /**
-   * Checks who may hand over what to whom, collects it, and stores the file and its message in one
+   * Checks the permission, collects the bundle, and stores its file and its message in one
    * transaction. `commit` runs the work that answers the request.
    */
   async send<A>(
@@ -89,7 +89,7 @@ export class Handoffs {
     });
   }
 
-  /** Collects what a hand-over of a peer's work holds. */
+  /** Collects the bundle of a peer's work. */
   async collect({ of, to, note, files: named = [], ...read }: BundleRequest): Promise<Bundle> {
     const { programs, shutdownSignal: signal, transcripts } = this.#deps;
     const { last: count } = read;
@@ -145,7 +145,7 @@ export class Handoffs {
     return result;
   }
 
-  /** The peer whose work it is: the sender's own, or that of any peer for the human. */
+  /** The peer whose work is handed over: the sender itself, or any peer for the human. */
   #workOf({ of_peer, from_peer, circle }: HandoffRequest, requester: Reader): StoredPeer {
     const { directory, machine } = this.#deps;
     const scope = directory.scopeOf({ circle, from_peer });

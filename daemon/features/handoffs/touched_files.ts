@@ -21,7 +21,7 @@ interface Sources {
   readonly folder: string | null;
 }
 
-/** Only names of files are handed over, and no content. */
+/** Hands over the names of files without their content. */
 export async function touchedFiles(
   { turns, named, folder }: Sources,
   { programs, signal }: { readonly programs: ProgramRunner; readonly signal: AbortSignal },

@@ -41,7 +41,7 @@ export async function lastTurns(
   const entries: TranscriptEntry[] = [];
   const turnsIn = () => entries.filter(({ kind }) => kind === "prompt").length;
   let before: number | null = null;
-  /** Why there is more that is not read. */
+  /** The reason why earlier entries are not read. */
   let unread: string | undefined;
   try {
     for (let pages = 1; unread === undefined; pages++) {
@@ -84,7 +84,7 @@ function toTurns(entries: readonly TranscriptEntry[]): Turn[] {
   return turns;
 }
 
-/** The latest entries that fit. Of the earliest turn, the end is kept. */
+/** The latest entries that fit. The earliest turn loses its beginning. */
 function withinChars(turns: readonly Turn[]): LastTurns {
   let left = CHARS_MAX;
   let dropped = 0;

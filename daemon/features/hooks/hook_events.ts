@@ -1,4 +1,4 @@
-/** Hook events: what an agent reports, and what its hook answers. */
+/** Hook events: the reports of agents, and the answers of their hooks. */
 
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "../../data/context.ts";
@@ -67,7 +67,7 @@ type AnswerHook = (
 
 export interface HookAnswer {
   readonly answer: AnswerHook;
-  /** To be called if the caller hung up before the answer was sent. */
+  /** Called if the caller hung up before the answer was sent. */
   lost(): void;
 }
 
@@ -185,8 +185,9 @@ export class HookEvents {
   }
 
   /**
-   * Records an event that happened in a subagent of a registered session. For the session it is a
-   * sign of life, and no turn: its model has seen nothing of it. Returns the session's peer.
+   * Records an event that happened in a subagent of a registered session. The event is a sign of
+   * life of the session, but no turn: the session's model has not seen it. Returns the session's
+   * peer.
    */
   #inSubagent(
     { session_id, turn_state }: HookReport,
@@ -211,7 +212,7 @@ export class HookEvents {
     return reminder;
   }
 
-  /** The answer for a gated tool; undefined if the human has nothing to decide. */
+  /** The answer for a gated tool; undefined if no decision is needed. */
   #permission(
     reader: HookReader,
     peer_id: string,
@@ -242,8 +243,8 @@ export class HookEvents {
     { backend, report, facts }: { backend: Backend; report: HookReport; facts: HookFacts },
   ): string {
     const { pane_id, pane_pid, tmux_socket, tmux_session, agent_pid, circle } = facts;
-    // Without a process of its own, a hook is no evidence against the record: a server that
-    // terminals share reports of a session whose terminal was closed.
+    // A hook without a process is no evidence against the record. A shared server also reports
+    // sessions whose terminal was closed.
     const isReplaced = known && agent_pid !== undefined &&
       this.#deps.identityLookup.hasEnded(known);
     if (known && !isReplaced && report.source === undefined) return known.peer_id;
@@ -285,7 +286,7 @@ export class HookEvents {
     const lines = contextMessages.map(toText);
     for (const { delivery_id, correlation_id, from_peer_name } of unproved) {
       const id = correlation_id ?? delivery_id;
-      // This note is in our own voice, so a name that could be read as more than a name is omitted.
+      // The daemon is the author of this note, so names that are not plain are omitted.
       const from = Name.safeParse(from_peer_name).success ? ` from @${from_peer_name}` : "";
       lines.push(`[mesh] A message${from} may not have reached you: mesh show ${id}`);
     }

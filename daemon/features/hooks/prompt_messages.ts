@@ -24,7 +24,9 @@ export class PromptMessages {
     this.#ctx.db.afterCommit(() => this.#handedOver.set(session_id, delivery_ids));
   }
 
-  /** Proves what this event shows the model to have read. After a failed turn, nothing does. */
+  /**
+   * Proves the messages that the model has read according to this event. A failed turn proves none.
+   */
   prove({ session_id, turn_error, before_request, after_request }: HookReport): void {
     const handedOver = this.#handedOver.get(session_id);
     if (!handedOver) return;

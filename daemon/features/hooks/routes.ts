@@ -17,7 +17,7 @@ export interface HookRoutesDeps {
   readonly wakeHooks: WakeHooks;
   /** True if this is the hooks' token. */
   holdsHookToken(token: string | undefined): boolean;
-  /** The claimed processes that the kernel proves to belong to the hook. */
+  /** The claimed processes that are proved by the kernel to be the hook's. */
   provenProcesses(
     claimed: Pick<HookFacts, "hook_pid" | "agent_pid">,
     caller: Caller,

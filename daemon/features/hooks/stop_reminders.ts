@@ -43,7 +43,7 @@ export class StopReminders {
   }
 }
 
-/** The text is in our own voice, so it quotes nothing that a peer wrote but a plain name. */
+/** The daemon is the author of the text, so it quotes only plain names of peers. */
 function toReminder(asks: readonly Ask[]): string {
   const lines = asks.map(({ correlation_id, from_peer_name, question }) => {
     const from = Name.safeParse(from_peer_name).success ? ` from @${from_peer_name}` : "";

@@ -51,7 +51,10 @@ export class ToolCallMessages {
     });
   }
 
-  /** Proves what the model has read before this event, which a request must have preceded. */
+  /**
+   * Proves the messages that the model read before this event. A request to the model must precede
+   * the event.
+   */
   prove({ session_id, before_request, after_request }: HookReport): void {
     const handed = this.#handedOver.get(session_id);
     if (!handed) return;
@@ -64,7 +67,7 @@ export class ToolCallMessages {
     }
   }
 
-  /** More may be handed over in the same commit, which this event says nothing about. */
+  /** The event does not prove messages that are handed over in the same commit. */
   #afterCommitUnlessChanged(session_id: string, change: () => void): void {
     const handed = this.#handedOver.get(session_id);
     this.#ctx.db.afterCommit(() => {

@@ -75,7 +75,7 @@ export class WakeHooks {
     }
   }
 
-  /** Releases the hooks of sessions that are gone, or that have no need of them any more. */
+  /** Releases the hooks of sessions that have ended or no longer need a hook. */
   async releaseNeedless(): Promise<void> {
     for (const waiters of this.#deps.transports.allWaitingHooks()) {
       for (const session_id of waiters.sessions) {

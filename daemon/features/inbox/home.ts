@@ -27,8 +27,8 @@ export interface AtHome extends Pick<CallerChecks, "isHumanAnswer"> {
 const withSurface = madeLate(() => z.looseObject({ surface: z.string().optional() }));
 
 /**
- * The route, which is answered at the human's home unless it is about something of this machine:
- * an item that came here before the home was known stays here.
+ * Makes a route that is answered at the human's home. Requests about items of this machine are
+ * answered here: an item that arrived before the home was known stays here.
  */
 export function answeredAtHome(
   { contract, run }: Route,

@@ -33,7 +33,7 @@ export interface InboxDeps {
 export class Inbox {
   readonly #ctx: Context;
   readonly #deps: InboxDeps;
-  /** The last row number that retention has looked at, and when its pause ends. */
+  /** The last row number that retention has examined, and the end of its pause. */
   #cursor = 0;
   #paused_until = 0;
 
@@ -108,8 +108,8 @@ export class Inbox {
 
   /**
    * Shows the end of an ask in its item, on every surface. If the human answered it, the item is
-   * read and replied. An unanswered item is read if it asked for a decision, which no caller waits
-   * for any more; otherwise it stays unread.
+   * read and replied. An unanswered item is read if it asked for a decision, because its caller no
+   * longer waits. Any other unanswered item stays unread.
    */
   onAskClosed(ask: Ask): void {
     const { db, clock } = this.#ctx;
@@ -149,7 +149,7 @@ export class Inbox {
     if (isComplete) this.#paused_until = clock.monotonic() + FORGET_PAUSE_MS;
   }
 
-  /** An ack that has no text, or cancels, names what it closes: the item shows nothing else. */
+  /** An ack without a text, or of a cancelled ask, names that ask: the item shows nothing else. */
   #textOf({ text, close_reason, correlation_id }: StoredMessage): string {
     const isReply = text !== "" && close_reason !== "cancelled";
     if (isReply) return text;

@@ -32,7 +32,7 @@ export function inboxRoutes(
       const proven_human = isHumanAnswer(caller, headers, body.surface);
       return commit(() => inboxReplies.reply(params.id, body, { proven_human }));
     }, {
-      // A key is the item's: the same answer to another item is another request.
+      // The sender includes the item: the same answer to another item is another request.
       sender: ({ params }) => `${inbox.mustHuman().peer_id}/${params.id}`,
       again: (before) => before,
     }),

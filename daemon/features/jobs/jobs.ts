@@ -62,8 +62,8 @@ export class Jobs {
   }
 
   /**
-   * Throws `path_not_allowed` outside of `spawn.allowed_paths`. If that names no folder, accepts
-   * the job: it becomes `unavailable`, and can be run once spawning is configured.
+   * Throws `path_not_allowed` outside of `spawn.allowed_paths`. Without a configured folder,
+   * accepts the job. It becomes `unavailable`, and can be run once spawning is configured.
    */
   async refuseFolder(path: string | undefined): Promise<void> {
     const { folders } = this.#deps;
@@ -164,7 +164,7 @@ export class Jobs {
     this.#fires.peerSeen(peer_id);
   }
 
-  /** Called when an agent has registered that was spawned for a job, or for anything else. */
+  /** Called when any spawned agent has registered. */
   spawnRegistered(spawn_id: string, peer_id: string): void {
     this.#fires.executors.registered(spawn_id, peer_id);
   }

@@ -47,8 +47,8 @@ export class Notices {
   }
 
   /**
-   * Asks an executor to stop working on a cancelled job. Only an executor that was not started for
-   * the job is asked, because any other is ended.
+   * Asks an executor to stop working on a cancelled job. An executor that was started for the job
+   * is not asked: it is ended.
    */
   cancelled({ job_id, title }: StoredJob, executor_peer_id: string): void {
     const text = `[job ${job_id}] "${cleanLine(title)}" was cancelled: stop working on it.`;

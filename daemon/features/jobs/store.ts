@@ -11,7 +11,9 @@ export const StoredJob = Job.omit({ work_id: true, runner: true }).extend({
   attempt_count: z.number().int(),
   current_attempt_id: z.string().nullable(),
   lease_until: Instant.nullable(),
-  /** When a queued job is tried next; null while it waits for its executor to come online. */
+  /**
+   * The time of a queued job's next attempt; null while it waits for its executor to come online.
+   */
   look_at: Instant.nullable(),
   /** True if the request came from a proven human origin (contract 2). */
   proven_human: z.boolean(),

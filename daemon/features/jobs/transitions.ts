@@ -19,7 +19,7 @@ import type { Notices } from "./notices.ts";
 import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
 
-/** Why the daemon gave a job its state. An executor may report a reason in its own words. */
+/** The daemon's reason for a job's state. An executor may report a reason in its own words. */
 export type JobReason = Reason | ProblemCode;
 
 /** The reason for ending an attempt whose executor may have been started without being stored. */
@@ -115,8 +115,7 @@ export class JobSteps {
       if (attempt) this.endAttempt(attempt, job, { event: attemptEvent, reason });
       const rest = { current_attempt_id: null, lease_until: null, look_at: null, phase: null };
       const settled = this.step(job, event, { state_reason: null, ...change, ...rest });
-      // The executor is not notified: it knows of an end by its own turn, and is asked to stop on a
-      // cancel.
+      // The executor is not notified. Its own turn caused the end, or `cancelled` asks it to stop.
       const informed_peer_id = event === "completed" || event === "cancelled"
         ? attempt?.executor_peer_id
         : null;

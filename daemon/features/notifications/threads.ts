@@ -30,8 +30,8 @@ export class ThreadReplies {
   }
 
   /**
-   * Answers an ask, and sends the reply as a notification to every other peer of its thread. One
-   * that cannot be notified fails alone; a refused reply notifies nobody.
+   * Answers an ask, and sends the reply as a notification to every other peer of its thread. A
+   * failed notification does not affect the others; a refused reply notifies nobody.
    */
   replyAll(
     correlation_id: string,
@@ -70,8 +70,8 @@ export class ThreadReplies {
   }
 
   /**
-   * The peers that asked or were asked in a thread: the earlier asks that it continues, the later
-   * ones, and those of the same ask to many.
+   * The askers and recipients of a thread: of the earlier asks that it continues, the later asks,
+   * and the asks of the same ask to many.
    */
   #membersOf(correlation_id: string): Member[] {
     const { db } = this.#ctx;

@@ -92,10 +92,7 @@ export class ScheduleFires {
     }
   }
 
-  /**
-   * Records a fire and computes the next one, which is after `now`, so that missed fires collapse
-   * into one.
-   */
+  /** Records a fire and computes the next one after `now`. Thus missed fires collapse into one. */
   #record(schedule: StoredSchedule, now: number, result: FireResult): void {
     const { db, events } = this.#ctx;
     const next_fire_at = schedule.cron === null
@@ -153,8 +150,8 @@ export class ScheduleFires {
 }
 
 /**
- * Where the recipient's name is looked up: in the circle that the request named, else first in the
- * circle that the sender had, which may be gone.
+ * The scope of the recipient's name: the circle of the request, or first the circle of the sender,
+ * which may be gone.
  */
 export function recipientScope(
   { circle, circle_given }: Pick<StoredSchedule, "circle" | "circle_given">,

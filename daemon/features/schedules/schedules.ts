@@ -73,8 +73,9 @@ export class Schedules {
   }
 
   /**
-   * Edits an active schedule. A schedule of the human loses its proven human origin if an edit has
-   * none; a schedule of a peer becomes unverified if nothing proves that the peer edits it.
+   * Edits an active schedule. The human's schedule loses its proven human origin through an edit
+   * without one. A peer's schedule becomes unverified through an edit that is not proved to be the
+   * peer's.
    */
   edit(schedule_id: string, patch: EditSchedule, requestContext: RequestContext): Schedule {
     const { db, clock } = this.#ctx;

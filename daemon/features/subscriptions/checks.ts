@@ -1,4 +1,7 @@
-/** Checks conditions: at each tick what lasts, and in the change itself what passes. */
+/**
+ * Checks conditions: lasting states at each tick, and passing events in the transaction of the
+ * change.
+ */
 
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
@@ -21,14 +24,14 @@ import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 
 /**
- * For how long a peer that was taken offline because the daemon started again may be on its way
- * back. Until then nothing is known of it.
+ * Time after a start of the daemon in which an offline peer may return. Its state is unknown until
+ * then.
  */
 const RETURN_MS = 60_000;
 
 /** Observed state of a condition's subject. */
 interface Observed {
-  /** Undefined if it is not known at present. */
+  /** Undefined if it is unknown. */
   readonly holds: boolean | undefined;
   readonly proof: string;
   /** True if the condition can never hold again. */
@@ -37,8 +40,8 @@ interface Observed {
 
 export interface ConditionChecksDeps {
   readonly asks: Asks;
-  /** The condition can never hold any more. */
-  fail(one: StoredSubscription, error: string): void;
+  /** Called when the condition can never hold again. */
+  fail(subscription: StoredSubscription, error: string): void;
 }
 
 export class ConditionChecks {
@@ -53,25 +56,25 @@ export class ConditionChecks {
   }
 
   /**
-   * Compares each condition with what is true now. This finds also what happened while the daemon
-   * was down.
+   * Compares each condition with the present state. This also finds changes from the time when the
+   * daemon was down.
    */
   tick(): void {
     const { db } = this.#ctx;
     const peers = new Map<string, PeerState | undefined>();
     const peerOf = (peer_id: string) =>
       peers.getOrInsertComputed(peer_id, () => peerRows.get(db, peer_id));
-    for (const one of rows.active(db)) {
-      if (one.expected === FINISHED) {
-        this.#checkTurn(one, peerOf(one.subject_id));
+    for (const subscription of rows.active(db)) {
+      if (subscription.expected === FINISHED) {
+        this.#checkTurn(subscription, peerOf(subscription.subject_id));
         continue;
       }
-      const { holds, proof, never } = one.kind === "peer"
-        ? this.#observePeer(one, peerOf(one.subject_id))
-        : this.#observeRecord(one);
-      if (never && one.pending === 0) this.#deps.fail(one, proof);
-      else if (holds && !one.holds) noteOccurrence(this.#ctx, { ...one, holds: true }, proof);
-      else if (holds === false && one.holds) this.#noLongerHolds(one);
+      const { holds, proof, never } = subscription.kind === "peer"
+        ? this.#observePeer(subscription, peerOf(subscription.subject_id))
+        : this.#observeRecord(subscription);
+      if (never && subscription.pending === 0) this.#deps.fail(subscription, proof);
+      else if (holds && !subscription.holds) noteOccurrence(this.#ctx, { ...subscription, holds: true }, proof);
+      else if (holds === false && subscription.holds) this.#noLongerHolds(subscription);
     }
   }
 
@@ -94,44 +97,47 @@ export class ConditionChecks {
     this.#occurred(peer_id, FAILED, `An error (${error}) ended a turn of ${name} at ${at}.`);
   }
 
-  /** A turn goes on that was reported as ended in this same transaction. */
+  /** A turn that was reported as ended in this transaction continues. */
   turnHeld(peer_id: string): void {
     const { db } = this.#ctx;
-    for (const one of rows.ofPeer(db, peer_id, FINISHED)) {
-      if (one.pending === 0) continue;
-      const pending = one.pending - 1;
+    for (const subscription of rows.ofPeer(db, peer_id, FINISHED)) {
+      if (subscription.pending === 0) continue;
+      const pending = subscription.pending - 1;
       const rest = pending === 0 ? { pending_proof: null, due_at: null } : {};
-      db.transact((tx) => rows.update(tx, { ...one, ...rest, pending, holds: true }));
+      db.transact((tx) => rows.update(tx, { ...subscription, ...rest, pending, holds: true }));
     }
   }
 
   #occurred(peer_id: string, expected: string, proof: string): void {
-    for (const one of rows.ofPeer(this.#ctx.db, peer_id, expected)) {
-      noteOccurrence(this.#ctx, { ...one, holds: expected === "offline" }, proof);
+    for (const subscription of rows.ofPeer(this.#ctx.db, peer_id, expected)) {
+      noteOccurrence(this.#ctx, { ...subscription, holds: expected === "offline" }, proof);
     }
   }
 
   /**
-   * Of a subscription for the end of a turn, `holds` says whether a turn is in progress. Thus a
-   * turn is found that ended while the daemon was down.
+   * For a subscription to the end of a turn, `holds` is true while a turn is in progress. This also
+   * finds a turn that ended while the daemon was down.
    */
-  #checkTurn(one: StoredSubscription, peer: PeerState | undefined): void {
+  #checkTurn(subscription: StoredSubscription, peer: PeerState | undefined): void {
     if (!peer || peer.status === "retired") {
-      const proof = peer ? offlineProof(peer) : goneProof(one.subject_id);
-      return one.pending === 0 ? this.#deps.fail(one, proof) : undefined;
+      const proof = peer ? offlineProof(peer) : goneProof(subscription.subject_id);
+      return subscription.pending === 0 ? this.#deps.fail(subscription, proof) : undefined;
     }
     if (!isOnline(peer) || !isTurnKnown(peer)) return;
     const holds = isInTurn(peer);
-    if (one.holds && !holds) noteOccurrence(this.#ctx, { ...one, holds }, turnProof(peer));
-    else if (holds && !one.holds) this.#ctx.db.transact((tx) => rows.update(tx, { ...one, holds }));
+    if (subscription.holds && !holds) noteOccurrence(this.#ctx, { ...subscription, holds }, turnProof(peer));
+    else if (holds && !subscription.holds) this.#ctx.db.transact((tx) => rows.update(tx, { ...subscription, holds }));
   }
 
-  /** A state that has passed before it was told is not told; that a peer went offline is. */
-  #noLongerHolds(one: StoredSubscription): void {
-    const passed = one.expected === "offline"
+  /**
+   * Drops the unreported occurrences of a state that has passed. An offline peer is reported even
+   * if it is back.
+   */
+  #noLongerHolds(subscription: StoredSubscription): void {
+    const passed = subscription.expected === "offline"
       ? {}
       : { pending: 0, pending_proof: null, due_at: null };
-    this.#ctx.db.transact((tx) => rows.update(tx, { ...one, ...passed, holds: false }));
+    this.#ctx.db.transact((tx) => rows.update(tx, { ...subscription, ...passed, holds: false }));
   }
 
   #observeRecord({ kind, subject_id }: StoredSubscription): Observed {
@@ -176,7 +182,9 @@ function isReturning({ status, offline_reason }: PeerState): boolean {
   return status === "offline" && offline_reason === "daemon_restart";
 }
 
-/** After a start the daemon knows of an agent that its process runs, and not what it does. */
+/**
+ * False after a start: the daemon then knows that the agent's process runs, but not its activity.
+ */
 function isTurnKnown({ turn_state, status_by }: PeerState): boolean {
   return turn_state !== null || status_by !== "process";
 }

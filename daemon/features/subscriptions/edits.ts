@@ -1,6 +1,6 @@
 /**
- * Finds edited files: scans the folders of file subscriptions, one at a time. The times of the file
- * system prove that and when a file was modified, but not by whom.
+ * Finds edited files: scans the folders of file subscriptions, one at a time. The file system
+ * records the time of an edit, but not the editor.
  */
 
 import type { Context } from "../../data/context.ts";
@@ -10,9 +10,9 @@ import { noteOccurrence } from "./changes.ts";
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 
-/** The time between two scans for one subscription. */
+/** The interval between two scans for one subscription. */
 const SCAN_MS = 5000;
-/** The kernel's times of files are late by some milliseconds; a scan leaves out the latest. */
+/** Delay of the kernel's file times. A scan leaves out the latest files. */
 const LATE_MS = 100;
 /** Maximum files named in one proof, and maximum characters of their paths. */
 const NAMED_MAX = 5;
@@ -21,7 +21,7 @@ const PATH_CHARS_MAX = 200;
 export interface FileEditsDeps {
   readonly shutdownSignal: AbortSignal;
   /** The folder cannot be scanned. */
-  fail(one: StoredSubscription, error: string): void;
+  fail(subscription: StoredSubscription, error: string): void;
 }
 
 export class FileEdits {
@@ -37,17 +37,17 @@ export class FileEdits {
   /** Starts the scan that is due the longest, unless one is running. */
   tick(now: number): void {
     if (this.#scanning) return;
-    const one = rows.nextScan(this.#ctx.db, now);
-    if (!one) return;
+    const subscription = rows.nextScan(this.#ctx.db, now);
+    if (!subscription) return;
     this.#scanning = true;
-    const scan = this.#scan(one, now - LATE_MS).finally(() => this.#scanning = false);
+    const scan = this.#scan(subscription, now - LATE_MS).finally(() => this.#scanning = false);
     void this.#ctx.background.run("A scan for edited files failed", scan);
   }
 
-  async #scan({ subscription_id, ...one }: StoredSubscription, until: number): Promise<void> {
+  async #scan({ subscription_id, ...subscription }: StoredSubscription, until: number): Promise<void> {
     const { db, clock } = this.#ctx;
-    const since = one.files_since ?? until;
-    const { folder, glob } = one;
+    const since = subscription.files_since ?? until;
+    const { folder, glob } = subscription;
     if (folder === null || glob === null) return;
     const found = await editsIn(folder, glob, { since, until }).catch((error: unknown) =>
       `${quoted(folder)} cannot be read: ${cleanLine(messageOf(error))}`

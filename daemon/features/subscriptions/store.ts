@@ -28,7 +28,7 @@ export const StoredSubscription = Subscription.extend({
   pending_proof: z.string().nullable(),
   /** The time at which the pending occurrences are reported. */
   due_at: Instant.nullable(),
-  /** For files: edits up to this time are told, and when the next scan is due. */
+  /** For files: edits up to this time are reported, and the time of the next scan. */
   files_since: Instant.nullable(),
   scan_at: Instant.nullable(),
   settled_at: Instant.nullable(),
@@ -47,7 +47,7 @@ export function active(db: Reader): StoredSubscription[] {
   return table.all(db, "where state = 'active' and kind <> 'file' order by seq");
 }
 
-/** Active subscriptions with occurrences to tell, the longest overdue first. */
+/** Active subscriptions with unreported occurrences, the longest overdue first. */
 export function due(db: Reader, now: number, limit: number): StoredSubscription[] {
   const rest = "where state = 'active' and due_at <= :now order by due_at, seq limit :limit";
   return table.all(db, rest, { now, limit });

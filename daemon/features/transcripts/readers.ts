@@ -33,7 +33,7 @@ export function readersOf(
       : directory.scopeOf({ from_peer: claimed }).caller;
     const peer_id = peer?.peer_id ?? undefined;
     if (peer_id === undefined) return undefined;
-    // A tool of this daemon has no socket; it names the caller that it has identified.
+    // The daemon's own tools have no socket. They name the identified caller.
     if (caller.remote === undefined && caller.via === undefined) return peer_id;
     const record = rows.get(ctx.db, peer_id);
     const process = record && recordedProcess(record);

@@ -1,4 +1,4 @@
-/** Reads what a peer's agent recorded of its session, for those who may; secrets are masked. */
+/** Reads the recorded session of a peer's agent for permitted readers. Secrets are masked. */
 
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
@@ -76,7 +76,7 @@ export class Transcripts {
     return { peer_id, name, backend: backend ?? "", session_id, entries, before: earlier, cut };
   }
 
-  /** The session of a peer and the files that hold it; or why there are none. */
+  /** The session of a peer and its files, or the reason why there are none. */
   async sessionOf(
     { backend, runtime_session_id: session_id }: StoredPeer,
   ): Promise<{ files: SessionFiles; session_id: string; file: string } | string> {
@@ -104,8 +104,8 @@ export class Transcripts {
   }
 
   /**
-   * Why a reader may not read. The human may unless it is off, an agent only what belongs to its
-   * own circle, and only if that is set.
+   * The refusal for a reader. The human may read unless transcripts are off. An agent may read only
+   * transcripts of its own circle, if the configuration allows it.
    */
   refusalOf(peer: StoredPeer, reader: Reader): Problem | undefined {
     const { readers } = this.#deps;
@@ -131,8 +131,8 @@ export class Transcripts {
   }
 
   /**
-   * Why a reader may not have a copy of a peer, which can be asked for all that the peer has read.
-   * The human may always, and the peer itself if the session is its own.
+   * The refusal for a copy of a peer. A copy knows everything that the peer has read. The human may
+   * always have a copy, and a peer may have one of its own session.
    */
   refusalOfCopy(peer: StoredPeer, reader: Reader): Problem | undefined {
     if (reader.isHuman) return undefined;
@@ -140,14 +140,20 @@ export class Transcripts {
     return isClaimed(peer) ? unproved(peer) : undefined;
   }
 
-  /** Why a reader may not resume a session with another agent; `earlier` had it last. */
+  /**
+   * The refusal for resuming a session with another agent. `earlier` is the last peer of the
+   * session.
+   */
   refusalOfSession(earlier: StoredPeer | undefined, reader: Reader): Problem | undefined {
     if (reader.isHuman) return undefined;
     return earlier ? this.refusalOfCopy(earlier, reader) : new Problem("human_not_proven", {});
   }
 }
 
-/** True if a peer names a session that its agent has not reported: any caller may name any. */
+/**
+ * True if only the peer's registration names its session, and its agent has not reported it. Any
+ * caller may name any session.
+ */
 function isClaimed({ runtime_session_id, session_proved }: StoredPeer): boolean {
   return runtime_session_id !== null && !session_proved;
 }

@@ -30,7 +30,7 @@ export class Usage {
     this.#transcripts = transcripts;
   }
 
-  /** Of one peer; also says whether the reader may read its transcript. */
+  /** The usage of one peer, and the reader's permission for its transcript. */
   async of(peer_id: string, reader: Reader): Promise<UsageOfPeer> {
     const peer = this.#transcripts.mustBeHere(peer_id);
     const refused = this.#transcripts.refusalOfCopy(peer, reader);
@@ -44,7 +44,7 @@ export class Usage {
     };
   }
 
-  /** Of this machine's live agents, without the numbers that the reader may not know. */
+  /** The usage of this machine's live agents, without the numbers that the reader may not see. */
   async list(reader: Reader): Promise<PeerUsage[]> {
     const usage: PeerUsage[] = [];
     for (const peer of rows.livePeers(this.#ctx.db)) {
@@ -68,7 +68,7 @@ export class Usage {
     return { peer_id, name, backend, session_id, usage, reason };
   }
 
-  /** The tokens, or why there are none. */
+  /** The tokens, or the reason why there are none. */
   async #read(
     { files, session_id, file }: Exclude<Session, string>,
   ): Promise<SessionUsage | string> {

@@ -101,7 +101,7 @@ export class Approvals {
     this.#pending.add(question);
     this.#watch();
     try {
-      // A hook that hangs up does not end the wait: evidence says a moment later how it ended.
+      // A hook that hangs up does not end the wait. Later evidence shows how the question ended.
       return toDecision(await questions.waitForVerdict(ask, new AbortController().signal));
     } finally {
       this.#pending.delete(question);
@@ -134,7 +134,7 @@ export class Approvals {
     void this.#reviewInBackground(question);
   }
 
-  /** Reads the evidence of open questions, for as long as there are any. */
+  /** Reads the evidence at intervals while questions are open. */
   #watch(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
@@ -155,7 +155,7 @@ export class Approvals {
     return this.#ctx.background.run("Reviewing an open question failed", this.#review(question));
   }
 
-  /** Closes a question that no longer waits. */
+  /** Closes a question whose dialog has ended. */
   async #review(question: PendingQuestion): Promise<void> {
     const { questions, transports, isAlive, shutdownSignal } = this.#deps;
     const { correlation_id, call, noted } = question;
@@ -226,7 +226,7 @@ function findingOf(
   known: boolean,
 ): Evidence["says"] | undefined {
   if (ran) return ran.tool === tool && isSameJson(ran.input, input) ? "allowed" : undefined;
-  // Nothing ran that waited for a permission when its turn was interrupted.
+  // Interrupting a turn denies the permission for which its tool waits.
   if (interrupted) return "denied";
   // A session may begin in a second process while the first one waits.
   if (source !== undefined) return known ? "idle" : undefined;
@@ -303,7 +303,10 @@ function clean(text: string, chars_max: number): string {
   return cut(text.toWellFormed().replace(/[\p{C}\p{Z}]+/gu, " "), chars_max);
 }
 
-/** Cuts the middle of a long text, because either end may matter, and says how much is missing. */
+/**
+ * Cuts the middle of a long text, because either end may matter, and notes the length of the
+ * missing part.
+ */
 function cut(text: string, chars_max: number): string {
   const chars = Array.from(text);
   if (chars.length <= chars_max) return text;

@@ -1,6 +1,6 @@
 /**
- * Asks whose caller waits on an open connection. Nobody fetches the answer later, so such an ask is
- * closed when it has no caller left: on a timeout, a disconnect, or the daemon's shutdown.
+ * Asks whose caller waits on an open connection. The answer cannot be fetched later, so the ask is
+ * closed when its last caller has left: on a timeout, a disconnect, or the daemon's shutdown.
  */
 
 import { Ages } from "kit/core/clock.ts";

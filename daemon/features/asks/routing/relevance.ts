@@ -23,7 +23,7 @@ const INDEX = `create virtual table snippets using fts5
 
 const INSERT = "insert into snippets (peer, kind, words) values (:peer, :kind, :words)";
 
-/** English words that say nothing about the topic. */
+/** English words without a topic. */
 const STOP_WORDS = new Set(
   ("a about all am an and any are as at be been but by can could did do does for from get had has " +
     "have he hello help her hey hi him his how i if in into is it its just let like make may me " +

@@ -66,7 +66,7 @@ interface RoutingRequest {
   readonly scope: Scope;
 }
 
-/** An opened ask, and how its recipient was chosen. */
+/** An opened ask, and the choice of its recipient. */
 type Routed = ReturnType<Asks["open"]> & { readonly routing: Routing };
 
 export class Router {
@@ -170,7 +170,7 @@ export class Router {
     return this.#open(request, fallback_to, { confidence, fallback_reason });
   }
 
-  /** Opens the ask as if it named this peer, and records how the peer was chosen. */
+  /** Opens the ask as if it named this peer, and records the choice of the peer. */
   #open(
     request: RoutingRequest,
     argument: string,
@@ -211,7 +211,7 @@ export class Router {
   }
 }
 
-/** The circle to choose in: of the ask, else of its sender; undefined means all. */
+/** The circle of the candidates: that of the ask, or of its sender; undefined means all. */
 function searchCircle({ body, caller }: RoutingRequest): string | undefined {
   const { circle, bypass_circle } = body;
   if (circle !== undefined) return circle;

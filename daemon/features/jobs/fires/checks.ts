@@ -12,7 +12,7 @@ export const CHECKING = "checking";
 /** Characters stored from the end of a check's output. */
 const TAIL_CHARS_MAX = 4096;
 
-/** The outcome of one check; `exit` is null when it did not run, or took too long. */
+/** The outcome of one check; `exit` is null if it did not run or timed out. */
 interface Outcome {
   readonly name: string;
   readonly exit: number | null;

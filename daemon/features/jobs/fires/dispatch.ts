@@ -126,7 +126,7 @@ export class Dispatch {
     const canSendAsCreator = creator !== null && creator !== peer_id &&
       this.#deps.executors.get(creator);
     const { notifications } = this.#deps;
-    // The prompt hook arms the fire, so the prompt begins a turn and enters none.
+    // The prompt must begin a turn, because the prompt hook arms the fire.
     const text = promptOf(job, attempt), urgent = false;
     const { ticket: { message } } = canSendAsCreator
       ? notifications.notify(

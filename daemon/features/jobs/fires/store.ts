@@ -28,7 +28,7 @@ export function ofJob(db: Reader, job_id: string, limit: number): StoredAttempt[
 
 const OPEN = "where ended_at is null";
 
-/** Attempts in progress. By itself, SQLite would look through all attempts, in their order. */
+/** Attempts in progress. Without the hint, SQLite would scan all attempts. */
 export function open(db: Reader): StoredAttempt[] {
   return table.all(db, `indexed by job_attempts_open ${OPEN} order by seq`);
 }

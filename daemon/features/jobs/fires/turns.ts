@@ -18,9 +18,11 @@ import type { StoredAttempt } from "./store.ts";
 
 /** The phase in which the next assistant turn completes a fire. */
 export const TURN_STARTED = "turn_started";
-/** After a start, how long an executor without process, pane or session has to reconnect. */
+/** Time after a start in which an executor without process, pane or session may reconnect. */
 export const RECONNECT_GRACE_MS = 30_000;
-/** Maximum time that an idle executor may leave a fire unread whose template is due again. */
+/**
+ * Maximum time for which an idle executor may leave a fire unread once its template is due again.
+ */
 const UNREAD_MS = 60_000;
 /**
  * Phases that the daemon sets. Any other phase was reported by the executor, and holds the fire
@@ -109,7 +111,7 @@ export class Turns {
     return db.transact(() => {
       const now = clock.now();
       if (attempt.state === "running") {
-        // The executor goes on with it in a turn that begins now.
+        // The executor continues the job in a turn that begins now.
         db.transact((tx) => attempts.update(tx, { ...attempt, armed_at: now }));
       } else {
         const delivered_at = attempt.delivered_at ?? now;
@@ -238,8 +240,8 @@ export class Turns {
   }
 
   /**
-   * True if an idle executor has not read a fire for a while whose template is due again. Such a
-   * fire would block its template forever.
+   * True if an idle executor has left a fire unread for too long and its template is due again.
+   * Such a fire would block its template forever.
    */
   #isLeftUnread({ state, delivered_at, job_id }: StoredAttempt, idle_since: number): boolean {
     const { db, clock } = this.#ctx;

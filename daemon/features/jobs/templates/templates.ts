@@ -101,7 +101,7 @@ export class Templates {
     return job;
   }
 
-  /** Pauses, resumes or cancels a template. Fires missed during a pause are not made up for. */
+  /** Pauses, resumes or cancels a template. Missed fires of a pause are skipped. */
   step(calendar_id: string, event: Exclude<TemplateEvent, "fired">): StoredTemplate {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {

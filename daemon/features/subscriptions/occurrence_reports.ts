@@ -1,4 +1,4 @@
-/** Tells occurrences: sends the message of a subscription, and records the outcome. */
+/** Reports occurrences: sends the message of a subscription, and records the outcome. */
 
 import type { Context } from "../../data/context.ts";
 import { Refusal } from "kit/core/problem.ts";
@@ -15,92 +15,95 @@ const MESSAGES_MAX = 100;
 /** Maximum messages of one subscription before it ends. */
 export const FIRES_MAX = 100;
 
-export interface TellingDeps {
+export interface OccurrenceReportsDeps {
   readonly directory: Directory;
   readonly notifications: Notifications;
 }
 
-export class Telling {
+export class OccurrenceReports {
   readonly #ctx: Context;
-  readonly #deps: TellingDeps;
+  readonly #deps: OccurrenceReportsDeps;
 
-  constructor(ctx: Context, deps: TellingDeps) {
+  constructor(ctx: Context, deps: OccurrenceReportsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
 
   tick(now: number): void {
-    for (const one of rows.due(this.#ctx.db, now, MESSAGES_MAX)) this.#tell(one, now);
+    for (const subscription of rows.due(this.#ctx.db, now, MESSAGES_MAX)) this.#report(subscription, now);
   }
 
-  /** Ends a subscription that can never be told any more, and says so to the subscriber. */
-  fail(one: StoredSubscription, problem: string): void {
+  /** Ends a subscription that can never send a message again, and notifies the subscriber. */
+  fail(subscription: StoredSubscription, problem: string): void {
     this.#ctx.db.transact(() => {
-      stepSubscription(this.#ctx, one, "failed", { last_outcome: "failed", last_error: problem });
-      this.#notifySubscriber(one, problem);
+      stepSubscription(this.#ctx, subscription, "failed", { last_outcome: "failed", last_error: problem });
+      this.#notifySubscriber(subscription, problem);
     });
   }
 
   /** Sends the message and records it in one transaction. */
-  #tell(one: StoredSubscription, now: number): void {
+  #report(subscription: StoredSubscription, now: number): void {
     const { db, log } = this.#ctx;
     try {
-      db.transact(() => this.#fired(one, now, this.#send(one)));
+      db.transact(() => this.#fired(subscription, now, this.#send(subscription)));
     } catch (error) {
       if (isProblem(error, "storage_failed")) throw error;
       if (!(error instanceof Refusal)) {
-        const { subscription_id } = one;
+        const { subscription_id } = subscription;
         log.error("The message of a subscription failed", { error, subscription_id });
       }
-      this.#refused(one, now, error instanceof Refusal ? error : new Problem("internal", {}));
+      this.#refused(subscription, now, error instanceof Refusal ? error : new Problem("internal", {}));
     }
   }
 
-  #fired(one: StoredSubscription, now: number, last_message_id: string): void {
-    const fires = one.fires + 1;
-    const repeats = one.until !== null && fires < FIRES_MAX;
-    const event = one.until === null ? "fired" : repeats ? "told" : "expired";
-    const next = stepSubscription(this.#ctx, one, event, {
+  #fired(subscription: StoredSubscription, now: number, last_message_id: string): void {
+    const fires = subscription.fires + 1;
+    const repeats = subscription.until !== null && fires < FIRES_MAX;
+    const event = subscription.until === null ? "fired" : repeats ? "told" : "expired";
+    const next = stepSubscription(this.#ctx, subscription, event, {
       fires,
       last_message_id,
       last_fired_at: now,
       last_outcome: "fired",
       last_error: null,
-      last_proof: proofOf(one),
+      last_proof: proofOf(subscription),
     });
     this.#publish(next);
   }
 
-  /** A limit passes, so the message is tried again; any other refusal ends the subscription. */
-  #refused(one: StoredSubscription, now: number, problem: Problem): void {
+  /**
+   * Retries after a refusal by a limit, because limits pass. Any other refusal ends the
+   * subscription.
+   */
+  #refused(subscription: StoredSubscription, now: number, problem: Problem): void {
     const { db } = this.#ctx;
     const failed = { last_outcome: "failed" as const, last_error: toPublicCode(problem.code) };
     const passes = ["queue_full", "rate_limited", "internal"].some((code) => problem.code === code);
     db.transact((tx) => {
       if (passes) {
-        return rows.update(tx, { ...one, ...failed, due_at: now + REPEAT_MS_MIN });
+        return rows.update(tx, { ...subscription, ...failed, due_at: now + REPEAT_MS_MIN });
       }
-      this.#publish(stepSubscription(this.#ctx, one, "failed", failed));
-      this.#notifySubscriber(one, problem.toBody().detail);
+      this.#publish(stepSubscription(this.#ctx, subscription, "failed", failed));
+      this.#notifySubscriber(subscription, problem.toBody().detail);
     });
   }
 
-  #send(one: StoredSubscription): string {
+  #send(subscription: StoredSubscription): string {
     const { directory, notifications } = this.#deps;
-    const { circle, proven_human, subscription_id, text, to_peer, unverified } = one;
-    const proof = proofOf(one);
-    if (to_peer === null && text === null && one.from_peer_id !== null) {
-      return this.#notice(one.from_peer_id, `Subscription ${subscription_id}: ${proof}`);
+    const { circle, proven_human, subscription_id, text, to_peer, unverified } = subscription;
+    const proof = proofOf(subscription);
+    if (to_peer === null && text === null && subscription.from_peer_id !== null) {
+      return this.#notice(subscription.from_peer_id, `Subscription ${subscription_id}: ${proof}`);
     }
-    const known = one.from_peer_id && directory.address(one.from_peer_id);
-    const from_peer = known && !known.closed ? known.peer_id : one.from_peer;
+    const known = subscription.from_peer_id && directory.address(subscription.from_peer_id);
+    const from_peer = known && !known.closed ? known.peer_id : subscription.from_peer;
     const named = circle ?? undefined;
     const caller = directory.sender(from_peer, { circle: named });
-    const scope = { ...recipientScope(one, caller), may_be_caller: true };
+    const scope = { ...recipientScope(subscription, caller), may_be_caller: true };
     const to = directory.target(to_peer ?? from_peer, scope);
     // A peer may have written the proof, such as a file's name. It must not appear as the human's
     // text.
-    const reason = proven_human ? one.condition : proof;
+    const reason = proven_human ? subscription.condition : proof;
     const message = text === null ? reason : `${text}\n\n(${subscription_id}: ${reason})`;
     const by = { proven_human, unverified, may_be_caller: true };
     return notifications.notify(
@@ -113,9 +116,9 @@ export class Telling {
     return this.#deps.notifications.notifyFromDaemon(to_peer, text).ticket.message.delivery_id;
   }
 
-  #notifySubscriber({ from_peer_id, ...one }: StoredSubscription, problem: string): void {
+  #notifySubscriber({ from_peer_id, ...subscription }: StoredSubscription, problem: string): void {
     if (from_peer_id === null) return;
-    const text = `Your subscription ${one.subscription_id} (${one.condition}) has ended without ` +
+    const text = `Your subscription ${subscription.subscription_id} (${subscription.condition}) has ended without ` +
       `a message: ${problem}`;
     try {
       this.#ctx.db.transact(() => this.#notice(from_peer_id, text));
@@ -127,16 +130,16 @@ export class Telling {
     }
   }
 
-  #publish({ subscription_id, state, last_outcome, ...one }: StoredSubscription): void {
+  #publish({ subscription_id, state, last_outcome, ...subscription }: StoredSubscription): void {
     this.#ctx.events.append("subscription_fired", {
       subscription_id,
       state,
       outcome: last_outcome ?? "failed",
-      error: one.last_error,
-      message_id: last_outcome === "fired" ? one.last_message_id : null,
-      from_peer_id: one.from_peer_id,
-      from: one.from_peer_name,
-      to: one.to_peer ?? one.from_peer_name,
+      error: subscription.last_error,
+      message_id: last_outcome === "fired" ? subscription.last_message_id : null,
+      from_peer_id: subscription.from_peer_id,
+      from: subscription.from_peer_name,
+      to: subscription.to_peer ?? subscription.from_peer_name,
     });
   }
 }
