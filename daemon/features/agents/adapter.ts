@@ -20,7 +20,7 @@ export interface AgentPeer {
   /** The agent's own session id, e.g. Claude Code's `session_id`. */
   readonly runtime_session_id: string | null;
   readonly turn_state: "idle" | "working" | "awaiting_input" | "pending_first_turn" | null;
-  /** When `turn_state` was last reported; null if never. */
+  /** The time of the last report of `turn_state`; null if there was none. */
   readonly turn_at?: number | null;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
@@ -41,8 +41,8 @@ export interface OutgoingMessage {
 export type Readiness = { ready: true } | { ready: false; reason: Reason };
 
 /**
- * The result of an attempt. `refused` means that not one byte was sent, so the next transport may
- * be tried. `unclear` means that bytes may have been sent, so no other transport may follow.
+ * The result of an attempt. `refused` means that no byte was sent, so the next transport may be
+ * tried. `unclear` means that bytes may have been sent, so no other transport may follow.
  */
 export type Receipt =
   | { state: "refused"; reason: Reason }
@@ -77,8 +77,8 @@ export type KeyResult =
 /** A transport that types into the agent's terminal. */
 export interface TerminalTransport extends AgentTransport {
   /**
-   * Types what a person types, all of it or nothing, with the checks of a delivery but for what the
-   * person accepts. Only checks if there are no keys.
+   * Types a person's keys, all or none, with the checks of a delivery except for the reasons that
+   * the person accepts. Without keys, only checks.
    */
   typeKeys(
     peer: AgentPeer,
@@ -91,10 +91,10 @@ export interface TerminalTransport extends AgentTransport {
 export interface TurnEnd {
   /**
    * `interrupted`: by the user. `failed`: by an error or a limit. `killed`: with its process.
-   * `unreported`: no source shows how.
+   * `unreported`: no source shows the kind of end.
    */
   readonly how: "completed" | "interrupted" | "failed" | "killed" | "unreported";
-  /** When the turn ended, in milliseconds since 1970. */
+  /** The end of the turn, in milliseconds since 1970. */
   readonly at: number;
   /** The source, e.g. `hook`, `session file`, `app server`. */
   readonly source: string;
@@ -109,9 +109,9 @@ export interface Observation {
   readonly alive: boolean;
   readonly turn_state: AgentPeer["turn_state"];
   readonly model?: string | undefined;
-  /** Where this was observed, e.g. `session registry`, `process table`, `screen`. */
+  /** The source, e.g. `session registry`, `process table`, `screen`. */
   readonly source: string;
-  /** Since when the turn state holds. If undefined, the time of the observation applies. */
+  /** The start of the turn state. Default: the time of the observation. */
   readonly at?: number | undefined;
   /** The end of the last turn, if the agent's own records say so. */
   readonly end?: TurnEnd | undefined;
@@ -131,13 +131,13 @@ export interface Evidence {
   /** Such as `hook`, `session file`, `session registry`, `app server` or `process`. */
   readonly source: string;
   readonly says: "waits" | "allowed" | "denied" | "not_done" | "working" | "idle" | "gone";
-  /** Since when it holds, by the clock of this machine. */
+  /** The start of the finding, by the clock of this machine. */
   readonly at: number;
 }
 
 /** A tool call that waits for permission, as readers of evidence look for it. */
 export interface WaitingCall {
-  /** The agent when it asked. Its process is the one that asked. */
+  /** The agent at the time of the question, with the process that asked. */
   readonly peer: AgentPeer;
   readonly session_id: string;
   /** The subagent that asked; undefined for the session itself. */
@@ -162,7 +162,7 @@ export interface ResumableSession {
   readonly path: string;
 }
 
-/** The arguments that resume a session whose file was found; or why it cannot be resumed. */
+/** The arguments that resume a session, or the reason why it cannot be resumed. */
 export type ResumeResult =
   | { readonly ok: true; readonly args: readonly string[] }
   | { readonly ok: false; readonly reason: string };
@@ -284,7 +284,7 @@ export interface HookReport {
    * hook has already done so.
    */
   readonly may_hold_turn?: boolean | undefined;
-  /** Why the session ended. Absent if it continues, even if it continues under another id. */
+  /** The reason for the session's end. Absent if it continues, even under another id. */
   readonly end_reason?: string | undefined;
   /** The start of the session, in the agent's own term; set only by events that begin a session. */
   readonly source?: string | undefined;
@@ -293,7 +293,7 @@ export interface HookReport {
    * of the session, and does not register the session as a peer.
    */
   readonly subagent?: SubagentReport | undefined;
-  /** True if the event says that the session has no subagent that still runs. */
+  /** True if the event reports that no subagent of the session runs. */
   readonly no_subagents?: boolean | undefined;
   /**
    * True if the event happens only within a turn of a known session. It registers no session as
@@ -332,13 +332,13 @@ export interface Decision {
 export interface ToolContext {
   /** The event after a tool call, whose answer the model reads with its next request. */
   readonly event: string;
-  /** True if that request is announced: only an event after its announcement proves it. */
+  /** True if the agent announces that request: only a later event proves it. */
   readonly awaits_request?: true;
   /** True if the proving event is reported only while the agent's marker exists. */
   readonly keeps_marker?: true;
   /**
-   * Time after its last report for which an agent counts as working. Absent if the end of each turn
-   * is noticed, also of one that the human interrupts.
+   * Time after its last report for which an agent counts as working. Absent if the end of every
+   * turn is reported, interrupted turns included.
    */
   readonly turn_ms_max?: number;
 }

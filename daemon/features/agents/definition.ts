@@ -51,11 +51,11 @@ export interface AgentDefinition {
   open(host: AgentHost): Promise<AgentRuntime>;
   /** Loads the reader of the agent's session files; absent if it keeps none. */
   sessionFiles?(env: Env): Promise<SessionFiles>;
-  /** Loads what `mesh selftest` needs; absent if there is no fixed program. */
+  /** Loads the fixture for `mesh selftest`; absent if the agent has no fixed program. */
   fixture?(): Promise<Fixture>;
 }
 
-/** The agent's own files, and how `mesh setup` changes them. */
+/** The agent's own files, and the changes of `mesh setup`. */
 export interface AgentSetup {
   /** The agent's settings folder. If the folder exists, the agent counts as installed. */
   home(env: Env): string;

@@ -28,7 +28,7 @@ import {
 export interface SetupPlan {
   /** The command that runs mesh, as words; absolute, because agents' `PATH`s differ. */
   readonly mesh: Argv;
-  /** Tells our hooks and servers from those of other programs. */
+  /** Recognizes our hooks and servers among those of other programs. */
   readonly programs: MeshPrograms;
   /** If true, our MCP server replaces another program's server of our name. */
   readonly replace: boolean;
@@ -70,7 +70,7 @@ interface TextEdit {
   readonly format: "text";
   readonly add: (before: string) => string;
   readonly remove: (before: string, original: string) => string;
-  /** Tells whether we created a file that holds only our part. Default: we did. */
+  /** True if we created a file that holds only our part. Default: we did. */
   readonly isCreated?: (before: string) => boolean;
   readonly learn?: (content: string) => void;
   readonly find?: (content: string) => MeshPart;
@@ -266,8 +266,8 @@ function jsonWithoutMesh(
 }
 
 /**
- * The object with the empty objects and lists that the file had before us. Removing our entries
- * from them has left them out.
+ * The object with the empty objects and lists that the file had before us. The removal of our
+ * entries has dropped them.
  */
 function withEmpty(next: JsonObject, present: JsonObject, original: JsonObject): JsonObject {
   const result: Record<string, Json> = { ...next };

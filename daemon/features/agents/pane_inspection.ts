@@ -1,4 +1,4 @@
-/** Inspects a pane before anything is typed: who reads it, and what its screen shows. */
+/** Inspects a pane before anything is typed: its foreground process and its screen. */
 
 import type { Reason } from "protocol/reasons.ts";
 import {
@@ -35,7 +35,7 @@ export interface InspectionOptions {
   readonly shells?: "refused" | "typed";
 }
 
-/** A pane that passed the checks, as it was then. */
+/** A pane that passed the checks, in its state at that time. */
 export interface InspectedPane {
   readonly ok: true;
   readonly server: TerminalServer;
@@ -108,7 +108,7 @@ function dialogRefusal(isOpen: boolean | undefined): Reason | undefined {
   return isOpen ? "dialog_open" : undefined;
 }
 
-/** Why the registered agent would not read what is typed; undefined if it would. */
+/** The reason why the registered agent would not read typed text; undefined if it would. */
 function foregroundRefusal(
   { agent_pid, agent_started }: AgentPeer,
   { pane_pid, foreground }: { readonly pane_pid: number; readonly foreground: number | undefined },

@@ -1,4 +1,4 @@
-/** The pane transport: types a message into a pane, provided that the right agent reads it. */
+/** The pane transport: types a message into a pane, if the right agent reads it. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -62,7 +62,7 @@ class PaneTransport implements TerminalTransport {
   readonly waits_for_turn_end: boolean;
   readonly #options: PaneOptions;
   readonly #inspector: PaneInspector;
-  /** Since when each peer's process has been ready, for agents that warm up. */
+  /** The time since which each peer's process has been ready, for agents that warm up. */
   readonly #ready = new Map<string, { readonly process: string; readonly since: number }>();
   /**
    * The text to type for each message. It is computed once, because a queued message may be checked
@@ -189,7 +189,7 @@ class PaneTransport implements TerminalTransport {
   }
 }
 
-/** `changed`: the pane is not as it was inspected, and no key was pressed. */
+/** `changed`: the pane has changed since its inspection, and no key was pressed. */
 async function pressEnter(inspection: InspectedPane): Promise<string> {
   const { server } = inspection;
   const ready = await server.prepare([{ key: "Enter" }]);

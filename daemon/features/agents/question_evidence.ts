@@ -1,6 +1,6 @@
 /**
- * Decides from evidence whether a question of an agent still waits at its terminal, and how it
- * ended there. Pure: the readers are in the agents' folders. No I/O.
+ * Decides from evidence if a question of an agent still waits at its terminal, or has ended there.
+ * Pure: the readers are in the agents' folders. No I/O.
  */
 
 import type { Evidence } from "./adapter.ts";
@@ -17,7 +17,7 @@ export const SETTLE_MS = 500;
 export interface EvidenceTimes {
   readonly asked_at: number;
   readonly now: number;
-  /** Time for which a state must hold before it counts: 0 without records that can say more. */
+  /** Time for which a state must hold before it counts; 0 if no records can add evidence. */
   readonly settle_ms: number;
 }
 
@@ -36,7 +36,7 @@ export function endingOf(
   const idle = settled(later, "idle", times);
   if (idle) return idle;
   const working = settled(later, "working", times);
-  // A call that was refused has a result at once. One that runs has none.
+  // A refused call has a result at once. A running call has none.
   const runs = evidence.some(({ says }) => says === "not_done");
   return working && runs ? { ...working, outcome: "allowed_there" } : working;
 }

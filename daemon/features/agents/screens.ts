@@ -1,4 +1,4 @@
-/** Reads captured screens: is a dialog open, is the composer empty, did the paste arrive. */
+/** Reads captured screens: finds an open dialog, an empty composer, and the pasted text. */
 
 /** A captured pane: rows keep their colours (SGR), which distinguish a placeholder from a draft. */
 export interface View {

@@ -1,4 +1,4 @@
-/** Shells at their prompt: they would run what is typed into their pane. */
+/** Shells at their prompt, which would run any text typed into their pane. */
 
 const SHELL = /(^|[/-])(ba|da|a|z|k|mk|c|tc|fi|nu|pw)?sh$/;
 /** Options whose next word is their value, and not a script. */

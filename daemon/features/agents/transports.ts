@@ -1,4 +1,4 @@
-/** The transports to each agent, and what their checks report. */
+/** The transports to each agent, and the results of their checks. */
 
 import type {
   Adapter,

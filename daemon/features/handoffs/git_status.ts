@@ -96,7 +96,7 @@ async function ownConfiguration(head: string): Promise<string> {
   return folder;
 }
 
-/** Excludes the person's configuration, whose filters would run in the repository. */
+/** Excludes the person's configuration, because it may name filters, too. */
 function environmentOf({ root, index, objects }: Repository, own: string): string[] {
   return [
     `GIT_DIR=${own}`,

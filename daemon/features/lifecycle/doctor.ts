@@ -64,10 +64,7 @@ export class Doctor {
     return { peer_id, checks: checksOf(evidence, now), contradictions };
   }
 
-  /**
-   * When each message was sent to the peer that is still not proved, although the time for a proof
-   * is over.
-   */
+  /** The times at which the peer's unproved messages were sent whose time for a proof is over. */
   #unprovedSince(to_peer_id: string): readonly number[] {
     const { db, clock } = this.#ctx;
     const before = clock.now() - PROOF_MS_MAX;
@@ -85,7 +82,7 @@ export class Doctor {
       : null;
     const isProbed = isLocal && initial.status !== "retired" && initial.addressable;
     const probes = isProbed ? await transports.probe(initial) : [];
-    // Read again after the waits above, so that the rest is of one moment.
+    // Read again after the waits above, so that all facts are of one moment.
     const stored = this.#mustGet(peer_id);
     const { agent_pid, agent_started, backend, runtime_session_id: session } = stored;
     const duplicate = rows.bySession(db, session ?? "").find((other) =>

@@ -37,8 +37,8 @@ export class Linking {
   }
 
   /**
-   * Registers the agent in a pane, or reports why no transport reaches it. `peer_id` names the peer
-   * whose session was resumed in the pane.
+   * Registers the agent in a pane. If no transport reaches it, returns the reason. `peer_id` names
+   * the peer whose session was resumed in the pane.
    */
   async linkPane(
     pane_id: string,

@@ -114,13 +114,15 @@ export class Delivery {
     });
   }
 
-  /** Drops the messages queued for a peer, for this reason. Returns how many were dropped. */
+  /**
+   * Drops the messages queued for a peer, for this reason. Returns the number of dropped messages.
+   */
   dropQueue(peer_id: string, reason: Reason): number {
     const { db, events, clock } = this.#ctx;
     const { remote, steps } = this.#deps;
     return db.transact((tx) => {
       const arrived = remote.queuedFromElsewhere(tx, peer_id);
-      // Their origins are told of each.
+      // The origin of each message is notified.
       for (const message of arrived) steps.dropped(message, reason);
       const count = ledger.dropQueue(tx, peer_id, reason, clock.now()) + arrived.length;
       for (const { seq } of ledger.unfinishedOf(db, peer_id)) {
@@ -133,8 +135,8 @@ export class Delivery {
 
   /**
    * Stops the delivery of an ask that was closed, so that it is neither sent nor repeated. A queued
-   * message is dropped. Any other counts as accepted if the recipient answered the ask. Returns
-   * whether the message was no longer queued, so that it may have reached the recipient.
+   * message is dropped. Any other message counts as accepted if the recipient answered the ask.
+   * Returns true if the message was no longer queued, so that it may have reached the recipient.
    */
   release(correlation_id: string, reason: string): boolean {
     const { db } = this.#ctx;
@@ -215,8 +217,8 @@ export class Delivery {
   }
 
   /**
-   * Ends a queued message, unless it may be on the way to another machine already: that machine
-   * reports how it ends. Returns whether it was ended.
+   * Ends a queued message. Returns false for a message that may be on the way to another machine:
+   * that machine reports its end.
    */
   #takeBack(message: StoredMessage, reason: string): boolean {
     const { remote, steps } = this.#deps;
@@ -240,7 +242,7 @@ export class Delivery {
     return before ? continueTrace(before.traceparent, ids) : beginTrace(ids);
   }
 
-  /** Why a message to this peer waits from the start; null if nothing is known to hold it up. */
+  /** The reason why a message to this peer waits from the start; null if none is known. */
   #reasonToWait({ daemon_id, status }: Address): Reason | null {
     if (daemon_id !== null) return this.#deps.remote.reasonToWait(daemon_id);
     return status === "offline" ? "recipient_offline" : null;
@@ -253,7 +255,7 @@ export class Delivery {
     const seq = this.#numbers.next(tx);
     const ident = this.#deps.idCodec.ident(seq);
     const isForInbox = isLocalHuman(to); // The inbox receives the message in this transaction.
-    // The queue of a peer on another machine is there, and the way to it has a limit of its own.
+    // The queue of another machine's peer is on that machine, and the bus has a limit of its own.
     const ttl_ms = draft.ttl_ms ?? (to.daemon_id === null ? this.#deps.queue_ttl_ms : undefined);
     return {
       seq,

@@ -22,8 +22,8 @@ export interface RemoteEffects {
   /** Passes on a message that was just stored. `hops` counts the follow-ups before it. */
   forward(tx: Tx, message: StoredMessage, daemon_id: string, hops: number): void;
   /**
-   * Takes back a message that was not handed to the bus yet. False if it may be under way. A
-   * message to a peer of this machine never leaves it, so it can always be taken back.
+   * Withdraws a message before it is handed to the bus. False if it may be on its way. A message to
+   * a peer of this machine can always be withdrawn.
    */
   withdraw(tx: Tx, message: Pick<StoredMessage, "seq">): boolean;
 }
@@ -32,7 +32,7 @@ export interface RemoteEffects {
 export interface RemotePorts {
   /** The messages from other machines that are queued for a peer of this one. */
   queuedFromElsewhere(tx: Tx, peer_id: string): readonly StoredMessage[];
-  /** True if another machine takes the message, and no peer of this one. */
+  /** True if the message goes to another machine. */
   isForwarded(message: Pick<StoredMessage, "seq">): boolean;
   /** The reason why a message to that machine must wait now; null if it need not wait. */
   reasonToWait(daemon_id: string): Reason | null;

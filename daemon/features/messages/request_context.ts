@@ -8,7 +8,7 @@ export interface RequestContext {
   readonly proven_human: boolean;
   /** True if nothing proves that the caller is the sender (contract 11). */
   readonly unverified?: boolean | undefined;
-  /** The person who calls, as a frame names them. */
+  /** The name of the calling person in a frame. */
   readonly sent_by?: string | undefined;
   readonly traceparent?: string | undefined;
   /** True if the recipient may be the sender: of a schedule, or of a message after a restart. */

@@ -1,6 +1,6 @@
 /**
  * The directory of peers: finds a peer by name, id, pane, process or session. Stores no rows. Only
- * the methods that say so find peers on other machines.
+ * methods that document it find peers on other machines.
  */
 
 import { Ages } from "kit/core/clock.ts";
@@ -21,7 +21,7 @@ export interface PeerQuery {
   readonly from_peer?: string | undefined;
 }
 
-/** The sender of a message. One that is not registered has a name only. */
+/** The sender of a message. An unregistered sender has only a name. */
 export interface Sender {
   readonly peer_id: string | null;
   readonly name: string;
@@ -59,7 +59,7 @@ export class Directory {
     return this.#names.resolve(argument, scope);
   }
 
-  /** As `resolve`, but also finds a peer on another machine. One on this machine comes first. */
+  /** As `resolve`, but also finds a peer on another machine. A peer on this machine comes first. */
   resolveAnywhere(argument: string, scope: Scope = {}): Address {
     return this.#names.resolveAnywhere(argument, scope);
   }
@@ -147,8 +147,8 @@ export class Directory {
   }
 
   /**
-   * The sender that an argument names: a peer, else an unregistered sender of that name, which must
-   * not be reserved.
+   * The sender that an argument names: a peer, or an unregistered sender. The name of an
+   * unregistered sender must not be reserved.
    */
   sender(argument: string, scope: Scope = {}): Sender {
     const known = this.findSender(argument, scope);
@@ -169,13 +169,16 @@ export class Directory {
     return known;
   }
 
-  /** The peer that a sender's argument names. Unlike `sender`, this is no sign of its life. */
+  /**
+   * The peer that a sender's argument names. Unlike `sender`, this does not count as a sign of
+   * life.
+   */
   findSender(argument: string, scope: Scope = {}): Address | undefined {
     const found = this.#addresses.byId(argument) ?? this.#names.findUnique(argument, scope);
     return found?.closed ? undefined : found;
   }
 
-  /** The id of a sender; the name of one that is not registered. */
+  /** The id of a sender; the name of an unregistered sender. */
   senderId(argument: string, scope: Scope = {}): string {
     const { peer_id, name } = this.sender(argument, scope);
     return peer_id ?? name;

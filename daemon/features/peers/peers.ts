@@ -48,7 +48,9 @@ export class Peers {
     return this.admit(given, initialEvidence).peer;
   }
 
-  /** Like `register`; `proved` tells whether it is new, or has proved which known peer it is. */
+  /**
+   * Like `register`; `proved` is true for a new peer, or a known peer that has proved its identity.
+   */
   admit(
     given: Registration,
     initialEvidence: RegistrationEvidence,
@@ -208,7 +210,7 @@ export class Peers {
     db.transact((tx) => rows.setLastDelivery(tx, peer_id, clock.now()));
   }
 
-  /** The key by which the peer is recognized from now on; no two peers have the same one. */
+  /** The key by which the peer is recognized from now on; it is unique. */
   #freeClientKey({ peer_id, client_key }: StoredPeer, given: string | undefined): string | null {
     if (given === undefined) return client_key;
     const holder = rows.byClient(this.#ctx.db, given);

@@ -1,4 +1,4 @@
-/** Takes peers offline whose process has ended, or that were not seen for too long. */
+/** Takes a peer offline when its process has ended, or when it was not seen for too long. */
 
 import type { Context } from "../../data/context.ts";
 import { TableView } from "../../data/table_view.ts";

@@ -39,8 +39,7 @@ export class PeerProfiles {
   }
 
   /**
-   * Renames peers of earlier versions, and of an earlier name of the human, whose names are
-   * reserved by now.
+   * Renames peers whose names have become reserved, by a new version or by a new name of the human.
    */
   renameReserved(): { peer_id: string; before: string; name: string }[] {
     const { db } = this.#ctx;
@@ -63,7 +62,7 @@ export class PeerProfiles {
     });
   }
 
-  /** Makes a peer that of another agent, or of another session: its pane and its name stay. */
+  /** Assigns a peer to another agent or another session. Its pane and its name stay. */
   changeAgent(
     peer_id: string,
     { backend, runtime_session_id }: Pick<StoredPeer, "backend" | "runtime_session_id">,

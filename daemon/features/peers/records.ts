@@ -20,11 +20,11 @@ export interface Reachability {
   isConnected(peer_id: string): boolean;
   /** True if this transport failed in the last selftest with such an agent. */
   isDegraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
-  /** Why the last attempt was refused, such as `pane: dialog_open`; null with an empty queue. */
+  /** The reason of the last refusal, such as `pane: dialog_open`; null with an empty queue. */
   blockedReason(peer_id: string): string | null;
 }
 
-/** The open asks to a peer: how many, and when the oldest was opened. */
+/** The number of open asks to a peer, and the opening time of the oldest. */
 interface Pending {
   readonly count: number;
   readonly oldest: number | null;
@@ -171,7 +171,7 @@ export class PeerRecords {
     if (role === "human") return "ok";
     if (status === "offline" || status === "retired") return "offline";
     if (transport === "none") return "no_transport";
-    // A socket takes messages whatever the reason was; a list of many peers reads none.
+    // A socket takes messages in spite of an earlier reason. A list of many peers reads no reasons.
     const blocked = transport === "websocket"
       ? null
       : this.#deps.reachability.blockedReason(peer_id);

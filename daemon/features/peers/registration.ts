@@ -18,7 +18,7 @@ export const REGISTRATION = "registration";
 
 /** Proofs of a registration, and the permissions of its origin. */
 export interface RegistrationEvidence {
-  /** The id of the peer that registers, if the daemon itself has found out which one it is. */
+  /** The id of the registering peer, if the daemon itself has identified it. */
   readonly proven_peer_id?: string | undefined;
   /** True if the kernel proves that this process or a descendant sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
@@ -27,13 +27,13 @@ export interface RegistrationEvidence {
    * default it does.
    */
   readonly isPeerProcess?: (pid: number) => boolean;
-  /** True if the caller is proved to be another registered peer than this one. */
+  /** True if the caller is proved to be a registered peer other than this one. */
   readonly isAnotherPeer?: (peer: StoredPeer) => boolean;
   /** Sent by an agent's hook, which names the agent's session. */
   readonly by_hook?: boolean;
   /** True if the agent itself reports its session, by its hook or its plugin. */
   readonly provesSession?: boolean;
-  /** The first process of its pane, where the pane's terminal has reported that. */
+  /** The first process of its pane, if the pane's terminal has reported it. */
   readonly pane_pid?: number | undefined;
   /** The claims of the verified certificate that came with it. */
   readonly certificate?: Claims | undefined;
@@ -52,7 +52,7 @@ export interface RegistrationEvidence {
 /** The pane of a registration, if tmux reports it, and the pane's circle (contract 1). */
 export interface RegistrationPlace {
   readonly pane?: PaneRoot | undefined;
-  /** Undefined if the registration names a circle, or if panes decide nothing. */
+  /** Undefined if the registration names a circle, or if panes decide no circle. */
   readonly pane_circle?: string | undefined;
 }
 
@@ -123,8 +123,8 @@ export class Admission {
   }
 
   /**
-   * The record after a new registration. Given fields replace known ones, and the others stay,
-   * except the turn state and the process, if that has ended: these are cleared.
+   * The record after a new registration. Fields of the registration replace known fields; other
+   * fields stay. The turn state is cleared, and the process, too, if it has ended.
    */
   renewedPeer(
     before: StoredPeer,

@@ -26,7 +26,7 @@ export interface PeerRoutesDeps {
   isProcess(pid: number, caller: Caller): boolean;
   /** As `isProcess`, of a peer's process: a descendant that is another peer's does not count. */
   isPeerProcess(pid: number, caller: Caller): boolean;
-  /** True if the caller is proved to be another registered peer than this one. */
+  /** True if the caller is proved to be a registered peer other than this one. */
   isAnotherPeer(peer: StoredPeer, caller: Caller): boolean;
   /** True if the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
@@ -144,7 +144,7 @@ function reportRoutes(
     route(
       contracts.listTurns,
       ({ params, query }) => {
-        // A page may still ask for a peer that was just closed.
+        // A page may still request a peer that was just closed.
         const { peer_id } = directory.address(params.id) ?? { peer_id: idOf(params, query) };
         return { turns: turns.recentTurns(peer_id) };
       },
@@ -158,7 +158,7 @@ function reportRoutes(
 
 /**
  * Registers a peer, which a certificate may name. Returns a new certificate only to a new peer or
- * to one that proved its identity: anyone else could use it as a proof (contract 6).
+ * to a peer that proved its identity: any other caller could use it as a proof (contract 6).
  */
 async function register(
   registration: Registration,

@@ -314,7 +314,7 @@ export function provedProcesses(db: Reader) {
   );
 }
 
-/** Live peers that each tick checks; all but the human, and what only its parent reports. */
+/** Live peers that each tick checks: all except the human and reported subagents. */
 export function watchedPeers(db: Reader): WatchedPeer[] {
   const condition = `${LIVE} and role <> 'human' and not (${REPORTED_SUBAGENT})`;
   return db.all(WatchedPeerRow, `select ${watchedPeerColumns} from peers where ${condition}`);
@@ -363,7 +363,7 @@ const OF_PROCESS = `agent_pid = :agent_pid and agent_started = :started
 
 /**
  * Up to two peers whose proved process has this pid: those that are not retired first, then live
- * ones. Dropped ones have left the mesh and may register again, so they are left out.
+ * ones. Dropped peers are left out: they have left the mesh and may register again.
  */
 export function twoByPid(db: Reader, agent_pid: number): IdentityFacts[] {
   return identitiesWhere(
@@ -380,7 +380,7 @@ export function actingPeer(db: Reader, peer_id: string): ActingPeer | undefined 
   return db.get(ActingPeerRow, statement, { peer_id });
 }
 
-/** The values of a row from which answers about identities are. */
+/** The columns on which answers about identities depend. */
 export function identityValues(row: "old" | "new"): string[] {
   const more = ["machine", "agent_proved", "dropped_at"];
   const columns = [...Object.keys(ActingPeer.shape), ...more];
@@ -550,7 +550,7 @@ export function setLastDelivery(tx: Tx, peer_id: string, at: number): void {
   tx.run("update peers set last_delivery_at = :at where peer_id = :peer_id", { peer_id, at });
 }
 
-/** Deletes the row of a subagent. Nothing is sent to it, so nothing else needs it. */
+/** Deletes the row of a subagent. It gets no messages, so no other table refers to it. */
 export function remove(tx: Tx, peer_id: string): void {
   tx.run("delete from peers where peer_id = :peer_id", { peer_id });
 }

@@ -54,8 +54,8 @@ function expectedSpawn(
 
 /**
  * The peer that was linked by its pane, if this registration comes from its agent and adds or
- * resumes the session. Everybody can read a peer's pane and pid, so the process must be proved. An
- * agent that was started in the linked one's shell is another job.
+ * resumes the session. Any caller can read a peer's pane and pid, so the process must be proved. An
+ * agent that was started in the shell of the linked agent is another job.
  */
 function linkedPeer(
   { db, terminals }: Lookups,

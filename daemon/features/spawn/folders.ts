@@ -13,8 +13,8 @@ export interface FolderScope {
 }
 
 /**
- * The folders that a prefix may become: allowed roots that begin with it, else the folders inside
- * the one that it names. Links are followed; a folder that lies elsewhere is left out.
+ * The folders that complete a prefix: the allowed roots that begin with it, or the folders inside
+ * the folder that it names. Links are followed; a target outside of the allowed roots is left out.
  */
 export async function completeFolder(prefix: string, scope: FolderScope): Promise<Folders> {
   const roots = scope.allowed.filter((root) => beginsWith(root, prefix, scope.home));
@@ -62,7 +62,7 @@ function isHidden(name: string): boolean {
   return name.startsWith(".");
 }
 
-/** The first of these paths that are allowed folders; one more than an answer has. */
+/** The first paths that are allowed folders, up to one more than the answer's limit. */
 async function existing(paths: readonly string[], scope: FolderScope): Promise<string[]> {
   const found: string[] = [];
   for (const path of paths) {

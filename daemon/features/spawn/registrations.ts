@@ -115,7 +115,7 @@ export class SpawnRegistrations {
 
   /** The agent is idle once its dialog was answered, if its hooks have not reported it. */
   async #checkDialog(peer: AgentPeer): Promise<void> {
-    // The state that is to be checked is no evidence of a dialog.
+    // The present state must not count as evidence of a dialog.
     const probes = await this.#deps.transports.probe({ ...peer, turn_state: null });
     if (probes.some(isAtDialog)) return;
     const isUnchanged = this.#atFirstDialog().some(({ peer_id }) => peer_id === peer.peer_id);
@@ -159,7 +159,7 @@ export class SpawnRegistrations {
     });
   }
 
-  /** Notifies the human and the sender if an agent waits at a dialog before it does anything. */
+  /** Notifies the human and the sender of an agent that waits at its first dialog. */
   #reportDialog({ backend, path, pane_id, seed_from }: Spawn, peer_id: string): void {
     const { name, turn_state } = this.#deps.agentPeers.mustGetRecord(peer_id);
     if (turn_state !== "awaiting_input") return;

@@ -42,7 +42,10 @@ export function stepSubscription(
   db.transact((tx) => {
     rows.update(tx, next);
     if (isFinal) {
-      events.append("subscription_changed", { subscription_id: subscription.subscription_id, state });
+      events.append("subscription_changed", {
+        subscription_id: subscription.subscription_id,
+        state,
+      });
     }
   });
   return next;

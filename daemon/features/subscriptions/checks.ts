@@ -73,8 +73,9 @@ export class ConditionChecks {
         ? this.#observePeer(subscription, peerOf(subscription.subject_id))
         : this.#observeRecord(subscription);
       if (never && subscription.pending === 0) this.#deps.fail(subscription, proof);
-      else if (holds && !subscription.holds) noteOccurrence(this.#ctx, { ...subscription, holds: true }, proof);
-      else if (holds === false && subscription.holds) this.#noLongerHolds(subscription);
+      else if (holds && !subscription.holds) {
+        noteOccurrence(this.#ctx, { ...subscription, holds: true }, proof);
+      } else if (holds === false && subscription.holds) this.#noLongerHolds(subscription);
     }
   }
 
@@ -125,8 +126,11 @@ export class ConditionChecks {
     }
     if (!isOnline(peer) || !isTurnKnown(peer)) return;
     const holds = isInTurn(peer);
-    if (subscription.holds && !holds) noteOccurrence(this.#ctx, { ...subscription, holds }, turnProof(peer));
-    else if (holds && !subscription.holds) this.#ctx.db.transact((tx) => rows.update(tx, { ...subscription, holds }));
+    if (subscription.holds && !holds) {
+      noteOccurrence(this.#ctx, { ...subscription, holds }, turnProof(peer));
+    } else if (holds && !subscription.holds) {
+      this.#ctx.db.transact((tx) => rows.update(tx, { ...subscription, holds }));
+    }
   }
 
   /**

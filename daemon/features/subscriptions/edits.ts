@@ -44,7 +44,10 @@ export class FileEdits {
     void this.#ctx.background.run("A scan for edited files failed", scan);
   }
 
-  async #scan({ subscription_id, ...subscription }: StoredSubscription, until: number): Promise<void> {
+  async #scan(
+    { subscription_id, ...subscription }: StoredSubscription,
+    until: number,
+  ): Promise<void> {
     const { db, clock } = this.#ctx;
     const since = subscription.files_since ?? until;
     const { folder, glob } = subscription;

@@ -30,13 +30,18 @@ export class OccurrenceReports {
   }
 
   tick(now: number): void {
-    for (const subscription of rows.due(this.#ctx.db, now, MESSAGES_MAX)) this.#report(subscription, now);
+    for (const subscription of rows.due(this.#ctx.db, now, MESSAGES_MAX)) {
+      this.#report(subscription, now);
+    }
   }
 
   /** Ends a subscription that can never send a message again, and notifies the subscriber. */
   fail(subscription: StoredSubscription, problem: string): void {
     this.#ctx.db.transact(() => {
-      stepSubscription(this.#ctx, subscription, "failed", { last_outcome: "failed", last_error: problem });
+      stepSubscription(this.#ctx, subscription, "failed", {
+        last_outcome: "failed",
+        last_error: problem,
+      });
       this.#notifySubscriber(subscription, problem);
     });
   }
@@ -52,7 +57,11 @@ export class OccurrenceReports {
         const { subscription_id } = subscription;
         log.error("The message of a subscription failed", { error, subscription_id });
       }
-      this.#refused(subscription, now, error instanceof Refusal ? error : new Problem("internal", {}));
+      this.#refused(
+        subscription,
+        now,
+        error instanceof Refusal ? error : new Problem("internal", {}),
+      );
     }
   }
 
@@ -118,7 +127,8 @@ export class OccurrenceReports {
 
   #notifySubscriber({ from_peer_id, ...subscription }: StoredSubscription, problem: string): void {
     if (from_peer_id === null) return;
-    const text = `Your subscription ${subscription.subscription_id} (${subscription.condition}) has ended without ` +
+    const text =
+      `Your subscription ${subscription.subscription_id} (${subscription.condition}) has ended without ` +
       `a message: ${problem}`;
     try {
       this.#ctx.db.transact(() => this.#notice(from_peer_id, text));

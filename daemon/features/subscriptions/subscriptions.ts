@@ -54,7 +54,8 @@ export class Subscriptions {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#reports = new OccurrenceReports(ctx, deps);
-    const fail = (subscription: StoredSubscription, error: string) => this.#reports.fail(subscription, error);
+    const fail = (subscription: StoredSubscription, error: string) =>
+      this.#reports.fail(subscription, error);
     this.#checks = new ConditionChecks(ctx, { asks: deps.asks, fail });
     this.#edits = new FileEdits(ctx, { shutdownSignal: deps.shutdownSignal, fail });
   }

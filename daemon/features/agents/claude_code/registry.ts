@@ -77,10 +77,7 @@ export function sessionFor(
   return sessionOf(config_dirs, agent_pid, checkAlive);
 }
 
-/**
- * The token with which the user's other sessions authenticate. Its file is beside the session's
- * entry.
- */
+/** The token of the user's other sessions. Its file is beside the session's entry. */
 export function peerToken(config_dirs: readonly string[], session: Session): string | undefined {
   for (const config_dir of config_dirs) {
     const dir = join(config_dir, "sessions");

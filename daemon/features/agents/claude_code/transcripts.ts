@@ -1,4 +1,4 @@
-/** Claude Code's transcripts: whether a session can be resumed, judged by its file. */
+/** Claude Code's transcripts: checks by its file if a session can be resumed. */
 
 import { join } from "kit/core/path.ts";
 import * as z from "zod";

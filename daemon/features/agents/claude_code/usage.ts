@@ -14,7 +14,7 @@ const Answer = z.object({
   isSidechain: z.boolean().optional(),
   message: z.object({
     id: z.string(),
-    /** `<synthetic>` for what Claude Code writes in the model's place, such as an error. */
+    /** `<synthetic>` for text that Claude Code writes instead of the model, such as an error. */
     model: z.string().refine((model) => !model.startsWith("<")),
     usage: z.object({
       input_tokens: Count,

@@ -76,7 +76,7 @@ export class AppServer implements Disposable {
     };
   }
 
-  /** Connects and completes the handshake; returns why that failed. */
+  /** Connects and completes the handshake; returns the reason of a failure. */
   static async connect(codex_home: string, clock: Clock): Promise<AppServer | Reason> {
     // Connects to the target of the link, because the link's own path may exceed the kernel's limit
     // for sockets (108 bytes).
@@ -86,7 +86,7 @@ export class AppServer implements Disposable {
     if (checked.state === "refused") {
       return checked.code === "no_socket" ? "no_server" : "foreign_socket";
     }
-    // Loaded only here: most daemons never meet a Codex.
+    // Loaded only here, because most daemons have no Codex.
     const { localWebSocket } = await import("./local_web_socket.ts");
     const server = new AppServer(localWebSocket(checked.path), clock);
     const failure = await server.#initialize();
@@ -124,10 +124,7 @@ export class AppServer implements Disposable {
     return reply ?? { state: "lost", reason: "no_answer" };
   }
 
-  /**
-   * Handles answers only, because the server's own requests and notifications are meant for the
-   * terminals.
-   */
+  /** Handles only answers. The server's own requests and notifications are for the terminals. */
   #receive(frame: unknown): void {
     const { data } = RpcMessage.safeParse(typeof frame === "string" ? tryJson(frame) : undefined);
     if (data?.id === undefined || data.method !== undefined) return;

@@ -1,4 +1,4 @@
-/** Codex's session files (rollouts): whether a session can be resumed, and in which folder. */
+/** Codex's session files (rollouts): checks if a session can be resumed, and finds its folder. */
 
 import { join } from "kit/core/path.ts";
 import * as z from "zod";

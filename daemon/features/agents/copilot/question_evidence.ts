@@ -1,6 +1,6 @@
 /**
  * Evidence from the session records of Copilot CLI about a tool call that waits for permission. Its
- * hook goes on waiting when the turn is interrupted. Tested with 1.0.102.
+ * hook continues to wait when the turn is interrupted. Tested with 1.0.102.
  */
 
 import * as z from "zod";

@@ -1,4 +1,4 @@
-/** Copilot CLI's session records: what a session does now, and whether it can be resumed. */
+/** Copilot CLI's session records: the activity of a session, and a check if it can be resumed. */
 
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
@@ -113,7 +113,7 @@ function activityIn(records: readonly SessionRecord[]): Activity {
   return { turn_state: dialogs.size > 0 ? "awaiting_input" : turn, model, at };
 }
 
-/** The types of records, besides permissions, that show what a session does. */
+/** The types of records, besides permissions, that show a session's activity. */
 const ACTIVITY_TYPES = /^(session\.(start|resume|error)|user|assistant|tool|abort)\b/;
 
 /**

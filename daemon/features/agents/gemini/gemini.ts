@@ -47,8 +47,8 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
 }
 
 /**
- * No hook reports that a dialog was dismissed, so the screen overrules what a hook reported about a
- * dialog. To tell idle from working, the hooks are more reliable.
+ * No hook reports that a dialog was dismissed, so for dialogs the screen overrules the hooks. To
+ * distinguish idle from working, the hooks are more reliable.
  */
 async function observe(
   peer: AgentPeer,

@@ -27,7 +27,7 @@ const Message = z.object({
 });
 type Message = z.output<typeof Message>;
 
-/** Puts a new list in place of all messages so far. */
+/** Replaces all messages so far by a new list. */
 const Replaced = z.object({ $set: z.object({ messages: z.array(z.unknown()) }) });
 /** Removes a message and all that follow it. */
 const Rewound = z.object({ $rewindTo: z.string() });

@@ -56,8 +56,8 @@ export function geminiRecords(config_dir: string, id: string): string | undefine
 }
 
 /**
- * The file of a session. A resumed session begins a second file, and goes on in the first one, so
- * the file that changed last is it.
+ * The file of a session. A resumed session begins a second file, but continues in the first.
+ * Therefore the file that changed last counts.
  */
 function fileOf(config_dir: string, id: string): string | undefined {
   const files = chatFolders(config_dir).flatMap((folder) => sessionFiles(folder, id))

@@ -1,4 +1,4 @@
-/** Gemini CLI's session records: whether a session can be resumed, and its last message. */
+/** Gemini CLI's session records: checks if a session can be resumed, and finds its last message. */
 
 import { join } from "kit/core/path.ts";
 import * as z from "zod";

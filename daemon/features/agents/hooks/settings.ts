@@ -127,7 +127,9 @@ export class MeshHooks {
     return undefined;
   }
 
-  /** The command of a hook if it is ours, else undefined. Its form alone does not make it ours. */
+  /**
+   * The command of our hook; undefined for any other hook. Its form alone does not make it ours.
+   */
   #readMesh(hook: Json, { programs }: SetupPlan): HookCommand | undefined {
     const command = this.#read(hook);
     if (!command) return undefined;

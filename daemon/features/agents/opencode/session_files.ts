@@ -97,7 +97,7 @@ const SIZES_AT_ONCE = 100;
 
 /**
  * The parts of a session's messages that can be shown, last first. They are numbered in the order
- * of writing. Each is loaded alone, while the bytes of one read last; a larger one is left out.
+ * of writing. Each part is loaded alone, up to the bytes of one read. A larger part is left out.
  */
 class Parts implements RecordSource<Part> {
   readonly #db: DatabaseSync;
@@ -151,7 +151,7 @@ const Content = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("text"),
     text: z.string(),
-    /** True for what opencode adds to a prompt. */
+    /** True for text that opencode adds to a prompt. */
     synthetic: z.boolean().optional(),
     /** Without an end, the text is still being written. */
     time: z.object({ end: z.number().optional() }).optional(),

@@ -47,9 +47,9 @@ export async function pageOf<T extends { readonly end: number }>(
     }
   }
   if (source.unread <= 0) return toPage(found, null);
-  // After every entry of the record that was not read, and before those of the next one.
+  // After the entries of the unread record, and before those of the next record.
   const next = source.unread * ENTRIES_PER_RECORD + ENTRIES_PER_RECORD - 1;
-  // A reader that continued from an unmoved position would read the same page for ever.
+  // Continuing from an unchanged position would read the same page for ever.
   return next < before ? toPage(found, next) : toPage(found, null, true);
 }
 

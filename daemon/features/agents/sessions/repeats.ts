@@ -1,4 +1,4 @@
-/** The lines of session files that repeat an earlier line: agents write their history again. */
+/** The lines of session files that repeat an earlier line, because agents rewrite their history. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
@@ -25,7 +25,7 @@ export type KeyOf = (line: string) => string | undefined;
 interface SearchState {
   /** The position up to which the file was searched: the start of a line. */
   at: number;
-  /** The last bytes before `at`: other bytes there show that the file was replaced. */
+  /** The last bytes before `at`. A difference shows that the file was replaced. */
   before: string;
   readonly keys: Set<number>;
   /** The ends of the lines that repeat an earlier one. */
@@ -77,7 +77,7 @@ export class Repeats {
       }
       start = newline + 1;
     }
-    // A line that is longer than any chunk is passed over.
+    // A line that is longer than any chunk is skipped.
     searched.at += start === 0 ? bytes.length : start;
   }
 }

@@ -1,4 +1,4 @@
-/** The interface of an agent's own session files: find a session, and read what it says. */
+/** The interface of an agent's own session files: find a session, and read its entries. */
 
 /**
  * Kind of a conversation's entry. Thoughts and the notes of the agent's program are not entries.
@@ -9,7 +9,7 @@ export type EntryKind = "prompt" | "text" | "tool_call" | "tool_result";
 export interface SessionEntry {
   /** Grows within a session. The entries of one record follow each other. */
   readonly position: number;
-  /** When it was recorded, in milliseconds since 1970; null if the record does not say. */
+  /** The time of its record, in milliseconds since 1970; null if the record has none. */
   readonly at: number | null;
   readonly kind: EntryKind;
   /** The text: the input of a tool as JSON, or the output of a tool. Up to `ENTRY_CHARS_MAX`. */
@@ -37,8 +37,8 @@ export interface SessionPage {
   /** Oldest first. */
   readonly entries: readonly SessionEntry[];
   /**
-   * Where to read on backwards; null if there is nothing earlier. A read looks at a limited number
-   * of bytes, so a page may be empty although there is more.
+   * The position before which to continue; null if there are no earlier entries. A read covers a
+   * limited number of bytes, so a page may be empty although there are more entries.
    */
   readonly before: number | null;
   /** True if no read can reach an earlier part of the file; `before` is null then. */
@@ -66,11 +66,11 @@ export interface SessionUsage {
 /** A session that was found in the agent's files. */
 export interface FoundSession {
   readonly session_id: string;
-  /** The title that the agent or its user gave it, or how its first prompt begins. */
+  /** The title that the agent or its user gave it, or the beginning of its first prompt. */
   readonly title: string | null;
   /** The folder in which the session works; null if it is not recorded. */
   readonly folder: string | null;
-  /** When the session's records last changed, in milliseconds since 1970. */
+  /** The time of the last change of the session's records, in milliseconds since 1970. */
   readonly updated_at: number;
   /** The file that holds the session; several sessions may share one. */
   readonly file: string;
@@ -89,7 +89,9 @@ export interface SessionQuery {
 export interface SessionList {
   /** Last changed first. */
   readonly sessions: readonly FoundSession[];
-  /** False if there were more files than one list looks at, so that an older one may be missing. */
+  /**
+   * False if there were more files than one list reads, so that an older session may be missing.
+   */
   readonly complete: boolean;
 }
 

@@ -18,7 +18,7 @@ interface OwnValues {
 /**
  * The path, then the removed (`-`) and added (`+`) lines. It has no context lines, and no values of
  * other programs in changed lines, because they may be secrets: a file may have one line only.
- * Without `ours`, the whole file is ours.
+ * Default of `ours`: the whole file.
  */
 export function formatDiff(path: string, before: string, after: string, ours?: OwnValues): string {
   if (before === after) return "";

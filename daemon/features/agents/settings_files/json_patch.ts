@@ -1,4 +1,4 @@
-/** Changes JSON in its text: only what differs is rewritten. Comments and layout stay. */
+/** Changes JSON in its text: rewrites only differing parts. Comments and layout stay. */
 
 import { isDeepStrictEqual } from "node:util";
 import { diffArrays } from "diff";
@@ -91,7 +91,7 @@ function memberNode(node: Node | undefined, name: string): Node | undefined {
     ?.children?.[1];
 }
 
-/** Matches equal elements. An element that was replaced is changed in its place. */
+/** Matches equal elements. A replaced element is changed in place. */
 function elementsOf(node: Node, next: readonly Json[]): Contents {
   const elements = node.children ?? [];
   const texts = (list: readonly Json[]) => list.map((element) => JSON.stringify(element));
@@ -184,7 +184,7 @@ class Patch {
   #hasComments(node: Node): boolean {
     const inside = ({ from }: Comment) => from > node.offset && from < endOf(node);
     const children = node.children ?? [];
-    // Comments inside of what is removed are part of it.
+    // Comments inside of a removed item are removed with it.
     const isKept = ({ from }: Comment) =>
       !children.some((child) => from >= child.offset && from < endOf(child));
     return this.#comments.some((comment) => inside(comment) && isKept(comment));

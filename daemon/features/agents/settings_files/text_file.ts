@@ -110,7 +110,7 @@ interface Replacement {
   readonly before: string | undefined;
   /** Undefined removes the file. */
   readonly after: string | undefined;
-  /** If true, the copy of the first version is deleted afterwards; else it is made if missing. */
+  /** True to delete the copy of the first version afterwards. False to make it if it is missing. */
   readonly undo: boolean;
   /** The path in a refusal. */
   readonly shown: string;
@@ -146,7 +146,7 @@ function swap(real: string, after: string, { before, shown }: Replacement): bool
   }
 }
 
-/** Copies a file. Deletes a partial copy, which would later pass for the first version. */
+/** Copies a file. Deletes a partial copy, which would later count as the first version. */
 function copy(path: string, to: string): void {
   try {
     write(to, Deno.readFileSync(path), Deno.statSync(path));

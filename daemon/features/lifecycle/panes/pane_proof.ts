@@ -40,8 +40,8 @@ export class PaneProof {
   }
 
   /**
-   * The pane as it was seen. Refuses a pane that is not proved to be the peer's, and one that the
-   * peer has left since `before` was read.
+   * Returns the observation of the pane. Refuses a pane that is not proved to be the peer's, or
+   * that the peer has left since `before` was read.
    */
   mustBeProved<S extends Seen>(before: PanedPeer, seen: S): Extract<S, { state: "found" }> {
     const { peer_id, pane_id, tmux_socket } = before;
@@ -59,7 +59,7 @@ export class PaneProof {
     return seen;
   }
 
-  /** Why the pane is not proved to be the peer's; undefined if it is. */
+  /** The reason why the pane is not proved to be the peer's; undefined if it is. */
   #whyUnproved(peer: StoredPeer, pane: PaneFacts): string | undefined {
     const { agent_pid, agent_started, agent_proved } = peer;
     const { processes, paneObserver } = this.#deps;

@@ -22,8 +22,8 @@ export class PaneTyping {
   }
 
   /**
-   * Types all keys or none. The pane has to be proved to be the peer's, and has to pass the checks
-   * of a delivery but for what the person accepts. Without keys, only these checks are made.
+   * Types all keys or none. The pane must be proved to be the peer's, and must pass the checks of a
+   * delivery except for the reasons that the person accepts. Without keys, only checks.
    */
   async type(peer_id: string, { keys, accept }: TypingRequest): Promise<TypedKeys> {
     const { is_allowed, paneObserver, paneProof, transports } = this.#deps;

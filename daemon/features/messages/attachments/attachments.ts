@@ -223,7 +223,8 @@ export class Attachments {
       }
       const uploading_bytes = [...this.#uploads].reduce((sum, { bytes }) => sum + bytes, 0);
       if (stored_bytes + uploading_bytes > total_bytes_max) {
-        // It no longer counts at once, so that of two that exceed the limit together one remains.
+        // A refused upload stops counting at once, so that one of two uploads that exceed the limit
+        // together remains.
         this.#uploads.delete(upload);
         throw storageFull(total_bytes_max);
       }

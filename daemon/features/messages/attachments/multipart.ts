@@ -159,7 +159,10 @@ function find(buffer: Uint8Array, needle: Uint8Array, from = 0): number | undefi
   return undefined;
 }
 
-/** Where a delimiter may begin that continues in the next chunk; the buffer's length if nowhere. */
+/**
+ * The offset at which a delimiter may begin that continues in the next chunk; the buffer's length
+ * if there is none.
+ */
 function partialMatchAt(buffer: Uint8Array, needle: Uint8Array): number {
   let at = buffer.indexOf(CR, Math.max(0, buffer.length - needle.length + 1));
   while (at >= 0 && !buffer.subarray(at).every((byte, offset) => byte === needle[offset])) {

@@ -36,14 +36,14 @@ export interface DispatcherDeps {
  */
 type Outcome = "continue" | "blocked";
 
-/** Why no transport took a message. */
+/** The reason why no transport took a message. */
 interface Blocked {
   readonly reason: string;
   /** True if it waits for a hook. It then holds up only its own sender's messages. */
   readonly held: boolean;
 }
 
-/** After what time a receipt is recorded again that could not be stored. */
+/** Time until a receipt that could not be stored is recorded again. */
 const RECORD_AGAIN_MS = 1000;
 
 export class Dispatcher {
@@ -172,7 +172,7 @@ export class Dispatcher {
   ): Promise<Receipt | undefined> {
     const { db } = this.#ctx;
     const current = ledger.findMessageBySeq(db, message.seq);
-    // The message was taken, dropped or expired in the meantime.
+    // The message was fetched, dropped or expired in the meantime.
     if (current?.state !== "queued") return undefined;
     const attempted = this.#steps.attempted(current, transport.name, false);
     await db.whenDurable();

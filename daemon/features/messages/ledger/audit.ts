@@ -146,7 +146,7 @@ export class DeliveryAudit {
     return { counts, total, unaccounted: unaccounted.slice(0, REPORTED_MAX), unproved };
   }
 
-  /** Messages that are queued for a peer that no longer takes messages, on this machine. */
+  /** Messages queued for a peer of this machine that no longer takes messages. */
   #queuedForGone(): FoundUnaccounted[] {
     const { db } = this.#ctx;
     const { directory, ports } = this.#deps;

@@ -128,7 +128,7 @@ interface StepColumns {
   readonly sent_at?: number;
   readonly accepted_at?: number;
   readonly seen_at?: number;
-  /** When the agent was told about the message. */
+  /** The time at which the agent got the message's id. */
   readonly named_at?: number;
   readonly settled_at?: number | null;
   readonly reason?: string | null;
@@ -208,8 +208,8 @@ export function dropQueue(tx: Tx, to_peer_id: string, reason: Reason, at: number
 
 /**
  * Messages sent to a peer before `before` and never proved, oldest first. Messages sent by socket
- * are left out: a client without receipts never proves a message, and has no hook that could tell
- * its agent.
+ * are left out: a client without receipts never proves a message, and has no hook that could name
+ * it to its agent.
  */
 export function unproved(
   db: Reader,
@@ -265,7 +265,7 @@ export function remove(tx: Tx, seqs: readonly number[]): void {
   });
 }
 
-// The fields of asks. The asks feature decides what they hold.
+// The fields of asks. The asks feature decides their content.
 
 /** The end of an ask. */
 export interface AskClosing {

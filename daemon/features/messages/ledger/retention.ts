@@ -34,7 +34,7 @@ export class Retention {
   readonly #onRemoved: (seq: number) => void;
   /** Aborts when the daemon shuts down. */
   readonly #shutdownSignal: AbortSignal;
-  /** The last row number that the pass has looked at. */
+  /** The last row number that the pass has examined. */
   #cursor = 0;
   #paused_until = 0;
 
@@ -73,7 +73,7 @@ export class Retention {
     }
   }
 
-  /** Returns whether there may be more to delete. */
+  /** Returns true if there may be more to delete. */
   #step(now: number): boolean {
     const { db } = this.#ctx;
     const { history_ms, messages_max } = this.#limits;
@@ -105,7 +105,7 @@ const ScannedRow = z.object({
 });
 type ScannedRow = z.output<typeof ScannedRow>;
 
-/** The next messages in the order of their row numbers, and whether each may be deleted. */
+/** The next messages in the order of their row numbers, each with the permission to delete it. */
 function scan(
   db: Reader,
   params: { after: number; before: number; below: number; limit: number },

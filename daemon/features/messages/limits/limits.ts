@@ -74,8 +74,8 @@ export class Limits {
 
   /**
    * Counts a message, or refuses it with `queue_full`, `hop_limit` or `rate_limited`. A rollback
-   * undoes the count. `willQueue` says whether the message goes to the recipient's queue. Returns
-   * how many follow-ups came before the message without the human.
+   * undoes the count. `willQueue` is true if the message goes to the recipient's queue. Returns the
+   * number of follow-ups before the message without the human.
    */
   checkAndCount(message: LimitedMessage, willQueue: boolean): number {
     if (!LIMITED_KINDS.has(message.kind) || message.notice) return 0;

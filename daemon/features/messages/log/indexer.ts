@@ -42,7 +42,7 @@ export class Indexer {
     this.#lastSeq = ledger.lastSeq(ctx.db);
   }
 
-  /** Indexes at rest: a flood of messages gets the whole core. */
+  /** Indexes only without a flood, because a flood of messages needs the whole core. */
   tick(): void {
     const lastSeq = ledger.lastSeq(this.#ctx.db);
     const isFlood = this.#isFlood(lastSeq);
@@ -94,7 +94,7 @@ export class Indexer {
 
   /**
    * Indexes the next messages by number, then new replies to messages that are indexed already.
-   * Returns how many it read.
+   * Returns the number of messages read.
    */
   #indexNext(tx: Tx): number {
     const { db, events } = this.#ctx;

@@ -43,7 +43,7 @@ export interface MessagesDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** The result of one scan. `next` is where the next scan starts; null at the end. */
+/** The result of one scan. `next` is the start of the next scan; null at the end. */
 interface PageScan {
   readonly hits: readonly Hit[];
   /** Upper bound of the messages that it has read. */

@@ -1,4 +1,7 @@
-/** Urgent messages to agents at work: which wait for a hook, and the markers for those hooks. */
+/**
+ * Urgent messages to working agents: the messages that wait for a hook, and the markers for these
+ * hooks.
+ */
 
 import type { Context } from "../../../data/context.ts";
 import type { AgentPeer, Hooks, ToolContext } from "../../agents/adapter.ts";
@@ -28,7 +31,10 @@ export interface UrgentMessagesDeps {
 export class UrgentMessages {
   readonly #ctx: Context;
   readonly #deps: UrgentMessagesDeps;
-  /** Sessions whose hook has to report that the model read a message, and until when. */
+  /**
+   * Sessions whose hook has to report that the model read a message, each with the end of that
+   * time.
+   */
   readonly #unproved = new Map<string, { readonly agent: string; readonly until: number }>();
 
   constructor(ctx: Context, deps: UrgentMessagesDeps) {
@@ -67,7 +73,7 @@ export class UrgentMessages {
     if (this.#unproved.delete(session_id)) this.refresh();
   }
 
-  /** Makes and removes markers. Called after whatever may change them, and once a second. */
+  /** Makes and removes markers. Called after each change of their messages, and once a second. */
   refresh(): void {
     const { agentPeers, markers } = this.#deps;
     const { clock, db } = this.#ctx;

@@ -53,7 +53,7 @@ export class Session {
   /** True while the peer counts as offline. Nothing is sent until the peer is back. */
   isSuspended = false;
   readonly #keepAlive: KeepAlive;
-  /** Since when the buffer is full. */
+  /** The time since which the buffer is full. */
   #full_since: number | undefined;
 
   constructor(connection: Connection, identity: Identity, clock: Clock) {

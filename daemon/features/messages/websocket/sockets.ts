@@ -116,7 +116,7 @@ export class Sockets {
   }
 
   /**
-   * Sends the queue, oldest first, one batch per turn and no faster than the client reads. After
+   * Sends the queue, oldest first, in one batch per turn, at the client's reading speed. After
    * that, new messages are sent at once.
    */
   replay(session: Session): void {

@@ -30,8 +30,8 @@ export class PeerSettingsService {
   }
 
   /**
-   * Changes all or nothing. Only a person changes the circle, which decides who finds whom, and the
-   * limits, which hold agents back.
+   * Changes all or nothing. Only a person may change the circle, which decides the peers that find
+   * each other, and the limits.
    */
   set(peer_id: string, settings: PeerSettings, isHuman: () => boolean): void {
     const { description, circle } = settings;
@@ -76,7 +76,7 @@ function isForPersons({ circle, queue_max, pair_per_minute }: PeerSettings): boo
   return [circle, queue_max, pair_per_minute].some((given) => given !== undefined);
 }
 
-/** The settings after a change. Null is a choice, too: the setting for all peers. */
+/** The settings after a change. Null means the setting for all peers. */
 function chosen(peer: StoredPeer, settings: PeerSettings) {
   const { reminders, queue_max, pair_per_minute, hook_messages } = settings;
   return {

@@ -40,7 +40,7 @@ export class AddressCache {
   readonly #isReserved: Answers<boolean>;
   /** The human, within an object once it was looked up. */
   #human: { readonly address: Address | undefined } | undefined;
-  /** The revision of the table from which all answers are. */
+  /** The table's revision at which all answers were read. */
   #revision: number;
 
   constructor(db: Database) {

@@ -1,4 +1,4 @@
-/** Clients of `/ws` that connect again: recognized by the `client_id` that they keep (contract 4). */
+/** Recognizes reconnecting clients of `/ws` by their `client_id` (contract 4). */
 
 import { sha256 } from "kit/host/node_library.ts";
 import type { Registration } from "protocol/peers/record.ts";

@@ -94,7 +94,7 @@ export class IdentityLookup {
   /**
    * The owner of the first of these processes that is `own` or a registered peer's. The pids are a
    * process and its ancestors, nearest first. Undefined if a retired peer's process comes first: it
-   * speaks for nobody until it ends.
+   * represents no peer.
    */
   peerOfProcesses(
     pids: Iterable<number>,
@@ -106,7 +106,7 @@ export class IdentityLookup {
       if (isOwn) return { is_own: true, peer: undefined };
       const recorded = this.#index.ofPid(pid);
       if (recorded.length === 0) continue;
-      // A pid may have been reused, so its start is compared where a peer has it.
+      // Pids are reused, so the start time is compared if the peer has one.
       const started = processes.startTimeOf(pid);
       const peers = recorded.filter(({ agent_started }) => agent_started === started);
       if (peers.length === 0 || !mayBeAgent(pid)) continue;

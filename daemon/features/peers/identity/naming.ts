@@ -32,7 +32,7 @@ export function refuseReserved(db: Reader, name: string, holder: NameHolder = {}
   if (isReservedFor(rows.human(db), name, holder)) throw new Problem("reserved_name", { name });
 }
 
-/** Refuses a new tag that reads like a name which no peer may have: `@sam` would mean its peers. */
+/** Refuses a new tag that reads like a reserved name: `@sam` would look like that name. */
 export function refuseReservedTag(db: Reader, tag: string, known: readonly string[] = []): void {
   if (!known.includes(tag)) refuseReserved(db, tag);
 }
@@ -62,7 +62,7 @@ export function unreserved(name: string): string {
   return name.slice(0, NAME_LENGTH_MAX - suffix.length) + suffix;
 }
 
-/** The given name, else `{folder}-{backend}`. */
+/** The name of the registration. Default: `{folder}-{backend}`. */
 export function nameOf({ name, path, backend }: Registration): string {
   if (name) return name;
   const folder = folderName(basename(path)).replace(/^mcp-/, "mcp_"); // `mcp-` is reserved.
@@ -90,14 +90,16 @@ export function newName(db: Reader, registration: Registration): string {
 /** The circle of peers that have no other one. */
 export const DEFAULT_CIRCLE = "default";
 
-/** Where the circle of a registration that names none comes from. */
+/** The sources of the circle for a registration that names none. */
 export interface TmuxCircles {
   readonly boundary: CircleBoundary;
-  /** The circle of the pane (`circleOfPane`), where the daemon has seen it. */
+  /** The circle of the pane (`circleOfPane`), if the daemon has seen it. */
   readonly pane_circle: string | undefined;
 }
 
-/** The given circle, else that of the tmux window or session (contract 1). */
+/**
+ * The circle of the registration. Default: the circle of the tmux window or session (contract 1).
+ */
 export function circleOf(
   { circle, tmux_session = "" }: Registration,
   { boundary, pane_circle }: TmuxCircles,

@@ -1,5 +1,5 @@
 /**
- * Panes and their occupants: a pane has one, and every other peer that runs there waits without a
+ * Panes and their occupants. A pane has one occupant. Any other peer in the pane waits without a
  * pane until the occupant ends (contract 11).
  */
 
@@ -27,8 +27,8 @@ export class PaneOccupants {
   }
 
   /**
-   * Decides who has the pane of a peer that registers. Returns the peer's record, with or without
-   * the pane. `pane_pid` is the first process of the pane, where its terminal has reported that.
+   * Decides the occupant of the pane of a registering peer. Returns the peer's record, with or
+   * without the pane. `pane_pid` is the first process of the pane, if its terminal has reported it.
    */
   claim(tx: Tx, peer: StoredPeer, pane_pid?: number): StoredPeer {
     const pane_id = peer.claimed_pane_id ?? peer.pane_id;
@@ -69,7 +69,7 @@ export class PaneOccupants {
     this.#give(tx, pane_id, next.peer_id);
   }
 
-  /** Lets a peer that is live again have the pane that it waits for, if the pane is its own now. */
+  /** Gives a returning peer the pane for which it waits, if it is the occupant now. */
   restore(tx: Tx, peer_id: string): void {
     const peer = this.#deps.changes.mustGet(peer_id);
     if (peer.claimed_pane_id === null || peer.pane_id !== null) return;

@@ -1,4 +1,4 @@
-/** The peers of other machines: stores what their machines announce, and when that ends. */
+/** The peers of other machines: stores the announcements of their machines, and their end. */
 
 import { hasPassed } from "kit/core/clock.ts";
 import type { Context } from "../../../data/context.ts";
@@ -11,8 +11,8 @@ import { RemoteDirectory } from "./remote_directory.ts";
 import * as rows from "./store.ts";
 
 /**
- * An announcement that changes nothing else stores this often when a peer was seen. Hundreds of
- * machines repeat theirs every 20 s.
+ * Minimum time between two updates of `last_seen` by announcements without other changes. Hundreds
+ * of machines repeat their announcements every 20 s.
  */
 export const SEEN_STORED_MS = 10 * 60_000;
 
@@ -31,14 +31,16 @@ export interface Announced {
   readonly refused: readonly string[];
   /** Ids of peers that the machine no longer announces: forgotten. */
   readonly removed: readonly string[];
-  /** Machines that had announced ids which are proved to be this machine's: these are forgotten. */
+  /**
+   * Machines that lost an announced id, because the id is proved to be the announcing machine's.
+   */
   readonly deprived: readonly string[];
 }
 
 export class RemotePeers {
   readonly #ctx: Context;
   readonly #directory: RemoteDirectory;
-  /** When peers were seen after the time that is stored. */
+  /** The times at which peers were seen after the stored time. */
   readonly #lastSeen = new Map<string, number>();
 
   constructor(ctx: Context) {
@@ -96,7 +98,7 @@ export class RemotePeers {
     return { refused, removed: [...known.keys()], deprived: [...deprived] };
   }
 
-  /** Takes the peers of a machine offline, whose announcement has expired or was withdrawn. */
+  /** Takes the peers of a machine offline after its announcement has expired or was withdrawn. */
   leaseEnded(tx: Tx, daemon_id: string): void {
     for (const peer of rows.ofMachine(tx, daemon_id)) {
       if (peer.status === "offline") continue;

@@ -1,6 +1,6 @@
 /**
- * Schemas of peers on other machines: what a machine shares of them, and what is stored. Each is
- * made at its first use, as most machines are on no bus.
+ * Schemas of peers on other machines, as shared and as stored. Each is made at its first use,
+ * because most machines have no bus.
  */
 
 import * as z from "zod";
@@ -50,7 +50,7 @@ export type SharedHuman = z.output<ReturnType<typeof sharedHuman>>;
 /** A peer on another machine, as it is stored. */
 export const remotePeer = madeLate(() =>
   sharedPeer().omit({ folder: true }).extend({
-    /** `human` for the human of that machine, which no list contains and no name finds. */
+    /** `human` for the human of that machine, who is in no list and is not found by name. */
     role: Role,
     daemon_id: z.string(),
     /** The name of its machine. */

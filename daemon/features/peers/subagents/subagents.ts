@@ -61,7 +61,7 @@ export class Subagents {
     this.#reported = new TableView(ctx.db, "peers", rows.reported);
   }
 
-  /** Applies what a hook of the parent's session says of a subagent. */
+  /** Applies a hook's report about a subagent of its session. */
   report(parent_peer_id: string, subagent: SubagentReport): void {
     this.#ctx.db.transact((tx) => {
       const parent = this.#deps.changes.mustGet(parent_peer_id);
@@ -76,12 +76,12 @@ export class Subagents {
     });
   }
 
-  /** The peer said that it has no subagent that still runs. */
+  /** The peer reported that none of its subagents runs. */
   noneRunning(parent_peer_id: string): void {
     this.#endAll(parent_peer_id, "subagent_ended", "not reported as running");
   }
 
-  /** A peer changed: what it started has ended with it. */
+  /** Ends the subagents of a peer that has ended. */
   peerChanged({ peer_id, status, offline_reason }: PeerChange): void {
     if (status !== "offline" && status !== "retired") return;
     this.#endAll(peer_id, "parent_offline", offline_reason ?? undefined);

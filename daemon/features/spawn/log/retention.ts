@@ -37,8 +37,8 @@ export class SpawnLogRetention {
   ];
 
   /**
-   * `isKnown` says whether a peer still exists. If it does, its last spawn (which names its
-   * profile) and its last restart are kept.
+   * `isKnown` is true if a peer still exists. Then its last spawn (which names its profile) and its
+   * last restart are kept.
    */
   constructor(ctx: Context, limits: SpawnLogLimits, isKnown: (peer_id: string) => boolean) {
     this.#ctx = ctx;

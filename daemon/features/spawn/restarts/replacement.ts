@@ -49,8 +49,8 @@ export function expectedRestart(
   );
   const subject = found && readSubject(db, found.peer_id);
   if (!found || !subject || subject.backend !== backend) return undefined;
-  // Anybody may name the pane, so only a hook or a process that was started in the pane takes the
-  // peer's place.
+  // Any caller may name the pane, so only a hook or a process that was started in the pane replaces
+  // the peer's agent.
   const isFromPane = found.new_pid !== null && isProcess?.(found.new_pid);
   if (!by_hook && !isFromPane) return undefined;
   if (subject.status === "retired") return undefined;

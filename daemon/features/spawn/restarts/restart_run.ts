@@ -30,7 +30,7 @@ const SETTLE_MS = 3_000;
 /** Thrown when the restart was cancelled or the daemon shuts down. */
 class RestartCancelled extends Error {}
 
-/** Makes the first message of another agent, from what the present one has done. */
+/** Makes the first message of another agent, from the work of the present agent. */
 export type MakeSeed = () => Promise<Pick<StoredRestart, "seed" | "seed_attachments">>;
 
 interface RunOptions {
@@ -122,8 +122,8 @@ export class RestartRun {
 
   /**
    * Waits for the turn to end, makes the message of another agent, and then takes the peer offline
-   * at once, so that its messages wait. A turn that began while the message was made, or a new
-   * session, makes it begin again: the message would lack it.
+   * at once, so that its messages wait. If a turn or a session began while the message was made,
+   * starts again, because the message would lack it.
    */
   async #quiesce(): Promise<void> {
     const { clock, db } = this.#ctx;

@@ -93,7 +93,7 @@ export class Resumptions {
     return !isElsewhere && (isHuman || this.#privacy.readers === "peers");
   }
 
-  /** The session with this id. Nothing is searched for, because that would open other sessions. */
+  /** The session with this id. A search would open other sessions. */
   async #exactly(
     session_id: string,
     backends: readonly Backend[],
@@ -164,7 +164,7 @@ export class Resumptions {
     throw new Problem("path_not_allowed", { path, reason: found.why });
   }
 
-  /** Sessions by the beginning of their id, and those whose title or folder has the words. */
+  /** The sessions whose id begins with the text, or whose title or folder contains the words. */
   async #matching(
     backend: Backend,
     { query, folder, hidden }: {

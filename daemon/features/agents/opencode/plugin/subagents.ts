@@ -29,7 +29,7 @@ export class Subagents {
     else if (/^session\.(idle|deleted|status)$/.test(type)) this.#end(id);
   }
 
-  /** Reports those that run to a daemon that may not know them. */
+  /** Reports the running subagents to a daemon that may not know them. */
   reportAgain(): void {
     for (const id of this.#running) this.#report(id, "started");
   }

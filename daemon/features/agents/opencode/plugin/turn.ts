@@ -20,8 +20,8 @@ export class Turn {
   /** The open dialogs, as a map from the id of a dialog to its session. */
   readonly #dialogs = new Map<string, string | undefined>();
   /**
-   * True after a declined dialog, because opencode then ends the turn without reading what arrived
-   * meanwhile.
+   * True after a declined dialog, because opencode then ends the turn without reading later
+   * messages.
    */
   #declined = false;
   #answer: Answer = { id: "", texts: new Map() };
