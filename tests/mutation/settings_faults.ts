@@ -14,7 +14,7 @@ export const SETTINGS_TARGETS: readonly Target[] = [
     faults: [
       [
         "the shown changes hold the secrets of other programs",
-        "ours ? masked(edits, ours) : edits",
+        "ours ? maskValues(edits, ours) : edits",
         "edits",
       ],
       [

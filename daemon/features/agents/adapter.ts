@@ -130,7 +130,7 @@ export interface Observation {
 export interface Evidence {
   /** Such as `hook`, `session file`, `session registry`, `app server` or `process`. */
   readonly source: string;
-  readonly says: "waits" | "allowed" | "denied" | "not_done" | "working" | "idle" | "gone";
+  readonly finding: "waits" | "allowed" | "denied" | "not_done" | "working" | "idle" | "gone";
   /** The start of the finding, by the clock of this machine. */
   readonly at: number;
 }

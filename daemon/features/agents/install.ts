@@ -109,7 +109,7 @@ function onContent<T>(
   },
   text = readFile(edit.path).text ?? "",
 ): T {
-  return named(
+  return withFileName(
     edit.path,
     () => edit.format === "text" ? on.text(edit, text) : on.json(edit, parseJson(text)),
   );
@@ -118,7 +118,7 @@ function onContent<T>(
 /** Reads a file of JSON settings; undefined if there is no file. */
 export function readJsonSettings(path: string): JsonObject | undefined {
   const { text } = readFile(path);
-  return text === undefined ? undefined : named(path, () => parseJson(text));
+  return text === undefined ? undefined : withFileName(path, () => parseJson(text));
 }
 
 /** Reads a file of TOML settings; undefined if there is no file. */
@@ -127,7 +127,7 @@ export function readTomlSettings(path: string): JsonObject | undefined {
   // Dates become strings; none of our settings is a date.
   return text === undefined
     ? undefined
-    : named(path, () => JSON.parse(JSON.stringify(parseToml(text))));
+    : withFileName(path, () => JSON.parse(JSON.stringify(parseToml(text))));
 }
 
 export interface Plan {
@@ -141,7 +141,7 @@ export interface Plan {
 export function planEdit(edit: Edit, undo = false): Plan {
   const { path } = edit;
   const { real, text: before } = readFile(path);
-  const after = named(path, () => changedText(edit, before, { real, undo }));
+  const after = withFileName(path, () => changedText(edit, before, { real, undo }));
   if (before === after) return { difference: "" };
   const difference = differenceOf(edit, before, after);
   try {
@@ -160,7 +160,7 @@ export function applyEdit(edit: Edit, { undo }: { readonly undo: boolean }): str
   const { real } = readFile(path);
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const before = readText(real, path);
-    const after = named(path, () => changedText(edit, before, { real, undo }));
+    const after = withFileName(path, () => changedText(edit, before, { real, undo }));
     if (before === after) return "";
     if (replaceFile(real, { before, after, undo, shown: path })) {
       return differenceOf(edit, before, after);
@@ -186,7 +186,7 @@ function differenceOf(edit: Edit, before = "", after = ""): string {
 }
 
 /** Names the file in the error of a change that is not possible. */
-function named<T>(path: string, change: () => T): T {
+function withFileName<T>(path: string, change: () => T): T {
   try {
     return change();
   } catch (error) {
@@ -261,7 +261,7 @@ function jsonWithoutMesh(
   if (before === undefined || JSON.stringify(next) === JSON.stringify(parsed)) return before;
   const isUnedited = commentsIn(before).length === 0 && before === toJsonText(parsed, before);
   // A program has rewritten the whole file, perhaps an older version of mesh.
-  if (isUnedited && normalized(original) === normalized(next)) return backup;
+  if (isUnedited && normalize(original) === normalize(next)) return backup;
   return patchJson(before, withEmpty(next, parsed, original), backup);
 }
 
@@ -282,7 +282,7 @@ function withEmpty(next: JsonObject, present: JsonObject, original: JsonObject):
 }
 
 function isEmpty(value: Json): boolean {
-  return typeof value === "object" && value !== null && normalized({ value }) === normalized({});
+  return typeof value === "object" && value !== null && normalize({ value }) === normalize({});
 }
 
 /**
@@ -307,7 +307,7 @@ function toJsonText(next: JsonObject, before: string): string {
 }
 
 /** A form that is equal for files that differ only in layout and empty lists or objects. */
-function normalized(value: JsonObject): string {
+function normalize(value: JsonObject): string {
   const withoutEmpty = (at: Json): Json | undefined => {
     if (typeof at !== "object" || at === null) return at;
     if (isObject(at)) {

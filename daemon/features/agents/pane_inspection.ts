@@ -50,9 +50,9 @@ export interface InspectedPane {
 export type Inspection = InspectedPane | { ok: false; reason: Reason };
 
 /** Reasons that the caller accepts; otherwise they prevent typing into the pane. */
-export type Accepted = ReadonlySet<Reason>;
+export type AcceptedReasons = ReadonlySet<Reason>;
 
-const NOTHING: Accepted = new Set();
+const NOTHING: AcceptedReasons = new Set();
 
 export class PaneInspector {
   readonly #options: InspectionOptions;
@@ -84,7 +84,7 @@ export class PaneInspector {
     const pane = await readPane(server, pane_id);
     if (typeof pane === "string") return { ok: false, reason: pane };
     const captured = await server.capture(pane_id, HISTORY_ROWS);
-    if (!captured.ok) return { ok: false, reason: unreachable(server) };
+    if (!captured.ok) return { ok: false, reason: unreachableReason(server) };
     const above = Math.max(0, captured.lines.length - pane.height);
     const view: View = {
       above: captured.lines.slice(0, above),
@@ -133,7 +133,7 @@ async function readPane(server: TerminalServer, pane_id: string): Promise<Pane |
   // tmux refuses a command for a pane that is gone.
   const isRefused = !paneResult.ok && paneResult.reason === "error" && server.kind === "tmux";
   if (isRefused) return "pane_missing";
-  if (!paneResult.ok) return unreachable(server);
+  if (!paneResult.ok) return unreachableReason(server);
   if (!paneResult.pane) return "pane_missing";
   if (paneResult.pane.dead) return "pane_dead";
   if (paneResult.pane.synchronized) return "synchronized";
@@ -155,11 +155,11 @@ export function typeIfUnchanged(
 }
 
 /** The reason for a terminal that does not answer. */
-export function unreachable({ kind }: Pick<TerminalServer, "kind">): Reason {
+export function unreachableReason({ kind }: Pick<TerminalServer, "kind">): Reason {
   return `${kind}_unreachable`;
 }
 
 /** The reason for a terminal whose connection broke while it typed. */
-export function lost({ kind }: Pick<TerminalServer, "kind">): Reason {
+export function lostReason({ kind }: Pick<TerminalServer, "kind">): Reason {
   return `${kind}_lost`;
 }

@@ -20,10 +20,10 @@ import type { Key } from "protocol/agents/contract.ts";
 import {
   type InspectedPane,
   type InspectionOptions,
-  lost,
+  lostReason,
   PaneInspector,
   typeIfUnchanged,
-  unreachable,
+  unreachableReason,
 } from "./pane_inspection.ts";
 import { typeKeys } from "./pane_keys.ts";
 import { textToType } from "./pane_text.ts";
@@ -184,8 +184,8 @@ class PaneTransport implements TerminalTransport {
   ): Receipt {
     this.#options.log.warn(`${server.kind} did not type a message`, { reason, message, state });
     return state === "maybe pasted"
-      ? { state: "unclear", reason: lost(server) }
-      : refused(unreachable(server));
+      ? { state: "unclear", reason: lostReason(server) }
+      : refused(unreachableReason(server));
   }
 }
 

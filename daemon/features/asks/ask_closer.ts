@@ -88,8 +88,8 @@ export class AskCloser {
     const at = clock.now();
     const state = askMachine.step(ask.state, event);
     const isCancelled = close_reason === "cancelled";
-    const told = isCancelled ? "recipient" : "asker";
-    const voice = this.#authorKindOf({ ...ask, responder }, told, known);
+    const side = isCancelled ? "recipient" : "asker";
+    const voice = this.#authorKindOf({ ...ask, responder }, side, known);
     const closedAsk: Ask = {
       ...ask,
       state,

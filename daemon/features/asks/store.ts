@@ -88,11 +88,11 @@ export function openFrom(
   );
 }
 
-const Pending = z.object({ count: z.number(), oldest: z.number().nullable() });
+const PendingAsks = z.object({ count: z.number(), oldest: z.number().nullable() });
 
 export function pendingOf(db: Reader, to_peer_id: string) {
   const found = db.get(
-    Pending,
+    PendingAsks,
     `select count(*) as count, min(created_at) as oldest from messages
      where ask_state = 'open' and to_peer_id = :to_peer_id`,
     { to_peer_id },
@@ -208,14 +208,14 @@ export function closedAfter(db: Reader, since: number, count: number): number | 
   );
 }
 
-const PendingOfPeer = Pending.extend({ to_peer_id: z.string() });
+const PendingAsksOfPeer = PendingAsks.extend({ to_peer_id: z.string() });
 
 /** The number of open asks to each peer and the time of the oldest, in one query. */
-export function pendingOfAll(db: Reader): Map<string, z.output<typeof PendingOfPeer>> {
+export function pendingOfAll(db: Reader): Map<string, z.output<typeof PendingAsksOfPeer>> {
   const found = db.all(
-    PendingOfPeer,
+    PendingAsksOfPeer,
     `select to_peer_id, count(*) as count, min(created_at) as oldest from messages
      where ask_state = 'open' group by to_peer_id`,
   );
-  return new Map(found.map((one) => [one.to_peer_id, one]));
+  return new Map(found.map((row) => [row.to_peer_id, row]));
 }

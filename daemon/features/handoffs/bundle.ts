@@ -29,7 +29,7 @@ export function toMarkdown({ manifest, note, asksTo, asksFrom, files, turns }: B
     `\`\`\`json\n${manifestJson(manifest)}\n\`\`\``,
     ...(note === undefined ? [] : ["## Note", quote(note)]),
     `## Open asks to @${from.name}`,
-    whoAnswers(manifest),
+    answererNote(manifest),
     ...toList(asksTo.map((ask) => `### ${ask.correlation_id} from @${ask.from_peer_name}`), asksTo),
     `## Open asks of @${from.name}`,
     `Their answers go to @${from.name}.`,
@@ -45,7 +45,7 @@ export function toMarkdown({ manifest, note, asksTo, asksFrom, files, turns }: B
 }
 
 /** The asker chose the peer, and only that peer can answer. */
-function whoAnswers({ from, to }: Manifest): string {
+function answererNote({ from, to }: Manifest): string {
   if (from.peer_id === to.peer_id) return "They are yours to answer: you are the same peer.";
   return `They stay with @${from.name}: their askers chose it. Answer none of them in its place; ` +
     "write to those who asked, if the work is yours now.";

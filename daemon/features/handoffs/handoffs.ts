@@ -103,7 +103,7 @@ export class Handoffs {
     const { peer_id, name, backend, circle, path, runtime_session_id } = of;
     const allTo = askRows.openTo(db, peer_id);
     const allFrom = askRows.openFrom(db, { peer_id, name });
-    const [asksTo, asksFrom] = [allTo, allFrom].map((asks) => this.#shown(asks));
+    const [asksTo, asksFrom] = [allTo, allFrom].map((asks) => this.#masked(asks));
     const left_out = [...missingTurns, ...missingFiles];
     left_out.push(...overLimit(allTo, "open asks to it"), ...overLimit(allFrom, "its open asks"));
     const counts = {
@@ -206,7 +206,7 @@ export class Handoffs {
     return note === undefined ? parts.join(" ") : `${parts.join(" ")}\n\nNote: ${this.mask(note)}`;
   }
 
-  #shown(asks: readonly Ask[]): Ask[] {
+  #masked(asks: readonly Ask[]): Ask[] {
     return asks.slice(0, ASKS_MAX).map((ask) => {
       const text = this.mask(ask.text);
       const isLong = text.length > ASK_CHARS_MAX;

@@ -69,7 +69,7 @@ export async function lastTurns(
     left_out: [
       ...(unread === undefined ? [] : [{ what: "earlier turns", why: unread }]),
       ...left_out,
-      ...shortened(turns),
+      ...shortenedEntries(turns),
     ],
   };
 }
@@ -105,7 +105,7 @@ function withinChars(turns: readonly Turn[]): LastTurns {
   };
 }
 
-function shortened(turns: readonly Turn[]): LeftOut[] {
+function shortenedEntries(turns: readonly Turn[]): LeftOut[] {
   const cut = turns.flat()
     .filter(({ text, chars, masked }) => text.length < chars || masked > 0).length;
   if (cut === 0) return [];

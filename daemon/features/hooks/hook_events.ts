@@ -68,7 +68,7 @@ type AnswerHook = (
 export interface HookAnswer {
   readonly answer: AnswerHook;
   /** Called if the caller hung up before the answer was sent. */
-  lost(): void;
+  onHangUp(): void;
 }
 
 export class HookEvents {
@@ -137,10 +137,10 @@ export class HookEvents {
       return this.#permission(reader, peer_id, { report, facts: located }) ??
         (() => reader.answer(payload, context));
     });
-    const lost = () => {
+    const onHangUp = () => {
       if (handsOver) this.#forgetHandedOver(report.session_id);
     };
-    return { answer, lost };
+    return { answer, onHangUp };
   }
 
   /** Records that the model has read messages of earlier answers, if this event proves it. */

@@ -31,10 +31,10 @@ export function hookRoutes(deps: HookRoutesDeps): Route[] {
   return [
     route(postHook, async ({ params, body, caller, headers, signal }) => {
       const facts = await readFacts(headers, caller, deps);
-      const { answer, lost } = await deps.hookEvents.handle(params.agent, body, facts);
+      const { answer, onHangUp } = await deps.hookEvents.handle(params.agent, body, facts);
       const answered = await answer(signal);
       return () => {
-        if (signal.aborted) lost();
+        if (signal.aborted) onHangUp();
         return answered;
       };
     }),

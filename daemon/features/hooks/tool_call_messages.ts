@@ -11,7 +11,7 @@ const SESSIONS_MAX = 1_000;
 export const IDS_MAX = 200;
 
 /** Messages that a session's hook has handed over. */
-interface HandedOver {
+interface UnprovedMessages {
   readonly ids: readonly string[];
   /** True if the model was called since. */
   readonly requested: boolean;
@@ -21,7 +21,7 @@ export class ToolCallMessages {
   readonly #ctx: Context;
   readonly #receipts: Pick<Receipts, "proveHandedOver">;
   readonly #urgentMessages: Pick<UrgentMessages, "awaitProof" | "refresh" | "release">;
-  readonly #handedOver = new Map<string, HandedOver>();
+  readonly #handedOver = new Map<string, UnprovedMessages>();
 
   constructor(
     ctx: Context,

@@ -30,7 +30,7 @@ const withSurface = madeLate(() => z.looseObject({ surface: z.string().optional(
  * Makes a route that is answered at the human's home. Requests about items of this machine are
  * answered here: an item that arrived before the home was known stays here.
  */
-export function answeredAtHome(
+export function routeAtHome(
   { contract, run }: Route,
   { home, isHere, isHumanAnswer }: AtHome,
 ): Route {

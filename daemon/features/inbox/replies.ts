@@ -85,7 +85,7 @@ export class InboxReplies {
       questions.answer({ ...fields, ...answer }, by);
       return { action: "answered" as const, correlation_id };
     }
-    const over = item.kind === "ask" ? ask ?? forgotten(item) : undefined;
+    const over = item.kind === "ask" ? ask ?? deletedAsk(item) : undefined;
     if (over && option_id) throw alreadyClosed(over);
     if (text === "" && !attachments?.length) {
       return { action: "read" as const, correlation_id: null };
@@ -106,6 +106,6 @@ export class InboxReplies {
 }
 
 /** The ask of an item, if it was deleted because of its age. */
-function forgotten({ correlation_id }: InboxItem): Parameters<typeof alreadyClosed>[0] {
+function deletedAsk({ correlation_id }: InboxItem): Parameters<typeof alreadyClosed>[0] {
   return { correlation_id: correlation_id ?? "", close_reason: null, outcome: null };
 }

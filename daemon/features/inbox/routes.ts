@@ -10,7 +10,7 @@ import {
   replyByRef,
   replyInboxItem,
 } from "protocol/inbox.ts";
-import { answeredAtHome, type AtHome, type InboxHome } from "./home.ts";
+import { type AtHome, type InboxHome, routeAtHome } from "./home.ts";
 import type { Inbox } from "./inbox.ts";
 import type { InboxReplies } from "./replies.ts";
 
@@ -40,7 +40,7 @@ export function inboxRoutes(
       const proven_human = isHumanAnswer(caller, headers, body.surface);
       return inboxReplies.replyByRef(body.surface_ref, body, { proven_human });
     }),
-  ].map((route) => answeredAtHome(requireHuman(inbox, route), { home, isHere, isHumanAnswer }));
+  ].map((route) => routeAtHome(requireHuman(inbox, route), { home, isHere, isHumanAnswer }));
 }
 
 /**

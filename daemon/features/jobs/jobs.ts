@@ -199,7 +199,7 @@ export class Jobs {
 
   /** Called after the clock was set back, when postponed jobs would otherwise wait too long. */
   clockSetBack(now: number): void {
-    this.#ctx.db.transact((tx) => rows.lookAgain(tx, now));
+    this.#ctx.db.transact((tx) => rows.endPostponements(tx, now));
   }
 
   counts(): { [state: string]: number } {
@@ -209,7 +209,7 @@ export class Jobs {
 
   /** Waits for launches, checks and releases in progress. */
   async close(): Promise<void> {
-    await this.#running.ended();
+    await this.#running.whenDone();
   }
 
   /** The public record of a job, which routes return. */

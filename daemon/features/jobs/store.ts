@@ -94,7 +94,7 @@ export function wake(tx: Tx, assigned_peer_id: string, at: number): number {
 }
 
 /** Makes queued jobs due that were postponed before the clock was set back. */
-export function lookAgain(tx: Tx, now: number): void {
+export function endPostponements(tx: Tx, now: number): void {
   tx.run(
     `update jobs set look_at = :now
      where state = 'queued' and look_at > :now and (due_at is null or due_at <= :now)`,

@@ -115,16 +115,16 @@ export class JobSteps {
       if (attempt) this.endAttempt(attempt, job, { event: attemptEvent, reason });
       const rest = { current_attempt_id: null, lease_until: null, look_at: null, phase: null };
       const settled = this.step(job, event, { state_reason: null, ...change, ...rest });
-      // The executor is not notified. Its own turn caused the end, or `cancelled` asks it to stop.
+      // The executor is not notified. Its own turn caused the end, or `requestStop` asks it to stop.
       const informed_peer_id = event === "completed" || event === "cancelled"
         ? attempt?.executor_peer_id
         : null;
-      this.#notices.settled(settled, informed_peer_id ?? null);
+      this.#notices.notifyEnd(settled, informed_peer_id ?? null);
       const cancelled_executor_id = attempt && !isOwnExecutor(attempt)
         ? attempt.executor_peer_id
         : null;
       if (settled.cancel_requested && cancelled_executor_id) {
-        this.#notices.cancelled(settled, cancelled_executor_id);
+        this.#notices.requestStop(settled, cancelled_executor_id);
       }
       return settled;
     });

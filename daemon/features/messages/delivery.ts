@@ -14,7 +14,7 @@ import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { LimitedMessage, Limits } from "./limits/limits.ts";
-import type { FirstAccepted, RemoteDelivery } from "./remote_delivery.ts";
+import type { RemoteDelivery, RemoteOrigin } from "./remote_delivery.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets, Ticket } from "./websocket/sockets.ts";
 
@@ -52,7 +52,7 @@ export interface MessageDraft extends LimitedMessage {
    */
   readonly ttl_ms?: number;
   /** Set for a message that comes from another machine. */
-  readonly first_accepted?: FirstAccepted;
+  readonly remote_origin?: RemoteOrigin;
 }
 
 export interface DeliveryDeps {
@@ -182,7 +182,7 @@ export class Delivery {
     const { db } = this.#ctx;
     const overdue = ledger.overdue(db, now, TICK_ROWS_MAX);
     if (overdue.length > 0) db.transact(() => overdue.forEach((message) => this.#expire(message)));
-    const unsettled = this.#unsettled(now);
+    const unsettled = this.#unsettledMessages(now);
     if (unsettled.length > 0) {
       db.transact(() =>
         unsettled.forEach((message) => this.#deps.steps.repeated(message, "not_settled"))
@@ -195,7 +195,7 @@ export class Delivery {
   }
 
   /** Messages that their reader did not settle in time. */
-  #unsettled(now: number): StoredMessage[] {
+  #unsettledMessages(now: number): StoredMessage[] {
     const { db } = this.#ctx;
     const { leases } = this.#deps;
     const over = leases.takeOlderThan(LEASE_MS_MAX, TICK_ROWS_MAX);

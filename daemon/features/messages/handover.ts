@@ -70,7 +70,9 @@ export class Handover {
         const dropped = delivery.dropQueue(peer_id, "peer_not_addressable");
         return { deliveries: [], drain_id: null, dropped_not_addressable: dropped };
       }
-      const deliveries = this.#deliverable(peer_id, max_results).map((one) => this.#lease(one));
+      const deliveries = this.#deliverable(peer_id, max_results).map((message) =>
+        this.#lease(message)
+      );
       if (deliveries.length === 0) return { deliveries, drain_id: null };
       const drain_id = ids.next("drain");
       const delivery_ids = deliveries.map(({ delivery_id }) => delivery_id);

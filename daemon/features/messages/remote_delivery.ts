@@ -5,7 +5,7 @@ import type { Tx } from "kit/data/sqlite.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 
 /** A message that another machine accepted first. */
-export interface FirstAccepted {
+export interface RemoteOrigin {
   /** When it was accepted there, by this machine's clock. */
   readonly at: number;
   /** Number of earlier follow-ups on all machines. */

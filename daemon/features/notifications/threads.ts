@@ -83,8 +83,8 @@ export class ThreadReplies {
       if (ask.from_peer_id !== null) members.set(ask.from_peer_id, ask.from_peer_name);
       members.set(ask.to_peer_id, ask.to_peer_name);
       const next = [ask.reply_to, ...siblingsOf(db, ask.parent_id), ...askRows.followUps(db, id)];
-      for (const one of next) {
-        if (one !== null && thread.size < THREAD_ASKS_MAX) thread.add(one);
+      for (const id of next) {
+        if (id !== null && thread.size < THREAD_ASKS_MAX) thread.add(id);
       }
     }
     return [...members].map(([peer_id, name]) => ({ peer_id, name }));

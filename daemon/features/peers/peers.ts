@@ -6,7 +6,7 @@ import type { Reader } from "kit/data/sqlite.ts";
 import type { PeerChanges, RegistryDeps } from "./changes.ts";
 import type { Offline } from "protocol/peers/contract.ts";
 import type { Registration } from "protocol/peers/record.ts";
-import type { Superseded } from "./identity/superseded.ts";
+import type { SupersededExecutions } from "./identity/superseded.ts";
 import { Admission, type PeerPorts, type RegistrationEvidence } from "./registration.ts";
 import { Identification } from "./identity/identification.ts";
 import { PaneOccupants } from "./identity/pane_occupants.ts";
@@ -20,7 +20,7 @@ export const DAEMON_RESTART = "daemon_restart";
 
 export interface PeersDeps extends RegistryDeps {
   readonly ports: PeerPorts;
-  readonly superseded: Superseded;
+  readonly superseded: SupersededExecutions;
 }
 
 export class Peers {

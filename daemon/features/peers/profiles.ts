@@ -7,7 +7,7 @@ import type { Provenance, Role } from "protocol/peers/record.ts";
 import { isLive } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import { provenanceOf } from "./registration.ts";
-import { freeName, misnamedPeers, refuseReserved, unreserved } from "./identity/naming.ts";
+import { freeName, misnamedPeers, refuseReserved, unreservedName } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
@@ -46,7 +46,7 @@ export class PeerProfiles {
     return db.transact((tx) =>
       misnamedPeers(db).map((peer_id) => {
         const peer = this.#changes.mustGet(peer_id);
-        const name = freeName(db, { ...peer, name: unreserved(peer.name) });
+        const name = freeName(db, { ...peer, name: unreservedName(peer.name) });
         rows.update(tx, { ...peer, name });
         this.#changes.publishUpdated({ peer_id, name });
         return { peer_id, before: peer.name, name };

@@ -25,7 +25,7 @@ export interface Reachability {
 }
 
 /** The number of open asks to a peer, and the opening time of the oldest. */
-interface Pending {
+interface PendingAsks {
   readonly count: number;
   readonly oldest: number | null;
 }
@@ -34,14 +34,14 @@ interface Pending {
 const RECENT_MS = 7 * 86_400_000;
 /** Peers that a list reads before other requests run. It takes 5 to 10 ms. */
 const STEP_PEERS = 200;
-const NONE_PENDING: Pending = { count: 0, oldest: null };
+const NONE_PENDING: PendingAsks = { count: 0, oldest: null };
 
 /** Questions of peers' records to higher features. */
 export interface RecordPorts {
   /** The open asks to a peer. */
-  pending(peer_id: string): Pending;
+  pending(peer_id: string): PendingAsks;
   /** The open asks of every peer that has any, in one query. */
-  pendingOfAll(): ReadonlyMap<string, Pending>;
+  pendingOfAll(): ReadonlyMap<string, PendingAsks>;
 }
 
 export interface PeerRecordsDeps {
@@ -161,7 +161,7 @@ export class PeerRecords {
     };
   }
 
-  #toFields({ count, oldest }: Pending): PendingFields {
+  #toFields({ count, oldest }: PendingAsks): PendingFields {
     const age = oldest === null ? null : (this.#ctx.clock.now() - oldest) / 1000;
     return { pending_ask_count: count, oldest_pending_age_seconds: age };
   }

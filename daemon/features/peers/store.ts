@@ -51,7 +51,7 @@ export const StoredPeer = Peer.omit({
 export type StoredPeer = z.output<typeof StoredPeer>;
 
 /** The fields of a peer that each tick checks; a whole record costs four times as much. */
-const WatchedPeer = StoredPeer.pick({
+const MonitoredPeer = StoredPeer.pick({
   peer_id: true,
   machine: true,
   agent_pid: true,
@@ -59,7 +59,7 @@ const WatchedPeer = StoredPeer.pick({
   last_seen: true,
   registered_at: true,
 });
-export type WatchedPeer = z.output<typeof WatchedPeer>;
+export type MonitoredPeer = z.output<typeof MonitoredPeer>;
 
 /** The fields of a peer that transports and observation use. */
 const StoredAgentPeer = StoredPeer.pick({
@@ -118,7 +118,7 @@ const ADDRESS_COLUMNS = Object.keys(Address.shape)
   .join(", ");
 
 const Row = rowOf(StoredPeer);
-const WatchedPeerRow = rowOf(WatchedPeer);
+const MonitoredPeerRow = rowOf(MonitoredPeer);
 const StoredAgentPeerRow = rowOf(StoredAgentPeer);
 const LiveProcessRow = rowOf(LiveProcess);
 const IdentityFactsRow = rowOf(IdentityFacts);
@@ -127,7 +127,7 @@ const actingPeerColumns = Object.keys(ActingPeer.shape).join(", ");
 const identityColumns = Object.keys(IdentityFacts.shape).join(", ");
 const liveProcessColumns = Object.keys(LiveProcess.shape).join(", ");
 const columns = Object.keys(StoredPeer.shape);
-const watchedPeerColumns = Object.keys(WatchedPeer.shape).join(", ");
+const monitoredPeerColumns = Object.keys(MonitoredPeer.shape).join(", ");
 const agentPeerColumns = Object.keys(StoredAgentPeer.shape).join(", ");
 const INSERT = `insert into peers (${columns.join(", ")})
   values (${columns.map((column) => `:${column}`).join(", ")})`;
@@ -315,9 +315,9 @@ export function provedProcesses(db: Reader) {
 }
 
 /** Live peers that each tick checks: all except the human and reported subagents. */
-export function watchedPeers(db: Reader): WatchedPeer[] {
+export function monitoredPeers(db: Reader): MonitoredPeer[] {
   const condition = `${LIVE} and role <> 'human' and not (${REPORTED_SUBAGENT})`;
-  return db.all(WatchedPeerRow, `select ${watchedPeerColumns} from peers where ${condition}`);
+  return db.all(MonitoredPeerRow, `select ${monitoredPeerColumns} from peers where ${condition}`);
 }
 
 /** Live peers that accept messages. */

@@ -68,7 +68,7 @@ export class Schedules {
         settled_at: null,
       };
       rows.insert(tx, schedule);
-      return this.#changed(schedule);
+      return this.#publishChange(schedule);
     });
   }
 
@@ -97,7 +97,7 @@ export class Schedules {
         unverified: before.unverified || (requestContext.unverified ?? false),
       };
       rows.update(tx, schedule);
-      return this.#changed(schedule);
+      return this.#publishChange(schedule);
     });
   }
 
@@ -110,7 +110,7 @@ export class Schedules {
       const state = scheduleMachine.step(before.state, "cancelled");
       const schedule = { ...before, state, next_fire_at: null, settled_at: clock.now() };
       rows.update(tx, schedule);
-      return this.#changed(schedule);
+      return this.#publishChange(schedule);
     });
   }
 
@@ -142,7 +142,7 @@ export class Schedules {
   }
 
   /** Publishes that a schedule was created, edited or cancelled. */
-  #changed(schedule: StoredSchedule): Schedule {
+  #publishChange(schedule: StoredSchedule): Schedule {
     const { schedule_id, state } = schedule;
     this.#ctx.events.append("schedule_changed", { schedule_id, state });
     return schedule;

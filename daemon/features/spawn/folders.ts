@@ -18,12 +18,12 @@ export interface FolderScope {
  */
 export async function completeFolder(prefix: string, scope: FolderScope): Promise<Folders> {
   const roots = scope.allowed.filter((root) => beginsWith(root, prefix, scope.home));
-  if (roots.length > 0 || prefix === "") return capped(await existing(roots, scope));
+  if (roots.length > 0 || prefix === "") return toFolders(await allowedFolders(roots, scope));
   const { parent, name } = split(prefix);
   const found = await allowedFolder(parent, scope);
   if (!found.ok) throw new Problem("path_not_allowed", { path: prefix, reason: found.why });
   const names = await namesIn(found.folder, prefix, (entry) => entry.startsWith(name));
-  return capped(await existing(names.map((entry) => parent + entry), scope));
+  return toFolders(await allowedFolders(names.map((entry) => parent + entry), scope));
 }
 
 function beginsWith(root: string, prefix: string, home: string): boolean {
@@ -63,7 +63,7 @@ function isHidden(name: string): boolean {
 }
 
 /** The first paths that are allowed folders, up to one more than the answer's limit. */
-async function existing(paths: readonly string[], scope: FolderScope): Promise<string[]> {
+async function allowedFolders(paths: readonly string[], scope: FolderScope): Promise<string[]> {
   const found: string[] = [];
   for (const path of paths) {
     if (found.length > FOLDERS_MAX) break;
@@ -72,6 +72,6 @@ async function existing(paths: readonly string[], scope: FolderScope): Promise<s
   return found;
 }
 
-function capped(folders: readonly string[]): Folders {
+function toFolders(folders: readonly string[]): Folders {
   return { folders: folders.slice(0, FOLDERS_MAX), truncated: folders.length > FOLDERS_MAX };
 }

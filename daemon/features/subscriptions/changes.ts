@@ -36,9 +36,9 @@ export function stepSubscription(
 ): StoredSubscription {
   const state = subscriptionMachine.step(subscription.state, event);
   const isFinal = subscriptionMachine.isFinal(state);
-  const told = { pending: 0, pending_proof: null, due_at: null };
+  const cleared = { pending: 0, pending_proof: null, due_at: null };
   const end = isFinal ? { settled_at: clock.now(), scan_at: null } : {};
-  const next: StoredSubscription = { ...subscription, ...told, ...change, ...end, state };
+  const next: StoredSubscription = { ...subscription, ...cleared, ...change, ...end, state };
   db.transact((tx) => {
     rows.update(tx, next);
     if (isFinal) {

@@ -30,7 +30,7 @@ import type { StoredSubscription } from "./store.ts";
 const RETURN_MS = 60_000;
 
 /** Observed state of a condition's subject. */
-interface Observed {
+interface ConditionState {
   /** Undefined if it is unknown. */
   readonly holds: boolean | undefined;
   readonly proof: string;
@@ -75,7 +75,7 @@ export class ConditionChecks {
       if (never && subscription.pending === 0) this.#deps.fail(subscription, proof);
       else if (holds && !subscription.holds) {
         noteOccurrence(this.#ctx, { ...subscription, holds: true }, proof);
-      } else if (holds === false && subscription.holds) this.#noLongerHolds(subscription);
+      } else if (holds === false && subscription.holds) this.#clearOccurrences(subscription);
     }
   }
 
@@ -84,18 +84,18 @@ export class ConditionChecks {
     if (!isOnline(before)) return;
     const { peer_id } = after;
     if (!isOnline(after)) {
-      if (!isReturning(after)) this.#occurred(peer_id, "offline", offlineProof(after));
+      if (!isReturning(after)) this.#noteOccurrences(peer_id, "offline", offlineProof(after));
       return;
     }
     const ended = isInTurn(before) && doing(after) === "idle";
-    if (ended) this.#occurred(peer_id, FINISHED, turnProof(after));
+    if (ended) this.#noteOccurrences(peer_id, FINISHED, turnProof(after));
   }
 
   /** An error ended a peer's turn, in this transaction. */
   turnFailed(peer_id: string, error: string): void {
     const name = toDisplayName(peerRows.get(this.#ctx.db, peer_id)?.name ?? peer_id);
     const at = iso(this.#ctx.clock.now());
-    this.#occurred(peer_id, FAILED, `An error (${error}) ended a turn of ${name} at ${at}.`);
+    this.#noteOccurrences(peer_id, FAILED, `An error (${error}) ended a turn of ${name} at ${at}.`);
   }
 
   /** A turn that was reported as ended in this transaction continues. */
@@ -109,7 +109,7 @@ export class ConditionChecks {
     }
   }
 
-  #occurred(peer_id: string, expected: string, proof: string): void {
+  #noteOccurrences(peer_id: string, expected: string, proof: string): void {
     for (const subscription of rows.ofPeer(this.#ctx.db, peer_id, expected)) {
       noteOccurrence(this.#ctx, { ...subscription, holds: expected === "offline" }, proof);
     }
@@ -137,21 +137,21 @@ export class ConditionChecks {
    * Drops the unreported occurrences of a state that has passed. An offline peer is reported even
    * if it is back.
    */
-  #noLongerHolds(subscription: StoredSubscription): void {
+  #clearOccurrences(subscription: StoredSubscription): void {
     const passed = subscription.expected === "offline"
       ? {}
       : { pending: 0, pending_proof: null, due_at: null };
     this.#ctx.db.transact((tx) => rows.update(tx, { ...subscription, ...passed, holds: false }));
   }
 
-  #observeRecord({ kind, subject_id }: StoredSubscription): Observed {
+  #observeRecord({ kind, subject_id }: StoredSubscription): ConditionState {
     return kind === "job" ? this.#observeJob(subject_id) : this.#observeAsk(subject_id);
   }
 
   #observePeer(
     { subject_id, expected }: StoredSubscription,
     peer: PeerState | undefined,
-  ): Observed {
+  ): ConditionState {
     if (!peer) return { holds: false, proof: goneProof(subject_id), never: true };
     const proof = isOnline(peer) ? turnProof(peer) : offlineProof(peer);
     if (isReturning(peer) && this.#ages.of(subject_id, peer.status_at ?? 0) < RETURN_MS) {
@@ -164,14 +164,14 @@ export class ConditionChecks {
     return { holds, proof, never: peer.status === "retired" && !holds };
   }
 
-  #observeJob(job_id: string): Observed {
+  #observeJob(job_id: string): ConditionState {
     const job = jobRows.get(this.#ctx.db, job_id);
     if (!job) return { holds: false, proof: goneProof(job_id), never: true };
     const proof = `The job ${job_id} is ${job.state} since ${iso(job.updated_at)}.`;
     return { holds: TERMINAL_STATES.includes(job.state), proof };
   }
 
-  #observeAsk(correlation_id: string): Observed {
+  #observeAsk(correlation_id: string): ConditionState {
     const ask = this.#deps.asks.get(correlation_id);
     if (!ask) return { holds: false, proof: goneProof(correlation_id), never: true };
     const [from, to] = [ask.from_peer_name, ask.to_peer_name].map(toDisplayName);
@@ -205,16 +205,18 @@ function turnProof({ name, turn_at, turn_by, status_at, status_by, ...peer }: Pe
   const byTurn = peer.turn_state !== null;
   const at = byTurn ? turn_at : status_at;
   const by = byTurn ? turn_by : status_by;
-  return `${toDisplayName(name)} ${text}${at === null ? "" : ` since ${iso(at)}`}${reported(by)}.`;
+  return `${toDisplayName(name)} ${text}${at === null ? "" : ` since ${iso(at)}`}${
+    reporterText(by)
+  }.`;
 }
 
 function offlineProof({ name, status, status_at, status_by, offline_reason }: PeerState): string {
   const why = offline_reason === null ? "" : ` (${toDisplayName(offline_reason)})`;
   const since = status_at === null ? "" : ` since ${iso(status_at)}`;
-  return `${toDisplayName(name)} is ${status}${why}${since}${reported(status_by)}.`;
+  return `${toDisplayName(name)} is ${status}${why}${since}${reporterText(status_by)}.`;
 }
 
-function reported(by: string | null): string {
+function reporterText(by: string | null): string {
   return by === null ? "" : `, by its ${toDisplayName(by)}`;
 }
 

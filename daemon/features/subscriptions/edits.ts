@@ -53,7 +53,7 @@ export class FileEdits {
     const { folder, glob } = subscription;
     if (folder === null || glob === null) return;
     const found = await editsIn(folder, glob, { since, until }).catch((error: unknown) =>
-      `${quoted(folder)} cannot be read: ${cleanLine(messageOf(error))}`
+      `${quote(folder)} cannot be read: ${cleanLine(messageOf(error))}`
     );
     if (this.#deps.shutdownSignal.aborted) return;
     db.transact((tx) => {
@@ -62,7 +62,7 @@ export class FileEdits {
       if (typeof found === "string") return this.#deps.fail(now, found);
       const { edits, is_complete } = found;
       if (!is_complete) {
-        return this.#deps.fail(now, `${quoted(folder)} holds too many files to watch ${glob}`);
+        return this.#deps.fail(now, `${quote(folder)} holds too many files to watch ${glob}`);
       }
       // A clock that was set back must not hide edits.
       const files_since = Math.min(until, clock.now());
@@ -76,15 +76,15 @@ export class FileEdits {
 function proofOf(edits: readonly Edit[], folder: string): string {
   const latest = edits.toSorted((a, b) => b.modified_at - a.modified_at);
   const named = latest.slice(0, NAMED_MAX).map(({ path, modified_at }) =>
-    `${quoted(path)} at ${new Date(modified_at).toISOString()}`
+    `${quote(path)} at ${new Date(modified_at).toISOString()}`
   );
   const more = latest.length - named.length;
   const others = more > 0 ? `, and ${more} more` : "";
-  return `Edited in ${quoted(folder)}: ${named.join(", ")}${others}. ` +
+  return `Edited in ${quote(folder)}: ${named.join(", ")}${others}. ` +
     "The file system says when, but not who edited it.";
 }
 
-function quoted(path: string): string {
+function quote(path: string): string {
   const line = cleanLine(path);
   return JSON.stringify(line.length > PATH_CHARS_MAX ? `…${line.slice(-PATH_CHARS_MAX)}` : line);
 }

@@ -50,14 +50,14 @@ export class OccurrenceReports {
   #report(subscription: StoredSubscription, now: number): void {
     const { db, log } = this.#ctx;
     try {
-      db.transact(() => this.#fired(subscription, now, this.#send(subscription)));
+      db.transact(() => this.#recordSent(subscription, now, this.#send(subscription)));
     } catch (error) {
       if (isProblem(error, "storage_failed")) throw error;
       if (!(error instanceof Refusal)) {
         const { subscription_id } = subscription;
         log.error("The message of a subscription failed", { error, subscription_id });
       }
-      this.#refused(
+      this.#recordRefusal(
         subscription,
         now,
         error instanceof Refusal ? error : new Problem("internal", {}),
@@ -65,7 +65,7 @@ export class OccurrenceReports {
     }
   }
 
-  #fired(subscription: StoredSubscription, now: number, last_message_id: string): void {
+  #recordSent(subscription: StoredSubscription, now: number, last_message_id: string): void {
     const fires = subscription.fires + 1;
     const repeats = subscription.until !== null && fires < FIRES_MAX;
     const event = subscription.until === null ? "fired" : repeats ? "told" : "expired";
@@ -84,7 +84,7 @@ export class OccurrenceReports {
    * Retries after a refusal by a limit, because limits pass. Any other refusal ends the
    * subscription.
    */
-  #refused(subscription: StoredSubscription, now: number, problem: Problem): void {
+  #recordRefusal(subscription: StoredSubscription, now: number, problem: Problem): void {
     const { db } = this.#ctx;
     const failed = { last_outcome: "failed" as const, last_error: toPublicCode(problem.code) };
     const passes = ["queue_full", "rate_limited", "internal"].some((code) => problem.code === code);

@@ -51,7 +51,7 @@ export class Transcripts {
     const refusal = this.refusalOf(peer, reader);
     if (refusal) throw refusal;
     const found = await this.sessionOf(peer);
-    if (typeof found === "string") throw missing(peer, found);
+    if (typeof found === "string") throw missingTranscript(peer, found);
     const { files, session_id } = found;
     const { before, after, last: entries_max } = query;
     const masks = new Map<number, number>();
@@ -67,7 +67,7 @@ export class Transcripts {
         return { ...entry, text, chars: entry.chars - entry.text.length + text.length };
       },
     });
-    if (!page) throw missing(peer, NO_FILE);
+    if (!page) throw missingTranscript(peer, NO_FILE);
     const entries = page.entries.map((entry) =>
       toShown(entry, masks.get(entry.position) ?? 0, query.full === true)
     );
@@ -121,7 +121,7 @@ export class Transcripts {
     if (found.circle !== peer.circle) return refused(`it is in the circle ${peer.circle}`);
     const isForeign = isClaimed(peer) &&
       (found.peer_id === peer.peer_id || this.#isElsewhere(peer));
-    return isForeign ? unproved(peer) : undefined;
+    return isForeign ? unprovedSession(peer) : undefined;
   }
 
   /** True if a peer of another circle has the session that a peer names. */
@@ -137,7 +137,7 @@ export class Transcripts {
   refusalOfCopy(peer: StoredPeer, reader: Reader): Problem | undefined {
     if (reader.isHuman) return undefined;
     if (reader.peer_id !== peer.peer_id) return this.refusalOf(peer, reader);
-    return isClaimed(peer) ? unproved(peer) : undefined;
+    return isClaimed(peer) ? unprovedSession(peer) : undefined;
   }
 
   /**
@@ -158,13 +158,13 @@ function isClaimed({ runtime_session_id, session_proved }: StoredPeer): boolean 
   return runtime_session_id !== null && !session_proved;
 }
 
-function unproved({ name }: StoredPeer): Problem {
+function unprovedSession({ name }: StoredPeer): Problem {
   const reason = "its agent has not reported that it has this session";
   return new Problem("not_your_transcript", { peer: name, reason });
 }
 
 /** The refusal of a peer without a session that can be read. */
-export function missing({ name }: StoredPeer, reason: string): Problem {
+export function missingTranscript({ name }: StoredPeer, reason: string): Problem {
   return new Problem("no_transcript", { peer: name, reason });
 }
 

@@ -8,14 +8,14 @@ import { definitionOf } from "../agents/registry.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { PeerUsage, UsageOfPeer } from "protocol/transcripts.ts";
-import { missing, type Reader, type Transcripts } from "./transcripts.ts";
+import { missingTranscript, type Reader, type Transcripts } from "./transcripts.ts";
 
 /** Maximum sessions whose tokens are kept in memory. */
 const CACHED_MAX = 500;
 
 type Session = Awaited<ReturnType<Transcripts["sessionOf"]>>;
 
-interface Cached {
+interface CachedUsage {
   readonly changed_at: number | undefined;
   readonly usage: SessionUsage | null | undefined;
 }
@@ -23,7 +23,7 @@ interface Cached {
 export class Usage {
   readonly #ctx: Context;
   readonly #transcripts: Transcripts;
-  readonly #cached = new Map<string, Cached>();
+  readonly #cached = new Map<string, CachedUsage>();
 
   constructor(ctx: Context, transcripts: Transcripts) {
     this.#ctx = ctx;
@@ -37,7 +37,7 @@ export class Usage {
     if (refused) throw refused;
     const session = await this.#transcripts.sessionOf(peer);
     const refusal = this.#transcripts.refusalOf(peer, reader) ??
-      (typeof session === "string" ? missing(peer, session) : undefined);
+      (typeof session === "string" ? missingTranscript(peer, session) : undefined);
     return {
       ...await this.#toUsage(peer, session),
       transcript_refusal: refusal ? toRefusal(refusal) : null,

@@ -25,13 +25,13 @@ const ANSWER_MS_MAX = 5_000;
 const CLOSE_MS_MAX = 1_000;
 
 /**
- * The reply to a call. `refused` has the server's message. `lost` means that no answer came, so
+ * The reply to a call. `refused` has the server's message. `unanswered` means that no answer came, so
  * that the effect of the call is unclear.
  */
 export type Reply =
   | { readonly state: "answered"; readonly result: unknown }
   | { readonly state: "refused"; readonly message: string }
-  | { readonly state: "lost"; readonly reason: Reason };
+  | { readonly state: "unanswered"; readonly reason: Reason };
 
 const RpcMessage = z.looseObject({
   id: z.number().optional(),
@@ -71,7 +71,9 @@ export class AppServer implements Disposable {
     socket.onerror = () => undefined; // A close event follows.
     socket.onclose = () => {
       this.#open.resolve("connection_refused");
-      for (const settle of this.#pending.values()) settle({ state: "lost", reason: "hung_up" });
+      for (const settle of this.#pending.values()) {
+        settle({ state: "unanswered", reason: "hung_up" });
+      }
       this.#cancelClose();
     };
   }
@@ -114,14 +116,16 @@ export class AppServer implements Disposable {
   }
 
   async call(method: string, params: Readonly<Record<string, unknown>>): Promise<Reply> {
-    if (this.#socket.readyState !== WebSocket.OPEN) return { state: "lost", reason: "hung_up" };
+    if (this.#socket.readyState !== WebSocket.OPEN) {
+      return { state: "unanswered", reason: "hung_up" };
+    }
     const id = ++this.#lastId;
     const { promise, resolve } = Promise.withResolvers<Reply>();
     this.#pending.set(id, resolve);
     this.#socket.send(JSON.stringify({ id, method, params }));
     const reply = await timeout(this.#clock, ANSWER_MS_MAX, promise);
     this.#pending.delete(id);
-    return reply ?? { state: "lost", reason: "no_answer" };
+    return reply ?? { state: "unanswered", reason: "no_answer" };
   }
 
   /** Handles only answers. The server's own requests and notifications are for the terminals. */

@@ -128,7 +128,7 @@ async function add(
     input: [{ type: "text", text: framed }],
   });
   if (reply.state === "answered") return { state: "accepted" };
-  if (reply.state === "lost") return { state: "unclear", reason: reply.reason };
+  if (reply.state === "unanswered") return { state: "unclear", reason: reply.reason };
   const why = withoutMessage(reply.message, framed);
   log.warn("Codex refused a message", { delivery_id, why });
   return refused("queue_refused");

@@ -73,7 +73,7 @@ export class MessageRecords implements RecordSource<MessageRecord> {
 /** The messages of a record: itself, or those of a new list. */
 export function messagesIn(json: unknown): Message[] {
   const replaced = Replaced.safeParse(json).data?.$set.messages;
-  return (replaced ?? [json]).flatMap((one) => Message.safeParse(one).data ?? []);
+  return (replaced ?? [json]).flatMap((message) => Message.safeParse(message).data ?? []);
 }
 
 /** The entries of a record's messages, without thoughts and added context. */

@@ -27,13 +27,13 @@ const Listed = z.object({
 export function opencodeSessionFiles(data_dir: string): SessionFiles {
   const file = join(data_dir, "opencode.db");
   const locate = (id: string) => {
-    const known = SESSION_ID.test(id) ? reading(file, (db) => sessionIn(db, id)) : undefined;
+    const known = SESSION_ID.test(id) ? readDatabase(file, (db) => sessionIn(db, id)) : undefined;
     return known ? file : undefined;
   };
   return {
     locate,
     list: ({ id_prefix = "", limit, ...wanted }) => {
-      const rows = reading(file, (db) =>
+      const rows = readDatabase(file, (db) =>
         db.prepare(
           "select id, title, directory, time_updated from session where parent_id is null " +
             "and substr(id, 1, ?) = ? order by time_updated desc limit ?",
@@ -55,19 +55,19 @@ export function opencodeSessionFiles(data_dir: string): SessionFiles {
         using db = open(file);
         return await pageOf(new Parts(db, id, endOf(options.before)), entriesOf, options);
       } catch {
-        // As in `reading`.
+        // As in `readDatabase`.
         return undefined;
       }
     },
     usage: (id) => {
       if (locate(id) === undefined) return Promise.resolve(undefined);
-      return Promise.resolve(reading(file, (db) => usageIn(db, id)) ?? null);
+      return Promise.resolve(readDatabase(file, (db) => usageIn(db, id)) ?? null);
     },
   };
 }
 
 /** Runs a query; undefined if there is no database, or one that this program cannot read. */
-function reading<T>(file: string, query: (db: DatabaseSync) => T): T | undefined {
+function readDatabase<T>(file: string, query: (db: DatabaseSync) => T): T | undefined {
   if (changedAt(file) === undefined) return undefined;
   try {
     using db = open(file);

@@ -21,7 +21,7 @@ export interface EndFormat {
   entriesOf(line: string): readonly ParsedEntry[];
 }
 
-interface Known {
+interface CachedEnd {
   readonly file: string;
   readonly changed_at: number;
   readonly end: TurnEnd | undefined;
@@ -30,7 +30,7 @@ interface Known {
 /** Reads each session's file again only after it has changed. */
 export class LastEnds {
   readonly #format: EndFormat;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, CachedEnd>();
 
   constructor(format: EndFormat) {
     this.#format = format;

@@ -1,7 +1,7 @@
 /** Makes a page of a conversation out of the agent's records, which are read last to first. */
 
 import * as z from "zod";
-import { paced } from "./pacing.ts";
+import { inBatches } from "./batches.ts";
 import type { ReadOptions, SessionEntry, SessionPage } from "./session_files.ts";
 import { ENTRY_CHARS_MAX } from "./session_files.ts";
 
@@ -35,7 +35,7 @@ export async function pageOf<T extends { readonly end: number }>(
   { before = Infinity, after = -1, entries_max, select = (entry) => entry }: ReadOptions,
 ): Promise<SessionPage> {
   const found: SessionEntry[] = [];
-  for await (const record of paced(source)) {
+  for await (const record of inBatches(source)) {
     const entries = parse(record).slice(0, ENTRIES_PER_RECORD - 1);
     for (let at = entries.length - 1; at >= 0; at--) {
       const entry = entryAt(record.end * ENTRIES_PER_RECORD + at, entries[at]);

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { readBefore } from "../../../host/agent_files.ts";
-import { paced } from "./pacing.ts";
+import { inBatches } from "./batches.ts";
 
 /** Number of bytes that are searched. The first part of a longer file is left out. */
 const BYTES_MAX = 134_217_728;
@@ -55,7 +55,7 @@ export class Repeats {
     this.#searched.set(file, searched);
     const [oldest] = this.#searched.keys();
     if (this.#searched.size > FILES_MAX && oldest !== undefined) this.#searched.delete(oldest);
-    for await (const chunk of paced(chunks(file, searched, size), CHUNKS_AT_ONCE)) {
+    for await (const chunk of inBatches(chunks(file, searched, size), CHUNKS_AT_ONCE)) {
       this.#compare(chunk, searched);
     }
     searched.before = probe(file, searched.at);

@@ -23,7 +23,7 @@ interface OwnValues {
 export function formatDiff(path: string, before: string, after: string, ours?: OwnValues): string {
   if (before === after) return "";
   const edits = diffLines(lines(before), lines(after));
-  const shown = ours ? masked(edits, ours) : edits;
+  const shown = ours ? maskValues(edits, ours) : edits;
   return [path, ...(edits.length === 0 ? ["(only the layout changes)"] : shown)].join("\n");
 }
 
@@ -48,7 +48,7 @@ const TOKEN =
 const HEADER = /^[-+] \s*\[+[\w.-]+\]+\s*$/;
 
 /** Masks each value that is not ours. The names of members stay. */
-function masked(edits: readonly string[], { own, commands }: OwnValues): string[] {
+function maskValues(edits: readonly string[], { own, commands }: OwnValues): string[] {
   const words = commands.flat().map((word) => JSON.stringify(word));
   const known = new Set([...own.match(TOKEN) ?? [], ...words]);
   const withPath = commands.filter((argv) => argv.some((word) => word.startsWith("/")));

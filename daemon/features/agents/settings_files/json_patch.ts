@@ -101,7 +101,9 @@ function elementsOf(node: Node, next: readonly Json[]): Contents {
     for (const node of removed) items.push({ node, value: node, next: undefined, original: node });
     removed = [];
   };
-  for (const part of diffArrays(texts(elements.map((one) => getNodeValue(one))), texts(next))) {
+  for (
+    const part of diffArrays(texts(elements.map((element) => getNodeValue(element))), texts(next))
+  ) {
     const nodes = part.added ? [] : elements.slice(at, at += part.value.length);
     const values = part.removed ? [] : next.slice(nextAt, nextAt += part.value.length);
     if (part.removed) {
@@ -244,10 +246,10 @@ class Patch {
     );
     const before = items[after]?.node;
     if (!near) return this.#fill(container, written.join(","), layout);
-    if (!before) return this.#edit(container.offset + 1, container.offset + 1, listed(written));
+    if (!before) return this.#edit(container.offset + 1, container.offset + 1, joinItems(written));
     const comma = this.#commaAfter(before);
     const place = this.#afterComments(comma === undefined ? endOf(before) : comma + 1);
-    if (comma !== undefined) return this.#edit(place, place, listed(written));
+    if (comma !== undefined) return this.#edit(place, place, joinItems(written));
     if (place > endOf(before)) this.#edit(endOf(before), endOf(before), ",");
     this.#edit(place, place, (place > endOf(before) ? "" : ",") + written.join(","));
   }
@@ -305,6 +307,6 @@ function endOf({ offset, length }: Node): number {
 }
 
 /** Items before others, or before a trailing comma's place. */
-function listed(written: readonly string[]): string {
+function joinItems(written: readonly string[]): string {
   return written.map((item) => `${item},`).join("");
 }

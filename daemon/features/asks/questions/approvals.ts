@@ -99,7 +99,7 @@ export class Approvals {
     const onHangUp = () => this.#note(question, "gone");
     signal.addEventListener("abort", onHangUp, { once: true });
     this.#pending.add(question);
-    this.#watch();
+    this.#reviewAtIntervals();
     try {
       // A hook that hangs up does not end the wait. Later evidence shows how the question ended.
       return toDecision(await questions.waitForVerdict(ask, new AbortController().signal));
@@ -122,20 +122,20 @@ export class Approvals {
       if (known && peer.agent_pid !== agent_pid) continue;
       const isSessionEnd = end_reason !== undefined && subagent === undefined;
       if (agent_id !== subagent?.agent_id && !isSessionEnd) continue;
-      const says = findingOf(report, question.call, known);
-      if (says) this.#ctx.db.afterCommit(() => this.#note(question, says));
+      const finding = findingOf(report, question.call, known);
+      if (finding) this.#ctx.db.afterCommit(() => this.#note(question, finding));
     }
   }
 
-  #note(question: PendingQuestion, says: Evidence["says"]): void {
+  #note(question: PendingQuestion, finding: Evidence["finding"]): void {
     // The clock may have been set back since the question.
     const at = Math.max(this.#ctx.clock.now(), question.call.asked_at);
-    question.noted.push({ source: "hook", says, at });
+    question.noted.push({ source: "hook", finding, at });
     void this.#reviewInBackground(question);
   }
 
   /** Reads the evidence at intervals while questions are open. */
-  #watch(): void {
+  #reviewAtIntervals(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
     void this.#ctx.background.run("Watching open questions failed", this.#reviewWhilePending());
@@ -165,11 +165,11 @@ export class Approvals {
     const evidence = [...noted, ...(read ? await read : [])];
     const now = clock.now(), settle_ms = read ? SETTLE_MS : 0;
     const isGone = agent_pid !== null && !isAlive(agent_pid, agent_started ?? undefined);
-    if (isGone) evidence.push({ source: "process", says: "gone", at: 0 });
+    if (isGone) evidence.push({ source: "process", finding: "gone", at: 0 });
     const ending = endingOf(evidence, { asked_at, now, settle_ms });
     // An event from before the present dialog proves nothing about it after its end.
-    if (evidence.some(({ says }) => says === "waits")) {
-      question.noted = noted.filter(({ says }) => says !== "idle");
+    if (evidence.some(({ finding }) => finding === "waits")) {
+      question.noted = noted.filter(({ finding }) => finding !== "idle");
     }
     if (!ending || shutdownSignal.aborted || !this.#pending.has(question)) return;
     questions.endThere(correlation_id, ending.outcome);
@@ -224,7 +224,7 @@ function findingOf(
   { ran, interrupted, prompt, turn_state, turn_error, end_reason, source, subagent }: HookReport,
   { tool, input }: WaitingCall,
   known: boolean,
-): Evidence["says"] | undefined {
+): Evidence["finding"] | undefined {
   if (ran) return ran.tool === tool && isSameJson(ran.input, input) ? "allowed" : undefined;
   // Interrupting a turn denies the permission for which its tool waits.
   if (interrupted) return "denied";

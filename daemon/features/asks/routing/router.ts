@@ -67,7 +67,7 @@ interface RoutingRequest {
 }
 
 /** An opened ask, and the choice of its recipient. */
-type Routed = ReturnType<Asks["open"]> & { readonly routing: Routing };
+type RoutedAsk = ReturnType<Asks["open"]> & { readonly routing: Routing };
 
 export class Router {
   readonly #ctx: Context;
@@ -91,7 +91,7 @@ export class Router {
     body: UnnamedAsk,
     requestContext: AskContext,
     signal: AbortSignal,
-  ): Promise<() => Routed> {
+  ): Promise<() => RoutedAsk> {
     const { asks, directory } = this.#deps;
     const { circle, bypass_circle } = body;
     const caller = directory.sender(body.from_peer, { circle });
@@ -146,7 +146,7 @@ export class Router {
    * Opens the ask to the chosen peer if the confidence suffices and the peer may be asked;
    * otherwise rolls back what it wrote, and opens it to the fallback.
    */
-  #openOrFallBack(request: RoutingRequest, choice: Choice): Routed {
+  #openOrFallBack(request: RoutingRequest, choice: Choice): RoutedAsk {
     const { strategy, min_confidence } = this.#options;
     const { fallback_to } = request.body;
     const { confidence, peer } = choice;
@@ -175,7 +175,7 @@ export class Router {
     request: RoutingRequest,
     argument: string,
     { confidence, fallback_reason }: Pick<Routing, "confidence" | "fallback_reason">,
-  ): Routed {
+  ): RoutedAsk {
     const { body, requestContext } = request;
     const { peer_id, name } = this.#authorize(argument, request);
     const routing: Routing = {

@@ -33,7 +33,7 @@ export class RunningWork {
     this.#running.add(tracked);
   }
 
-  async ended(): Promise<void> {
+  async whenDone(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 }

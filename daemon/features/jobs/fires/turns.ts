@@ -36,7 +36,7 @@ export class Turns {
   /**
    * The deliveries of fires in progress. Any other delivery's steps are ignored without a query.
    */
-  readonly #watchedDeliveries = new Set<string>();
+  readonly #followedDeliveries = new Set<string>();
   /** Attempts that were delivered when the daemon started. Their executors may not come back. */
   readonly #unreconciled = new Set<string>();
   #sinceStart: () => number = () => 0;
@@ -47,7 +47,7 @@ export class Turns {
   }
 
   watchDelivery(delivery_id: string): void {
-    this.#watchedDeliveries.add(delivery_id);
+    this.#followedDeliveries.add(delivery_id);
   }
 
   /**
@@ -55,7 +55,7 @@ export class Turns {
    */
   #withdraw({ delivery_id }: StoredAttempt, reason: JobReason): void {
     if (delivery_id === null) return;
-    this.#watchedDeliveries.delete(delivery_id);
+    this.#followedDeliveries.delete(delivery_id);
     this.#deps.delivery.release(delivery_id, reason);
   }
 
@@ -67,9 +67,9 @@ export class Turns {
 
   /** Called when a delivery takes a step, inside the delivery's transaction. */
   stepped(delivery_id: string, state: DeliveryState): void {
-    if (!this.#watchedDeliveries.has(delivery_id)) return;
+    if (!this.#followedDeliveries.has(delivery_id)) return;
     const attempt = attempts.byDelivery(this.#ctx.db, delivery_id);
-    if (!attempt) return void this.#watchedDeliveries.delete(delivery_id);
+    if (!attempt) return void this.#followedDeliveries.delete(delivery_id);
     this.applyDeliveryState(attempt, state);
   }
 
@@ -162,7 +162,7 @@ export class Turns {
     const reason = how === "interrupted" ? "turn_interrupted" : "turn_end_unseen";
     if (job.execution.on_interrupt === "fail") return this.#fail(attempt, reason);
     const waiting = { state_reason: reason, error: ERRORS[reason] };
-    notices.interrupted(steps.step(job, "needs_input", waiting));
+    notices.notifyInterruption(steps.step(job, "needs_input", waiting));
   }
 
   /** Completes a job. If the job has checks, they run first. */
@@ -206,7 +206,7 @@ export class Turns {
     for (const attempt of attempts.open(db)) {
       const { delivery_id, attempt_id } = attempt;
       if (delivery_id === null) continue;
-      this.#watchedDeliveries.add(delivery_id);
+      this.#followedDeliveries.add(delivery_id);
       const state = this.#deps.delivery.findMessage(delivery_id)?.state;
       if (state) this.applyDeliveryState(attempt, state);
       const now = attempts.get(db, attempt_id)?.state;

@@ -13,7 +13,7 @@ export type PanedPeer = StoredPeer & { readonly pane_id: string };
 export type PaneProofDeps = Pick<LifecycleDeps, "machine" | "paneObserver" | "processes">;
 
 /** The result of an observation of a pane. */
-type Seen =
+type PaneResult =
   | { readonly state: "found"; readonly pane: PaneFacts }
   | { readonly state: "missing" | "unknown" };
 
@@ -43,7 +43,7 @@ export class PaneProof {
    * Returns the observation of the pane. Refuses a pane that is not proved to be the peer's, or
    * that the peer has left since `before` was read.
    */
-  mustBeProved<S extends Seen>(before: PanedPeer, seen: S): Extract<S, { state: "found" }> {
+  mustBeProved<S extends PaneResult>(before: PanedPeer, seen: S): Extract<S, { state: "found" }> {
     const { peer_id, pane_id, tmux_socket } = before;
     const unverified = (reason: string) =>
       new Problem("pane_unverified", { peer_id, pane_id, reason });
@@ -73,6 +73,6 @@ export class PaneProof {
   }
 }
 
-function isFound<S extends Seen>(seen: S): seen is Extract<S, { state: "found" }> {
+function isFound<S extends PaneResult>(seen: S): seen is Extract<S, { state: "found" }> {
   return seen.state === "found";
 }

@@ -34,11 +34,11 @@ export class PaneScreens {
     const { pane, rows } = paneProof.mustBeProved(peer, observed);
     const { width, height, cursor_x: x, cursor_y: y, cursor_shown, in_mode } = pane;
     const cursor = cursor_shown ? { x, y } : null;
-    return { peer_id, pane_id, width, height, cursor, in_mode, rows: bounded(rows) };
+    return { peer_id, pane_id, width, height, cursor, in_mode, rows: limitRows(rows) };
   }
 }
 
-function bounded(read: readonly string[]): string[] {
+function limitRows(read: readonly string[]): string[] {
   return read.slice(0, ROWS_MAX).map((row) =>
     row.length > ROW_CHARS_MAX ? stripEscapes(row).slice(0, COLUMNS_MAX) : row
   );

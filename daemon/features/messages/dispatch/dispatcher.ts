@@ -37,7 +37,7 @@ export interface DispatcherDeps {
 type Outcome = "continue" | "blocked";
 
 /** The reason why no transport took a message. */
-interface Blocked {
+interface BlockedMessage {
   readonly reason: string;
   /** True if it waits for a hook. It then holds up only its own sender's messages. */
   readonly held: boolean;
@@ -118,7 +118,7 @@ export class Dispatcher {
   }
 
   /** Tries a message by each transport. Returns undefined if it is gone. */
-  async #dispatch(message: QueuedMessage): Promise<"continue" | Blocked | undefined> {
+  async #dispatch(message: QueuedMessage): Promise<"continue" | BlockedMessage | undefined> {
     const { db } = this.#ctx;
     const { seq, to_peer_id: peer_id } = message;
     const addressee = this.#deps.agentPeers.find(peer_id);

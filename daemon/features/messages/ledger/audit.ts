@@ -84,11 +84,11 @@ export class DeliveryAudit {
   /** The deliveries that match the filter, newest first. */
   async list(filter: DeliveryFilter): Promise<Delivery[]> {
     const { db } = this.#ctx;
-    if (filter.state === "queued") return queued(db, filter);
+    if (filter.state === "queued") return queuedDeliveries(db, filter);
     const found: Delivery[] = [];
     for await (const range of rangesBelow(this.#ctx)) {
       const limit = filter.limit - found.length;
-      found.push(...matching(db, { ...filter, ...range, limit }));
+      found.push(...matchingDeliveries(db, { ...filter, ...range, limit }));
       if (found.length >= filter.limit) break;
     }
     return found;
@@ -175,7 +175,7 @@ function isInScope(found: FoundUnaccounted, { peer_id, state }: DeliveryScope): 
 }
 
 /** Queued messages by their index, because these are few. */
-function queued(db: Reader, filter: DeliveryFilter): Delivery[] {
+function queuedDeliveries(db: Reader, filter: DeliveryFilter): Delivery[] {
   return selectMessages(
     db,
     `where seq in (
@@ -188,7 +188,7 @@ function queued(db: Reader, filter: DeliveryFilter): Delivery[] {
 }
 
 /** The messages of a range that match a filter, newest first. */
-function matching(
+function matchingDeliveries(
   db: Reader,
   { peer_id, state, limit, floor, before }: DeliveryFilter & SeqRange,
 ): Delivery[] {

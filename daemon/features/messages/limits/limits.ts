@@ -8,7 +8,7 @@ import { isProblem, Problem } from "protocol/problems.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { Kind } from "protocol/messages/contract.ts";
 import * as ledger from "../ledger/ledger.ts";
-import type { FirstAccepted } from "../remote_delivery.ts";
+import type { RemoteOrigin } from "../remote_delivery.ts";
 import { PairCounters } from "./pair_counters.ts";
 
 export interface LimitsOptions {
@@ -39,7 +39,7 @@ export interface LimitedMessage {
   readonly reply_to?: string | null;
   /** True for a message that no limit refuses, such as a notice of the daemon (contract 2). */
   readonly notice?: boolean;
-  readonly first_accepted?: FirstAccepted;
+  readonly remote_origin?: RemoteOrigin;
 }
 
 /**
@@ -117,13 +117,13 @@ export class Limits {
    * the human, proved or not, restarts the count. A sender that omits `reply_to` starts a new
    * chain, so the rate limit bounds such loops.
    */
-  #refuseLongChain({ to, voice, reply_to, first_accepted }: LimitedMessage): number {
+  #refuseLongChain({ to, voice, reply_to, remote_origin }: LimitedMessage): number {
     const { hops: limit } = this.#options;
-    const before = first_accepted?.hops ?? 0;
+    const before = remote_origin?.hops ?? 0;
     if (!reply_to && before === 0) return 0;
     if (limit === 0 || to.role === "human" || voice !== "peer") return 0;
     // An ask from another machine carries its number of earlier follow-ups on all machines.
-    const hops = first_accepted ? before : this.#hopsTo(reply_to ?? null, limit);
+    const hops = remote_origin ? before : this.#hopsTo(reply_to ?? null, limit);
     if (hops > limit) throw new Problem("hop_limit", { reply_to: reply_to ?? "", limit });
     return hops;
   }
@@ -144,18 +144,18 @@ export class Limits {
     return hops;
   }
 
-  #countPair({ from, to, first_accepted }: LimitedMessage): void {
+  #countPair({ from, to, remote_origin }: LimitedMessage): void {
     const { clock } = this.#ctx;
     const now = clock.monotonic();
     const { peer_id } = to;
     const limit = to.pair_per_minute ?? this.#options.pair_per_minute;
     if (limit === 0) return;
-    const pair = `${first_accepted?.counted_as ?? from.peer_id ?? UNREGISTERED}\n${peer_id}`;
-    if (first_accepted) {
+    const pair = `${remote_origin?.counted_as ?? from.peer_id ?? UNREGISTERED}\n${peer_id}`;
+    if (remote_origin) {
       this.#count({ pair: `arrived ${pair}`, limit: limit * ARRIVALS_FACTOR, at: now, peer_id });
     }
     // Messages that waited on the bus together were not sent together.
-    const waited_ms = first_accepted ? Math.max(0, clock.now() - first_accepted.at) : 0;
+    const waited_ms = remote_origin ? Math.max(0, clock.now() - remote_origin.at) : 0;
     const at = now - waited_ms;
     this.#count({ pair, limit, at, peer_id });
   }

@@ -50,7 +50,7 @@ export class PeerSettingsService {
       }
       this.#changes.update(peer_id, (peer) => ({
         ...peer,
-        ...chosen(peer, settings),
+        ...changedOptions(peer, settings),
         tags,
       }));
     });
@@ -77,7 +77,7 @@ function isForPersons({ circle, queue_max, pair_per_minute }: PeerSettings): boo
 }
 
 /** The settings after a change. Null means the setting for all peers. */
-function chosen(peer: StoredPeer, settings: PeerSettings) {
+function changedOptions(peer: StoredPeer, settings: PeerSettings) {
   const { reminders, queue_max, pair_per_minute, hook_messages } = settings;
   return {
     reminders: reminders === undefined ? peer.reminders : reminders,

@@ -57,7 +57,7 @@ export function misnamedPeers(db: Reader): string[] {
 }
 
 /** The name that replaces a reserved one. */
-export function unreserved(name: string): string {
+export function unreservedName(name: string): string {
   const suffix = "-agent";
   return name.slice(0, NAME_LENGTH_MAX - suffix.length) + suffix;
 }
@@ -84,7 +84,7 @@ export function newName(db: Reader, registration: Registration): string {
   const name = nameOf(registration);
   const { role } = registration;
   const isFree = registration.name || !isReservedFor(rows.human(db), name, { role });
-  return isFree ? name : unreserved(name);
+  return isFree ? name : unreservedName(name);
 }
 
 /** The circle of peers that have no other one. */

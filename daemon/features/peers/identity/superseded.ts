@@ -17,7 +17,7 @@ export interface Replacement {
  * Kept in memory only, until the daemon restarts (specification 3). A restart adds an execution
  * before it stops it.
  */
-export class Superseded {
+export class SupersededExecutions {
   readonly #restarts = new Map<string, Replacement>();
 
   /** The number of remembered executions. */

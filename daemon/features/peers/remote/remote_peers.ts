@@ -26,7 +26,7 @@ export interface AnnouncingMachine {
 }
 
 /** The result of an announcement. */
-export interface Announced {
+export interface AnnouncementResult {
   /** Ids of announced peers that belong to this machine or to a third one: not stored. */
   readonly refused: readonly string[];
   /** Ids of peers that the machine no longer announces: forgotten. */
@@ -67,12 +67,12 @@ export class RemotePeers {
    * Stores the peers that a machine announces, and forgets those that it no longer announces. The
    * times of `last_seen` are by this machine's clock.
    */
-  announced(
+  announce(
     tx: Tx,
     machine: AnnouncingMachine,
     peers: readonly SharedPeer[],
     human: SharedHuman | null = null,
-  ): Announced {
+  ): AnnouncementResult {
     const now = this.#ctx.clock.now();
     const known = new Map(rows.ofMachine(tx, machine.daemon_id).map((row) => [row.peer_id, row]));
     const given = peers.map((peer) => toRow(peer, machine, now));
@@ -99,7 +99,7 @@ export class RemotePeers {
   }
 
   /** Takes the peers of a machine offline after its announcement has expired or was withdrawn. */
-  leaseEnded(tx: Tx, daemon_id: string): void {
+  endLease(tx: Tx, daemon_id: string): void {
     for (const peer of rows.ofMachine(tx, daemon_id)) {
       if (peer.status === "offline") continue;
       const offline = { ...peer, status: "offline", turn_state: null } as const;
@@ -109,7 +109,7 @@ export class RemotePeers {
   }
 
   /** Removes the peers of a machine that a person had forgotten; returns their ids. */
-  forgotten(tx: Tx, daemon_id: string): string[] {
+  forget(tx: Tx, daemon_id: string): string[] {
     const peers = rows.ofMachine(tx, daemon_id);
     for (const peer of peers) this.#remove(tx, peer);
     return peers.map(({ peer_id }) => peer_id);

@@ -80,7 +80,7 @@ export class Resumptions {
     if (this.#privacy.readers === "off") return await this.#exactly(query, backends, folder);
     const hidden = !this.#maySeeTitles(viewer);
     const found = await Promise.all(
-      backends.map((id) => this.#matching(id, { query, folder, hidden })),
+      backends.map((id) => this.#matchingSessions(id, { query, folder, hidden })),
     );
     const byId = found.flatMap(({ byId }) => byId);
     const matches = byId.length > 0 ? byId : found.flatMap(({ byWords }) => byWords);
@@ -165,7 +165,7 @@ export class Resumptions {
   }
 
   /** The sessions whose id begins with the text, or whose title or folder contains the words. */
-  async #matching(
+  async #matchingSessions(
     backend: Backend,
     { query, folder, hidden }: {
       query: string;

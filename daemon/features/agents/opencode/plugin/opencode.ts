@@ -12,7 +12,7 @@ export interface Client {
   readonly session: {
     create(options: Record<never, never>): Promise<Answer<{ readonly id: string }>>;
     get(options: OfSession): Promise<Answer<{ readonly parentID?: string }>>;
-    list(): Promise<Answer<readonly Listed[]>>;
+    list(): Promise<Answer<readonly SessionSummary[]>>;
     messages(
       options: OfSession & { readonly query: { readonly limit: number } },
     ): Promise<Answer<readonly { readonly info: Info; readonly parts: readonly Part[] }[]>>;
@@ -40,7 +40,7 @@ interface Answer<Data> {
   readonly response?: { readonly status: number };
 }
 
-interface Listed {
+interface SessionSummary {
   readonly id: string;
   readonly parentID?: string;
   readonly time: { readonly updated: number };

@@ -6,10 +6,13 @@ import { afterSocketReads } from "kit/core/clock.ts";
 const RECORDS_AT_ONCE = 500;
 
 /** The items of a source; after each batch, other work of the daemon goes on. */
-export async function* paced<T>(source: Iterable<T>, at_once = RECORDS_AT_ONCE): AsyncGenerator<T> {
+export async function* inBatches<T>(
+  source: Iterable<T>,
+  batch_size = RECORDS_AT_ONCE,
+): AsyncGenerator<T> {
   let count = 0;
-  for (const one of source) {
-    yield one;
-    if (++count % at_once === 0) await new Promise<void>(afterSocketReads);
+  for (const item of source) {
+    yield item;
+    if (++count % batch_size === 0) await new Promise<void>(afterSocketReads);
   }
 }
