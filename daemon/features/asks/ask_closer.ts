@@ -105,7 +105,7 @@ export class AskCloser {
     };
     db.transact((tx) => ledger.closeAsk(tx, closedAsk, at));
     effects.askClosing(closedAsk);
-    // An answer from the recipient proves the delivery; an answer from anyone else does not.
+    // An answer from the recipient proves the delivery; an answer from another author does not.
     const releaseReason = known.elsewhere ? `${close_reason}_elsewhere` : close_reason;
     const wasDelivered = delivery.release(ask.correlation_id, releaseReason);
     human.onAskClosed(closedAsk);

@@ -5,7 +5,7 @@ import type { HookReport } from "../agents/adapter.ts";
 import type { Receipts } from "../messages/receipts.ts";
 
 /**
- * The next event of a session proves the messages of its last prompt seen, unless the event says
+ * The next event of a session proves the messages of its last prompt seen, unless the event reports
  * that the model was not called or did not answer.
  */
 export class PromptMessages {

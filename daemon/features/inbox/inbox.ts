@@ -149,7 +149,10 @@ export class Inbox {
     if (isComplete) this.#paused_until = clock.monotonic() + FORGET_PAUSE_MS;
   }
 
-  /** An ack without a text, or of a cancelled ask, names that ask: the item shows nothing else. */
+  /**
+   * An ack without a text, or of a cancelled ask, names that ask, because its item shows no other
+   * text.
+   */
   #textOf({ text, close_reason, correlation_id }: StoredMessage): string {
     const isReply = text !== "" && close_reason !== "cancelled";
     if (isReply) return text;

@@ -77,7 +77,7 @@ export class ThreadReplies {
     const { db } = this.#ctx;
     const members = new Map<string, string>();
     const thread = new Set([correlation_id]);
-    for (const id of thread) { // A set is walked to its end, while it grows.
+    for (const id of thread) { // The loop also visits ids that it adds.
       const ask = this.#asks.get(id);
       if (!ask) continue; // Retention has deleted it.
       if (ask.from_peer_id !== null) members.set(ask.from_peer_id, ask.from_peer_name);

@@ -64,7 +64,10 @@ export interface ExpectedRegistration {
 /** Questions of the registry to higher features. */
 export interface PeerPorts {
   /** Completes a registration that was expected, with its place, its name or its peer. */
-  expectedRegistration(given: Registration, evidence: RegistrationEvidence): ExpectedRegistration;
+  expectedRegistration(
+    registration: Registration,
+    evidence: RegistrationEvidence,
+  ): ExpectedRegistration;
   /** True if this process belongs to an execution that a restart is replacing. */
   isSuperseded(peer_id: string, agent_pid: number | null): boolean;
 }
@@ -249,16 +252,16 @@ export function circleOfRegistration(
 
 /** A complete provenance; an `unknown` source is inferred from metadata (contract 3). */
 export function provenanceOf(
-  given: Provenance,
+  provenance: Provenance,
   { metadata, role }: Pick<Peer, "metadata" | "role">,
 ) {
   return {
-    source: inferSource(given.source ?? "unknown", metadata),
-    initiator: given.initiator ?? null,
-    parent_runtime_id: given.parent_runtime_id ?? null,
-    ephemeral: given.ephemeral ?? false,
-    addressable: role === "human" || (given.addressable ?? true),
-    addressable_reason: given.addressable_reason ?? null,
+    source: inferSource(provenance.source ?? "unknown", metadata),
+    initiator: provenance.initiator ?? null,
+    parent_runtime_id: provenance.parent_runtime_id ?? null,
+    ephemeral: provenance.ephemeral ?? false,
+    addressable: role === "human" || (provenance.addressable ?? true),
+    addressable_reason: provenance.addressable_reason ?? null,
   };
 }
 

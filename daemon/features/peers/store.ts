@@ -30,7 +30,7 @@ export const StoredPeer = Peer.omit({
   agent_started: z.string().nullable(),
   /** True if the kernel proved that the process is this peer's. */
   agent_proved: z.boolean(),
-  /** The pane that the process says it runs in. Another agent may have that pane. */
+  /** The pane in which the process claims to run. Another agent may have that pane. */
   claimed_pane_id: z.string().nullable(),
   runtime_session_id: z.string().nullable(),
   /** True if the agent itself reported its session. */
@@ -149,23 +149,23 @@ export const SUBAGENT = "ephemeral = 1 and addressable = 0 and parent_runtime_id
 /** Condition for subagents that their parents reported. Others have registered by themselves. */
 export const REPORTED_SUBAGENT = `${SUBAGENT} and metadata ->> 'subagent_id' is not null`;
 
-/** The records that meet a condition. */
+/** The records that satisfy a condition. */
 function peersWhere(db: Reader, condition: string, params: Params = {}): StoredPeer[] {
   return db.all(Row, `select * from peers where ${condition}`, params);
 }
 
-/** The facts for identity of the peers that meet a condition. */
+/** The facts for identity of the peers that satisfy a condition. */
 function identitiesWhere(db: Reader, condition: string, params: Params): IdentityFacts[] {
   const statement = `select ${identityColumns} from peers where ${condition}`;
   return db.all(IdentityFactsRow, statement, params);
 }
 
-/** The addresses that meet a condition. */
+/** The addresses that satisfy a condition. */
 function addressesWhere(db: Reader, condition: string, params: Params = {}): Address[] {
   return db.all(Address, `select ${ADDRESS_COLUMNS} from peers where ${condition}`, params);
 }
 
-/** The facts for transports of the peers that meet a condition. */
+/** The facts for transports of the peers that satisfy a condition. */
 function agentsWhere(db: Reader, condition: string): StoredAgentPeer[] {
   return db.all(StoredAgentPeerRow, `select ${agentPeerColumns} from peers where ${condition}`);
 }
@@ -517,7 +517,7 @@ export function human(db: Reader): Address | undefined {
 
 /**
  * Offline and dropped peers of this name that a registration may match, last seen first: only peers
- * that nothing else identifies. Many old peers may share a name.
+ * that are identified by their name alone. Many old peers may share a name.
  */
 export function offlineByName(
   db: Reader,

@@ -28,13 +28,16 @@ interface Lookups {
 /** Completes a registration that a restart, a spawn or a link by the daemon expects. */
 export function expectedRegistration(
   { db, terminals }: Lookups,
-  given: Registration,
+  registration: Registration,
   evidence: RegistrationEvidence,
 ): ExpectedRegistration {
-  const expected: Partial<Registration> | undefined = expectedRestart(db, given, evidence) ??
-    expectedSpawn(db, given) ?? linkedPeer({ db, terminals }, given, evidence);
+  const expected: Partial<Registration> | undefined = expectedRestart(db, registration, evidence) ??
+    expectedSpawn(db, registration) ?? linkedPeer({ db, terminals }, registration, evidence);
   const proven_peer_id = expected?.peer_id ?? evidence.proven_peer_id;
-  return { registration: { ...given, ...expected }, evidence: { ...evidence, proven_peer_id } };
+  return {
+    registration: { ...registration, ...expected },
+    evidence: { ...evidence, proven_peer_id },
+  };
 }
 
 /** The fields of the spawn request, if the daemon started the agent on the registration's pane. */

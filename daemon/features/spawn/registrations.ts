@@ -73,7 +73,9 @@ export class SpawnRegistrations {
     await this.#checking;
   }
 
-  /** Stops waiting for a registration, and tells the sender if the spawn's message is dropped. */
+  /**
+   * Stops waiting for a registration, and notifies the sender if the spawn's message is dropped.
+   */
   abandon(spawn: Spawn): void {
     this.#ctx.db.transact(() => {
       const hadSeed = spawn.seed !== null;

@@ -1,11 +1,11 @@
-/** Lets other work of the daemon go on while a long file is read. */
+/** Reads a long file in batches, so that other work of the daemon runs in between. */
 
 import { afterSocketReads } from "kit/core/clock.ts";
 
-/** Records read before other work goes on. */
+/** Records per batch. */
 const RECORDS_AT_ONCE = 500;
 
-/** The items of a source; after each batch, other work of the daemon goes on. */
+/** The items of a source. Other work of the daemon runs after each batch. */
 export async function* inBatches<T>(
   source: Iterable<T>,
   batch_size = RECORDS_AT_ONCE,

@@ -15,7 +15,7 @@ export interface SessionFile {
   readonly file: string;
 }
 
-/** Files read before other work of the daemon goes on. */
+/** Files read before other work of the daemon runs. */
 const FILES_AT_ONCE = 20;
 /** Maximum characters of a prompt in a title. */
 const TITLE_CHARS_MAX = 80;

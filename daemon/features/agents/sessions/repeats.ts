@@ -10,7 +10,7 @@ const BYTES_MAX = 134_217_728;
 const CHUNK_BYTES = 1_048_576;
 /** A longer line is not compared. */
 const LINE_BYTES_MAX = 16_777_216;
-/** Number of chunks that are read before other work goes on. */
+/** Chunks read before other work of the daemon runs. */
 const CHUNKS_AT_ONCE = 4;
 /** Maximum number of files that are remembered. */
 const FILES_MAX = 8;

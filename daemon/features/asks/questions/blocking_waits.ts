@@ -82,7 +82,7 @@ export class BlockingWaits {
 
   /**
    * Closes an unanswered ask. A tool permission is denied (specification 7); any other ask times
-   * out. `undecided`: its caller gets no answer, so that the agent's own dialog goes on.
+   * out. `undecided`: its caller gets no answer, so that the agent's own dialog stays open.
    */
   #close(correlation_id: string, reason: "evicted" | "cancelled", undecided: boolean): void {
     const { asks } = this.#deps;

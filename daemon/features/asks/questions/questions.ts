@@ -62,7 +62,7 @@ export class Questions {
 
   /** Records a typed answer. The first valid answer, from any surface, closes the question. */
   answer(
-    { correlation_id, from_peer, attachments: ids = [], ...given }: AnswerAsk,
+    { correlation_id, from_peer, attachments: ids = [], ...input }: AnswerAsk,
     requestContext: AskContext,
   ) {
     const { asks, attachments } = this.#deps;
@@ -71,7 +71,7 @@ export class Questions {
       const { responder, elsewhere } = this.#responder(ask, from_peer);
       if (!ask.question) throw new Problem("not_a_question", { correlation_id });
       if (ask.state === "closed") throw alreadyClosed(ask);
-      const answer = toAnswer(ask.question, given);
+      const answer = toAnswer(ask.question, input);
       const reply = replyOf(answer);
       const close_reason = asks.closer.close(ask, "answered", {
         responder,

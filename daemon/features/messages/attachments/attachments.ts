@@ -277,7 +277,7 @@ export class Attachments {
   }
 }
 
-/** Bytes in memory as chunks, between which other work of the daemon goes on. */
+/** Bytes in memory as chunks. Other work of the daemon runs between them. */
 function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
 }

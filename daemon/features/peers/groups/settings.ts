@@ -73,7 +73,7 @@ export class PeerSettingsService {
 }
 
 function isForPersons({ circle, queue_max, pair_per_minute }: PeerSettings): boolean {
-  return [circle, queue_max, pair_per_minute].some((given) => given !== undefined);
+  return [circle, queue_max, pair_per_minute].some((value) => value !== undefined);
 }
 
 /** The settings after a change. Null means the setting for all peers. */

@@ -75,9 +75,9 @@ export class Identification {
   }
 
   /**
-   * An offline peer of the same name, circle and backend that nothing else identifies. A WebSocket
-   * client replaces such a peer, unless the peer has a certificate; any other registration must
-   * have the same path.
+   * An offline peer of the same name, circle and backend that is identified only by these. A
+   * WebSocket client replaces such a peer, unless the peer has a certificate; any other
+   * registration must have the same path.
    */
   #findOffline(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
     const { backend, path, runtime_session_id, agent_pid, pane_id, name } = registration;

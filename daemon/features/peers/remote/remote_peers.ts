@@ -75,11 +75,11 @@ export class RemotePeers {
   ): AnnouncementResult {
     const now = this.#ctx.clock.now();
     const known = new Map(rows.ofMachine(tx, machine.daemon_id).map((row) => [row.peer_id, row]));
-    const given = peers.map((peer) => toRow(peer, machine, now));
-    if (human) given.push(toHumanRow(human, machine, now));
+    const announced = peers.map((peer) => toRow(peer, machine, now));
+    if (human) announced.push(toHumanRow(human, machine, now));
     const refused: string[] = [];
     const deprived = new Set<string>();
-    for (const row of given) {
+    for (const row of announced) {
       const before = known.get(row.peer_id);
       known.delete(row.peer_id);
       const other = before ? undefined : rows.get(tx, row.peer_id);

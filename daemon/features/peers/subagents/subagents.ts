@@ -205,8 +205,8 @@ function factsOf({ metadata }: StoredChild): z.output<typeof Metadata> | undefin
 }
 
 /** A type as a part of a name. */
-function toType(given: string): string {
-  const words = given.toLowerCase().replaceAll(/[^a-z0-9_]+/g, "-");
+function toType(type: string): string {
+  const words = type.toLowerCase().replaceAll(/[^a-z0-9_]+/g, "-");
   return words.slice(0, TYPE_CHARS_MAX).replaceAll(/^-|-$/g, "") || UNKNOWN_TYPE;
 }
 

@@ -258,7 +258,7 @@ function isStarting(session_id: string): Problem {
   return new Problem("session_running", { session_id, holder, peer_id: null });
 }
 
-/** The name and circle of the request, or else of the peer. */
+/** The name and circle of the request. Default: those of the peer. */
 function placeOf(
   { name, circle }: StoredPeer,
   request: Pick<ResumeRequest, "name" | "circle">,
