@@ -46,8 +46,8 @@ const NEEDS: readonly Need[] = [
  */
 const FLAGS = ["-A", "--no-check", "--permit-no-files"];
 
-/** One lane a core; more would only make the agents of the end-to-end tests wait for each other. */
-const LANES = navigator.hardwareConcurrency;
+/** A lane for each core, and the lane of the agents, which wait more than they compute. */
+const LANES = navigator.hardwareConcurrency + 1;
 
 /** Tests of whole programs, browsers and agents. */
 const E2E = "tests/e2e/";

@@ -1,7 +1,7 @@
 /** Exponential backoff with jitter. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
-import { pause } from "kit/core/timeout.ts";
+import { backoffMs, pause } from "kit/core/timeout.ts";
 
 export interface BackoffDeps {
   readonly clock: Clock;
@@ -9,16 +9,12 @@ export interface BackoffDeps {
 }
 
 const INITIAL_PAUSE_MS = 500;
-const JITTER_MAX = 0xffff;
 
-/**
- * Each pause is twice as long as the one before, up to `maxMs`. Each is shortened at random by up
- * to a half.
- */
+/** Pauses between attempts, from half a second up to `maxMs` (`backoffMs`). */
 export class Backoff {
   readonly #deps: BackoffDeps;
   readonly #maxMs: number;
-  #pauseMs = 0;
+  #failures = 0;
   #waitedMs = 0;
 
   constructor(deps: BackoffDeps, maxMs: number) {
@@ -32,15 +28,15 @@ export class Backoff {
   }
 
   reset(): void {
-    this.#pauseMs = 0;
+    this.#failures = 0;
     this.#waitedMs = 0;
   }
 
   async pause(signal: AbortSignal): Promise<void> {
-    this.#pauseMs = Math.min(Math.max(this.#pauseMs * 2, INITIAL_PAUSE_MS), this.#maxMs);
-    const fraction = Number.parseInt(this.#deps.ids.hex(2), 16) / JITTER_MAX;
-    const pauseMs = Math.round(this.#pauseMs * (1 - fraction / 2));
+    const { clock, ids } = this.#deps;
+    const delays = { first: INITIAL_PAUSE_MS, max: this.#maxMs, failures: this.#failures++ };
+    const pauseMs = backoffMs(ids, delays);
     this.#waitedMs += pauseMs;
-    await pause(this.#deps.clock, pauseMs, signal);
+    await pause(clock, pauseMs, signal);
   }
 }

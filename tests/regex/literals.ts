@@ -3,7 +3,18 @@
 import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const ROOTS = ["main.ts", "cli.ts", "kit", "daemon", "relay", "cli", "dashboard"];
+const ROOTS = [
+  "main.ts",
+  "cli.ts",
+  "kit",
+  "protocol",
+  "daemon",
+  "relay",
+  "cli",
+  "surfaces",
+  "tools",
+  "dashboard",
+];
 /** What `generated` holds is built from sources and libraries. */
 const SKIPPED = /^(node_modules|dist|out|generated|\..*)$/;
 

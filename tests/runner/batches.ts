@@ -7,7 +7,7 @@ export interface Batch {
 }
 
 /** Files in a batch: many enough for few processes, few enough that all lanes end together. */
-const FILES_PER_BATCH = 10;
+const FILES_PER_BATCH = 16;
 
 /**
  * Tests that start real agents: one at a time, beside the other tests. An agent keeps more than one

@@ -4,7 +4,9 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { deepFeatures, FOLDER_FILES_MAX, upwardImports } from "../tidy/architecture.ts";
+import { layerOf, LAYERS } from "../tidy/layers.ts";
 import { type Source, sources } from "../tidy/sources.ts";
+import { upwardRows } from "../tidy/upward.ts";
 import { cyclesIn } from "./cycles.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
@@ -62,15 +64,16 @@ export function figuresOf(files: readonly Source[], measured: readonly Measureme
   return [
     part(3, "file lines, p50", lines, 0.5, 130),
     part(3, "file lines, p90", lines, 0.9, 300),
-    largest(3, "file lines, max", lines, 400),
     part(4, "function lines, p95", of("function"), 0.95, 30),
     largest(4, "function lines, max", of("function"), 60),
-    largest(4, "class lines, max", of("class"), 220),
+    count(4, "classes over 150 lines", over(of("class"), 150)),
     largest(4, "nesting, max", of("nesting"), 4),
     largest(5, "files in a folder, max", folders, FOLDER_FILES_MAX),
+    count(5, "folders of one or two files", smallFolders(folders)),
     count(5, "files more than 2 levels deep in a feature", deepFeatures(files)),
     count(6, "import cycles", cyclesIn(files).map((cycle) => cycle.join(" ↔ "))),
     count(6, "imports against the order of layers and features", upwardImports(files)),
+    count(6, "layers in a cycle, with effects and ports counted", upwardCycles(files)),
     count(7, "any", of("any").map(({ path }) => path)),
     rate(7, "casts outside kit per 1,000 lines", casts, total, 1),
     count(7, "non-null assertions", of("non-null").map(({ path }) => path)),
@@ -106,6 +109,34 @@ function largest(
     target,
     misses: misses.map(({ path, number }) => `${path}: ${number}`),
   };
+}
+
+/** The measurements over a size, largest first. */
+function over(measured: readonly Measurement[], size: number): string[] {
+  return measured.filter(({ number }) => number > size).toSorted((a, b) => b.number - a.number)
+    .map(({ path, number }) => `${path}: ${number}`);
+}
+
+function smallFolders(folders: readonly Measurement[]): string[] {
+  return folders.filter(({ number }) => number <= 2).map(({ path, number }) =>
+    `${path}: ${number}`
+  );
+}
+
+/** The groups of layers that reach each other by imports and by rows of the upward tables. */
+function upwardCycles(files: readonly Source[]): string[] {
+  const layers = new Map<string, Set<string>>(LAYERS.map((layer) => [layer, new Set()]));
+  const nameOf = (path: string) => LAYERS[layerOf(path) ?? -1];
+  for (const { path, imports } of files) {
+    const from = layers.get(nameOf(path) ?? "");
+    for (const { to } of imports) from?.add(nameOf(to) ?? "");
+  }
+  for (const { from, to } of upwardRows(files)) to.forEach((layer) => layers.get(from)?.add(layer));
+  const graph = [...layers].map(([path, reached]) => ({
+    path,
+    imports: [...reached].map((to) => ({ to, type_only: false, lazy: false })),
+  }));
+  return cyclesIn(graph).map((cycle) => cycle.join(" ↔ "));
 }
 
 function count(point: number, name: string, misses: readonly string[]): Figure {

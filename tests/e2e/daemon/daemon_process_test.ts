@@ -162,7 +162,10 @@ Deno.test("a read-only copy of the sources works as well", async () => {
     "daemon",
     "dashboard",
     "kit",
+    "protocol",
     "relay",
+    "surfaces",
+    "tools",
   ];
   Deno.mkdirSync(copy);
   for (const file of files) {

@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { claudeCodeHooks } from "../hooks/claude_format.ts";
 import type { HookFacts, HookReader, HookReport } from "../adapter.ts";
-import { argumentsOf, commandOf, parentOf } from "../../../host/processes.ts";
+import { argumentsOf, commandOf, lineageOf, parentOf } from "../../../host/processes.ts";
 
 /** The fields that Codex adds to every event. */
 const AddedFields = z.object({ model: z.string().min(1).optional().catch(undefined) });
@@ -56,12 +56,6 @@ function readHook(payload: unknown): HookReport {
   return { ...report, model };
 }
 
-/**
- * Maximum ancestors of a hook that are checked. A shell and one or two launchers stand between a
- * hook and Codex.
- */
-const GENERATIONS_MAX = 16;
-
 /** The nearest Codex process above a process. */
 export interface CodexHost {
   readonly pid: number;
@@ -83,13 +77,8 @@ const SYSTEM_FACTS: ProcessFacts = { commandOf, argumentsOf, parentOf };
 
 /** The Codex process that started this process; undefined if none did. */
 export function hostOf(pid: number, table: ProcessFacts = SYSTEM_FACTS): CodexHost | undefined {
-  let at: number | undefined = pid;
-  for (let depth = 0; at !== undefined && depth < GENERATIONS_MAX; depth++) {
-    if (table.commandOf(at) === "codex") {
-      const isServer = table.argumentsOf(at)?.includes("app-server") ?? true;
-      return { pid: at, kind: isServer ? "server" : "session" };
-    }
-    at = table.parentOf(at);
-  }
-  return undefined;
+  const found = lineageOf(table, pid).find((at) => table.commandOf(at) === "codex");
+  if (found === undefined) return undefined;
+  const isServer = table.argumentsOf(found)?.includes("app-server") ?? true;
+  return { pid: found, kind: isServer ? "server" : "session" };
 }

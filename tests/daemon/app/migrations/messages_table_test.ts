@@ -1,5 +1,6 @@
 /** The migration that rebuilds the table of messages: no row is lost, and no number is reused. */
 
+import { temporary } from "../../../support/programs/child.ts";
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
@@ -23,21 +24,19 @@ const ASK = `insert into messages (seq, ident, kind, correlation_id, from_peer_n
     'pane', 1, 'open', 'push', 'human')`;
 
 function file() {
-  const path = Deno.makeTempFileSync({ suffix: ".db" });
-  const ends = ["", "-wal", "-shm"];
+  const folder = temporary();
+  const path = `${folder.path}/mesh.db`;
   return {
     path,
     open: (upTo: number) => new Database(path, migrations.slice(0, upTo), log, clock),
-    [Symbol.asyncDispose]: async () => {
-      for (const end of ends) await Deno.remove(path + end).catch(() => undefined);
-    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
   };
 }
 
 const rowsOf = (db: Database) => db.all(Row, "select * from messages order by seq");
 
-Deno.test("the rebuilt table holds every row, the ids that askers chose, and the last number", async () => {
-  await using old = file();
+Deno.test("the rebuilt table holds every row, the ids that askers chose, and the last number", () => {
+  using old = file();
   using before = old.open(MESSAGES_MIGRATION);
   before.transactNow((tx) => {
     for (const seq of [3, 4, 9]) tx.run(ASK, { seq });
@@ -55,8 +54,8 @@ Deno.test("the rebuilt table holds every row, the ids that askers chose, and the
   assert.deepEqual(chosen(), []);
 });
 
-Deno.test("a rebuilt empty table has used no number", async () => {
-  await using old = file();
+Deno.test("a rebuilt empty table has used no number", () => {
+  using old = file();
   old.open(MESSAGES_MIGRATION)[Symbol.dispose]();
   using after = old.open(MESSAGES_MIGRATION + 1);
   assert.equal(ledger.lastSeq(after), 0);

@@ -7,6 +7,7 @@ import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../../../support/clock.ts";
+import { temporary } from "../../../support/programs/child.ts";
 import { type World, world } from "../../../support/world.ts";
 import { get, notify, post } from "../../../support/daemon/peer_clients.ts";
 import {
@@ -218,22 +219,19 @@ function listen(w: World): Map<string, () => string[]> {
 }
 
 Deno.test("items that were rendered before the table of refs existed are found by ref", async () => {
-  const path = Deno.makeTempFileSync({ suffix: ".db" });
+  using folder = temporary();
+  const path = `${folder.path}/mesh.db`;
   const clock = new FakeClock(), log = jsonLog(clock, "error", () => {});
-  try {
-    using before = new Database(path, migrations.slice(0, 1), log, clock);
-    before.transactNow((tx) => {
-      tx.run(`insert into inbox_items (item_id, kind, from_name, text, attachments, created_at)
-        values ('inb-a', 'notify', 'ada', 'Old', '[]', 1)`);
-      tx.run(`insert into pushes (item_id, surface, status, surface_ref, surface_refs, verified,
-        at) values ('inb-a', 'phone', 'pushed', '010', '["010", "011"]', 1, 1)`);
-    });
-    before[Symbol.dispose]();
-    await using w = world({ settings: { "human.name": "sam" }, db_path: path });
-    assert.deepEqual(await listed(w, "surface=phone&through_ref=10"), ["inb-a"]);
-    const body = { surface: "phone", surface_ref: 11, text: "" };
-    assert.equal((await post(w, "/inbox/reply", body)).action, "read");
-  } finally {
-    for (const end of ["", "-wal", "-shm"]) await Deno.remove(path + end).catch(() => undefined);
-  }
+  using before = new Database(path, migrations.slice(0, 1), log, clock);
+  before.transactNow((tx) => {
+    tx.run(`insert into inbox_items (item_id, kind, from_name, text, attachments, created_at)
+      values ('inb-a', 'notify', 'ada', 'Old', '[]', 1)`);
+    tx.run(`insert into pushes (item_id, surface, status, surface_ref, surface_refs, verified,
+      at) values ('inb-a', 'phone', 'pushed', '010', '["010", "011"]', 1, 1)`);
+  });
+  before[Symbol.dispose]();
+  await using w = world({ settings: { "human.name": "sam" }, db_path: path });
+  assert.deepEqual(await listed(w, "surface=phone&through_ref=10"), ["inb-a"]);
+  const body = { surface: "phone", surface_ref: 11, text: "" };
+  assert.equal((await post(w, "/inbox/reply", body)).action, "read");
 });

@@ -1,5 +1,6 @@
 /** Tokens: the exchange of codes, invalid requests, and lifetimes. */
 
+import { temporary } from "../../../support/programs/child.ts";
 import assert from "node:assert/strict";
 import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
 import { namespaceOf } from "../../../../relay/web/secrets.ts";
@@ -234,34 +235,29 @@ Deno.test("a wrong method is a 405 with Allow", async () => {
 });
 
 Deno.test("the database file contains digests and no credentials [5.oauth.hashes]", async () => {
-  const path = await Deno.makeTempFile({ prefix: "mesh-oauth-", suffix: ".db" });
-  try {
-    const { openDatabase } = await import("../../../../relay/app/database.ts");
-    using quiet = oauthWorld();
-    using w = oauthWorld({ db: openDatabase(path, ISSUER, quiet) });
-    const app = await App.register(w);
-    const person = new Person(w);
-    const request = await person.formFor(app);
-    const answer = await person.decide(request, "allow", SECRET);
-    const code = new URL(answer.headers.get("location") ?? "").searchParams.get("code") ?? "";
-    const first = await parseTokens(await app.redeem(code));
-    const second = await parseTokens(await app.refresh(first.refresh_token));
-    w.db.checkpoint();
-    const secrets = [SECRET, code, VERIFIER, request, ...person.cookies.values()];
-    for (const { access_token, refresh_token } of [first, second]) {
-      secrets.push(access_token, refresh_token);
-    }
-    for (const file of [path, `${path}-wal`]) {
-      const stored = new TextDecoder("latin1").decode(await Deno.readFile(file));
-      for (const secret of secrets) assert.ok(!stored.includes(secret), `${file}: ${secret}`);
-      assert.ok(file !== path || stored.includes(app.client_id), "the file is really read");
-    }
-    for (const line of w.logged) {
-      for (const secret of secrets) assert.ok(!line.includes(secret), line);
-    }
-  } finally {
-    for (const file of [path, `${path}-wal`, `${path}-shm`]) {
-      await Deno.remove(file).catch(() => undefined);
-    }
+  using folder = temporary();
+  const path = `${folder.path}/mesh.db`;
+  const { openDatabase } = await import("../../../../relay/app/database.ts");
+  using quiet = oauthWorld();
+  using w = oauthWorld({ db: openDatabase(path, ISSUER, quiet) });
+  const app = await App.register(w);
+  const person = new Person(w);
+  const request = await person.formFor(app);
+  const answer = await person.decide(request, "allow", SECRET);
+  const code = new URL(answer.headers.get("location") ?? "").searchParams.get("code") ?? "";
+  const first = await parseTokens(await app.redeem(code));
+  const second = await parseTokens(await app.refresh(first.refresh_token));
+  w.db.checkpoint();
+  const secrets = [SECRET, code, VERIFIER, request, ...person.cookies.values()];
+  for (const { access_token, refresh_token } of [first, second]) {
+    secrets.push(access_token, refresh_token);
+  }
+  for (const file of [path, `${path}-wal`]) {
+    const stored = new TextDecoder("latin1").decode(await Deno.readFile(file));
+    for (const secret of secrets) assert.ok(!stored.includes(secret), `${file}: ${secret}`);
+    assert.ok(file !== path || stored.includes(app.client_id), "the file is really read");
+  }
+  for (const line of w.logged) {
+    for (const secret of secrets) assert.ok(!line.includes(secret), line);
   }
 });

@@ -116,6 +116,7 @@ function codex(observe: () => Observation | undefined = () => undefined): Adapte
 function fixture(observe?: () => Observation | undefined, settings: Record<string, string> = {}) {
   const processes = new FakeProcesses();
   processes.start(SERVER);
+  processes.start(PROXY, SERVER);
   processes.start(OWN);
   processes.start(OWN_HOOK, OWN);
   const hooks = { codex: codexHooks(above) };

@@ -1,6 +1,7 @@
 /** An agent starts a child in its shell, in the same pane: which has the pane, and which speaks. */
 
 import assert from "node:assert/strict";
+import { temporary } from "../../../../support/programs/child.ts";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import { geminiHooks } from "../../../../../daemon/features/agents/gemini/hooks.ts";
 import { identifyCaller } from "protocol/api/callers.ts";
@@ -166,8 +167,8 @@ async function peerOfProcess(w: ReturnType<typeof paneWorld>["w"], pid: number) 
 }
 
 Deno.test("after a restart of the daemon the parent has its pane, and a child waits as before", async () => {
-  const path = Deno.makeTempFileSync();
-  const options = { db_path: path };
+  using folder = temporary();
+  const options = { db_path: `${folder.path}/mesh.db` };
   const first = paneWorld(options);
   await first.hook("claude-code", PARENT, "SessionStart");
   await first.hook("gemini", CHILD, "SessionStart");
@@ -179,7 +180,6 @@ Deno.test("after a restart of the daemon the parent has its pane, and a child wa
   processes.end(PARENT);
   await second.w.tick();
   assert.deepEqual(await second.peerOf(CHILD), IN_PANE);
-  Deno.removeSync(path);
 });
 
 /** The same processes, seen by another daemon. */

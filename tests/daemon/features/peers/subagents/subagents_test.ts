@@ -13,6 +13,7 @@ import {
 import { SESSION_PID, worldWithSession } from "../../../../support/agents/subagents.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { countingIds } from "../../../../support/ids.ts";
+import { temporary } from "../../../../support/programs/child.ts";
 import { FakeProcesses, type World } from "../../../../support/world.ts";
 
 async function names(w: World, query = ""): Promise<string[]> {
@@ -235,34 +236,31 @@ Deno.test("a turn that ends with no running task ends subagents whose end was lo
 });
 
 Deno.test("after a restart of the daemon no subagent is live without evidence", async () => {
-  const db_path = Deno.makeTempFileSync({ suffix: ".db" });
+  using folder = temporary();
+  const db_path = `${folder.path}/mesh.db`;
   const processes = new FakeProcesses();
   const shared = { db_path, processes, clock: new FakeClock(), ids: countingIds() };
-  try {
-    {
-      await using at = await worldWithSession(shared);
-      await at.session.subagentStarts("a-1");
-      await at.session.subagentStarts("a-2");
-    }
+  {
     await using at = await worldWithSession(shared);
-    const { session } = at;
-    assert.deepEqual((await session.children()).map((text) => text.split(" ")[1]), [
-      "offline",
-      "offline",
-    ]);
-    await session.send("PermissionRequest", {
-      agent_id: "a-2",
-      agent_type: "Explore",
-      tool_name: "Bash",
-      tool_input: {},
-    });
-    assert.deepEqual((await session.children()).map((text) => text.split(" ")[1]), [
-      "busy",
-      "offline",
-    ]);
-  } finally {
-    Deno.removeSync(db_path);
+    await at.session.subagentStarts("a-1");
+    await at.session.subagentStarts("a-2");
   }
+  await using at = await worldWithSession(shared);
+  const { session } = at;
+  assert.deepEqual((await session.children()).map((text) => text.split(" ")[1]), [
+    "offline",
+    "offline",
+  ]);
+  await session.send("PermissionRequest", {
+    agent_id: "a-2",
+    agent_type: "Explore",
+    tool_name: "Bash",
+    tool_input: {},
+  });
+  assert.deepEqual((await session.children()).map((text) => text.split(" ")[1]), [
+    "busy",
+    "offline",
+  ]);
 });
 
 Deno.test("a child that registered by itself is shown, and ends as other peers do", async () => {
