@@ -85,8 +85,8 @@ export class Doctor {
     // Read again after the waits above, so that all facts are of one moment.
     const stored = this.#mustGet(peer_id);
     const { agent_pid, agent_started, backend, runtime_session_id: session } = stored;
-    const duplicate = rows.bySession(db, session ?? "").find((other) =>
-      other.peer_id !== peer_id && other.backend === backend && isLive(other)
+    const duplicate = rows.bySession(db, session ?? "").find((holder) =>
+      holder.peer_id !== peer_id && holder.backend === backend && isLive(holder)
     );
     return {
       stored,

@@ -94,8 +94,8 @@ export class Termination {
         this.#deps.processes.isAlive(agent_pid) ? "pid_reused" : "not_running",
       );
     }
-    const others = rows.byProcess(this.#ctx.db, agent_pid, agent_started);
-    if (others.some((other) => other.peer_id !== peer_id && isLive(other))) {
+    const holders = rows.byProcess(this.#ctx.db, agent_pid, agent_started);
+    if (holders.some((holder) => holder.peer_id !== peer_id && isLive(holder))) {
       throw killRefused(peer_id, "process_shared"); // Another peer would end too.
     }
     return { pid: agent_pid, started: agent_started };

@@ -82,14 +82,20 @@ export class PeerProfiles {
       this.#changes.refuseRetired(peer_id);
       this.#changes.refuseHuman(peer_id);
       const { circle } = this.#changes.mustGet(peer_id);
-      const others = role === "orchestrator" ? rows.orchestrators(db, circle) : [];
-      for (const other of others.filter((other) => other.peer_id !== peer_id)) {
-        const { peer_id: present_id, name } = other;
-        if (isLive(other) && !force) {
+      const orchestrators = role === "orchestrator" ? rows.orchestrators(db, circle) : [];
+      for (
+        const orchestrator of orchestrators.filter((orchestrator) =>
+          orchestrator.peer_id !== peer_id
+        )
+      ) {
+        const { peer_id: present_id, name } = orchestrator;
+        if (isLive(orchestrator) && !force) {
           throw new Problem("orchestrator_present", { peer_id: present_id, name });
         }
         rows.update(tx, { ...this.#changes.mustGet(present_id), role: "agent" });
-        if (other.dropped_at === null) this.#changes.publishUpdated({ peer_id: present_id, name });
+        if (orchestrator.dropped_at === null) {
+          this.#changes.publishUpdated({ peer_id: present_id, name });
+        }
       }
       this.#changes.update(peer_id, (peer) => ({ ...peer, role }));
     });

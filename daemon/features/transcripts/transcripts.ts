@@ -127,7 +127,7 @@ export class Transcripts {
   /** True if a peer of another circle has the session that a peer names. */
   #isElsewhere({ peer_id, runtime_session_id, circle }: StoredPeer): boolean {
     const holders = rows.bySession(this.#ctx.db, runtime_session_id ?? "");
-    return holders.some((other) => other.peer_id !== peer_id && other.circle !== circle);
+    return holders.some((holder) => holder.peer_id !== peer_id && holder.circle !== circle);
   }
 
   /**
@@ -168,7 +168,7 @@ export function missingTranscript({ name }: StoredPeer, reason: string): Problem
   return new Problem("no_transcript", { peer: name, reason });
 }
 
-const NO_FILE = "its agent's files have no such session, or not yet";
+const NO_FILE = "its agent's files have no such session yet";
 
 function includes(text: string, tool: string | null, grep: string | undefined): boolean {
   if (grep === undefined) return true;

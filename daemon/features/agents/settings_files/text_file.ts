@@ -44,7 +44,7 @@ export function readText(real: string, shown: string): string | undefined {
     if (!info) return undefined;
     // Opening a named pipe would wait for its writer.
     if (!info.isFile && !info.isDirectory) {
-      throw fileRefusal(shown, "it is no file, but a pipe, a socket or a device", "move it away");
+      throw fileRefusal(shown, "it is a pipe, a socket or a device, not a file", "move it away");
     }
     if (info.size > BYTES_MAX) {
       throw fileRefusal(shown, "it is larger than 64 MB, which no settings are", "check the file");

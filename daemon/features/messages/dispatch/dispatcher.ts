@@ -109,8 +109,8 @@ export class Dispatcher {
     let result = await this.#dispatch(message);
     if (result !== "continue" && result?.held) {
       const now = this.#ctx.clock.now();
-      const other = firstNotHeld(db, peer_id, { after: now - HOLD_MS_MAX, until: now });
-      if (other) result = await this.#dispatch(other);
+      const next = firstNotHeld(db, peer_id, { after: now - HOLD_MS_MAX, until: now });
+      if (next) result = await this.#dispatch(next);
     }
     if (result === "continue") return "continue";
     if (result) this.#recordBlocked(message, result.reason);

@@ -33,19 +33,19 @@ export class PaneOccupants {
   claim(tx: Tx, peer: StoredPeer, pane_pid?: number): StoredPeer {
     const pane_id = peer.claimed_pane_id ?? peer.pane_id;
     if (pane_id === null) return peer;
-    const others = rows.atPane(tx, { ...peer, pane_id });
+    const claimants = rows.atPane(tx, { ...peer, pane_id });
     const terminal = pane_pid === undefined ? undefined : this.#deps.processes.terminalOf(pane_pid);
     const own = this.#toClaim(peer, { pane_id, terminal });
-    const claims = others.map((other) => this.#toClaim(other, { pane_id, terminal }));
+    const claims = claimants.map((claimant) => this.#toClaim(claimant, { pane_id, terminal }));
     const occupant = occupantOf([...claims, own], own);
     const claimed_pane_id = own.is_elsewhere ? null : pane_id;
     if (occupant !== own) {
       if (occupant && !occupant.has_pane) this.#give(tx, pane_id, occupant.peer_id);
       return { ...peer, pane_id: null, claimed_pane_id };
     }
-    for (const [index, other] of others.entries()) {
+    for (const [index, claimant] of claimants.entries()) {
       const claim = claims[index];
-      if (claim && other.pane_id === pane_id) this.#take(tx, { other, claim }, own);
+      if (claim && claimant.pane_id === pane_id) this.#take(tx, { claimant, claim }, own);
     }
     return { ...peer, pane_id, claimed_pane_id };
   }
@@ -62,7 +62,7 @@ export class PaneOccupants {
     if (has_pane && isLive(now)) return;
     const place = { pane_id, terminal: undefined };
     const claims = rows.atPane(tx, { ...before, pane_id })
-      .map((other) => this.#toClaim(other, place));
+      .map((claimant) => this.#toClaim(claimant, place));
     const next = occupantOf(claims);
     if (!next || next.has_pane) return;
     if (has_pane) rows.update(tx, { ...now, pane_id: null });
@@ -79,14 +79,18 @@ export class PaneOccupants {
   }
 
   /** Takes the pane from a peer, which stays live if it is proved to be another process. */
-  #take(tx: Tx, { other, claim }: { other: StoredPeer; claim: PaneClaim }, by: PaneClaim): void {
-    const { peer_id } = other;
+  #take(
+    tx: Tx,
+    { claimant, claim }: { claimant: StoredPeer; claim: PaneClaim },
+    by: PaneClaim,
+  ): void {
+    const { peer_id } = claimant;
     const goesOn = claim.state === "proved" &&
       !(by.process && isSameProcess(claim.process, by.process));
-    const claimed_pane_id = goesOn && !claim.is_elsewhere ? other.claimed_pane_id : null;
-    rows.update(tx, { ...other, pane_id: null, claimed_pane_id });
-    if (!isLive(other)) return;
-    if (goesOn) return this.#deps.changes.publishUpdated(other);
+    const claimed_pane_id = goesOn && !claim.is_elsewhere ? claimant.claimed_pane_id : null;
+    rows.update(tx, { ...claimant, pane_id: null, claimed_pane_id });
+    if (!isLive(claimant)) return;
+    if (goesOn) return this.#deps.changes.publishUpdated(claimant);
     const cause = { reason: "pane_takeover", source: "registration", detail: by.peer_id };
     this.#deps.offline(peer_id, { ...cause, terminal: false });
   }

@@ -127,7 +127,7 @@ function mustBeResumable(subject: StoredPeer, deps: SpawnDeps): void {
   } catch (error) {
     if (!(error instanceof RestartFailure)) throw error;
     const [why = ""] = error.message.split(":");
-    throw new RestartFailure("no_way_back", `${why}; with force, it is given up`);
+    throw new RestartFailure("no_way_back", `${why}; use force to abandon the session`);
   }
 }
 
