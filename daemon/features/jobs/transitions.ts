@@ -115,7 +115,8 @@ export class JobSteps {
       if (attempt) this.endAttempt(attempt, job, { event: attemptEvent, reason });
       const rest = { current_attempt_id: null, lease_until: null, look_at: null, phase: null };
       const settled = this.step(job, event, { state_reason: null, ...change, ...rest });
-      // The executor is not notified. Its own turn caused the end, or `requestStop` asks it to stop.
+      // The executor is not notified: its own turn caused the end, or `requestStop` asks it to
+      // stop.
       const informed_peer_id = event === "completed" || event === "cancelled"
         ? attempt?.executor_peer_id
         : null;

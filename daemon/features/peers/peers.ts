@@ -271,8 +271,8 @@ export class Peers {
 }
 
 /**
- * A registration as it is stored: without the `client_id`. A client whose peer was renamed keeps the
- * new name.
+ * A registration as stored, without the `client_id`. A client whose peer was renamed keeps the new
+ * name.
  */
 function toStoredRegistration(
   registration: Registration,

@@ -125,10 +125,12 @@ export class OccurrenceReports {
     return this.#deps.notifications.notifyFromDaemon(to_peer, text).ticket.message.delivery_id;
   }
 
-  #notifySubscriber({ from_peer_id, ...subscription }: StoredSubscription, problem: string): void {
+  #notifySubscriber(
+    { from_peer_id, subscription_id, condition }: StoredSubscription,
+    problem: string,
+  ): void {
     if (from_peer_id === null) return;
-    const text =
-      `Your subscription ${subscription.subscription_id} (${subscription.condition}) has ended without ` +
+    const text = `Your subscription ${subscription_id} (${condition}) has ended without ` +
       `a message: ${problem}`;
     try {
       this.#ctx.db.transact(() => this.#notice(from_peer_id, text));

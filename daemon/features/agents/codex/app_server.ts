@@ -25,8 +25,8 @@ const ANSWER_MS_MAX = 5_000;
 const CLOSE_MS_MAX = 1_000;
 
 /**
- * The reply to a call. `refused` has the server's message. `unanswered` means that no answer came, so
- * that the effect of the call is unclear.
+ * The reply to a call. `refused` has the server's message. `unanswered` means that no answer came,
+ * so the effect of the call is unclear.
  */
 export type Reply =
   | { readonly state: "answered"; readonly result: unknown }
