@@ -227,7 +227,7 @@ export class Machines {
     db.transact((tx) => {
       this.exchange.forgotten(tx, daemon_id);
       this.#links.forget(tx, daemon_id);
-      this.#deps.remotePeers.forgotten(tx, daemon_id);
+      this.#deps.remotePeers.forget(tx, daemon_id);
       this.#trust.forget(tx, daemon_id);
       events.append("machine_changed", { daemon_id, name, status: "forgotten" });
       db.afterCommit(() => {

@@ -57,7 +57,7 @@ export const IDENTITY_TARGETS: readonly Target[] = [
     tests: ["tests/daemon/features/peers/identity/session_claims_test.ts"],
     faults: [[
       "a peer has a copy of whatever session it names",
-      "return isClaimed(peer) ? unproved(peer) : undefined;",
+      "return isClaimed(peer) ? unprovedSession(peer) : undefined;",
       "return undefined;",
     ]],
   },

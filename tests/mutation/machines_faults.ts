@@ -260,7 +260,7 @@ const DIRECTORY_TARGETS: readonly Target[] = [
       ],
       [
         "the peers of a machine that is offline stay online",
-        "this.#deps.remotePeers.leaseEnded(tx, daemon_id);",
+        "this.#deps.remotePeers.endLease(tx, daemon_id);",
         "",
       ],
       [

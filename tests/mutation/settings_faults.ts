@@ -14,7 +14,7 @@ export const SETTINGS_TARGETS: readonly Target[] = [
     faults: [
       [
         "the shown changes hold the secrets of other programs",
-        "ours ? masked(edits, ours) : edits",
+        "ours ? maskValues(edits, ours) : edits",
         "edits",
       ],
       [
@@ -106,7 +106,7 @@ export const SETTINGS_TARGETS: readonly Target[] = [
       ["a byte order mark is lost", "fatal: true, ignoreBOM: true", "fatal: true"],
       [
         "a link to nothing is replaced",
-        'throw refused(path, detail, "create that file, or remove the link");',
+        'throw fileRefusal(path, detail, "create that file, or remove the link");',
         "return path + detail.slice(detail.length);",
       ],
     ],

@@ -301,7 +301,7 @@ export const WORK_TARGETS: readonly Target[] = [
       ],
       [
         "a question ends although its dialog is open",
-        'if (later.some(({ says }) => says === "waits")) return undefined;',
+        'if (later.some(({ finding }) => finding === "waits")) return undefined;',
         "",
       ],
     ],

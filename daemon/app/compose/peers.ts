@@ -14,7 +14,7 @@ import { ProcessWatcher } from "../../features/peers/process_watcher.ts";
 import { PeerSettingsService } from "../../features/peers/groups/settings.ts";
 import { PeerProfiles } from "../../features/peers/profiles.ts";
 import { RemotePeers } from "../../features/peers/remote/remote_peers.ts";
-import { Superseded } from "../../features/peers/identity/superseded.ts";
+import { SupersededExecutions } from "../../features/peers/identity/superseded.ts";
 import { Subagents } from "../../features/peers/subagents/subagents.ts";
 import { PeerTurns } from "../../features/peers/turns.ts";
 import type { Foundation } from "./foundation.ts";
@@ -48,7 +48,7 @@ export function openPeers(foundation: Foundation) {
   const remotePeers = new RemotePeers(ctx);
   const agentPeers = new AgentPeers(ctx, machine);
   const reachability = new PeerReachability(ctx, { ...lower, agentPeers, missingPanes });
-  const superseded = new Superseded();
+  const superseded = new SupersededExecutions();
   const changes = new PeerChanges(ctx, effects.peers);
   const shared = {
     changes,

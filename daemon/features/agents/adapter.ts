@@ -20,7 +20,7 @@ export interface AgentPeer {
   /** The agent's own session id, e.g. Claude Code's `session_id`. */
   readonly runtime_session_id: string | null;
   readonly turn_state: "idle" | "working" | "awaiting_input" | "pending_first_turn" | null;
-  /** When `turn_state` was last reported; null if never. */
+  /** The time of the last report of `turn_state`; null if there was none. */
   readonly turn_at?: number | null;
   readonly metadata: Readonly<Record<string, unknown>>;
 }
@@ -37,12 +37,12 @@ export interface OutgoingMessage {
   readonly framed: string;
 }
 
-/** Whether a transport can take a message now. */
+/** Readiness of a transport to take a message now. */
 export type Readiness = { ready: true } | { ready: false; reason: Reason };
 
 /**
- * The result of an attempt. `refused` means that not one byte was sent, so the next transport may
- * be tried. `unclear` means that bytes may have been sent, so no other transport may follow.
+ * The result of an attempt. `refused` means that no byte was sent, so the next transport may be
+ * tried. `unclear` means that bytes may have been sent, so no other transport may follow.
  */
 export type Receipt =
   | { state: "refused"; reason: Reason }
@@ -61,7 +61,7 @@ export function refused(reason: Reason): Receipt {
 /** One way to reach an agent. `deliver` is called for one message per peer at a time. */
 export interface AgentTransport {
   readonly name: "native" | "pane" | "hook";
-  /** Whether the agent reads what comes within a turn only after that turn. */
+  /** True if the agent reads text sent within a turn only after that turn. */
   readonly waits_for_turn_end?: boolean;
   /** Checks without side effects. */
   check(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Readiness>;
@@ -77,8 +77,8 @@ export type KeyResult =
 /** A transport that types into the agent's terminal. */
 export interface TerminalTransport extends AgentTransport {
   /**
-   * Types what a person types, all of it or nothing, with the checks of a delivery but for what the
-   * person accepts. Only checks if there are no keys.
+   * Types a person's keys, all or none, with the checks of a delivery except for the reasons that
+   * the person accepts. Without keys, only checks.
    */
   typeKeys(
     peer: AgentPeer,
@@ -91,10 +91,10 @@ export interface TerminalTransport extends AgentTransport {
 export interface TurnEnd {
   /**
    * `interrupted`: by the user. `failed`: by an error or a limit. `killed`: with its process.
-   * `unreported`: no source shows how.
+   * `unreported`: no source shows the kind of end.
    */
   readonly how: "completed" | "interrupted" | "failed" | "killed" | "unreported";
-  /** When the turn ended, in milliseconds since 1970. */
+  /** The end of the turn, in milliseconds since 1970. */
   readonly at: number;
   /** The source, e.g. `hook`, `session file`, `app server`. */
   readonly source: string;
@@ -104,16 +104,16 @@ export interface TurnEnd {
   readonly prompts_since?: readonly string[] | undefined;
 }
 
-/** What is observed of an agent without its hooks. */
+/** Observed state of an agent, without its hooks. */
 export interface Observation {
   readonly alive: boolean;
   readonly turn_state: AgentPeer["turn_state"];
   readonly model?: string | undefined;
-  /** Where this was observed, e.g. `session registry`, `process table`, `screen`. */
+  /** The source, e.g. `session registry`, `process table`, `screen`. */
   readonly source: string;
-  /** Since when the turn state holds. If undefined, the time of the observation applies. */
+  /** The start of the turn state. Default: the time of the observation. */
   readonly at?: number | undefined;
-  /** How the last turn ended, if the agent's own records say so. */
+  /** The end of the last turn, if the agent's own records say so. */
   readonly end?: TurnEnd | undefined;
 }
 
@@ -130,14 +130,14 @@ export interface Observation {
 export interface Evidence {
   /** Such as `hook`, `session file`, `session registry`, `app server` or `process`. */
   readonly source: string;
-  readonly says: "waits" | "allowed" | "denied" | "not_done" | "working" | "idle" | "gone";
-  /** Since when it holds, by the clock of this machine. */
+  readonly finding: "waits" | "allowed" | "denied" | "not_done" | "working" | "idle" | "gone";
+  /** The start of the finding, by the clock of this machine. */
   readonly at: number;
 }
 
 /** A tool call that waits for permission, as readers of evidence look for it. */
 export interface WaitingCall {
-  /** The agent when it asked. Its process is the one that asked. */
+  /** The agent at the time of the question, with the process that asked. */
   readonly peer: AgentPeer;
   readonly session_id: string;
   /** The subagent that asked; undefined for the session itself. */
@@ -152,7 +152,7 @@ export interface Probe {
   readonly transport: AgentTransport["name"];
   readonly ready: boolean;
   readonly reason: Reason | null;
-  /** What failed in the last selftest; null if nothing did. */
+  /** The failure of the last selftest; null if it passed. */
   readonly degraded: string | null;
 }
 
@@ -162,7 +162,7 @@ export interface ResumableSession {
   readonly path: string;
 }
 
-/** The arguments that resume a session whose file was found; or why it cannot be resumed. */
+/** The arguments that resume a session, or the reason why it cannot be resumed. */
 export type ResumeResult =
   | { readonly ok: true; readonly args: readonly string[] }
   | { readonly ok: false; readonly reason: string };
@@ -206,9 +206,9 @@ export interface Adapter {
   transports(peer: AgentPeer, outgoing: OutgoingMessage): readonly AgentTransport[];
   /** The best transport that the registered facts allow, whatever the agent's state is now. */
   transport(peer: AgentPeer): AgentTransport["name"] | "none";
-  /** What can be observed now; undefined if nothing can. */
+  /** Observes the agent; undefined if it cannot be observed now. */
   observe(peer: AgentPeer): Promise<Observation | undefined>;
-  /** How to resume a session, checked against its files; absent if the agent cannot resume. */
+  /** The way to resume a session, checked against its files; absent if the agent cannot resume. */
   resume?(session: ResumableSession): ResumeResult;
   /**
    * The process that has a session open now; undefined if none has. Absent if the agent does not
@@ -216,8 +216,8 @@ export interface Adapter {
    */
   processOf?(runtime_session_id: string): number | undefined;
   /**
-   * How to begin a copy of a session, with its conversation and an id of its own, checked against
-   * its files; absent if the agent cannot copy one.
+   * The way to begin a copy of a session, with its conversation and an id of its own, checked
+   * against its files; absent if the agent cannot copy one.
    */
   fork?(session: ResumableSession): ResumeResult;
   /**
@@ -239,7 +239,7 @@ export interface Adapter {
   readonly waiters?: WaitingHooks;
 }
 
-/** What the kernel and tmux report about the hook's process. */
+/** Facts about the hook's process, from the kernel and tmux. */
 export interface HookFacts {
   /** The hook's own process, which waits for its answer. */
   readonly hook_pid?: number | undefined;
@@ -255,7 +255,7 @@ export interface HookFacts {
   readonly circle: string | undefined;
 }
 
-/** What a hook event says of a subagent. */
+/** A hook event's report about a subagent. */
 export interface SubagentReport {
   /** The id that the agent's own program gave it. */
   readonly agent_id: string;
@@ -284,16 +284,16 @@ export interface HookReport {
    * hook has already done so.
    */
   readonly may_hold_turn?: boolean | undefined;
-  /** Why the session ended. Absent if it continues, even if it continues under another id. */
+  /** The reason for the session's end. Absent if it continues, even under another id. */
   readonly end_reason?: string | undefined;
-  /** How the session began, in the agent's own term; set only by events that begin a session. */
+  /** The start of the session, in the agent's own term; set only by events that begin a session. */
   readonly source?: string | undefined;
   /**
    * The subagent in which the event happened, or which it starts or ends. Such an event is no turn
    * of the session, and does not register the session as a peer.
    */
   readonly subagent?: SubagentReport | undefined;
-  /** True if the event says that the session has no subagent that still runs. */
+  /** True if the event reports that no subagent of the session runs. */
   readonly no_subagents?: boolean | undefined;
   /**
    * True if the event happens only within a turn of a known session. It registers no session as
@@ -332,13 +332,13 @@ export interface Decision {
 export interface ToolContext {
   /** The event after a tool call, whose answer the model reads with its next request. */
   readonly event: string;
-  /** True if that request is announced: only an event after its announcement proves it. */
+  /** True if the agent announces that request: only a later event proves it. */
   readonly awaits_request?: true;
   /** True if the proving event is reported only while the agent's marker exists. */
   readonly keeps_marker?: true;
   /**
-   * How long after its last report an agent is believed to be at work. Absent if the end of each
-   * turn is noticed, also of one that the human interrupts.
+   * Time after its last report for which an agent counts as working. Absent if the end of every
+   * turn is reported, interrupted turns included.
    */
   readonly turn_ms_max?: number;
 }
@@ -356,9 +356,9 @@ export interface HookReader {
    * they show none.
    */
   lastEnd?(session_id: string): TurnEnd | undefined;
-  /** What the hook prints; `context` is the text for the model, null for none. */
+  /** The output of the hook; `context` is the text for the model, null for none. */
   answer(payload: unknown, context: string | null): Record<string, unknown>;
-  /** What the hook prints for a decision; required if `read` reports permissions. */
+  /** The output of the hook for a decision; required if `read` reports permissions. */
   formatDecision?(decision: Decision): Record<string, unknown>;
   /**
    * The event whose answer can carry context, because the model reads it right afterwards. Context
@@ -366,7 +366,7 @@ export interface HookReader {
    * so messages stay queued until then. Absent if there is no such event.
    */
   readonly context_event?: string;
-  /** How messages are handed over between two tool calls. Absent if no hook can do so. */
+  /** The way to hand over messages between two tool calls. Absent if no hook can do so. */
   readonly tool_context?: ToolContext;
   /** Returns the facts that belong to the session itself. Absent if all facts do. */
   locate?(facts: HookFacts): HookFacts;

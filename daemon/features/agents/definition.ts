@@ -45,17 +45,17 @@ export interface AgentDefinition {
   readonly silent_until_prompt?: true;
   /** Absent if `mesh setup` has nothing to write. */
   readonly setup?: AgentSetup;
-  /** How the agent calls `mesh hook`. Absent if its hooks are not commands. */
+  /** The command with which the agent calls `mesh hook`. Absent if its hooks are not commands. */
   readonly hooks?: HookCommand;
   /** Loads the adapter and the hook reader. */
   open(host: AgentHost): Promise<AgentRuntime>;
   /** Loads the reader of the agent's session files; absent if it keeps none. */
   sessionFiles?(env: Env): Promise<SessionFiles>;
-  /** Loads what `mesh selftest` needs; absent if there is no fixed program. */
+  /** Loads the fixture for `mesh selftest`; absent if the agent has no fixed program. */
   fixture?(): Promise<Fixture>;
 }
 
-/** The agent's own files, and how `mesh setup` changes them. */
+/** The agent's own files, and the changes of `mesh setup`. */
 export interface AgentSetup {
   /** The agent's settings folder. If the folder exists, the agent counts as installed. */
   home(env: Env): string;
@@ -63,13 +63,13 @@ export interface AgentSetup {
   edits(env: Env, plan: SetupPlan): Promise<readonly Edit[]>;
   /** The settings that keep our hooks or our MCP server from running. */
   switchedOff(env: Env, files: ScopeReader): Promise<readonly SwitchedOff[]>;
-  /** What the user has to do after setup. */
+  /** The steps that the user has to take after setup. */
   readonly notice?: string;
 }
 
 type Payload = Readonly<Record<string, unknown>>;
 
-/** How the agent calls `mesh hook ID EVENT`. */
+/** The command with which the agent calls `mesh hook ID EVENT`. */
 export interface HookCommand {
   /** The events that wait for the human's decision. */
   readonly decision_events: readonly string[];
@@ -96,7 +96,7 @@ export interface WakeHookDeps {
   readonly clock?: Clock;
 }
 
-/** What an adapter needs from this machine. */
+/** Services of this machine that an adapter uses. */
 export interface AgentHost {
   readonly terminalServers: TerminalServers;
   readonly clock: Clock;
@@ -116,7 +116,7 @@ export function lineOf(version: string): string {
   return version.split(".").slice(0, 2).join(".");
 }
 
-/** Whether a version is of the tested release line, with the tested patch or a later one. */
+/** True if a version is of the tested release line, with the tested patch or a later one. */
 export function isLaterPatch(version: string, tested: string): boolean {
   const line = `${lineOf(tested)}.`;
   if (!version.startsWith(line)) return false;

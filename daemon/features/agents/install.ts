@@ -24,17 +24,19 @@ import {
   replaceFile,
 } from "./settings_files/text_file.ts";
 
-/** What setup needs to add mesh to another program's settings. */
+/** The parts that setup adds to another program's settings. */
 export interface SetupPlan {
   /** The command that runs mesh, as words; absolute, because agents' `PATH`s differ. */
   readonly mesh: Argv;
-  /** Tells our hooks and servers from those of other programs. */
+  /** Recognizes our hooks and servers among those of other programs. */
   readonly programs: MeshPrograms;
   /** If true, our MCP server replaces another program's server of our name. */
   readonly replace: boolean;
 }
 
-/** How often a change is attempted, because the agent may write the same file at the same time. */
+/**
+ * Attempts at a change. There is more than one because the agent may write the same file meanwhile.
+ */
 const ATTEMPTS_MAX = 5;
 
 /** Our part in a settings file. */
@@ -68,7 +70,7 @@ interface TextEdit {
   readonly format: "text";
   readonly add: (before: string) => string;
   readonly remove: (before: string, original: string) => string;
-  /** Tells whether we created a file that holds only our part. Default: we did. */
+  /** True if we created a file that holds only our part. Default: we did. */
   readonly isCreated?: (before: string) => boolean;
   readonly learn?: (content: string) => void;
   readonly find?: (content: string) => MeshPart;
@@ -107,7 +109,7 @@ function onContent<T>(
   },
   text = readFile(edit.path).text ?? "",
 ): T {
-  return named(
+  return withFileName(
     edit.path,
     () => edit.format === "text" ? on.text(edit, text) : on.json(edit, parseJson(text)),
   );
@@ -116,7 +118,7 @@ function onContent<T>(
 /** Reads a file of JSON settings; undefined if there is no file. */
 export function readJsonSettings(path: string): JsonObject | undefined {
   const { text } = readFile(path);
-  return text === undefined ? undefined : named(path, () => parseJson(text));
+  return text === undefined ? undefined : withFileName(path, () => parseJson(text));
 }
 
 /** Reads a file of TOML settings; undefined if there is no file. */
@@ -125,7 +127,7 @@ export function readTomlSettings(path: string): JsonObject | undefined {
   // Dates become strings; none of our settings is a date.
   return text === undefined
     ? undefined
-    : named(path, () => JSON.parse(JSON.stringify(parseToml(text))));
+    : withFileName(path, () => JSON.parse(JSON.stringify(parseToml(text))));
 }
 
 export interface Plan {
@@ -139,7 +141,7 @@ export interface Plan {
 export function planEdit(edit: Edit, undo = false): Plan {
   const { path } = edit;
   const { real, text: before } = readFile(path);
-  const after = named(path, () => changedText(edit, before, { real, undo }));
+  const after = withFileName(path, () => changedText(edit, before, { real, undo }));
   if (before === after) return { difference: "" };
   const difference = differenceOf(edit, before, after);
   try {
@@ -158,7 +160,7 @@ export function applyEdit(edit: Edit, { undo }: { readonly undo: boolean }): str
   const { real } = readFile(path);
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const before = readText(real, path);
-    const after = named(path, () => changedText(edit, before, { real, undo }));
+    const after = withFileName(path, () => changedText(edit, before, { real, undo }));
     if (before === after) return "";
     if (replaceFile(real, { before, after, undo, shown: path })) {
       return differenceOf(edit, before, after);
@@ -184,7 +186,7 @@ function differenceOf(edit: Edit, before = "", after = ""): string {
 }
 
 /** Names the file in the error of a change that is not possible. */
-function named<T>(path: string, change: () => T): T {
+function withFileName<T>(path: string, change: () => T): T {
   try {
     return change();
   } catch (error) {
@@ -259,13 +261,13 @@ function jsonWithoutMesh(
   if (before === undefined || JSON.stringify(next) === JSON.stringify(parsed)) return before;
   const isUnedited = commentsIn(before).length === 0 && before === toJsonText(parsed, before);
   // A program has rewritten the whole file, perhaps an older version of mesh.
-  if (isUnedited && normalized(original) === normalized(next)) return backup;
+  if (isUnedited && normalize(original) === normalize(next)) return backup;
   return patchJson(before, withEmpty(next, parsed, original), backup);
 }
 
 /**
- * The object with the empty objects and lists that the file had before us. Removing our entries
- * from them has left them out.
+ * The object with the empty objects and lists that the file had before us. The removal of our
+ * entries has dropped them.
  */
 function withEmpty(next: JsonObject, present: JsonObject, original: JsonObject): JsonObject {
   const result: Record<string, Json> = { ...next };
@@ -280,7 +282,7 @@ function withEmpty(next: JsonObject, present: JsonObject, original: JsonObject):
 }
 
 function isEmpty(value: Json): boolean {
-  return typeof value === "object" && value !== null && normalized({ value }) === normalized({});
+  return typeof value === "object" && value !== null && normalize({ value }) === normalize({});
 }
 
 /**
@@ -305,7 +307,7 @@ function toJsonText(next: JsonObject, before: string): string {
 }
 
 /** A form that is equal for files that differ only in layout and empty lists or objects. */
-function normalized(value: JsonObject): string {
+function normalize(value: JsonObject): string {
   const withoutEmpty = (at: Json): Json | undefined => {
     if (typeof at !== "object" || at === null) return at;
     if (isObject(at)) {

@@ -102,7 +102,7 @@ function missingIn(found: JsonObject, members: Members): JsonObject {
   );
 }
 
-/** The words before `mcp`, if that is the last argument; else undefined. */
+/** The words before `mcp`, if that is the last argument; otherwise undefined. */
 export function programBefore(argv: readonly unknown[]): Argv | undefined {
   const words = argv.filter((word) => typeof word === "string");
   const isCommand = words.length === argv.length && words.length > 1 && words.at(-1) === "mcp";

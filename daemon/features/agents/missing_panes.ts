@@ -1,4 +1,7 @@
-/** The panes of peers that their terminal does not have, so that no message reaches them there. */
+/**
+ * The panes of peers that no longer exist in their terminal, so that no message reaches the peers
+ * there.
+ */
 
 import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { AgentPeer } from "./adapter.ts";

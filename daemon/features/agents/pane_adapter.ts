@@ -3,7 +3,7 @@
 import { type IsAlive, isAlive } from "../../host/processes.ts";
 import type { Adapter, AgentPeer, AgentTransport, Observation } from "./adapter.ts";
 
-/** Whether the agent's process runs; undefined for an agent without a registered process. */
+/** True if the agent's process runs; undefined for an agent without a registered process. */
 export function observeProcess(
   { agent_pid, agent_started }: AgentPeer,
   checkAlive: IsAlive = isAlive,

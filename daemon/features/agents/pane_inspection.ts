@@ -1,4 +1,4 @@
-/** Inspects a pane before anything is typed: who reads it, and what its screen shows. */
+/** Inspects a pane before anything is typed: its foreground process and its screen. */
 
 import type { Reason } from "protocol/reasons.ts";
 import {
@@ -20,7 +20,7 @@ import type { AgentPeer } from "./adapter.ts";
 import { isShellPrompt } from "./shells.ts";
 import { DIALOG_PATTERN, dialogRow, type Screen, stripEscapes, type View } from "./screens.ts";
 
-/** How many rows above the screen are read, because a long line may begin there. */
+/** Rows above the screen that are read, because a long line may begin there. */
 const HISTORY_ROWS = 60;
 
 export interface InspectionOptions {
@@ -29,13 +29,13 @@ export interface InspectionOptions {
   /** Better evidence of an open dialog than the screen, e.g. the agent's own registry. */
   readonly hasOpenDialog?: (peer: AgentPeer) => Promise<boolean>;
   /**
-   * What to do at a shell's prompt. A shell executes what it reads, so nothing is typed there
+   * The action at a shell's prompt. A shell executes what it reads, so nothing is typed there
    * unless this is `typed`.
    */
   readonly shells?: "refused" | "typed";
 }
 
-/** A pane that passed the checks, as it was then. */
+/** A pane that passed the checks, in its state at that time. */
 export interface InspectedPane {
   readonly ok: true;
   readonly server: TerminalServer;
@@ -49,10 +49,10 @@ export interface InspectedPane {
 
 export type Inspection = InspectedPane | { ok: false; reason: Reason };
 
-/** What the caller accepts of a pane in which nothing would be typed otherwise. */
-export type Accepted = ReadonlySet<Reason>;
+/** Reasons that the caller accepts; otherwise they prevent typing into the pane. */
+export type AcceptedReasons = ReadonlySet<Reason>;
 
-const NOTHING: Accepted = new Set();
+const NOTHING: AcceptedReasons = new Set();
 
 export class PaneInspector {
   readonly #options: InspectionOptions;
@@ -84,7 +84,7 @@ export class PaneInspector {
     const pane = await readPane(server, pane_id);
     if (typeof pane === "string") return { ok: false, reason: pane };
     const captured = await server.capture(pane_id, HISTORY_ROWS);
-    if (!captured.ok) return { ok: false, reason: unreachable(server) };
+    if (!captured.ok) return { ok: false, reason: unreachableReason(server) };
     const above = Math.max(0, captured.lines.length - pane.height);
     const view: View = {
       above: captured.lines.slice(0, above),
@@ -108,7 +108,7 @@ function dialogRefusal(isOpen: boolean | undefined): Reason | undefined {
   return isOpen ? "dialog_open" : undefined;
 }
 
-/** Why the registered agent would not read what is typed; undefined if it would. */
+/** The reason why the registered agent would not read typed text; undefined if it would. */
 function foregroundRefusal(
   { agent_pid, agent_started }: AgentPeer,
   { pane_pid, foreground }: { readonly pane_pid: number; readonly foreground: number | undefined },
@@ -133,7 +133,7 @@ async function readPane(server: TerminalServer, pane_id: string): Promise<Pane |
   // tmux refuses a command for a pane that is gone.
   const isRefused = !paneResult.ok && paneResult.reason === "error" && server.kind === "tmux";
   if (isRefused) return "pane_missing";
-  if (!paneResult.ok) return unreachable(server);
+  if (!paneResult.ok) return unreachableReason(server);
   if (!paneResult.pane) return "pane_missing";
   if (paneResult.pane.dead) return "pane_dead";
   if (paneResult.pane.synchronized) return "synchronized";
@@ -155,11 +155,11 @@ export function typeIfUnchanged(
 }
 
 /** The reason for a terminal that does not answer. */
-export function unreachable({ kind }: Pick<TerminalServer, "kind">): Reason {
+export function unreachableReason({ kind }: Pick<TerminalServer, "kind">): Reason {
   return `${kind}_unreachable`;
 }
 
 /** The reason for a terminal whose connection broke while it typed. */
-export function lost({ kind }: Pick<TerminalServer, "kind">): Reason {
+export function lostReason({ kind }: Pick<TerminalServer, "kind">): Reason {
   return `${kind}_lost`;
 }

@@ -4,7 +4,12 @@ import type { Failure } from "../../host/tmux/connection.ts";
 import type { PreparedKeys, TerminalServer } from "../../host/terminals/terminal_server.ts";
 import type { KeyResult } from "./adapter.ts";
 import type { Key } from "protocol/agents/contract.ts";
-import { type Inspection, lost, typeIfUnchanged, unreachable } from "./pane_inspection.ts";
+import {
+  type Inspection,
+  lostReason,
+  typeIfUnchanged,
+  unreachableReason,
+} from "./pane_inspection.ts";
 
 /** A program draws while a person types, so the pane may change between a check and the keys. */
 const TRIES_MAX = 5;
@@ -12,7 +17,7 @@ const TRIES_MAX = 5;
 export interface Typing {
   /** If there are none, the pane is only checked. */
   readonly keys: readonly Key[];
-  /** Whether the person accepts a draft, which then may change at any time. */
+  /** True if the person accepts a draft. The draft may then change at any time. */
   readonly draft_may_change: boolean;
 }
 
@@ -26,7 +31,7 @@ export async function typeKeys(
   if (!first.ok) return { state: "refused", reason: first.reason };
   if (keys.length === 0) return { state: "typed", overruled: first.overruled };
   const ready = await server.prepare(keys);
-  if (!ready.ok) return { state: "refused", reason: unreachable(server) };
+  if (!ready.ok) return { state: "refused", reason: unreachableReason(server) };
   const result = await tryToType(inspect, ready.prepared, draft_may_change);
   if (result.state !== "typed") await ready.prepared.discard();
   return result;
@@ -52,6 +57,6 @@ async function tryToType(
 function resultOfFailure(server: TerminalServer, { reason }: Failure): KeyResult {
   const mayHaveRun = reason === "lost" || reason === "timeout" || reason === "error";
   return mayHaveRun
-    ? { state: "unclear", reason: lost(server) }
-    : { state: "refused", reason: unreachable(server) };
+    ? { state: "unclear", reason: lostReason(server) }
+    : { state: "refused", reason: unreachableReason(server) };
 }

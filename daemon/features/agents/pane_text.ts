@@ -3,7 +3,7 @@
 import type { OutgoingMessage } from "./adapter.ts";
 import type { Screen } from "./screens.ts";
 
-/** How much of a text is cleaned, as a multiple of the limit, because cleaning shortens it. */
+/** Part of a text that is cleaned, as a multiple of the limit: cleaning shortens a text. */
 const READ_FACTOR = 8;
 
 /** The text to type; undefined if the message must not be typed. */

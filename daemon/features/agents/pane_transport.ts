@@ -1,4 +1,4 @@
-/** The pane transport: types a message into a pane, provided that the right agent reads it. */
+/** The pane transport: types a message into a pane, if the right agent reads it. */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -20,10 +20,10 @@ import type { Key } from "protocol/agents/contract.ts";
 import {
   type InspectedPane,
   type InspectionOptions,
-  lost,
+  lostReason,
   PaneInspector,
   typeIfUnchanged,
-  unreachable,
+  unreachableReason,
 } from "./pane_inspection.ts";
 import { typeKeys } from "./pane_keys.ts";
 import { textToType } from "./pane_text.ts";
@@ -33,10 +33,11 @@ import { textToType } from "./pane_text.ts";
  * (agents 2.0).
  */
 export const SETTLE_MS = 300;
-/** How often the composer is read for the pasted text, `SETTLE_MS` apart. */
+/** Reads of the composer to find the pasted text, `SETTLE_MS` apart. */
 const READS_MAX = 4;
 /**
- * How many peers' ready times are remembered. If there are more peers, all of them warm up again.
+ * Maximum peers whose ready times are remembered. If there are more peers, all of them warm up
+ * again.
  */
 const WARM_MAX = 200;
 
@@ -44,11 +45,11 @@ export interface PaneOptions extends InspectionOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly settle_ms?: number;
-  /** How long a composer must be shown before the process reliably reads a paste. */
+  /** Time for which a composer must be shown before the process reliably reads a paste. */
   readonly warm_up_ms?: number;
-  /** Whether the agent reads what is typed within a turn only after that turn. */
+  /** True if the agent reads text typed within a turn only after that turn. */
   readonly waits_for_turn_end?: boolean;
-  /** Whether the agent's process is running. This is called often. */
+  /** True if the agent's process is running. Called often. */
   readonly isAlive?: IsAlive;
 }
 
@@ -61,7 +62,7 @@ class PaneTransport implements TerminalTransport {
   readonly waits_for_turn_end: boolean;
   readonly #options: PaneOptions;
   readonly #inspector: PaneInspector;
-  /** Since when each peer's process has been ready, for agents that warm up. */
+  /** The time since which each peer's process has been ready, for agents that warm up. */
   readonly #ready = new Map<string, { readonly process: string; readonly since: number }>();
   /**
    * The text to type for each message. It is computed once, because a queued message may be checked
@@ -183,12 +184,12 @@ class PaneTransport implements TerminalTransport {
   ): Receipt {
     this.#options.log.warn(`${server.kind} did not type a message`, { reason, message, state });
     return state === "maybe pasted"
-      ? { state: "unclear", reason: lost(server) }
-      : refused(unreachable(server));
+      ? { state: "unclear", reason: lostReason(server) }
+      : refused(unreachableReason(server));
   }
 }
 
-/** `changed`: the pane is not as it was inspected, and no key was pressed. */
+/** `changed`: the pane has changed since its inspection, and no key was pressed. */
 async function pressEnter(inspection: InspectedPane): Promise<string> {
   const { server } = inspection;
   const ready = await server.prepare([{ key: "Enter" }]);

@@ -1,6 +1,6 @@
 /**
- * Decides from evidence whether a question of an agent still waits at its terminal, and how it
- * ended there. Pure: the readers are in the agents' folders. No I/O.
+ * Decides from evidence if a question of an agent still waits at its terminal, or has ended there.
+ * Pure: the readers are in the agents' folders. No I/O.
  */
 
 import type { Evidence } from "./adapter.ts";
@@ -17,7 +17,7 @@ export const SETTLE_MS = 500;
 export interface EvidenceTimes {
   readonly asked_at: number;
   readonly now: number;
-  /** Time for which a state must hold before it counts: 0 without records that can say more. */
+  /** Time for which a state must hold before it counts; 0 if no records can add evidence. */
   readonly settle_ms: number;
 }
 
@@ -26,28 +26,30 @@ export function endingOf(
   evidence: readonly Evidence[],
   times: EvidenceTimes,
 ): { readonly outcome: EndedThere; readonly source: string } | undefined {
-  const denied = evidence.find(({ says }) => says === "denied");
+  const denied = evidence.find(({ finding }) => finding === "denied");
   if (denied) return { outcome: "denied_there", source: denied.source };
-  const allowed = evidence.find(({ says }) => says === "allowed");
+  const allowed = evidence.find(({ finding }) => finding === "allowed");
   if (allowed) return { outcome: "allowed_there", source: allowed.source };
-  const later = evidence.filter(({ says, at }) => says === "gone" || at >= times.asked_at);
-  if (later.some(({ says }) => says === "gone")) return settled(later, "gone", times);
-  if (later.some(({ says }) => says === "waits")) return undefined;
-  const idle = settled(later, "idle", times);
+  const later = evidence.filter(({ finding, at }) => finding === "gone" || at >= times.asked_at);
+  if (later.some(({ finding }) => finding === "gone")) {
+    return findingThatHolds(later, "gone", times);
+  }
+  if (later.some(({ finding }) => finding === "waits")) return undefined;
+  const idle = findingThatHolds(later, "idle", times);
   if (idle) return idle;
-  const working = settled(later, "working", times);
-  // A call that was refused has a result at once. One that runs has none.
-  const runs = evidence.some(({ says }) => says === "not_done");
+  const working = findingThatHolds(later, "working", times);
+  // A refused call has a result at once. A running call has none.
+  const runs = evidence.some(({ finding }) => finding === "not_done");
   return working && runs ? { ...working, outcome: "allowed_there" } : working;
 }
 
-function settled(
+function findingThatHolds(
   evidence: readonly Evidence[],
-  finding: Evidence["says"],
+  finding: Evidence["finding"],
   { now, settle_ms }: EvidenceTimes,
 ) {
   // The clock may have been set back since.
   const holds = ({ at }: Evidence) => Math.abs(now - at) >= settle_ms;
-  const found = evidence.find((item) => item.says === finding && holds(item));
+  const found = evidence.find((item) => item.finding === finding && holds(item));
   return found && { outcome: "ended_there" as const, source: found.source };
 }

@@ -1,4 +1,4 @@
-/** Reads captured screens: is a dialog open, is the composer empty, did the paste arrive. */
+/** Reads captured screens: finds an open dialog, an empty composer, and the pasted text. */
 
 /** A captured pane: rows keep their colours (SGR), which distinguish a placeholder from a draft. */
 export interface View {
@@ -11,7 +11,7 @@ export interface View {
 }
 
 /**
- * How to read one program's screen. A method returns `undefined` if the screen shows no evidence,
+ * The reader of one program's screen. A method returns `undefined` if the screen shows no evidence,
  * and the message is then not delivered.
  */
 export interface Screen {
@@ -24,9 +24,9 @@ export interface Screen {
   readonly newlines: "kept" | "marked";
   dialogOpen(view: View): boolean | undefined;
   composerEmpty(view: View): boolean | undefined;
-  /** Whether the composer shows the pasted text, including its id, and nothing typed since. */
+  /** True if the composer shows the pasted text, including its id, and nothing typed since. */
   composerHolds(view: View, text: string): boolean;
-  /** Whether the composer shows only a marker in place of a long paste. */
+  /** True if the composer shows only a marker in place of a long paste. */
   collapsedPaste?(view: View): boolean;
 }
 
@@ -40,7 +40,7 @@ export interface Composer {
   readonly text: string;
 }
 
-/** How to find the composer of one agent, and how to read it. */
+/** The way to find the composer of one agent, and to read it. */
 export interface ComposerFormat {
   /** Finds the composer. `rows` are the rows of the screen without escape sequences. */
   find(rows: readonly string[], view: View): Composer | undefined;
@@ -48,9 +48,9 @@ export interface ComposerFormat {
   readonly collapsed: RegExp;
   /** A row of a dialog that has none of the known phrases. */
   readonly dialog?: RegExp;
-  /** Whether the composer is empty; by default, whether it shows no text. */
+  /** True if the composer is empty. Default: it shows no text. */
   isEmpty?(composer: Composer, view: View): boolean;
-  /** Whether these visible characters show the whole text; by default, whether they are equal. */
+  /** True if the visible characters show the whole text. Default: they are equal. */
   holds?(shown: string, whole: string): boolean;
 }
 

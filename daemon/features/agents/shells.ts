@@ -1,11 +1,11 @@
-/** Shells at their prompt: they would run what is typed into their pane. */
+/** Shells at their prompt, which would run any text typed into their pane. */
 
 const SHELL = /(^|[/-])(ba|da|a|z|k|mk|c|tc|fi|nu|pw)?sh$/;
 /** Options whose next word is their value, and not a script. */
 const TAKES_VALUE = /^(--rcfile|--init-file|[-+][oO])$/;
 
 /**
- * Whether a command line starts a shell that reads commands from its terminal. A shell with a
+ * True if a command line starts a shell that reads commands from its terminal. A shell with a
  * script or a command does not.
  */
 export function isShellPrompt(command_line: readonly string[]): boolean {

@@ -1,4 +1,4 @@
-/** The transports to each agent, and what their checks report. */
+/** The transports to each agent, and the results of their checks. */
 
 import type {
   Adapter,
@@ -65,7 +65,7 @@ export class AgentTransports {
   }
 
   /**
-   * Whether messages reach an agent without a waiting hook: through its pane or its own socket. A
+   * True if messages reach an agent without a waiting hook: through its pane or its own socket. A
    * kitty whose user does not allow remote control has windows that nobody can type into.
    */
   async isReachableWithoutHook(peer: AgentPeer): Promise<boolean> {

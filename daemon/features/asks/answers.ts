@@ -40,8 +40,8 @@ export function alreadyClosed(
 }
 
 /**
- * True if a question asks for a decision. A text that replies to such a question after its end was
- * meant as the decision. It becomes a new ask only if the person confirms that (contract 11).
+ * True if a question asks for a decision. A late text reply to such a question was meant as the
+ * decision. It becomes a new ask only if the person confirms it (contract 11).
  */
 export function asksForDecision(question: Pick<Question, "kind" | "scope"> | null): boolean {
   return question?.kind === "choice" || question?.scope === TOOL_PERMISSION;
@@ -59,35 +59,35 @@ export function chooseOption(question: Question, text: string): TypedAnswer {
 }
 
 /** An answer as the caller gives it. */
-type GivenAnswer = Pick<AnswerAsk, "option_id" | "text" | "message" | "outcome">;
+type AnswerInput = Pick<AnswerAsk, "option_id" | "text" | "message" | "outcome">;
 
 /**
  * Validates an answer. A `choice` needs an option: `option_id`, or a text that is an option's id or
  * title. A `text` needs a text. An `acknowledge`, and any refusal, needs neither.
  */
-export function toAnswer(question: Question, given: GivenAnswer): TypedAnswer {
+export function toAnswer(question: Question, input: AnswerInput): TypedAnswer {
   const { kind } = question;
-  const { text = null, message = null } = given;
-  const outcome = given.outcome ?? (kind === "acknowledge" ? "acknowledged" : "answered");
+  const { text = null, message = null } = input;
+  const outcome = input.outcome ?? (kind === "acknowledge" ? "acknowledged" : "answered");
   const isRefusal = REFUSING_OUTCOMES.includes(outcome);
   if (outcome === "acknowledged" && kind !== "acknowledge") {
     throw invalidField("outcome", `A question of kind ${kind} must be answered, not acknowledged`);
   }
   if (kind !== "choice") {
-    if (given.option_id !== undefined) throw unknownOption(question, given.option_id);
+    if (input.option_id !== undefined) throw unknownOption(question, input.option_id);
     if (kind === "text" && !isRefusal && !text?.trim()) {
       throw invalidField("text", "The question needs a text");
     }
     return { outcome, option_id: null, text, message };
   }
-  const chosen = chosenOptionOf(question, given, isRefusal);
+  const chosen = chosenOptionOf(question, input, isRefusal);
   if (isRefusal && question.scope === TOOL_PERMISSION && chosen?.option_id === ALLOW) {
     throw invalidField("outcome", `The outcome "${outcome}" contradicts the option "${ALLOW}"`);
   }
   return { text, ...chosen, option_id: chosen?.option_id ?? null, outcome, message };
 }
 
-function chosenOptionOf(question: Question, { option_id, text }: GivenAnswer, isRefusal: boolean) {
+function chosenOptionOf(question: Question, { option_id, text }: AnswerInput, isRefusal: boolean) {
   if (option_id !== undefined) {
     const option = question.options.find(({ id }) => id === option_id);
     if (!option) throw unknownOption(question, option_id);

@@ -21,10 +21,14 @@ export interface HumanInbox {
 /** Effects on higher features, in the transaction that closes the ask. */
 export interface AskEffects {
   /**
-   * An ask is closed by now, and its delivery is about to end; another machine may have to be told.
+   * Called when an ask is closed and its delivery is about to end. Another machine may have to be
+   * notified.
    */
   askClosing(ask: Ask): void;
-  /** An ask was closed, and its delivery has ended; another machine may have to be told. */
+  /**
+   * Called when an ask is closed and its delivery has ended. Another machine may have to be
+   * notified.
+   */
   askClosed(ask: Ask): void;
 }
 
@@ -37,7 +41,7 @@ export interface AskCloserDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** Who closed an ask, and how. */
+/** Details of a closed ask: its responder, reply and outcome. */
 export interface ClosingDetails {
   readonly responder: string | null;
   readonly proven_human?: boolean;
@@ -50,11 +54,11 @@ export interface ClosingDetails {
   readonly answer?: TypedAnswer | null;
   /** True if someone other than the recipient closed the ask. */
   readonly elsewhere?: boolean;
-  /** The human who cancelled the ask of another; both sides are told by whom. */
+  /** The human who cancelled the ask of another; both sides learn the name. */
   readonly cancelled_by?: Address | undefined;
   /** The outcome, if it differs from the usual outcome of the close reason. */
   readonly outcome?: Outcome;
-  /** The author kind of a reply that came from another machine; else it is found out here. */
+  /** The author kind of a reply that came from another machine; otherwise it is determined here. */
   readonly reply_voice?: AuthorKind;
   readonly attachments?: Attachments;
 }
@@ -84,8 +88,8 @@ export class AskCloser {
     const at = clock.now();
     const state = askMachine.step(ask.state, event);
     const isCancelled = close_reason === "cancelled";
-    const told = isCancelled ? "recipient" : "asker";
-    const voice = this.#authorKindOf({ ...ask, responder }, told, known);
+    const side = isCancelled ? "recipient" : "asker";
+    const voice = this.#authorKindOf({ ...ask, responder }, side, known);
     const closedAsk: Ask = {
       ...ask,
       state,
@@ -101,7 +105,7 @@ export class AskCloser {
     };
     db.transact((tx) => ledger.closeAsk(tx, closedAsk, at));
     effects.askClosing(closedAsk);
-    // An answer from the recipient proves the delivery; an answer from anyone else does not.
+    // An answer from the recipient proves the delivery; an answer from another author does not.
     const releaseReason = known.elsewhere ? `${close_reason}_elsewhere` : close_reason;
     const wasDelivered = delivery.release(ask.correlation_id, releaseReason);
     human.onAskClosed(closedAsk);
@@ -167,7 +171,7 @@ export class AskCloser {
     if (isLocalHuman(to)) this.#deps.human.add(ticket.message);
   }
 
-  /** The author kind of the ack that tells `side` that the ask is closed. */
+  /** The author kind of the ack for `side`. */
   #authorKindOf(
     ask: Ask,
     side: "asker" | "recipient",

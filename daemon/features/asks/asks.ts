@@ -27,7 +27,7 @@ import type { Routing } from "protocol/asks/routing.ts";
 import { historyOf, pageOf } from "./lists.ts";
 import * as rows from "./store.ts";
 
-/** How many asks one tick evicts, so that a tick stays short. */
+/** Maximum asks evicted per tick, so that a tick stays short. */
 const EVICT_ROWS_MAX = 200;
 
 export interface AsksDeps extends AskCloserDeps {
@@ -39,7 +39,7 @@ export interface AsksDeps extends AskCloserDeps {
 export interface AskContext extends RequestContext {
   /** The id of the ask to many that this ask is part of. */
   readonly parent_id?: string | undefined;
-  /** How routing chose the recipient, if the ask named no recipient. */
+  /** The routing's choice of the recipient, if the ask named no recipient. */
   readonly routing?: Routing;
 }
 
@@ -300,7 +300,10 @@ function humanInPlaceOf(ask: Ask, argument: string, directory: Directory): Addre
   return directory.findSender(argument)?.peer_id === human.peer_id ? human : undefined;
 }
 
-/** How an ack closes an ask. If the ask is a choice, a message must name one of its options. */
+/**
+ * The answer with which an ack closes an ask. If the ask is a choice, a message must name one of
+ * its options.
+ */
 function toAckClosing(
   { question }: Ask,
   { message, option_id }: { message: string; option_id: string | undefined },

@@ -10,7 +10,7 @@ import * as rows from "./store.ts";
  * `closed_at`.
  */
 const THREADS_MAX = 1000;
-/** How many closed asks a history looks at before other requests run. It takes 3 to 5 ms. */
+/** Closed asks that a history reads before other requests run. It takes 3 to 5 ms. */
 const HISTORY_STEP_ASKS = 1500;
 
 /** A page of asks, newest first. */
@@ -34,8 +34,8 @@ async function scan(ctx: Context, page: rows.PageFilter): Promise<rows.PagedAsk[
 }
 
 /**
- * Asks of a peer that were closed after `since`, oldest first. If several were closed at the
- * instant at which the limit is reached, all of these are included.
+ * Asks of a peer that were closed after `since`, oldest first. All asks that were closed at the
+ * instant of the limit are included.
  */
 export async function historyOf(
   { db, clock }: Context,

@@ -1,4 +1,4 @@
-/** Which asks an agent is reminded of at the end of its turn, each of them once. */
+/** The asks of which an agent is reminded at the end of its turn, each of them once. */
 
 import type { Context } from "../../data/context.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
@@ -7,7 +7,7 @@ import type { Ask } from "protocol/asks/contract.ts";
 import * as peerRows from "../peers/store.ts";
 import * as rows from "./store.ts";
 
-/** How many asks one reminder names at most. The next reminder names the others. */
+/** Maximum asks in one reminder. The next reminder names the others. */
 const ASKS_MAX = 5;
 
 export class AskReminders {

@@ -8,7 +8,7 @@ import { Ask, Thread } from "protocol/asks/contract.ts";
 
 const AskRow = rowOf(Ask);
 
-/** When the asker of a blocking question stops waiting. */
+/** The time at which the asker of a blocking question stops waiting. */
 export const EXPIRES_AT = `iif(question ->> 'blocking',
   cast(min(created_at + (question ->> 'timeout_seconds') * 1000.0, ${INSTANT_MS_MAX}) as integer),
   null)`;
@@ -67,7 +67,7 @@ export function seenBefore(
   );
 }
 
-/** Whether a peer waits for the answer to an ask of its own. */
+/** True if a peer waits for the answer to an ask of its own. */
 export function hasOpenFrom(db: Reader, from_peer_id: string): boolean {
   const statement = `select 1 from messages
     where ask_state = 'open' and from_peer_id = :from_peer_id limit 1`;
@@ -88,11 +88,11 @@ export function openFrom(
   );
 }
 
-const Pending = z.object({ count: z.number(), oldest: z.number().nullable() });
+const PendingAsks = z.object({ count: z.number(), oldest: z.number().nullable() });
 
 export function pendingOf(db: Reader, to_peer_id: string) {
   const found = db.get(
-    Pending,
+    PendingAsks,
     `select count(*) as count, min(created_at) as oldest from messages
      where ask_state = 'open' and to_peer_id = :to_peer_id`,
     { to_peer_id },
@@ -100,7 +100,7 @@ export function pendingOf(db: Reader, to_peer_id: string) {
   return found ?? { count: 0, oldest: null };
 }
 
-/** Whether an open ask is to a peer or from it. */
+/** True if an open ask is to a peer or from it. */
 export function hasOpen(db: Reader, peer_id: string): boolean {
   const statement = `select 1 from messages where ask_state = 'open'
     and (to_peer_id = :peer_id or from_peer_id = :peer_id) limit 1`;
@@ -112,7 +112,7 @@ const Page = rowOf(Ask.extend({ seq: z.number() }));
 export type PagedAsk = z.output<typeof Page>;
 
 /**
- * Which asks to list; null matches any. Only asks with row numbers below `before`, and of at least
+ * The asks to list; null matches any. Only asks with row numbers below `before`, and of at least
  * `floor`, are listed.
  */
 export interface PageFilter {
@@ -186,7 +186,7 @@ export function threads(
   );
 }
 
-/** The ids of the asks that continue an ask, the first ones. */
+/** The ids of the first asks that continue an ask. */
 export function followUps(db: Reader, correlation_id: string): string[] {
   return db.values(
     z.string(),
@@ -196,7 +196,9 @@ export function followUps(db: Reader, correlation_id: string): string[] {
   );
 }
 
-/** When the ask was closed that comes `count` asks after `since`; undefined if fewer are left. */
+/**
+ * The closing time of the ask that comes `count` asks after `since`; undefined if fewer are left.
+ */
 export function closedAfter(db: Reader, since: number, count: number): number | undefined {
   return db.value(
     z.number(),
@@ -206,14 +208,14 @@ export function closedAfter(db: Reader, since: number, count: number): number | 
   );
 }
 
-const PendingOfPeer = Pending.extend({ to_peer_id: z.string() });
+const PendingAsksOfPeer = PendingAsks.extend({ to_peer_id: z.string() });
 
 /** The number of open asks to each peer and the time of the oldest, in one query. */
-export function pendingOfAll(db: Reader): Map<string, z.output<typeof PendingOfPeer>> {
+export function pendingOfAll(db: Reader): Map<string, z.output<typeof PendingAsksOfPeer>> {
   const found = db.all(
-    PendingOfPeer,
+    PendingAsksOfPeer,
     `select to_peer_id, count(*) as count, min(created_at) as oldest from messages
      where ask_state = 'open' group by to_peer_id`,
   );
-  return new Map(found.map((one) => [one.to_peer_id, one]));
+  return new Map(found.map((row) => [row.to_peer_id, row]));
 }

@@ -1,5 +1,5 @@
 /**
- * A bundle as one Markdown file that an agent can read: the manifest first. What others wrote is
+ * A bundle as one Markdown file for an agent, with the manifest first. Text of other authors is
  * quoted line by line, so that it cannot pass as a part of the bundle.
  */
 
@@ -29,7 +29,7 @@ export function toMarkdown({ manifest, note, asksTo, asksFrom, files, turns }: B
     `\`\`\`json\n${manifestJson(manifest)}\n\`\`\``,
     ...(note === undefined ? [] : ["## Note", quote(note)]),
     `## Open asks to @${from.name}`,
-    whoAnswers(manifest),
+    answererNote(manifest),
     ...toList(asksTo.map((ask) => `### ${ask.correlation_id} from @${ask.from_peer_name}`), asksTo),
     `## Open asks of @${from.name}`,
     `Their answers go to @${from.name}.`,
@@ -44,14 +44,14 @@ export function toMarkdown({ manifest, note, asksTo, asksFrom, files, turns }: B
   return `${sections.join("\n\n")}\n`;
 }
 
-/** The asker chose the peer that it asked, and only that peer can answer. */
-function whoAnswers({ from, to }: Manifest): string {
+/** The asker chose the peer, and only that peer can answer. */
+function answererNote({ from, to }: Manifest): string {
   if (from.peer_id === to.peer_id) return "They are yours to answer: you are the same peer.";
   return `They stay with @${from.name}: their askers chose it. Answer none of them in its place; ` +
     "write to those who asked, if the work is yours now.";
 }
 
-/** No text in it may close the fence. */
+/** Escapes text that would close the fence. */
 function manifestJson(manifest: Manifest): string {
   return JSON.stringify(z.encode(Manifest, manifest), undefined, 2).replaceAll("`", "\\u0060");
 }

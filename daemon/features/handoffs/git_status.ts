@@ -1,15 +1,16 @@
 /**
- * Which files git sees changed in a folder. A repository may be written by an agent in a sandbox,
- * and its configuration names programs: so git works with an own, empty configuration.
+ * The files that git reports as changed in a folder. An agent in a sandbox may have written the
+ * repository, and the configuration of a repository names programs. Therefore git runs with its
+ * own, empty configuration.
  */
 
 import type { ProgramRunner } from "../../host/programs.ts";
 import type { LeftOut } from "./turns.ts";
 
 const GIT_MS_MAX = 5_000;
-/** Nothing is written, and no program is asked which files have changed. */
+/** Options with which git writes nothing, and starts no file monitor. */
 const GIT = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false"];
-/** These only print what they find, and read no file of the working tree. */
+/** These commands print paths, and read no file of the working tree. */
 const WHERE = [
   ...GIT,
   "rev-parse",
@@ -27,7 +28,7 @@ const STATUS = [...GIT, "status", "--porcelain=v1", "-z", "--ignore-submodules=a
 const EMPTY_CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 /** One line of `git status`: two letters, a space, and a path. */
 const STATUS_LINE = /^([ MTADRCU?!]{2}) (.+)$/s;
-/** How much of a program's output is kept: of a longer one, the beginning is missing. */
+/** Characters of a program's output that are kept. The beginning of a longer output is missing. */
 const OUTPUT_CHARS_NEARLY_FULL = 16_000;
 
 export interface ChangedFiles {
@@ -73,7 +74,9 @@ interface Repository {
   readonly head: string;
 }
 
-/** The answer of `git rev-parse`. A repository may claim a root that the folder is not in. */
+/**
+ * Parses the output of `git rev-parse`. Refuses a claimed root outside of the folder's ancestors.
+ */
 function repositoryIn(output: string, folder: string): Repository | undefined {
   const [root = "", index = "", objects = "", head = ""] = output.split("\n");
   const isWithin = root !== "" && (folder === root || folder.startsWith(`${root}/`));
@@ -81,7 +84,10 @@ function repositoryIn(output: string, folder: string): Repository | undefined {
   return { root, index, objects, head };
 }
 
-/** A folder that git takes for that of the repository, with the commit and no configuration. */
+/**
+ * Makes a substitute for the repository's `.git` folder, with its commit and an empty
+ * configuration.
+ */
 async function ownConfiguration(head: string): Promise<string> {
   const folder = await Deno.makeTempDir({ prefix: "mesh-handoff-" });
   for (const name of ["objects", "refs"]) await Deno.mkdir(`${folder}/${name}`);
@@ -90,7 +96,7 @@ async function ownConfiguration(head: string): Promise<string> {
   return folder;
 }
 
-/** The person's own configuration may name filters as well, which would read the repository's. */
+/** Excludes the person's configuration, because it may name filters, too. */
 function environmentOf({ root, index, objects }: Repository, own: string): string[] {
   return [
     `GIT_DIR=${own}`,
@@ -109,7 +115,7 @@ function changedIn(output: string): ChangedFiles["changed"] {
     const [, by = "", path = ""] = STATUS_LINE.exec(parts[at] ?? "") ?? [];
     if (path === "") continue;
     changed.push({ path, by: by.trim() });
-    // After a file that was renamed, its former name follows.
+    // The former name of a renamed file follows it.
     if (/[RC]/.test(by)) at++;
   }
   return changed;

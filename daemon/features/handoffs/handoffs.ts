@@ -22,7 +22,7 @@ import type { HandedOff, HandoffRequest, Manifest } from "protocol/handoffs.ts";
 import { touchedFiles } from "./touched_files.ts";
 import { lastTurns, type LeftOut } from "./turns.ts";
 
-/** How many open asks of each direction a bundle holds, and how much of each text. */
+/** Maximum open asks of each direction in a bundle, and maximum characters of each text. */
 const ASKS_MAX = 50;
 const ASK_CHARS_MAX = 2_000;
 
@@ -41,14 +41,14 @@ export interface HandoffsDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** What goes into a bundle, besides what is found. */
+/** The request for a bundle. */
 export interface BundleRequest {
   readonly of: StoredPeer;
   readonly to: Manifest["to"];
   readonly last: number;
   readonly note?: string | undefined;
   readonly files?: readonly string[];
-  /** Who asks for it: turns go along only if that one may read them. */
+  /** The reader for whom the bundle is made. It holds turns only if this reader may read them. */
   readonly requester: Reader;
 }
 
@@ -62,7 +62,7 @@ export class Handoffs {
   }
 
   /**
-   * Checks who may hand over what to whom, collects it, and stores the file and its message in one
+   * Checks the permission, collects the bundle, and stores its file and its message in one
    * transaction. `commit` runs the work that answers the request.
    */
   async send<A>(
@@ -79,7 +79,7 @@ export class Handoffs {
     if (refusal) throw refusal;
     const to = directory.target(request.to_peer, { circle, caller: sender });
     if (to.peer_id === of.peer_id) throw new Problem("to_self", { peer_id: to.peer_id });
-    // What goes to another machine leaves this one, like what is read from there.
+    // A bundle for another machine is subject to the rules for readers on other machines.
     const isElsewhere = requester.isElsewhere || to.daemon_id !== null;
     const asked = { ...requester, isElsewhere };
     const bundle = await this.collect({ ...request, of, to, requester: asked });
@@ -89,7 +89,7 @@ export class Handoffs {
     });
   }
 
-  /** Collects what a hand-over of a peer's work holds. */
+  /** Collects the bundle of a peer's work. */
   async collect({ of, to, note, files: named = [], ...read }: BundleRequest): Promise<Bundle> {
     const { programs, shutdownSignal: signal, transcripts } = this.#deps;
     const { last: count } = read;
@@ -103,7 +103,7 @@ export class Handoffs {
     const { peer_id, name, backend, circle, path, runtime_session_id } = of;
     const allTo = askRows.openTo(db, peer_id);
     const allFrom = askRows.openFrom(db, { peer_id, name });
-    const [asksTo, asksFrom] = [allTo, allFrom].map((asks) => this.#shown(asks));
+    const [asksTo, asksFrom] = [allTo, allFrom].map((asks) => this.#masked(asks));
     const left_out = [...missingTurns, ...missingFiles];
     left_out.push(...overLimit(allTo, "open asks to it"), ...overLimit(allFrom, "its open asks"));
     const counts = {
@@ -145,7 +145,7 @@ export class Handoffs {
     return result;
   }
 
-  /** The peer whose work it is: the sender's own, or that of any peer for the human. */
+  /** The peer whose work is handed over: the sender itself, or any peer for the human. */
   #workOf({ of_peer, from_peer, circle }: HandoffRequest, requester: Reader): StoredPeer {
     const { directory, machine } = this.#deps;
     const scope = directory.scopeOf({ circle, from_peer });
@@ -206,7 +206,7 @@ export class Handoffs {
     return note === undefined ? parts.join(" ") : `${parts.join(" ")}\n\nNote: ${this.mask(note)}`;
   }
 
-  #shown(asks: readonly Ask[]): Ask[] {
+  #masked(asks: readonly Ask[]): Ask[] {
     return asks.slice(0, ASKS_MAX).map((ask) => {
       const text = this.mask(ask.text);
       const isLong = text.length > ASK_CHARS_MAX;

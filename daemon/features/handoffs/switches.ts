@@ -1,5 +1,5 @@
 /**
- * Puts another kind of agent in a peer's place: a restart in the same pane, as the same peer, whose
+ * Switches a peer to another kind of agent: restarts it in the same pane, as the same peer. Its
  * first message hands the work over.
  */
 
@@ -29,8 +29,8 @@ export class Switches {
   }
 
   /**
-   * Everything is checked first: the new command, and that the present session can be resumed. The
-   * hand-over is stored once the turn has ended, before anything is stopped.
+   * Checks first that the new command exists and the present session can be resumed. Stores the
+   * hand-over after the turn has ended and before the agent is stopped.
    */
   async switch(
     argument: string,

@@ -5,12 +5,12 @@ import { cleanLine } from "kit/core/text.ts";
 import { gitStatus } from "./git_status.ts";
 import type { LeftOut, Turn } from "./turns.ts";
 
-/** How many files a hand-over names. */
+/** Maximum files that a hand-over names. */
 const FILES_MAX = 200;
 
 export interface TouchedFile {
   readonly path: string;
-  /** How it is known: `edited`, git's two letters, or `named`. */
+  /** The source: `edited`, git's two letters, or `named`. */
   readonly by: string;
 }
 
@@ -21,7 +21,7 @@ interface Sources {
   readonly folder: string | null;
 }
 
-/** Only names of files are handed over, and no content. */
+/** Hands over the names of files without their content. */
 export async function touchedFiles(
   { turns, named, folder }: Sources,
   { programs, signal }: { readonly programs: ProgramRunner; readonly signal: AbortSignal },

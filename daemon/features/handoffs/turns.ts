@@ -7,17 +7,17 @@ import type { TranscriptEntry } from "protocol/transcripts.ts";
 /** A turn begins with a prompt. The first one may have begun earlier. */
 export type Turn = readonly TranscriptEntry[];
 
-/** How many entries are read at once, and at most. */
+/** Entries read at once, and in total. */
 const PAGE_ENTRIES = 200;
 const ENTRIES_MAX = 600;
-/** How many pages are read at most: one may be empty, and is up to 8 MB of a file. */
+/** Maximum pages read. A page may be empty, and is up to 8 MB of a file. */
 const PAGES_MAX = 20;
-/** How many characters of turns a bundle holds. */
+/** Maximum characters of turns in a bundle. */
 const CHARS_MAX = 200_000;
 
 const OUT_OF_REACH = "the earlier part of its session's file cannot be read";
 
-/** What a hand-over lacks, and why. */
+/** A part that a hand-over lacks, and the reason. */
 export interface LeftOut {
   readonly what: string;
   readonly why: string;
@@ -41,7 +41,7 @@ export async function lastTurns(
   const entries: TranscriptEntry[] = [];
   const turnsIn = () => entries.filter(({ kind }) => kind === "prompt").length;
   let before: number | null = null;
-  /** Why there is more that is not read. */
+  /** The reason why earlier entries are not read. */
   let unread: string | undefined;
   try {
     for (let pages = 1; unread === undefined; pages++) {
@@ -69,7 +69,7 @@ export async function lastTurns(
     left_out: [
       ...(unread === undefined ? [] : [{ what: "earlier turns", why: unread }]),
       ...left_out,
-      ...shortened(turns),
+      ...shortenedEntries(turns),
     ],
   };
 }
@@ -84,7 +84,7 @@ function toTurns(entries: readonly TranscriptEntry[]): Turn[] {
   return turns;
 }
 
-/** The latest entries that fit. Of the earliest turn, the end is kept. */
+/** The latest entries that fit. The earliest turn loses its beginning. */
 function withinChars(turns: readonly Turn[]): LastTurns {
   let left = CHARS_MAX;
   let dropped = 0;
@@ -105,7 +105,7 @@ function withinChars(turns: readonly Turn[]): LastTurns {
   };
 }
 
-function shortened(turns: readonly Turn[]): LeftOut[] {
+function shortenedEntries(turns: readonly Turn[]): LeftOut[] {
   const cut = turns.flat()
     .filter(({ text, chars, masked }) => text.length < chars || masked > 0).length;
   if (cut === 0) return [];

@@ -1,4 +1,4 @@
-/** Hook events: what an agent reports, and what its hook answers. */
+/** Hook events: the reports of agents, and the answers of their hooks. */
 
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "../../data/context.ts";
@@ -30,7 +30,7 @@ import { PromptMessages } from "./prompt_messages.ts";
 import type { StopReminders } from "./stop_reminders.ts";
 import type { ToolCallMessages } from "./tool_call_messages.ts";
 
-/** How many messages, and how many bytes of all of them, one answer carries at most. */
+/** Maximum messages in one answer, and maximum bytes of all of them. */
 const CONTEXT_MESSAGES_MAX = 5;
 const CONTEXT_BYTES_MAX = 8_192;
 const LIMITS = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
@@ -67,8 +67,8 @@ type AnswerHook = (
 
 export interface HookAnswer {
   readonly answer: AnswerHook;
-  /** To be called if the caller hung up before the answer was sent. */
-  lost(): void;
+  /** Called if the caller hung up before the answer was sent. */
+  onHangUp(): void;
 }
 
 export class HookEvents {
@@ -137,13 +137,13 @@ export class HookEvents {
       return this.#permission(reader, peer_id, { report, facts: located }) ??
         (() => reader.answer(payload, context));
     });
-    const lost = () => {
+    const onHangUp = () => {
       if (handsOver) this.#forgetHandedOver(report.session_id);
     };
-    return { answer, lost };
+    return { answer, onHangUp };
   }
 
-  /** What this event proves the model to have read of earlier answers. */
+  /** Records that the model has read messages of earlier answers, if this event proves it. */
   #proveHandedOver(report: HookReport): void {
     const { session_id, interrupted } = report;
     if (interrupted) return this.#ctx.db.afterCommit(() => this.#forgetHandedOver(session_id));
@@ -151,13 +151,13 @@ export class HookEvents {
     this.#deps.toolCallMessages.prove(report);
   }
 
-  /** What the session has not proved stays without a proof, and is named at a later prompt. */
+  /** Forgets the session's unproved messages. They are named at a later prompt. */
   #forgetHandedOver(session_id: string): void {
     this.#promptMessages.forget(session_id);
     this.#deps.toolCallMessages.forget(session_id);
   }
 
-  /** What the agent reads in the answer to this event; null if nothing. */
+  /** The text for the agent in the answer to this event; null for none. */
   #textFor(
     peer_id: string,
     backend: Backend,
@@ -185,8 +185,9 @@ export class HookEvents {
   }
 
   /**
-   * Records an event that happened in a subagent of a registered session. For the session it is a
-   * sign of life, and no turn: its model has seen nothing of it. Returns the session's peer.
+   * Records an event that happened in a subagent of a registered session. The event is a sign of
+   * life of the session, but no turn: the session's model has not seen it. Returns the session's
+   * peer.
    */
   #inSubagent(
     { session_id, turn_state }: HookReport,
@@ -200,7 +201,7 @@ export class HookEvents {
     return peer_id;
   }
 
-  /** What keeps the turn going that this event would end. The turn then goes on. */
+  /** Returns a reminder that keeps the turn going, if this event would end it. */
   #reminder(
     peer_id: string,
     { session_id, may_hold_turn }: HookReport,
@@ -211,7 +212,7 @@ export class HookEvents {
     return reminder;
   }
 
-  /** The answer for a gated tool; undefined if the human has nothing to decide. */
+  /** The answer for a gated tool; undefined if no decision is needed. */
   #permission(
     reader: HookReader,
     peer_id: string,
@@ -242,8 +243,8 @@ export class HookEvents {
     { backend, report, facts }: { backend: Backend; report: HookReport; facts: HookFacts },
   ): string {
     const { pane_id, pane_pid, tmux_socket, tmux_session, agent_pid, circle } = facts;
-    // Without a process of its own, a hook is no evidence against the record: a server that
-    // terminals share reports of a session whose terminal was closed.
+    // A hook without a process is no evidence against the record. A shared server also reports
+    // sessions whose terminal was closed.
     const isReplaced = known && agent_pid !== undefined &&
       this.#deps.identityLookup.hasEnded(known);
     if (known && !isReplaced && report.source === undefined) return known.peer_id;
@@ -285,7 +286,7 @@ export class HookEvents {
     const lines = contextMessages.map(toText);
     for (const { delivery_id, correlation_id, from_peer_name } of unproved) {
       const id = correlation_id ?? delivery_id;
-      // This note is in our own voice, so a name that could be read as more than a name is omitted.
+      // The daemon is the author of this note, so names that are not plain are omitted.
       const from = Name.safeParse(from_peer_name).success ? ` from @${from_peer_name}` : "";
       lines.push(`[mesh] A message${from} may not have reached you: mesh show ${id}`);
     }

@@ -11,7 +11,8 @@ import type { PeerTurns } from "../peers/turns.ts";
 import type { WakeHooks } from "./wake_hooks.ts";
 
 /**
- * How often agents are observed. Hooks report at once, so this matters for agents without hooks.
+ * The interval between observations. Hooks report at once, so this matters for agents without
+ * hooks.
  */
 const OBSERVE_INTERVAL_MS = 2_000;
 

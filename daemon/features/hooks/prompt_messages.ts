@@ -5,7 +5,7 @@ import type { HookReport } from "../agents/adapter.ts";
 import type { Receipts } from "../messages/receipts.ts";
 
 /**
- * The next event of a session proves the messages of its last prompt seen, unless the event says
+ * The next event of a session proves the messages of its last prompt seen, unless the event reports
  * that the model was not called or did not answer.
  */
 export class PromptMessages {
@@ -24,7 +24,9 @@ export class PromptMessages {
     this.#ctx.db.afterCommit(() => this.#handedOver.set(session_id, delivery_ids));
   }
 
-  /** Proves what this event shows the model to have read. After a failed turn, nothing does. */
+  /**
+   * Proves the messages that the model has read according to this event. A failed turn proves none.
+   */
   prove({ session_id, turn_error, before_request, after_request }: HookReport): void {
     const handedOver = this.#handedOver.get(session_id);
     if (!handedOver) return;
@@ -35,7 +37,7 @@ export class PromptMessages {
     this.#ctx.db.afterCommit(() => this.forget(session_id));
   }
 
-  /** What the session has not proved stays without a proof. */
+  /** Forgets a session. Its unproved messages remain unproved. */
   forget(session_id: string): void {
     this.#handedOver.delete(session_id);
   }

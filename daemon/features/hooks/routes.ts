@@ -15,9 +15,9 @@ import type { WakeHooks } from "./wake_hooks.ts";
 export interface HookRoutesDeps {
   readonly hookEvents: HookEvents;
   readonly wakeHooks: WakeHooks;
-  /** Whether this is the hooks' token. */
+  /** True if this is the hooks' token. */
   holdsHookToken(token: string | undefined): boolean;
-  /** The claimed processes that the kernel proves to belong to the hook. */
+  /** The claimed processes that are proved by the kernel to be the hook's. */
   provenProcesses(
     claimed: Pick<HookFacts, "hook_pid" | "agent_pid">,
     caller: Caller,
@@ -31,10 +31,10 @@ export function hookRoutes(deps: HookRoutesDeps): Route[] {
   return [
     route(postHook, async ({ params, body, caller, headers, signal }) => {
       const facts = await readFacts(headers, caller, deps);
-      const { answer, lost } = await deps.hookEvents.handle(params.agent, body, facts);
+      const { answer, onHangUp } = await deps.hookEvents.handle(params.agent, body, facts);
       const answered = await answer(signal);
       return () => {
-        if (signal.aborted) lost();
+        if (signal.aborted) onHangUp();
         return answered;
       };
     }),

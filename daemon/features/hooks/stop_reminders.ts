@@ -5,7 +5,7 @@ import { Name } from "kit/core/schema.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import type { AskReminders } from "../asks/reminders.ts";
 
-/** How many sessions are remembered. Beyond it, the oldest may be reminded twice in a row. */
+/** Maximum sessions remembered. Beyond it, the oldest session may be reminded twice in a row. */
 const SESSIONS_MAX = 1_000;
 
 export class StopReminders {
@@ -19,7 +19,7 @@ export class StopReminders {
     this.#asks = asks;
   }
 
-  /** What a session that ends its turn is told; null if it may stop. */
+  /** The reminder for a session that ends its turn; null if it may stop. */
   atStop(session_id: string, peer_id: string): string | null {
     if (this.#held.has(session_id)) {
       this.release(session_id);
@@ -43,7 +43,7 @@ export class StopReminders {
   }
 }
 
-/** The text is in our own voice, so it quotes nothing that a peer wrote but a plain name. */
+/** The daemon is the author of the text, so it quotes only plain names of peers. */
 function toReminder(asks: readonly Ask[]): string {
   const lines = asks.map(({ correlation_id, from_peer_name, question }) => {
     const from = Name.safeParse(from_peer_name).success ? ` from @${from_peer_name}` : "";

@@ -5,15 +5,15 @@ import type { HookReport, ToolContext } from "../agents/adapter.ts";
 import type { Receipts } from "../messages/receipts.ts";
 import type { UrgentMessages } from "../messages/urgent/urgent_messages.ts";
 
-/** How many sessions are remembered. The messages of older ones stay without a proof. */
+/** Maximum sessions remembered. The messages of older sessions remain unproved. */
 const SESSIONS_MAX = 1_000;
-/** How many messages of one session are remembered until they are proved. */
+/** Maximum messages of one session that are remembered until they are proved. */
 export const IDS_MAX = 200;
 
-/** What a session's hook has handed over. */
-interface HandedOver {
+/** Messages that a session's hook has handed over. */
+interface UnprovedMessages {
   readonly ids: readonly string[];
-  /** Whether the model was called since. */
+  /** True if the model was called since. */
   readonly requested: boolean;
 }
 
@@ -21,7 +21,7 @@ export class ToolCallMessages {
   readonly #ctx: Context;
   readonly #receipts: Pick<Receipts, "proveHandedOver">;
   readonly #urgentMessages: Pick<UrgentMessages, "awaitProof" | "refresh" | "release">;
-  readonly #handedOver = new Map<string, HandedOver>();
+  readonly #handedOver = new Map<string, UnprovedMessages>();
 
   constructor(
     ctx: Context,
@@ -51,7 +51,10 @@ export class ToolCallMessages {
     });
   }
 
-  /** Proves what the model has read before this event, which a request must have preceded. */
+  /**
+   * Proves the messages that the model read before this event. A request to the model must precede
+   * the event.
+   */
   prove({ session_id, before_request, after_request }: HookReport): void {
     const handed = this.#handedOver.get(session_id);
     if (!handed) return;
@@ -64,7 +67,7 @@ export class ToolCallMessages {
     }
   }
 
-  /** More may be handed over in the same commit, which this event says nothing about. */
+  /** The event does not prove messages that are handed over in the same commit. */
   #afterCommitUnlessChanged(session_id: string, change: () => void): void {
     const handed = this.#handedOver.get(session_id);
     this.#ctx.db.afterCommit(() => {
@@ -72,7 +75,7 @@ export class ToolCallMessages {
     });
   }
 
-  /** What the session has not proved stays without a proof. */
+  /** Forgets a session. Its unproved messages remain unproved. */
   forget(session_id: string): void {
     this.#handedOver.delete(session_id);
     this.#urgentMessages.release(session_id);

@@ -15,11 +15,11 @@ import type {
 } from "../peers/identity/identity_lookup.ts";
 import type { waitForWake } from "protocol/hooks.ts";
 
-/** How long one request waits. The hook asks again for as long as its session lives. */
+/** Maximum time for which one request waits. The hook asks again until its session ends. */
 const WAIT_MS_MAX = 5 * 60_000;
 /**
- * How long a waiting hook waits for the registration of its session. A session's first hooks arrive
- * together, so it may come before the hook that registers the session.
+ * Maximum time for which a hook waits for the registration of its session. A session's first hooks
+ * arrive together, so it may come before the hook that registers the session.
  */
 const REGISTRATION_WAIT_MS_MAX = 2_000;
 
@@ -75,7 +75,7 @@ export class WakeHooks {
     }
   }
 
-  /** Releases the hooks of sessions that are gone, or that have no need of them any more. */
+  /** Releases the hooks of sessions that have ended or no longer need a hook. */
   async releaseNeedless(): Promise<void> {
     for (const waiters of this.#deps.transports.allWaitingHooks()) {
       for (const session_id of waiters.sessions) {
@@ -85,7 +85,7 @@ export class WakeHooks {
     }
   }
 
-  /** Whether a session's hooks hand it messages, and no other transport does. */
+  /** True if only a session's hooks can hand it messages. */
   async #needsHook(peer: AgentPeer): Promise<boolean> {
     const { directory, transports } = this.#deps;
     return takesHookMessages(directory, peer.peer_id) &&

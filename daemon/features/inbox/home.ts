@@ -9,9 +9,9 @@ import type { CallerChecks } from "../messages/request_context.ts";
 
 /** The machine with the human's inbox. */
 export interface InboxHome {
-  /** Whether the inbox is on another machine now. */
+  /** True if the inbox is on another machine now. */
   readonly isElsewhere: boolean;
-  /** Returns that machine's response. `human`: whether it is proved here that a person calls. */
+  /** Returns that machine's response. `human`: true if it is proved here that a person calls. */
   forward(
     request: Request,
     passed: { readonly body: string; readonly human: boolean },
@@ -20,17 +20,17 @@ export interface InboxHome {
 
 export interface AtHome extends Pick<CallerChecks, "isHumanAnswer"> {
   readonly home: InboxHome;
-  /** Whether a request is about this machine's inbox; `item_id` only if its path names an item. */
+  /** True if a request is about this machine's inbox; `item_id` only if its path names an item. */
   readonly isHere: (parts: { readonly item_id: string | undefined; readonly url: URL }) => boolean;
 }
 
 const withSurface = madeLate(() => z.looseObject({ surface: z.string().optional() }));
 
 /**
- * The route, which is answered at the human's home unless it is about something of this machine:
- * an item that came here before the home was known stays here.
+ * Makes a route that is answered at the human's home. Requests about items of this machine are
+ * answered here: an item that arrived before the home was known stays here.
  */
-export function answeredAtHome(
+export function routeAtHome(
   { contract, run }: Route,
   { home, isHere, isHumanAnswer }: AtHome,
 ): Route {

@@ -13,29 +13,27 @@ import type { InboxItem, InboxQuery } from "protocol/inbox.ts";
 import * as rows from "./store.ts";
 import type { Surfaces } from "./surfaces.ts";
 
-/** How many asks are followed back at most to find the first ask of a thread. */
+/** Maximum asks followed back to find the first ask of a thread. */
 const THREAD_ASKS_MAX = 32;
 
-/**
- * How many items retention looks at per tick, and how long it pauses after a pass over all items.
- */
+/** Items that retention reads per tick, and its pause after a pass over all items. */
 const FORGET_ROWS_MAX = 100;
 const FORGET_PAUSE_MS = 60_000;
 
-/** How much of an ask its closing note repeats. */
+/** Maximum characters of an ask that its closing note repeats. */
 const QUESTION_CHARS_MAX = 500;
 
 export interface InboxDeps {
   readonly directory: Pick<Directory, "mustHuman">;
   readonly surfaces: Pick<Surfaces, "offer" | "showEnd">;
-  /** How long an item is kept once it is read. */
+  /** Time for which a read item is kept. */
   readonly history_ms: number;
 }
 
 export class Inbox {
   readonly #ctx: Context;
   readonly #deps: InboxDeps;
-  /** The last row number that retention has looked at, and when its pause ends. */
+  /** The last row number that retention has examined, and the end of its pause. */
   #cursor = 0;
   #paused_until = 0;
 
@@ -110,8 +108,8 @@ export class Inbox {
 
   /**
    * Shows the end of an ask in its item, on every surface. If the human answered it, the item is
-   * read and replied. An unanswered item is read if it asked for a decision, which no caller waits
-   * for any more; otherwise it stays unread.
+   * read and replied. An unanswered item is read if it asked for a decision, because its caller no
+   * longer waits. Any other unanswered item stays unread.
    */
   onAskClosed(ask: Ask): void {
     const { db, clock } = this.#ctx;
@@ -151,7 +149,10 @@ export class Inbox {
     if (isComplete) this.#paused_until = clock.monotonic() + FORGET_PAUSE_MS;
   }
 
-  /** An ack that has no text, or cancels, names what it closes: the item shows nothing else. */
+  /**
+   * An ack without a text, or of a cancelled ask, names that ask, because its item shows no other
+   * text.
+   */
   #textOf({ text, close_reason, correlation_id }: StoredMessage): string {
     const isReply = text !== "" && close_reason !== "cancelled";
     if (isReply) return text;

@@ -61,7 +61,10 @@ export function unpushedSince(
   );
 }
 
-/** The asks that a surface has shown, created and closed since these times, oldest first. */
+/**
+ * The asks that a surface has shown and that were created and closed since these times, oldest
+ * first.
+ */
 export function closedAsksShown(
   db: Reader,
   filter: { surface: string; since: number; closed_after: number },
@@ -94,10 +97,7 @@ export function previousRefInThread(db: Reader, surface: string, item_id: string
   ) ?? null;
 }
 
-/**
- * Stores which item a surface's ref stands for. If the surface reuses the ref, it stands for the
- * newer item.
- */
+/** Stores the item of a surface's ref. A reused ref stands for the newer item. */
 export function saveRef(tx: Tx, surface: string, ref: string, item_id: string): void {
   tx.run(
     `insert into push_refs (surface, ref, item_id) values (:surface, :ref, :item_id)

@@ -36,8 +36,8 @@ export class InboxReplies {
 
   /**
    * Answers the item's ask if that ask is open; otherwise opens an ask to the item's sender
-   * (specification 4). A text that was meant as a decision opens one only if the person has
-   * confirmed that (contract 11).
+   * (specification 4). A text that was meant as a decision opens an ask only if the person has
+   * confirmed it (contract 11).
    */
   reply(item_id: string, reply: InboxReply, by: RequestContext) {
     const { db, clock } = this.#ctx;
@@ -56,7 +56,7 @@ export class InboxReplies {
     });
   }
 
-  /** Replies to the item that a surface has rendered as the message `ref`, in whole or in part. */
+  /** Replies to an item. A surface has rendered the item, or a part of it, as the message `ref`. */
   replyByRef(ref: string, reply: InboxReply, by: RequestContext) {
     this.#deps.inbox.mustHuman();
     const { surface } = reply;
@@ -85,7 +85,7 @@ export class InboxReplies {
       questions.answer({ ...fields, ...answer }, by);
       return { action: "answered" as const, correlation_id };
     }
-    const over = item.kind === "ask" ? ask ?? forgotten(item) : undefined;
+    const over = item.kind === "ask" ? ask ?? deletedAsk(item) : undefined;
     if (over && option_id) throw alreadyClosed(over);
     if (text === "" && !attachments?.length) {
       return { action: "read" as const, correlation_id: null };
@@ -106,6 +106,6 @@ export class InboxReplies {
 }
 
 /** The ask of an item, if it was deleted because of its age. */
-function forgotten({ correlation_id }: InboxItem): Parameters<typeof alreadyClosed>[0] {
+function deletedAsk({ correlation_id }: InboxItem): Parameters<typeof alreadyClosed>[0] {
   return { correlation_id: correlation_id ?? "", close_reason: null, outcome: null };
 }

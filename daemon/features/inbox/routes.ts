@@ -10,7 +10,7 @@ import {
   replyByRef,
   replyInboxItem,
 } from "protocol/inbox.ts";
-import { answeredAtHome, type AtHome, type InboxHome } from "./home.ts";
+import { type AtHome, type InboxHome, routeAtHome } from "./home.ts";
 import type { Inbox } from "./inbox.ts";
 import type { InboxReplies } from "./replies.ts";
 
@@ -32,7 +32,7 @@ export function inboxRoutes(
       const proven_human = isHumanAnswer(caller, headers, body.surface);
       return commit(() => inboxReplies.reply(params.id, body, { proven_human }));
     }, {
-      // A key is the item's: the same answer to another item is another request.
+      // The sender includes the item: the same answer to another item is another request.
       sender: ({ params }) => `${inbox.mustHuman().peer_id}/${params.id}`,
       again: (before) => before,
     }),
@@ -40,7 +40,7 @@ export function inboxRoutes(
       const proven_human = isHumanAnswer(caller, headers, body.surface);
       return inboxReplies.replyByRef(body.surface_ref, body, { proven_human });
     }),
-  ].map((route) => answeredAtHome(requireHuman(inbox, route), { home, isHere, isHumanAnswer }));
+  ].map((route) => routeAtHome(requireHuman(inbox, route), { home, isHere, isHumanAnswer }));
 }
 
 /**

@@ -126,7 +126,7 @@ export function threadOf(db: Reader, correlation_id: string): string | null {
   ) ?? null;
 }
 
-/** Sets the thread of a notification's item, once the human has asked about it. */
+/** Sets the thread of a notification's item when the human asks about it. */
 export function setThread(tx: Tx, item_id: string, thread: string): void {
   tx.run(
     "update inbox_items set thread = :thread where item_id = :item_id and thread is null",

@@ -18,7 +18,8 @@ import * as rows from "./store.ts";
 /** The maximum age of the items that are sent to a surface when it connects (contract 4). */
 const CATCH_UP_MS = 24 * 3_600_000;
 /**
- * How long a disconnected surface is still offered new items, which it gets when it connects again.
+ * Time after its disconnection for which a surface is offered new items. It gets them when it
+ * connects again.
  */
 const RECENT_SURFACE_MS = 7 * 24 * 3_600_000;
 

@@ -28,7 +28,9 @@ export interface StartRequest {
   readonly from_peer?: string;
   /** The peer whose session the agent resumes, if that is possible. */
   readonly resumes: string | undefined;
-  /** A word by which the pane is found again if the daemon crashes before the agent is stored. */
+  /**
+   * A word in the pane. It identifies the pane if the daemon crashes before the agent is stored.
+   */
   readonly mark: string;
 }
 
@@ -69,7 +71,7 @@ export class Executors {
     return { peer_id, status, addressable, turn_state, turn_at, path };
   }
 
-  /** True if a peer is known by a process of its own, and not only by its session. */
+  /** True if a peer has a process of its own, and not only a session. */
   hasProcess(peer_id: string): boolean {
     return typeof peerRows.get(this.#ctx.db, peer_id)?.agent_pid === "number";
   }
@@ -81,7 +83,7 @@ export class Executors {
   }
 
   /**
-   * Whether a peer is unknown, closed or retired, or is offline and its process is proved to have
+   * True if a peer is unknown, closed or retired, or is offline and its process is proved to have
    * ended, with no restart that replaces the process.
    */
   isDead(peer_id: string): boolean {
@@ -95,7 +97,7 @@ export class Executors {
     return !processes.isAlive(agent_pid, agent_started) && !isRestarting(db, peer_id);
   }
 
-  /** Whether a peer is offline and has no process, pane or session by which it could be found. */
+  /** True if a peer is offline and no process, pane or session identifies it. */
   isUntraceable(peer_id: string): boolean {
     const peer = peerRows.get(this.#ctx.db, peer_id);
     if (!peer || isLive(peer)) return false;
@@ -142,7 +144,7 @@ export class Executors {
     }
     if (peer) await this.#adapterOf(peer.backend)?.interruptTurn?.(peer);
     const now = peer_id === null ? undefined : peerRows.get(db, peer_id);
-    // If another execution has taken the peer's place in the meantime, it is left alone.
+    // Another execution that has replaced the peer meanwhile is left alone.
     if (now && !now.closed && now.status !== "retired" && now.agent_started === agent_started) {
       peers.offline(now.peer_id, { reason: "job_over", source: "daemon", terminal });
     }

@@ -29,10 +29,10 @@ import type { StoredTemplate } from "./templates/store.ts";
 import { Templates } from "./templates/templates.ts";
 import { JobUpdates } from "./updates.ts";
 
-/** How many attempts a job's record shows; the newest are shown. */
+/** Maximum attempts in a job's record, newest first. */
 const ATTEMPTS_SHOWN_MAX = 20;
 const FORGET_ROWS_MAX = 100;
-/** How many settled jobs a list without a limit shows. */
+/** Maximum settled jobs in a list without a limit. */
 export const SETTLED_SHOWN_MAX = 200;
 
 export interface JobsDeps extends Omit<FireDeps, "notices" | "running" | "steps"> {
@@ -62,8 +62,8 @@ export class Jobs {
   }
 
   /**
-   * Throws `path_not_allowed` outside of `spawn.allowed_paths`. If that names no folder, accepts
-   * the job: it becomes `unavailable`, and can be run once spawning is configured.
+   * Throws `path_not_allowed` outside of `spawn.allowed_paths`. Without a configured folder,
+   * accepts the job. It becomes `unavailable`, and can be run once spawning is configured.
    */
   async refuseFolder(path: string | undefined): Promise<void> {
     const { folders } = this.#deps;
@@ -164,7 +164,7 @@ export class Jobs {
     this.#fires.peerSeen(peer_id);
   }
 
-  /** Called when an agent has registered that was spawned for a job, or for anything else. */
+  /** Called when any spawned agent has registered. */
   spawnRegistered(spawn_id: string, peer_id: string): void {
     this.#fires.executors.registered(spawn_id, peer_id);
   }
@@ -199,7 +199,7 @@ export class Jobs {
 
   /** Called after the clock was set back, when postponed jobs would otherwise wait too long. */
   clockSetBack(now: number): void {
-    this.#ctx.db.transact((tx) => rows.lookAgain(tx, now));
+    this.#ctx.db.transact((tx) => rows.endPostponements(tx, now));
   }
 
   counts(): { [state: string]: number } {
@@ -209,7 +209,7 @@ export class Jobs {
 
   /** Waits for launches, checks and releases in progress. */
   async close(): Promise<void> {
-    await this.#running.ended();
+    await this.#running.whenDone();
   }
 
   /** The public record of a job, which routes return. */

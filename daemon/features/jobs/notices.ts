@@ -8,7 +8,7 @@ import { isLive } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
 import type { StoredJob } from "./store.ts";
 
-/** How much of a result a notice contains. `mesh jobs result` shows all of it. */
+/** Maximum characters of a result in a notice. `mesh jobs result` shows all of it. */
 const RESULT_CHARS_MAX = 1500;
 
 export class Notices {
@@ -24,7 +24,7 @@ export class Notices {
    * Notifies the owner of a job's end; failing that, the creator; failing that, the orchestrator.
    * The informed peer is never notified, because it knows of the end.
    */
-  settled(job: StoredJob, informed_peer_id: string | null): void {
+  notifyEnd(job: StoredJob, informed_peer_id: string | null): void {
     const isNotified = this.#notifyFirst(job, settledText(job), informed_peer_id);
     if (!isNotified) {
       this.#ctx.log.debug("No peer was notified of a job's end", { job_id: job.job_id });
@@ -39,7 +39,7 @@ export class Notices {
   }
 
   /** Notifies one peer that a job waits because the turn of its executor was interrupted. */
-  interrupted(job: StoredJob): void {
+  notifyInterruption(job: StoredJob): void {
     const { job_id, title, error } = job;
     const text = `[job ${job_id}] "${cleanLine(title)}" waits: ${error}. After ` +
       `\`mesh jobs update ${job_id} --state running\`, the next turn completes it.`;
@@ -47,10 +47,10 @@ export class Notices {
   }
 
   /**
-   * Asks an executor to stop working on a cancelled job. Only an executor that was not started for
-   * the job is asked, because any other is ended.
+   * Asks an executor to stop working on a cancelled job. An executor that was started for the job
+   * is not asked: it is ended.
    */
-  cancelled({ job_id, title }: StoredJob, executor_peer_id: string): void {
+  requestStop({ job_id, title }: StoredJob, executor_peer_id: string): void {
     const text = `[job ${job_id}] "${cleanLine(title)}" was cancelled: stop working on it.`;
     this.#tryNotify(executor_peer_id, text);
   }

@@ -38,7 +38,7 @@ export function jobRoutes(
 
 const PEER_ID = /^peer-[0-9a-f]{12}$/;
 
-/** An exact peer id is accepted even if its peer was removed, because jobs outlive their owners. */
+/** Accepts the exact id of a removed peer, because jobs outlive their owners. */
 function ownerOf(argument: string, directory: Directory): string {
   return PEER_ID.test(argument) ? argument : directory.find(argument).peer_id;
 }

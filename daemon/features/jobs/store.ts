@@ -11,11 +11,13 @@ export const StoredJob = Job.omit({ work_id: true, runner: true }).extend({
   attempt_count: z.number().int(),
   current_attempt_id: z.string().nullable(),
   lease_until: Instant.nullable(),
-  /** When a queued job is tried next; null while it waits for its executor to come online. */
+  /**
+   * The time of a queued job's next attempt; null while it waits for its executor to come online.
+   */
   look_at: Instant.nullable(),
-  /** Whether the request came from a proven human origin (contract 2). */
+  /** True if the request came from a proven human origin (contract 2). */
   proven_human: z.boolean(),
-  /** True if nothing proved that its caller was its sender (contract 11). */
+  /** True if the caller was not proved to be the sender (contract 11). */
   unverified: z.boolean(),
   deadline_told: z.boolean(),
 });
@@ -37,8 +39,8 @@ export interface Filter {
   readonly owner_peer_id: string | null;
   readonly circle: string | null;
   /**
-   * How many rows are returned. If null, returns all unsettled rows and the newest `settled_max`
-   * settled ones.
+   * Maximum rows returned. If null, returns all unsettled rows and the newest `settled_max` settled
+   * ones.
    */
   readonly limit: number | null;
   readonly settled_max: number;
@@ -65,7 +67,7 @@ export function list(db: Reader, filter: Filter): StoredJob[] {
   return db.all(table.row, LIST, { ...filter });
 }
 
-/** Whether a peer is the executor, owner or creator of an unsettled job. */
+/** True if a peer is the executor, owner or creator of an unsettled job. */
 export function involves(db: Reader, peer_id: string): boolean {
   const statement = `select 1 from jobs where ${UNSETTLED}
     and :peer_id in (assigned_peer_id, owner_peer_id, created_by_peer_id) limit 1`;
@@ -92,7 +94,7 @@ export function wake(tx: Tx, assigned_peer_id: string, at: number): number {
 }
 
 /** Makes queued jobs due that were postponed before the clock was set back. */
-export function lookAgain(tx: Tx, now: number): void {
+export function endPostponements(tx: Tx, now: number): void {
   tx.run(
     `update jobs set look_at = :now
      where state = 'queued' and look_at > :now and (due_at is null or due_at <= :now)`,
@@ -160,7 +162,7 @@ export function counts(db: Reader) {
   return db.all(Count, "select state, count(*) as count from jobs group by state");
 }
 
-/** Whether a queued job waits for this peer to come online. */
+/** True if a queued job waits for this peer to come online. */
 export function hasWaitingJob(db: Reader, assigned_peer_id: string): boolean {
   return db.value(
     z.number(),

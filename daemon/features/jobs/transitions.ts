@@ -19,13 +19,13 @@ import type { Notices } from "./notices.ts";
 import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
 
-/** Why the daemon gave a job its state. An executor may report a reason in its own words. */
+/** The daemon's reason for a job's state. An executor may report a reason in its own words. */
 export type JobReason = Reason | ProblemCode;
 
 /** The reason for ending an attempt whose executor may have been started without being stored. */
 export const DAEMON_RESTART = "daemon_restart" satisfies JobReason;
 
-/** Whether the executor was started for the job. */
+/** True if the executor was started for the job. */
 function isOwnExecutor({ executor }: Pick<StoredAttempt, "executor">): boolean {
   return executor === "spawned" || executor === "resumed";
 }
@@ -115,17 +115,17 @@ export class JobSteps {
       if (attempt) this.endAttempt(attempt, job, { event: attemptEvent, reason });
       const rest = { current_attempt_id: null, lease_until: null, look_at: null, phase: null };
       const settled = this.step(job, event, { state_reason: null, ...change, ...rest });
-      // The executor is not notified: it knows of an end by its own turn, and is asked to stop on a
-      // cancel.
+      // The executor is not notified: its own turn caused the end, or `requestStop` asks it to
+      // stop.
       const informed_peer_id = event === "completed" || event === "cancelled"
         ? attempt?.executor_peer_id
         : null;
-      this.#notices.settled(settled, informed_peer_id ?? null);
+      this.#notices.notifyEnd(settled, informed_peer_id ?? null);
       const cancelled_executor_id = attempt && !isOwnExecutor(attempt)
         ? attempt.executor_peer_id
         : null;
       if (settled.cancel_requested && cancelled_executor_id) {
-        this.#notices.cancelled(settled, cancelled_executor_id);
+        this.#notices.requestStop(settled, cancelled_executor_id);
       }
       return settled;
     });

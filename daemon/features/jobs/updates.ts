@@ -10,7 +10,7 @@ import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
 import { type JobSteps, lastingReason } from "./transitions.ts";
 
-/** How many progress events a job keeps. Older events are dropped. */
+/** Maximum progress events of a job. Older events are dropped. */
 const PROGRESS_EVENTS_MAX = 100;
 
 /** The events of the states that keep a job open. */
@@ -24,7 +24,7 @@ export class JobUpdates {
   readonly #ctx: Context;
   readonly #steps: JobSteps;
   readonly #turns: Turns;
-  /** The jobs that have reported something since the last tick. */
+  /** The jobs with reports since the last tick. */
   readonly #reported = new Set<string>();
 
   constructor(ctx: Context, steps: JobSteps, turns: Turns) {
@@ -45,8 +45,8 @@ export class JobUpdates {
   }
 
   /**
-   * Called once a second. Publishes which jobs have reported something, so that a job that reports
-   * its progress all the time does not flood the log of events.
+   * Called once a second. Publishes the jobs with new reports. One event per tick keeps a job's
+   * constant progress from flooding the event log.
    */
   tick(): void {
     if (this.#reported.size === 0) return;

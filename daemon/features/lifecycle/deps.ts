@@ -1,4 +1,4 @@
-/** What the features of this folder need from this machine and from lower features. */
+/** Dependencies of this folder on the machine and on lower features. */
 
 import type { ProcessTable } from "../../host/processes.ts";
 import type { PaneObserver } from "../../host/tmux/pane_observer.ts";

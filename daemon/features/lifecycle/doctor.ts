@@ -28,10 +28,10 @@ interface Evidence {
   readonly stored: StoredPeer;
   readonly record: Peer;
   readonly isLocal: boolean;
-  /** Whether the registered process runs; null if there is none that can be checked. */
+  /** True if the registered process runs; null if there is none that can be checked. */
   readonly running: boolean | null;
   readonly pane: PaneObservation | null;
-  /** Whether the agent's process is in the pane; null if either of them is unknown. */
+  /** True if the agent's process is in the pane; null if either of them is unknown. */
   readonly in_pane: boolean | null;
   /** The id of another live peer with the same session. */
   readonly duplicate: string | undefined;
@@ -50,7 +50,7 @@ export class Doctor {
     this.#deps = deps;
   }
 
-  /** How many peers have remembered contradictions. */
+  /** Number of peers with remembered contradictions. */
   get size(): number {
     return this.#reported.size;
   }
@@ -64,10 +64,7 @@ export class Doctor {
     return { peer_id, checks: checksOf(evidence, now), contradictions };
   }
 
-  /**
-   * When each message was sent to the peer that is still not proved, although the time for a proof
-   * is over.
-   */
+  /** The times at which the peer's unproved messages were sent whose time for a proof is over. */
   #unprovedSince(to_peer_id: string): readonly number[] {
     const { db, clock } = this.#ctx;
     const before = clock.now() - PROOF_MS_MAX;
@@ -85,11 +82,11 @@ export class Doctor {
       : null;
     const isProbed = isLocal && initial.status !== "retired" && initial.addressable;
     const probes = isProbed ? await transports.probe(initial) : [];
-    // Read again after the waits above, so that the rest is of one moment.
+    // Read again after the waits above, so that all facts are of one moment.
     const stored = this.#mustGet(peer_id);
     const { agent_pid, agent_started, backend, runtime_session_id: session } = stored;
-    const duplicate = rows.bySession(db, session ?? "").find((other) =>
-      other.peer_id !== peer_id && other.backend === backend && isLive(other)
+    const duplicate = rows.bySession(db, session ?? "").find((holder) =>
+      holder.peer_id !== peer_id && holder.backend === backend && isLive(holder)
     );
     return {
       stored,
@@ -175,7 +172,9 @@ function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradic
   }
 }
 
-/** Whether a hook or a receipt can prove a delivery. A program that is only a pane has neither. */
+/**
+ * True if a hook or a receipt can prove a delivery. A program known only by its pane has neither.
+ */
 function canProve({ backend }: StoredPeer): boolean {
   const agent = definitionOf(backend);
   if (agent === undefined || agent.hooks !== undefined) return true;

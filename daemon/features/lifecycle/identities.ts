@@ -64,7 +64,7 @@ export class Identities {
     return await certificates.issue(peer);
   }
 
-  /** Whether the peer has a socket, or a transport to a process or pane that still exists. */
+  /** True if the peer has a socket, or a transport to a process or pane that still exists. */
   #isConnected(peer: StoredPeer, hasPane: boolean): boolean {
     const { reachability, processes, machine } = this.#deps;
     const { peer_id, agent_pid, agent_started } = peer;

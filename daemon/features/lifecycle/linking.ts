@@ -37,8 +37,8 @@ export class Linking {
   }
 
   /**
-   * Registers the agent in a pane, or reports why no transport reaches it. `peer_id` names the peer
-   * whose session was resumed in the pane.
+   * Registers the agent in a pane. If no transport reaches it, returns the reason. `peer_id` names
+   * the peer whose session was resumed in the pane.
    */
   async linkPane(
     pane_id: string,
@@ -253,7 +253,7 @@ function toOrphan(pane: PaneFacts): Orphan {
 }
 
 /**
- * Whether a transport can deliver messages. A hook cannot, because it only answers its agent's
+ * True if a transport can deliver messages. A hook cannot, because it only answers its agent's
  * calls.
  */
 function isReady({ transport, ready }: Probe): boolean {

@@ -1,4 +1,4 @@
-/** Pruning: closes offline peers that nothing waits for. */
+/** Pruning: closes offline peers that no feature needs. */
 
 import type { Context } from "../../data/context.ts";
 import type { ProcessTable } from "../../host/processes.ts";
@@ -30,13 +30,13 @@ export class Pruning {
     this.#deps = deps;
   }
 
-  /** Closes what nothing waits for; with `dry_run`, only reports it. */
+  /** Closes unneeded peers; with `dry_run`, only reports them. */
   prune({ dry_run }: { dry_run: boolean }): PruneResult {
     const { db } = this.#ctx;
     return db.transact(() => {
       const closed: PruneResult["closed"] = [];
       const kept: PruneResult["kept"] = [];
-      // Subagents that have ended go by themselves.
+      // Ended subagents are removed by their own clean-up.
       const offline = rows.all(db).filter((peer) => peer.status === "offline" && !isSubagent(peer));
       for (const peer of offline) {
         const { peer_id, name, circle } = peer;

@@ -32,7 +32,7 @@ export interface Lifecycle {
 }
 
 export interface LifecycleRoutesDeps {
-  /** Whether the human sends the request. */
+  /** True if the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
 }
 

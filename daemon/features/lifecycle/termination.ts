@@ -8,7 +8,7 @@ import * as rows from "../peers/store.ts";
 import type { KillResult } from "protocol/lifecycle.ts";
 import type { LifecycleDeps } from "./deps.ts";
 
-/** How long a process may take to end after SIGTERM, and then after SIGKILL. */
+/** Maximum time for a process to end after SIGTERM, and then after SIGKILL. */
 const TERM_GRACE_MS = 5_000;
 const KILL_WAIT_MS_MAX = 2_000;
 
@@ -94,14 +94,14 @@ export class Termination {
         this.#deps.processes.isAlive(agent_pid) ? "pid_reused" : "not_running",
       );
     }
-    const others = rows.byProcess(this.#ctx.db, agent_pid, agent_started);
-    if (others.some((other) => other.peer_id !== peer_id && isLive(other))) {
+    const holders = rows.byProcess(this.#ctx.db, agent_pid, agent_started);
+    if (holders.some((holder) => holder.peer_id !== peer_id && isLive(holder))) {
       throw killRefused(peer_id, "process_shared"); // Another peer would end too.
     }
     return { pid: agent_pid, started: agent_started };
   }
 
-  /** Whether the process is the daemon, one of its ancestors, or the init process. */
+  /** True if the process is the daemon, one of its ancestors, or the init process. */
   #isDaemonOrAncestor(pid: number): boolean {
     for (
       let at: number | undefined = this.#deps.pid;

@@ -14,11 +14,14 @@ import type { Dispatcher } from "./dispatch/dispatcher.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { LimitedMessage, Limits } from "./limits/limits.ts";
-import type { FirstAccepted, RemoteDelivery } from "./remote_delivery.ts";
+import type { RemoteDelivery, RemoteOrigin } from "./remote_delivery.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets, Ticket } from "./websocket/sockets.ts";
 
-/** How long a drain may stay unsettled before its messages are queued again (contract 3). */
+/**
+ * Maximum time for which a drain may stay unsettled. Then its messages are queued again (contract
+ * 3).
+ */
 const LEASE_MS_MAX = 60_000;
 const TICK_ROWS_MAX = 500;
 
@@ -44,12 +47,12 @@ export interface MessageDraft extends LimitedMessage {
   readonly closing?: Pick<StoredMessage, "close_reason" | "outcome">;
   readonly opening?: AskFields;
   /**
-   * How long the message may wait; if absent, the queue's configured time. Ignored for asks, which
-   * wait as long as they are open.
+   * Maximum time for which the message waits. Default: the queue's configured time. Ignored for
+   * asks, which wait as long as they are open.
    */
   readonly ttl_ms?: number;
   /** Set for a message that comes from another machine. */
-  readonly first_accepted?: FirstAccepted;
+  readonly remote_origin?: RemoteOrigin;
 }
 
 export interface DeliveryDeps {
@@ -111,13 +114,15 @@ export class Delivery {
     });
   }
 
-  /** Drops the messages queued for a peer, for this reason. Returns how many were dropped. */
+  /**
+   * Drops the messages queued for a peer, for this reason. Returns the number of dropped messages.
+   */
   dropQueue(peer_id: string, reason: Reason): number {
     const { db, events, clock } = this.#ctx;
     const { remote, steps } = this.#deps;
     return db.transact((tx) => {
       const arrived = remote.queuedFromElsewhere(tx, peer_id);
-      // Their origins are told of each.
+      // The origin of each message is notified.
       for (const message of arrived) steps.dropped(message, reason);
       const count = ledger.dropQueue(tx, peer_id, reason, clock.now()) + arrived.length;
       for (const { seq } of ledger.unfinishedOf(db, peer_id)) {
@@ -130,8 +135,8 @@ export class Delivery {
 
   /**
    * Stops the delivery of an ask that was closed, so that it is neither sent nor repeated. A queued
-   * message is dropped. Any other counts as accepted if the recipient answered the ask. Returns
-   * whether the message was no longer queued, so that it may have reached the recipient.
+   * message is dropped. Any other message counts as accepted if the recipient answered the ask.
+   * Returns true if the message was no longer queued, so that it may have reached the recipient.
    */
   release(correlation_id: string, reason: string): boolean {
     const { db } = this.#ctx;
@@ -161,7 +166,7 @@ export class Delivery {
     const { db } = this.#ctx;
     db.transact(() => {
       for (const message of ledger.unfinished(db)) {
-        // What a bus has stored is still there.
+        // A message stored on a bus survives the restart.
         if (message.transport === "bus") continue;
         if (message.repeatable) this.#deps.steps.repeated(message, "daemon_restart");
         else this.#deps.steps.written(message, "daemon_restart");
@@ -177,7 +182,7 @@ export class Delivery {
     const { db } = this.#ctx;
     const overdue = ledger.overdue(db, now, TICK_ROWS_MAX);
     if (overdue.length > 0) db.transact(() => overdue.forEach((message) => this.#expire(message)));
-    const unsettled = this.#unsettled(now);
+    const unsettled = this.#unsettledMessages(now);
     if (unsettled.length > 0) {
       db.transact(() =>
         unsettled.forEach((message) => this.#deps.steps.repeated(message, "not_settled"))
@@ -190,7 +195,7 @@ export class Delivery {
   }
 
   /** Messages that their reader did not settle in time. */
-  #unsettled(now: number): StoredMessage[] {
+  #unsettledMessages(now: number): StoredMessage[] {
     const { db } = this.#ctx;
     const { leases } = this.#deps;
     const over = leases.takeOlderThan(LEASE_MS_MAX, TICK_ROWS_MAX);
@@ -212,8 +217,8 @@ export class Delivery {
   }
 
   /**
-   * Ends a queued message, unless it may be on the way to another machine already: that machine
-   * reports how it ends. Returns whether it was ended.
+   * Ends a queued message. Returns false for a message that may be on the way to another machine:
+   * that machine reports its end.
    */
   #takeBack(message: StoredMessage, reason: string): boolean {
     const { remote, steps } = this.#deps;
@@ -237,7 +242,7 @@ export class Delivery {
     return before ? continueTrace(before.traceparent, ids) : beginTrace(ids);
   }
 
-  /** Why a message to this peer waits from the start; null if nothing is known to hold it up. */
+  /** The reason why a message to this peer waits from the start; null if none is known. */
   #reasonToWait({ daemon_id, status }: Address): Reason | null {
     if (daemon_id !== null) return this.#deps.remote.reasonToWait(daemon_id);
     return status === "offline" ? "recipient_offline" : null;
@@ -250,7 +255,7 @@ export class Delivery {
     const seq = this.#numbers.next(tx);
     const ident = this.#deps.idCodec.ident(seq);
     const isForInbox = isLocalHuman(to); // The inbox receives the message in this transaction.
-    // The queue of a peer on another machine is there, and the way to it has a limit of its own.
+    // The queue of another machine's peer is on that machine, and the bus has a limit of its own.
     const ttl_ms = draft.ttl_ms ?? (to.daemon_id === null ? this.#deps.queue_ttl_ms : undefined);
     return {
       seq,

@@ -35,11 +35,11 @@ export interface HandoverDeps {
   readonly leases: Ages;
 }
 
-/** What one answer of a hook holds at most. */
+/** Limits of a hook's answer. */
 export interface HookLimits {
   readonly messages: number;
   readonly bytes: number;
-  /** Leaves out messages that are not urgent, unless an urgent one of their sender follows. */
+  /** Leaves out messages that are not urgent, unless an urgent message of their sender follows. */
   readonly only_urgent?: boolean;
 }
 
@@ -70,7 +70,9 @@ export class Handover {
         const dropped = delivery.dropQueue(peer_id, "peer_not_addressable");
         return { deliveries: [], drain_id: null, dropped_not_addressable: dropped };
       }
-      const deliveries = this.#deliverable(peer_id, max_results).map((one) => this.#lease(one));
+      const deliveries = this.#deliverable(peer_id, max_results).map((message) =>
+        this.#lease(message)
+      );
       if (deliveries.length === 0) return { deliveries, drain_id: null };
       const drain_id = ids.next("drain");
       const delivery_ids = deliveries.map(({ delivery_id }) => delivery_id);
@@ -97,16 +99,16 @@ export class Handover {
   }
 
   /**
-   * Gives a peer's queued messages to a hook, which adds them to what its agent reads next. They
-   * are not sent again by themselves.
+   * Gives a peer's queued messages to a hook, which adds them to what its agent reads next. The
+   * daemon does not send them again by itself.
    */
   handToHook(peer_id: string, limits: HookLimits): StoredMessage[] {
     return this.#ctx.db.transact(() => {
       let bytes = 0;
       const read = limits.only_urgent ? urgentQueue : ledger.queue;
       const waiting = this.#deliverable(peer_id, limits.messages, read);
-      // The first message always goes. If it is too long it is cut, and says where to get the whole
-      // text.
+      // The first message always fits. A text that is too long is cut, with a note on how to read
+      // the rest.
       const fittingBatch = waiting.filter((message, at) =>
         (bytes += framedLength(message)) <= limits.bytes || at === 0
       );
@@ -115,7 +117,7 @@ export class Handover {
   }
 
   /**
-   * Returns the messages that were sent to a peer and never proved, so that the agent is told their
+   * Returns the messages that were sent to a peer and never proved, so that the agent gets their
    * ids. Each message is returned only once (architecture 3).
    */
   nameUnproved(peer_id: string, limit: number): StoredMessage[] {

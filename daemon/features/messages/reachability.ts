@@ -1,4 +1,6 @@
-/** How messages can reach a peer now: by its socket, or by a transport of its agent's adapter. */
+/**
+ * The ways in which messages reach a peer now: its socket, or a transport of its agent's adapter.
+ */
 
 import type { Context } from "../../data/context.ts";
 import type { Transport } from "protocol/agents/contract.ts";

@@ -1,4 +1,4 @@
-/** Applies receipts and proofs: what a recipient reports about its deliveries. */
+/** Applies receipts and proofs: the reports of recipients about their deliveries. */
 
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
@@ -13,7 +13,7 @@ import type { Session } from "./websocket/session.ts";
  * delivery.
  */
 export interface DeliveryEffects {
-  /** The receiver of an ask refused its message or failed on it, so the asker must be told. */
+  /** The receiver of an ask refused its message or failed on it, so the asker must be notified. */
   undeliverable(message: StoredMessage): void;
   /** A surface has shown an inbox item, or could not show it. */
   itemReceipt(surface: string, item_id: string, receipt: ItemReceipt): void;
@@ -59,8 +59,8 @@ export class Receipts {
   }
 
   /**
-   * Marks messages as seen. `ids` are from the frames of a prompt that a hook reported. Returns how
-   * many messages were newly seen.
+   * Marks messages as seen. `ids` are from the frames of a prompt that a hook reported. Returns the
+   * number of newly seen messages.
    */
   prove(peer_id: string, ids: readonly string[]): number {
     const { db } = this.#ctx;
@@ -129,7 +129,7 @@ export class Receipts {
     } else if (ack.status === "seen" && state === "accepted") this.#steps.seen(message);
   }
 
-  /** Ends a delivery that its receiver refused. If it was an ask, its asker is told. */
+  /** Ends a delivery that its receiver refused. If it was an ask, its asker is notified. */
   #fail(message: StoredMessage, reason: string): void {
     const { state, attempts } = message;
     const wasSent = state === "attempting" || state === "sent" ||

@@ -5,12 +5,15 @@ import type { Tx } from "kit/data/sqlite.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 
 /** A message that another machine accepted first. */
-export interface FirstAccepted {
+export interface RemoteOrigin {
   /** When it was accepted there, by this machine's clock. */
   readonly at: number;
-  /** How many follow-ups came before it, on all machines. */
+  /** Number of earlier follow-ups on all machines. */
   readonly hops: number;
-  /** Whose messages are counted: a peer that its machine announced, else all others of there. */
+  /**
+   * The id under which messages are counted: a peer that its machine announced, or all other
+   * senders of that machine.
+   */
   readonly counted_as: string;
 }
 
@@ -19,8 +22,8 @@ export interface RemoteEffects {
   /** Passes on a message that was just stored. `hops` counts the follow-ups before it. */
   forward(tx: Tx, message: StoredMessage, daemon_id: string, hops: number): void;
   /**
-   * Takes back a message that was not handed to the bus yet. False if it may be under way. A
-   * message to a peer of this machine never leaves it, so it can always be taken back.
+   * Withdraws a message before it is handed to the bus. False if it may be on its way. A message to
+   * a peer of this machine can always be withdrawn.
    */
   withdraw(tx: Tx, message: Pick<StoredMessage, "seq">): boolean;
 }
@@ -29,7 +32,7 @@ export interface RemoteEffects {
 export interface RemotePorts {
   /** The messages from other machines that are queued for a peer of this one. */
   queuedFromElsewhere(tx: Tx, peer_id: string): readonly StoredMessage[];
-  /** True if another machine takes the message, and no peer of this one. */
+  /** True if the message goes to another machine. */
   isForwarded(message: Pick<StoredMessage, "seq">): boolean;
   /** The reason why a message to that machine must wait now; null if it need not wait. */
   reasonToWait(daemon_id: string): Reason | null;

@@ -1,27 +1,29 @@
-/** What the request of a message proves, which the API layer finds out for the features' routes. */
+/** Proofs of a message's request, which the API layer collects for the features' routes. */
 
 import type { Caller } from "kit/http/route.ts";
 import type { Directory } from "../peers/directory.ts";
 
 export interface RequestContext {
-  /** Whether the request has a proven human origin (contract 2). */
+  /** True if the request has a proven human origin (contract 2). */
   readonly proven_human: boolean;
   /** True if nothing proves that the caller is the sender (contract 11). */
   readonly unverified?: boolean | undefined;
-  /** The person who calls, as a frame names them. */
+  /** The name of the calling person in a frame. */
   readonly sent_by?: string | undefined;
   readonly traceparent?: string | undefined;
-  /** Whether the recipient may be the sender: of a schedule, or of a message after a restart. */
+  /** True if the recipient may be the sender: of a schedule, or of a message after a restart. */
   readonly may_be_caller?: boolean | undefined;
 }
 
 export interface CallerChecks {
   requestContextOf(caller: Caller, headers: Headers): RequestContext;
-  /** Whether an answer or a reply, through a surface, counts as the human's (contract 2). */
+  /** True if an answer or a reply through a surface counts as the human's (contract 2). */
   isHumanAnswer(caller: Caller, headers: Headers, surface?: string): boolean;
 }
 
-/** How an idempotent route recognizes the sender of a repeated request. */
+/**
+ * Returns the function with which an idempotent route recognizes the sender of a repeated request.
+ */
 export function senderOf(directory: Directory) {
   return ({ body }: { body: { from_peer: string; circle?: string | undefined } }): string =>
     directory.senderId(body.from_peer, { circle: body.circle });

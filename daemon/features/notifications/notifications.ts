@@ -32,9 +32,11 @@ export interface NotificationsDeps {
 
 /** The request context of a notification. */
 export interface NotifyContext extends RequestContext {
-  /** The daemon, if it sends the message itself; else the sender that the request names. */
+  /** The daemon, if it sends the message itself. Default: the sender that the request names. */
   readonly from?: typeof DAEMON;
-  /** True for a message that no limit refuses: a notice of the daemon, or a switch's first one. */
+  /**
+   * True for a message beyond all limits: a notice of the daemon, or the first message of a switch.
+   */
   readonly notice?: boolean;
 }
 
@@ -85,8 +87,8 @@ export class Notifications {
   }
 
   /**
-   * Sends a message of the daemon. No limit refuses it if it is a notice (contract 2). It may carry
-   * the `unverified` text of somebody else.
+   * Sends a message of the daemon. A notice is beyond all limits (contract 2). The message may
+   * carry another author's `unverified` text.
    */
   notifyFromDaemon(
     to_peer: string,

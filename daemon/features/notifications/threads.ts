@@ -10,7 +10,7 @@ import { mustBeFew } from "../peers/groups/groups.ts";
 import type { RepliedAll, ReplyAll } from "protocol/notifications.ts";
 import type { Notifications } from "./notifications.ts";
 
-/** How many asks of a thread are looked at. Beyond it, members of the rest may be left out. */
+/** Maximum asks of a thread that are read. Members of later asks may be left out. */
 const THREAD_ASKS_MAX = 200;
 
 interface Member {
@@ -30,8 +30,8 @@ export class ThreadReplies {
   }
 
   /**
-   * Answers an ask, and sends the reply as a notification to every other peer of its thread. One
-   * that cannot be notified fails alone; a refused reply notifies nobody.
+   * Answers an ask, and sends the reply as a notification to every other peer of its thread. A
+   * failed notification does not affect the others; a refused reply notifies nobody.
    */
   replyAll(
     correlation_id: string,
@@ -70,21 +70,21 @@ export class ThreadReplies {
   }
 
   /**
-   * The peers that asked or were asked in a thread: the earlier asks that it continues, the later
-   * ones, and those of the same ask to many.
+   * The askers and recipients of a thread: of the earlier asks that it continues, the later asks,
+   * and the asks of the same ask to many.
    */
   #membersOf(correlation_id: string): Member[] {
     const { db } = this.#ctx;
     const members = new Map<string, string>();
     const thread = new Set([correlation_id]);
-    for (const id of thread) { // A set is walked to its end, while it grows.
+    for (const id of thread) { // The loop also visits ids that it adds.
       const ask = this.#asks.get(id);
       if (!ask) continue; // Retention has deleted it.
       if (ask.from_peer_id !== null) members.set(ask.from_peer_id, ask.from_peer_name);
       members.set(ask.to_peer_id, ask.to_peer_name);
       const next = [ask.reply_to, ...siblingsOf(db, ask.parent_id), ...askRows.followUps(db, id)];
-      for (const one of next) {
-        if (one !== null && thread.size < THREAD_ASKS_MAX) thread.add(one);
+      for (const id of next) {
+        if (id !== null && thread.size < THREAD_ASKS_MAX) thread.add(id);
       }
     }
     return [...members].map(([peer_id, name]) => ({ peer_id, name }));

@@ -57,8 +57,9 @@ export class AgentPeers {
   }
 
   /**
-   * Removes the pane and the pid of a peer on another machine, as they name something else here. A
-   * process whose start time was read runs here, even if this machine had another name then.
+   * Removes the pane and the pid of a peer on another machine, because they have another meaning
+   * here. A process whose start time was read runs here, even if this machine had another name
+   * then.
    */
   #toLocalAgent(peer: StoredAgentPeer): AgentPeer {
     const { machine, agent_started } = peer;

@@ -14,7 +14,7 @@ import type { TurnEvidence } from "./turn_end.ts";
 
 /** Effects of a change of a peer on higher features, in the same transaction. */
 export interface PeerEffects {
-  /** Closes the asks to the peer and drops its queue; returns how many of each. */
+  /** Closes the asks to the peer and drops its queue; returns both numbers. */
   unreachable(peer: Address, why: "peer_retired" | "peer_not_addressable"): {
     closed_asks: number;
     dropped_deliveries: number;
@@ -22,7 +22,7 @@ export interface PeerEffects {
   /** The kernel proved that this process belongs to a peer. */
   processProven(process: Pick<StoredPeer, "agent_pid" | "agent_started">): void;
   promptSeen(peer_id: string, prompt: string): void;
-  /** Something shows whether turns of the peer have ended. */
+  /** New evidence shows if turns of the peer have ended. */
   turnEvidence(peer_id: string, evidence: TurnEvidence): void;
   /** An error of this class ended a turn of the peer. */
   turnFailed(peer_id: string, error: string): void;
@@ -35,13 +35,13 @@ export interface PeerEffects {
   /** The record changed, after the commit. */
   recordUpdated(peer_id: string): void;
   closeSocket(peer_id: string, why: "peer_retired" | "going_away"): void;
-  /** What the peer does changed: its status or its turn. */
+  /** The status or the turn of the peer changed. */
   stateChanged(before: PeerState, after: PeerState): void;
-  /** A turn goes on that was reported as ended in this same transaction. */
+  /** A turn that was reported as ended in this transaction continues. */
   turnHeld(peer_id: string): void;
 }
 
-/** What a peer does, since when, and who reported it. */
+/** The status and turn of a peer, with their times and reporters. */
 export type PeerState = Pick<
   StoredPeer,
   | "peer_id"
@@ -98,7 +98,7 @@ export class PeerChanges {
     if (this.mustGet(peer_id).status === "retired") throw new Problem("peer_retired", { peer_id });
   }
 
-  /** Changes a record, but neither its status nor when it was last seen. */
+  /** Changes a record except its status and the time when it was last seen. */
   update(peer_id: string, change: (peer: StoredPeer) => StoredPeer): void {
     const { db } = this.#ctx;
     db.transact((tx) => {

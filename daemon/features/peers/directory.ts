@@ -1,6 +1,6 @@
 /**
  * The directory of peers: finds a peer by name, id, pane, process or session. Stores no rows. Only
- * the methods that say so find peers on other machines.
+ * methods that document it find peers on other machines.
  */
 
 import { Ages } from "kit/core/clock.ts";
@@ -21,7 +21,7 @@ export interface PeerQuery {
   readonly from_peer?: string | undefined;
 }
 
-/** The sender of a message. One that is not registered has a name only. */
+/** The sender of a message. An unregistered sender has only a name. */
 export interface Sender {
   readonly peer_id: string | null;
   readonly name: string;
@@ -59,7 +59,7 @@ export class Directory {
     return this.#names.resolve(argument, scope);
   }
 
-  /** As `resolve`, but also finds a peer on another machine. One on this machine comes first. */
+  /** As `resolve`, but also finds a peer on another machine. A peer on this machine comes first. */
   resolveAnywhere(argument: string, scope: Scope = {}): Address {
     return this.#names.resolveAnywhere(argument, scope);
   }
@@ -100,13 +100,13 @@ export class Directory {
     return this.#addresses.byId(peer_id);
   }
 
-  /** Whether messages can be queued for a peer. An unregistered peer may register again. */
+  /** True if messages can be queued for a peer. An unregistered peer may register again. */
   canQueueFor(peer_id: string): boolean {
     const found = this.address(peer_id);
     return found !== undefined && found.status !== "retired" && Boolean(found.addressable);
   }
 
-  /** Whether a peer may come online again. An unregistered one may, a retired one may not. */
+  /** True if a peer may come online again. An unregistered one may, a retired one may not. */
   canReturn(peer_id: string): boolean {
     const found = rows.get(this.#ctx.db, peer_id);
     return found !== undefined && found.status !== "retired";
@@ -119,7 +119,7 @@ export class Directory {
     throw new Problem("unknown_peer", { peer: argument });
   }
 
-  /** Whether this exact id is registered and not retired. */
+  /** True if this exact id is registered and not retired. */
   isRegistered(peer_id: string): boolean {
     const found = this.#addresses.byId(peer_id);
     return found !== undefined && found.dropped_at === null && found.status !== "retired";
@@ -147,8 +147,8 @@ export class Directory {
   }
 
   /**
-   * The sender that an argument names: a peer, else an unregistered sender of that name, which must
-   * not be reserved.
+   * The sender that an argument names: a peer, or an unregistered sender. The name of an
+   * unregistered sender must not be reserved.
    */
   sender(argument: string, scope: Scope = {}): Sender {
     const known = this.findSender(argument, scope);
@@ -169,13 +169,16 @@ export class Directory {
     return known;
   }
 
-  /** The peer that a sender's argument names. Unlike `sender`, this is no sign of its life. */
+  /**
+   * The peer that a sender's argument names. Unlike `sender`, this does not count as a sign of
+   * life.
+   */
   findSender(argument: string, scope: Scope = {}): Address | undefined {
     const found = this.#addresses.byId(argument) ?? this.#names.findUnique(argument, scope);
     return found?.closed ? undefined : found;
   }
 
-  /** The id of a sender; the name of one that is not registered. */
+  /** The id of a sender; the name of an unregistered sender. */
   senderId(argument: string, scope: Scope = {}): string {
     const { peer_id, name } = this.sender(argument, scope);
     return peer_id ?? name;
@@ -286,12 +289,12 @@ function mustBeValidName(name: string): void {
   throw new Problem("invalid_request", { summary: `from_peer: ${issues[0]?.message}`, issues });
 }
 
-/** Whether a peer is online or busy, and registered. */
+/** True if a peer is online or busy, and registered. */
 export function isLive({ status, dropped_at }: Pick<Address, "status" | "dropped_at">): boolean {
   return (status === "online" || status === "busy") && dropped_at === null;
 }
 
-/** Whether the hooks of a peer hand it messages: its owner can turn that off. */
+/** True if a peer's hooks hand it messages. Its owner can turn that off. */
 export function takesHookMessages(directory: Pick<Directory, "address">, peer_id: string): boolean {
   return directory.address(peer_id)?.hook_messages === 1;
 }

@@ -6,7 +6,7 @@ import type { Reader } from "kit/data/sqlite.ts";
 import type { PeerChanges, RegistryDeps } from "./changes.ts";
 import type { Offline } from "protocol/peers/contract.ts";
 import type { Registration } from "protocol/peers/record.ts";
-import type { Superseded } from "./identity/superseded.ts";
+import type { SupersededExecutions } from "./identity/superseded.ts";
 import { Admission, type PeerPorts, type RegistrationEvidence } from "./registration.ts";
 import { Identification } from "./identity/identification.ts";
 import { PaneOccupants } from "./identity/pane_occupants.ts";
@@ -20,7 +20,7 @@ export const DAEMON_RESTART = "daemon_restart";
 
 export interface PeersDeps extends RegistryDeps {
   readonly ports: PeerPorts;
-  readonly superseded: Superseded;
+  readonly superseded: SupersededExecutions;
 }
 
 export class Peers {
@@ -48,7 +48,9 @@ export class Peers {
     return this.admit(given, initialEvidence).peer;
   }
 
-  /** Like `register`; `proved` tells whether it is new, or has proved which known peer it is. */
+  /**
+   * Like `register`; `proved` is true for a new peer, or a known peer that has proved its identity.
+   */
   admit(
     given: Registration,
     initialEvidence: RegistrationEvidence,
@@ -208,14 +210,14 @@ export class Peers {
     db.transact((tx) => rows.setLastDelivery(tx, peer_id, clock.now()));
   }
 
-  /** The key by which the peer is recognized from now on; no two peers have the same one. */
+  /** The key by which the peer is recognized from now on; it is unique. */
   #freeClientKey({ peer_id, client_key }: StoredPeer, given: string | undefined): string | null {
     if (given === undefined) return client_key;
     const holder = rows.byClient(this.#ctx.db, given);
     return !holder || holder.peer_id === peer_id ? given : client_key;
   }
 
-  /** Whether a report comes from a process that a restart replaced (specification 3). */
+  /** True if a report comes from a process that a restart replaced (specification 3). */
   #isFromReplacedProcess(peer_id: string, cause: Offline): boolean {
     const restart_id = this.#deps.superseded.findRestart(cause);
     if (restart_id === undefined) return false;
@@ -252,7 +254,7 @@ export class Peers {
     return { ...peer, ...turn, ...why, status_at: this.#ctx.clock.now() };
   }
 
-  /** Which peer an event is about, with the parent of a subagent. */
+  /** The subject of an event, with the parent of a subagent. */
   #subject(peer: Pick<StoredPeer, "peer_id" | "name" | "parent_runtime_id">) {
     return subjectOf(peer, this.#deps.directory.parentOf(peer));
   }
@@ -269,8 +271,8 @@ export class Peers {
 }
 
 /**
- * A registration as it is stored: without the `client_id`. A client whose peer was renamed keeps the
- * new name.
+ * A registration as stored, without the `client_id`. A client whose peer was renamed keeps the new
+ * name.
  */
 function toStoredRegistration(
   registration: Registration,
@@ -283,7 +285,7 @@ function toStoredRegistration(
   return { ...stored, name: before.name };
 }
 
-/** Which peer an event is about, with its parent if that is registered. */
+/** The subject of an event, with its parent if that is registered. */
 export function subjectOf(
   { peer_id, name }: Pick<StoredPeer, "peer_id" | "name">,
   parent_peer_id: string | null,

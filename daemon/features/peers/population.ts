@@ -1,4 +1,4 @@
-/** The limits on peers: on those that are live, and on those with a record. */
+/** The limits on the number of live peers, and of peers with a record. */
 
 import { Problem } from "protocol/problems.ts";
 import type { Database } from "kit/data/sqlite.ts";

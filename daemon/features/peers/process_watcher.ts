@@ -1,24 +1,24 @@
-/** Takes peers offline whose process has ended, or that were not seen for too long. */
+/** Takes a peer offline when its process has ended, or when it was not seen for too long. */
 
 import type { Context } from "../../data/context.ts";
 import { TableView } from "../../data/table_view.ts";
 import type { RegistryDeps } from "./changes.ts";
 import { DAEMON_RESTART, type Peers } from "./peers.ts";
 import * as rows from "./store.ts";
-import type { WatchedPeer } from "./store.ts";
+import type { MonitoredPeer } from "./store.ts";
 
-/** How long an unreachable peer stays online after it was last seen (contract 2). */
+/** Time for which an unreachable peer stays online after it was last seen (contract 2). */
 const UNSEEN_MS_MAX = 10 * 60_000;
 
 export class ProcessWatcher {
   readonly #ctx: Context;
   readonly #deps: RegistryDeps & { readonly peers: Peers };
-  readonly #watched: TableView<WatchedPeer[]>;
+  readonly #monitored: TableView<MonitoredPeer[]>;
 
   constructor(ctx: Context, deps: RegistryDeps & { readonly peers: Peers }) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#watched = new TableView(ctx.db, "peers", rows.watchedPeers);
+    this.#monitored = new TableView(ctx.db, "peers", rows.monitoredPeers);
   }
 
   /** Run once at the start: takes all peers offline, and brings back those whose process runs. */
@@ -41,10 +41,10 @@ export class ProcessWatcher {
     if (touched.size > 0) {
       db.transact((tx) => touched.forEach((at, peer_id) => rows.setLastSeen(tx, peer_id, at)));
     }
-    for (const peer of this.#watched.get()) this.#check(peer);
+    for (const peer of this.#monitored.get()) this.#check(peer);
   }
 
-  #check(peer: WatchedPeer): void {
+  #check(peer: MonitoredPeer): void {
     const setOffline = (reason: string, source: string) =>
       this.#deps.peers.offline(peer.peer_id, { reason, source, terminal: false });
     if (this.#isLocal(peer) && peer.agent_pid !== null) {
@@ -55,15 +55,15 @@ export class ProcessWatcher {
     if (this.#deps.directory.unseenMs(peer) > UNSEEN_MS_MAX) setOffline("not_seen", "heart");
   }
 
-  #isRunning({ agent_pid, agent_started, machine }: WatchedPeer): boolean {
+  #isRunning({ agent_pid, agent_started, machine }: MonitoredPeer): boolean {
     if (agent_pid === null || agent_started === null || machine !== this.#deps.machine) {
       return false;
     }
     return this.#deps.processes.isAlive(agent_pid, agent_started);
   }
 
-  /** Whether its process runs on this machine. */
-  #isLocal({ machine, agent_started }: WatchedPeer): boolean {
+  /** True if its process runs on this machine. */
+  #isLocal({ machine, agent_started }: MonitoredPeer): boolean {
     return machine === this.#deps.machine && agent_started !== null;
   }
 }

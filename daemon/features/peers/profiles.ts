@@ -7,7 +7,7 @@ import type { Provenance, Role } from "protocol/peers/record.ts";
 import { isLive } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import { provenanceOf } from "./registration.ts";
-import { freeName, misnamedPeers, refuseReserved, unreserved } from "./identity/naming.ts";
+import { freeName, misnamedPeers, refuseReserved, unreservedName } from "./identity/naming.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
@@ -39,15 +39,14 @@ export class PeerProfiles {
   }
 
   /**
-   * Renames peers of earlier versions, and of an earlier name of the human, whose names are
-   * reserved by now.
+   * Renames peers whose names have become reserved, by a new version or by a new name of the human.
    */
   renameReserved(): { peer_id: string; before: string; name: string }[] {
     const { db } = this.#ctx;
     return db.transact((tx) =>
       misnamedPeers(db).map((peer_id) => {
         const peer = this.#changes.mustGet(peer_id);
-        const name = freeName(db, { ...peer, name: unreserved(peer.name) });
+        const name = freeName(db, { ...peer, name: unreservedName(peer.name) });
         rows.update(tx, { ...peer, name });
         this.#changes.publishUpdated({ peer_id, name });
         return { peer_id, before: peer.name, name };
@@ -63,7 +62,7 @@ export class PeerProfiles {
     });
   }
 
-  /** Makes a peer that of another agent, or of another session: its pane and its name stay. */
+  /** Assigns a peer to another agent or another session. Its pane and its name stay. */
   changeAgent(
     peer_id: string,
     { backend, runtime_session_id }: Pick<StoredPeer, "backend" | "runtime_session_id">,
@@ -83,14 +82,20 @@ export class PeerProfiles {
       this.#changes.refuseRetired(peer_id);
       this.#changes.refuseHuman(peer_id);
       const { circle } = this.#changes.mustGet(peer_id);
-      const others = role === "orchestrator" ? rows.orchestrators(db, circle) : [];
-      for (const other of others.filter((other) => other.peer_id !== peer_id)) {
-        const { peer_id: present_id, name } = other;
-        if (isLive(other) && !force) {
+      const orchestrators = role === "orchestrator" ? rows.orchestrators(db, circle) : [];
+      for (
+        const orchestrator of orchestrators.filter((orchestrator) =>
+          orchestrator.peer_id !== peer_id
+        )
+      ) {
+        const { peer_id: present_id, name } = orchestrator;
+        if (isLive(orchestrator) && !force) {
           throw new Problem("orchestrator_present", { peer_id: present_id, name });
         }
         rows.update(tx, { ...this.#changes.mustGet(present_id), role: "agent" });
-        if (other.dropped_at === null) this.#changes.publishUpdated({ peer_id: present_id, name });
+        if (orchestrator.dropped_at === null) {
+          this.#changes.publishUpdated({ peer_id: present_id, name });
+        }
       }
       this.#changes.update(peer_id, (peer) => ({ ...peer, role }));
     });

@@ -11,37 +11,37 @@ import type { PendingFields, RemoteRecords } from "./remote/remote_records.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
-/** How messages reach a peer now. */
+/** The ways in which messages reach a peer now. */
 export interface Reachability {
   /** The best transport that reaches the peer now. */
   transport(peer_id: string): Transport;
   isReachable(peer_id: string): boolean;
-  /** Whether the peer has a live socket. */
+  /** True if the peer has a live socket. */
   isConnected(peer_id: string): boolean;
-  /** Whether this transport failed when it was last tested with such an agent. */
+  /** True if this transport failed in the last selftest with such an agent. */
   isDegraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
-  /** Why the last attempt was refused, such as `pane: dialog_open`; null with an empty queue. */
+  /** The reason of the last refusal, such as `pane: dialog_open`; null with an empty queue. */
   blockedReason(peer_id: string): string | null;
 }
 
-/** The open asks to a peer: how many, and when the oldest was opened. */
-interface Pending {
+/** The number of open asks to a peer, and the opening time of the oldest. */
+interface PendingAsks {
   readonly count: number;
   readonly oldest: number | null;
 }
 
-/** How long an offline peer counts as live in a list. */
+/** Time for which an offline peer counts as live in a list. */
 const RECENT_MS = 7 * 86_400_000;
-/** How many peers a list reads before other requests run. It takes 5 to 10 ms. */
+/** Peers that a list reads before other requests run. It takes 5 to 10 ms. */
 const STEP_PEERS = 200;
-const NONE_PENDING: Pending = { count: 0, oldest: null };
+const NONE_PENDING: PendingAsks = { count: 0, oldest: null };
 
 /** Questions of peers' records to higher features. */
 export interface RecordPorts {
   /** The open asks to a peer. */
-  pending(peer_id: string): Pending;
+  pending(peer_id: string): PendingAsks;
   /** The open asks of every peer that has any, in one query. */
-  pendingOfAll(): ReadonlyMap<string, Pending>;
+  pendingOfAll(): ReadonlyMap<string, PendingAsks>;
 }
 
 export interface PeerRecordsDeps {
@@ -161,7 +161,7 @@ export class PeerRecords {
     };
   }
 
-  #toFields({ count, oldest }: Pending): PendingFields {
+  #toFields({ count, oldest }: PendingAsks): PendingFields {
     const age = oldest === null ? null : (this.#ctx.clock.now() - oldest) / 1000;
     return { pending_ask_count: count, oldest_pending_age_seconds: age };
   }
@@ -171,7 +171,7 @@ export class PeerRecords {
     if (role === "human") return "ok";
     if (status === "offline" || status === "retired") return "offline";
     if (transport === "none") return "no_transport";
-    // A socket takes messages whatever the reason was; a list of many peers reads none.
+    // A socket takes messages in spite of an earlier reason. A list of many peers reads no reasons.
     const blocked = transport === "websocket"
       ? null
       : this.#deps.reachability.blockedReason(peer_id);

@@ -16,24 +16,24 @@ import type { StoredPeer } from "./store.ts";
 /** The source of a status that the registration itself reports. */
 export const REGISTRATION = "registration";
 
-/** What a registration proves, and what its origin allows. */
+/** Proofs of a registration, and the permissions of its origin. */
 export interface RegistrationEvidence {
-  /** The id of the peer that registers, if the daemon itself has found out which one it is. */
+  /** The id of the registering peer, if the daemon itself has identified it. */
   readonly proven_peer_id?: string | undefined;
-  /** Whether the kernel proves that this process or a descendant sends the registration. */
+  /** True if the kernel proves that this process or a descendant sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
   /**
    * As `isProcess`, of a peer's process: a descendant that is another peer's does not count. By
    * default it does.
    */
   readonly isPeerProcess?: (pid: number) => boolean;
-  /** True if the caller is proved to be another registered peer than this one. */
+  /** True if the caller is proved to be a registered peer other than this one. */
   readonly isAnotherPeer?: (peer: StoredPeer) => boolean;
   /** Sent by an agent's hook, which names the agent's session. */
   readonly by_hook?: boolean;
   /** True if the agent itself reports its session, by its hook or its plugin. */
   readonly provesSession?: boolean;
-  /** The first process of its pane, where the pane's terminal has reported that. */
+  /** The first process of its pane, if the pane's terminal has reported it. */
   readonly pane_pid?: number | undefined;
   /** The claims of the verified certificate that came with it. */
   readonly certificate?: Claims | undefined;
@@ -43,7 +43,7 @@ export interface RegistrationEvidence {
   readonly omitsPath?: boolean;
   /** Sent by a WebSocket client, which may prove its identity by a `client_id`. */
   readonly isClient?: boolean;
-  /** Whether a peer that is new, or proves its identity, gets a birth certificate. */
+  /** True if a new peer, or a peer with a proved identity, gets a birth certificate. */
   readonly getsCertificate?: boolean;
   /** Surfaces and bridges may use the human's aliases. */
   readonly is_surface?: boolean;
@@ -52,7 +52,7 @@ export interface RegistrationEvidence {
 /** The pane of a registration, if tmux reports it, and the pane's circle (contract 1). */
 export interface RegistrationPlace {
   readonly pane?: PaneRoot | undefined;
-  /** Undefined if the registration names a circle, or if panes decide nothing. */
+  /** Undefined if the registration names a circle, or if panes decide no circle. */
   readonly pane_circle?: string | undefined;
 }
 
@@ -64,7 +64,10 @@ export interface ExpectedRegistration {
 /** Questions of the registry to higher features. */
 export interface PeerPorts {
   /** Completes a registration that was expected, with its place, its name or its peer. */
-  expectedRegistration(given: Registration, evidence: RegistrationEvidence): ExpectedRegistration;
+  expectedRegistration(
+    registration: Registration,
+    evidence: RegistrationEvidence,
+  ): ExpectedRegistration;
   /** True if this process belongs to an execution that a restart is replacing. */
   isSuperseded(peer_id: string, agent_pid: number | null): boolean;
 }
@@ -123,8 +126,8 @@ export class Admission {
   }
 
   /**
-   * The record after a new registration. Given fields replace known ones, and the others stay,
-   * except the turn state and the process, if that has ended: these are cleared.
+   * The record after a new registration. Fields of the registration replace known fields; other
+   * fields stay. The turn state is cleared, and the process, too, if it has ended.
    */
   renewedPeer(
     before: StoredPeer,
@@ -210,7 +213,7 @@ export class Admission {
   }
 }
 
-/** Whether the process is proved. A proof holds for one process, not for its reused pid. */
+/** True if the process is proved. A proof holds for one process, not for its reused pid. */
 function isProved(
   before: StoredPeer | undefined,
   { agent_pid, agent_started }: Pick<StoredPeer, "agent_pid" | "agent_started">,
@@ -249,16 +252,16 @@ export function circleOfRegistration(
 
 /** A complete provenance; an `unknown` source is inferred from metadata (contract 3). */
 export function provenanceOf(
-  given: Provenance,
+  provenance: Provenance,
   { metadata, role }: Pick<Peer, "metadata" | "role">,
 ) {
   return {
-    source: inferSource(given.source ?? "unknown", metadata),
-    initiator: given.initiator ?? null,
-    parent_runtime_id: given.parent_runtime_id ?? null,
-    ephemeral: given.ephemeral ?? false,
-    addressable: role === "human" || (given.addressable ?? true),
-    addressable_reason: given.addressable_reason ?? null,
+    source: inferSource(provenance.source ?? "unknown", metadata),
+    initiator: provenance.initiator ?? null,
+    parent_runtime_id: provenance.parent_runtime_id ?? null,
+    ephemeral: provenance.ephemeral ?? false,
+    addressable: role === "human" || (provenance.addressable ?? true),
+    addressable_reason: provenance.addressable_reason ?? null,
   };
 }
 

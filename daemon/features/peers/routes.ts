@@ -22,13 +22,13 @@ export interface PeerRoutesDeps {
   restartStatusOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
   /** The pane of a registration, if tmux reports it, and the pane's circle. */
   placeOf(registration: Registration): Promise<RegistrationPlace>;
-  /** Whether the kernel proves that this process or a descendant sends the request. */
+  /** True if the kernel proves that this process or a descendant sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
   /** As `isProcess`, of a peer's process: a descendant that is another peer's does not count. */
   isPeerProcess(pid: number, caller: Caller): boolean;
-  /** True if the caller is proved to be another registered peer than this one. */
+  /** True if the caller is proved to be a registered peer other than this one. */
   isAnotherPeer(peer: StoredPeer, caller: Caller): boolean;
-  /** Whether the human sends the request. */
+  /** True if the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** Refuses a tmux socket that another user controls. */
   mustBeTrustedSocket(registration: Registration): void;
@@ -130,7 +130,7 @@ function groupRoutes(
   ];
 }
 
-/** What hooks report of a peer's turns. */
+/** The routes for the hooks' reports of a peer's turns. */
 function reportRoutes(
   turns: PeerTurns,
   directory: Directory,
@@ -144,7 +144,7 @@ function reportRoutes(
     route(
       contracts.listTurns,
       ({ params, query }) => {
-        // A page may still ask for a peer that was just closed.
+        // A page may still request a peer that was just closed.
         const { peer_id } = directory.address(params.id) ?? { peer_id: idOf(params, query) };
         return { turns: turns.recentTurns(peer_id) };
       },
@@ -158,7 +158,7 @@ function reportRoutes(
 
 /**
  * Registers a peer, which a certificate may name. Returns a new certificate only to a new peer or
- * to one that proved its identity: anyone else could use it as a proof (contract 6).
+ * to a peer that proved its identity: any other caller could use it as a proof (contract 6).
  */
 async function register(
   registration: Registration,

@@ -28,9 +28,9 @@ export const StoredPeer = Peer.omit({
   turn_at: Instant.nullable(),
   described_at: Instant.nullable(),
   agent_started: z.string().nullable(),
-  /** Whether the kernel proved that the process is this peer's. */
+  /** True if the kernel proved that the process is this peer's. */
   agent_proved: z.boolean(),
-  /** The pane that the process says it runs in. Another agent may have that pane. */
+  /** The pane in which the process claims to run. Another agent may have that pane. */
   claimed_pane_id: z.string().nullable(),
   runtime_session_id: z.string().nullable(),
   /** True if the agent itself reported its session. */
@@ -39,7 +39,7 @@ export const StoredPeer = Peer.omit({
   client_key: z.string().nullable(),
   /** Proof that this machine made the peer's id; null for ids of earlier versions. */
   id_proof: z.string().nullable(),
-  /** Whether a birth certificate was issued to the peer. */
+  /** True if a birth certificate was issued to the peer. */
   certified: z.boolean(),
   offline_reason: z.string().nullable(),
   status_by: z.string().nullable(),
@@ -51,7 +51,7 @@ export const StoredPeer = Peer.omit({
 export type StoredPeer = z.output<typeof StoredPeer>;
 
 /** The fields of a peer that each tick checks; a whole record costs four times as much. */
-const WatchedPeer = StoredPeer.pick({
+const MonitoredPeer = StoredPeer.pick({
   peer_id: true,
   machine: true,
   agent_pid: true,
@@ -59,7 +59,7 @@ const WatchedPeer = StoredPeer.pick({
   last_seen: true,
   registered_at: true,
 });
-export type WatchedPeer = z.output<typeof WatchedPeer>;
+export type MonitoredPeer = z.output<typeof MonitoredPeer>;
 
 /** The fields of a peer that transports and observation use. */
 const StoredAgentPeer = StoredPeer.pick({
@@ -118,7 +118,7 @@ const ADDRESS_COLUMNS = Object.keys(Address.shape)
   .join(", ");
 
 const Row = rowOf(StoredPeer);
-const WatchedPeerRow = rowOf(WatchedPeer);
+const MonitoredPeerRow = rowOf(MonitoredPeer);
 const StoredAgentPeerRow = rowOf(StoredAgentPeer);
 const LiveProcessRow = rowOf(LiveProcess);
 const IdentityFactsRow = rowOf(IdentityFacts);
@@ -127,7 +127,7 @@ const actingPeerColumns = Object.keys(ActingPeer.shape).join(", ");
 const identityColumns = Object.keys(IdentityFacts.shape).join(", ");
 const liveProcessColumns = Object.keys(LiveProcess.shape).join(", ");
 const columns = Object.keys(StoredPeer.shape);
-const watchedPeerColumns = Object.keys(WatchedPeer.shape).join(", ");
+const monitoredPeerColumns = Object.keys(MonitoredPeer.shape).join(", ");
 const agentPeerColumns = Object.keys(StoredAgentPeer.shape).join(", ");
 const INSERT = `insert into peers (${columns.join(", ")})
   values (${columns.map((column) => `:${column}`).join(", ")})`;
@@ -146,26 +146,26 @@ const LIVE = "status in ('online', 'busy') and dropped_at is null";
 
 /** Subagents that agents started: short-lived, with a parent, and without messages. */
 export const SUBAGENT = "ephemeral = 1 and addressable = 0 and parent_runtime_id is not null";
-/** Those of them that their parents reported; others have registered by themselves. */
+/** Condition for subagents that their parents reported. Others have registered by themselves. */
 export const REPORTED_SUBAGENT = `${SUBAGENT} and metadata ->> 'subagent_id' is not null`;
 
-/** The records that meet a condition. */
+/** The records that satisfy a condition. */
 function peersWhere(db: Reader, condition: string, params: Params = {}): StoredPeer[] {
   return db.all(Row, `select * from peers where ${condition}`, params);
 }
 
-/** The facts for identity of the peers that meet a condition. */
+/** The facts for identity of the peers that satisfy a condition. */
 function identitiesWhere(db: Reader, condition: string, params: Params): IdentityFacts[] {
   const statement = `select ${identityColumns} from peers where ${condition}`;
   return db.all(IdentityFactsRow, statement, params);
 }
 
-/** The addresses that meet a condition. */
+/** The addresses that satisfy a condition. */
 function addressesWhere(db: Reader, condition: string, params: Params = {}): Address[] {
   return db.all(Address, `select ${ADDRESS_COLUMNS} from peers where ${condition}`, params);
 }
 
-/** The facts for transports of the peers that meet a condition. */
+/** The facts for transports of the peers that satisfy a condition. */
 function agentsWhere(db: Reader, condition: string): StoredAgentPeer[] {
   return db.all(StoredAgentPeerRow, `select ${agentPeerColumns} from peers where ${condition}`);
 }
@@ -254,7 +254,7 @@ export function all(db: Reader): StoredPeer[] {
   return peersWhere(db, `dropped_at is null and closed = 0 order by registered_at, peer_id`);
 }
 
-/** Which peers to list; null matches any. */
+/** The peers to list; null matches any. */
 export interface ListFilter {
   /** If given, only peers that are live, and offline ones that were last seen since. */
   readonly since: number | null;
@@ -281,7 +281,7 @@ export function listedIds(db: Reader, filter: ListFilter): string[] {
   );
 }
 
-/** Those of these peers that were not closed or dropped, in the order of their registration. */
+/** The given peers that were not closed or dropped, in the order of their registration. */
 export function byIds(db: Reader, peer_ids: readonly string[]): StoredPeer[] {
   return peersWhere(
     db,
@@ -314,10 +314,10 @@ export function provedProcesses(db: Reader) {
   );
 }
 
-/** Live peers that each tick checks; all but the human, and what only its parent reports. */
-export function watchedPeers(db: Reader): WatchedPeer[] {
+/** Live peers that each tick checks: all except the human and reported subagents. */
+export function monitoredPeers(db: Reader): MonitoredPeer[] {
   const condition = `${LIVE} and role <> 'human' and not (${REPORTED_SUBAGENT})`;
-  return db.all(WatchedPeerRow, `select ${watchedPeerColumns} from peers where ${condition}`);
+  return db.all(MonitoredPeerRow, `select ${monitoredPeerColumns} from peers where ${condition}`);
 }
 
 /** Live peers that accept messages. */
@@ -363,7 +363,7 @@ const OF_PROCESS = `agent_pid = :agent_pid and agent_started = :started
 
 /**
  * Up to two peers whose proved process has this pid: those that are not retired first, then live
- * ones. Dropped ones have left the mesh and may register again, so they are left out.
+ * ones. Dropped peers are left out: they have left the mesh and may register again.
  */
 export function twoByPid(db: Reader, agent_pid: number): IdentityFacts[] {
   return identitiesWhere(
@@ -380,7 +380,7 @@ export function actingPeer(db: Reader, peer_id: string): ActingPeer | undefined 
   return db.get(ActingPeerRow, statement, { peer_id });
 }
 
-/** The values of a row from which answers about identities are. */
+/** The columns on which answers about identities depend. */
 export function identityValues(row: "old" | "new"): string[] {
   const more = ["machine", "agent_proved", "dropped_at"];
   const columns = [...Object.keys(ActingPeer.shape), ...more];
@@ -517,7 +517,7 @@ export function human(db: Reader): Address | undefined {
 
 /**
  * Offline and dropped peers of this name that a registration may match, last seen first: only peers
- * that nothing else identifies. Many old peers may share a name.
+ * that are identified by their name alone. Many old peers may share a name.
  */
 export function offlineByName(
   db: Reader,
@@ -550,7 +550,7 @@ export function setLastDelivery(tx: Tx, peer_id: string, at: number): void {
   tx.run("update peers set last_delivery_at = :at where peer_id = :peer_id", { peer_id, at });
 }
 
-/** Deletes the row of a subagent. Nothing is sent to it, so nothing else needs it. */
+/** Deletes the row of a subagent. It gets no messages, so no other table refers to it. */
 export function remove(tx: Tx, peer_id: string): void {
   tx.run("delete from peers where peer_id = :peer_id", { peer_id });
 }
@@ -565,7 +565,7 @@ export function recordCount(db: Reader): number {
   return db.value(z.number(), `select count(*) from peers where ${OPEN}`) ?? 0;
 }
 
-/** How many peers have a record, without subagents. */
+/** Number of peers with a record, without subagents. */
 export function count(db: Reader): number {
   const condition = `dropped_at is null and closed = 0 and not (${SUBAGENT})`;
   return db.value(z.number(), `select count(*) from peers where ${condition}`) ?? 0;

@@ -2,10 +2,10 @@
 
 import type { TurnEnd } from "../agents/adapter.ts";
 
-/** Time that an agent must be idle before a turn counts as ended whose end no source reported. */
+/** Time for which an agent must be idle before a turn without a reported end counts as ended. */
 export const UNREPORTED_MS = 10_000;
 
-/** A turn that began: when, and the ids in its prompt that no other prompt has. */
+/** A begun turn: its start, and the ids that only its prompt has. */
 export interface BegunTurn {
   readonly begun_at: number;
   readonly ids: readonly string[];
@@ -14,7 +14,7 @@ export interface BegunTurn {
 /** Evidence of all sources about an agent's turns at one moment. */
 export interface TurnEvidence {
   readonly now: number;
-  /** The ends of turns that were reported or found now, of this turn or of others. */
+  /** The ends of this turn or of other turns that were reported or found now. */
   readonly ends: readonly TurnEnd[];
   /** Start of the agent's idle time, and its source; null if it is not, or if that is unknown. */
   readonly idle: { readonly at: number; readonly source: string } | null;
@@ -23,10 +23,10 @@ export interface TurnEvidence {
 }
 
 /**
- * The end of the turn; undefined if it goes on. The first end since the turn began is its own,
+ * The end of the turn; undefined if it continues. The first end since the turn began is its own,
  * unless the turn's prompt follows that end: then the prompt waited in the agent while another turn
- * ended. Without such an end, the turn is over once the agent was idle and begins with another
- * prompt, or stays idle.
+ * ended. Without such an end, the turn is over once the idle agent begins another prompt, or stays
+ * idle.
  */
 export function endOfTurn({ begun_at, ids }: BegunTurn, evidence: TurnEvidence):
   | TurnEnd

@@ -11,13 +11,15 @@ import type { Peers } from "./peers.ts";
 import * as rows from "./store.ts";
 import type { TurnEvidence } from "./turn_end.ts";
 
-/** How many turns are kept of an agent, of how many agents, and how long their texts are. */
+/** Maximum turns kept per agent, agents with kept turns, and characters of a turn's text. */
 const TURNS_MAX = 20;
 const AGENTS_MAX = 200;
 const TURN_CHARS_MAX = 4000;
 const TOOL_CALLS_CHARS_MAX = 4000;
 
-/** Who reported the turn state of a session in no turn, in whose subagent a dialog is open. */
+/**
+ * The reporter of a turn state if the session is in no turn, but a dialog is open in its subagent.
+ */
 export const BY_SUBAGENT = "subagent";
 
 export class PeerTurns {
@@ -26,7 +28,7 @@ export class PeerTurns {
   readonly #deps: RegistryDeps & { readonly peers: Peers };
   /** The latest turns of each agent, newest last; the agent with the latest report is last. */
   readonly #recent = new Map<string, AgentTurn[]>();
-  /** When the last turn of an agent ended that was not completed. */
+  /** The end of each agent's last turn that was not completed. */
   readonly #ended = new Map<string, number>();
   readonly #started_at: number;
 
@@ -43,7 +45,7 @@ export class PeerTurns {
     const { db, clock } = this.#ctx;
     const { turn_state, status, model, prompt, last_message, tool_calls, end } = turn;
     db.transact(() => {
-      // Before the report changes what the peer does: an unseen end may precede this prompt.
+      // Read before the report changes the turn state: an unseen end may precede this prompt.
       const found = end && this.#isNew(peer_id, end) ? [end] : [];
       if (prompt !== undefined) this.#weigh(peer_id, { ends: found, prompt });
       const busy = status ? status === "busy" : turn_state === "working";
@@ -87,8 +89,8 @@ export class PeerTurns {
   }
 
   /**
-   * Passes on what shows that turns of a peer have ended, with what is known of the peer, and
-   * publishes the ends without a result.
+   * Passes on the evidence of ended turns, with the known state of the peer. Publishes the ends
+   * without a result.
    */
   #weigh(peer_id: string, { ends, prompt }: Pick<TurnEvidence, "ends" | "prompt">): void {
     const { clock } = this.#ctx;
@@ -109,8 +111,9 @@ export class PeerTurns {
   }
 
   /**
-   * A sign of life from a subagent. A dialog in it is the session's, whose terminal shows it; of a
-   * session that was idle it ends with the subagent's next report.
+   * A sign of life from a subagent. The session's terminal shows the subagent's dialog, so the
+   * dialog is the session's. If the session was idle, the dialog ends with the subagent's next
+   * report.
    */
   reportSubagent(peer_id: string, { at_dialog }: { readonly at_dialog: boolean }): void {
     this.#ctx.db.transact(() => {
@@ -125,7 +128,9 @@ export class PeerTurns {
     });
   }
 
-  /** The turn that the agent reported as ended goes on, because it was given something to do. */
+  /**
+   * The turn that the agent reported as ended continues, because a hook answered with further work.
+   */
   holdTurn(peer_id: string): void {
     this.#ctx.db.transact(() => {
       this.reportTurn(peer_id, { turn_state: "working" });
@@ -243,7 +248,7 @@ export function idleSince(
   return { at: turn_at, source: turn_by ?? "unknown" };
 }
 
-/** Whether this is another report of a subagent's dialog, as an agent's notification is. */
+/** True if this report, such as an agent's notification, repeats that of a subagent's dialog. */
 function isRepeatedDialog(
   peer: Pick<rows.StoredPeer, "turn_state" | "turn_by">,
   turn_state: string,

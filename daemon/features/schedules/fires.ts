@@ -14,11 +14,10 @@ import * as rows from "./store.ts";
 import type { StoredSchedule } from "./store.ts";
 import { DEFAULT_TIMEZONE } from "./timing.ts";
 
-/** How many messages one tick sends, so that no tick takes long. */
+/** Maximum messages sent per tick, so that a tick stays short. */
 const FIRES_MAX = 200;
 /**
- * How long a fire waits after an internal error before it is tried again. Other schedules fire in
- * the meantime.
+ * Time after an internal error until a fire is tried again. Other schedules fire in the meantime.
  */
 const RETRY_MS = 60_000;
 
@@ -26,7 +25,7 @@ export interface ScheduleDeps {
   readonly asks: Asks;
   readonly directory: Directory;
   readonly notifications: Notifications;
-  /** How long a settled schedule is kept. */
+  /** Time for which a settled schedule is kept. */
   readonly history_ms: number;
 }
 
@@ -93,10 +92,7 @@ export class ScheduleFires {
     }
   }
 
-  /**
-   * Records a fire and computes the next one, which is after `now`, so that missed fires collapse
-   * into one.
-   */
+  /** Records a fire and computes the next one after `now`. Thus missed fires collapse into one. */
   #record(schedule: StoredSchedule, now: number, result: FireResult): void {
     const { db, events } = this.#ctx;
     const next_fire_at = schedule.cron === null
@@ -154,8 +150,8 @@ export class ScheduleFires {
 }
 
 /**
- * Where the recipient's name is looked up: in the circle that the request named, else first in the
- * circle that the sender had, which may be gone.
+ * The scope of the recipient's name: the circle of the request, or first the circle of the sender,
+ * which may be gone.
  */
 export function recipientScope(
   { circle, circle_given }: Pick<StoredSchedule, "circle" | "circle_given">,

@@ -18,7 +18,7 @@ import * as rows from "./store.ts";
 import type { StoredSchedule } from "./store.ts";
 import { timingOf, updatedTiming } from "./timing.ts";
 
-/** How many schedules one tick deletes, so that no tick takes long. */
+/** Maximum schedules deleted per tick, so that a tick stays short. */
 const FORGET_ROWS_MAX = 200;
 
 export class Schedules {
@@ -68,13 +68,14 @@ export class Schedules {
         settled_at: null,
       };
       rows.insert(tx, schedule);
-      return this.#changed(schedule);
+      return this.#publishChange(schedule);
     });
   }
 
   /**
-   * Edits an active schedule. A schedule of the human loses its proven human origin if an edit has
-   * none; a schedule of a peer becomes unverified if nothing proves that the peer edits it.
+   * Edits an active schedule. The human's schedule loses its proven human origin through an edit
+   * without one. A peer's schedule becomes unverified through an edit that is not proved to be the
+   * peer's.
    */
   edit(schedule_id: string, patch: EditSchedule, requestContext: RequestContext): Schedule {
     const { db, clock } = this.#ctx;
@@ -96,7 +97,7 @@ export class Schedules {
         unverified: before.unverified || (requestContext.unverified ?? false),
       };
       rows.update(tx, schedule);
-      return this.#changed(schedule);
+      return this.#publishChange(schedule);
     });
   }
 
@@ -109,7 +110,7 @@ export class Schedules {
       const state = scheduleMachine.step(before.state, "cancelled");
       const schedule = { ...before, state, next_fire_at: null, settled_at: clock.now() };
       rows.update(tx, schedule);
-      return this.#changed(schedule);
+      return this.#publishChange(schedule);
     });
   }
 
@@ -141,15 +142,15 @@ export class Schedules {
   }
 
   /** Publishes that a schedule was created, edited or cancelled. */
-  #changed(schedule: StoredSchedule): Schedule {
+  #publishChange(schedule: StoredSchedule): Schedule {
     const { schedule_id, state } = schedule;
     this.#ctx.events.append("schedule_changed", { schedule_id, state });
     return schedule;
   }
 
   /**
-   * Refuses a recipient that cannot be resolved now, or is retired. The sender may be one.
-   * Whether the recipient is addressable is checked when the schedule fires.
+   * Refuses a recipient that cannot be resolved now, or is retired. The sender may be the
+   * recipient. A recipient that is not addressable is refused only when the schedule fires.
    */
   #mustBeRecipient(
     to_peer: string,

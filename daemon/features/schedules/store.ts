@@ -8,11 +8,11 @@ import { Schedule } from "protocol/schedules/contract.ts";
 
 /** A schedule as stored: the public record and internal fields. */
 export const StoredSchedule = Schedule.extend({
-  /** Whether the text and the recipient have a proven human origin (contract 2). */
+  /** True if the text and the recipient have a proven human origin (contract 2). */
   proven_human: z.boolean(),
-  /** True if nothing proved that its caller was its sender (contract 11). */
+  /** True if the caller was not proved to be the sender (contract 11). */
   unverified: z.boolean(),
-  /** Whether the request named the circle, so that no other one is searched. */
+  /** True if the request named the circle. Then no other circle is searched. */
   circle_given: z.boolean(),
   traceparent: z.string().nullable(),
   settled_at: Instant.nullable(),
@@ -36,7 +36,7 @@ export function due(db: Reader, now: number, limit: number): StoredSchedule[] {
   );
 }
 
-/** Whether an active schedule is from a peer, or to it by its id or its name. */
+/** True if an active schedule is from a peer, or is to it by its id or its name. */
 export function involves(
   db: Reader,
   { peer_id, name }: { readonly peer_id: string; readonly name: string },

@@ -8,7 +8,7 @@ import { instantOf, problemOf, type When } from "protocol/schedules/when.ts";
 /** The time zone of a cron pattern if the request names none. */
 export const DEFAULT_TIMEZONE = "UTC";
 
-/** When a schedule fires: at one instant, or by a cron pattern in a time zone. */
+/** The timing of a schedule: one instant, or a cron pattern in a time zone. */
 export type Timing = Pick<StoredSchedule, "fire_at" | "cron" | "timezone" | "next_fire_at">;
 
 interface TimingInput {

@@ -7,7 +7,7 @@ import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { Problem } from "protocol/problems.ts";
 
-/** How long to wait for the relay, which may ask this daemon through the tunnel first. */
+/** Maximum time to wait for the relay, which may first call this daemon through the tunnel. */
 const RELAY_WAIT_MS_MAX = 15_000;
 
 /** The relay that this daemon is connected to. */

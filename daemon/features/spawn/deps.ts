@@ -1,6 +1,6 @@
 /**
- * What spawns and restarts need from lower features, and the record of a started agent that is not
- * stored yet.
+ * Dependencies of spawns and restarts on lower features, and the record of a started agent that is
+ * not stored yet.
  */
 
 import type { Terminals } from "../../host/tmux/terminals.ts";
@@ -12,7 +12,7 @@ import type { AgentTransports } from "../agents/transports.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
 import type { Directory } from "../peers/directory.ts";
-import type { Superseded } from "../peers/identity/superseded.ts";
+import type { SupersededExecutions } from "../peers/identity/superseded.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { PeerProfiles } from "../peers/profiles.ts";
 import type { PeerTurns } from "../peers/turns.ts";
@@ -36,7 +36,7 @@ export interface SpawnDeps {
   readonly directory: Directory;
   readonly peers: Peers;
   readonly profiles: PeerProfiles;
-  readonly superseded: Superseded;
+  readonly superseded: SupersededExecutions;
   readonly turns: PeerTurns;
   readonly notifications: Notifications;
   /** Aborts when the daemon shuts down. */

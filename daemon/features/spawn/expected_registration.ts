@@ -28,16 +28,19 @@ interface Lookups {
 /** Completes a registration that a restart, a spawn or a link by the daemon expects. */
 export function expectedRegistration(
   { db, terminals }: Lookups,
-  given: Registration,
+  registration: Registration,
   evidence: RegistrationEvidence,
 ): ExpectedRegistration {
-  const expected: Partial<Registration> | undefined = expectedRestart(db, given, evidence) ??
-    expectedSpawn(db, given) ?? linkedPeer({ db, terminals }, given, evidence);
+  const expected: Partial<Registration> | undefined = expectedRestart(db, registration, evidence) ??
+    expectedSpawn(db, registration) ?? linkedPeer({ db, terminals }, registration, evidence);
   const proven_peer_id = expected?.peer_id ?? evidence.proven_peer_id;
-  return { registration: { ...given, ...expected }, evidence: { ...evidence, proven_peer_id } };
+  return {
+    registration: { ...registration, ...expected },
+    evidence: { ...evidence, proven_peer_id },
+  };
 }
 
-/** What the spawn request asked for, if the daemon started the agent on the registration's pane. */
+/** The fields of the spawn request, if the daemon started the agent on the registration's pane. */
 function expectedSpawn(
   db: Reader,
   { pane_id, tmux_socket, backend }: Registration,
@@ -54,8 +57,8 @@ function expectedSpawn(
 
 /**
  * The peer that was linked by its pane, if this registration comes from its agent and adds or
- * resumes the session. Everybody can read a peer's pane and pid, so the process must be proved. An
- * agent that was started in the linked one's shell is another job.
+ * resumes the session. Any caller can read a peer's pane and pid, so the process must be proved. An
+ * agent that was started in the shell of the linked agent is another job.
  */
 function linkedPeer(
   { db, terminals }: Lookups,

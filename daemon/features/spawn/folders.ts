@@ -4,7 +4,7 @@ import { Problem } from "protocol/problems.ts";
 import { type Folders, FOLDERS_MAX } from "protocol/spawn/contract.ts";
 import { allowedFolder, expandHome } from "./paths.ts";
 
-/** How many entries of a folder are read. */
+/** Maximum entries of a folder that are read. */
 const ENTRIES_MAX = 5_000;
 
 export interface FolderScope {
@@ -13,17 +13,17 @@ export interface FolderScope {
 }
 
 /**
- * The folders that a prefix may become: allowed roots that begin with it, else the folders inside
- * the one that it names. Links are followed; a folder that lies elsewhere is left out.
+ * The folders that complete a prefix: the allowed roots that begin with it, or the folders inside
+ * the folder that it names. Links are followed; a target outside of the allowed roots is left out.
  */
 export async function completeFolder(prefix: string, scope: FolderScope): Promise<Folders> {
   const roots = scope.allowed.filter((root) => beginsWith(root, prefix, scope.home));
-  if (roots.length > 0 || prefix === "") return capped(await existing(roots, scope));
+  if (roots.length > 0 || prefix === "") return toFolders(await allowedFolders(roots, scope));
   const { parent, name } = split(prefix);
   const found = await allowedFolder(parent, scope);
   if (!found.ok) throw new Problem("path_not_allowed", { path: prefix, reason: found.why });
   const names = await namesIn(found.folder, prefix, (entry) => entry.startsWith(name));
-  return capped(await existing(names.map((entry) => parent + entry), scope));
+  return toFolders(await allowedFolders(names.map((entry) => parent + entry), scope));
 }
 
 function beginsWith(root: string, prefix: string, home: string): boolean {
@@ -62,8 +62,8 @@ function isHidden(name: string): boolean {
   return name.startsWith(".");
 }
 
-/** The first of these paths that are allowed folders; one more than an answer has. */
-async function existing(paths: readonly string[], scope: FolderScope): Promise<string[]> {
+/** The first paths that are allowed folders, up to one more than the answer's limit. */
+async function allowedFolders(paths: readonly string[], scope: FolderScope): Promise<string[]> {
   const found: string[] = [];
   for (const path of paths) {
     if (found.length > FOLDERS_MAX) break;
@@ -72,6 +72,6 @@ async function existing(paths: readonly string[], scope: FolderScope): Promise<s
   return found;
 }
 
-function capped(folders: readonly string[]): Folders {
+function toFolders(folders: readonly string[]): Folders {
   return { folders: folders.slice(0, FOLDERS_MAX), truncated: folders.length > FOLDERS_MAX };
 }

@@ -19,10 +19,10 @@ import type { SpawnRequest } from "protocol/spawn/contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { allowedFolder } from "./paths.ts";
 
-/** What a caller adds to the configured command. */
+/** The caller's additions to the configured command. */
 export interface LaunchOptions {
   readonly extraArgs?: readonly string[] | undefined;
-  /** A word by which the pane is found again after a crash (`Terminals.find`). */
+  /** A word that identifies the pane after a crash (`Terminals.find`). */
   readonly mark?: string;
 }
 
@@ -42,8 +42,8 @@ export class Launcher {
   }
 
   /**
-   * Why nothing can be spawned; undefined if a command and a folder are configured and tmux is
-   * installed.
+   * The missing requirement for spawns; undefined if a command and a folder are configured and tmux
+   * is installed.
    */
   async missingRequirement(): Promise<string | undefined> {
     const { terminals, settings: { commands, allowed_paths } } = this.#deps;

@@ -17,7 +17,7 @@ async function folderOf(path: string): Promise<string | undefined> {
 }
 
 /**
- * Whether an error means an invalid path: one with a NUL, a name that is too long, or a loop of
+ * True if an error means an invalid path: it has a NUL, a name that is too long, or a loop of
  * links.
  */
 function isInvalidPath(error: unknown): boolean {

@@ -13,11 +13,13 @@ import { spawnMachine } from "./states.ts";
 import * as rows from "./store.ts";
 import type { Spawn } from "./store.ts";
 
-/** How long a spawn waits for the registration before it is reported as `timed_out`. */
+/**
+ * Maximum time for which a spawn waits for the registration. Then it is reported as `timed_out`.
+ */
 const REGISTER_MS_MAX = 5 * 60_000;
 /**
- * How long a late registration is still expected, because a person may have to answer a dialog
- * first.
+ * Time for which a late registration is still expected, because a person may have to answer a
+ * dialog first.
  */
 const LATE_MS_MAX = 24 * 3_600_000;
 const CHECK_INTERVAL_MS = 2_000;
@@ -71,7 +73,9 @@ export class SpawnRegistrations {
     await this.#checking;
   }
 
-  /** Stops waiting for a registration, and tells the sender if the spawn's message is dropped. */
+  /**
+   * Stops waiting for a registration, and notifies the sender if the spawn's message is dropped.
+   */
   abandon(spawn: Spawn): void {
     this.#ctx.db.transact(() => {
       const hadSeed = spawn.seed !== null;
@@ -113,7 +117,7 @@ export class SpawnRegistrations {
 
   /** The agent is idle once its dialog was answered, if its hooks have not reported it. */
   async #checkDialog(peer: AgentPeer): Promise<void> {
-    // The state that is to be checked is no evidence of a dialog.
+    // The present state must not count as evidence of a dialog.
     const probes = await this.#deps.transports.probe({ ...peer, turn_state: null });
     if (probes.some(isAtDialog)) return;
     const isUnchanged = this.#atFirstDialog().some(({ peer_id }) => peer_id === peer.peer_id);
@@ -157,7 +161,7 @@ export class SpawnRegistrations {
     });
   }
 
-  /** Notifies the human and the sender if an agent waits at a dialog before it does anything. */
+  /** Notifies the human and the sender of an agent that waits at its first dialog. */
   #reportDialog({ backend, path, pane_id, seed_from }: Spawn, peer_id: string): void {
     const { name, turn_state } = this.#deps.agentPeers.mustGetRecord(peer_id);
     if (turn_state !== "awaiting_input") return;

@@ -14,7 +14,7 @@ import type { Restarts } from "./restarts/restarts.ts";
 import type { Spawns } from "./spawns.ts";
 
 export interface SpawnRoutesDeps {
-  /** Whether the request comes from a proven human origin (contract 2). */
+  /** True if the request comes from a proven human origin (contract 2). */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** The sender: a peer id, or a name that belongs to no peer. */
   senderOf(body: { from_peer: string }): string;

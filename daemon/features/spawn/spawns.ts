@@ -14,7 +14,7 @@ import { SpawnRegistrations } from "./registrations.ts";
 import * as rows from "./store.ts";
 import type { Spawn } from "./store.ts";
 
-/** How long a released agent may take to end by itself, and then after each signal. */
+/** Maximum time for a released agent to end by itself, and then after each signal. */
 const END_MS_MAX = 5_000;
 
 export class Spawns {
@@ -35,7 +35,7 @@ export class Spawns {
     return { enabled, ...withoutSecrets(this.#deps.settings) };
   }
 
-  /** The folders that a typed path may become. */
+  /** The folders that complete a typed path. */
   folders(prefix: string): Promise<Folders> {
     const { settings: { allowed_paths: allowed }, terminals: { home } } = this.#deps;
     return completeFolder(prefix, { allowed, home });
@@ -114,7 +114,7 @@ export class Spawns {
     }
   }
 
-  /** Closes a spawn's pane, unless another process runs in it by now, and ends the agent. */
+  /** Closes a spawn's pane, unless another process runs in it, and ends the agent. */
   async release(
     spawn_id: string,
     agent: { pid: number; started: string } | undefined,
@@ -141,7 +141,7 @@ export class Spawns {
     }
   }
 
-  /** Brings the response to an earlier request up to date, for a repetition of that request. */
+  /** Updates the response to an earlier request, for a repetition of that request. */
   refresh<A extends Spawned>(before: A): A {
     const spawn = rows.get(this.#ctx.db, before.spawn_id);
     return spawn ? { ...before, ...this.#toAnswer(spawn) } : before;

@@ -36,7 +36,7 @@ export const Spawn = z.object({
   resumed_session: nullableString,
   resumed_peer_id: nullableString,
   created_at: Instant,
-  /** When the agent registered, or when its registration was no longer expected. */
+  /** The time at which the agent registered, or its registration timed out. */
   settled_at: Instant.nullable(),
 });
 export type Spawn = z.output<typeof Spawn>;

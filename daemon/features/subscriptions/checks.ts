@@ -1,4 +1,7 @@
-/** Checks conditions: at each tick what lasts, and in the change itself what passes. */
+/**
+ * Checks conditions: lasting states at each tick, and passing events in the transaction of the
+ * change.
+ */
 
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
@@ -21,24 +24,24 @@ import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 
 /**
- * For how long a peer that was taken offline because the daemon started again may be on its way
- * back. Until then nothing is known of it.
+ * Time after a start of the daemon in which an offline peer may return. Its state is unknown until
+ * then.
  */
 const RETURN_MS = 60_000;
 
-/** What was observed of the subject of a condition. */
-interface Observed {
-  /** Undefined if it is not known at present. */
+/** Observed state of a condition's subject. */
+interface ConditionState {
+  /** Undefined if it is unknown. */
   readonly holds: boolean | undefined;
   readonly proof: string;
-  /** Whether the condition can never hold any more. */
+  /** True if the condition can never hold again. */
   readonly never?: boolean;
 }
 
 export interface ConditionChecksDeps {
   readonly asks: Asks;
-  /** The condition can never hold any more. */
-  fail(one: StoredSubscription, error: string): void;
+  /** Called when the condition can never hold again. */
+  fail(subscription: StoredSubscription, error: string): void;
 }
 
 export class ConditionChecks {
@@ -53,25 +56,26 @@ export class ConditionChecks {
   }
 
   /**
-   * Compares each condition with what is true now. This finds also what happened while the daemon
-   * was down.
+   * Compares each condition with the present state. This also finds changes from the time when the
+   * daemon was down.
    */
   tick(): void {
     const { db } = this.#ctx;
     const peers = new Map<string, PeerState | undefined>();
     const peerOf = (peer_id: string) =>
       peers.getOrInsertComputed(peer_id, () => peerRows.get(db, peer_id));
-    for (const one of rows.active(db)) {
-      if (one.expected === FINISHED) {
-        this.#checkTurn(one, peerOf(one.subject_id));
+    for (const subscription of rows.active(db)) {
+      if (subscription.expected === FINISHED) {
+        this.#checkTurn(subscription, peerOf(subscription.subject_id));
         continue;
       }
-      const { holds, proof, never } = one.kind === "peer"
-        ? this.#observePeer(one, peerOf(one.subject_id))
-        : this.#observeRecord(one);
-      if (never && one.pending === 0) this.#deps.fail(one, proof);
-      else if (holds && !one.holds) noteOccurrence(this.#ctx, { ...one, holds: true }, proof);
-      else if (holds === false && one.holds) this.#noLongerHolds(one);
+      const { holds, proof, never } = subscription.kind === "peer"
+        ? this.#observePeer(subscription, peerOf(subscription.subject_id))
+        : this.#observeRecord(subscription);
+      if (never && subscription.pending === 0) this.#deps.fail(subscription, proof);
+      else if (holds && !subscription.holds) {
+        noteOccurrence(this.#ctx, { ...subscription, holds: true }, proof);
+      } else if (holds === false && subscription.holds) this.#clearOccurrences(subscription);
     }
   }
 
@@ -80,68 +84,74 @@ export class ConditionChecks {
     if (!isOnline(before)) return;
     const { peer_id } = after;
     if (!isOnline(after)) {
-      if (!isReturning(after)) this.#occurred(peer_id, "offline", offlineProof(after));
+      if (!isReturning(after)) this.#noteOccurrences(peer_id, "offline", offlineProof(after));
       return;
     }
     const ended = isInTurn(before) && activityOf(after) === "idle";
-    if (ended) this.#occurred(peer_id, FINISHED, turnProof(after));
+    if (ended) this.#noteOccurrences(peer_id, FINISHED, turnProof(after));
   }
 
   /** An error ended a peer's turn, in this transaction. */
   turnFailed(peer_id: string, error: string): void {
     const name = toDisplayName(peerRows.get(this.#ctx.db, peer_id)?.name ?? peer_id);
     const at = iso(this.#ctx.clock.now());
-    this.#occurred(peer_id, FAILED, `An error (${error}) ended a turn of ${name} at ${at}.`);
+    this.#noteOccurrences(peer_id, FAILED, `An error (${error}) ended a turn of ${name} at ${at}.`);
   }
 
-  /** A turn goes on that was reported as ended in this same transaction. */
+  /** A turn that was reported as ended in this transaction continues. */
   turnHeld(peer_id: string): void {
     const { db } = this.#ctx;
-    for (const one of rows.ofPeer(db, peer_id, FINISHED)) {
-      if (one.pending === 0) continue;
-      const pending = one.pending - 1;
+    for (const subscription of rows.ofPeer(db, peer_id, FINISHED)) {
+      if (subscription.pending === 0) continue;
+      const pending = subscription.pending - 1;
       const rest = pending === 0 ? { pending_proof: null, due_at: null } : {};
-      db.transact((tx) => rows.update(tx, { ...one, ...rest, pending, holds: true }));
+      db.transact((tx) => rows.update(tx, { ...subscription, ...rest, pending, holds: true }));
     }
   }
 
-  #occurred(peer_id: string, expected: string, proof: string): void {
-    for (const one of rows.ofPeer(this.#ctx.db, peer_id, expected)) {
-      noteOccurrence(this.#ctx, { ...one, holds: expected === "offline" }, proof);
+  #noteOccurrences(peer_id: string, expected: string, proof: string): void {
+    for (const subscription of rows.ofPeer(this.#ctx.db, peer_id, expected)) {
+      noteOccurrence(this.#ctx, { ...subscription, holds: expected === "offline" }, proof);
     }
   }
 
   /**
-   * Of a subscription for the end of a turn, `holds` says whether a turn is in progress. Thus a
-   * turn is found that ended while the daemon was down.
+   * For a subscription to the end of a turn, `holds` is true while a turn is in progress. This also
+   * finds a turn that ended while the daemon was down.
    */
-  #checkTurn(one: StoredSubscription, peer: PeerState | undefined): void {
+  #checkTurn(subscription: StoredSubscription, peer: PeerState | undefined): void {
     if (!peer || peer.status === "retired") {
-      const proof = peer ? offlineProof(peer) : goneProof(one.subject_id);
-      return one.pending === 0 ? this.#deps.fail(one, proof) : undefined;
+      const proof = peer ? offlineProof(peer) : goneProof(subscription.subject_id);
+      return subscription.pending === 0 ? this.#deps.fail(subscription, proof) : undefined;
     }
     if (!isOnline(peer) || !isTurnKnown(peer)) return;
     const holds = isInTurn(peer);
-    if (one.holds && !holds) noteOccurrence(this.#ctx, { ...one, holds }, turnProof(peer));
-    else if (holds && !one.holds) this.#ctx.db.transact((tx) => rows.update(tx, { ...one, holds }));
+    if (subscription.holds && !holds) {
+      noteOccurrence(this.#ctx, { ...subscription, holds }, turnProof(peer));
+    } else if (holds && !subscription.holds) {
+      this.#ctx.db.transact((tx) => rows.update(tx, { ...subscription, holds }));
+    }
   }
 
-  /** A state that has passed before it was told is not told; that a peer went offline is. */
-  #noLongerHolds(one: StoredSubscription): void {
-    const passed = one.expected === "offline"
+  /**
+   * Drops the unreported occurrences of a state that has passed. An offline peer is reported even
+   * if it is back.
+   */
+  #clearOccurrences(subscription: StoredSubscription): void {
+    const passed = subscription.expected === "offline"
       ? {}
       : { pending: 0, pending_proof: null, due_at: null };
-    this.#ctx.db.transact((tx) => rows.update(tx, { ...one, ...passed, holds: false }));
+    this.#ctx.db.transact((tx) => rows.update(tx, { ...subscription, ...passed, holds: false }));
   }
 
-  #observeRecord({ kind, subject_id }: StoredSubscription): Observed {
+  #observeRecord({ kind, subject_id }: StoredSubscription): ConditionState {
     return kind === "job" ? this.#observeJob(subject_id) : this.#observeAsk(subject_id);
   }
 
   #observePeer(
     { subject_id, expected }: StoredSubscription,
     peer: PeerState | undefined,
-  ): Observed {
+  ): ConditionState {
     if (!peer) return { holds: false, proof: goneProof(subject_id), never: true };
     const proof = isOnline(peer) ? turnProof(peer) : offlineProof(peer);
     if (isReturning(peer) && this.#ages.of(subject_id, peer.status_at ?? 0) < RETURN_MS) {
@@ -154,14 +164,14 @@ export class ConditionChecks {
     return { holds, proof, never: peer.status === "retired" && !holds };
   }
 
-  #observeJob(job_id: string): Observed {
+  #observeJob(job_id: string): ConditionState {
     const job = jobRows.get(this.#ctx.db, job_id);
     if (!job) return { holds: false, proof: goneProof(job_id), never: true };
     const proof = `The job ${job_id} is ${job.state} since ${iso(job.updated_at)}.`;
     return { holds: TERMINAL_STATES.includes(job.state), proof };
   }
 
-  #observeAsk(correlation_id: string): Observed {
+  #observeAsk(correlation_id: string): ConditionState {
     const ask = this.#deps.asks.get(correlation_id);
     if (!ask) return { holds: false, proof: goneProof(correlation_id), never: true };
     const [from, to] = [ask.from_peer_name, ask.to_peer_name].map(toDisplayName);
@@ -171,38 +181,42 @@ export class ConditionChecks {
   }
 }
 
-/** Whether a peer is offline only because the daemon started, and may be back at any time. */
+/** True if a peer is offline only because the daemon started. It may return at any time. */
 function isReturning({ status, offline_reason }: PeerState): boolean {
   return status === "offline" && offline_reason === "daemon_restart";
 }
 
-/** After a start the daemon knows of an agent that its process runs, and not what it does. */
+/**
+ * False after a start: the daemon then knows that the agent's process runs, but not its activity.
+ */
 function isTurnKnown({ turn_state, status_by }: PeerState): boolean {
   return turn_state !== null || status_by !== "process";
 }
 
-/** Whether a turn is in progress: a dialog in a subagent is open without one, too. */
+/** True if a turn is in progress. A dialog in a subagent may be open without a turn. */
 function isInTurn(peer: PeerState): boolean {
   return activityOf(peer) !== "idle" && peer.turn_by !== BY_SUBAGENT;
 }
 
-/** What an online peer does now, since when, and who reported it. */
+/** The activity of an online peer, its start and its reporter. */
 function turnProof({ name, turn_at, turn_by, status_at, status_by, ...peer }: PeerState): string {
   const activity = activityOf(peer);
   const text = activity === "awaiting_input" ? "waits for its user" : `is ${activity}`;
   const byTurn = peer.turn_state !== null;
   const at = byTurn ? turn_at : status_at;
   const by = byTurn ? turn_by : status_by;
-  return `${toDisplayName(name)} ${text}${at === null ? "" : ` since ${iso(at)}`}${reported(by)}.`;
+  return `${toDisplayName(name)} ${text}${at === null ? "" : ` since ${iso(at)}`}${
+    reporterText(by)
+  }.`;
 }
 
 function offlineProof({ name, status, status_at, status_by, offline_reason }: PeerState): string {
   const why = offline_reason === null ? "" : ` (${toDisplayName(offline_reason)})`;
   const since = status_at === null ? "" : ` since ${iso(status_at)}`;
-  return `${toDisplayName(name)} is ${status}${why}${since}${reported(status_by)}.`;
+  return `${toDisplayName(name)} is ${status}${why}${since}${reporterText(status_by)}.`;
 }
 
-function reported(by: string | null): string {
+function reporterText(by: string | null): string {
   return by === null ? "" : `, by its ${toDisplayName(by)}`;
 }
 

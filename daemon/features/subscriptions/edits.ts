@@ -1,6 +1,6 @@
 /**
- * Finds edited files: scans the folders of file subscriptions, one at a time. The times of the file
- * system prove that and when a file was modified, but not by whom.
+ * Finds edited files: scans the folders of file subscriptions, one at a time. The file system
+ * records the time of an edit, but not the editor.
  */
 
 import type { Context } from "../../data/context.ts";
@@ -10,18 +10,18 @@ import { noteOccurrence } from "./changes.ts";
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 
-/** The time between two scans for one subscription. */
+/** The interval between two scans for one subscription. */
 const SCAN_MS = 5000;
-/** The kernel's times of files are late by some milliseconds; a scan leaves out the latest. */
+/** Delay of the kernel's file times. A scan leaves out the latest files. */
 const LATE_MS = 100;
-/** How many files one proof names, and how long their paths may be. */
+/** Maximum files named in one proof, and maximum characters of their paths. */
 const NAMED_MAX = 5;
 const PATH_CHARS_MAX = 200;
 
 export interface FileEditsDeps {
   readonly shutdownSignal: AbortSignal;
   /** The folder cannot be scanned. */
-  fail(one: StoredSubscription, error: string): void;
+  fail(subscription: StoredSubscription, error: string): void;
 }
 
 export class FileEdits {
@@ -37,20 +37,23 @@ export class FileEdits {
   /** Starts the scan that is due the longest, unless one is running. */
   tick(now: number): void {
     if (this.#scanning) return;
-    const one = rows.nextScan(this.#ctx.db, now);
-    if (!one) return;
+    const subscription = rows.nextScan(this.#ctx.db, now);
+    if (!subscription) return;
     this.#scanning = true;
-    const scan = this.#scan(one, now - LATE_MS).finally(() => this.#scanning = false);
+    const scan = this.#scan(subscription, now - LATE_MS).finally(() => this.#scanning = false);
     void this.#ctx.background.run("A scan for edited files failed", scan);
   }
 
-  async #scan({ subscription_id, ...one }: StoredSubscription, until: number): Promise<void> {
+  async #scan(
+    { subscription_id, ...subscription }: StoredSubscription,
+    until: number,
+  ): Promise<void> {
     const { db, clock } = this.#ctx;
-    const since = one.files_since ?? until;
-    const { folder, glob } = one;
+    const since = subscription.files_since ?? until;
+    const { folder, glob } = subscription;
     if (folder === null || glob === null) return;
     const found = await editsIn(folder, glob, { since, until }).catch((error: unknown) =>
-      `${quoted(folder)} cannot be read: ${cleanLine(messageOf(error))}`
+      `${quote(folder)} cannot be read: ${cleanLine(messageOf(error))}`
     );
     if (this.#deps.shutdownSignal.aborted) return;
     db.transact((tx) => {
@@ -59,7 +62,7 @@ export class FileEdits {
       if (typeof found === "string") return this.#deps.fail(now, found);
       const { edits, is_complete } = found;
       if (!is_complete) {
-        return this.#deps.fail(now, `${quoted(folder)} holds too many files to watch ${glob}`);
+        return this.#deps.fail(now, `${quote(folder)} holds too many files to watch ${glob}`);
       }
       // A clock that was set back must not hide edits.
       const files_since = Math.min(until, clock.now());
@@ -73,15 +76,15 @@ export class FileEdits {
 function proofOf(edits: readonly Edit[], folder: string): string {
   const latest = edits.toSorted((a, b) => b.modified_at - a.modified_at);
   const named = latest.slice(0, NAMED_MAX).map(({ path, modified_at }) =>
-    `${quoted(path)} at ${new Date(modified_at).toISOString()}`
+    `${quote(path)} at ${new Date(modified_at).toISOString()}`
   );
   const more = latest.length - named.length;
   const others = more > 0 ? `, and ${more} more` : "";
-  return `Edited in ${quoted(folder)}: ${named.join(", ")}${others}. ` +
+  return `Edited in ${quote(folder)}: ${named.join(", ")}${others}. ` +
     "The file system says when, but not who edited it.";
 }
 
-function quoted(path: string): string {
+function quote(path: string): string {
   const line = cleanLine(path);
   return JSON.stringify(line.length > PATH_CHARS_MAX ? `…${line.slice(-PATH_CHARS_MAX)}` : line);
 }

@@ -15,20 +15,20 @@ export const StoredSubscription = Subscription.extend({
   glob: z.string().nullable(),
   /** For files: the folder of the peer when the subscription was created. */
   folder: z.string().nullable(),
-  /** Whether the request named the circle, so that no other one is searched. */
+  /** True if the request named the circle. Then no other circle is searched. */
   circle_given: z.boolean(),
-  /** Whether the text and the recipient have a proven human origin. */
+  /** True if the text and the recipient have a proven human origin. */
   proven_human: z.boolean(),
-  /** True if nothing proved that its caller was its sender (contract 11). */
+  /** True if the caller was not proved to be the sender (contract 11). */
   unverified: z.boolean(),
-  /** Whether the condition held when it was checked last. */
+  /** True if the condition held at its last check. */
   holds: z.boolean(),
-  /** How many occurrences are not told yet, and what is known of the last one. */
+  /** Number of occurrences that are not reported yet, and the proof of the last one. */
   pending: z.number().int(),
   pending_proof: z.string().nullable(),
-  /** When the pending occurrences are told. */
+  /** The time at which the pending occurrences are reported. */
   due_at: Instant.nullable(),
-  /** For files: edits up to this time are told, and when the next scan is due. */
+  /** For files: edits up to this time are reported, and the time of the next scan. */
   files_since: Instant.nullable(),
   scan_at: Instant.nullable(),
   settled_at: Instant.nullable(),
@@ -47,7 +47,7 @@ export function active(db: Reader): StoredSubscription[] {
   return table.all(db, "where state = 'active' and kind <> 'file' order by seq");
 }
 
-/** Active subscriptions with occurrences to tell, the longest overdue first. */
+/** Active subscriptions with unreported occurrences, the longest overdue first. */
 export function due(db: Reader, now: number, limit: number): StoredSubscription[] {
   const rest = "where state = 'active' and due_at <= :now order by due_at, seq limit :limit";
   return table.all(db, rest, { now, limit });
@@ -92,7 +92,9 @@ export function activeCount(db: Reader): number {
   return db.value(z.number(), statement) ?? 0;
 }
 
-/** How many subscriptions of a subscriber are active; one without an id is known by its name. */
+/**
+ * Number of active subscriptions of a subscriber. A subscriber without an id is known by its name.
+ */
 export function countOf(
   db: Reader,
   { peer_id, name }: { readonly peer_id: string | null; readonly name: string },

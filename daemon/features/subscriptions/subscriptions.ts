@@ -27,18 +27,18 @@ import { FileEdits } from "./edits.ts";
 import { subscriptionMachine } from "protocol/subscriptions/states.ts";
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
-import { Telling } from "./telling.ts";
+import { OccurrenceReports } from "./occurrence_reports.ts";
 
-/** How many subscriptions one tick ends or deletes, so that no tick takes long. */
+/** Maximum subscriptions ended or deleted per tick, so that a tick stays short. */
 const ROWS_MAX = 200;
-/** For how long a subscription may tell each occurrence. */
+/** Maximum time for which a subscription reports each occurrence. */
 const UNTIL_MS_MAX = 7 * DAY_MS;
 
 export interface SubscriptionsDeps {
   readonly asks: Asks;
   readonly directory: Directory;
   readonly notifications: Notifications;
-  /** How long a settled subscription is kept. */
+  /** Time for which a settled subscription is kept. */
   readonly history_ms: number;
   readonly shutdownSignal: AbortSignal;
 }
@@ -48,13 +48,14 @@ export class Subscriptions {
   readonly #deps: SubscriptionsDeps;
   readonly #checks: ConditionChecks;
   readonly #edits: FileEdits;
-  readonly #telling: Telling;
+  readonly #reports: OccurrenceReports;
 
   constructor(ctx: Context, deps: SubscriptionsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#telling = new Telling(ctx, deps);
-    const fail = (one: StoredSubscription, error: string) => this.#telling.fail(one, error);
+    this.#reports = new OccurrenceReports(ctx, deps);
+    const fail = (subscription: StoredSubscription, error: string) =>
+      this.#reports.fail(subscription, error);
     this.#checks = new ConditionChecks(ctx, { asks: deps.asks, fail });
     this.#edits = new FileEdits(ctx, { shutdownSignal: deps.shutdownSignal, fail });
   }
@@ -74,7 +75,7 @@ export class Subscriptions {
       const subject = this.#subjectOf(condition, recipientScope(circles, from));
       const until = body.until === undefined ? null : untilOf(body.until, now);
       this.#mustHaveRoom(from);
-      const one: StoredSubscription = {
+      const subscription: StoredSubscription = {
         subscription_id: this.#newId(),
         from_peer,
         from_peer_id: from.peer_id,
@@ -107,10 +108,10 @@ export class Subscriptions {
         created_at: now,
         settled_at: null,
       };
-      rows.insert(tx, one);
-      const { subscription_id, state } = one;
+      rows.insert(tx, subscription);
+      const { subscription_id, state } = subscription;
       events.append("subscription_changed", { subscription_id, state });
-      return one;
+      return subscription;
     });
   }
 
@@ -143,8 +144,8 @@ export class Subscriptions {
   peerChanged(before: PeerState, after: PeerState): void {
     this.#checks.peerChanged(before, after);
     if (after.status !== "retired" || before.status === "retired") return;
-    for (const one of rows.ofSubscriber(this.#ctx.db, after.peer_id)) {
-      stepSubscription(this.#ctx, one, "subscriber_gone");
+    for (const subscription of rows.ofSubscriber(this.#ctx.db, after.peer_id)) {
+      stepSubscription(this.#ctx, subscription, "subscriber_gone");
     }
   }
 
@@ -153,7 +154,7 @@ export class Subscriptions {
     this.#checks.turnFailed(peer_id, error);
   }
 
-  /** A turn goes on that was reported as ended in this same transaction. */
+  /** A turn that was reported as ended in this transaction continues. */
   turnHeld(peer_id: string): void {
     this.#checks.turnHeld(peer_id);
   }
@@ -162,9 +163,9 @@ export class Subscriptions {
     const { db } = this.#ctx;
     this.#checks.tick();
     this.#edits.tick(now);
-    this.#telling.tick(now);
-    for (const one of rows.expired(db, now, ROWS_MAX)) {
-      stepSubscription(this.#ctx, one, "expired");
+    this.#reports.tick(now);
+    for (const subscription of rows.expired(db, now, ROWS_MAX)) {
+      stepSubscription(this.#ctx, subscription, "expired");
     }
     const old = rows.settledBefore(db, now - this.#deps.history_ms, ROWS_MAX);
     if (old.length > 0) db.transact((tx) => old.forEach((id) => rows.remove(tx, id)));
@@ -175,7 +176,7 @@ export class Subscriptions {
     this.#ctx.db.transact((tx) => rows.bringForward(tx, { now, due: now + REPEAT_MS_MIN }));
   }
 
-  /** Finds what the condition is about. A peer must be on this machine, and not be retired. */
+  /** Finds the subject of the condition. A peer must be on this machine, and not be retired. */
   #subjectOf(
     { kind, subject }: Condition,
     scope: ReturnType<typeof recipientScope>,

@@ -1,4 +1,4 @@
-/** Who sends a request, as far as it is proved: this decides whose transcripts go to the sender. */
+/** The proved sender of a request. It decides whose transcripts the sender may read. */
 
 import type { Context } from "../../data/context.ts";
 import type { Caller } from "kit/http/route.ts";
@@ -9,7 +9,7 @@ import * as rows from "../peers/store.ts";
 import type { Reader } from "./transcripts.ts";
 
 export interface ReaderProofs {
-  /** Whether the human sends the request. */
+  /** True if the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** True if this process sends the request, or a descendant that is no other peer's. */
   isSender(process: ProcessId, caller: Caller): boolean;
@@ -33,7 +33,7 @@ export function readersOf(
       : directory.scopeOf({ from_peer: claimed }).caller;
     const peer_id = peer?.peer_id ?? undefined;
     if (peer_id === undefined) return undefined;
-    // A tool of this daemon has no socket; it names the caller that it has identified.
+    // The daemon's own tools have no socket. They name the identified caller.
     if (caller.remote === undefined && caller.via === undefined) return peer_id;
     const record = rows.get(ctx.db, peer_id);
     const process = record && recordedProcess(record);

@@ -1,4 +1,4 @@
-/** Reads what a peer's agent recorded of its session, for those who may; secrets are masked. */
+/** Reads the recorded session of a peer's agent for permitted readers. Secrets are masked. */
 
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
@@ -14,10 +14,10 @@ import type {
   TranscriptQuery,
 } from "protocol/transcripts.ts";
 
-/** Who reads: the human, a proved peer, or nobody who is proved. */
+/** The reader: the human, a proved peer, or nobody who is proved. */
 export interface Reader {
   readonly isHuman: boolean;
-  /** Whether the request comes through a relay or from another machine. */
+  /** True if the request comes through a relay or from another machine. */
   readonly isElsewhere: boolean;
   readonly peer_id: string | undefined;
 }
@@ -32,9 +32,9 @@ export interface TranscriptsDeps {
   sessionFilesOf(backend: string): Promise<SessionFiles | undefined>;
 }
 
-/** How much of a text is shown, by its kind. */
+/** Maximum characters shown of a text, by its kind. */
 const SHOWN_CHARS = { prompt: 4_000, text: 4_000, tool_call: 1_000, tool_result: 600 } as const;
-/** How much is shown of any text that is to be shown in full. */
+/** Maximum characters of a text that is shown in full. */
 export const FULL_CHARS_MAX = 20_000;
 
 export class Transcripts {
@@ -51,7 +51,7 @@ export class Transcripts {
     const refusal = this.refusalOf(peer, reader);
     if (refusal) throw refusal;
     const found = await this.sessionOf(peer);
-    if (typeof found === "string") throw missing(peer, found);
+    if (typeof found === "string") throw missingTranscript(peer, found);
     const { files, session_id } = found;
     const { before, after, last: entries_max } = query;
     const masks = new Map<number, number>();
@@ -67,7 +67,7 @@ export class Transcripts {
         return { ...entry, text, chars: entry.chars - entry.text.length + text.length };
       },
     });
-    if (!page) throw missing(peer, NO_FILE);
+    if (!page) throw missingTranscript(peer, NO_FILE);
     const entries = page.entries.map((entry) =>
       toShown(entry, masks.get(entry.position) ?? 0, query.full === true)
     );
@@ -76,7 +76,7 @@ export class Transcripts {
     return { peer_id, name, backend: backend ?? "", session_id, entries, before: earlier, cut };
   }
 
-  /** The session of a peer and the files that hold it; or why there are none. */
+  /** The session of a peer and its files, or the reason why there are none. */
   async sessionOf(
     { backend, runtime_session_id: session_id }: StoredPeer,
   ): Promise<{ files: SessionFiles; session_id: string; file: string } | string> {
@@ -104,8 +104,8 @@ export class Transcripts {
   }
 
   /**
-   * Why a reader may not read. The human may unless it is off, an agent only what belongs to its
-   * own circle, and only if that is set.
+   * The refusal for a reader. The human may read unless transcripts are off. An agent may read only
+   * transcripts of its own circle, if the configuration allows it.
    */
   refusalOf(peer: StoredPeer, reader: Reader): Problem | undefined {
     const { readers } = this.#deps;
@@ -121,48 +121,54 @@ export class Transcripts {
     if (found.circle !== peer.circle) return refused(`it is in the circle ${peer.circle}`);
     const isForeign = isClaimed(peer) &&
       (found.peer_id === peer.peer_id || this.#isElsewhere(peer));
-    return isForeign ? unproved(peer) : undefined;
+    return isForeign ? unprovedSession(peer) : undefined;
   }
 
   /** True if a peer of another circle has the session that a peer names. */
   #isElsewhere({ peer_id, runtime_session_id, circle }: StoredPeer): boolean {
     const holders = rows.bySession(this.#ctx.db, runtime_session_id ?? "");
-    return holders.some((other) => other.peer_id !== peer_id && other.circle !== circle);
+    return holders.some((holder) => holder.peer_id !== peer_id && holder.circle !== circle);
   }
 
   /**
-   * Why a reader may not have a copy of a peer, which can be asked for all that the peer has read.
-   * The human may always, and the peer itself if the session is its own.
+   * The refusal for a copy of a peer. A copy knows everything that the peer has read. The human may
+   * always have a copy, and a peer may have one of its own session.
    */
   refusalOfCopy(peer: StoredPeer, reader: Reader): Problem | undefined {
     if (reader.isHuman) return undefined;
     if (reader.peer_id !== peer.peer_id) return this.refusalOf(peer, reader);
-    return isClaimed(peer) ? unproved(peer) : undefined;
+    return isClaimed(peer) ? unprovedSession(peer) : undefined;
   }
 
-  /** Why a reader may not resume a session with another agent; `earlier` had it last. */
+  /**
+   * The refusal for resuming a session with another agent. `earlier` is the last peer of the
+   * session.
+   */
   refusalOfSession(earlier: StoredPeer | undefined, reader: Reader): Problem | undefined {
     if (reader.isHuman) return undefined;
     return earlier ? this.refusalOfCopy(earlier, reader) : new Problem("human_not_proven", {});
   }
 }
 
-/** True if a peer names a session that its agent has not reported: any caller may name any. */
+/**
+ * True if only the peer's registration names its session, and its agent has not reported it. Any
+ * caller may name any session.
+ */
 function isClaimed({ runtime_session_id, session_proved }: StoredPeer): boolean {
   return runtime_session_id !== null && !session_proved;
 }
 
-function unproved({ name }: StoredPeer): Problem {
+function unprovedSession({ name }: StoredPeer): Problem {
   const reason = "its agent has not reported that it has this session";
   return new Problem("not_your_transcript", { peer: name, reason });
 }
 
 /** The refusal of a peer without a session that can be read. */
-export function missing({ name }: StoredPeer, reason: string): Problem {
+export function missingTranscript({ name }: StoredPeer, reason: string): Problem {
   return new Problem("no_transcript", { peer: name, reason });
 }
 
-const NO_FILE = "its agent's files have no such session, or not yet";
+const NO_FILE = "its agent's files have no such session yet";
 
 function includes(text: string, tool: string | null, grep: string | undefined): boolean {
   if (grep === undefined) return true;

@@ -8,14 +8,14 @@ import { definitionOf } from "../agents/registry.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { PeerUsage, UsageOfPeer } from "protocol/transcripts.ts";
-import { missing, type Reader, type Transcripts } from "./transcripts.ts";
+import { missingTranscript, type Reader, type Transcripts } from "./transcripts.ts";
 
-/** How many sessions' tokens are kept in memory. */
+/** Maximum sessions whose tokens are kept in memory. */
 const CACHED_MAX = 500;
 
 type Session = Awaited<ReturnType<Transcripts["sessionOf"]>>;
 
-interface Cached {
+interface CachedUsage {
   readonly changed_at: number | undefined;
   readonly usage: SessionUsage | null | undefined;
 }
@@ -23,28 +23,28 @@ interface Cached {
 export class Usage {
   readonly #ctx: Context;
   readonly #transcripts: Transcripts;
-  readonly #cached = new Map<string, Cached>();
+  readonly #cached = new Map<string, CachedUsage>();
 
   constructor(ctx: Context, transcripts: Transcripts) {
     this.#ctx = ctx;
     this.#transcripts = transcripts;
   }
 
-  /** Of one peer; also says whether the reader may read its transcript. */
+  /** The usage of one peer, and the reader's permission for its transcript. */
   async of(peer_id: string, reader: Reader): Promise<UsageOfPeer> {
     const peer = this.#transcripts.mustBeHere(peer_id);
     const refused = this.#transcripts.refusalOfCopy(peer, reader);
     if (refused) throw refused;
     const session = await this.#transcripts.sessionOf(peer);
     const refusal = this.#transcripts.refusalOf(peer, reader) ??
-      (typeof session === "string" ? missing(peer, session) : undefined);
+      (typeof session === "string" ? missingTranscript(peer, session) : undefined);
     return {
       ...await this.#toUsage(peer, session),
       transcript_refusal: refusal ? toRefusal(refusal) : null,
     };
   }
 
-  /** Of this machine's live agents, without the numbers that the reader may not know. */
+  /** The usage of this machine's live agents, without the numbers that the reader may not see. */
   async list(reader: Reader): Promise<PeerUsage[]> {
     const usage: PeerUsage[] = [];
     for (const peer of rows.livePeers(this.#ctx.db)) {
@@ -68,7 +68,7 @@ export class Usage {
     return { peer_id, name, backend, session_id, usage, reason };
   }
 
-  /** The tokens, or why there are none. */
+  /** The tokens, or the reason why there are none. */
   async #read(
     { files, session_id, file }: Exclude<Session, string>,
   ): Promise<SessionUsage | string> {

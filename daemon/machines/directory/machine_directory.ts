@@ -244,7 +244,7 @@ export class MachineDirectory {
       const peers = entry.peers.map((peer) => {
         return { ...peer, last_seen: toOwnClock(peer.last_seen, entry.at, now) };
       });
-      const { refused, deprived } = remotePeers.announced(
+      const { refused, deprived } = remotePeers.announce(
         tx,
         { daemon_id, name },
         peers,
@@ -324,7 +324,7 @@ export class MachineDirectory {
     this.#ctx.db.transact((tx) => {
       this.#online.delete(daemon_id);
       this.#ctx.db.afterRollback(() => void this.#online.set(daemon_id, lease));
-      this.#deps.remotePeers.leaseEnded(tx, daemon_id);
+      this.#deps.remotePeers.endLease(tx, daemon_id);
       this.#deps.changed(tx, lease, "offline");
     });
   }

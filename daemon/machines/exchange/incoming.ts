@@ -89,7 +89,7 @@ export class IncomingMessages {
       circle: entry.circle ?? to.circle,
       reply_to: this.#replyTo(tx, machine, entry),
       traceparent: entry.traceparent,
-      first_accepted: {
+      remote_origin: {
         at: created_at,
         hops: entry.hops,
         // A machine can invent as many ids as it likes.

@@ -38,5 +38,5 @@ export function announce(
 ) {
   const { ctx, remotePeers } = w.daemon;
   const given = human && { id_proof: null, ...human };
-  return ctx.db.transact((tx) => remotePeers.announced(tx, machine, peers, given));
+  return ctx.db.transact((tx) => remotePeers.announce(tx, machine, peers, given));
 }

@@ -19,7 +19,7 @@ import { createHookTransport, WaitingHookList } from "./hook_transport.ts";
 
 export interface ClaudeCodeOptions extends NativeOptions {
   readonly terminalServers: TerminalServers;
-  /** Whether a session's process is running. This is called often. */
+  /** True if a session's process is running. Called often. */
   readonly isAlive?: IsAlive;
 }
 
@@ -36,7 +36,7 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
   });
   return {
     backend: "claude-code",
-    // Claude Code shows a text from its socket as another session's text, so a human's message is
+    // Claude Code shows a text from its socket as text of another session, so a human's message is
     // sent to the pane first.
     transports: (_peer, { human }) => human ? [pane, native, hook] : [native, pane, hook],
     transport: ({ agent_pid, pane_id, runtime_session_id }) => {

@@ -11,7 +11,7 @@ export const Block = z.discriminatedUnion("type", [
   z.object({ type: z.literal("tool_result"), content: Content.optional() }),
 ]);
 
-/** The output of a tool as text; what is no text is named by its type. */
+/** The output of a tool as text. A block of another kind is named by its type. */
 export function toolResultText(content: z.infer<typeof Content> | undefined): string {
   if (content === undefined) return "";
   if (typeof content === "string") return content;

@@ -25,7 +25,7 @@ export function claudeEnvironment(model_url: string): Record<string, string> {
   };
 }
 
-/** What Claude Code records once the user has completed its first start. */
+/** The settings of a Claude Code whose first start is complete. */
 export function claudeFirstStartDone(version: string, folders: readonly string[]) {
   const trusted = { hasTrustDialogAccepted: true, hasCompletedProjectOnboarding: true };
   return {

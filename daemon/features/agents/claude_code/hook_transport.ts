@@ -41,8 +41,8 @@ export class WaitingHookList implements WaitingHooks {
   }
 
   /**
-   * Blocks a hook until it is answered or released. If the signal aborts, the hook is told to ask
-   * again.
+   * Blocks a hook until it is answered or released. If the signal aborts, the answer makes the hook
+   * ask again.
    */
   async add(session_id: string, signal: AbortSignal): Promise<WakeInstruction> {
     this.release(session_id);

@@ -17,17 +17,17 @@ import {
 import { isTestedVersion, peerToken, sessionFor } from "./registry.ts";
 
 /**
- * How long connecting may take. A local socket connects at once, unless its owner has stopped
- * accepting connections.
+ * Maximum time to connect. A local socket connects at once, unless its owner has stopped accepting
+ * connections.
  */
 const CONNECT_MS_MAX = 2_000;
 /**
- * How long a write may take. The socket takes a line within milliseconds. A buffer that stays full
+ * Maximum time for a write. The socket takes a line within milliseconds. A buffer that stays full
  * means that nobody reads.
  */
 const WRITE_MS_MAX = 5_000;
 /**
- * How long to wait for the session to close the connection. It does so about 30 ms after it has
+ * Maximum time to wait until the session closes the connection. It does so about 30 ms after it has
  * read the line.
  */
 const HANG_UP_MS_MAX = 1_000;

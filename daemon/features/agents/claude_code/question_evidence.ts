@@ -68,9 +68,9 @@ function registryEvidence(
   if (entry?.status === undefined) return [];
   const at = entry.statusUpdatedAt ?? now;
   // After `/clear` or `/resume` the process runs another session.
-  if (entry.sessionId !== session_id) return [{ source, says: "idle", at }];
-  if (entry.status === "waiting") return [{ source, says: "waits", at: now }];
-  return [{ source, says: entry.status === "busy" ? "working" : "idle", at }];
+  if (entry.sessionId !== session_id) return [{ source, finding: "idle", at }];
+  if (entry.status === "waiting") return [{ source, finding: "waits", at: now }];
+  return [{ source, finding: entry.status === "busy" ? "working" : "idle", at }];
 }
 
 /** The session's file, or that of the subagent that asked. */
@@ -108,10 +108,10 @@ export function fileEvidence(
       const kind = data?.toolDenialKind;
       if (call === undefined || done?.tool_use_id !== call.id || kind === UNKNOWN) continue;
       const isDenied = kind !== undefined || data?.toolUseResult === REFUSED;
-      result = { source, says: isDenied ? "denied" : "allowed", at };
+      result = { source, finding: isDenied ? "denied" : "allowed", at };
     }
   }
   if (!call) return [];
-  if (!result) return [{ source, says: "not_done", at: call.at }];
+  if (!result) return [{ source, finding: "not_done", at: call.at }];
   return result.at < asked_at - EARLY_MS_MAX ? [] : [result];
 }

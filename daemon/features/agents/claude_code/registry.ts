@@ -77,10 +77,7 @@ export function sessionFor(
   return sessionOf(config_dirs, agent_pid, checkAlive);
 }
 
-/**
- * The token with which the user's other sessions authenticate. Its file is beside the session's
- * entry.
- */
+/** The token of the user's other sessions. Its file is beside the session's entry. */
 export function peerToken(config_dirs: readonly string[], session: Session): string | undefined {
   for (const config_dir of config_dirs) {
     const dir = join(config_dir, "sessions");
@@ -97,8 +94,8 @@ export function peerToken(config_dirs: readonly string[], session: Session): str
 const TESTED_PROTOCOL = 1;
 
 /**
- * Whether the session's socket may be used. The socket never answers, so a release that ignores a
- * line cannot be told from one that accepts it. A later patch is accepted while it reports the same
+ * True if the session's socket may be used. The socket never answers, so a release that ignores a
+ * line looks like one that accepts it. A later patch is accepted while it reports the same
  * protocol. Messages to other releases go through the pane.
  */
 export function isTestedVersion(

@@ -24,7 +24,7 @@ const Record = z.object({
   timestamp: Timestamp.nullable().catch(null),
   /** True for the records of a subagent. */
   isSidechain: z.boolean().optional(),
-  /** True for what Claude Code itself adds. */
+  /** True for text that Claude Code itself adds. */
   isMeta: z.boolean().optional(),
   /** True for the summary that replaces an earlier part of the conversation. */
   isCompactSummary: z.boolean().optional(),
@@ -74,13 +74,13 @@ function describe({ file }: SessionFile): Pick<FoundSession, "title" | "folder">
   return { title: title ?? titleOf(first?.text ?? ""), folder: folderNamedIn(head) ?? null };
 }
 
-/** The last title in a text. One that the user chose is written again after one of the agent. */
+/** The last title in a text. Claude Code writes the user's title again after an agent's title. */
 function titleIn(text: string): string | undefined {
   const titled = text.split("\n").filter((line) => line.includes("-title"));
   return titled.map((line) => Title.safeParse(tryJson(line)).data).findLast(Boolean);
 }
 
-/** What one line says. Thoughts are left out, and what Claude Code adds to the conversation. */
+/** The entries of one line, without thoughts and without the text that Claude Code adds. */
 export function entriesOf(line: string): ParsedEntry[] {
   const { data } = Record.safeParse(tryJson(line));
   if (!data || data.isSidechain === true || data.isMeta === true) return [];

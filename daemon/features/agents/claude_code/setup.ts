@@ -4,7 +4,7 @@ import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";
 import { type AgentFiles, editsOf, meshServer } from "../mcp_server_entry.ts";
 
-/** The time limit of a hook. It must be more than `mesh hook` takes (1.5 s). */
+/** The time limit of a hook. It must exceed the 1.5 s of `mesh hook`. */
 const HOOK_SECONDS_MAX = 5;
 const WAKE_SECONDS_MAX = 7 * 86_400;
 

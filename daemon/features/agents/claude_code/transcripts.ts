@@ -1,4 +1,4 @@
-/** Claude Code's transcripts: whether a session can be resumed, judged by its file. */
+/** Claude Code's transcripts: checks by its file if a session can be resumed. */
 
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
@@ -8,8 +8,8 @@ import { unlessError } from "../../../host/paths.ts";
 import type { ResumableSession, ResumeResult } from "../adapter.ts";
 
 /**
- * How much of a transcript is read. One of its first lines names the folder, and a line may hold a
- * long pasted text.
+ * Bytes of a transcript that are read. One of its first lines names the folder, and a line may hold
+ * a long pasted text.
  */
 const HEAD_BYTES = 65_536;
 

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { BackwardLines } from "../sessions/lines.ts";
-import { paced } from "../sessions/pacing.ts";
+import { inBatches } from "../sessions/batches.ts";
 import type { SessionUsage } from "../sessions/session_files.ts";
 
 const Count = z.number().nonnegative();
@@ -14,7 +14,7 @@ const Answer = z.object({
   isSidechain: z.boolean().optional(),
   message: z.object({
     id: z.string(),
-    /** `<synthetic>` for what Claude Code writes in the model's place, such as an error. */
+    /** `<synthetic>` for text that Claude Code writes instead of the model, such as an error. */
     model: z.string().refine((model) => !model.startsWith("<")),
     usage: z.object({
       input_tokens: Count,
@@ -53,7 +53,7 @@ export async function usageIn(lines: BackwardLines): Promise<SessionUsage | null
   const requests = new Map<string, Tokens>();
   let last: { readonly model: string; readonly context: number } | undefined;
   let sums: readonly Tokens[] | undefined;
-  for await (const { text } of paced(lines)) {
+  for await (const { text } of inBatches(lines)) {
     const written = text.includes('"cost-state"') ? Sums.safeParse(tryJson(text)).data : undefined;
     if (written) {
       sums = Object.values(written.modelUsage).map(tokensOfModel);

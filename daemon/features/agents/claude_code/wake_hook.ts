@@ -5,7 +5,7 @@
 import { systemClock } from "kit/core/clock.ts";
 import type { WaitForWake, WakeHookDeps } from "../definition.ts";
 
-/** How long to wait for a daemon that restarts. */
+/** Maximum time to wait for a daemon that restarts. */
 const DAEMON_AWAY_MS_MAX = 60_000;
 const RETRY_INTERVAL_MS = 1_000;
 /** The exit code on which Claude Code wakes the session with the hook's output. */

@@ -12,25 +12,26 @@ import { checkSocket } from "../../../host/trusted_socket.ts";
 import type { localWebSocket } from "./local_web_socket.ts";
 
 /**
- * How long opening a socket may take. A local socket opens at once, unless its owner has stopped
+ * Maximum time to open a socket. A local socket opens at once, unless its owner has stopped
  * accepting connections.
  */
 const OPEN_MS_MAX = 2_000;
 /**
- * How long an answer may take. Answers take milliseconds, or more while the server starts threads.
+ * Maximum time to wait for an answer. Answers take milliseconds, or more while the server starts
+ * threads.
  */
 const ANSWER_MS_MAX = 5_000;
 /** Time limit for the server to confirm the end of a connection. */
 const CLOSE_MS_MAX = 1_000;
 
 /**
- * The reply to a call. `refused` has the server's message. `lost` means that no answer came, so
- * that the effect of the call is unclear.
+ * The reply to a call. `refused` has the server's message. `unanswered` means that no answer came,
+ * so the effect of the call is unclear.
  */
 export type Reply =
   | { readonly state: "answered"; readonly result: unknown }
   | { readonly state: "refused"; readonly message: string }
-  | { readonly state: "lost"; readonly reason: Reason };
+  | { readonly state: "unanswered"; readonly reason: Reason };
 
 const RpcMessage = z.looseObject({
   id: z.number().optional(),
@@ -70,12 +71,14 @@ export class AppServer implements Disposable {
     socket.onerror = () => undefined; // A close event follows.
     socket.onclose = () => {
       this.#open.resolve("connection_refused");
-      for (const settle of this.#pending.values()) settle({ state: "lost", reason: "hung_up" });
+      for (const settle of this.#pending.values()) {
+        settle({ state: "unanswered", reason: "hung_up" });
+      }
       this.#cancelClose();
     };
   }
 
-  /** Connects and completes the handshake; returns why that failed. */
+  /** Connects and completes the handshake; returns the reason of a failure. */
   static async connect(codex_home: string, clock: Clock): Promise<AppServer | Reason> {
     // Connects to the target of the link, because the link's own path may exceed the kernel's limit
     // for sockets (108 bytes).
@@ -85,7 +88,7 @@ export class AppServer implements Disposable {
     if (checked.state === "refused") {
       return checked.code === "no_socket" ? "no_server" : "foreign_socket";
     }
-    // Loaded only here: most daemons never meet a Codex.
+    // Loaded only here, because most daemons have no Codex.
     const { localWebSocket } = await import("./local_web_socket.ts");
     const server = new AppServer(localWebSocket(checked.path), clock);
     const failure = await server.#initialize();
@@ -113,20 +116,19 @@ export class AppServer implements Disposable {
   }
 
   async call(method: string, params: Readonly<Record<string, unknown>>): Promise<Reply> {
-    if (this.#socket.readyState !== WebSocket.OPEN) return { state: "lost", reason: "hung_up" };
+    if (this.#socket.readyState !== WebSocket.OPEN) {
+      return { state: "unanswered", reason: "hung_up" };
+    }
     const id = ++this.#lastId;
     const { promise, resolve } = Promise.withResolvers<Reply>();
     this.#pending.set(id, resolve);
     this.#socket.send(JSON.stringify({ id, method, params }));
     const reply = await timeout(this.#clock, ANSWER_MS_MAX, promise);
     this.#pending.delete(id);
-    return reply ?? { state: "lost", reason: "no_answer" };
+    return reply ?? { state: "unanswered", reason: "no_answer" };
   }
 
-  /**
-   * Handles answers only, because the server's own requests and notifications are meant for the
-   * terminals.
-   */
+  /** Handles only answers. The server's own requests and notifications are for the terminals. */
   #receive(frame: unknown): void {
     const { data } = RpcMessage.safeParse(typeof frame === "string" ? tryJson(frame) : undefined);
     if (data?.id === undefined || data.method !== undefined) return;

@@ -23,14 +23,14 @@ import { rolloutOf } from "./rollouts.ts";
 import { interrupt, type Queue, type ThreadConnection, withServer, withThread } from "./threads.ts";
 
 /**
- * How long a composer must be shown before a paste. A text that is pasted while Codex draws its
- * first screens can be lost, and the composer with it (0.169.0).
+ * Time for which a composer must be shown before a paste. A text that is pasted while Codex draws
+ * its first screens can be lost, and the composer with it (0.169.0).
  */
 const WARM_UP_MS = 2_000;
 
 export interface CodexOptions extends NativeOptions {
   readonly terminalServers: TerminalServers;
-  /** Whether a session's process is running. This is called often. */
+  /** True if a session's process is running. Called often. */
   readonly isAlive?: IsAlive;
   /** Finds the nearest Codex process above a process; by default it asks the kernel. */
   readonly hostOf?: (pid: number) => CodexHost | undefined;
@@ -70,8 +70,8 @@ export function codexAdapter(options: CodexOptions): Adapter {
 }
 
 /**
- * Observes a session. If the session has its own process, the session is alive while that process
- * is. Otherwise the shared server is asked.
+ * Observes a session. A session with its own process is alive while that process is. For any other
+ * session, the shared server decides.
  */
 async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observation | undefined> {
   if (peer.agent_pid !== null) return observeProcess(peer, options.isAlive);
@@ -92,9 +92,9 @@ async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observat
 const OUR_DELIVERY_ID = /^(qd|notif)-/;
 
 /**
- * When a human interrupts a turn, Codex holds the queue until someone starts it. A message that was
- * reported as accepted must not stay there, so the queue of an idle thread is started if our
- * message is first. The human's own messages are left alone.
+ * When a human interrupts a turn, Codex holds the queue until a client starts it. A message that
+ * was reported as accepted must not stay there. Therefore this starts the queue of an idle thread
+ * if our message is first. It does not start a message of the human.
  */
 async function startQueue(
   { server, threadId }: ThreadConnection,

@@ -1,6 +1,6 @@
 /**
- * WebSockets over unix sockets, with the package `ws`. The runtime's own WebSocket cannot be ended
- * unless its other end confirms that, so each connection to a stopped server would stay open.
+ * WebSockets over unix sockets, with the package `ws`. The runtime's own WebSocket ends only if its
+ * other end confirms the close, so each connection to a stopped server would stay open.
  */
 
 import { connect } from "node:net";

@@ -29,7 +29,7 @@ import {
 const SOCKET_CHARS_MAX = 1_000_000;
 /** The longest text for the command, because Linux limits one argument to 131,072 bytes. */
 const ARGUMENT_BYTES_MAX = 120_000;
-/** How long `codex queue` may run. It takes about 0.1 s. */
+/** Maximum time for which `codex queue` may run. It takes about 0.1 s. */
 const COMMAND_MS_MAX = 10_000;
 /** The exit code for wrong usage, which means that nothing was done. */
 const EXIT_USAGE = 2;
@@ -128,7 +128,7 @@ async function add(
     input: [{ type: "text", text: framed }],
   });
   if (reply.state === "answered") return { state: "accepted" };
-  if (reply.state === "lost") return { state: "unclear", reason: reply.reason };
+  if (reply.state === "unanswered") return { state: "unclear", reason: reply.reason };
   const why = withoutMessage(reply.message, framed);
   log.warn("Codex refused a message", { delivery_id, why });
   return refused("queue_refused");

@@ -30,7 +30,7 @@ export function rolloutEvidence(
   return lines.flatMap((line): Evidence[] => {
     const { data } = Line.safeParse(tryJson(line));
     if (!data || data.timestamp < asked_at) return [];
-    const says = data.payload.type === "turn_aborted" ? "denied" as const : "idle" as const;
-    return [{ source: "session file", says, at: data.timestamp }];
+    const finding = data.payload.type === "turn_aborted" ? "denied" as const : "idle" as const;
+    return [{ source: "session file", finding, at: data.timestamp }];
   });
 }

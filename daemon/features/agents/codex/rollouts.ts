@@ -1,4 +1,4 @@
-/** Codex's session files (rollouts): whether a session can be resumed, and in which folder. */
+/** Codex's session files (rollouts): checks if a session can be resumed, and finds its folder. */
 
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
@@ -20,8 +20,9 @@ const FirstLine = z.looseObject({
 });
 
 /**
- * `resume <id>` or `fork <id>`, if the session's rollout exists and names this session and this folder. Reasons:
- * `not_a_thread`, `no_rollout`, `rollout_damaged`, `rollout_of_another`, `other_path`.
+ * `resume <id>` or `fork <id>`, if the session's rollout exists and names this session and this
+ * folder. Reasons: `not_a_thread`, `no_rollout`, `rollout_damaged`, `rollout_of_another`,
+ * `other_path`.
  */
 export function rolloutOf(
   codex_home: string,

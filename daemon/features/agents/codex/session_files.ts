@@ -14,9 +14,9 @@ import { usageIn } from "./usage.ts";
 
 /** The first line holds the model's instructions, about 20 kB; the first prompt follows them. */
 const HEAD_BYTES = 131_072;
-/** How many rollouts are found by their names; those that changed last are looked into. */
+/** Maximum rollouts found by their names. Those that changed last are read. */
 const ROLLOUTS_MAX = 5_000;
-/** Matches what Codex itself writes in the user's place, in releases that do not mark it. */
+/** Matches text that Codex itself writes as the user, in releases that do not mark it. */
 const NOT_A_PROMPT =
   /^\s*(# AGENTS\.md|<(environment_context|user_instructions|INSTRUCTIONS|permissions|skills))/;
 
@@ -31,7 +31,7 @@ const Message = z.object({
   role: z.enum(["user", "assistant"]),
   content: Texts,
   internal_chat_message_metadata_passthrough: z.object({
-    /** `user.text` for what the user wrote, as of 0.169. */
+    /** `user.text` for the user's text, as of 0.169. */
     content_item_kinds: z.array(z.string()).optional(),
   }).optional().catch(undefined),
 });

@@ -18,8 +18,8 @@ import {
 /** Codex warns about higher limits of some events; `mesh hook` takes 1.5 s at most. */
 const HOOK_SECONDS_MAX = 3;
 /**
- * The variables that tell our server where the daemon is. Codex passes on only the variables that
- * its configuration names.
+ * The variables with which our server finds the daemon. Codex passes on only the variables that its
+ * configuration names.
  */
 const ENV_VARS = [
   "MESH_STATE",
@@ -136,7 +136,7 @@ function learnServer(text: string, { programs }: SetupPlan): void {
   if (program) programs.add(program);
 }
 
-/** The program of a server if it is ours, else undefined. */
+/** The program of our server; undefined for any other server. */
 function programIn(server: unknown, { programs }: SetupPlan): Argv | undefined {
   const program = isTable(server) ? commandOf(server) : undefined;
   return program && programs.includes(program) ? program : undefined;
@@ -214,7 +214,7 @@ function blocksIn(text: string): readonly Block[] {
   }).reverse();
 }
 
-/** The text without the server of our name, whosever it is. */
+/** The text without the server of our name, even if it is another program's. */
 function withoutServer(text: string, before: Toml): string {
   const block = serverBlock(text, before);
   if (block) return text.slice(0, block.from) + text.slice(block.to);

@@ -1,4 +1,4 @@
-/** What the shared server reports about a session: whether it is loaded, working or at a dialog. */
+/** State of a session as the shared server reports it: not loaded, idle, working or at a dialog. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -7,8 +7,8 @@ import type { AgentPeer } from "../adapter.ts";
 import { AppServer, resultOf } from "./app_server.ts";
 
 /**
- * What a thread is doing. `not_loaded` means that the shared server does not run the thread, or
- * does not know it yet because it has had no prompt. Its own terminal may run it (`--no-daemon`).
+ * Activity of a thread. `not_loaded` means that the shared server does not run the thread, or does
+ * not know it yet because it has had no prompt. Its own terminal may run it (`--no-daemon`).
  */
 export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "unknown";
 
@@ -16,8 +16,8 @@ export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "u
 export interface Thread {
   readonly activity: Activity;
   /**
-   * The queue of a loaded thread. Undefined if the server does not list it in the form that we
-   * know: then nothing is put into it, because it could not be started after an interruption.
+   * The queue of a loaded thread. Undefined if the server does not list it in the known form. Such
+   * a queue is not used, because it could not be started after an interruption.
    */
   readonly queue: Queue | undefined;
 }
@@ -39,7 +39,7 @@ const Answer = z.looseObject({
   thread: z.looseObject({ id: z.string(), status: Status, canAcceptDirectInput: z.unknown() }),
 });
 
-/** Codex's thread ids are UUIDs; anything else names no thread. */
+/** Codex's thread ids are UUIDs. */
 export function isThreadId(text: string): boolean {
   return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(text);
 }
@@ -48,8 +48,8 @@ export function isThreadId(text: string): boolean {
 const LOADED: ReadonlySet<Activity> = new Set(["idle", "working"]);
 
 /**
- * Reads a thread without loading it. The server itself is asked what it supports, because its
- * release number does not show that.
+ * Reads a thread without loading it. The server's answers show its features, because its release
+ * number does not.
  */
 async function readThread({ server, threadId }: ThreadConnection): Promise<Thread> {
   const reply = await server.call("thread/read", { threadId });

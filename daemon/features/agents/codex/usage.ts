@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { BackwardLines } from "../sessions/lines.ts";
-import { paced } from "../sessions/pacing.ts";
+import { inBatches } from "../sessions/batches.ts";
 import type { SessionUsage } from "../sessions/session_files.ts";
 
 const Count = z.number().nonnegative();
@@ -34,7 +34,7 @@ const TurnContext = z.object({
 export async function usageIn(lines: BackwardLines): Promise<SessionUsage | null> {
   let info: z.infer<typeof TokenCount>["payload"]["info"] | undefined;
   let model: string | undefined;
-  for await (const { text } of paced(lines)) {
+  for await (const { text } of inBatches(lines)) {
     if (!text.includes('"token_count"') && !text.includes('"turn_context"')) continue;
     const json = tryJson(text);
     info ??= TokenCount.safeParse(json).data?.payload.info;

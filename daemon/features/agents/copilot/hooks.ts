@@ -120,7 +120,7 @@ const MeshToolRequest = z.object({
   toolName: z.string().regex(MESH_TOOL),
 });
 
-/** What the hook prints. Our own tools are approved, because they do only what a peer may do. */
+/** The output of the hook. Our own tools are approved, because they do only what a peer may do. */
 function answer(payload: unknown, context: string | null): Record<string, unknown> {
   const normalized = normalize(payload);
   if (MeshToolRequest.safeParse(normalized).success) return { behavior: "allow" };

@@ -1,6 +1,6 @@
 /**
  * Evidence from the session records of Copilot CLI about a tool call that waits for permission. Its
- * hook goes on waiting when the turn is interrupted. Tested with 1.0.102.
+ * hook continues to wait when the turn is interrupted. Tested with 1.0.102.
  */
 
 import * as z from "zod";
@@ -40,11 +40,11 @@ export function recordEvidence(
     if (type === "tool.execution_start") {
       if (isCall(call, data)) toolCallId = data?.toolCallId;
     } else if (at < call.asked_at) continue;
-    else if (type === "abort") found.push({ source, says: "denied", at });
+    else if (type === "abort") found.push({ source, finding: "denied", at });
     else if (type === "assistant.turn_end") {
-      if (agentId === call.agent_id) found.push({ source, says: "idle", at });
+      if (agentId === call.agent_id) found.push({ source, finding: "idle", at });
     } else if (toolCallId !== undefined && data?.toolCallId === toolCallId) {
-      found.push({ source, says: "allowed", at });
+      found.push({ source, finding: "allowed", at });
     }
   }
   return found;

@@ -21,7 +21,7 @@ const FIRST_COLUMN = 2;
  * the help.
  */
 const PROMPT_ROW = /\benter (accept|open)\b|\bany key close help\b/;
-/** How much of a long text's end must be shown to recognize the text. */
+/** Minimum characters at a long text's end that must be shown to recognize it. */
 const END_CHARS_MIN = 200;
 
 /** Tested with 1.0.102: idle, busy, with drafts, at dialogs, in menus and in shell mode. */

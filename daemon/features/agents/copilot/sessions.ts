@@ -1,4 +1,4 @@
-/** Copilot CLI's session records: what a session does now, and whether it can be resumed. */
+/** Copilot CLI's session records: the activity of a session, and a check if it can be resumed. */
 
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
@@ -9,21 +9,20 @@ import { unlessMissing } from "../../../host/paths.ts";
 import type { Observation, ResumableSession, ResumeResult } from "../adapter.ts";
 import { Timestamp } from "../sessions/pages.ts";
 
-/**
- * How much of a session's records is read per observation, which is more than the records of the
- * latest turn.
- */
+/** Bytes of a session's records read per observation. The records of a turn are shorter. */
 const TAIL_BYTES = 65_536;
-/** How much of the records is read to find the last message, which takes less. */
+/** Bytes of the records that are read to find the last message. */
 const MESSAGE_TAIL_BYTES = 1_048_576;
 /** The largest file of records that is read to resume a session. */
 const RECORDS_BYTES_MAX = 268_435_456;
 /** The largest lock file that is read. It holds little more than a pid. */
 const LOCK_BYTES_MAX = 65_536;
-/** How late the records of an ended turn may be, and how often the file is read meanwhile. */
+/**
+ * Maximum delay of an ended turn's records, and the interval at which the file is read meanwhile.
+ */
 const LATE_MS_MAX = 1_000;
 const POLL_INTERVAL_MS = 20;
-/** How many sessions' activity is cached. */
+/** Maximum sessions whose activity is cached. */
 const SESSIONS_MAX = 200;
 export const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The tool that asks the user a question. */
@@ -51,7 +50,7 @@ const SessionRecord = z.object({
 });
 type SessionRecord = z.infer<typeof SessionRecord>;
 
-/** What a session does according to its records, and since when. */
+/** Activity of a session according to its records, and its start. */
 export interface Activity extends Pick<Observation, "turn_state" | "model"> {
   readonly at: number;
 }
@@ -69,9 +68,9 @@ export class SessionRecords {
   }
 
   /**
-   * What the session does now. Undefined if this process does not hold the session's lock, because
-   * another process then wrote the records. A resumed session writes nothing before its first
-   * prompt, so until then its records are older than its process.
+   * The activity of the session. Undefined if this process does not hold the session's lock,
+   * because another process then wrote the records. A resumed session writes nothing before its
+   * first prompt, so until then its records are older than its process.
    */
   activityOf(id: string, pid: number): Activity | undefined {
     if (!SESSION_ID.test(id)) return undefined;
@@ -114,7 +113,7 @@ function activityIn(records: readonly SessionRecord[]): Activity {
   return { turn_state: dialogs.size > 0 ? "awaiting_input" : turn, model, at };
 }
 
-/** The types of records, besides permissions, that show what a session does. */
+/** The types of records, besides permissions, that show a session's activity. */
 const ACTIVITY_TYPES = /^(session\.(start|resume|error)|user|assistant|tool|abort)\b/;
 
 /**
@@ -168,8 +167,8 @@ function lastAssistantText(records: readonly SessionRecord[]): string {
 }
 
 /**
- * How to resume a session. `--resume` finds only sessions with a conversation, and changes to the
- * session's own folder.
+ * The way to resume a session. `--resume` finds only sessions with a conversation, and changes to
+ * the session's own folder.
  */
 export function resumeOf(
   config_dir: string,

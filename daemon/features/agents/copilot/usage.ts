@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { BackwardLines } from "../sessions/lines.ts";
-import { paced } from "../sessions/pacing.ts";
+import { inBatches } from "../sessions/batches.ts";
 import type { SessionUsage } from "../sessions/session_files.ts";
 
 const Count = z.number().nonnegative();
@@ -30,7 +30,7 @@ export async function usageIn(lines: BackwardLines): Promise<SessionUsage | null
   const requests: Tokens[] = [];
   let last: z.output<typeof Request>["data"]["usage"] | undefined;
   let sums: readonly Tokens[] | undefined;
-  for await (const { text } of paced(lines)) {
+  for await (const { text } of inBatches(lines)) {
     if (!text.includes("usage_record") && !text.includes("session.shutdown")) continue;
     const json = tryJson(text);
     const { data: ended } = Sums.safeParse(json);

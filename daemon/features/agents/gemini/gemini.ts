@@ -19,9 +19,9 @@ import { resumeOf } from "./sessions.ts";
 const SETTLE_MS = 1_000;
 
 /**
- * How long a composer must be shown before a paste. A resumed session shows its composer, hides it
- * while it reads its records, and shows it again. A text that is pasted into the first composer can
- * be lost (0.61.0).
+ * Time for which a composer must be shown before a paste. A resumed session shows its composer,
+ * hides it while it reads its records, and shows it again. A text that is pasted into the first
+ * composer can be lost (0.61.0).
  */
 const WARM_UP_MS = 2_000;
 
@@ -47,8 +47,8 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
 }
 
 /**
- * No hook reports that a dialog was dismissed, so the screen overrules what a hook reported about a
- * dialog. To tell idle from working, the hooks are more reliable.
+ * No hook reports that a dialog was dismissed, so for dialogs the screen overrules the hooks. To
+ * distinguish idle from working, the hooks are more reliable.
  */
 async function observe(
   peer: AgentPeer,

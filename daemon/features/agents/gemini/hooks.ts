@@ -37,7 +37,7 @@ const read = payloadReader({
     ({ llm_request: { model } }) => ({
       turn_state: "working",
       model,
-      // Proves no answer to the request before: a request that failed is announced again.
+      // Does not prove an answer to the earlier request: a failed request is announced again.
       before_request: true,
     }),
   ),
@@ -48,7 +48,7 @@ const read = payloadReader({
 
 const CONTEXT_EVENT = "BeforeAgent";
 const TOOL_EVENT = "AfterTool";
-/** No hook reports a turn that is interrupted. Each request of one that goes on is reported. */
+/** No hook reports an interrupted turn. Hooks report each request of a continuing turn. */
 const TURN_MS_MAX = 60_000;
 
 /** The events whose answer the model reads with its next request. */

@@ -27,7 +27,7 @@ const Message = z.object({
 });
 type Message = z.output<typeof Message>;
 
-/** Puts a new list in place of all messages so far. */
+/** Replaces all messages so far by a new list. */
 const Replaced = z.object({ $set: z.object({ messages: z.array(z.unknown()) }) });
 /** Removes a message and all that follow it. */
 const Rewound = z.object({ $rewindTo: z.string() });
@@ -73,10 +73,10 @@ export class MessageRecords implements RecordSource<MessageRecord> {
 /** The messages of a record: itself, or those of a new list. */
 export function messagesIn(json: unknown): Message[] {
   const replaced = Replaced.safeParse(json).data?.$set.messages;
-  return (replaced ?? [json]).flatMap((one) => Message.safeParse(one).data ?? []);
+  return (replaced ?? [json]).flatMap((message) => Message.safeParse(message).data ?? []);
 }
 
-/** What the messages of a record say. Thoughts and added context are left out. */
+/** The entries of a record's messages, without thoughts and added context. */
 export function entriesOf({ messages }: Pick<MessageRecord, "messages">): ParsedEntry[] {
   return messages.flatMap(({ timestamp: at, type, content, toolCalls = [] }) => {
     const text = textOf(content);

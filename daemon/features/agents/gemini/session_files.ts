@@ -7,7 +7,7 @@ import { changedAt, namesIn, readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
 import { BackwardLines } from "../sessions/lines.ts";
 import { sessionsInFiles } from "../sessions/one_file.ts";
-import { paced } from "../sessions/pacing.ts";
+import { inBatches } from "../sessions/batches.ts";
 import { pageOf } from "../sessions/pages.ts";
 import {
   type FoundSession,
@@ -56,8 +56,8 @@ export function geminiRecords(config_dir: string, id: string): string | undefine
 }
 
 /**
- * The file of a session. A resumed session begins a second file, and goes on in the first one, so
- * the file that changed last is it.
+ * The file of a session. A resumed session begins a second file, but continues in the first.
+ * Therefore the file that changed last counts.
  */
 function fileOf(config_dir: string, id: string): string | undefined {
   const files = chatFolders(config_dir).flatMap((folder) => sessionFiles(folder, id))
@@ -100,7 +100,7 @@ function describe(
 async function usageIn(records: MessageRecords): Promise<SessionUsage | null> {
   let last: { readonly context: number; readonly model: string | null } | undefined;
   let input = 0, output = 0, cached = 0;
-  for await (const { messages } of paced(records)) {
+  for await (const { messages } of inBatches(records)) {
     for (const { tokens, model = null } of messages.toReversed()) {
       if (!tokens) continue;
       last ??= { context: tokens.input, model };

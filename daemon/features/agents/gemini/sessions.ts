@@ -1,4 +1,4 @@
-/** Gemini CLI's session records: whether a session can be resumed, and its last message. */
+/** Gemini CLI's session records: checks if a session can be resumed, and finds its last message. */
 
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
@@ -23,7 +23,8 @@ const ChatRecord = z.object({
 });
 
 /**
- * How to resume a session. `--resume` finds only sessions of its working folder that are not empty.
+ * The way to resume a session. `--resume` finds only sessions of its working folder that are not
+ * empty.
  */
 export function resumeOf(
   config_dir: string,

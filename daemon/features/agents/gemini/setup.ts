@@ -32,7 +32,9 @@ export const hooks = new MeshHooks({
   },
 });
 
-/** Our server is trusted: otherwise a dialog at each peer's message would stop the agent. */
+/**
+ * Our server is trusted, because otherwise a dialog at each peer's message would stop the agent.
+ */
 export const server = meshServer({ trust: true });
 
 /** Our hooks and tools in `~/.gemini/settings.json`. The hooks of others keep their places. */

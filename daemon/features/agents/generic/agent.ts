@@ -1,4 +1,4 @@
-/** Any program that reads lines in a tmux pane. Nothing but the pane is known of the program. */
+/** Any program that reads lines in a tmux pane. Only the pane of the program is known. */
 
 import type { AgentDefinition } from "../definition.ts";
 

@@ -14,8 +14,8 @@ export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
 }
 
 /**
- * Whether the program is alive. Its process decides, unless the terminal reports the pane as dead.
- * Turns cannot be observed.
+ * Checks if the program is alive. Its process decides, unless the terminal reports the pane as
+ * dead. Turns cannot be observed.
  */
 async function observe(
   peer: AgentPeer,

@@ -17,8 +17,8 @@ const LINE_BYTES_MAX = 3_500;
 
 /**
  * The composer is the line at the cursor. It counts as empty if it is blank or ends in a prompt
- * sign (`$ # % > ❯ › »`). Anything else counts as a draft: text after the first sign, text right of
- * the cursor, a question (`[Y/n]`, `Password:`), a line without a sign. Not detected: text typed
+ * sign (`$ # % > ❯ › »`). Any other line counts as a draft: text after the first sign, text right
+ * of the cursor, a question (`[Y/n]`, `Password:`), a line without a sign. Not detected: text typed
  * without echo, a draft of spaces, a draft above the cursor's line, a program that is busy.
  *
  * Many programs hide the terminal's cursor, leave it on a blank line below, and draw their own.

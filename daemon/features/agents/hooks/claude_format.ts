@@ -31,8 +31,9 @@ const readEvent = payloadReader({
       last_assistant_message: z.string().nullish(),
       background_tasks: z.array(z.unknown()).optional().catch(undefined),
     },
-    // The message is absent for a turn without text. Other tasks than subagents are in the list,
-    // and a subagent that another one waits for is not, so only an empty list says something.
+    // The message is absent for a turn without text. The list also has tasks that are no subagents,
+    // and lacks a subagent for which another subagent waits. Therefore only an empty list is
+    // evidence.
     ({ last_assistant_message: text, stop_hook_active, background_tasks: tasks }) => ({
       turn_state: "idle",
       last_message: text ?? "",
@@ -41,7 +42,7 @@ const readEvent = payloadReader({
       ...(tasks?.length === 0 && { no_subagents: true }),
     }),
   ),
-  // After all tool calls of one answer, so two of them have an answer of the model between them.
+  // After all tool calls of an answer. Thus the model has answered between two of these events.
   PostToolBatch: event({}, () => ({ ...WITHIN_TURN, after_request: true })),
   // After each tool call.
   PostToolUse: event(
@@ -96,7 +97,7 @@ const CONTEXT_EVENTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What the hook prints. `context` holds whole messages for `CONTEXT_EVENTS`. For a stop,
+ * The output of the hook. `context` holds whole messages for `CONTEXT_EVENTS`. For a stop,
  * `context` only names messages, and printing it keeps the turn open. If a hook has already blocked
  * this stop, nothing is printed, because Claude Code overrides the ninth block in a row.
  */

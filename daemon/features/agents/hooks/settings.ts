@@ -13,7 +13,7 @@ import { type Argv, commandsIn, shellQuote } from "../settings_files/shell_words
  */
 export const DECISION_SECONDS_MAX = 3_660;
 
-/** How one agent writes its hooks. */
+/** The form in which one agent writes its hooks. */
 export interface HookFormat {
   /** The agent's id in the hook's command. */
   readonly agent: string;
@@ -22,7 +22,7 @@ export interface HookFormat {
   readonly guarded_events: readonly string[];
   /** An event that only our hooks use, so that it marks them. */
   readonly own_event?: string;
-  /** What the shell sets for the command, such as `MESH_AGENT_PID=$PPID`. */
+  /** Variables that the shell sets for the command, such as `MESH_AGENT_PID=$PPID`. */
   readonly variables?: string;
   /** The member of a hook that holds its command. */
   readonly command_key?: "command" | "bash";
@@ -127,7 +127,9 @@ export class MeshHooks {
     return undefined;
   }
 
-  /** The command of a hook if it is ours, else undefined. Its form alone does not make it ours. */
+  /**
+   * The command of our hook; undefined for any other hook. Its form alone does not make it ours.
+   */
   #readMesh(hook: Json, { programs }: SetupPlan): HookCommand | undefined {
     const command = this.#read(hook);
     if (!command) return undefined;

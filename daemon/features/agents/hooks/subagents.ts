@@ -6,7 +6,7 @@
 import * as z from "zod";
 import type { HookReport, SubagentReport } from "../adapter.ts";
 
-/** The longest id of a subagent. An event with a longer one is still not the session's own. */
+/** The longest id of a subagent. An event with a longer id is not the session's own either. */
 const AGENT_ID_CHARS_MAX = 255;
 
 const InSubagent = z.object({ agent_id: z.string().min(1), agent_type: z.unknown().optional() });
@@ -17,9 +17,9 @@ const PHASES: Readonly<Record<string, SubagentReport["phase"]>> = {
 };
 
 /**
- * The report of an event that happened in a subagent. Its prompt, its turn and its last message
- * are the subagent's, so they are left out: as the session's they would prove messages seen that
- * the session's model never got. Only a permission dialog is the session's: its terminal shows it.
+ * The report of an event that happened in a subagent. Its prompt, its turn and its last message are
+ * the subagent's, so they are left out: they would prove messages that the session's model never
+ * got. Only a permission dialog is the session's, because its terminal shows it.
  */
 export function ofSubagent(report: HookReport, payload: unknown): HookReport {
   const { data } = InSubagent.safeParse(payload);
@@ -35,7 +35,7 @@ export function ofSubagent(report: HookReport, payload: unknown): HookReport {
   };
 }
 
-/** What an event says of a subagent, with an id of bounded length. */
+/** Reads the subagent that an event names. Its id has a bounded length. */
 export function subagentOf(
   agent_id: string,
   type: unknown,

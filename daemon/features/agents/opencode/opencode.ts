@@ -11,7 +11,7 @@ import { opencodeScreen } from "./screen.ts";
 import { resume } from "./resume.ts";
 
 /**
- * How long a message waits for the plugin before the pane is used. A plugin connects within a
+ * Time for which a message waits for the plugin before the pane is used. A plugin connects within a
  * second of its start, and within five seconds of the daemon's start. Text pasted in the first five
  * seconds of an opencode is lost (1.18.33).
  */

@@ -1,4 +1,4 @@
-/** opencode's session database: whether a session can be resumed. */
+/** opencode's session database: checks if a session can be resumed. */
 
 import { join } from "kit/core/path.ts";
 import { DatabaseSync } from "node:sqlite";

@@ -27,13 +27,13 @@ const Listed = z.object({
 export function opencodeSessionFiles(data_dir: string): SessionFiles {
   const file = join(data_dir, "opencode.db");
   const locate = (id: string) => {
-    const known = SESSION_ID.test(id) ? reading(file, (db) => sessionIn(db, id)) : undefined;
+    const known = SESSION_ID.test(id) ? readDatabase(file, (db) => sessionIn(db, id)) : undefined;
     return known ? file : undefined;
   };
   return {
     locate,
     list: ({ id_prefix = "", limit, ...wanted }) => {
-      const rows = reading(file, (db) =>
+      const rows = readDatabase(file, (db) =>
         db.prepare(
           "select id, title, directory, time_updated from session where parent_id is null " +
             "and substr(id, 1, ?) = ? order by time_updated desc limit ?",
@@ -55,19 +55,19 @@ export function opencodeSessionFiles(data_dir: string): SessionFiles {
         using db = open(file);
         return await pageOf(new Parts(db, id, endOf(options.before)), entriesOf, options);
       } catch {
-        // As in `reading`.
+        // As in `readDatabase`.
         return undefined;
       }
     },
     usage: (id) => {
       if (locate(id) === undefined) return Promise.resolve(undefined);
-      return Promise.resolve(reading(file, (db) => usageIn(db, id)) ?? null);
+      return Promise.resolve(readDatabase(file, (db) => usageIn(db, id)) ?? null);
     },
   };
 }
 
 /** Runs a query; undefined if there is no database, or one that this program cannot read. */
-function reading<T>(file: string, query: (db: DatabaseSync) => T): T | undefined {
+function readDatabase<T>(file: string, query: (db: DatabaseSync) => T): T | undefined {
   if (changedAt(file) === undefined) return undefined;
   try {
     using db = open(file);
@@ -92,12 +92,12 @@ type PartSize = z.output<typeof PartSize>;
 const Part = z.object({ end: z.number(), at: z.number(), role: z.string(), data: z.string() });
 type Part = z.output<typeof Part>;
 
-/** How many sizes one statement returns. */
+/** Maximum sizes that one statement returns. */
 const SIZES_AT_ONCE = 100;
 
 /**
  * The parts of a session's messages that can be shown, last first. They are numbered in the order
- * of writing. Each is loaded alone, while the bytes of one read last; a larger one is left out.
+ * of writing. Each part is loaded alone, up to the bytes of one read. A larger part is left out.
  */
 class Parts implements RecordSource<Part> {
   readonly #db: DatabaseSync;
@@ -151,7 +151,7 @@ const Content = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("text"),
     text: z.string(),
-    /** True for what opencode adds to a prompt. */
+    /** True for text that opencode adds to a prompt. */
     synthetic: z.boolean().optional(),
     /** Without an end, the text is still being written. */
     time: z.object({ end: z.number().optional() }).optional(),

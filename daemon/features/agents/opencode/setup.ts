@@ -1,4 +1,7 @@
-/** What `mesh setup` writes for opencode: the plugin, and our entry in opencode's MCP servers. */
+/**
+ * The files that `mesh setup` writes for opencode: the plugin, and our entry in opencode's MCP
+ * servers.
+ */
 
 import { type Edit, exists, readJsonSettings, type SetupPlan } from "../install.ts";
 import { isObject, type Json, Unchangeable, valueAt } from "../settings_files/json.ts";
@@ -8,8 +11,8 @@ import type { Argv } from "../settings_files/shell_words.ts";
 import plugin from "./plugin/generated/mesh.js" with { type: "text" };
 
 /**
- * What is left of a file that we created when our entry is removed. No other program writes an
- * empty file this way.
+ * The rest of a file that we created, once our entry is removed. No other program writes an empty
+ * file this way.
  */
 const EMPTY_FILE = "{\n\n}\n";
 /** The first bytes of the plugin, in every version of it. */
@@ -28,8 +31,8 @@ export function removePlugin(before: string): string {
 }
 
 /**
- * opencode merges all of its settings files, so the file that has our server keeps it, else the
- * first existing file gets it.
+ * opencode merges all of its settings files, so the file that has our server keeps it. Without one,
+ * the first existing file gets it.
  */
 export function serverEdits(files: readonly string[], plan: SetupPlan): readonly Edit[] {
   const existing = files.filter(exists);
@@ -93,7 +96,7 @@ function withCommand(before: string, { mesh }: SetupPlan): string {
 
 /**
  * Removes our server, and restores another program's server that ours replaced. The result is empty
- * if we created the file and it holds nothing else.
+ * if we created the file and it holds only our server.
  */
 export function removeServer(before: string, plan: SetupPlan, original = ""): string {
   if (before.trim() === "") return before;
@@ -123,7 +126,7 @@ function serverIn(text: string): Json | undefined {
   return text.trim() === "" ? undefined : memberAt(text, rootOf(text), ["mcp", SERVER_NAME])?.value;
 }
 
-/** The program of a server if it is ours, else undefined. */
+/** The program of our server; undefined for any other server. */
 function programIn(server: Json | undefined, { programs }: SetupPlan): Argv | undefined {
   const program = programBefore([valueAt(server, "command")].flat());
   if (!program || programs.includes(program)) return program;

@@ -1,6 +1,5 @@
 /**
- * What `mesh selftest` has to know of one agent: its first start, its model, its screens and its
- * keys.
+ * Facts about one agent for `mesh selftest`: its first start, its model, its screens and its keys.
  */
 
 /**
@@ -13,7 +12,7 @@ export type Step =
   | { readonly sleep_ms: number };
 
 /**
- * How the model answers a matching prompt. In strings, `$1` to `$9` stand for the captures of
+ * The model's answer to a matching prompt. In strings, `$1` to `$9` stand for the captures of
  * `match`.
  */
 export interface ScriptedReply {
@@ -47,7 +46,7 @@ export interface Fixture {
   readonly command: readonly string[];
   /** Arguments that resume the folder's last session. */
   readonly resume: readonly string[];
-  /** Whether the composer is shown and empty. */
+  /** True if the composer is shown and empty. */
   isReady(screen: string): boolean;
   /** The key to press at a screen of the first start; undefined at any other screen. */
   atStart?(screen: string): string | undefined;

@@ -1,5 +1,5 @@
 /**
- * Transports that `mesh selftest` saw fail, read from the state directory when the file changes.
+ * Transports that failed in `mesh selftest`, read from the state directory when the file changes.
  */
 
 import type { Backend } from "protocol/agents/contract.ts";
@@ -20,9 +20,9 @@ export function knownFailuresAt(path: string) {
       modified_at = at;
       verdicts = parseVerdicts(readTextOrNothing(path) ?? "");
     },
-    /** What the file says of each agent; undefined if there is no readable file. */
+    /** The file's verdict on each agent; undefined if there is no readable file. */
     verdicts: (): Verdicts | undefined => verdicts,
-    /** Why a transport to such an agent is degraded; undefined if it has not failed. */
+    /** The failure of a transport to such an agent; undefined if it has not failed. */
     degraded(backend: Backend | null, transport: string): string | undefined {
       const record = backend && verdicts?.agents[backend];
       if (!record) return undefined;

@@ -3,7 +3,7 @@
 import { changedAt, readTail } from "../../../host/agent_files.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 
-/** Number of bytes that are read: more than the records since any open dialog. */
+/** Bytes read from the end of the file. The records since an open dialog are shorter. */
 const TAIL_BYTES = 1_048_576;
 
 /** The evidence that was last read for a call, and the file's time of change then. */

@@ -1,7 +1,7 @@
 /** Lists sessions that were found in files: the newest first, up to a number of files. */
 
 import { changedAt } from "../../../host/agent_files.ts";
-import { paced } from "./pacing.ts";
+import { inBatches } from "./batches.ts";
 import {
   type FoundSession,
   LISTED_FILES_MAX,
@@ -15,9 +15,9 @@ export interface SessionFile {
   readonly file: string;
 }
 
-/** How many files are looked into before other work of the daemon goes on. */
+/** Files read before other work of the daemon runs. */
 const FILES_AT_ONCE = 20;
-/** How many characters of a prompt serve as a title. */
+/** Maximum characters of a prompt in a title. */
 const TITLE_CHARS_MAX = 80;
 
 /**
@@ -36,7 +36,7 @@ export async function foundIn(
     })
     .sort((a, b) => b.updated_at - a.updated_at);
   const sessions: FoundSession[] = [];
-  for await (const found of paced(dated.slice(0, LISTED_FILES_MAX), FILES_AT_ONCE)) {
+  for await (const found of inBatches(dated.slice(0, LISTED_FILES_MAX), FILES_AT_ONCE)) {
     if (sessions.length >= limit) return { sessions, complete: false };
     const described = describe(found);
     if (described && matches(described, { title, folder })) {

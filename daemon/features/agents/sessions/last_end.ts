@@ -4,7 +4,7 @@ import { changedAt, readTail } from "../../../host/agent_files.ts";
 import type { AgentPeer, Observation, TurnEnd } from "../adapter.ts";
 import type { ParsedEntry } from "./pages.ts";
 
-/** Number of bytes that are read: more than is written after an end until it is looked for. */
+/** Bytes read from the end of the file. Fewer bytes are written between an end and its search. */
 const TAIL_BYTES = 131_072;
 /** Maximum number of sessions that are remembered. */
 const SESSIONS_MAX = 200;
@@ -21,7 +21,7 @@ export interface EndFormat {
   entriesOf(line: string): readonly ParsedEntry[];
 }
 
-interface Known {
+interface CachedEnd {
   readonly file: string;
   readonly changed_at: number;
   readonly end: TurnEnd | undefined;
@@ -30,7 +30,7 @@ interface Known {
 /** Reads each session's file again only after it has changed. */
 export class LastEnds {
   readonly #format: EndFormat;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, CachedEnd>();
 
   constructor(format: EndFormat) {
     this.#format = format;
@@ -64,7 +64,7 @@ function lastEndIn(
   }
   if (!last) return undefined;
   const { index, end } = last;
-  // Older prompts belong to a history that the agent has written again.
+  // Older prompts belong to a history that the agent has rewritten.
   const prompts_since = lines.slice(index + 1).flatMap(entriesOf)
     .filter(({ kind, at }) => kind === "prompt" && (at ?? end.at) >= end.at)
     .map((entry) => entry.text);

@@ -4,12 +4,12 @@ import { readBefore } from "../../../host/agent_files.ts";
 import { READ_BYTES_MAX } from "./session_files.ts";
 import type { RecordSource } from "./pages.ts";
 
-/** How much is read at once. */
+/** Bytes per read. */
 const CHUNK_BYTES = 262_144;
 const NEWLINE = 10;
 
 export interface Line {
-  /** Where the line ends in the file. */
+  /** The offset of the line's end in the file. */
   readonly end: number;
   readonly text: string;
 }
@@ -23,7 +23,7 @@ export class BackwardLines implements RecordSource<Line> {
   readonly #bytes_max: number;
   readonly #end: number;
   readonly #skipped: ReadonlySet<number>;
-  /** Where the last line ends that was not read; 0 if all lines were read. */
+  /** The end of the last unread line; 0 if all lines were read. */
   unread = 0;
 
   /** Lines that end at a position in `skipped` are left out. */
@@ -68,7 +68,7 @@ export class BackwardLines implements RecordSource<Line> {
       parts.unshift(chunk.bytes.subarray(0, stop));
     }
     if (from > 0) {
-      // A line that is longer than a whole read is given up, so that the next read gets past it.
+      // A line that is longer than a read is skipped, so that the next read gets past it.
       const next = isFirst ? from : line_end ?? 0;
       this.unread = Number.isFinite(next) ? next : 0;
       return;

@@ -12,7 +12,7 @@ import {
   USAGE_BYTES_MAX,
 } from "./session_files.ts";
 
-/** How the file of a session is read. */
+/** The reader of a session's file. */
 export interface FileReader {
   read(file: string, options: ReadOptions): Promise<SessionPage>;
   usage(file: string): Promise<SessionUsage | null>;

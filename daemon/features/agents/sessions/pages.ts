@@ -1,7 +1,7 @@
 /** Makes a page of a conversation out of the agent's records, which are read last to first. */
 
 import * as z from "zod";
-import { paced } from "./pacing.ts";
+import { inBatches } from "./batches.ts";
 import type { ReadOptions, SessionEntry, SessionPage } from "./session_files.ts";
 import { ENTRY_CHARS_MAX } from "./session_files.ts";
 
@@ -14,7 +14,7 @@ export interface RecordSource<T extends { readonly end: number }> extends Iterab
 /** The time of a record, in milliseconds since 1970. */
 export const Timestamp = z.iso.datetime().transform((text) => Date.parse(text));
 
-/** What a record says, before it has a position. */
+/** An entry of a record, before it has a position. */
 export type ParsedEntry = Pick<SessionEntry, "at" | "kind" | "text"> & { readonly tool?: string };
 
 /**
@@ -35,7 +35,7 @@ export async function pageOf<T extends { readonly end: number }>(
   { before = Infinity, after = -1, entries_max, select = (entry) => entry }: ReadOptions,
 ): Promise<SessionPage> {
   const found: SessionEntry[] = [];
-  for await (const record of paced(source)) {
+  for await (const record of inBatches(source)) {
     const entries = parse(record).slice(0, ENTRIES_PER_RECORD - 1);
     for (let at = entries.length - 1; at >= 0; at--) {
       const entry = entryAt(record.end * ENTRIES_PER_RECORD + at, entries[at]);
@@ -47,9 +47,9 @@ export async function pageOf<T extends { readonly end: number }>(
     }
   }
   if (source.unread <= 0) return toPage(found, null);
-  // After every entry of the record that was not read, and before those of the next one.
+  // After the entries of the unread record, and before those of the next record.
   const next = source.unread * ENTRIES_PER_RECORD + ENTRIES_PER_RECORD - 1;
-  // A reader that continued from an unmoved position would read the same page for ever.
+  // Continuing from an unchanged position would read the same page for ever.
   return next < before ? toPage(found, next) : toPage(found, null, true);
 }
 

@@ -1,16 +1,16 @@
-/** The lines of session files that repeat an earlier line: agents write their history again. */
+/** The lines of session files that repeat an earlier line, because agents rewrite their history. */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { readBefore } from "../../../host/agent_files.ts";
-import { paced } from "./pacing.ts";
+import { inBatches } from "./batches.ts";
 
 /** Number of bytes that are searched. The first part of a longer file is left out. */
 const BYTES_MAX = 134_217_728;
 const CHUNK_BYTES = 1_048_576;
 /** A longer line is not compared. */
 const LINE_BYTES_MAX = 16_777_216;
-/** Number of chunks that are read before other work goes on. */
+/** Chunks read before other work of the daemon runs. */
 const CHUNKS_AT_ONCE = 4;
 /** Maximum number of files that are remembered. */
 const FILES_MAX = 8;
@@ -25,7 +25,7 @@ export type KeyOf = (line: string) => string | undefined;
 interface SearchState {
   /** The position up to which the file was searched: the start of a line. */
   at: number;
-  /** The last bytes before `at`: other bytes there show that the file was replaced. */
+  /** The last bytes before `at`. A difference shows that the file was replaced. */
   before: string;
   readonly keys: Set<number>;
   /** The ends of the lines that repeat an earlier one. */
@@ -55,7 +55,7 @@ export class Repeats {
     this.#searched.set(file, searched);
     const [oldest] = this.#searched.keys();
     if (this.#searched.size > FILES_MAX && oldest !== undefined) this.#searched.delete(oldest);
-    for await (const chunk of paced(chunks(file, searched, size), CHUNKS_AT_ONCE)) {
+    for await (const chunk of inBatches(chunks(file, searched, size), CHUNKS_AT_ONCE)) {
       this.#compare(chunk, searched);
     }
     searched.before = probe(file, searched.at);
@@ -77,7 +77,7 @@ export class Repeats {
       }
       start = newline + 1;
     }
-    // A line that is longer than any chunk is passed over.
+    // A line that is longer than any chunk is skipped.
     searched.at += start === 0 ? bytes.length : start;
   }
 }

@@ -1,4 +1,4 @@
-/** Masks secrets in text before it is shown: known values, and what has the form of a secret. */
+/** Masks secrets in text before it is shown: known values, and text in the form of a secret. */
 
 /** Stands for a secret. */
 export const MASK = "[masked]";
@@ -6,7 +6,7 @@ export const MASK = "[masked]";
 /** A shorter value would be found in ordinary text. */
 const KNOWN_CHARS_MIN = 8;
 
-/** Matches forms that nothing but a secret has. A key that is cut off is masked to the end. */
+/** Matches forms that only secrets have. A key that is cut off is masked to the end. */
 const FORMS: readonly RegExp[] = [
   /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----[^]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY-----|$)/g,
   /(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{16,}/g,
@@ -18,18 +18,18 @@ const FORMS: readonly RegExp[] = [
   /(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{0,2000}/g,
 ];
 
-/** Matches what precedes a secret in the same word; the second group is the secret. */
+/** Matches the text before a secret in the same word; the second group is the secret. */
 const PRECEDED: readonly RegExp[] = [
   /(\b(?:bearer|basic) {1,4})([A-Za-z0-9._~+/=-]{8,})/gi,
   // Up to the last @, because a password may have one.
   /(:\/\/[^\s/:@]*:)([^\s/]+)(?=@)/g,
 ];
 
-/** Matches the name of a secret, and what is between it and its value. */
+/** Matches the name of a secret, and the text between it and its value. */
 const NAME =
   /(?:passw(?:or)?d|passphrase|credentials?|token|secret|(?:api|access|private|secret)[_-]?key)["'\\ ]{0,6}(?::?=>?|:)[ \t]{0,4}/gi;
 
-/** A shorter value is hardly a secret. */
+/** A shorter value does not count as a secret. */
 const NAMED_CHARS_MIN = 4;
 
 /** Matches values that are no secret: a word of a program, or the name of a variable. */
@@ -38,17 +38,19 @@ const NO_SECRET =
 const VARIABLE = /^\$(?:[A-Z_][A-Z0-9_]*|\{[\w.]+\})[[\](){}<>|,;:]*$/;
 
 const QUOTE = /(\\{0,7})(["'`])/y;
-/** Matches what follows the end of a text in a program, such as `" + name` or `", name`. */
+/** Matches the characters after the end of a text in a program, such as `" + name` or `", name`. */
 const AFTER_QUOTE = / {0,4}[+.,;:?|&)\]}] /y;
 const UNQUOTED = /[^\s"'`]+/y;
 
 export interface MaskedText {
   readonly text: string;
-  /** How many secrets were masked. */
+  /** Number of masked secrets. */
   readonly masked: number;
 }
 
-/** Masks the known secrets, and everything that looks like one. Not every secret looks like one. */
+/**
+ * Masks the known secrets, and text that looks like a secret. Some secrets do not look like one.
+ */
 export function maskSecrets(text: string, known: readonly string[]): MaskedText {
   let masked = 0;
   const mask = () => {
@@ -56,7 +58,7 @@ export function maskSecrets(text: string, known: readonly string[]): MaskedText 
     return MASK;
   };
   let shown = text;
-  // The longest first, because one secret may be a part of another.
+  // The longest secrets first, because a secret may be a part of another.
   for (const secret of known.toSorted((a, b) => b.length - a.length)) {
     if (secret.length >= KNOWN_CHARS_MIN) shown = shown.replaceAll(secret, mask);
   }
@@ -87,7 +89,7 @@ function maskNamed(text: string, mask: () => string): string {
   return shown + text.slice(from);
 }
 
-/** Where a value begins and ends: in its quotes, or up to white space or a quote. */
+/** The start and end of a value: in its quotes, or up to white space or a quote. */
 function valueAt(text: string, at: number): readonly [start: number, end: number] {
   const quote = matchAt(QUOTE, text, at);
   if (!quote) {

@@ -1,31 +1,33 @@
-/** The interface of an agent's own session files: find a session, and read what it says. */
+/** The interface of an agent's own session files: find a session, and read its entries. */
 
-/** What an entry of a conversation is. Thoughts and notes of the agent's program are none. */
+/**
+ * Kind of a conversation's entry. Thoughts and the notes of the agent's program are not entries.
+ */
 export type EntryKind = "prompt" | "text" | "tool_call" | "tool_result";
 
 /** One entry of a conversation, as the agent recorded it: neither masked nor shortened for show. */
 export interface SessionEntry {
   /** Grows within a session. The entries of one record follow each other. */
   readonly position: number;
-  /** When it was recorded, in milliseconds since 1970; null if the record does not say. */
+  /** The time of its record, in milliseconds since 1970; null if the record has none. */
   readonly at: number | null;
   readonly kind: EntryKind;
   /** The text: the input of a tool as JSON, or the output of a tool. Up to `ENTRY_CHARS_MAX`. */
   readonly text: string;
-  /** How long the text was before it was cut. */
+  /** Length of the text before it was cut. */
   readonly chars: number;
   /** The name of the tool that was called; null for a prompt, a text, or if it is not recorded. */
   readonly tool: string | null;
 }
 
-/** How much of an entry's text is kept in memory. */
+/** Maximum characters of an entry's text kept in memory. */
 export const ENTRY_CHARS_MAX = 65_536;
 
-/** Which entries to read: the last ones, or the last ones before or after a position. */
+/** The entries to read: the last ones, or the last ones before or after a position. */
 export interface ReadOptions {
   readonly before?: number | undefined;
   readonly after?: number | undefined;
-  /** How many entries to return at most. */
+  /** Maximum entries to return. */
   readonly entries_max: number;
   /** Changes an entry before it is returned; undefined to leave it out. */
   select?(entry: SessionEntry): SessionEntry | undefined;
@@ -35,27 +37,27 @@ export interface SessionPage {
   /** Oldest first. */
   readonly entries: readonly SessionEntry[];
   /**
-   * Where to read on backwards; null if there is nothing earlier. A read looks at a limited number
-   * of bytes, so a page may be empty although there is more.
+   * The position before which to continue; null if there are no earlier entries. A read covers a
+   * limited number of bytes, so a page may be empty although there are more entries.
    */
   readonly before: number | null;
-  /** Whether there is something earlier that no read reaches; `before` is null then. */
+  /** True if no read can reach an earlier part of the file; `before` is null then. */
   readonly isCut: boolean;
 }
 
-/** How many bytes of a session's file one read looks at. A longer record is not shown. */
+/** Maximum bytes of a session's file per read. A longer record is not shown. */
 export const READ_BYTES_MAX = 8_388_608;
-/** How many bytes of a file a look for tokens reads. It parses only lines that name tokens. */
+/** Maximum bytes of a file that are searched for tokens. Only lines that name tokens are parsed. */
 export const USAGE_BYTES_MAX = 16_777_216;
 
-/** What the agent recorded about tokens. Null where it records nothing, or no longer knows. */
+/** Token counts recorded by the agent. Null if it records none, or no longer knows them. */
 export interface SessionUsage {
   /** All input of the session so far, with what came from a cache. */
   readonly input_tokens: number | null;
   readonly output_tokens: number | null;
   /** The part of the input that came from a cache. */
   readonly cached_tokens: number | null;
-  /** How full the context was at the last request. */
+  /** Use of the context at the last request. */
   readonly context_tokens: number | null;
   readonly context_limit: number | null;
   readonly model: string | null;
@@ -64,38 +66,40 @@ export interface SessionUsage {
 /** A session that was found in the agent's files. */
 export interface FoundSession {
   readonly session_id: string;
-  /** The title that the agent or its user gave it, or how its first prompt begins. */
+  /** The title that the agent or its user gave it, or the beginning of its first prompt. */
   readonly title: string | null;
   /** The folder in which the session works; null if it is not recorded. */
   readonly folder: string | null;
-  /** When the session's records last changed, in milliseconds since 1970. */
+  /** The time of the last change of the session's records, in milliseconds since 1970. */
   readonly updated_at: number;
   /** The file that holds the session; several sessions may share one. */
   readonly file: string;
 }
 
 export interface SessionQuery {
-  /** How the id begins. */
+  /** The beginning of the id. */
   readonly id_prefix?: string | undefined;
   /** A part of the title, in any case. */
   readonly title?: string | undefined;
   readonly folder?: string | undefined;
-  /** How many sessions to return at most. */
+  /** Maximum sessions to return. */
   readonly limit: number;
 }
 
 export interface SessionList {
   /** Last changed first. */
   readonly sessions: readonly FoundSession[];
-  /** False if there were more files than one list looks at, so that an older one may be missing. */
+  /**
+   * False if there were more files than one list reads, so that an older session may be missing.
+   */
   readonly complete: boolean;
 }
 
-/** How many sessions a list looks into at most: those that changed last. */
+/** Maximum sessions that a list reads: those that changed last. */
 export const LISTED_FILES_MAX = 300;
-/** How much of a file's beginning a list reads. */
+/** Bytes at a file's beginning that a list reads. */
 export const HEAD_BYTES = 65_536;
-/** How much of a file's end a list reads. */
+/** Bytes at a file's end that a list reads. */
 export const TAIL_BYTES = 16_384;
 
 /**

@@ -18,12 +18,12 @@ interface OwnValues {
 /**
  * The path, then the removed (`-`) and added (`+`) lines. It has no context lines, and no values of
  * other programs in changed lines, because they may be secrets: a file may have one line only.
- * Without `ours`, the whole file is ours.
+ * Default of `ours`: the whole file.
  */
 export function formatDiff(path: string, before: string, after: string, ours?: OwnValues): string {
   if (before === after) return "";
   const edits = diffLines(lines(before), lines(after));
-  const shown = ours ? masked(edits, ours) : edits;
+  const shown = ours ? maskValues(edits, ours) : edits;
   return [path, ...(edits.length === 0 ? ["(only the layout changes)"] : shown)].join("\n");
 }
 
@@ -48,7 +48,7 @@ const TOKEN =
 const HEADER = /^[-+] \s*\[+[\w.-]+\]+\s*$/;
 
 /** Masks each value that is not ours. The names of members stay. */
-function masked(edits: readonly string[], { own, commands }: OwnValues): string[] {
+function maskValues(edits: readonly string[], { own, commands }: OwnValues): string[] {
   const words = commands.flat().map((word) => JSON.stringify(word));
   const known = new Set([...own.match(TOKEN) ?? [], ...words]);
   const withPath = commands.filter((argv) => argv.some((word) => word.startsWith("/")));

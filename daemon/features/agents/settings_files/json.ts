@@ -14,7 +14,7 @@ export class Unchangeable extends Error {
   override readonly name = "Unchangeable";
 }
 
-/** The text of a refusal that a file causes, with what to do; undefined for any other error. */
+/** The text of a refusal that a file causes, with its hint; undefined for any other error. */
 export function refusalOf(error: unknown): string | undefined {
   if (error instanceof Unchangeable) return error.message;
   return error instanceof FileRefusal ? messageOf(error) : undefined;

@@ -1,4 +1,4 @@
-/** Changes JSON in its text: only what differs is rewritten. Comments and layout stay. */
+/** Changes JSON in its text: rewrites only differing parts. Comments and layout stay. */
 
 import { isDeepStrictEqual } from "node:util";
 import { diffArrays } from "diff";
@@ -91,7 +91,7 @@ function memberNode(node: Node | undefined, name: string): Node | undefined {
     ?.children?.[1];
 }
 
-/** Matches equal elements. An element that was replaced is changed in its place. */
+/** Matches equal elements. A replaced element is changed in place. */
 function elementsOf(node: Node, next: readonly Json[]): Contents {
   const elements = node.children ?? [];
   const texts = (list: readonly Json[]) => list.map((element) => JSON.stringify(element));
@@ -101,7 +101,9 @@ function elementsOf(node: Node, next: readonly Json[]): Contents {
     for (const node of removed) items.push({ node, value: node, next: undefined, original: node });
     removed = [];
   };
-  for (const part of diffArrays(texts(elements.map((one) => getNodeValue(one))), texts(next))) {
+  for (
+    const part of diffArrays(texts(elements.map((element) => getNodeValue(element))), texts(next))
+  ) {
     const nodes = part.added ? [] : elements.slice(at, at += part.value.length);
     const values = part.removed ? [] : next.slice(nextAt, nextAt += part.value.length);
     if (part.removed) {
@@ -121,9 +123,9 @@ function elementsOf(node: Node, next: readonly Json[]): Contents {
   return { items, additions };
 }
 
-/** How items of one container are written. */
+/** The format of a container's items. */
 interface Layout {
-  /** What precedes an item. */
+  /** The text before an item. */
   readonly separator: string;
   /** Set if the container has its items on lines of their own. */
   readonly lines: { readonly newline: string; readonly indent: string } | undefined;
@@ -184,7 +186,7 @@ class Patch {
   #hasComments(node: Node): boolean {
     const inside = ({ from }: Comment) => from > node.offset && from < endOf(node);
     const children = node.children ?? [];
-    // Comments inside of what is removed are part of it.
+    // Comments inside of a removed item are removed with it.
     const isKept = ({ from }: Comment) =>
       !children.some((child) => from >= child.offset && from < endOf(child));
     return this.#comments.some((comment) => inside(comment) && isKept(comment));
@@ -244,10 +246,10 @@ class Patch {
     );
     const before = items[after]?.node;
     if (!near) return this.#fill(container, written.join(","), layout);
-    if (!before) return this.#edit(container.offset + 1, container.offset + 1, listed(written));
+    if (!before) return this.#edit(container.offset + 1, container.offset + 1, joinItems(written));
     const comma = this.#commaAfter(before);
     const place = this.#afterComments(comma === undefined ? endOf(before) : comma + 1);
-    if (comma !== undefined) return this.#edit(place, place, listed(written));
+    if (comma !== undefined) return this.#edit(place, place, joinItems(written));
     if (place > endOf(before)) this.#edit(endOf(before), endOf(before), ",");
     this.#edit(place, place, (place > endOf(before) ? "" : ",") + written.join(","));
   }
@@ -305,6 +307,6 @@ function endOf({ offset, length }: Node): number {
 }
 
 /** Items before others, or before a trailing comma's place. */
-function listed(written: readonly string[]): string {
+function joinItems(written: readonly string[]): string {
   return written.map((item) => `${item},`).join("");
 }

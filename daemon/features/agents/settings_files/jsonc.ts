@@ -24,8 +24,8 @@ export interface Member {
 }
 
 /**
- * The deepest nesting that is parsed, which is deeper than any configuration. The parser is
- * recursive, so deeper text would overflow its stack.
+ * The deepest nesting that is parsed. Configurations have fewer levels. The parser is recursive, so
+ * deeper text would overflow its stack.
  */
 const LEVELS_MAX = 64;
 

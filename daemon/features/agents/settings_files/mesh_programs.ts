@@ -33,14 +33,14 @@ export class MeshPrograms {
     if (command.length > 0) this.#known.add(JSON.stringify(command));
   }
 
-  /** Tells whether a command, without its arguments `hook …` or `mcp`, starts our program. */
+  /** True if a command, without its arguments `hook …` or `mcp`, starts our program. */
   includes(command: Argv): boolean {
     return this.#known.has(JSON.stringify(command)) || this.#isMesh(command, WRAPPERS_MAX);
   }
 
   /**
-   * Tells whether the program of a command no longer exists and the command has the exact form that
-   * a former version wrote: `/path/mesh`, or Deno with our main module.
+   * True if the program of a command no longer exists and the command has the exact form that a
+   * former version wrote: `/path/mesh`, or Deno with our main module.
    */
   isFormer(command: Argv): boolean {
     const [program = "", ...args] = command;
@@ -72,7 +72,7 @@ export class MeshPrograms {
     return isMesh;
   }
 
-  /** Tells whether a script passes its arguments on to our program. */
+  /** True if a script passes its arguments on to our program. */
   #startsMesh(path: string, depth: number): boolean {
     if (depth === 0) return false;
     return commandsIn(scriptAt(path)).some(({ words }) => {

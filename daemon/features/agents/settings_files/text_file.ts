@@ -44,10 +44,10 @@ export function readText(real: string, shown: string): string | undefined {
     if (!info) return undefined;
     // Opening a named pipe would wait for its writer.
     if (!info.isFile && !info.isDirectory) {
-      throw refused(shown, "it is no file, but a pipe, a socket or a device", "move it away");
+      throw fileRefusal(shown, "it is a pipe, a socket or a device, not a file", "move it away");
     }
     if (info.size > BYTES_MAX) {
-      throw refused(shown, "it is larger than 64 MB, which no settings are", "check the file");
+      throw fileRefusal(shown, "it is larger than 64 MB, which no settings are", "check the file");
     }
     return unlessMissing(() => Deno.readFileSync(real));
   });
@@ -59,7 +59,7 @@ function decode(bytes: Uint8Array, shown: string): string {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw refused(shown, "it is not UTF-8 text", "convert it to UTF-8; it was left as it is");
+    throw fileRefusal(shown, "it is not UTF-8 text", "convert it to UTF-8; it was left as it is");
   }
 }
 
@@ -87,10 +87,10 @@ function realPathOf(path: string): string {
   const real = unlessMissing(() => Deno.realPathSync(path));
   if (real !== undefined) return real;
   const detail = `it is a link to "${Deno.readLinkSync(path)}", which does not exist`;
-  throw refused(path, detail, "create that file, or remove the link");
+  throw fileRefusal(path, detail, "create that file, or remove the link");
 }
 
-function refused(path: string, detail: string, hint: string): FileRefusal {
+function fileRefusal(path: string, detail: string, hint: string): FileRefusal {
   return new FileRefusal(`Cannot use "${path}"`, detail, hint);
 }
 
@@ -110,7 +110,7 @@ interface Replacement {
   readonly before: string | undefined;
   /** Undefined removes the file. */
   readonly after: string | undefined;
-  /** If true, the copy of the first version is deleted afterwards; else it is made if missing. */
+  /** True to delete the copy of the first version afterwards. False to make it if it is missing. */
   readonly undo: boolean;
   /** The path in a refusal. */
   readonly shown: string;
@@ -146,7 +146,7 @@ function swap(real: string, after: string, { before, shown }: Replacement): bool
   }
 }
 
-/** Copies a file. Deletes a partial copy, which would later pass for the first version. */
+/** Copies a file. Deletes a partial copy, which would later count as the first version. */
 function copy(path: string, to: string): void {
   try {
     write(to, Deno.readFileSync(path), Deno.statSync(path));

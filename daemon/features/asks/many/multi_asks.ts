@@ -16,7 +16,7 @@ import {
 } from "protocol/asks/many.ts";
 import * as rows from "./store.ts";
 
-/** How many parents one tick times out, so that a tick stays short. */
+/** Maximum parents timed out per tick, so that a tick stays short. */
 const DUE_ROWS_MAX = 5;
 const FORGET_ROWS_MAX = 20;
 
@@ -33,10 +33,7 @@ export class MultiAsks {
   readonly #history_ms: number;
   readonly #ages: Ages;
 
-  /**
-   * `history_ms` says how long a parent is kept after its creation. A parent with an open ask is
-   * kept longer.
-   */
+  /** A parent is kept for `history_ms` after its creation, and longer while it has an open ask. */
   constructor(
     ctx: Context,
     { asks, directory }: { readonly asks: Asks; readonly directory: Directory },
@@ -50,9 +47,8 @@ export class MultiAsks {
   }
 
   /**
-   * Opens one ask per recipient. A refusal rolls back only the ask to that recipient. A recipient
-   * that is named in several ways is one child. If no recipient can be asked, throws the first
-   * refusal.
+   * Opens one ask per recipient. A refusal rolls back only the ask to that recipient. Several names
+   * of one recipient make one child. If no recipient can be asked, throws the first refusal.
    */
   ask(body: AskMany, requestContext: AskContext): { parent_id: string; children: ChildAsk[] } {
     const { db, ids, clock } = this.#ctx;
@@ -186,7 +182,7 @@ function subjectOf({ fields }: Problem): string | undefined {
   return "peer_id" in fields && typeof fields.peer_id === "string" ? fields.peer_id : undefined;
 }
 
-/** The result, or the refusal of one recipient. A failure of the database is that of all. */
+/** The result, or the refusal for one recipient. A failure of the database fails all recipients. */
 function orProblem<T>(work: () => T): T | Problem {
   try {
     return work();

@@ -10,9 +10,7 @@ const ParentAsk = z.object({
   parent_id: z.string(),
   children: z.array(ChildAsk),
   created_at: Instant,
-  /**
-   * When the children that are still open are closed; null without a timeout, or when that is done.
-   */
+  /** The time at which open children are closed; null without a timeout, or after it. */
   due_at: Instant.nullable(),
 });
 export type ParentAsk = z.output<typeof ParentAsk>;

@@ -22,11 +22,11 @@ import type { AskBlocking, Verdict } from "protocol/asks/questions.ts";
 import type { Questions } from "./questions.ts";
 
 const OPTIONS = [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }];
-/** How many characters of one value, of the whole input and of a tool's name are shown. */
+/** Maximum characters shown of one value, of the whole input and of a tool's name. */
 const VALUE_CHARS = 400;
 const INPUT_CHARS = 2_000;
 const TOOL_CHARS = 100;
-/** How many bytes of the input, as JSON, the question's metadata hold. */
+/** Maximum bytes of the input, as JSON, in the question's metadata. */
 const METADATA_INPUT_BYTES = 65_536;
 /**
  * The maximum number of open questions per session, with its subagents. Beyond it, the agent's own
@@ -47,7 +47,7 @@ export interface ApprovalsDeps {
   readonly shutdownSignal: AbortSignal;
   /** Names of tools, in which `*` matches any characters, e.g. `mcp__*`. */
   readonly gated_tools: readonly string[];
-  /** How long the human has to answer. After that, the tool is denied. */
+  /** Time in which the human may answer. After that, the tool is denied. */
   readonly timeout_seconds: number;
 }
 
@@ -99,9 +99,9 @@ export class Approvals {
     const onHangUp = () => this.#note(question, "gone");
     signal.addEventListener("abort", onHangUp, { once: true });
     this.#pending.add(question);
-    this.#watch();
+    this.#reviewAtIntervals();
     try {
-      // A hook that hangs up does not end the wait: evidence says a moment later how it ended.
+      // A hook that hangs up does not end the wait. Later evidence shows how the question ended.
       return toDecision(await questions.waitForVerdict(ask, new AbortController().signal));
     } finally {
       this.#pending.delete(question);
@@ -122,20 +122,20 @@ export class Approvals {
       if (known && peer.agent_pid !== agent_pid) continue;
       const isSessionEnd = end_reason !== undefined && subagent === undefined;
       if (agent_id !== subagent?.agent_id && !isSessionEnd) continue;
-      const says = findingOf(report, question.call, known);
-      if (says) this.#ctx.db.afterCommit(() => this.#note(question, says));
+      const finding = findingOf(report, question.call, known);
+      if (finding) this.#ctx.db.afterCommit(() => this.#note(question, finding));
     }
   }
 
-  #note(question: PendingQuestion, says: Evidence["says"]): void {
+  #note(question: PendingQuestion, finding: Evidence["finding"]): void {
     // The clock may have been set back since the question.
     const at = Math.max(this.#ctx.clock.now(), question.call.asked_at);
-    question.noted.push({ source: "hook", says, at });
+    question.noted.push({ source: "hook", finding, at });
     void this.#reviewInBackground(question);
   }
 
-  /** Reads the evidence of open questions, for as long as there are any. */
-  #watch(): void {
+  /** Reads the evidence at intervals while questions are open. */
+  #reviewAtIntervals(): void {
     if (this.#isWatching) return;
     this.#isWatching = true;
     void this.#ctx.background.run("Watching open questions failed", this.#reviewWhilePending());
@@ -155,7 +155,7 @@ export class Approvals {
     return this.#ctx.background.run("Reviewing an open question failed", this.#review(question));
   }
 
-  /** Closes a question that no longer waits. */
+  /** Closes a question whose dialog has ended. */
   async #review(question: PendingQuestion): Promise<void> {
     const { questions, transports, isAlive, shutdownSignal } = this.#deps;
     const { correlation_id, call, noted } = question;
@@ -165,11 +165,11 @@ export class Approvals {
     const evidence = [...noted, ...(read ? await read : [])];
     const now = clock.now(), settle_ms = read ? SETTLE_MS : 0;
     const isGone = agent_pid !== null && !isAlive(agent_pid, agent_started ?? undefined);
-    if (isGone) evidence.push({ source: "process", says: "gone", at: 0 });
+    if (isGone) evidence.push({ source: "process", finding: "gone", at: 0 });
     const ending = endingOf(evidence, { asked_at, now, settle_ms });
     // An event from before the present dialog proves nothing about it after its end.
-    if (evidence.some(({ says }) => says === "waits")) {
-      question.noted = noted.filter(({ says }) => says !== "idle");
+    if (evidence.some(({ finding }) => finding === "waits")) {
+      question.noted = noted.filter(({ finding }) => finding !== "idle");
     }
     if (!ending || shutdownSignal.aborted || !this.#pending.has(question)) return;
     questions.endThere(correlation_id, ending.outcome);
@@ -224,9 +224,9 @@ function findingOf(
   { ran, interrupted, prompt, turn_state, turn_error, end_reason, source, subagent }: HookReport,
   { tool, input }: WaitingCall,
   known: boolean,
-): Evidence["says"] | undefined {
+): Evidence["finding"] | undefined {
   if (ran) return ran.tool === tool && isSameJson(ran.input, input) ? "allowed" : undefined;
-  // Nothing ran that waited for a permission when its turn was interrupted.
+  // Interrupting a turn denies the permission for which its tool waits.
   if (interrupted) return "denied";
   // A session may begin in a second process while the first one waits.
   if (source !== undefined) return known ? "idle" : undefined;
@@ -245,7 +245,7 @@ function toDecision({ outcome, option_id, message }: Verdict): Decision | undefi
 }
 
 /**
- * Whether a pattern matches the whole name of a tool; upper and lower case differ. A `*` in the
+ * True if a pattern matches the whole name of a tool; upper and lower case differ. A `*` in the
  * pattern matches any characters. Each piece between them is matched at its first occurrence, so
  * the time is linear.
  */
@@ -303,7 +303,10 @@ function clean(text: string, chars_max: number): string {
   return cut(text.toWellFormed().replace(/[\p{C}\p{Z}]+/gu, " "), chars_max);
 }
 
-/** Cuts the middle of a long text, because either end may matter, and says how much is missing. */
+/**
+ * Cuts the middle of a long text, because either end may matter, and notes the length of the
+ * missing part.
+ */
 function cut(text: string, chars_max: number): string {
   const chars = Array.from(text);
   if (chars.length <= chars_max) return text;

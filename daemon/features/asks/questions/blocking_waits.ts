@@ -1,6 +1,6 @@
 /**
- * Asks whose caller waits on an open connection. Nobody fetches the answer later, so such an ask is
- * closed when it has no caller left: on a timeout, a disconnect, or the daemon's shutdown.
+ * Asks whose caller waits on an open connection. The answer cannot be fetched later, so the ask is
+ * closed when its last caller has left: on a timeout, a disconnect, or the daemon's shutdown.
  */
 
 import { Ages } from "kit/core/clock.ts";
@@ -20,7 +20,7 @@ export class BlockingWaits {
   readonly #ctx: Context;
   readonly #deps: BlockingWaitsDeps;
   readonly #ages: Ages;
-  /** How many callers wait for each ask now. */
+  /** Number of callers that wait for each ask. */
   readonly #waiterCounts = new Map<string, number>();
 
   constructor(ctx: Context, deps: BlockingWaitsDeps) {
@@ -82,7 +82,7 @@ export class BlockingWaits {
 
   /**
    * Closes an unanswered ask. A tool permission is denied (specification 7); any other ask times
-   * out. `undecided`: its caller gets no answer, so that the agent's own dialog goes on.
+   * out. `undecided`: its caller gets no answer, so that the agent's own dialog stays open.
    */
   #close(correlation_id: string, reason: "evicted" | "cancelled", undecided: boolean): void {
     const { asks } = this.#deps;

@@ -62,7 +62,7 @@ export class Questions {
 
   /** Records a typed answer. The first valid answer, from any surface, closes the question. */
   answer(
-    { correlation_id, from_peer, attachments: ids = [], ...given }: AnswerAsk,
+    { correlation_id, from_peer, attachments: ids = [], ...input }: AnswerAsk,
     requestContext: AskContext,
   ) {
     const { asks, attachments } = this.#deps;
@@ -71,7 +71,7 @@ export class Questions {
       const { responder, elsewhere } = this.#responder(ask, from_peer);
       if (!ask.question) throw new Problem("not_a_question", { correlation_id });
       if (ask.state === "closed") throw alreadyClosed(ask);
-      const answer = toAnswer(ask.question, given);
+      const answer = toAnswer(ask.question, input);
       const reply = replyOf(answer);
       const close_reason = asks.closer.close(ask, "answered", {
         responder,
@@ -86,8 +86,8 @@ export class Questions {
   }
 
   /**
-   * Throws `human_not_proven` if anyone else answers a tool permission, because only a person may do
-   * so. `isHuman` is expensive, so it is called for such questions only.
+   * Throws `human_not_proven` for an answer to a tool permission by a peer, because only a person
+   * may answer it. `isHuman` is expensive, so it is called for such questions only.
    */
   mustBeHuman(correlation_id: string, isHuman: () => boolean): void {
     const ask = this.#deps.asks.get(correlation_id);
@@ -96,7 +96,7 @@ export class Questions {
   }
 
   /**
-   * Asks the human and waits for the answer. A tool permission that is not given in time is denied.
+   * Asks the human and waits for the answer. A tool permission without an answer in time is denied.
    * A repeated request with the same id and asker waits for the same question.
    */
   async askBlocking(body: AskBlocking, request: BlockingRequest): Promise<Verdict> {
@@ -127,8 +127,8 @@ export class Questions {
   }
 
   /**
-   * Asks a peer for a text and waits for it. A peer that is offline is not asked. A peer that goes
-   * offline during the wait may come back, so it is reported as offline only after the timeout.
+   * Asks a peer for a text and waits for it. An offline peer is not asked. A peer that goes offline
+   * during the wait may come back, so it is reported as offline only after the timeout.
    */
   async query(query: Query, request: BlockingRequest): Promise<QueryResult> {
     const { db } = this.#ctx;
@@ -223,7 +223,10 @@ export class Questions {
     };
   }
 
-  /** Who responds. Throws `not_the_recipient` if that is neither the recipient nor the human. */
+  /**
+   * The peer that responds. Throws `not_the_recipient` if that is neither the recipient nor the
+   * human.
+   */
   #responder(ask: Ask, from_peer: string | undefined) {
     if (from_peer === undefined) return { responder: ask.to_peer_name, elsewhere: false };
     const { peer_id, name, role } = this.#deps.directory.sender(from_peer);
@@ -241,7 +244,8 @@ export class Questions {
   }
 
   /**
-   * Why a blocking question has no answer; null if it was answered or closed for another reason.
+   * The reason why a blocking question has no answer; null if it was answered or closed for another
+   * reason.
    */
   #explainNoAnswer({ close_reason }: Ask): string | null {
     if (close_reason === "cancelled") return "The question was cancelled";
@@ -255,7 +259,7 @@ export class Questions {
   }
 }
 
-/** Whether a peer is offline. The human never is, because the inbox takes every message. */
+/** True if a peer is offline. The human never is, because the inbox takes every message. */
 function isOffline({ status, role }: Address): boolean {
   return role !== "human" && (status === "offline" || status === "retired");
 }

@@ -10,7 +10,7 @@ export function insertWait(tx: Tx, correlation_id: string, at_terminal: boolean)
   );
 }
 
-/** True if the agent's own dialog asks the same, and goes on when no caller waits here any more. */
+/** True if the agent's own dialog asks the same. It stays open after the last caller has left. */
 export function isAtTerminal(db: Reader, correlation_id: string): boolean {
   return db.value(
     z.number(),

@@ -30,14 +30,15 @@ export function liveCandidates({ db, clock }: Pick<Context, "db" | "clock">): Ca
   }));
 }
 
-/** How many of the last closed asks are considered, and how many characters of each reply. */
+/** Maximum closed asks considered, newest first, and maximum characters of each reply. */
 const CLOSED_ROWS_MAX = 400;
 const REPLY_CHARS_MAX = 500;
 
 const Closed = z.object({ to_peer_id: z.string(), closed_at: z.number() });
 
 /**
- * When the last ask to each peer was closed, if it is among the last `CLOSED_ROWS_MAX` closed asks.
+ * The closing time of the last ask to each peer, if it is among the last `CLOSED_ROWS_MAX` closed
+ * asks.
  */
 function lastClosedAtByPeer(db: Reader): Map<string, number> {
   const closed = db.all(

@@ -24,7 +24,8 @@ export interface Candidate extends
   readonly description_age_seconds: number | null;
   readonly open_asks: number;
   /**
-   * When the last ask to the peer was closed, in milliseconds; null if none was closed recently.
+   * The closing time of the last ask to the peer, in milliseconds; null if none was closed
+   * recently.
    */
   readonly last_closed_at: number | null;
 }

@@ -10,7 +10,7 @@ import { readUpTo } from "kit/http/body.ts";
 import type { Failure } from "protocol/asks/routing.ts";
 import { type Candidate, type Choice, EndpointAnswer, noChoice } from "./choice.ts";
 
-/** How long a request may take until the last byte of its response has arrived. */
+/** Maximum time of a request until the last byte of its response has arrived. */
 const ENDPOINT_MS_MAX = 5000;
 export const ANSWER_BYTES_MAX = 65_536;
 

@@ -9,9 +9,7 @@ import type { lastReplies } from "./candidates.ts";
 import { type Candidate, type Choice, noChoice } from "./choice.ts";
 import { byLoad } from "./least_busy.ts";
 
-/**
- * How many words of an ask are used: only the first ones, as they say best what the ask is about.
- */
+/** Maximum words of an ask that are used. The first words describe its topic best. */
 const WORDS_MAX = 64;
 const WORD_CHARS_MAX = 64;
 
@@ -25,7 +23,7 @@ const INDEX = `create virtual table snippets using fts5
 
 const INSERT = "insert into snippets (peer, kind, words) values (:peer, :kind, :words)";
 
-/** English words that say nothing about the topic. */
+/** English words without a topic. */
 const STOP_WORDS = new Set(
   ("a about all am an and any are as at be been but by can could did do does for from get had has " +
     "have he hello help her hey hi him his how i if in into is it its just let like make may me " +
@@ -65,7 +63,7 @@ export function mostRelevant(text: string, input: RelevanceInput, ctx: DatabaseD
   const score = ({ peer_id }: Candidate) => scores.get(peer_id) ?? 0;
   const [best] = input.candidates.toSorted((a, b) => score(b) - score(a) || byLoad(a, b));
   if (!best || score(best) === 0) return noChoice("no_candidate");
-  const all = [...scores.values()].reduce((sum, one) => sum + one, 0);
+  const all = [...scores.values()].reduce((sum, score) => sum + score, 0);
   const hits = words.filter((word) => matchesWord(index, best.peer_id, word));
   const confidence = score(best) / all * Math.sqrt(hits.length / words.length);
   return { peer: best.peer_id, confidence };
@@ -119,7 +117,7 @@ function scoresOf(index: Database, words: readonly string[]): Map<string, number
   const matches = index.all(
     Match,
     "select peer, kind, -bm25(snippets) as score from snippets where snippets match :any",
-    { any: words.map(quoted).join(" OR ") },
+    { any: words.map(quote).join(" OR ") },
   );
   const best = new Map<string, Map<string, number>>();
   for (const { peer, kind, score } of matches) {
@@ -128,7 +126,7 @@ function scoresOf(index: Database, words: readonly string[]): Map<string, number
   }
   return new Map([...best].map(([peer, kinds]) => [
     peer,
-    [...kinds.values()].reduce((sum, one) => sum + one, 0),
+    [...kinds.values()].reduce((sum, score) => sum + score, 0),
   ]));
 }
 
@@ -136,11 +134,11 @@ function matchesWord(index: Database, peer: string, word: string): boolean {
   const hit = index.value(
     z.number(),
     "select 1 from snippets where snippets match :word and peer = :peer limit 1",
-    { word: quoted(word), peer },
+    { word: quote(word), peer },
   );
   return hit !== undefined;
 }
 
-function quoted(word: string): string {
+function quote(word: string): string {
   return `"${word}"`;
 }

@@ -66,14 +66,14 @@ interface RoutingRequest {
   readonly scope: Scope;
 }
 
-/** An opened ask, and how its recipient was chosen. */
-type Routed = ReturnType<Asks["open"]> & { readonly routing: Routing };
+/** An opened ask, and the choice of its recipient. */
+type RoutedAsk = ReturnType<Asks["open"]> & { readonly routing: Routing };
 
 export class Router {
   readonly #ctx: Context;
   readonly #deps: RouterDeps;
   readonly #options: RouterOptions;
-  /** How many requests to the endpoint are running. */
+  /** Number of running requests to the endpoint. */
   #endpointCalls = 0;
 
   constructor(ctx: Context, deps: RouterDeps, options: RouterOptions) {
@@ -91,7 +91,7 @@ export class Router {
     body: UnnamedAsk,
     requestContext: AskContext,
     signal: AbortSignal,
-  ): Promise<() => Routed> {
+  ): Promise<() => RoutedAsk> {
     const { asks, directory } = this.#deps;
     const { circle, bypass_circle } = body;
     const caller = directory.sender(body.from_peer, { circle });
@@ -146,7 +146,7 @@ export class Router {
    * Opens the ask to the chosen peer if the confidence suffices and the peer may be asked;
    * otherwise rolls back what it wrote, and opens it to the fallback.
    */
-  #openOrFallBack(request: RoutingRequest, choice: Choice): Routed {
+  #openOrFallBack(request: RoutingRequest, choice: Choice): RoutedAsk {
     const { strategy, min_confidence } = this.#options;
     const { fallback_to } = request.body;
     const { confidence, peer } = choice;
@@ -170,12 +170,12 @@ export class Router {
     return this.#open(request, fallback_to, { confidence, fallback_reason });
   }
 
-  /** Opens the ask as if it named this peer, and records how the peer was chosen. */
+  /** Opens the ask as if it named this peer, and records the choice of the peer. */
   #open(
     request: RoutingRequest,
     argument: string,
     { confidence, fallback_reason }: Pick<Routing, "confidence" | "fallback_reason">,
-  ): Routed {
+  ): RoutedAsk {
     const { body, requestContext } = request;
     const { peer_id, name } = this.#authorize(argument, request);
     const routing: Routing = {
@@ -211,7 +211,7 @@ export class Router {
   }
 }
 
-/** The circle to choose in: of the ask, else of its sender; undefined means all. */
+/** The circle of the candidates: that of the ask, or of its sender; undefined means all. */
 function searchCircle({ body, caller }: RoutingRequest): string | undefined {
   const { circle, bypass_circle } = body;
   if (circle !== undefined) return circle;

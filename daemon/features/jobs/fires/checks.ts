@@ -9,10 +9,10 @@ import * as attempts from "./store.ts";
 
 /** The phase of a job whose checks run. */
 export const CHECKING = "checking";
-/** How many characters at the end of a check's output are stored. */
+/** Characters stored from the end of a check's output. */
 const TAIL_CHARS_MAX = 4096;
 
-/** The outcome of one check; `exit` is null when it did not run, or took too long. */
+/** The outcome of one check; `exit` is null if it did not run or timed out. */
 interface Outcome {
   readonly name: string;
   readonly exit: number | null;

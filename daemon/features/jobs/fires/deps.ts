@@ -1,4 +1,4 @@
-/** What fires need from the jobs feature and from other features. */
+/** Dependencies of fires on the jobs feature and on other features. */
 
 import type { ProgramRunner } from "../../../host/programs.ts";
 import type { Delivery } from "../../messages/delivery.ts";
@@ -33,7 +33,7 @@ export class RunningWork {
     this.#running.add(tracked);
   }
 
-  async ended(): Promise<void> {
+  async whenDone(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
 }

@@ -13,9 +13,9 @@ import * as attempts from "./store.ts";
 import type { StoredAttempt } from "./store.ts";
 import type { Turns } from "./turns.ts";
 
-/** How long a dispatch may take (contract 2). */
+/** Maximum time of a dispatch (contract 2). */
 export const LEASE_MS = 300_000;
-/** How long a job waits after a temporary refusal, or while no executor is free. */
+/** Time for which a job waits after a temporary refusal, or while no executor is free. */
 export const RETRY_MS = 10_000;
 
 const TEMPORARY_REFUSALS: readonly ProblemCode[] = ["queue_full", "rate_limited"];
@@ -126,7 +126,7 @@ export class Dispatch {
     const canSendAsCreator = creator !== null && creator !== peer_id &&
       this.#deps.executors.get(creator);
     const { notifications } = this.#deps;
-    // The prompt hook arms the fire, so the prompt begins a turn and enters none.
+    // The prompt must begin a turn, because the prompt hook arms the fire.
     const text = promptOf(job, attempt), urgent = false;
     const { ticket: { message } } = canSendAsCreator
       ? notifications.notify(

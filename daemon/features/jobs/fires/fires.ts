@@ -15,7 +15,7 @@ import * as attempts from "./store.ts";
 import { TimeLimits } from "./time_limits.ts";
 import { Turns } from "./turns.ts";
 
-/** How long a job waits whose previous executor has not ended yet. */
+/** Time for which a job waits while its previous executor has not ended. */
 const RELEASE_WAIT_MS = 1_000;
 /** The maximum number of agents started for jobs that run at the same time. Further jobs wait. */
 export const EXECUTORS_MAX = 16;

@@ -86,8 +86,8 @@ export class SpawnedExecutors {
   }
 
   /**
-   * Sends the prompt if the spawned agent has registered. Marks the job as unavailable if the agent
-   * is no longer expected to register.
+   * Sends the prompt if the spawned agent has registered. Marks the job as unavailable once the
+   * registration has timed out.
    */
   #check(attempt: StoredAttempt): void {
     if (attempt.spawn_id === null || attempt.delivery_id !== null) return;

@@ -28,7 +28,7 @@ export function ofJob(db: Reader, job_id: string, limit: number): StoredAttempt[
 
 const OPEN = "where ended_at is null";
 
-/** Attempts in progress. By itself, SQLite would look through all attempts, in their order. */
+/** Attempts in progress. Without the hint, SQLite would scan all attempts. */
 export function open(db: Reader): StoredAttempt[] {
   return table.all(db, `indexed by job_attempts_open ${OPEN} order by seq`);
 }
@@ -52,7 +52,7 @@ export function releasing(db: Reader): StoredAttempt[] {
   return table.all(db, "where release = 'due' order by seq");
 }
 
-/** How many agents that were started for a fire still run. */
+/** Number of running agents that were started for fires. */
 export function ownExecutors(db: Reader): number {
   return db.value(
     z.number(),

@@ -9,7 +9,8 @@ import type { Dispatch } from "./dispatch.ts";
 import type { Turns } from "./turns.ts";
 
 /**
- * How many agents may be started for a job and never register, before the job becomes unavailable.
+ * Maximum agents that may be started for a job without a registration. Then the job becomes
+ * unavailable.
  */
 const LEASES_MAX = 3;
 const TICK_ROWS_MAX = 100;
@@ -74,7 +75,7 @@ export class TimeLimits {
   }
 
   /**
-   * Whether the job's message was sent. A message in `attempting` may arrive, so it counts as sent.
+   * True if the job's message was sent. A message in `attempting` may arrive, so it counts as sent.
    */
   #wasDelivered(job: StoredJob): boolean {
     const { delivery, steps } = this.#deps;

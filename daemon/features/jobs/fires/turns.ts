@@ -18,9 +18,11 @@ import type { StoredAttempt } from "./store.ts";
 
 /** The phase in which the next assistant turn completes a fire. */
 export const TURN_STARTED = "turn_started";
-/** After a start, how long an executor without process, pane or session has to reconnect. */
+/** Time after a start in which an executor without process, pane or session may reconnect. */
 export const RECONNECT_GRACE_MS = 30_000;
-/** Maximum time that an idle executor may leave a fire unread whose template is due again. */
+/**
+ * Maximum time for which an idle executor may leave a fire unread once its template is due again.
+ */
 const UNREAD_MS = 60_000;
 /**
  * Phases that the daemon sets. Any other phase was reported by the executor, and holds the fire
@@ -34,7 +36,7 @@ export class Turns {
   /**
    * The deliveries of fires in progress. Any other delivery's steps are ignored without a query.
    */
-  readonly #watchedDeliveries = new Set<string>();
+  readonly #followedDeliveries = new Set<string>();
   /** Attempts that were delivered when the daemon started. Their executors may not come back. */
   readonly #unreconciled = new Set<string>();
   #sinceStart: () => number = () => 0;
@@ -45,7 +47,7 @@ export class Turns {
   }
 
   watchDelivery(delivery_id: string): void {
-    this.#watchedDeliveries.add(delivery_id);
+    this.#followedDeliveries.add(delivery_id);
   }
 
   /**
@@ -53,7 +55,7 @@ export class Turns {
    */
   #withdraw({ delivery_id }: StoredAttempt, reason: JobReason): void {
     if (delivery_id === null) return;
-    this.#watchedDeliveries.delete(delivery_id);
+    this.#followedDeliveries.delete(delivery_id);
     this.#deps.delivery.release(delivery_id, reason);
   }
 
@@ -65,9 +67,9 @@ export class Turns {
 
   /** Called when a delivery takes a step, inside the delivery's transaction. */
   stepped(delivery_id: string, state: DeliveryState): void {
-    if (!this.#watchedDeliveries.has(delivery_id)) return;
+    if (!this.#followedDeliveries.has(delivery_id)) return;
     const attempt = attempts.byDelivery(this.#ctx.db, delivery_id);
-    if (!attempt) return void this.#watchedDeliveries.delete(delivery_id);
+    if (!attempt) return void this.#followedDeliveries.delete(delivery_id);
     this.applyDeliveryState(attempt, state);
   }
 
@@ -109,7 +111,7 @@ export class Turns {
     return db.transact(() => {
       const now = clock.now();
       if (attempt.state === "running") {
-        // The executor goes on with it in a turn that begins now.
+        // The executor continues the job in a turn that begins now.
         db.transact((tx) => attempts.update(tx, { ...attempt, armed_at: now }));
       } else {
         const delivered_at = attempt.delivered_at ?? now;
@@ -160,7 +162,7 @@ export class Turns {
     const reason = how === "interrupted" ? "turn_interrupted" : "turn_end_unseen";
     if (job.execution.on_interrupt === "fail") return this.#fail(attempt, reason);
     const waiting = { state_reason: reason, error: ERRORS[reason] };
-    notices.interrupted(steps.step(job, "needs_input", waiting));
+    notices.notifyInterruption(steps.step(job, "needs_input", waiting));
   }
 
   /** Completes a job. If the job has checks, they run first. */
@@ -204,7 +206,7 @@ export class Turns {
     for (const attempt of attempts.open(db)) {
       const { delivery_id, attempt_id } = attempt;
       if (delivery_id === null) continue;
-      this.#watchedDeliveries.add(delivery_id);
+      this.#followedDeliveries.add(delivery_id);
       const state = this.#deps.delivery.findMessage(delivery_id)?.state;
       if (state) this.applyDeliveryState(attempt, state);
       const now = attempts.get(db, attempt_id)?.state;
@@ -238,8 +240,8 @@ export class Turns {
   }
 
   /**
-   * True if an idle executor has not read a fire for a while whose template is due again. Such a
-   * fire would block its template forever.
+   * True if an idle executor has left a fire unread for too long and its template is due again.
+   * Such a fire would block its template forever.
    */
   #isLeftUnread({ state, delivered_at, job_id }: StoredAttempt, idle_since: number): boolean {
     const { db, clock } = this.#ctx;

@@ -8,9 +8,9 @@ import { type Filter, newestSql } from "../store.ts";
 
 /** A template as stored: the record and internal fields. */
 export const StoredTemplate = Template.omit({ waits_for_work_id: true }).extend({
-  /** Whether the request came from a proven human origin (contract 2). */
+  /** True if the request came from a proven human origin (contract 2). */
   proven_human: z.boolean(),
-  /** True if nothing proved that its caller was its sender (contract 11). */
+  /** True if the caller was not proved to be the sender (contract 11). */
   unverified: z.boolean(),
 });
 export type StoredTemplate = z.output<typeof StoredTemplate>;
@@ -29,7 +29,7 @@ export function list(db: Reader, filter: Filter): StoredTemplate[] {
   return db.all(table.row, LIST, { ...filter });
 }
 
-/** Whether a template that is not cancelled belongs to a peer, or was made by it. */
+/** True if a peer owns or created a template that is not cancelled. */
 export function involves(db: Reader, peer_id: string): boolean {
   const statement = `select 1 from job_templates where state <> 'cancelled' and :peer_id in
     (owner_peer_id, created_by_peer_id, json_extract(execution, '$.target.assigned_peer_id'))

@@ -43,7 +43,7 @@ export class Templates {
     };
     return db.transact((tx) => {
       rows.insert(tx, template);
-      return this.#changed(template);
+      return this.#publishChange(template);
     });
   }
 
@@ -101,7 +101,7 @@ export class Templates {
     return job;
   }
 
-  /** Pauses, resumes or cancels a template. Fires missed during a pause are not made up for. */
+  /** Pauses, resumes or cancels a template. Missed fires of a pause are skipped. */
   step(calendar_id: string, event: Exclude<TemplateEvent, "fired">): StoredTemplate {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -113,12 +113,12 @@ export class Templates {
       const next_due_at = event === "resumed" ? nextFire(cron, timezone, now) ?? null : null;
       const template = { ...before, state, next_due_at, updated_at: now };
       rows.update(tx, template);
-      return this.#changed(template);
+      return this.#publishChange(template);
     });
   }
 
   /** Publishes that a template was created, paused, resumed or cancelled. */
-  #changed(template: StoredTemplate): StoredTemplate {
+  #publishChange(template: StoredTemplate): StoredTemplate {
     const { calendar_id, state } = template;
     this.#ctx.events.append("job_template_changed", { calendar_id, state });
     return template;

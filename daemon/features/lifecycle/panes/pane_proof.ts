@@ -1,4 +1,4 @@
-/** Which panes are proved to be a peer's: a person may look into such a pane, and type there. */
+/** Proof that a pane is a peer's. A person may look into such a pane, and type there. */
 
 import type { Context } from "../../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
@@ -13,7 +13,7 @@ export type PanedPeer = StoredPeer & { readonly pane_id: string };
 export type PaneProofDeps = Pick<LifecycleDeps, "machine" | "paneObserver" | "processes">;
 
 /** The result of an observation of a pane. */
-type Seen =
+type PaneResult =
   | { readonly state: "found"; readonly pane: PaneFacts }
   | { readonly state: "missing" | "unknown" };
 
@@ -40,10 +40,10 @@ export class PaneProof {
   }
 
   /**
-   * The pane as it was seen. Refuses a pane that is not proved to be the peer's, and one that the
-   * peer has left since `before` was read.
+   * Returns the observation of the pane. Refuses a pane that is not proved to be the peer's, or
+   * that the peer has left since `before` was read.
    */
-  mustBeProved<S extends Seen>(before: PanedPeer, seen: S): Extract<S, { state: "found" }> {
+  mustBeProved<S extends PaneResult>(before: PanedPeer, seen: S): Extract<S, { state: "found" }> {
     const { peer_id, pane_id, tmux_socket } = before;
     const unverified = (reason: string) =>
       new Problem("pane_unverified", { peer_id, pane_id, reason });
@@ -59,7 +59,7 @@ export class PaneProof {
     return seen;
   }
 
-  /** Why the pane is not proved to be the peer's; undefined if it is. */
+  /** The reason why the pane is not proved to be the peer's; undefined if it is. */
   #whyUnproved(peer: StoredPeer, pane: PaneFacts): string | undefined {
     const { agent_pid, agent_started, agent_proved } = peer;
     const { processes, paneObserver } = this.#deps;
@@ -73,6 +73,6 @@ export class PaneProof {
   }
 }
 
-function isFound<S extends Seen>(seen: S): seen is Extract<S, { state: "found" }> {
+function isFound<S extends PaneResult>(seen: S): seen is Extract<S, { state: "found" }> {
   return seen.state === "found";
 }

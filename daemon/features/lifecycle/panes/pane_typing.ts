@@ -1,4 +1,4 @@
-/** What a person types into a peer's pane. It goes into that very pane, or nowhere. */
+/** Typing by a person into a peer's pane. The text goes into that very pane, or nowhere. */
 
 import { Problem } from "protocol/problems.ts";
 import { sentenceOf } from "protocol/reasons.ts";
@@ -10,7 +10,7 @@ import type { PaneProof } from "./pane_proof.ts";
 export interface PaneTypingDeps extends Pick<LifecycleDeps, "paneObserver"> {
   readonly paneProof: PaneProof;
   readonly transports: AgentTransports;
-  /** Whether the configuration allows it. */
+  /** True if the configuration allows it. */
   readonly is_allowed: boolean;
 }
 
@@ -22,8 +22,8 @@ export class PaneTyping {
   }
 
   /**
-   * Types all keys or none. The pane has to be proved to be the peer's, and has to pass the checks
-   * of a delivery but for what the person accepts. Without keys, only these checks are made.
+   * Types all keys or none. The pane must be proved to be the peer's, and must pass the checks of a
+   * delivery except for the reasons that the person accepts. Without keys, only checks.
    */
   async type(peer_id: string, { keys, accept }: TypingRequest): Promise<TypedKeys> {
     const { is_allowed, paneObserver, paneProof, transports } = this.#deps;

@@ -21,11 +21,11 @@ import * as rows from "./store.ts";
 const BLOCK_BYTES = 4096;
 /** If the total is small, blocks are smaller, so that about this many files fit. */
 const BLOCKS_MIN = 262_144;
-/** How many bytes a form may have beyond its file, for boundaries, headers and ignored fields. */
+/** Maximum bytes of a form beyond its file, for boundaries, headers and ignored fields. */
 const FORM_OVERHEAD_BYTES_MAX = 65_536;
 /**
- * How long a caller may send nothing. A stalled upload would occupy one of the few places for
- * uploads.
+ * Maximum time in which a caller sends nothing. A stalled upload would occupy one of the few places
+ * for uploads.
  */
 const IDLE_MS_MAX = 30_000;
 /** Minimum speed of an upload that takes longer, because few uploads may run at one time. */
@@ -38,7 +38,7 @@ const IN_USE_MS = 3_600_000;
  * disappears, even briefly.
  */
 const IN_USE_CHECK_MS = 60_000;
-/** How much of a file that is in memory is hashed and written at once. */
+/** Bytes of a file in memory that are hashed and written at once. */
 const CHUNK_BYTES = 262_144;
 const EXPIRE_ROWS_MAX = 50;
 /**
@@ -223,7 +223,8 @@ export class Attachments {
       }
       const uploading_bytes = [...this.#uploads].reduce((sum, { bytes }) => sum + bytes, 0);
       if (stored_bytes + uploading_bytes > total_bytes_max) {
-        // It no longer counts at once, so that of two that exceed the limit together one remains.
+        // A refused upload stops counting at once, so that one of two uploads that exceed the limit
+        // together remains.
         this.#uploads.delete(upload);
         throw storageFull(total_bytes_max);
       }
@@ -276,7 +277,7 @@ export class Attachments {
   }
 }
 
-/** Bytes in memory as chunks, between which other work of the daemon goes on. */
+/** Bytes in memory as chunks. Other work of the daemon runs between them. */
 function* chunksOf(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
 }

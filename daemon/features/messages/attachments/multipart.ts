@@ -95,7 +95,7 @@ class PartReader {
   }
 
   /**
-   * Whether the form ends after the boundary just read. Two hyphens end the form; a line end begins
+   * True if the form ends after the boundary just read. Two hyphens end the form; a line end begins
    * the next part.
    */
   async isLast(): Promise<boolean> {
@@ -159,7 +159,10 @@ function find(buffer: Uint8Array, needle: Uint8Array, from = 0): number | undefi
   return undefined;
 }
 
-/** Where a delimiter may begin that continues in the next chunk; the buffer's length if nowhere. */
+/**
+ * The offset at which a delimiter may begin that continues in the next chunk; the buffer's length
+ * if there is none.
+ */
 function partialMatchAt(buffer: Uint8Array, needle: Uint8Array): number {
   let at = buffer.indexOf(CR, Math.max(0, buffer.length - needle.length + 1));
   while (at >= 0 && !buffer.subarray(at).every((byte, offset) => byte === needle[offset])) {

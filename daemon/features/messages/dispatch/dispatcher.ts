@@ -31,19 +31,19 @@ export interface DispatcherDeps {
 }
 
 /**
- * What follows an attempt: the next message (`continue`), or the end of the pass (`blocked`) until
- * something changes.
+ * The step after an attempt: the next message (`continue`), or the end of the pass (`blocked`)
+ * until something changes.
  */
 type Outcome = "continue" | "blocked";
 
-/** Why no transport took a message. */
-interface Blocked {
+/** The reason why no transport took a message. */
+interface BlockedMessage {
   readonly reason: string;
-  /** Whether it waits for a hook, and so holds up only its own sender's messages. */
+  /** True if it waits for a hook. It then holds up only its own sender's messages. */
   readonly held: boolean;
 }
 
-/** After what time a receipt is recorded again that could not be stored. */
+/** Time until a receipt that could not be stored is recorded again. */
 const RECORD_AGAIN_MS = 1000;
 
 export class Dispatcher {
@@ -109,8 +109,8 @@ export class Dispatcher {
     let result = await this.#dispatch(message);
     if (result !== "continue" && result?.held) {
       const now = this.#ctx.clock.now();
-      const other = firstNotHeld(db, peer_id, { after: now - HOLD_MS_MAX, until: now });
-      if (other) result = await this.#dispatch(other);
+      const next = firstNotHeld(db, peer_id, { after: now - HOLD_MS_MAX, until: now });
+      if (next) result = await this.#dispatch(next);
     }
     if (result === "continue") return "continue";
     if (result) this.#recordBlocked(message, result.reason);
@@ -118,7 +118,7 @@ export class Dispatcher {
   }
 
   /** Tries a message by each transport. Returns undefined if it is gone. */
-  async #dispatch(message: QueuedMessage): Promise<"continue" | Blocked | undefined> {
+  async #dispatch(message: QueuedMessage): Promise<"continue" | BlockedMessage | undefined> {
     const { db } = this.#ctx;
     const { seq, to_peer_id: peer_id } = message;
     const addressee = this.#deps.agentPeers.find(peer_id);
@@ -172,7 +172,7 @@ export class Dispatcher {
   ): Promise<Receipt | undefined> {
     const { db } = this.#ctx;
     const current = ledger.findMessageBySeq(db, message.seq);
-    // The message was taken, dropped or expired in the meantime.
+    // The message was fetched, dropped or expired in the meantime.
     if (current?.state !== "queued") return undefined;
     const attempted = this.#steps.attempted(current, transport.name, false);
     await db.whenDurable();

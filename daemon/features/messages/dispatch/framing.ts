@@ -74,7 +74,7 @@ function questionOf({ kind, question }: StoredMessage): Question | undefined {
   return kind === "ask" && question ? Question.safeParse(question).data : undefined;
 }
 
-/** One line, under 200 characters, that says how to answer. */
+/** One line, under 200 characters, with the command to answer. */
 function answerHint(message: StoredMessage): string {
   const { correlation_id: id } = message;
   if (questionOf(message)?.kind === "choice") {

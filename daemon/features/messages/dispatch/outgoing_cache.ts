@@ -11,7 +11,7 @@ import { frame, proofId } from "./framing.ts";
 const CACHED_CHARS_MAX = 4 * 1024 * 1024;
 const CACHED_MAX = 256;
 
-/** The first queued message of each peer, which the dispatcher looks at every second. */
+/** The first queued message of each peer, which the dispatcher reads every second. */
 export class OutgoingCache {
   readonly #cached = new Map<
     string,

@@ -17,8 +17,8 @@ import { DELIVERY_ID, selectMessages } from "./rows.ts";
 /** The maximum number of contradictory messages that are listed. */
 const REPORTED_MAX = 100;
 /**
- * How long a message may be `attempting`. Every transport finishes an attempt well within this
- * time.
+ * Maximum time for which a message may be `attempting`. Every transport finishes an attempt well
+ * within this time.
  */
 const STUCK_MS = 120_000;
 
@@ -84,11 +84,11 @@ export class DeliveryAudit {
   /** The deliveries that match the filter, newest first. */
   async list(filter: DeliveryFilter): Promise<Delivery[]> {
     const { db } = this.#ctx;
-    if (filter.state === "queued") return queued(db, filter);
+    if (filter.state === "queued") return queuedDeliveries(db, filter);
     const found: Delivery[] = [];
     for await (const range of rangesBelow(this.#ctx)) {
       const limit = filter.limit - found.length;
-      found.push(...matching(db, { ...filter, ...range, limit }));
+      found.push(...matchingDeliveries(db, { ...filter, ...range, limit }));
       if (found.length >= filter.limit) break;
     }
     return found;
@@ -104,7 +104,7 @@ export class DeliveryAudit {
     );
   }
 
-  /** How many messages wait for a transport. */
+  /** Number of messages that wait for a transport. */
   queued(): number {
     return this.#ctx.db.value(
       z.number(),
@@ -146,7 +146,7 @@ export class DeliveryAudit {
     return { counts, total, unaccounted: unaccounted.slice(0, REPORTED_MAX), unproved };
   }
 
-  /** Messages that are queued for a peer that no longer takes messages, on this machine. */
+  /** Messages queued for a peer of this machine that no longer takes messages. */
   #queuedForGone(): FoundUnaccounted[] {
     const { db } = this.#ctx;
     const { directory, ports } = this.#deps;
@@ -175,7 +175,7 @@ function isInScope(found: FoundUnaccounted, { peer_id, state }: DeliveryScope): 
 }
 
 /** Queued messages by their index, because these are few. */
-function queued(db: Reader, filter: DeliveryFilter): Delivery[] {
+function queuedDeliveries(db: Reader, filter: DeliveryFilter): Delivery[] {
   return selectMessages(
     db,
     `where seq in (
@@ -188,7 +188,7 @@ function queued(db: Reader, filter: DeliveryFilter): Delivery[] {
 }
 
 /** The messages of a range that match a filter, newest first. */
-function matching(
+function matchingDeliveries(
   db: Reader,
   { peer_id, state, limit, floor, before }: DeliveryFilter & SeqRange,
 ): Delivery[] {

@@ -85,8 +85,8 @@ export function queue(db: Reader, to_peer_id: string, limit: number): StoredMess
 }
 
 /**
- * How many asks and notifications wait for a peer, including those that are being sent or may be
- * sent again. Counts up to `limit` only.
+ * Number of asks and notifications that wait for a peer, including those that are being sent or may
+ * be sent again. Counts up to `limit` only.
  */
 export function waitingCount(db: Reader, to_peer_id: string, limit: number): number {
   return db.value(
@@ -128,7 +128,7 @@ interface StepColumns {
   readonly sent_at?: number;
   readonly accepted_at?: number;
   readonly seen_at?: number;
-  /** When the agent was told about the message. */
+  /** The time at which the agent got the message's id. */
   readonly named_at?: number;
   readonly settled_at?: number | null;
   readonly reason?: string | null;
@@ -208,8 +208,8 @@ export function dropQueue(tx: Tx, to_peer_id: string, reason: Reason, at: number
 
 /**
  * Messages sent to a peer before `before` and never proved, oldest first. Messages sent by socket
- * are left out: a client without receipts never proves a message, and has no hook that could tell
- * its agent.
+ * are left out: a client without receipts never proves a message, and has no hook that could name
+ * it to its agent.
  */
 export function unproved(
   db: Reader,
@@ -265,9 +265,9 @@ export function remove(tx: Tx, seqs: readonly number[]): void {
   });
 }
 
-// The fields of asks. The asks feature decides what they hold.
+// The fields of asks. The asks feature decides their content.
 
-/** How an ask was closed. */
+/** The end of an ask. */
 export interface AskClosing {
   readonly correlation_id: string;
   readonly close_reason: string | null;
@@ -309,7 +309,7 @@ export function openAskIds(db: Reader, to_peer_id: string): string[] {
   );
 }
 
-/** How routing chose the recipient of an ask; null if the asker named the recipient. */
+/** The routing's choice of an ask's recipient; null if the asker named the recipient. */
 export function routingOf(db: Reader, correlation_id: string): Record<string, unknown> | null {
   const found = db.value(
     z.string().nullable(),

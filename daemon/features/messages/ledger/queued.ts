@@ -1,4 +1,4 @@
-/** SQL that reads queues: at every tick without the texts, and what is urgent with them. */
+/** SQL that reads queues: at every tick without the texts, and urgent messages with their texts. */
 
 import * as z from "zod";
 import { type Database, type Reader, rowOf } from "kit/data/sqlite.ts";
@@ -31,8 +31,8 @@ export function firstQueued(db: Reader, to_peer_id: string): QueuedMessage | und
 }
 
 /**
- * The first queued message of a peer that is not urgent, nor sent after an urgent one of the same
- * sender. Urgent messages that are not younger than `held_since` count as others.
+ * The first queued message of a peer that is neither urgent nor sent after an urgent message of the
+ * same sender. Urgent messages from `held_since` or earlier do not count as urgent.
  */
 export function firstNotHeld(
   db: Database,
@@ -54,8 +54,8 @@ export function firstNotHeld(
 }
 
 /**
- * The urgent messages of a peer's queue, oldest first, with those that the same senders sent before
- * them: the order of each sender is kept.
+ * The urgent messages of a peer's queue, oldest first, with the earlier messages of the same
+ * senders: the order of each sender is kept.
  */
 export function urgentQueue(db: Reader, to_peer_id: string, limit: number): StoredMessage[] {
   return selectMessages(

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Context } from "../../../data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 
-/** How many rows a range has at most. To read them takes 3 to 5 ms. */
+/** Maximum rows of a range. Reading them takes 3 to 5 ms. */
 const RANGE_ROWS = 1500;
 
 /** The rows whose numbers are at least `floor` and less than `before`. */

@@ -8,7 +8,7 @@ import type { Reader, Tx } from "kit/data/sqlite.ts";
 import * as ledger from "./ledger.ts";
 import { removeStages } from "./stages.ts";
 
-/** How many messages one step looks at. A step blocks the event loop for 3 to 5 ms. */
+/** Messages that one step examines. A step blocks the event loop for 3 to 5 ms. */
 const STEP_ROWS = 100;
 /**
  * A tick ends after this many steps or this much time, a tenth of a core. It can delete more
@@ -16,15 +16,14 @@ const STEP_ROWS = 100;
  */
 const TICK_STEPS_MAX = 50;
 const TICK_MS_MAX = 100;
-/** How long retention pauses after a pass over all messages. */
+/** The pause after a pass over all messages. */
 const PAUSE_MS = 60_000;
 
 export interface RetentionLimits {
-  /** How long a message is kept after its last step. */
+  /** Time for which a message is kept after its last step. */
   readonly history_ms: number;
   /**
-   * How many of the newest messages are kept. Older messages are deleted before `history_ms` has
-   * passed.
+   * Maximum messages kept, newest first. Older messages are deleted before `history_ms` has passed.
    */
   readonly messages_max: number;
 }
@@ -35,7 +34,7 @@ export class Retention {
   readonly #onRemoved: (seq: number) => void;
   /** Aborts when the daemon shuts down. */
   readonly #shutdownSignal: AbortSignal;
-  /** The last row number that the pass has looked at. */
+  /** The last row number that the pass has examined. */
   #cursor = 0;
   #paused_until = 0;
 
@@ -74,7 +73,7 @@ export class Retention {
     }
   }
 
-  /** Returns whether there may be more to delete. */
+  /** Returns true if there may be more to delete. */
   #step(now: number): boolean {
     const { db } = this.#ctx;
     const { history_ms, messages_max } = this.#limits;
@@ -106,7 +105,7 @@ const ScannedRow = z.object({
 });
 type ScannedRow = z.output<typeof ScannedRow>;
 
-/** The next messages in the order of their row numbers, and whether each may be deleted. */
+/** The next messages in the order of their row numbers, each with the permission to delete it. */
 function scan(
   db: Reader,
   params: { after: number; before: number; below: number; limit: number },

@@ -34,7 +34,7 @@ export interface StepListener {
   stepped(delivery_id: string, state: DeliveryState): void;
 }
 
-/** Whether the message is an ask that is closed, so that it need not be delivered. */
+/** True for a closed ask, which need not be delivered. */
 export function isClosedAsk(
   { kind, closed_at }: Pick<StoredMessage, "kind" | "closed_at">,
 ): boolean {
@@ -72,7 +72,7 @@ export class Steps {
     return this.#step(message, "refused", { reason });
   }
 
-  /** The message went out, or may have. If the outcome is unclear, `reason` says why. */
+  /** The message went out, or may have. If the outcome is unclear, `reason` explains it. */
   written<M extends SteppedMessage>(
     message: M,
     reason: Reason | null = null,
@@ -130,15 +130,15 @@ export class Steps {
   }
 
   /**
-   * The message is no longer wanted. `reason` is a `Reason`, or says why the message's job or ask
-   * ended.
+   * The message is no longer wanted. `reason` is a `Reason`, or the reason why the message's job or
+   * ask ended.
    */
   dropped<M extends SteppedMessage>(message: M, reason: string): M {
     return this.#step(message, "dropped", { reason, settled_at: this.#now() });
   }
 
   /**
-   * The other machine has told how the message ended there. Returns false if the message has ended
+   * The other machine has reported the end of the message. Returns false if the message has ended
    * here before.
    */
   endedThere(

@@ -88,7 +88,7 @@ function messageStages(
   const acked = closed !== null && ["ack", "ack_with_msg", "answered"].includes(
     message.close_reason ?? "",
   );
-  // The ask was answered or cancelled before it was sent, so there was nothing left to deliver.
+  // The ask was answered or cancelled before it was sent, so its delivery was no longer needed.
   const wasReleased = state === "dropped" && reason === message.close_reason &&
     message.outcome !== "failed";
   return [
@@ -108,8 +108,8 @@ function messageStages(
 }
 
 /**
- * When the time for a proof ended; null if it has not ended, or if the message is proved or will be
- * sent again.
+ * The end of the time for a proof; null before it, or if the message is proved or will be sent
+ * again.
  */
 function unprovedSince({ state, sent_at, repeatable }: StoredMessage, now: number): number | null {
   if (state !== "sent" || sent_at === null || repeatable) return null;

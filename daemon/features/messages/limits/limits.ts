@@ -8,17 +8,17 @@ import { isProblem, Problem } from "protocol/problems.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { Kind } from "protocol/messages/contract.ts";
 import * as ledger from "../ledger/ledger.ts";
-import type { FirstAccepted } from "../remote_delivery.ts";
+import type { RemoteOrigin } from "../remote_delivery.ts";
 import { PairCounters } from "./pair_counters.ts";
 
 export interface LimitsOptions {
-  /** How many asks and notifications may wait for one peer, including those being sent. */
+  /** Maximum asks and notifications that wait for one peer, including those being sent. */
   readonly max_per_peer: number;
-  /** How many follow-ups may come in a row without the human; 0 turns the limit off. */
+  /** Maximum follow-ups in a row without the human; 0 turns the limit off. */
   readonly hops: number;
-  /** How many messages one sender may send to one recipient per minute; 0 turns the limit off. */
+  /** Maximum messages per minute from one sender to one recipient; 0 turns the limit off. */
   readonly pair_per_minute: number;
-  /** How many follow-ups came before an ask of another machine; undefined for any other ask. */
+  /** Number of follow-ups before an ask of another machine; undefined for any other ask. */
   hopsBefore(correlation_id: string): number | undefined;
   /** Called for each message that a limit refuses, with the code of the refusal. */
   reached(limit: (typeof LIMIT_CODES)[number]): void;
@@ -39,7 +39,7 @@ export interface LimitedMessage {
   readonly reply_to?: string | null;
   /** True for a message that no limit refuses, such as a notice of the daemon (contract 2). */
   readonly notice?: boolean;
-  readonly first_accepted?: FirstAccepted;
+  readonly remote_origin?: RemoteOrigin;
 }
 
 /**
@@ -50,8 +50,8 @@ const LIMITED_KINDS: ReadonlySet<Kind> = new Set(["ask", "notify", "broadcast"])
 const LIMIT_CODES = ["queue_full", "hop_limit", "rate_limited"] as const;
 
 /**
- * How much more than the limit of a pair may arrive from another machine within a minute: what
- * waited on the way comes at once, and its machine says when it was sent.
+ * Factor on the limit of a pair for messages from another machine. Messages that waited on the way
+ * arrive together, and their machine reports when they were sent.
  */
 const ARRIVALS_FACTOR = 10;
 
@@ -63,7 +63,7 @@ export class Limits {
   readonly #directory: Directory;
   readonly #options: LimitsOptions;
   readonly #pairCounters = new PairCounters();
-  /** How many messages each peer's queue can take before it must be counted again. */
+  /** Number of messages that each peer's queue can take before it must be counted again. */
   readonly #freeSlots = new Map<string, number>();
 
   constructor(ctx: Context, directory: Directory, options: LimitsOptions) {
@@ -74,8 +74,8 @@ export class Limits {
 
   /**
    * Counts a message, or refuses it with `queue_full`, `hop_limit` or `rate_limited`. A rollback
-   * undoes the count. `willQueue` says whether the message goes to the recipient's queue. Returns
-   * how many follow-ups came before the message without the human.
+   * undoes the count. `willQueue` is true if the message goes to the recipient's queue. Returns the
+   * number of follow-ups before the message without the human.
    */
   checkAndCount(message: LimitedMessage, willQueue: boolean): number {
     if (!LIMITED_KINDS.has(message.kind) || message.notice) return 0;
@@ -117,13 +117,13 @@ export class Limits {
    * the human, proved or not, restarts the count. A sender that omits `reply_to` starts a new
    * chain, so the rate limit bounds such loops.
    */
-  #refuseLongChain({ to, voice, reply_to, first_accepted }: LimitedMessage): number {
+  #refuseLongChain({ to, voice, reply_to, remote_origin }: LimitedMessage): number {
     const { hops: limit } = this.#options;
-    const before = first_accepted?.hops ?? 0;
+    const before = remote_origin?.hops ?? 0;
     if (!reply_to && before === 0) return 0;
     if (limit === 0 || to.role === "human" || voice !== "peer") return 0;
-    // What came before on all machines is known of an ask that another machine sent.
-    const hops = first_accepted ? before : this.#hopsTo(reply_to ?? null, limit);
+    // An ask from another machine carries its number of earlier follow-ups on all machines.
+    const hops = remote_origin ? before : this.#hopsTo(reply_to ?? null, limit);
     if (hops > limit) throw new Problem("hop_limit", { reply_to: reply_to ?? "", limit });
     return hops;
   }
@@ -144,18 +144,18 @@ export class Limits {
     return hops;
   }
 
-  #countPair({ from, to, first_accepted }: LimitedMessage): void {
+  #countPair({ from, to, remote_origin }: LimitedMessage): void {
     const { clock } = this.#ctx;
     const now = clock.monotonic();
     const { peer_id } = to;
     const limit = to.pair_per_minute ?? this.#options.pair_per_minute;
     if (limit === 0) return;
-    const pair = `${first_accepted?.counted_as ?? from.peer_id ?? UNREGISTERED}\n${peer_id}`;
-    if (first_accepted) {
+    const pair = `${remote_origin?.counted_as ?? from.peer_id ?? UNREGISTERED}\n${peer_id}`;
+    if (remote_origin) {
       this.#count({ pair: `arrived ${pair}`, limit: limit * ARRIVALS_FACTOR, at: now, peer_id });
     }
-    // What waited on the bus together was not sent together.
-    const waited_ms = first_accepted ? Math.max(0, clock.now() - first_accepted.at) : 0;
+    // Messages that waited on the bus together were not sent together.
+    const waited_ms = remote_origin ? Math.max(0, clock.now() - remote_origin.at) : 0;
     const at = now - waited_ms;
     this.#count({ pair, limit, at, peer_id });
   }

@@ -22,7 +22,7 @@ export class PairCounters {
     return this.#slots.size;
   }
 
-  /** How many seconds until this pair may send one more message; 0 if it may do so now. */
+  /** Seconds until this pair may send one more message; 0 if it may do so now. */
   secondsUntilAllowed(pair: string, limit: number, now: number): number {
     const slots = this.#recentSlots(pair, now);
     const sent = slots.reduce((sum, { count }) => sum + count, 0);

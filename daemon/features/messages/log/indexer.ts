@@ -7,7 +7,7 @@ import * as ledger from "../ledger/ledger.ts";
 import type { IndexCursor } from "./store.ts";
 import * as rows from "./store.ts";
 
-/** How many rows one step indexes. A step blocks the event loop for 1 to 2 ms. */
+/** Maximum rows indexed per step. A step blocks the event loop for 1 to 2 ms. */
 const STEP_ROWS = 20;
 /**
  * A tick ends once it has indexed this many rows and has used this much time, a tenth of a core.
@@ -18,7 +18,7 @@ const TICK_MS_MAX = 100;
 const FLOOD_ROWS = 1000;
 /** The maximum number of ticks in a row that index nothing. */
 const SKIPPED_TICKS_MAX = 10;
-/** How many steps run before a search, so that it finds new messages. They take 10 to 20 ms. */
+/** Maximum steps before a search, so that it finds new messages. They take 10 to 20 ms. */
 const SEARCH_STEPS_MAX = 20;
 
 interface Usage {
@@ -42,7 +42,7 @@ export class Indexer {
     this.#lastSeq = ledger.lastSeq(ctx.db);
   }
 
-  /** Indexes at rest: a flood of messages gets the whole core. */
+  /** Indexes only without a flood, because a flood of messages needs the whole core. */
   tick(): void {
     const lastSeq = ledger.lastSeq(this.#ctx.db);
     const isFlood = this.#isFlood(lastSeq);
@@ -94,7 +94,7 @@ export class Indexer {
 
   /**
    * Indexes the next messages by number, then new replies to messages that are indexed already.
-   * Returns how many it read.
+   * Returns the number of messages read.
    */
   #indexNext(tx: Tx): number {
     const { db, events } = this.#ctx;

@@ -26,11 +26,11 @@ const SCANNED_MAX = 5000;
 const PAGE_SCANNED_MAX = 8 * SCANNED_MAX;
 /** Minimum cost of a scan, in messages, however few messages lie between two gaps. */
 const SCAN_COST = 50;
-/** How far row numbers and instants may be out of order because the clock was set back. */
+/** Maximum disorder of row numbers and instants after the clock was set back. */
 const CLOCK_SKEW_MS = 86_400_000;
 /**
- * How many ids of the latest messages, and of the open asks before them, are compared with a
- * shortened one; it bounds the time to about 30 ms.
+ * Maximum ids of the latest messages, and of the open asks before them, that are compared with a
+ * shortened id. It bounds the time to about 30 ms.
  */
 const IDS_SCANNED_MAX = 20_000;
 const NO_TIME_LIMIT = Number.MAX_SAFE_INTEGER;
@@ -43,7 +43,7 @@ export interface MessagesDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** The result of one scan. `next` is where the next scan starts; null at the end. */
+/** The result of one scan. `next` is the start of the next scan; null at the end. */
 interface PageScan {
   readonly hits: readonly Hit[];
   /** Upper bound of the messages that it has read. */

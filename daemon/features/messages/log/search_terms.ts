@@ -97,7 +97,7 @@ function toPattern(
 }
 
 const SNIPPET_CHARS = 160;
-/** How many characters of a snippet stand before the match. */
+/** Characters of a snippet before the match. */
 const LEAD_CHARS = 40;
 
 /**

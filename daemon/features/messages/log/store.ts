@@ -63,7 +63,7 @@ export interface PeerRef {
   readonly name: string;
 }
 
-/** Which messages to return; null matches any. */
+/** The messages to return; null matches any. */
 export interface Filter {
   readonly peer: PeerRef | null;
   readonly other: PeerRef | null;
@@ -146,7 +146,7 @@ export function search(
 }
 
 /**
- * The number of the last message that `search` looks at; undefined if fewer than `scanned_max` are
+ * The number of the last message that `search` reads; undefined if fewer than `scanned_max` are
  * left.
  */
 export function lastScanned(

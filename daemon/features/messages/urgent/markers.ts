@@ -9,11 +9,14 @@ export interface Markers {
   keep(agents: ReadonlySet<string>): void;
 }
 
-/** No marker can be made on a full disk, say. Then hooks stay silent, and the messages wait. */
+/**
+ * If a marker cannot be written, for example on a full disk, hooks stay silent and the messages
+ * wait.
+ */
 export class MarkerFiles implements Markers {
   readonly #state_dir: string;
   readonly #log: Log;
-  /** Whether files of an earlier daemon may be there. */
+  /** True if files of an earlier daemon may exist. */
   #maybeStale = true;
   #kept: ReadonlySet<string> = new Set();
 
@@ -28,7 +31,7 @@ export class MarkerFiles implements Markers {
       for (const agent of this.#kept) {
         if (!agents.has(agent)) removeIfPresent(markerPath(this.#state_dir, agent));
       }
-      // Each is written again, because a hook that finds no daemon removes its marker.
+      // Each marker is written again, because a hook that finds no daemon removes it.
       for (const agent of agents) this.#write(markerPath(this.#state_dir, agent));
       this.#kept = new Set(agents);
     } catch (error) {

@@ -1,4 +1,7 @@
-/** Urgent messages to agents at work: which wait for a hook, and the markers for those hooks. */
+/**
+ * Urgent messages to working agents: the messages that wait for a hook, and the markers for these
+ * hooks.
+ */
 
 import type { Context } from "../../../data/context.ts";
 import type { AgentPeer, Hooks, ToolContext } from "../../agents/adapter.ts";
@@ -9,13 +12,13 @@ import { peersWithUrgent } from "../ledger/queued.ts";
 import type { Markers } from "./markers.ts";
 
 /**
- * How long an urgent message waits for the end of a tool call. After that it goes where any other
- * message would go, so that nothing is held up for long by a turn whose end was not reported.
+ * Maximum time for which an urgent message waits for the end of a tool call. Then it is sent like
+ * any other message: the end of a turn may remain unreported.
  */
 export const HOLD_MS_MAX = 5 * 60_000;
-/** How long a marker is kept for the proof of a message that was handed over. */
+/** Time for which a marker is kept for the proof of a message that was handed over. */
 const PROOF_WAIT_MS_MAX = 10 * 60_000;
-/** How many sessions may keep a marker at once. */
+/** Maximum sessions with a marker at the same time. */
 const SESSIONS_MAX = 1_000;
 
 export interface UrgentMessagesDeps {
@@ -28,7 +31,10 @@ export interface UrgentMessagesDeps {
 export class UrgentMessages {
   readonly #ctx: Context;
   readonly #deps: UrgentMessagesDeps;
-  /** Sessions whose hook has to report that the model read a message, and until when. */
+  /**
+   * Sessions whose hook has to report that the model read a message, each with the end of that
+   * time.
+   */
   readonly #unproved = new Map<string, { readonly agent: string; readonly until: number }>();
 
   constructor(ctx: Context, deps: UrgentMessagesDeps) {
@@ -37,7 +43,7 @@ export class UrgentMessages {
   }
 
   /**
-   * Whether a message waits for the hook of its peer's next tool call, and so is not given to a
+   * True if a message waits for the hook of its peer's next tool call. It is then not given to a
    * transport that the agent reads only after the turn.
    */
   awaitsToolCall(
@@ -67,7 +73,7 @@ export class UrgentMessages {
     if (this.#unproved.delete(session_id)) this.refresh();
   }
 
-  /** Makes and removes markers. Called after whatever may change them, and once a second. */
+  /** Makes and removes markers. Called after each change of their messages, and once a second. */
   refresh(): void {
     const { agentPeers, markers } = this.#deps;
     const { clock, db } = this.#ctx;

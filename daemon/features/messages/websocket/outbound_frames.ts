@@ -6,7 +6,7 @@ import { AuthorKind, Peer } from "protocol/peers/record.ts";
 
 const nullableString = z.string().nullable();
 
-/** Who sent a message, and the id of its delivery. */
+/** The sender of a message, and the id of its delivery. */
 const fromFields = {
   delivery_id: z.string().describe("The id of the delivery, which its `delivery_ack` names"),
   from_peer: z.string().describe("The sender's name"),

@@ -26,8 +26,8 @@ export interface Connection {
  */
 const OUTGOING_BYTES_MAX = 16 * 1024 * 1024;
 /**
- * How long a client may stay above that maximum. A burst within one turn does not make it a slow
- * reader.
+ * Maximum time for which a client may stay above that maximum. A burst within one turn does not
+ * make it a slow reader.
  */
 const FULL_MS_MAX = 1000;
 export const PING_EVERY_MS = 20_000;
@@ -39,7 +39,7 @@ export interface Identity {
   readonly peer_id: string;
   readonly display_name: string;
   readonly receipts: boolean;
-  /** Whether messages to this client carry the frame that the agent reads. */
+  /** True if messages to this client carry the frame that the agent reads. */
   readonly framed: boolean;
   /** The inbox surface or bridge of this connection; null if it is neither. */
   readonly surface: { readonly name: string; readonly bridge: boolean } | null;
@@ -53,7 +53,7 @@ export class Session {
   /** True while the peer counts as offline. Nothing is sent until the peer is back. */
   isSuspended = false;
   readonly #keepAlive: KeepAlive;
-  /** Since when the buffer is full. */
+  /** The time since which the buffer is full. */
   #full_since: number | undefined;
 
   constructor(connection: Connection, identity: Identity, clock: Clock) {
@@ -75,7 +75,7 @@ export class Session {
   }
 
   /**
-   * Whether the client sends receipts for this kind of message. If it does, a message without a
+   * True if the client sends receipts for this kind of message. If it does, a message without a
    * receipt is sent again.
    */
   receipts(kind: StoredMessage["kind"]): boolean {

@@ -9,14 +9,14 @@ import { isClosedAsk, type Steps } from "../ledger/steps.ts";
 import type { Outbound } from "./outbound_frames.ts";
 import { type Session, toFrame } from "./session.ts";
 
-/** How many queued messages are replayed in one turn. */
+/** Maximum queued messages replayed in one turn. */
 const REPLAY_BATCH = 100;
 /**
- * How many characters a replay may buffer. A client with a long backlog must not be taken for a
- * slow reader.
+ * Maximum characters that a replay buffers. Without it, a client with a long backlog would look
+ * like a slow reader.
  */
 const REPLAY_LENGTH_MAX = 2 * 1024 * 1024;
-/** How long a replay pauses while its limit of characters is buffered. */
+/** The pause of a replay while its limit of characters is buffered. */
 const REPLAY_DELAY_MS = 20;
 
 /** An accepted message, with the state that its sender may observe. */
@@ -64,7 +64,7 @@ export class Sockets {
     return session?.isCaughtUp && session.open ? session : undefined;
   }
 
-  /** Whether a socket carries the peer's messages now. */
+  /** True if a socket carries the peer's messages now. */
   isCarrying(peer_id: string): boolean {
     return this.#sessions.get(peer_id)?.isSuspended === false;
   }
@@ -116,7 +116,7 @@ export class Sockets {
   }
 
   /**
-   * Sends the queue, oldest first, one batch per turn and no faster than the client reads. After
+   * Sends the queue, oldest first, in one batch per turn, at the client's reading speed. After
    * that, new messages are sent at once.
    */
   replay(session: Session): void {

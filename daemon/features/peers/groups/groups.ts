@@ -1,4 +1,6 @@
-/** Which peers a tag means: those of the caller's circle, else those of all circles. */
+/**
+ * The peers that a tag means: the peers of the caller's circle, or of all circles if it has none.
+ */
 
 import { Problem } from "protocol/problems.ts";
 import type { Reader } from "kit/data/sqlite.ts";
@@ -14,8 +16,8 @@ export function tagOf(argument: string): string | undefined {
 }
 
 /**
- * The peers of this machine with a tag, without the human and the caller. As with names, those in
- * the caller's circle come first: only without any of them, the tag means those of all circles.
+ * The peers of this machine with a tag, without the human and the caller. As with names, peers in
+ * the caller's circle come first. Without any, the tag means the peers of all circles.
  */
 export function peersTagged(db: Reader, tag: string, scope: Scope): readonly Address[] {
   const tagged = rows.tagged(db, tag).filter(({ peer_id }) => peer_id !== scope.caller?.peer_id);

@@ -1,4 +1,4 @@
-/** What can be changed of a running peer: its tags, its hooks, its limits and its circle. */
+/** The changeable settings of a running peer: its tags, its hooks, its limits and its circle. */
 
 import type { Context } from "../../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
@@ -30,8 +30,8 @@ export class PeerSettingsService {
   }
 
   /**
-   * Changes all or nothing. Only a person changes the circle, which decides who finds whom, and the
-   * limits, which hold agents back.
+   * Changes all or nothing. Only a person may change the circle, which decides the peers that find
+   * each other, and the limits.
    */
   set(peer_id: string, settings: PeerSettings, isHuman: () => boolean): void {
     const { description, circle } = settings;
@@ -50,7 +50,7 @@ export class PeerSettingsService {
       }
       this.#changes.update(peer_id, (peer) => ({
         ...peer,
-        ...chosen(peer, settings),
+        ...changedOptions(peer, settings),
         tags,
       }));
     });
@@ -73,11 +73,11 @@ export class PeerSettingsService {
 }
 
 function isForPersons({ circle, queue_max, pair_per_minute }: PeerSettings): boolean {
-  return [circle, queue_max, pair_per_minute].some((given) => given !== undefined);
+  return [circle, queue_max, pair_per_minute].some((value) => value !== undefined);
 }
 
-/** The settings after a change. Null is a choice, too: the setting for all peers. */
-function chosen(peer: StoredPeer, settings: PeerSettings) {
+/** The settings after a change. Null means the setting for all peers. */
+function changedOptions(peer: StoredPeer, settings: PeerSettings) {
   const { reminders, queue_max, pair_per_minute, hook_messages } = settings;
   return {
     reminders: reminders === undefined ? peer.reminders : reminders,

@@ -5,7 +5,9 @@ import { looksLike } from "protocol/peers/lookalikes.ts";
 import { type Address, isAppName, isReserved } from "protocol/peers/record.ts";
 import * as rows from "../store.ts";
 
-/** The maximum number of answers in memory. Callers choose the names, so nothing else limits it. */
+/**
+ * The maximum number of answers in memory. Callers choose the names, so there is no other limit.
+ */
 export const ANSWERS_MAX = 10_000;
 
 /** Answers to one kind of question about a table. Its owner clears them when rows have changed. */
@@ -40,7 +42,7 @@ export class AddressCache {
   readonly #isReserved: Answers<boolean>;
   /** The human, within an object once it was looked up. */
   #human: { readonly address: Address | undefined } | undefined;
-  /** The revision of the table from which all answers are. */
+  /** The table's revision at which all answers were read. */
   #revision: number;
 
   constructor(db: Database) {

@@ -67,7 +67,7 @@ export class Certificates {
   }
 }
 
-/** What the bearer presents; absent fields are not compared. */
+/** The claims of a bearer; absent fields are not compared. */
 export type PresentedClaims = Partial<{ readonly [F in keyof Claims]: Claims[F] | undefined }>;
 
 const CLAIMED_FIELDS = [

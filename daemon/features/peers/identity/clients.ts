@@ -1,4 +1,4 @@
-/** Clients of `/ws` that connect again: recognized by the `client_id` that they keep (contract 4). */
+/** Recognizes reconnecting clients of `/ws` by their `client_id` (contract 4). */
 
 import { sha256 } from "kit/host/node_library.ts";
 import type { Registration } from "protocol/peers/record.ts";
@@ -7,8 +7,8 @@ import type { Registration } from "protocol/peers/record.ts";
 const CLIENT_ID = "client_id";
 
 /**
- * The digest by which a client's peer is found: of its `client_id`, and of the name, the backend and
- * the circle that it gives. Undefined without a `client_id`.
+ * The digest by which a client's peer is found, of its `client_id`, and of the name, the backend
+ * and the circle that it gives. Undefined without a `client_id`.
  */
 export function clientKeyOf(
   { name, backend, metadata }: Registration,

@@ -62,7 +62,7 @@ export class Identification {
     return found && this.#isUnclaimed(found, registration) ? found : undefined;
   }
 
-  /** Whether no session and no other running process may prove that it is this peer. */
+  /** True if no session and no other running process can claim to be this peer. */
   #isUnclaimed(peer: StoredPeer, { agent_pid }: Pick<Registration, "agent_pid">): boolean {
     const isOtherProcess = peer.agent_pid !== null && peer.agent_pid !== agent_pid;
     return peer.runtime_session_id === null && (!isOtherProcess || hasEnded(this.#deps, peer));
@@ -75,9 +75,9 @@ export class Identification {
   }
 
   /**
-   * An offline peer of the same name, circle and backend that nothing else identifies. A WebSocket
-   * client replaces such a peer, unless the peer has a certificate; any other registration must
-   * have the same path.
+   * An offline peer of the same name, circle and backend that is identified only by these. A
+   * WebSocket client replaces such a peer, unless the peer has a certificate; any other
+   * registration must have the same path.
    */
   #findOffline(registration: Registration, evidence: RegistrationEvidence): StoredPeer | undefined {
     const { backend, path, runtime_session_id, agent_pid, pane_id, name } = registration;
@@ -96,7 +96,7 @@ export class Identification {
       );
   }
 
-  /** Whether the registration is proved to come from the process on a peer's record. */
+  /** True if the registration is proved to come from the process on a peer's record. */
   isProcessOf(
     { agent_pid, agent_started }: StoredPeer,
     { isProcess, isPeerProcess = isProcess }: RegistrationEvidence,
@@ -143,7 +143,7 @@ export class Identification {
 }
 
 /**
- * Whether a registration from the process of `peer` is a different peer: a program may register
+ * True if a registration from the process of `peer` is for a different peer. A program may register
  * several peers under different names. An agent's hooks give no name.
  */
 function isAnotherAgent(

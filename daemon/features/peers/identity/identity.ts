@@ -1,8 +1,7 @@
 /**
- * Decides which peer sends a hook's report, calls, registers or has a pane. Evidence has an
+ * Identifies the peer that sends a hook's report, calls, registers or has a pane. Evidence has an
  * order: a process that the kernel proves, a certificate that was issued to a peer, and then hints.
- * A session, a pane and a name are hints: they never outweigh a process that is proved and runs.
- * Reads nothing and stores nothing.
+ * A session, a pane and a name are hints: they never outweigh a proved, running process. No I/O.
  */
 
 import type { ProcessId } from "../../../host/processes.ts";
@@ -25,7 +24,7 @@ export interface KnownPeer {
 export interface SessionEvidence {
   /** The agent's process, if the kernel proves that it or its hook sends this. */
   readonly agent?: ProcessId | undefined;
-  /** Without the agent's process: the process that sends this, and its ancestors, if proved. */
+  /** Without the agent's process: the sending process and its ancestors, if proved. */
   readonly lineage?: Iterable<number>;
   /**
    * True if the sender is a server that an agent's terminals share. It runs their sessions, and the
@@ -35,8 +34,8 @@ export interface SessionEvidence {
 }
 
 /**
- * The peer of a session, of those on whose record it is, in the order of preference. The session
- * joins a sender to a peer only if the process agrees, or if neither has one.
+ * The peer of a session, among the peers with this session on record, in the order of preference.
+ * The session joins a sender to a peer only if the process agrees, or if neither has one.
  */
 export function peerOfSession<P extends KnownPeer>(
   holders: readonly P[],
@@ -115,8 +114,8 @@ function byAge(a: ProcessId | null, b: ProcessId | null): number {
 }
 
 /**
- * The peer of a process, of those whose process it is, live ones first. A program may be several
- * peers, which its process does not distinguish.
+ * The peer of a process, among the peers with this process, live ones first. Several peers of one
+ * program cannot be distinguished by its process.
  */
 export function peerOfProcess<P extends KnownPeer>(
   [first, second]: readonly P[],
@@ -125,8 +124,8 @@ export function peerOfProcess<P extends KnownPeer>(
 }
 
 /**
- * The peer that a pane alone identifies, of those on it, live ones first: one without a process.
- * Every other peer would have been found by its process.
+ * The peer that a pane alone identifies, among the peers on it, live ones first: a peer without a
+ * process. Any other peer is found by its process.
  */
 export function peerOfPane<P extends KnownPeer>([occupant]: readonly P[]): P | undefined {
   return occupant?.is_live && occupant.state === "none" ? occupant : undefined;

@@ -1,4 +1,4 @@
-/** Identities of peers in memory: read again after a change of what identifies a peer. */
+/** Identities of peers in memory, read again after a change of identifying columns. */
 
 import type { Database } from "kit/data/sqlite.ts";
 import * as rows from "../store.ts";

@@ -64,7 +64,7 @@ export class IdentityLookup {
   /** The peer of a session that a call names. */
   peerOfSession(named: NamedSession, evidence: SessionEvidence): IdentityFacts | undefined {
     const holders = this.#holdersOf(named);
-    return recordOf(holders, peerOfSession(this.#known(holders), evidence));
+    return recordOf(holders, peerOfSession(this.#knownPeers(holders), evidence));
   }
 
   /** The peer of the session that a hook names. */
@@ -83,7 +83,7 @@ export class IdentityLookup {
     const process = processIdOf(this.#here.processes, agent_pid);
     const hook = { process, names_process: true, by_hook: true, is_from_peer: false };
     return process !== undefined &&
-      this.#known(this.#holdersOf(named)).some((peer) => mayJoinSession(peer, hook));
+      this.#knownPeers(this.#holdersOf(named)).some((peer) => mayJoinSession(peer, hook));
   }
 
   /** True if the process on a peer's record has ended. */
@@ -94,7 +94,7 @@ export class IdentityLookup {
   /**
    * The owner of the first of these processes that is `own` or a registered peer's. The pids are a
    * process and its ancestors, nearest first. Undefined if a retired peer's process comes first: it
-   * speaks for nobody until it ends.
+   * represents no peer.
    */
   peerOfProcesses(
     pids: Iterable<number>,
@@ -106,13 +106,16 @@ export class IdentityLookup {
       if (isOwn) return { is_own: true, peer: undefined };
       const recorded = this.#index.ofPid(pid);
       if (recorded.length === 0) continue;
-      // A pid may have been reused, so its start is compared where a peer has it.
+      // Pids are reused, so the start time is compared if the peer has one.
       const started = processes.startTimeOf(pid);
       const peers = recorded.filter(({ agent_started }) => agent_started === started);
       if (peers.length === 0 || !mayBeAgent(pid)) continue;
       const registered = peers.filter(({ status }) => status !== "retired");
       if (registered.length === 0) return undefined;
-      return { is_own: false, peer: recordOf(registered, peerOfProcess(this.#known(registered))) };
+      return {
+        is_own: false,
+        peer: recordOf(registered, peerOfProcess(this.#knownPeers(registered))),
+      };
     }
     return undefined;
   }
@@ -130,7 +133,7 @@ export class IdentityLookup {
   /** The peer that a pane alone identifies. */
   peerOfPane({ pane_id, tmux_socket }: NamedPane): IdentityFacts | undefined {
     const peers = rows.identitiesOnPane(this.#db, pane_id, tmux_socket);
-    return recordOf(peers, peerOfPane(this.#known(peers)));
+    return recordOf(peers, peerOfPane(this.#knownPeers(peers)));
   }
 
   #holdersOf({ session, backend }: NamedSession): IdentityFacts[] {
@@ -138,7 +141,7 @@ export class IdentityLookup {
     return rows.identitiesOfSession(this.#db, named);
   }
 
-  #known(peers: readonly IdentityFacts[]): KnownPeer[] {
+  #knownPeers(peers: readonly IdentityFacts[]): KnownPeer[] {
     return peers.map((peer) => knownPeerOf(this.#here, peer));
   }
 }

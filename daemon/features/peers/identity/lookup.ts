@@ -1,4 +1,4 @@
-/** Which peers a name means: those of the caller's circle first, then those everywhere. */
+/** The peers that a name means: first the peers of the caller's circle, then all others. */
 
 import { type Address, ROLES_OF_ALL_CIRCLES } from "protocol/peers/record.ts";
 

@@ -6,7 +6,7 @@ import { type Address, ALIASES, type Role } from "protocol/peers/record.ts";
 import type { AddressCache } from "./address_cache.ts";
 import { type LookupCircles, matchesOf } from "./lookup.ts";
 
-/** Where to look for a name. */
+/** The circles and the caller for the lookup of a name. */
 export interface Scope {
   /** The only circle to search. */
   readonly circle?: string | undefined;
@@ -14,7 +14,7 @@ export interface Scope {
   readonly bypass_circle?: boolean | undefined;
   /** The caller, whose circle is searched before the others. */
   readonly caller?: ScopeCaller | undefined;
-  /** Whether the caller may be its own recipient. */
+  /** True if the caller may be its own recipient. */
   readonly may_be_caller?: boolean | undefined;
 }
 
@@ -54,8 +54,8 @@ export class NameLookup {
   }
 
   /**
-   * The human on the machine with the human's inbox. Undefined if that is this machine, and before
-   * that machine has announced its human: until then, the inbox of this machine takes messages.
+   * The human on the machine with the human's inbox. Undefined if that is this machine, or if that
+   * machine has not announced its human yet. Until then, the inbox of this machine takes messages.
    */
   homeHuman(): Address | undefined {
     const { human_home } = this.#own;
@@ -72,7 +72,7 @@ export class NameLookup {
     return isName && this.#addresses.byName(argument).length === 0 ? home : undefined;
   }
 
-  /** As `resolve`, but also finds a peer on another machine. One on this machine comes first. */
+  /** As `resolve`, but also finds a peer on another machine. A peer on this machine comes first. */
   resolveAnywhere(argument: string, scope: Scope): Address {
     const found = this.#findHere(argument, scope) ?? this.#findElsewhere(argument, scope);
     if (!found) throw new Problem("unknown_peer", { peer: argument });
@@ -129,7 +129,7 @@ export function toCircles({ circle, bypass_circle, caller }: Scope): LookupCircl
   return { only: circle, first: first ?? undefined };
 }
 
-/** The refusal of what only the peer's own machine can do. */
+/** The refusal of an operation that only the peer's own machine can perform. */
 function runsElsewhere({ peer_id, name, daemon_id }: Address): Problem {
   const { machine = "" } = nameAndMachine(name);
   return new Problem("peer_elsewhere", {

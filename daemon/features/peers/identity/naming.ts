@@ -32,7 +32,7 @@ export function refuseReserved(db: Reader, name: string, holder: NameHolder = {}
   if (isReservedFor(rows.human(db), name, holder)) throw new Problem("reserved_name", { name });
 }
 
-/** Refuses a new tag that reads like a name which no peer may have: `@sam` would mean its peers. */
+/** Refuses a new tag that reads like a reserved name: `@sam` would look like that name. */
 export function refuseReservedTag(db: Reader, tag: string, known: readonly string[] = []): void {
   if (!known.includes(tag)) refuseReserved(db, tag);
 }
@@ -57,12 +57,12 @@ export function misnamedPeers(db: Reader): string[] {
 }
 
 /** The name that replaces a reserved one. */
-export function unreserved(name: string): string {
+export function unreservedName(name: string): string {
   const suffix = "-agent";
   return name.slice(0, NAME_LENGTH_MAX - suffix.length) + suffix;
 }
 
-/** The given name, else `{folder}-{backend}`. */
+/** The name of the registration. Default: `{folder}-{backend}`. */
 export function nameOf({ name, path, backend }: Registration): string {
   if (name) return name;
   const folder = folderName(basename(path)).replace(/^mcp-/, "mcp_"); // `mcp-` is reserved.
@@ -84,20 +84,22 @@ export function newName(db: Reader, registration: Registration): string {
   const name = nameOf(registration);
   const { role } = registration;
   const isFree = registration.name || !isReservedFor(rows.human(db), name, { role });
-  return isFree ? name : unreserved(name);
+  return isFree ? name : unreservedName(name);
 }
 
 /** The circle of peers that have no other one. */
 export const DEFAULT_CIRCLE = "default";
 
-/** Where the circle of a registration that names none comes from. */
+/** The sources of the circle for a registration that names none. */
 export interface TmuxCircles {
   readonly boundary: CircleBoundary;
-  /** The circle of the pane (`circleOfPane`), where the daemon has seen it. */
+  /** The circle of the pane (`circleOfPane`), if the daemon has seen it. */
   readonly pane_circle: string | undefined;
 }
 
-/** The given circle, else that of the tmux window or session (contract 1). */
+/**
+ * The circle of the registration. Default: the circle of the tmux window or session (contract 1).
+ */
 export function circleOf(
   { circle, tmux_session = "" }: Registration,
   { boundary, pane_circle }: TmuxCircles,
@@ -166,7 +168,7 @@ function suffixOf(name: string, wanted: string): number | undefined {
   return suffix >= 2 && name === withSuffix(wanted, suffix) ? suffix : undefined;
 }
 
-/** Whether `freeName` may have made a name of this wanted one. */
+/** True if `freeName` may have made this name of the wanted name. */
 export function isSuffixed(name: string, wanted: string | undefined): boolean {
   return wanted === undefined || name === wanted || suffixOf(name, wanted) !== undefined;
 }

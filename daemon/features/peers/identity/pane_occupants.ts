@@ -1,5 +1,5 @@
 /**
- * Panes and their occupants: a pane has one, and every other peer that runs there waits without a
+ * Panes and their occupants. A pane has one occupant. Any other peer in the pane waits without a
  * pane until the occupant ends (contract 11).
  */
 
@@ -27,25 +27,25 @@ export class PaneOccupants {
   }
 
   /**
-   * Decides who has the pane of a peer that registers. Returns the peer's record, with or without
-   * the pane. `pane_pid` is the first process of the pane, where its terminal has reported that.
+   * Decides the occupant of the pane of a registering peer. Returns the peer's record, with or
+   * without the pane. `pane_pid` is the first process of the pane, if its terminal has reported it.
    */
   claim(tx: Tx, peer: StoredPeer, pane_pid?: number): StoredPeer {
     const pane_id = peer.claimed_pane_id ?? peer.pane_id;
     if (pane_id === null) return peer;
-    const others = rows.atPane(tx, { ...peer, pane_id });
+    const claimants = rows.atPane(tx, { ...peer, pane_id });
     const terminal = pane_pid === undefined ? undefined : this.#deps.processes.terminalOf(pane_pid);
     const own = this.#toClaim(peer, { pane_id, terminal });
-    const claims = others.map((other) => this.#toClaim(other, { pane_id, terminal }));
+    const claims = claimants.map((claimant) => this.#toClaim(claimant, { pane_id, terminal }));
     const occupant = occupantOf([...claims, own], own);
     const claimed_pane_id = own.is_elsewhere ? null : pane_id;
     if (occupant !== own) {
       if (occupant && !occupant.has_pane) this.#give(tx, pane_id, occupant.peer_id);
       return { ...peer, pane_id: null, claimed_pane_id };
     }
-    for (const [index, other] of others.entries()) {
+    for (const [index, claimant] of claimants.entries()) {
       const claim = claims[index];
-      if (claim && other.pane_id === pane_id) this.#take(tx, { other, claim }, own);
+      if (claim && claimant.pane_id === pane_id) this.#take(tx, { claimant, claim }, own);
     }
     return { ...peer, pane_id, claimed_pane_id };
   }
@@ -62,14 +62,14 @@ export class PaneOccupants {
     if (has_pane && isLive(now)) return;
     const place = { pane_id, terminal: undefined };
     const claims = rows.atPane(tx, { ...before, pane_id })
-      .map((other) => this.#toClaim(other, place));
+      .map((claimant) => this.#toClaim(claimant, place));
     const next = occupantOf(claims);
     if (!next || next.has_pane) return;
     if (has_pane) rows.update(tx, { ...now, pane_id: null });
     this.#give(tx, pane_id, next.peer_id);
   }
 
-  /** Lets a peer that is live again have the pane that it waits for, if the pane is its own now. */
+  /** Gives a returning peer the pane for which it waits, if it is the occupant now. */
   restore(tx: Tx, peer_id: string): void {
     const peer = this.#deps.changes.mustGet(peer_id);
     if (peer.claimed_pane_id === null || peer.pane_id !== null) return;
@@ -79,14 +79,18 @@ export class PaneOccupants {
   }
 
   /** Takes the pane from a peer, which stays live if it is proved to be another process. */
-  #take(tx: Tx, { other, claim }: { other: StoredPeer; claim: PaneClaim }, by: PaneClaim): void {
-    const { peer_id } = other;
+  #take(
+    tx: Tx,
+    { claimant, claim }: { claimant: StoredPeer; claim: PaneClaim },
+    by: PaneClaim,
+  ): void {
+    const { peer_id } = claimant;
     const goesOn = claim.state === "proved" &&
       !(by.process && isSameProcess(claim.process, by.process));
-    const claimed_pane_id = goesOn && !claim.is_elsewhere ? other.claimed_pane_id : null;
-    rows.update(tx, { ...other, pane_id: null, claimed_pane_id });
-    if (!isLive(other)) return;
-    if (goesOn) return this.#deps.changes.publishUpdated(other);
+    const claimed_pane_id = goesOn && !claim.is_elsewhere ? claimant.claimed_pane_id : null;
+    rows.update(tx, { ...claimant, pane_id: null, claimed_pane_id });
+    if (!isLive(claimant)) return;
+    if (goesOn) return this.#deps.changes.publishUpdated(claimant);
     const cause = { reason: "pane_takeover", source: "registration", detail: by.peer_id };
     this.#deps.offline(peer_id, { ...cause, terminal: false });
   }

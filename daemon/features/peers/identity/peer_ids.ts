@@ -18,7 +18,10 @@ export interface PeerIds {
   next(): NewPeerId;
 }
 
-/** Rounds of the digest. A machine checks up to 1000 proofs when it meets another one. */
+/**
+ * Rounds of the digest. A machine checks up to 1000 proofs of another machine at its first
+ * announcement.
+ */
 const ROUNDS = 256;
 const ID_BYTES = 6;
 const PROOF_BYTES = 12;

@@ -5,7 +5,7 @@ import type { Offline } from "protocol/peers/contract.ts";
 /** Remembered executions per peer; the processes of older ones have ended. */
 const PROCESSES_PER_PEER_MAX = 16;
 
-/** One run of an agent, where it ran and as which process, and the restart that replaced it. */
+/** One execution of an agent: its pane, its process, and the restart that replaced it. */
 export interface Replacement {
   readonly pane_id: string;
   readonly agent_pid: number;
@@ -17,7 +17,7 @@ export interface Replacement {
  * Kept in memory only, until the daemon restarts (specification 3). A restart adds an execution
  * before it stops it.
  */
-export class Superseded {
+export class SupersededExecutions {
   readonly #restarts = new Map<string, Replacement>();
 
   /** The number of remembered executions. */
@@ -40,7 +40,7 @@ export class Superseded {
     for (const key of this.#keysOf(peer_id)) this.#restarts.delete(key);
   }
 
-  /** The restart that replaced this execution; both of pane and process must match. */
+  /** The restart that replaced this execution; both pane and process must match. */
   findRestart(cause: Pick<Offline, "agent_pid" | "pane_id">): string | undefined {
     return this.#restarts.get(keyOf(cause))?.restart_id;
   }

@@ -15,9 +15,9 @@ export class RemoteDirectory {
   readonly #named: Answers<readonly Address[]>;
   readonly #members: Answers<readonly Address[]>;
   readonly #humans: Answers<Address | undefined>;
-  /** Whether any machine has announced peers; undefined before it was looked up. */
+  /** True if any machine has announced peers; undefined before the first lookup. */
   #isAny: boolean | undefined;
-  /** The revision of the table from which all answers are. */
+  /** The table's revision at which all answers were read. */
   #revision: number;
 
   constructor(db: Database, shared_circles: readonly string[] = []) {
@@ -35,7 +35,7 @@ export class RemoteDirectory {
     this.#revision = db.revisionOf("remote_peers");
   }
 
-  /** Whether any machine has announced peers. */
+  /** True if any machine has announced peers. */
   get isAny(): boolean {
     const revision = this.#db.revisionOf("remote_peers");
     if (revision !== this.#revision) {
@@ -55,7 +55,7 @@ export class RemoteDirectory {
 
   /**
    * The peer that an id, `name@machine` or a name stands for. A name alone must belong to one
-   * machine only: one that is offline now may still be the one that is meant.
+   * machine only, offline machines included.
    */
   find(argument: string, circles: LookupCircles): Address | undefined {
     if (!this.isAny) return undefined;
@@ -80,8 +80,8 @@ export class RemoteDirectory {
   }
 
   /**
-   * The agents and orchestrators of a shared circle on all other machines. Each of these may say
-   * that its peers are in any circle.
+   * The agents and orchestrators of a shared circle on all other machines. Another machine may
+   * claim any circle for its peers.
    */
   members(circle: string): readonly Address[] {
     const isShared = this.#shared.includes(circle) || this.#shared.includes("*");

@@ -1,4 +1,4 @@
-/** The peers of other machines: stores what their machines announce, and when that ends. */
+/** The peers of other machines: stores the announcements of their machines, and their end. */
 
 import { hasPassed } from "kit/core/clock.ts";
 import type { Context } from "../../../data/context.ts";
@@ -11,8 +11,8 @@ import { RemoteDirectory } from "./remote_directory.ts";
 import * as rows from "./store.ts";
 
 /**
- * An announcement that changes nothing else stores this often when a peer was seen. Hundreds of
- * machines repeat theirs every 20 s.
+ * Minimum time between two updates of `last_seen` by announcements without other changes. Hundreds
+ * of machines repeat their announcements every 20 s.
  */
 export const SEEN_STORED_MS = 10 * 60_000;
 
@@ -25,20 +25,22 @@ export interface AnnouncingMachine {
   readonly name: string;
 }
 
-/** What an announcement led to. */
-export interface Announced {
+/** The result of an announcement. */
+export interface AnnouncementResult {
   /** Ids of announced peers that belong to this machine or to a third one: not stored. */
   readonly refused: readonly string[];
   /** Ids of peers that the machine no longer announces: forgotten. */
   readonly removed: readonly string[];
-  /** Machines that had announced ids which are proved to be this machine's: these are forgotten. */
+  /**
+   * Machines that lost an announced id, because the id is proved to be the announcing machine's.
+   */
   readonly deprived: readonly string[];
 }
 
 export class RemotePeers {
   readonly #ctx: Context;
   readonly #directory: RemoteDirectory;
-  /** When peers were seen after the time that is stored. */
+  /** The times at which peers were seen after the stored time. */
   readonly #lastSeen = new Map<string, number>();
 
   constructor(ctx: Context) {
@@ -46,12 +48,12 @@ export class RemotePeers {
     this.#directory = new RemoteDirectory(ctx.db);
   }
 
-  /** Whether any machine has announced peers. */
+  /** True if any machine has announced peers. */
   get isAny(): boolean {
     return this.#directory.isAny;
   }
 
-  /** How many peers a machine has announced. */
+  /** Number of peers that a machine has announced. */
   countOf(daemon_id: string): number {
     return this.isAny ? rows.countOf(this.#ctx.db, daemon_id) : 0;
   }
@@ -65,19 +67,19 @@ export class RemotePeers {
    * Stores the peers that a machine announces, and forgets those that it no longer announces. The
    * times of `last_seen` are by this machine's clock.
    */
-  announced(
+  announce(
     tx: Tx,
     machine: AnnouncingMachine,
     peers: readonly SharedPeer[],
     human: SharedHuman | null = null,
-  ): Announced {
+  ): AnnouncementResult {
     const now = this.#ctx.clock.now();
     const known = new Map(rows.ofMachine(tx, machine.daemon_id).map((row) => [row.peer_id, row]));
-    const given = peers.map((peer) => toRow(peer, machine, now));
-    if (human) given.push(toHumanRow(human, machine, now));
+    const announced = peers.map((peer) => toRow(peer, machine, now));
+    if (human) announced.push(toHumanRow(human, machine, now));
     const refused: string[] = [];
     const deprived = new Set<string>();
-    for (const row of given) {
+    for (const row of announced) {
       const before = known.get(row.peer_id);
       known.delete(row.peer_id);
       const other = before ? undefined : rows.get(tx, row.peer_id);
@@ -96,8 +98,8 @@ export class RemotePeers {
     return { refused, removed: [...known.keys()], deprived: [...deprived] };
   }
 
-  /** Takes the peers of a machine offline, whose announcement has expired or was withdrawn. */
-  leaseEnded(tx: Tx, daemon_id: string): void {
+  /** Takes the peers of a machine offline after its announcement has expired or was withdrawn. */
+  endLease(tx: Tx, daemon_id: string): void {
     for (const peer of rows.ofMachine(tx, daemon_id)) {
       if (peer.status === "offline") continue;
       const offline = { ...peer, status: "offline", turn_state: null } as const;
@@ -107,7 +109,7 @@ export class RemotePeers {
   }
 
   /** Removes the peers of a machine that a person had forgotten; returns their ids. */
-  forgotten(tx: Tx, daemon_id: string): string[] {
+  forget(tx: Tx, daemon_id: string): string[] {
     const peers = rows.ofMachine(tx, daemon_id);
     for (const peer of peers) this.#remove(tx, peer);
     return peers.map(({ peer_id }) => peer_id);
@@ -195,7 +197,7 @@ function isStronger(claimed: RemotePeer, known: RemotePeer): boolean {
   return isOwnId(claimed.daemon_id, claimed) && !isOwnId(known.daemon_id, known);
 }
 
-/** Whether two rows differ at most in when the peer was seen. */
+/** True if two rows are equal, apart from the time when the peer was seen. */
 function isSame(before: RemotePeer, peer: RemotePeer): boolean {
   const { last_seen, seen_at } = peer;
   return JSON.stringify(inOrder({ ...before, last_seen, seen_at })) ===

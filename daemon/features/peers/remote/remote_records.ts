@@ -1,4 +1,4 @@
-/** Records of peers on other machines, as the API shows them beside those of this machine. */
+/** Records of peers on other machines, as the API shows them beside the local records. */
 
 import type { Context } from "../../../data/context.ts";
 import type { PeerFilter } from "protocol/peers/contract.ts";

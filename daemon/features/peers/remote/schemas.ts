@@ -1,6 +1,6 @@
 /**
- * Schemas of peers on other machines: what a machine shares of them, and what is stored. Each is
- * made at its first use, as most machines are on no bus.
+ * Schemas of peers on other machines, as shared and as stored. Each is made at its first use,
+ * because most machines have no bus.
  */
 
 import * as z from "zod";
@@ -20,7 +20,7 @@ export const peerId = madeLate(() =>
 /** Proof that a machine made a peer's id; earlier versions share none. */
 const idProof = madeLate(() => z.string().regex(/^[0-9a-f]{24}$/).nullable().default(null));
 
-/** What a machine shares of one of its peers. */
+/** The shared record of a machine's peer. */
 export const sharedPeer = madeLate(() =>
   z.object({
     peer_id: peerId(),
@@ -41,7 +41,7 @@ export const sharedPeer = madeLate(() =>
 );
 export type SharedPeer = z.output<ReturnType<typeof sharedPeer>>;
 
-/** What a machine shares of its human. */
+/** The shared record of a machine's human. */
 export const sharedHuman = madeLate(() =>
   z.object({ peer_id: peerId(), name: Name, id_proof: idProof() })
 );
@@ -50,7 +50,7 @@ export type SharedHuman = z.output<ReturnType<typeof sharedHuman>>;
 /** A peer on another machine, as it is stored. */
 export const remotePeer = madeLate(() =>
   sharedPeer().omit({ folder: true }).extend({
-    /** `human` for the human of that machine, which no list contains and no name finds. */
+    /** `human` for the human of that machine, who is in no list and is not found by name. */
     role: Role,
     daemon_id: z.string(),
     /** The name of its machine. */
@@ -64,7 +64,7 @@ export const remotePeer = madeLate(() =>
 );
 export type RemotePeer = z.output<ReturnType<typeof remotePeer>>;
 
-/** How a peer on another machine is named here, such as `api@buildbox`. */
+/** The name of another machine's peer on this machine, such as `api@buildbox`. */
 export function qualifiedName({ name, machine }: Pick<RemotePeer, "name" | "machine">): string {
   return `${name}@${machine}`;
 }

@@ -1,4 +1,4 @@
-/** What this machine shares of its peers: those of the allowed circles, and a part of each. */
+/** The peers that this machine shares: peers of the allowed circles, with a part of each record. */
 
 import { DAY_MS } from "kit/core/duration.ts";
 import { basename } from "kit/core/path.ts";
@@ -15,7 +15,7 @@ import * as rows from "./store.ts";
 /** The maximum number of peers that a machine announces. Those seen last come first. */
 export const SHARED_PEERS_MAX = 1000;
 
-/** How long an offline peer is still announced, as lists of live peers have it. */
+/** Time for which an offline peer is still announced, as in lists of live peers. */
 const RECENT_MS = 7 * DAY_MS;
 
 export interface SharedPeersDeps {
@@ -52,7 +52,7 @@ export class SharedPeers {
     return rows.shareableHuman(this.#ctx.db) ?? null;
   }
 
-  /** Whether other machines may reach a peer of this machine. */
+  /** True if other machines may reach a peer of this machine. */
   isShared({ peer_id }: { readonly peer_id: string }): boolean {
     if (this.#deps.circles.length === 0) return false;
     const peer = rows.shareablePeer(this.#ctx.db, { peer_id, circles: this.#circles });

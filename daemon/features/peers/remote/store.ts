@@ -41,7 +41,7 @@ const localPeer = madeLate(() =>
 const localPeerRow = madeLate(() => rowOf(localPeer()));
 export type LocalPeer = z.output<ReturnType<typeof localPeer>>;
 
-/** Which peers of this machine may be shared; null matches any circle. */
+/** The peers of this machine that may be shared; null matches any circle. */
 export interface ShareFilter {
   readonly circles: readonly string[] | null;
   /** Only peers that are live, and offline ones that were last seen since. */
@@ -91,14 +91,14 @@ export function shareableHuman(db: Reader) {
   );
 }
 
-/** How many peers of a machine are known, without its human. */
+/** Number of known peers of a machine, without its human. */
 export function countOf(db: Reader, daemon_id: string): number {
   const statement = `select count(*) from remote_peers
     where daemon_id = :daemon_id and role <> 'human'`;
   return db.value(z.number(), statement, { daemon_id }) ?? 0;
 }
 
-/** Whether any machine has announced peers. */
+/** True if any machine has announced peers. */
 export function isAny(db: Reader): boolean {
   return db.value(z.number(), "select exists (select 1 from remote_peers)") === 1;
 }
@@ -166,7 +166,7 @@ export function members(db: Reader, circle: string): Address[] {
   );
 }
 
-/** Which peers to list; null matches any. */
+/** The peers to list; null matches any. */
 export interface ListFilter {
   /** If given, only peers that are live, and offline ones that were last seen since. */
   readonly since: number | null;
@@ -187,7 +187,7 @@ export function listedIds(db: Reader, filter: ListFilter): string[] {
   );
 }
 
-/** Those of these peers that are still known, machine by machine. */
+/** The given peers that are still known, machine by machine. */
 export function byIds(db: Reader, peer_ids: readonly string[]): RemotePeer[] {
   return table().all(
     db,

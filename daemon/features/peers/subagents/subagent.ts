@@ -1,9 +1,9 @@
-/** What makes a stored peer a subagent. Statements of SQL use `SUBAGENT` of the peers' store. */
+/** The test for a subagent. SQL statements use `SUBAGENT` of the peers' store. */
 
 import type { StoredPeer } from "../store.ts";
 
 /**
- * Whether another peer started it, it takes no messages, and it is short-lived. A program may also
+ * True if another peer started it, it takes no messages, and it is short-lived. A program may also
  * register such a peer by itself, with its provenance.
  */
 export function isSubagent(

@@ -27,7 +27,7 @@ import {
 import * as rows from "./store.ts";
 import type { StoredChild } from "./store.ts";
 
-/** How often old subagents are looked for. */
+/** The interval between clean-ups of old subagents. */
 const CLEAN_UP_INTERVAL_MS = 60_000;
 const NAME_CHARS_MAX = 64;
 const TYPE_CHARS_MAX = 24;
@@ -35,8 +35,8 @@ const TYPE_CHARS_MAX = 24;
 const UNKNOWN_TYPE = "subagent";
 
 /**
- * What the record keeps of a subagent. Its id is not its session: a caller that names this session
- * would be taken for a peer whose process nothing proves.
+ * A subagent's part of its record. Its id is not its session: a caller that names this session
+ * would count as a peer with an unproved process.
  */
 const Metadata = z.object({ subagent_id: z.string(), subagent_type: z.string() });
 
@@ -61,7 +61,7 @@ export class Subagents {
     this.#reported = new TableView(ctx.db, "peers", rows.reported);
   }
 
-  /** Applies what a hook of the parent's session says of a subagent. */
+  /** Applies a hook's report about a subagent of its session. */
   report(parent_peer_id: string, subagent: SubagentReport): void {
     this.#ctx.db.transact((tx) => {
       const parent = this.#deps.changes.mustGet(parent_peer_id);
@@ -76,12 +76,12 @@ export class Subagents {
     });
   }
 
-  /** The peer said that it has no subagent that still runs. */
+  /** The peer reported that none of its subagents runs. */
   noneRunning(parent_peer_id: string): void {
     this.#endAll(parent_peer_id, "subagent_ended", "not reported as running");
   }
 
-  /** A peer changed: what it started has ended with it. */
+  /** Ends the subagents of a peer that has ended. */
   peerChanged({ peer_id, status, offline_reason }: PeerChange): void {
     if (status !== "offline" && status !== "retired") return;
     this.#endAll(peer_id, "parent_offline", offline_reason ?? undefined);
@@ -195,7 +195,7 @@ function isRunning({ status }: StoredChild): boolean {
   return status === "online" || status === "busy";
 }
 
-/** Whether its parent reported it. Another one registered by itself, and says when it ends. */
+/** True if its parent reported it. A subagent that registered by itself reports its own end. */
 function isReported(child: StoredChild): boolean {
   return factsOf(child) !== undefined;
 }
@@ -205,8 +205,8 @@ function factsOf({ metadata }: StoredChild): z.output<typeof Metadata> | undefin
 }
 
 /** A type as a part of a name. */
-function toType(given: string): string {
-  const words = given.toLowerCase().replaceAll(/[^a-z0-9_]+/g, "-");
+function toType(type: string): string {
+  const words = type.toLowerCase().replaceAll(/[^a-z0-9_]+/g, "-");
   return words.slice(0, TYPE_CHARS_MAX).replaceAll(/^-|-$/g, "") || UNKNOWN_TYPE;
 }
 

@@ -6,18 +6,18 @@ import type { Context } from "../../../data/context.ts";
 import * as rows from "./store.ts";
 import type { LogEntry, LogTable } from "./store.ts";
 
-/** How many entries one tick examines in each table. */
+/** Maximum entries examined per tick in each table. */
 const TICK_ROWS_MAX = 50;
 /** The pause between two passes through a table. */
 const PAUSE_MS = 60_000;
 
-/** How many spawns and how many restarts are kept at most. */
+/** Maximum spawns kept, and maximum restarts kept. */
 export const SPAWN_LOG_ENTRIES_MAX = 10_000;
 
 export interface SpawnLogLimits {
-  /** How long a finished entry is kept. */
+  /** Time for which a finished entry is kept. */
   readonly history_ms: number;
-  /** How many finished entries are kept. Older ones are deleted before `history_ms` has passed. */
+  /** Maximum finished entries kept. Older ones are deleted before `history_ms` has passed. */
   readonly entries_max: number;
 }
 
@@ -37,8 +37,8 @@ export class SpawnLogRetention {
   ];
 
   /**
-   * `isKnown` says whether a peer still exists. If it does, its last spawn (which names its
-   * profile) and its last restart are kept.
+   * `isKnown` is true if a peer still exists. Then its last spawn (which names its profile) and its
+   * last restart are kept.
    */
   constructor(ctx: Context, limits: SpawnLogLimits, isKnown: (peer_id: string) => boolean) {
     this.#ctx = ctx;

@@ -13,9 +13,9 @@ export interface LogTable {
 const LogEntry = z.object({
   seq: z.number(),
   peer_id: z.string().nullable(),
-  /** When the spawn or restart was over; null while it is in progress. */
+  /** The end of the spawn or restart; null while it is in progress. */
   over_at: z.number().nullable(),
-  /** Whether this is the newest entry of its peer. */
+  /** True if this is the newest entry of its peer. */
   latest: z.number().transform(Boolean),
 });
 export type LogEntry = z.output<typeof LogEntry>;

@@ -1,4 +1,4 @@
-/** Preflight: whether an agent can be restarted, and with which command. It changes nothing. */
+/** Preflight: checks if an agent can be restarted, and builds its command. It changes nothing. */
 
 import { Refusal } from "kit/core/problem.ts";
 import { ANY_PROGRAM, type Backend } from "protocol/agents/contract.ts";
@@ -14,11 +14,11 @@ export interface PreflightOptions {
   readonly fresh: boolean;
   /** The profile that the peer was spawned with, or that of its new agent. */
   readonly profile: string | undefined;
-  /** Whether an agent that was started with the peer's session has not registered yet. */
+  /** True if an agent that was started with the peer's session has not registered yet. */
   readonly is_resumed: boolean;
-  /** The agent that takes the place of the peer's own; undefined to start the same one. */
+  /** The agent that replaces the peer's own; undefined to start the same agent. */
   readonly to_backend?: Backend | undefined;
-  /** Whether the earlier session may be given up, if it cannot be resumed after a failure. */
+  /** True if the earlier session may be abandoned when it cannot be resumed after a failure. */
   readonly force?: boolean | undefined;
 }
 
@@ -46,7 +46,9 @@ export interface PreflightRefusal {
   readonly resume_mode: Restart["resume_mode"];
 }
 
-/** Why a restart is refused, or why a stage failed: `reason` is a code, `message` a sentence. */
+/**
+ * The refusal of a restart, or the failure of a stage: `reason` is a code, `message` a sentence.
+ */
 export class RestartFailure extends Error {
   readonly reason: string;
 
@@ -58,7 +60,7 @@ export class RestartFailure extends Error {
 
 /**
  * Checks whether a peer can be restarted. Builds the command first, so that a later refusal can
- * still show what would run.
+ * show it.
  */
 export async function preflight(
   subject: StoredPeer,
@@ -118,14 +120,14 @@ function commandFor(
   return { command, resumeArgs: fresh ? [] : resumeArgsOf(subject, deps), backend };
 }
 
-/** Before another agent takes its place, the way back to the peer's session is checked. */
+/** Checks that the peer's session can be resumed, in case the other agent fails. */
 function mustBeResumable(subject: StoredPeer, deps: SpawnDeps): void {
   try {
     resumeArgsOf(subject, deps);
   } catch (error) {
     if (!(error instanceof RestartFailure)) throw error;
     const [why = ""] = error.message.split(":");
-    throw new RestartFailure("no_way_back", `${why}; with force, it is given up`);
+    throw new RestartFailure("no_way_back", `${why}; use force to abandon the session`);
   }
 }
 

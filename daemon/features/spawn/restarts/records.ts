@@ -72,7 +72,7 @@ export class RestartRecords {
     });
   }
 
-  /** If the restart changes the peer's agent, the peer becomes that of the new one. */
+  /** If the restart changes the peer's agent, assigns the peer to the new agent. */
   changeAgent(restart_id: string): void {
     const { peer_id, to_backend } = this.mustGet(restart_id);
     if (to_backend === null) return;
@@ -93,8 +93,8 @@ export class RestartRecords {
 
   /**
    * Finishes a restart when the peer is back, and queues its message in the same transaction. The
-   * peer may have restarted itself. No limit refuses the message of another agent, which knows
-   * nothing else.
+   * peer may have restarted itself. The first message of another agent is beyond all limits,
+   * because that agent knows nothing else.
    */
   finish(restart_id: string): void {
     this.#ctx.db.transact(() => {
@@ -139,8 +139,8 @@ export class RestartRecords {
 }
 
 /**
- * Whether a restart in this state has left the peer's agent as it was: it changes when its process
- * has ended, and stays changed once the new one is back, even if its message is refused.
+ * True if a restart in this state has left the peer's agent unchanged. The agent changes when its
+ * process ends. It stays changed once the new process is back, even if its message is refused.
  */
 function isUnchanged(state: StoredRestart["state"]): boolean {
   return state !== "launch" && state !== "register";

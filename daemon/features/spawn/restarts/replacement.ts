@@ -16,13 +16,13 @@ export function readSubject(db: Reader, peer_id: string): StoredPeer | undefined
   return peer?.closed ? undefined : peer;
 }
 
-/** Whether a restart of this peer is under way. */
+/** True while a restart of this peer is in progress. */
 export function isRestarting(db: Reader, peer_id: string): boolean {
   return rows.openOf(db, peer_id) !== undefined;
 }
 
 /**
- * Whether a report for a peer comes from the execution that a restart replaces. While that
+ * True if a report for a peer comes from the execution that a restart replaces. While that
  * execution is being stopped, every report does; after that, only the reports of its process do.
  */
 export function isSuperseded(db: Reader, peer_id: string, agent_pid: number | null): boolean {
@@ -49,8 +49,8 @@ export function expectedRestart(
   );
   const subject = found && readSubject(db, found.peer_id);
   if (!found || !subject || subject.backend !== backend) return undefined;
-  // Anybody may name the pane, so only a hook or a process that was started in the pane takes the
-  // peer's place.
+  // Any caller may name the pane, so only a hook or a process that was started in the pane replaces
+  // the peer's agent.
   const isFromPane = found.new_pid !== null && isProcess?.(found.new_pid);
   if (!by_hook && !isFromPane) return undefined;
   if (subject.status === "retired") return undefined;

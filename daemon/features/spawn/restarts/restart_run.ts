@@ -15,22 +15,22 @@ const POLL_MS = 250;
 /** An agent that no hook has registered yet is linked by its pane every 2 s. */
 const POLLS_PER_LINK = 8;
 /**
- * How long a restart waits for the turn to end. After that the restart fails, and nothing is
- * stopped.
+ * Maximum time for which a restart waits for the turn to end. Then the restart fails, and nothing
+ * is stopped.
  */
 const QUIESCE_MS_MAX = 60_000;
-/** How long a process may take to end after SIGTERM, and then after SIGKILL. */
+/** Maximum time for a process to end after SIGTERM, and then after SIGKILL. */
 const TERM_MS_MAX = 10_000;
 const KILL_MS_MAX = 5_000;
-/** How long the agent may take to register. */
+/** Maximum time for the agent to register. */
 const REGISTER_MS_MAX = 60_000;
-/** How long an agent without hooks has to run before the daemon registers it. */
+/** Time for which an agent without hooks must run before the daemon registers it. */
 const SETTLE_MS = 3_000;
 
 /** Thrown when the restart was cancelled or the daemon shuts down. */
 class RestartCancelled extends Error {}
 
-/** Makes the first message of another agent, from what the present one has done. */
+/** Makes the first message of another agent, from the work of the present agent. */
 export type MakeSeed = () => Promise<Pick<StoredRestart, "seed" | "seed_attachments">>;
 
 interface RunOptions {
@@ -122,8 +122,8 @@ export class RestartRun {
 
   /**
    * Waits for the turn to end, makes the message of another agent, and then takes the peer offline
-   * at once, so that its messages wait. A turn that began while the message was made, or a new
-   * session, makes it begin again: the message would lack it.
+   * at once, so that its messages wait. If a turn or a session began while the message was made,
+   * starts again, because the message would lack it.
    */
   async #quiesce(): Promise<void> {
     const { clock, db } = this.#ctx;
@@ -162,7 +162,7 @@ export class RestartRun {
     }
   }
 
-  /** Whether the agent works, or has begun another session than this. */
+  /** True if the agent works, or has begun a session other than this. */
   async #hasGoneOn(session: string | null): Promise<boolean> {
     if (this.#plan.process === undefined) return false;
     const works = await isWorking(this.#deps, this.#mustHaveSubject());
@@ -258,7 +258,7 @@ export class RestartRun {
 }
 
 /**
- * Whether the agent is working. If the agent cannot be observed, the last report of a hook
+ * Checks if the agent is working. If the agent cannot be observed, the last report of a hook
  * decides.
  */
 async function isWorking({ transports }: SpawnDeps, subject: StoredPeer): Promise<boolean> {

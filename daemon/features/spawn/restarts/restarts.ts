@@ -52,7 +52,7 @@ export class Restarts {
 
   /**
    * Restarts a peer. With `wait`, resolves when the restart is over; otherwise once it has begun
-   * (specification 4). With `change`, another agent takes the place of the peer's own.
+   * (specification 4). With `change`, another agent replaces the peer's own.
    */
   async restart(
     argument: string,
@@ -104,8 +104,8 @@ export class Restarts {
   }
 
   /**
-   * Cancels a restart. This is possible up to and including `quiesce`, because nothing is stopped
-   * before that stage is over.
+   * Cancels a restart. This is possible up to and including `quiesce`, because the process is
+   * stopped after that stage.
    */
   cancel(argument: string, query: PeerQuery) {
     const { db } = this.#ctx;

@@ -9,7 +9,7 @@ import { Restart } from "protocol/peers/record.ts";
 const nullableString = z.string().nullable();
 const nullableInteger = z.number().int().nullable();
 
-/** A restart as stored: its result, and what the next start needs to resolve it. */
+/** A restart as stored: its result, and the fields with which the next start resolves it. */
 export const StoredRestart = z.object({
   ...Restart.omit({ outcome: true }).shape,
   peer_id: z.string(),
@@ -29,7 +29,7 @@ export const StoredRestart = z.object({
   seed_unverified: z.boolean(),
   /** The files that the message carries. */
   seed_attachments: z.array(z.string()),
-  /** If the restart changes the peer's agent: what it was, and what it becomes. */
+  /** If the restart changes the peer's agent: the earlier and the new agent. */
   from_backend: Backend.nullable(),
   from_session: nullableString,
   to_backend: Backend.nullable(),

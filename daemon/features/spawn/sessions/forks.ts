@@ -13,7 +13,7 @@ import type { Spawns } from "../spawns.ts";
 import * as spawnRows from "../store.ts";
 import type { ForkRequest, ForkResult } from "protocol/spawn/sessions.ts";
 
-/** A copy that was launched, and what it was copied from. */
+/** A launched copy, and its source. */
 export interface LaunchedFork {
   readonly launched: LaunchedAgent;
   readonly source: Pick<ForkResult, "source_peer_id" | "session_id" | "source_turn_state">;
@@ -31,8 +31,8 @@ export class Forks {
   }
 
   /**
-   * Checks everything, and then starts the copy. The source goes on undisturbed. `refusalOf` says
-   * why the sender of the request may not have a copy.
+   * Checks everything, and then starts the copy. The source is not interrupted. `refusalOf` returns
+   * the refusal for a sender that may not have a copy.
    */
   async launch(
     argument: string,

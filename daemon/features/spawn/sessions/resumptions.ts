@@ -30,10 +30,10 @@ import {
 /** Shorter beginnings of ids would match by chance, such as a title that begins with "a". */
 const ID_PREFIX_MIN = 4;
 
-/** Who asks for sessions. */
+/** The caller that asks for sessions. */
 interface Viewer {
   readonly isHuman: boolean;
-  /** Whether the request comes through a relay or from another machine. */
+  /** True if the request comes through a relay or from another machine. */
   readonly isElsewhere: boolean;
 }
 
@@ -43,7 +43,7 @@ interface ResumeOptions {
   refusalOf(earlier: StoredPeer | undefined): Problem | undefined;
 }
 
-/** What session files may be opened for. */
+/** The permitted uses of session files. */
 export interface SessionPrivacy {
   /** The setting `transcripts`. */
   readonly readers: "human" | "peers" | "off";
@@ -80,7 +80,7 @@ export class Resumptions {
     if (this.#privacy.readers === "off") return await this.#exactly(query, backends, folder);
     const hidden = !this.#maySeeTitles(viewer);
     const found = await Promise.all(
-      backends.map((id) => this.#matching(id, { query, folder, hidden })),
+      backends.map((id) => this.#matchingSessions(id, { query, folder, hidden })),
     );
     const byId = found.flatMap(({ byId }) => byId);
     const matches = byId.length > 0 ? byId : found.flatMap(({ byWords }) => byWords);
@@ -93,7 +93,7 @@ export class Resumptions {
     return !isElsewhere && (isHuman || this.#privacy.readers === "peers");
   }
 
-  /** The session with this id. Nothing is searched for, because that would open other sessions. */
+  /** The session with this id. A search would open other sessions. */
   async #exactly(
     session_id: string,
     backends: readonly Backend[],
@@ -164,8 +164,8 @@ export class Resumptions {
     throw new Problem("path_not_allowed", { path, reason: found.why });
   }
 
-  /** Sessions by the beginning of their id, and those whose title or folder has the words. */
-  async #matching(
+  /** The sessions whose id begins with the text, or whose title or folder contains the words. */
+  async #matchingSessions(
     backend: Backend,
     { query, folder, hidden }: {
       query: string;
@@ -183,7 +183,7 @@ export class Resumptions {
     const words = query.toLowerCase();
     const hasWords = ({ title, folder }: FoundSession) =>
       [title, folder].some((text) => text?.toLowerCase().includes(words) === true) || words === "";
-    // What is hidden or masked cannot be searched for.
+    // A search must not match hidden or masked text.
     const shown = (session: FoundSession): FoundSession => ({
       ...session,
       title: hidden || session.title === null ? null : this.#masked(session.title),
@@ -258,7 +258,7 @@ function isStarting(session_id: string): Problem {
   return new Problem("session_running", { session_id, holder, peer_id: null });
 }
 
-/** What the peer was called, and where, unless the request says otherwise. */
+/** The name and circle of the request. Default: those of the peer. */
 function placeOf(
   { name, circle }: StoredPeer,
   request: Pick<ResumeRequest, "name" | "circle">,

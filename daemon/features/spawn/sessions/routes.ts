@@ -19,7 +19,7 @@ interface SessionFeatures {
 
 export interface SessionRoutesDeps extends Pick<SpawnRoutesDeps, "isProvenHuman" | "senderOf"> {
   /**
-   * Why the caller may not copy a peer; undefined if it may. A copy can be asked for everything
+   * The refusal for a copy of a peer; undefined if the caller may copy it. A copy knows everything
    * that the peer has read.
    */
   refusalOfCopy(
@@ -28,8 +28,8 @@ export interface SessionRoutesDeps extends Pick<SpawnRoutesDeps, "isProvenHuman"
     request: { readonly caller: Caller; readonly headers: Headers },
   ): Problem | undefined;
   /**
-   * Why the caller may not resume a session; undefined if it may. `earlier` is the peer that had it
-   * last, if any did.
+   * The refusal for resuming a session; undefined if the caller may resume it. `earlier` is the
+   * last peer of the session.
    */
   refusalOfResume(
     earlier: StoredPeer | undefined,

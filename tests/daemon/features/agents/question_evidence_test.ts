@@ -10,7 +10,11 @@ import { recordEvidence } from "../../../../daemon/features/agents/copilot/quest
 const ASKED = 10_000, NOW = 20_000;
 const LATE = ASKED + 1, JUST_NOW = NOW - SETTLE_MS + 1, BEFORE = ASKED - 1;
 
-type Case = [name: string, evidence: [says: Evidence["says"], at: number][], outcome?: string];
+type Case = [
+  name: string,
+  evidence: [finding: Evidence["finding"], at: number][],
+  outcome?: string,
+];
 
 // deno-fmt-ignore
 const CASES: readonly Case[] = [
@@ -35,14 +39,14 @@ const CASES: readonly Case[] = [
 
 Deno.test("evidence decides whether a question waits, and how it ended", () => {
   for (const [name, given, outcome] of CASES) {
-    const evidence = given.map(([says, at]) => ({ source: "hook", says, at }));
+    const evidence = given.map(([finding, at]) => ({ source: "hook", finding, at }));
     const judged = { asked_at: ASKED, now: NOW, settle_ms: SETTLE_MS };
     assert.equal(endingOf(evidence, judged)?.outcome, outcome, name);
   }
 });
 
 Deno.test("without records that could say more, a state counts at once", () => {
-  const evidence = [{ source: "hook", says: "idle" as const, at: NOW }];
+  const evidence = [{ source: "hook", finding: "idle" as const, at: NOW }];
   const judged = { asked_at: ASKED, now: NOW, settle_ms: 0 };
   assert.equal(endingOf(evidence, judged)?.outcome, "ended_there");
 });
@@ -66,12 +70,12 @@ const CALL = {
   agent_id: undefined,
   asked_at: ASKED,
 };
-const saysOf = (found: readonly Evidence[]) => found.map(({ says }) => says);
+const findingsOf = (found: readonly Evidence[]) => found.map(({ finding }) => finding);
 
 Deno.test("Claude Code's session file shows the outcome of a call", () => {
   const refused = { toolDenialKind: "user-rejected", toolUseResult: "User rejected tool use" };
   // deno-fmt-ignore
-  const cases: [says: string[], ...records: object[]][] = [
+  const cases: [finding: string[], ...records: object[]][] = [
     [[]],
     [[],           used("t1", { ...INPUT, content: "y" }), result("t1")],
     [["not_done"], used("t1")],
@@ -86,18 +90,20 @@ Deno.test("Claude Code's session file shows the outcome of a call", () => {
     [["not_done"], used("t0", INPUT, at(1)), result("t0", {}, at(2)), used("t1")],
     [[],           used("t0", INPUT, at(1)), result("t0", {}, at(2))],
   ];
-  for (const [says, ...records] of cases) {
-    assert.deepEqual(saysOf(fileEvidence(lines(...records), CALL)), says);
+  for (const [finding, ...records] of cases) {
+    assert.deepEqual(findingsOf(fileEvidence(lines(...records), CALL)), finding);
   }
   const torn = lines(used("t1"), result("t1")).slice(0, -5);
-  assert.deepEqual(saysOf(fileEvidence(torn, CALL)), ["not_done"]);
+  assert.deepEqual(findingsOf(fileEvidence(torn, CALL)), ["not_done"]);
 });
 
 Deno.test("Codex's rollout says that a turn was interrupted or has ended", () => {
   const line = (type: string, ms: number) => ({ timestamp: at(ms), payload: { type } });
   const text = lines(line("turn_aborted", BEFORE), line("task_complete", LATE));
-  assert.deepEqual(saysOf(rolloutEvidence(text, CALL)), ["idle"]);
-  assert.deepEqual(saysOf(rolloutEvidence(lines(line("turn_aborted", LATE)), CALL)), ["denied"]);
+  assert.deepEqual(findingsOf(rolloutEvidence(text, CALL)), ["idle"]);
+  assert.deepEqual(findingsOf(rolloutEvidence(lines(line("turn_aborted", LATE)), CALL)), [
+    "denied",
+  ]);
 });
 
 Deno.test("Copilot CLI's records say that a call ran, or that its turn was interrupted", () => {
@@ -111,7 +117,7 @@ Deno.test("Copilot CLI's records say that a call ran, or that its turn was inter
   }, BEFORE);
   const done = (toolCallId: string) => record("tool.execution_complete", { toolCallId });
   // deno-fmt-ignore
-  const cases: [says: string[], ...records: object[]][] = [
+  const cases: [finding: string[], ...records: object[]][] = [
     [[],          start],
     [["allowed"], start, done("c1")],
     [[],          start, done("c2")],
@@ -120,7 +126,7 @@ Deno.test("Copilot CLI's records say that a call ran, or that its turn was inter
     [[],          start, { ...record("assistant.turn_end", {}), agentId: "a1" }],
     [[],          record("abort", {}, BEFORE), start],
   ];
-  for (const [says, ...records] of cases) {
-    assert.deepEqual(saysOf(recordEvidence(lines(...records), call)), says);
+  for (const [finding, ...records] of cases) {
+    assert.deepEqual(findingsOf(recordEvidence(lines(...records), call)), finding);
   }
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ACTIVE_MAX, PER_PEER_MAX } from "protocol/subscriptions/contract.ts";
-import { FIRES_MAX } from "../../../../daemon/features/subscriptions/telling.ts";
+import { FIRES_MAX } from "../../../../daemon/features/subscriptions/occurrence_reports.ts";
 import {
   addPeer,
   ask,

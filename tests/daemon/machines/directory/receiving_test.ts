@@ -186,7 +186,7 @@ Deno.test("a machine that was forgotten is met again with its next entry", async
   const next = () => entryOf(a, { peers: [sharedPeer("api", "a1")] });
   a.directory.received(daemon_id, next());
   a.w.daemon.ctx.db.transact((tx) => {
-    a.w.daemon.remotePeers.forgotten(tx, daemon_id);
+    a.w.daemon.remotePeers.forget(tx, daemon_id);
     a.trust.forget(tx, daemon_id);
   });
   a.directory.forget(daemon_id);

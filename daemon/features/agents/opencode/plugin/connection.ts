@@ -26,7 +26,7 @@ export interface Listener {
 }
 
 /**
- * Whether the daemon that wrote this file still runs. If it has ended, another user's program could
+ * True if the daemon that wrote this file still runs. If it has ended, another user's program could
  * listen at its address to obtain the token.
  */
 function isUp({ pid, process_started }: Frame): boolean {

@@ -5,7 +5,7 @@
 
 import type { Frame } from "./connection.ts";
 
-/** How many deliveries are remembered. The oldest accepted deliveries are forgotten first. */
+/** Maximum deliveries remembered. The oldest accepted deliveries are forgotten first. */
 const KNOWN_MAX = 5000;
 
 export interface Delivery {

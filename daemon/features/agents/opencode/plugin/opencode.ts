@@ -1,4 +1,6 @@
-/** What the plugin uses of opencode: its client, its events and its messages, as of 1.18. */
+/**
+ * The part of opencode that the plugin uses: its client, its events and its messages, as of 1.18.
+ */
 
 export interface PluginContext {
   /** The folder that opencode works in. */
@@ -10,7 +12,7 @@ export interface Client {
   readonly session: {
     create(options: Record<never, never>): Promise<Answer<{ readonly id: string }>>;
     get(options: OfSession): Promise<Answer<{ readonly parentID?: string }>>;
-    list(): Promise<Answer<readonly Listed[]>>;
+    list(): Promise<Answer<readonly SessionSummary[]>>;
     messages(
       options: OfSession & { readonly query: { readonly limit: number } },
     ): Promise<Answer<readonly { readonly info: Info; readonly parts: readonly Part[] }[]>>;
@@ -38,7 +40,7 @@ interface Answer<Data> {
   readonly response?: { readonly status: number };
 }
 
-interface Listed {
+interface SessionSummary {
   readonly id: string;
   readonly parentID?: string;
   readonly time: { readonly updated: number };
@@ -86,7 +88,7 @@ export interface Properties {
   /** The dialog that was answered. The answer is in `reply`. */
   readonly requestID?: string;
   readonly reply?: string;
-  /** What ended a turn. */
+  /** The error that ended a turn. */
   readonly error?: { readonly name?: string };
 }
 

@@ -13,7 +13,7 @@ import { Turn } from "./turn.ts";
 
 /** Increased with every change of the plugin. */
 const HOOK_VERSION = "3";
-/** How long opencode may take to start a turn by itself for a message that is still unread. */
+/** Maximum time in which opencode starts a turn by itself for an unread message. */
 const UNREAD_AFTER_MS = 1000;
 const NOT_READ = "[mesh] Not read yet, further up:";
 const REOPEN_MS = 1000;
@@ -177,7 +177,7 @@ export class Session {
     this.#chat("user", text, message.id);
   }
 
-  /** Whether the session can be the active one. A subagent's session cannot. */
+  /** True if the session can be the active one. A subagent's session cannot. */
   async #isServed(id: string): Promise<boolean> {
     return this.#id === id || await this.#sessions.isRoot(id);
   }
@@ -254,7 +254,7 @@ export class Session {
   }
 }
 
-/** What the plugin registers of its process, whatever its session is. */
+/** Fields that the plugin registers for its process with any session. */
 function processFields({ directory }: PluginContext, env: Env): Frame {
   const pane = paneOf(env);
   return {

@@ -2,7 +2,7 @@
 
 import type { Client, Info } from "./opencode.ts";
 
-/** How many messages of a resumed session are searched for messages that already arrived. */
+/** Maximum messages of a resumed session that are searched for deliveries that already arrived. */
 const HISTORY_MAX = 200;
 
 export class Sessions {
@@ -24,7 +24,7 @@ export class Sessions {
     return this.#created.has(id);
   }
 
-  /** Whether the session does not belong to a subagent. */
+  /** True unless the session belongs to a subagent. */
   async isRoot(id: string): Promise<boolean> {
     if (this.#children.has(id)) return false;
     if (this.#created.has(id)) return true;

@@ -3,7 +3,7 @@
 import type { Frame } from "./connection.ts";
 import type { Properties } from "./opencode.ts";
 
-/** How many child sessions are remembered; a start of the oldest one is then not noticed again. */
+/** Maximum child sessions remembered. A start of a forgotten session is not noticed again. */
 const KNOWN_MAX = 1000;
 
 export class Subagents {
@@ -29,7 +29,7 @@ export class Subagents {
     else if (/^session\.(idle|deleted|status)$/.test(type)) this.#end(id);
   }
 
-  /** Reports those that run to a daemon that may not know them. */
+  /** Reports the running subagents to a daemon that may not know them. */
   reportAgain(): void {
     for (const id of this.#running) this.#report(id, "started");
   }

@@ -20,8 +20,8 @@ export class Turn {
   /** The open dialogs, as a map from the id of a dialog to its session. */
   readonly #dialogs = new Map<string, string | undefined>();
   /**
-   * True after a declined dialog, because opencode then ends the turn without reading what arrived
-   * meanwhile.
+   * True after a declined dialog, because opencode then ends the turn without reading later
+   * messages.
    */
   #declined = false;
   #answer: Answer = { id: "", texts: new Map() };
@@ -42,7 +42,7 @@ export class Turn {
   }
 
   /**
-   * Whether a prompt would be read. False at a dialog, because a message that arrives there is
+   * True if a prompt would be read. False at a dialog, because a message that arrives there is
    * never read if the dialog is declined.
    */
   get takesPrompts(): boolean {

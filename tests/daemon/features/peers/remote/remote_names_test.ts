@@ -117,7 +117,7 @@ Deno.test("the members of a shared circle are those of all machines", async () =
   ];
   announce(w, BUILDBOX, [sharedPeer("api", "a1"), lead, ...others]);
   assert.deepEqual(names(), ["web", "api@buildbox", "lead@buildbox"]);
-  w.daemon.ctx.db.transact((tx) => w.daemon.remotePeers.forgotten(tx, BUILDBOX.daemon_id));
+  w.daemon.ctx.db.transact((tx) => w.daemon.remotePeers.forget(tx, BUILDBOX.daemon_id));
   assert.deepEqual(names(), ["web"]);
 });
 

@@ -21,7 +21,7 @@ function eventsSince(w: World, from: number): string[] {
 
 function endLease(w: World): void {
   const { ctx, remotePeers } = w.daemon;
-  ctx.db.transact((tx) => remotePeers.leaseEnded(tx, BUILDBOX.daemon_id));
+  ctx.db.transact((tx) => remotePeers.endLease(tx, BUILDBOX.daemon_id));
 }
 
 Deno.test("what changes of an announced peer is published once, as for a peer of this machine", async () => {
@@ -125,7 +125,7 @@ Deno.test("the peers of a forgotten machine are gone, and those of others stay",
   announce(w, BUILDBOX, [sharedPeer("api", "a1")], human);
   announce(w, TOWER, [sharedPeer("web", "b2")]);
   const { ctx, remotePeers } = w.daemon;
-  const gone = ctx.db.transact((tx) => remotePeers.forgotten(tx, BUILDBOX.daemon_id));
+  const gone = ctx.db.transact((tx) => remotePeers.forget(tx, BUILDBOX.daemon_id));
   assert.deepEqual(gone, ["peer-a10000000000", "peer-d40000000000"]);
   assert.equal(remotePeers.address("peer-a10000000000"), undefined);
   assert.equal(remotePeers.human(BUILDBOX.daemon_id), undefined);
@@ -145,7 +145,7 @@ Deno.test("an announcement that is rolled back is not found", async () => {
   const { ctx, directory, remotePeers } = w.daemon;
   assert.throws(() =>
     ctx.db.transact((tx) => {
-      remotePeers.announced(tx, BUILDBOX, [sharedPeer("api", "a1")]);
+      remotePeers.announce(tx, BUILDBOX, [sharedPeer("api", "a1")]);
       assert.equal(directory.target("api", {}).name, "api@buildbox");
       throw new Error("rolled back");
     }), /rolled back/);
