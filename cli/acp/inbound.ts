@@ -23,7 +23,7 @@ interface Receipt {
   readonly detail?: string;
 }
 
-export interface InboundDeps {
+interface InboundDeps {
   send(frame: object): void;
   /** Makes the daemon send every message again that has no receipt. */
   reoffer(): void;

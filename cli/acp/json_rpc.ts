@@ -37,7 +37,7 @@ export class RpcEnded extends Error {
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-export interface RpcHandlers {
+interface RpcHandlers {
   notified(method: string, params: unknown): void;
   /** Undefined for a method that is not offered. */
   requested(method: string, params: unknown): Promise<unknown> | undefined;

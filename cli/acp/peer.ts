@@ -10,7 +10,7 @@ import { Inbound, type Message } from "./inbound.ts";
 import { RpcError } from "./json_rpc.ts";
 import type { Turn } from "./turn.ts";
 
-export interface PeerDeps {
+interface PeerDeps {
   readonly agent: Pick<AcpAgent, "prompt">;
   readonly call: Call;
   send(frame: object): void;

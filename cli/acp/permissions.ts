@@ -15,7 +15,7 @@ const SHOWN_CHARS_MAX = 1_000;
 const ALWAYS_MAX = 5;
 const NAME_CHARS_MAX = 100;
 
-export interface PermissionsDeps {
+interface PermissionsDeps {
   readonly call: Call;
   readonly peer: { readonly peer_id: string; readonly name: string; readonly session_id: string };
   /** Called when a question is opened, with true, and when the last one is closed, with false. */

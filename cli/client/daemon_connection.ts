@@ -30,7 +30,7 @@ const Frame = z.discriminatedUnion("type", [
 type Frame = z.output<typeof Frame>;
 const TypedFrame = z.looseObject({ type: z.string() });
 export type TypedFrame = z.output<typeof TypedFrame>;
-export type ConnectedFrame = Extract<Frame, { type: "connected" }>;
+type ConnectedFrame = Extract<Frame, { type: "connected" }>;
 
 /** The daemon pings every 20 s; after this silence the connection counts as lost. */
 const SILENCE_MS_MAX = 65_000;

@@ -168,7 +168,7 @@ async function getRunning(env: Env, daemon: DaemonClient): Promise<Health | unde
 }
 
 /** The daemon that was stopped, and the file of the service that ran it. */
-export interface StopResult extends RuntimeInfo {
+interface StopResult extends RuntimeInfo {
   readonly service: string | null;
 }
 
@@ -212,7 +212,7 @@ export async function stopDaemon(
 }
 
 /** The outcome of a restart; `stopped` is null if no daemon ran. */
-export interface RestartResult extends StartResult {
+interface RestartResult extends StartResult {
   readonly stopped: number | null;
 }
 

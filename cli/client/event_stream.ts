@@ -15,7 +15,7 @@ export interface StreamEvent {
   readonly data: unknown;
 }
 
-export interface WatchOptions {
+interface WatchOptions {
   readonly daemon: Pick<DaemonClient, "get">;
   readonly clock: Clock;
   readonly signal: AbortSignal;

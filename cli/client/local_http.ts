@@ -7,7 +7,7 @@ import type { Clock } from "kit/core/clock.ts";
 
 const CHUNK_BYTES = 65_536;
 
-export interface LocalRequest {
+interface LocalRequest {
   readonly url: URL;
   readonly method: string;
   /** A value that is missing, or not printable ASCII, is left out. */

@@ -26,7 +26,7 @@ export interface ServiceHost {
 }
 
 /** The result of a command of the service manager. */
-export interface Ran {
+interface Ran {
   readonly stdout: string;
   /** The reason of a failure; undefined if the command succeeded. */
   readonly failure: string | undefined;

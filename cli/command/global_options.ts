@@ -5,7 +5,7 @@ import { UsageError } from "../client/failures.ts";
 import type { CommandSpec } from "./command.ts";
 import { wordsOf } from "./plain_line.ts";
 
-export interface GlobalOptions {
+interface GlobalOptions {
   /** The line without these options. */
   readonly args: readonly string[];
   readonly verbose: boolean;

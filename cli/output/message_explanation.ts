@@ -11,7 +11,7 @@ type Trace = WireResponse<typeof getTrace>;
 type Stage = Trace["stages"][number];
 
 /** One sentence of an explanation. `at` is null for the sentence on the current state. */
-export interface Sentence {
+interface Sentence {
   readonly at: string | null;
   readonly text: string;
   readonly succeeded: boolean;

@@ -31,7 +31,7 @@ export const AGENT_IDS: readonly string[] = SETUP_AGENTS.map(({ id }) => id);
  * The outcome for one file. `left`: the file could be changed, but another file of its agent could
  * not.
  */
-export interface FileResult {
+interface FileResult {
   readonly path: string;
   readonly outcome: "changed" | "would_change" | "unchanged" | "left" | "refused";
   /** The reason for the refusal, and what to do. */

@@ -37,7 +37,7 @@ export interface RelayMembership {
   readonly dry_run: boolean;
 }
 
-export interface JoinOptions {
+interface JoinOptions {
   readonly env: Env;
   readonly url: string;
   readonly dry_run: boolean;

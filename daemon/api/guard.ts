@@ -15,7 +15,7 @@ export interface Page {
   readonly human: boolean;
 }
 
-export interface GuardOptions {
+interface GuardOptions {
   readonly host: string;
   readonly allowed_hosts: readonly string[];
   readonly auth_token: string | undefined;

@@ -30,7 +30,7 @@ import { isHookToken } from "./identity.ts";
 import { featureRoutes, programRoutes, socketRoutes, systemRoutesOf } from "./routes.ts";
 
 /** Where the daemon listens; the port is undefined before that. */
-export interface ListenAddress {
+interface ListenAddress {
   port: number | undefined;
 }
 

@@ -37,7 +37,7 @@ import type { Spawns } from "../features/spawn/spawns.ts";
 import type { Subscriptions } from "../features/subscriptions/subscriptions.ts";
 
 /** The features that effects change. */
-export interface AffectedFeatures {
+interface AffectedFeatures {
   readonly ctx: Context;
   readonly agentProcesses: AgentProcesses;
   readonly asks: Asks;

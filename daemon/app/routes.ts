@@ -54,7 +54,7 @@ import { isHookToken, restoredAt } from "./identity.ts";
 import { migrations } from "./migrations/migrations.ts";
 
 /** Parts of the API that the routes of features use. */
-export interface ApiParts {
+interface ApiParts {
   readonly actors: Actors;
   readonly apps: Apps;
   readonly callers: Callers;

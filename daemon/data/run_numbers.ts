@@ -20,7 +20,7 @@ export const NUMBER_MAX = 2 ** 48 - 1;
  */
 const GAP_PARTS = 2 ** 13;
 
-export type Series = "messages" | "events";
+type Series = "messages" | "events";
 
 /** The numbers after `last` and before `next`, which this database skips. */
 const Gap = z.object({ last: z.number(), next: z.number() });

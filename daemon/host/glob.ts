@@ -4,7 +4,7 @@
  */
 
 /** A pattern in parts, and the facts that a search of folders needs. */
-export interface SplitGlob {
+interface SplitGlob {
   readonly pattern: readonly string[];
   /** The folders at its beginning that hold no wildcard: only they are searched. */
   readonly fixed: readonly string[];

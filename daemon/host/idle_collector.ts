@@ -17,7 +17,7 @@ const GROWTH_BYTES_MIN = 8 * 1024 * 1024;
 
 const TRIM = { malloc_trim: { parameters: ["usize"], result: "i32" } } as const;
 
-export interface Heap {
+interface Heap {
   /** Processor time that this process has used since its start. */
   processorMs(): number;
   /** Memory that the heap uses now. */

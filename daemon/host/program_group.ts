@@ -35,8 +35,7 @@ export function newMark(): string {
   return randomIds.hex(16);
 }
 
-export interface StartOptions
-  extends Pick<Deno.CommandOptions, "cwd" | "stderr" | "stdin" | "stdout"> {
+interface StartOptions extends Pick<Deno.CommandOptions, "cwd" | "stderr" | "stdin" | "stdout"> {
   /** The whole environment of the program; default: ours. */
   readonly env?: Readonly<Record<string, string>>;
   /** If false, the program stays in our session, so that Ctrl-C in a terminal reaches it. */

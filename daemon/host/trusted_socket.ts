@@ -16,7 +16,7 @@ const STICKY = 0o1000;
 const MAKE_PRIVATE = "set its owner to your user and its mode to 0700";
 
 /** `missing`: nothing is at the path, and the existing folders on the way to it are trusted. */
-export type SocketCheck =
+type SocketCheck =
   | { readonly state: "trusted"; readonly path: string }
   | { readonly state: "missing" }
   | SocketRefusal;

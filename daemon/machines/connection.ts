@@ -29,7 +29,7 @@ export type OpenBus = (listener: BusListener) => Promise<Bus>;
 /** The part of the report that the connection itself knows. */
 type ConnectionReport = Omit<BusReport, "identity_in_use" | "refused" | "refused_by">;
 
-export interface BusConnectionOptions
+interface BusConnectionOptions
   extends Pick<BusReport, "daemon_id" | "name" | "fingerprint" | "shared_circles"> {
   readonly url: string;
 }

@@ -33,7 +33,7 @@ import { WaitingMessages } from "./waiting_messages.ts";
 const REMOVE_EVERY_MS = 60_000;
 
 /** The settings of the network (`mesh.bus`). */
-export interface MachinesSettings {
+interface MachinesSettings {
   readonly url: string;
   readonly name: string;
   /** The circles that are shared; `*` stands for all. */
@@ -53,7 +53,7 @@ export interface BusAccess {
   open(daemon_id: string, listener: BusListener): Promise<Bus>;
 }
 
-export interface MachinesDeps extends
+interface MachinesDeps extends
   Pick<
     ExchangeDeps,
     "asks" | "delivery" | "directory" | "inbox" | "effects" | "notifications" | "steps"

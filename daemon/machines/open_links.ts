@@ -13,7 +13,7 @@ import type { WaitingMessages } from "./waiting_messages.ts";
 /** The context of sealed batches. They open in no other context. */
 const BATCH = "batch";
 
-export interface LinkedParts {
+interface LinkedParts {
   readonly connection: Pick<BusConnection, "publish">;
   readonly files: MachineFiles;
   readonly seal: PinnedSeal;

@@ -7,7 +7,7 @@ import type { BusReport } from "protocol/machines.ts";
 import { forgetMachine, listMachines } from "protocol/machines.ts";
 import type { Machines } from "./machines.ts";
 
-export interface MachineRoutesDeps {
+interface MachineRoutesDeps {
   readonly daemon_id: string;
   /** Undefined without a bus, or where it cannot be used. */
   readonly machines: Machines | undefined;

@@ -49,7 +49,7 @@ const Statement = z.object({
 type Statement = z.output<typeof Statement>;
 
 /** Another run with this machine's id. */
-export interface OtherRun {
+interface OtherRun {
   readonly place: string;
   readonly started_at: number;
   /** Time of its last message, by this machine's clock. */
@@ -65,7 +65,7 @@ interface Moment {
   readonly monotonic: Monotonic;
 }
 
-export interface RunClaimDeps {
+interface RunClaimDeps {
   readonly daemon_id: string;
   readonly keys: MachineKeys;
   readonly network: NetworkKeys;

@@ -3,7 +3,7 @@
 import type { Reason } from "protocol/reasons.ts";
 import { BusError, type BusStatus } from "./bus/bus.ts";
 
-export interface WaitingMessagesDeps {
+interface WaitingMessagesDeps {
   readonly status: () => BusStatus;
   /** Stores the reason with what waits for a machine, or for all machines. */
   readonly notify: (reason: Reason, daemon_id?: string) => void;

@@ -3,7 +3,7 @@
 import uPlot from "uplot";
 import type { ChartData } from "./data.ts";
 
-export interface ChartOptions {
+interface ChartOptions {
   /** A value as text, with its unit. */
   readonly format: (value: number) => string;
   /** True if values differ by orders of magnitude. */

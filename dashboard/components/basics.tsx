@@ -7,7 +7,7 @@ import type { Resource } from "../state/resource.ts";
 import { now } from "../state/store.ts";
 import { type SubmitHeaders, useSubmit } from "./act/submit.ts";
 
-export type Tone = "good" | "busy" | "warn" | "bad" | "calm" | "link";
+type Tone = "good" | "busy" | "warn" | "bad" | "calm" | "link";
 
 const TONES: Readonly<Record<string, Tone>> = {
   online: "good",

@@ -8,7 +8,7 @@ import { Failed } from "./basics.tsx";
 
 const loadCharts = part<typeof charts>("charts");
 
-export interface LineChartProps {
+interface LineChartProps {
   readonly title: string;
   readonly data: ChartData;
   readonly format: (value: number) => string;

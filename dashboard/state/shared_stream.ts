@@ -29,7 +29,7 @@ const SILENCE_MS_MAX = 35_000;
 /** Longer, so that the page with the connection notices first. */
 const LEADER_SILENCE_MS_MAX = 45_000;
 
-export interface StreamPlans {
+interface StreamPlans {
   /** Types of events to listen to. */
   readonly types: readonly string[];
   /** The address, with the event to resume after. */

@@ -47,7 +47,7 @@ export const COMMON_PROBLEMS = {
   illegal_transition:   problem(409, `The {machine} is "{from}", which does not allow "{on}"`, "it has changed since you read it; read it again", { machine: z.string(), from: z.string(), on: z.string() }),
 } as const;
 
-export type CommonCode = keyof typeof COMMON_PROBLEMS;
+type CommonCode = keyof typeof COMMON_PROBLEMS;
 
 /** The response body, a flat object: public code, sentence, hint and the fields (contract 1). */
 export type ProblemBody =

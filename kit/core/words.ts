@@ -108,7 +108,7 @@ export function wordEnds(text: string): string {
 }
 
 /** An FTS5 phrase of tokens. */
-export interface Phrase {
+interface Phrase {
   readonly text: string;
   /** True if the last token matches the beginning of an indexed token. */
   readonly isPrefix: boolean;

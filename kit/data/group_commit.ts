@@ -32,7 +32,7 @@ interface RunningTransaction {
 }
 
 /** The connection on which groups are committed. */
-export interface GroupCommitDeps {
+interface GroupCommitDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly failures: Pick<WriteFailures<never>, "committed" | "failed">;

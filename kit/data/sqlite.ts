@@ -60,7 +60,7 @@ export interface Tx extends Reader {
 }
 
 /** Callbacks around a migration of a database. */
-export interface MigrationGuard {
+interface MigrationGuard {
   /** Called before a database with content is changed. If it throws, nothing is changed. */
   copy(path: string, version: number, database: DatabaseSync): void;
   /** Advice for the user if the database is newer than the program. */
@@ -329,7 +329,7 @@ const BooleanInteger = z.codec(z.union([z.literal(0), z.literal(1)]), z.boolean(
 });
 
 /** The schema of a record's row: decodes what SQLite returns, encodes the record's parameters. */
-export type RowOf<S extends z.ZodObject> = z.ZodType<
+type RowOf<S extends z.ZodObject> = z.ZodType<
   z.output<S>,
   Record<string, string | number | null>
 >;

@@ -13,7 +13,7 @@ const SLOW_REPORTED_MS = 60_000;
 /** Maximum number of transactions that wait to be run again. Further ones are dropped. */
 const UNSTORED_MAX = 100_000;
 
-export interface StorageReport {
+interface StorageReport {
   readonly status: "ok" | "slow" | "failing";
   /** Since when, in milliseconds since the epoch; null if all is well. */
   readonly since: number | null;

@@ -10,7 +10,7 @@ const LOG_EVERY_MS = 10_000;
 
 type Handler = (request: Request, remote: Deno.NetAddr) => Response | Promise<Response>;
 
-export interface HttpListenerOptions {
+interface HttpListenerOptions {
   readonly hostname: string;
   /** If 0, the system picks a free port. */
   readonly port: number;

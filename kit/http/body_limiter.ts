@@ -16,7 +16,7 @@ const SMALL_BYTES = 65_536;
 const RETRY_SECONDS = 1;
 
 /** A request whose body counts towards the limits until this object is disposed. */
-export interface LimitedBody extends Disposable {
+interface LimitedBody extends Disposable {
   readonly request: Request;
 }
 
@@ -28,7 +28,7 @@ interface ArrivingBody {
   fail(problem: Refusal): void;
 }
 
-export interface BodyLimiterOptions {
+interface BodyLimiterOptions {
   /** The limit of each address; without it, only all bodies together are limited. */
   readonly address_bytes_max?: number;
   readonly total_bytes_max?: number;

@@ -72,7 +72,7 @@ export interface Contract {
   readonly redirects_to?: `/${string}`;
 }
 
-export interface OtherResponse {
+interface OtherResponse {
   readonly description: string;
   /** Absent if the response has no body. */
   readonly returns?: z.ZodType;

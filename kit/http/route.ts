@@ -35,12 +35,12 @@ export interface RequestParts {
 }
 
 /** A request: its parsed parts, its caller, and a signal that aborts if the caller disconnects. */
-export type ParsedRequest<C extends Contract> =
+type ParsedRequest<C extends Contract> =
   & { [P in RequestPart]: C[P] extends z.ZodType ? z.output<C[P]> : undefined }
   & { caller: Caller; readonly headers: Headers; readonly signal: AbortSignal };
 export type Answer<C extends Contract> = z.output<C["returns"]>;
 /** A response, or a function that is called to make it once all writes are on the disk. */
-export type HandlerResult<C extends Contract> = Answer<C> | (() => Answer<C>);
+type HandlerResult<C extends Contract> = Answer<C> | (() => Answer<C>);
 
 export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
   /**

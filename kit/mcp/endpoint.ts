@@ -29,9 +29,9 @@ const VersionInMeta = z.object({
 const CLIENT_CLOSED_REQUEST = 499;
 
 /** Creates the MCP server for one request. Its tools act for the caller of that request. */
-export type ServerFactory = (request: Request | undefined) => Server;
+type ServerFactory = (request: Request | undefined) => Server;
 
-export interface AnswerOptions {
+interface AnswerOptions {
   /** Passed to the request handlers as `ctx.http.authInfo`. */
   readonly authInfo?: AuthInfo;
   /** Returns a response if the parsed message must be refused, or undefined if it is allowed. */

@@ -32,7 +32,7 @@ export interface ToolDefinition<I extends z.ZodObject, O extends z.ZodObject> {
 type Schema = Listing["inputSchema"];
 
 /** The fields of a tool's refusal, and the names of those that are always present. */
-export interface RefusalSchema {
+interface RefusalSchema {
   readonly properties: Readonly<Record<string, { type: string; description: string }>>;
   readonly required: string[];
 }

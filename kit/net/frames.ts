@@ -10,7 +10,7 @@ type Handlers<S, F extends Frame> = {
 };
 
 /** A session that can report an invalid frame to its sender. */
-export interface FrameRejecter {
+interface FrameRejecter {
   rejectFrame(detail: string): void;
 }
 

@@ -2,7 +2,7 @@
 
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 
-export interface KeepAliveOptions {
+interface KeepAliveOptions {
   readonly every_ms: number;
   /** Number of unanswered pings after which the next one reports the other end as gone. */
   readonly unanswered_max: number;

@@ -31,7 +31,7 @@ const Answer = z.object({
   partialSuccess: z.object({ rejectedSpans: z.coerce.number().int().min(0) }),
 });
 
-export interface SpanExporterDeps extends CollectorOptions {
+interface SpanExporterDeps extends CollectorOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Describes this process. */

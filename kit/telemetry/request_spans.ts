@@ -56,7 +56,7 @@ export class RequestSpan {
   }
 }
 
-export interface RequestSpansOptions {
+interface RequestSpansOptions {
   readonly clock: Clock;
   readonly ids: Ids;
   /** The part of all traces that is recorded, 0 to 1. */

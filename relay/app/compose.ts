@@ -10,7 +10,7 @@ import { mcpRoutes, type Tokens } from "../mcp/routes.ts";
 import { type ShareDeps, shareRoutes } from "../shares/routes.ts";
 import { Shares } from "../shares/shares.ts";
 
-export interface RelayFeaturesDeps
+interface RelayFeaturesDeps
   extends Pick<KeyDeps, "ids" | "originPolicy" | "sessions">, Pick<ShareDeps, "machines"> {
   readonly clock: Clock;
   readonly log: Log;

@@ -57,13 +57,13 @@ const Settings = z.object({
 /** Variables whose values are not shown. */
 const SECRET = /_HEADERS$/;
 
-export interface OAuthConfig {
+interface OAuthConfig {
   /** The origin in the OAuth metadata. It comes from the configuration, never from a request. */
   readonly issuer: string;
   readonly db_path: string;
 }
 
-export interface RelayConfig {
+interface RelayConfig {
   readonly host: string;
   readonly port: number;
   readonly proxy: Proxy;

@@ -22,7 +22,7 @@ interface LockDeps extends DatabaseDeps {
 }
 
 /** The open database. Disposing it also releases the lock. */
-export interface LockedDatabase extends Disposable {
+interface LockedDatabase extends Disposable {
   readonly db: Database;
   readonly mark: RunMark;
 }

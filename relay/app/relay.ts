@@ -31,7 +31,7 @@ const STREAMED_PATHS = /^\/m\//;
 const OAUTH = /^\/(mcp\/?$|oauth\/|\.well-known\/|api\/v1\/apps(\/|$))/;
 
 /** The parts of the outside world that the relay uses. Tests pass their own. */
-export interface RelayPlatform {
+interface RelayPlatform {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;

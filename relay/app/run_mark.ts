@@ -20,7 +20,7 @@ const MARK_BYTES = 16;
 /** If the relay was killed before it wrote the file, the file still contains `mark_before`. */
 const Marks = z.object({ mark: z.string(), mark_before: z.string().nullable() });
 
-export interface RunMarkDeps {
+interface RunMarkDeps {
   readonly db: Database;
   readonly path: string;
   readonly ids: Pick<Ids, "hex">;

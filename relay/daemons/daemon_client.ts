@@ -91,7 +91,7 @@ export function isAgent({ role }: Pick<Peer, "role">): boolean {
 }
 
 /** The daemon to call, and the sender in whose name it is called (specification 4, rule 2). */
-export interface DaemonTarget {
+interface DaemonTarget {
   readonly machines: Machines;
   readonly namespace: string;
   readonly daemon_id: string;

@@ -38,7 +38,7 @@ export interface AcceptedUpgrade {
   readonly connection: Connection;
 }
 
-export interface MachineRegistryDeps {
+interface MachineRegistryDeps {
   readonly clock: Clock;
   readonly log: Log;
   /** Called when a request has finished, to record it in the metrics. */

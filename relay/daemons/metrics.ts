@@ -7,7 +7,7 @@ import type { MachineRegistry, Outcome } from "./machine_registry.ts";
 const BUCKETS_SECONDS = [0.001, 0.002, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60];
 const DELAY_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5];
 
-export interface RelayMetricsSources {
+interface RelayMetricsSources {
   readonly machines: Pick<MachineRegistry, "size" | "requests" | "held_bytes">;
   /** Milliseconds since the epoch. */
   readonly started_at: number;

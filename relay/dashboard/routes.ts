@@ -15,7 +15,7 @@ import type { OriginPolicy } from "../web/origin_policy.ts";
 import { seeOther } from "../web/page.ts";
 import * as contracts from "protocol/relay/dashboard.ts";
 
-export interface MachinePageDeps {
+interface MachinePageDeps {
   readonly machines: Pick<Machines, "list">;
   readonly sessions: Pick<Sessions, "get">;
   readonly originPolicy: Pick<OriginPolicy, "isFromOurPage">;

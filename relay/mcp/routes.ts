@@ -21,7 +21,7 @@ export interface Tokens {
   check(token: string): Bearer | undefined;
 }
 
-export interface McpRoutesDeps {
+interface McpRoutesDeps {
   readonly originPolicy: OriginPolicy;
   /** The origin from the configuration, never from a request. */
   readonly issuer: string;

@@ -15,7 +15,7 @@ import { Grants, type GrantsDeps } from "./grants/grants.ts";
 import { resourceOf } from "./metadata.ts";
 import { oauthRoutes } from "./routes.ts";
 
-export interface OAuthDeps extends Pick<ConsentDeps, BaseDeps> {
+interface OAuthDeps extends Pick<ConsentDeps, BaseDeps> {
   readonly db: Database;
   readonly sessions: ConsentDeps["sessions"] & OwnerSessions;
   readonly limits: {

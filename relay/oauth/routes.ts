@@ -12,7 +12,7 @@ import type { Grants } from "./grants/grants.ts";
 import { NO_STORE_HEADERS, OAuthRefusal, toErrorResponse, toOAuthRefusal } from "./refusals.ts";
 import { resourceMetadata, serverMetadata } from "./metadata.ts";
 
-export interface OAuthServices
+interface OAuthServices
   extends Pick<ConsentDeps, "issuer" | "resource" | "clients" | "grants" | "log"> {
   readonly consent: Consent;
   readonly connections: Connections;

@@ -6,7 +6,7 @@ import { html, type Markup, page, timeOf } from "../web/page.ts";
 import { NEVER_SHARED } from "./guest_stream.ts";
 import type { StoredShare } from "./shares.ts";
 
-export interface QuestionStatus {
+interface QuestionStatus {
   readonly status: "pending" | "resolved";
   readonly outcome?: string | null | undefined;
   readonly reply?: string | null | undefined;

@@ -24,7 +24,7 @@ interface StoredSession extends Session {
   readonly limit: TimeLimit;
 }
 
-export interface SessionsDeps {
+interface SessionsDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly originPolicy: OriginPolicy;

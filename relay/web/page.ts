@@ -73,7 +73,7 @@ dt { color: var(--soft) } dd { margin: 0 0 .5rem }
  */
 export const SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'";
 
-export interface PageOptions {
+interface PageOptions {
   readonly title: string;
   readonly status?: number;
   /** Markup that is shown at the right of the header. */

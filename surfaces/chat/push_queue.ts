@@ -33,7 +33,7 @@ export interface Receipt {
   readonly error_class?: PushError;
 }
 
-export interface OfferedItem {
+interface OfferedItem {
   readonly delivery_id: string;
   readonly item: ShownItem;
   readonly reply_to_ref: string | null;
@@ -56,7 +56,7 @@ interface QueuedPush {
   uncertainCount: number;
 }
 
-export interface PushQueueDeps extends BackoffDeps, PartSenderDeps {
+interface PushQueueDeps extends BackoffDeps, PartSenderDeps {
   /**
    * Sends a receipt to the daemon. If it is lost, the daemon offers the item again and gets another
    * receipt.

@@ -32,7 +32,7 @@ export const ShownItem = InboxItem.pick({
 export type ShownItem = z.output<typeof ShownItem>;
 type Question = NonNullable<ShownItem["question"]>;
 
-export interface Rendering {
+interface Rendering {
   /** The texts of the messages, in order. */
   readonly texts: readonly string[];
   /** The buttons under the last message. */

@@ -37,7 +37,7 @@ export type HandleEvent = (event: ChatEvent, signal: AbortSignal) => Promise<voi
  * Receives the events of the chat, in order, until the signal aborts. Throws an error that a retry
  * cannot fix.
  */
-export type Receive = (handle: HandleEvent, signal: AbortSignal) => Promise<void>;
+type Receive = (handle: HandleEvent, signal: AbortSignal) => Promise<void>;
 
 const RETRY_MS_MAX = 30_000;
 const DAEMON_UNAVAILABLE =

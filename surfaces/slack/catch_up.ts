@@ -16,7 +16,7 @@ export const THREADS_MAX = 40;
 /** Messages may appear in the history a little later than their timestamp says. */
 const APPEAR_MS_MAX = 600_000;
 
-export interface MissedMessages {
+interface MissedMessages {
   /** In the order in which they were written. */
   readonly messages: readonly WrittenMessage[];
   /** False if the history has more messages than were read. */

@@ -13,7 +13,7 @@ import type { SlackFile } from "./api/file_api.ts";
 import { type Timestamp, toRef } from "./api/timestamps.ts";
 import type { WebApi } from "./api/web_api.ts";
 
-export interface IncomingDeps {
+interface IncomingDeps {
   readonly chat: SlackChat;
   readonly api: WebApi;
   /** The person's id in Slack. */

@@ -41,7 +41,7 @@ const Tap = z.object({
   data: z.string().optional(),
   message: z.object({ message_id: z.int(), chat: Chat }).optional(),
 });
-export type Tap = z.output<typeof Tap>;
+type Tap = z.output<typeof Tap>;
 
 /** Unknown or unreadable updates are kept, because their numbers must be confirmed too. */
 const Update = z.object({

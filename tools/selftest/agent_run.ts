@@ -13,7 +13,7 @@ import { TestHarness } from "./harness.ts";
 import type { Scenario } from "./scenarios.ts";
 import { AgentDriver } from "./agent_driver.ts";
 import type { Result } from "./verdicts.ts";
-export interface TestOptions {
+interface TestOptions {
   readonly env: Env;
   readonly clock: Clock;
   readonly signal: AbortSignal;

@@ -17,7 +17,7 @@ export interface Scenario {
   run(driver: AgentDriver): Promise<ScenarioOutcome>;
 }
 
-export interface ScenarioOutcome {
+interface ScenarioOutcome {
   readonly sent: Sent;
   /**
    * The time between the moment when the agent could read the message and the moment when the

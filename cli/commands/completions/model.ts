@@ -10,14 +10,14 @@ export type Values =
   | { readonly from: "daemon"; readonly kind: ValueKind }
   | { readonly from: "files" | "nothing" };
 
-export interface CompletedOption {
+interface CompletedOption {
   readonly name: string;
   readonly summary: string;
   /** Undefined for an option without a value. */
   readonly values: Values | undefined;
 }
 
-export interface CompletedCommand {
+interface CompletedCommand {
   /** The words of the command: `inbox reply`. An alias is a command of its own. */
   readonly path: string;
   readonly summary: string;
@@ -26,7 +26,7 @@ export interface CompletedCommand {
 }
 
 /** A word after other words: `reply` after `inbox`. */
-export interface NextWord {
+interface NextWord {
   readonly after: string;
   readonly word: string;
   readonly summary: string;

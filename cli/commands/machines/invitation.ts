@@ -19,7 +19,7 @@ const Invitation = z.object({
   /** The name of the invited machine. */
   name: MachineName,
 });
-export type Invitation = z.output<typeof Invitation>;
+type Invitation = z.output<typeof Invitation>;
 
 export function isInvitation(text: string): boolean {
   return text.startsWith(INVITATION_PREFIX);

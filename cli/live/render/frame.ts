@@ -18,7 +18,7 @@ import { sectionLines, wantedRows } from "./sections.ts";
 /** Minimum width at which the feed or the open detail has its own column. */
 const WIDE_COLUMNS = 140;
 
-export interface LiveFrame {
+interface LiveFrame {
   readonly frame: Frame;
   readonly metrics: Metrics;
 }

@@ -8,7 +8,7 @@ const SHARED_ROWS_MIN = 10;
 const SECTION_ROWS_MIN = 3;
 
 /** The rows of each section, its title included; 0 for one that is not shown. */
-export type Heights = Readonly<Record<Section, number>>;
+type Heights = Readonly<Record<Section, number>>;
 
 /** `wants` is the number of rows that each section could fill. */
 export function shareRows(

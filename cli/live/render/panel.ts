@@ -7,7 +7,7 @@ import type { Item } from "../records.ts";
 import type { Overlay, Target, View } from "../view.ts";
 import { firstVisible } from "./layout.ts";
 
-export interface Panel {
+interface Panel {
   readonly lines: readonly Line[];
   /** Where the cursor is in it. */
   readonly cursor: { readonly row: number; readonly column: number } | undefined;

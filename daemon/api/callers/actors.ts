@@ -16,7 +16,7 @@ import type { CallingPeers } from "./calling_peers.ts";
 /** The header with a peer's birth certificate, which proves that the caller is that peer. */
 const CERTIFICATE_HEADER = "x-mesh-certificate";
 
-export interface ActorsDeps {
+interface ActorsDeps {
   readonly callers: Callers;
   readonly callingPeers: Pick<CallingPeers, "certifiedId">;
   readonly directory: Directory;

@@ -9,9 +9,9 @@ import type { KnownAgent } from "../../host/sockets/terminal.ts";
 import * as peerRows from "../../features/peers/store.ts";
 
 /** A process that the kernel proved to be a peer's. */
-export type ProvenProcess = Pick<KnownAgent, "agent_pid" | "agent_started">;
+type ProvenProcess = Pick<KnownAgent, "agent_pid" | "agent_started">;
 
-export interface AgentProcessesDeps {
+interface AgentProcessesDeps {
   readonly db: Reader;
   readonly processes: {
     isAlive(pid: number, started: string): boolean;

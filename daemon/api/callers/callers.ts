@@ -7,7 +7,7 @@ import type { TcpConnection } from "../../host/sockets/sockets.ts";
 import type { CallerFacts } from "../../host/sockets/caller_facts.ts";
 import type { AgentProcesses } from "./agent_processes.ts";
 
-export interface CallersDeps extends CallerFacts {
+interface CallersDeps extends CallerFacts {
   /** Where the daemon listens; `port` is undefined until it is known. */
   readonly local: () => { readonly host: string; readonly port: number | undefined };
   readonly agentProcesses: AgentProcesses;
@@ -16,7 +16,7 @@ export interface CallersDeps extends CallerFacts {
 }
 
 /** The processes that a hook names: its own, and its agent's. */
-export interface HookProcesses {
+interface HookProcesses {
   readonly hook_pid?: number | undefined;
   readonly agent_pid: number | undefined;
 }

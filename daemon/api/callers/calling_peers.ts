@@ -12,7 +12,7 @@ import * as peerRows from "../../features/peers/store.ts";
 import type { Context } from "../../data/context.ts";
 import type { IdentifyDeps } from "../mcp/identify.ts";
 
-export interface CallingPeersDeps {
+interface CallingPeersDeps {
   readonly certificates: Certificates;
   readonly directory: Directory;
   readonly identityLookup: IdentityLookup;
@@ -21,7 +21,7 @@ export interface CallingPeersDeps {
 }
 
 /** The peer that calls, and what identified it. */
-export interface CallingPeer {
+interface CallingPeer {
   readonly peer_id: string;
   readonly name: string;
   readonly proof: "process" | "session" | "pane";

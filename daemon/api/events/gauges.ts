@@ -7,7 +7,7 @@ import type { BusState } from "protocol/machines.ts";
 import type { Health } from "protocol/api/events.ts";
 import * as rows from "./store.ts";
 
-export interface GaugeSources {
+interface GaugeSources {
   readonly db: Database;
   now(): number;
   /** Milliseconds since the epoch. */

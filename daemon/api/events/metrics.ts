@@ -14,7 +14,7 @@ const DELAY_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5];
 const TO_HUMAN = "inbox_item";
 
 /** How a call of a hook ended. */
-export type HookOutcome = "answered" | "refused" | "failed";
+type HookOutcome = "answered" | "refused" | "failed";
 
 export class Meters {
   readonly hour: Hour;

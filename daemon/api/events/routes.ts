@@ -17,7 +17,7 @@ import { docsPage } from "../reference/page.ts";
 import type { Meters } from "./metrics.ts";
 import { eventFrames, type StreamOptions, toWire } from "./stream.ts";
 
-export interface SystemDeps {
+interface SystemDeps {
   readonly clock: Clock;
   readonly events: EventLog;
   readonly meters: Meters;

@@ -27,7 +27,7 @@ const STARTING: Readonly<Record<string, (db: Reader, short: string) => string[]>
   sub: subscriptionRows.idsFrom,
 };
 
-export interface ShortIdsDeps {
+interface ShortIdsDeps {
   readonly db: Reader;
   readonly messages: Messages;
 }

@@ -17,7 +17,7 @@ import type { Pages } from "./pages.ts";
 const loadFiles = () => import("../../../dashboard/files/files.ts");
 const loadPage = () => import("../../../dashboard/files/page.ts");
 
-export interface PageRoutesDeps {
+interface PageRoutesDeps {
   readonly callers: Callers;
   readonly ctx: Context;
   readonly directory: Directory;

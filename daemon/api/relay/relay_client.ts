@@ -37,7 +37,7 @@ const SUPERSEDED_WINDOW_MS = 60_000;
 const REASON_LENGTH_MAX = 300;
 const UNKNOWN_HANDSHAKE = "the relay's handshake is not supported: update the daemon or the relay";
 
-export interface RelayClientOptions extends RelayAccess {
+interface RelayClientOptions extends RelayAccess {
   readonly hello: Omit<Hello, "type" | "protocol">;
 }
 

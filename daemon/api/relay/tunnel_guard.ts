@@ -5,7 +5,7 @@ import type { Contract } from "kit/http/contract.ts";
 import type { Caller } from "kit/http/route.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
 
-export interface TunnelPolicy {
+interface TunnelPolicy {
   readonly origin: RequestHead["door"];
   /** True if callers may reach the routes of administration (`relay.allow_admin`). */
   readonly allow_admin: boolean;

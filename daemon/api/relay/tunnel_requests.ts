@@ -10,7 +10,7 @@ import type { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
 /**
  * For each origin of a tunnelled request, the function that calls the routes open to that origin.
  */
-export type TunnelRoutes = Readonly<
+type TunnelRoutes = Readonly<
   Record<RequestHead["door"], (request: Request) => Promise<Response>>
 >;
 
@@ -20,7 +20,7 @@ export type TunnelRoutes = Readonly<
  */
 const BASE_URL = "http://tunnel.invalid";
 
-export interface AnswerDeps {
+interface AnswerDeps {
   readonly tunnelRoutes: TunnelRoutes;
   readonly log: Log;
 }

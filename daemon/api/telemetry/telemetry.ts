@@ -40,7 +40,7 @@ interface NotedRequests {
   passes: number;
 }
 
-export interface TelemetryOptions extends CollectorOptions {
+interface TelemetryOptions extends CollectorOptions {
   /** The part of all traces that is recorded, 0 to 1. */
   readonly ratio: number;
   readonly daemon_id: string;

@@ -77,7 +77,7 @@ export async function writeMembership(
 }
 
 /** Report of a machine that has left: what was taken out of its configuration. */
-export interface LeaveReport {
+interface LeaveReport {
   readonly written_to: string;
   /** True if it had joined. */
   readonly was_joined: boolean;

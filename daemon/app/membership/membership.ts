@@ -13,7 +13,7 @@ import {
 } from "./files.ts";
 import { nameOfHost } from "./settings.ts";
 
-export interface BusMembership {
+interface BusMembership {
   readonly url: string;
   /** Of this machine in the network. */
   readonly name: string;

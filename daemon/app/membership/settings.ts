@@ -36,7 +36,7 @@ export function nameOfHost(hostname: string): string {
 }
 
 /** Settings of the bus. A setting with a mistake is absent. */
-export interface BusSettings {
+interface BusSettings {
   readonly "mesh.bus.url"?: string | undefined;
   readonly "mesh.bus.ca"?: string | undefined;
   readonly "mesh.bus.creds"?: string | undefined;

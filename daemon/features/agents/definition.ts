@@ -97,7 +97,7 @@ export interface WakeHookDeps {
 }
 
 /** Services of this machine that an adapter uses. */
-export interface AgentHost {
+interface AgentHost {
   readonly terminalServers: TerminalServers;
   readonly clock: Clock;
   readonly log: Log;
@@ -105,7 +105,7 @@ export interface AgentHost {
   readonly env: Env;
 }
 
-export interface AgentRuntime {
+interface AgentRuntime {
   readonly adapter: Adapter;
   /** Absent if the agent has no hooks that post to the daemon. */
   readonly hooks?: HookReader;

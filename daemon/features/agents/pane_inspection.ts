@@ -50,7 +50,7 @@ export interface InspectedPane {
 export type Inspection = InspectedPane | { ok: false; reason: Reason };
 
 /** Reasons that the caller accepts; otherwise they prevent typing into the pane. */
-export type AcceptedReasons = ReadonlySet<Reason>;
+type AcceptedReasons = ReadonlySet<Reason>;
 
 const NOTHING: AcceptedReasons = new Set();
 

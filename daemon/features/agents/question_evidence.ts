@@ -14,7 +14,7 @@ export type EndedThere = "allowed_there" | "denied_there" | "ended_there";
  */
 export const SETTLE_MS = 500;
 
-export interface EvidenceTimes {
+interface EvidenceTimes {
   readonly asked_at: number;
   readonly now: number;
   /** Time for which a state must hold before it counts; 0 if no records can add evidence. */

@@ -31,7 +31,7 @@ export interface Screen {
 }
 
 /** An agent's composer, as its screen shows it. */
-export interface Composer {
+interface Composer {
   /** The row of the prompt sign. */
   readonly top: number;
   /** The first row below the composer. */
@@ -41,7 +41,7 @@ export interface Composer {
 }
 
 /** The way to find the composer of one agent, and to read it. */
-export interface ComposerFormat {
+interface ComposerFormat {
   /** Finds the composer. `rows` are the rows of the screen without escape sequences. */
   find(rows: readonly string[], view: View): Composer | undefined;
   /** The visible characters of the marker in place of a long paste. */
@@ -145,7 +145,7 @@ export function withoutPlaceholder(lines: readonly string[]): string[] {
 }
 
 /** A cursor that a program draws itself: an inverse character. */
-export interface DrawnCursor {
+interface DrawnCursor {
   readonly row: number;
   /** The text of the row to its left. */
   readonly before: string;

@@ -25,7 +25,7 @@ const routedAsk = {
   body: z.preprocess(foldAskKeys, contracts.openAsk.body.out.partial({ to_peer: true })),
 } as const;
 
-export interface AskRoutesDeps {
+interface AskRoutesDeps {
   readonly asks: Asks;
   readonly delivery: Delivery;
   readonly directory: Directory;

@@ -31,7 +31,7 @@ const STATUS_LINE = /^([ MTADRCU?!]{2}) (.+)$/s;
 /** Characters of a program's output that are kept. The beginning of a longer output is missing. */
 const OUTPUT_CHARS_NEARLY_FULL = 16_000;
 
-export interface ChangedFiles {
+interface ChangedFiles {
   /** Each path from the root of the repository, and git's letters. */
   readonly changed: readonly { readonly path: string; readonly by: string }[];
   readonly left_out: readonly LeftOut[];

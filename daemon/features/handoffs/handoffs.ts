@@ -26,7 +26,7 @@ import { lastTurns, type LeftOut } from "./turns.ts";
 const ASKS_MAX = 50;
 const ASK_CHARS_MAX = 2_000;
 
-export interface HandoffsDeps {
+interface HandoffsDeps {
   readonly asks: Asks;
   readonly attachments: Attachments;
   readonly directory: Directory;
@@ -42,7 +42,7 @@ export interface HandoffsDeps {
 }
 
 /** The request for a bundle. */
-export interface BundleRequest {
+interface BundleRequest {
   readonly of: StoredPeer;
   readonly to: Manifest["to"];
   readonly last: number;

@@ -8,13 +8,13 @@ import { handOff, switchPeer } from "protocol/handoffs.ts";
 import type { Handoffs } from "./handoffs.ts";
 import type { Switches } from "./switches.ts";
 
-export interface HandoffRoutesDeps {
+interface HandoffRoutesDeps {
   readonly directory: Directory;
   readonly handoffs: Handoffs;
   readonly switches: Switches;
 }
 
-export interface HandoffChecks extends Pick<CallerChecks, "requestContextOf"> {
+interface HandoffChecks extends Pick<CallerChecks, "requestContextOf"> {
   readonly readerOf: ReaderOf;
 }
 

@@ -13,7 +13,7 @@ import type { Reader } from "../transcripts/transcripts.ts";
 import type { SwitchRequest, SwitchResult } from "protocol/handoffs.ts";
 import type { Handoffs } from "./handoffs.ts";
 
-export interface SwitchesDeps {
+interface SwitchesDeps {
   readonly directory: Directory;
   readonly handoffs: Handoffs;
   readonly restarts: Restarts;

@@ -23,7 +23,7 @@ export interface LeftOut {
   readonly why: string;
 }
 
-export interface LastTurns {
+interface LastTurns {
   /** Oldest first. */
   readonly turns: readonly Turn[];
   readonly left_out: readonly LeftOut[];

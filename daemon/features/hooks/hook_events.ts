@@ -44,7 +44,7 @@ export interface HookEffects {
   peerOfPrompt(peer_id: string, prompt: string): string;
 }
 
-export interface HookEventsDeps {
+interface HookEventsDeps {
   readonly hooks: Hooks;
   readonly peers: Peers;
   readonly turns: PeerTurns;
@@ -65,7 +65,7 @@ type AnswerHook = (
   signal: AbortSignal,
 ) => Record<string, unknown> | Promise<Record<string, unknown>>;
 
-export interface HookAnswer {
+interface HookAnswer {
   readonly answer: AnswerHook;
   /** Called if the caller hung up before the answer was sent. */
   onHangUp(): void;

@@ -16,7 +16,7 @@ import type { WakeHooks } from "./wake_hooks.ts";
  */
 const OBSERVE_INTERVAL_MS = 2_000;
 
-export interface AgentObserverDeps {
+interface AgentObserverDeps {
   readonly missingPanes: MissingPanes;
   readonly transports: AgentTransports;
   readonly wakeHooks: WakeHooks;

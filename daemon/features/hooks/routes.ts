@@ -12,7 +12,7 @@ import { postHook, waitForWake } from "protocol/hooks.ts";
 import type { HookEvents } from "./hook_events.ts";
 import type { WakeHooks } from "./wake_hooks.ts";
 
-export interface HookRoutesDeps {
+interface HookRoutesDeps {
   readonly hookEvents: HookEvents;
   readonly wakeHooks: WakeHooks;
   /** True if this is the hooks' token. */

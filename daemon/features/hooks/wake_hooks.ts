@@ -23,7 +23,7 @@ const WAIT_MS_MAX = 5 * 60_000;
  */
 const REGISTRATION_WAIT_MS_MAX = 2_000;
 
-export interface WakeHooksDeps {
+interface WakeHooksDeps {
   readonly transports: AgentTransports;
   readonly agentPeers: AgentPeers;
   readonly directory: Pick<Directory, "address">;

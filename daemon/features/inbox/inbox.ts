@@ -23,7 +23,7 @@ const FORGET_PAUSE_MS = 60_000;
 /** Maximum characters of an ask that its closing note repeats. */
 const QUESTION_CHARS_MAX = 500;
 
-export interface InboxDeps {
+interface InboxDeps {
   readonly directory: Pick<Directory, "mustHuman">;
   readonly surfaces: Pick<Surfaces, "offer" | "showEnd">;
   /** Time for which a read item is kept. */

@@ -124,7 +124,7 @@ export function byRef(
 }
 
 const Surface = z.object({ surface: z.string(), peer_id: z.string(), seen_at: z.number() });
-export type Surface = z.output<typeof Surface>;
+type Surface = z.output<typeof Surface>;
 
 /** Surfaces that were connected since `since`, without bridges. */
 export function recentSurfaces(db: Reader, since: number): Surface[] {

@@ -19,7 +19,7 @@ const FILES_ONLY_TEXT = "(see the attached files)";
 
 const DECIMAL = /^\d+$/;
 
-export interface InboxRepliesDeps {
+interface InboxRepliesDeps {
   readonly asks: Asks;
   readonly inbox: Inbox;
   readonly questions: Questions;

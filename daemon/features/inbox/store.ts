@@ -24,7 +24,7 @@ const SELECT_ITEM =
   `select item_id, kind, from_name, from_peer_id, voice, correlation_id, text, attachments,
   question, read_at, read_by, replied_at, created_at from`;
 
-export type NewItem = Omit<InboxItem, "pushes" | "read" | "replied" | keyof ItemState> & {
+type NewItem = Omit<InboxItem, "pushes" | "read" | "replied" | keyof ItemState> & {
   /** The id of the first ask of the item's thread; null if the item has no thread. */
   readonly thread: string | null;
 };

@@ -29,7 +29,7 @@ const UNNOTICED_MS_MAX = 120_000;
 const DASHBOARD = "dashboard";
 
 /** A connection that shows items: a surface, or a bridge, which sends no receipts. */
-export interface ConnectedSurface {
+interface ConnectedSurface {
   readonly name: string;
   readonly peer_id: string;
   readonly bridge: boolean;
@@ -41,7 +41,7 @@ type InboxItemSummary = Pick<
   "item_id" | "from" | "from_peer_id" | "correlation_id" | "text"
 >;
 
-export interface SurfacesDeps {
+interface SurfacesDeps {
   readonly sockets: Pick<Sockets, "surfaces" | "write" | "getSession">;
   readonly delivery: Pick<Delivery, "send">;
   readonly receipts: Pick<Receipts, "offerAgain">;

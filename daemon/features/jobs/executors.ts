@@ -43,7 +43,7 @@ export interface StartedExecutor {
   undo(): Promise<void>;
 }
 
-export interface ExecutorsDeps {
+interface ExecutorsDeps {
   readonly adapters: readonly Adapter[];
   /** The name of this machine. */
   readonly machine: string;

@@ -35,7 +35,7 @@ const FORGET_ROWS_MAX = 100;
 /** Maximum settled jobs in a list without a limit. */
 export const SETTLED_SHOWN_MAX = 200;
 
-export interface JobsDeps extends Omit<FireDeps, "notices" | "running" | "steps"> {
+interface JobsDeps extends Omit<FireDeps, "notices" | "running" | "steps"> {
   readonly directory: Directory;
   readonly history_ms: number;
 }

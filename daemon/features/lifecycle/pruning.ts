@@ -14,7 +14,7 @@ export interface PruningPorts {
   needOf(peer: StoredPeer): KeptReason | undefined;
 }
 
-export interface PruningDeps {
+interface PruningDeps {
   readonly machine: string;
   readonly peers: Peers;
   readonly processes: ProcessTable;

@@ -18,7 +18,7 @@ import type { Pruning } from "./pruning.ts";
 import { typeIntoPane } from "protocol/panes.ts";
 
 /** The features behind these routes. */
-export interface Lifecycle {
+interface Lifecycle {
   readonly profiles: PeerProfiles;
   readonly records: PeerRecords;
   readonly directory: Directory;
@@ -31,7 +31,7 @@ export interface Lifecycle {
   readonly pruning: Pruning;
 }
 
-export interface LifecycleRoutesDeps {
+interface LifecycleRoutesDeps {
   /** True if the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
 }

@@ -55,7 +55,7 @@ export interface MessageDraft extends LimitedMessage {
   readonly remote_origin?: RemoteOrigin;
 }
 
-export interface DeliveryDeps {
+interface DeliveryDeps {
   readonly remote: RemoteDelivery;
   readonly dispatcher: Dispatcher;
   readonly idCodec: IdCodec;

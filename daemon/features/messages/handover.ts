@@ -26,7 +26,7 @@ import type { Receipts } from "./receipts.ts";
  */
 const LEASES_MAX = 10_000;
 
-export interface HandoverDeps {
+interface HandoverDeps {
   readonly delivery: Delivery;
   readonly directory: Directory;
   readonly receipts: Receipts;
@@ -36,7 +36,7 @@ export interface HandoverDeps {
 }
 
 /** Limits of a hook's answer. */
-export interface HookLimits {
+interface HookLimits {
   readonly messages: number;
   readonly bytes: number;
   /** Leaves out messages that are not urgent, unless an urgent message of their sender follows. */

@@ -12,7 +12,7 @@ import type { StoredPeer } from "../peers/store.ts";
 import { firstQueued } from "./ledger/queued.ts";
 import type { Sockets } from "./websocket/sockets.ts";
 
-export interface ReachabilityDeps {
+interface ReachabilityDeps {
   readonly agentPeers: AgentPeers;
   readonly missingPanes: MissingPanes;
   readonly sockets: Sockets;

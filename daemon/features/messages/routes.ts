@@ -11,7 +11,7 @@ import { traceOf } from "./ledger/traces.ts";
 import { getMessage, listMessages } from "protocol/messages/log.ts";
 import type { Messages } from "./log/message_log.ts";
 
-export interface MessageRoutesDeps {
+interface MessageRoutesDeps {
   readonly ctx: Context;
   readonly deliveryAudit: DeliveryAudit;
   readonly directory: Directory;

@@ -23,7 +23,7 @@ export const DAEMON: Sender = {
   mesh_session_id: null,
 };
 
-export interface NotificationsDeps {
+interface NotificationsDeps {
   readonly attachments: Attachments;
   readonly delivery: Delivery;
   readonly directory: Directory;
@@ -31,7 +31,7 @@ export interface NotificationsDeps {
 }
 
 /** The request context of a notification. */
-export interface NotifyContext extends RequestContext {
+interface NotifyContext extends RequestContext {
   /** The daemon, if it sends the message itself. Default: the sender that the request names. */
   readonly from?: typeof DAEMON;
   /**

@@ -12,7 +12,7 @@ import type { Questions } from "../asks/questions/questions.ts";
 import type { ThreadReplies } from "./threads.ts";
 import type { Notifications } from "./notifications.ts";
 
-export interface NotificationRoutesDeps {
+interface NotificationRoutesDeps {
   readonly delivery: Delivery;
   readonly directory: Directory;
   readonly notifications: Notifications;

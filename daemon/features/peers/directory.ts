@@ -31,7 +31,7 @@ export interface Sender {
 }
 
 /** Proofs of a message's sender. */
-export interface SenderProofs {
+interface SenderProofs {
   readonly proven_human?: boolean;
   /** True if nothing proves that the caller is the sender (contract 11). */
   readonly unverified?: boolean | undefined;

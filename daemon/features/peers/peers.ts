@@ -18,7 +18,7 @@ import type { StoredPeer } from "./store.ts";
 /** The reason for which all peers go offline as the daemon starts. */
 export const DAEMON_RESTART = "daemon_restart";
 
-export interface PeersDeps extends RegistryDeps {
+interface PeersDeps extends RegistryDeps {
   readonly ports: PeerPorts;
   readonly superseded: SupersededExecutions;
 }

@@ -44,14 +44,14 @@ export interface RecordPorts {
   pendingOfAll(): ReadonlyMap<string, PendingAsks>;
 }
 
-export interface PeerRecordsDeps {
+interface PeerRecordsDeps {
   readonly directory: Directory;
   readonly ports: RecordPorts;
   readonly reachability: Reachability;
   readonly remoteRecords: RemoteRecords;
 }
 
-export interface PeerRecordsOptions {
+interface PeerRecordsOptions {
   readonly daemon_id: string;
   readonly description_ttl_ms: number;
 }

@@ -18,7 +18,7 @@ import { loadTransliteration } from "./identity/transliteration.ts";
 import type { Subagents } from "./subagents/subagents.ts";
 import type { PeerTurns } from "./turns.ts";
 
-export interface PeerRoutesDeps {
+interface PeerRoutesDeps {
   restartStatusOf(peer_id: string): Promise<z.output<typeof contracts.getPeer.returns>["restart"]>;
   /** The pane of a registration, if tmux reports it, and the pane's circle. */
   placeOf(registration: Registration): Promise<RegistrationPlace>;

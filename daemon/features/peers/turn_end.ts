@@ -6,7 +6,7 @@ import type { TurnEnd } from "../agents/adapter.ts";
 export const UNREPORTED_MS = 10_000;
 
 /** A begun turn: its start, and the ids that only its prompt has. */
-export interface BegunTurn {
+interface BegunTurn {
   readonly begun_at: number;
   readonly ids: readonly string[];
 }

@@ -219,7 +219,7 @@ export class PeerTurns {
 }
 
 /** A turn as it is reported, with an end that the agent's own records show. */
-export type ReportedTurn = Turn & Pick<Chat, "tool_calls"> & {
+type ReportedTurn = Turn & Pick<Chat, "tool_calls"> & {
   readonly end?: TurnEnd | undefined;
   readonly interrupted?: boolean | undefined;
 };

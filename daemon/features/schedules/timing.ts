@@ -9,7 +9,7 @@ import { instantOf, problemOf, type When } from "protocol/schedules/when.ts";
 export const DEFAULT_TIMEZONE = "UTC";
 
 /** The timing of a schedule: one instant, or a cron pattern in a time zone. */
-export type Timing = Pick<StoredSchedule, "fire_at" | "cron" | "timezone" | "next_fire_at">;
+type Timing = Pick<StoredSchedule, "fire_at" | "cron" | "timezone" | "next_fire_at">;
 
 interface TimingInput {
   readonly fire_at?: When | undefined;

@@ -18,7 +18,7 @@ export interface RelayAccess {
   readonly daemon_id: string;
 }
 
-export interface RelayApiDeps {
+interface RelayApiDeps {
   readonly clock: Clock;
   /** Undefined when no relay is configured. */
   readonly relay: RelayAccess | undefined;

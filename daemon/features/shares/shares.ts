@@ -8,7 +8,7 @@ import { parseAnswer, type RelayApi } from "./relay_api.ts";
 
 const PATH = "/api/v1/shares";
 
-export interface SharesDeps {
+interface SharesDeps {
   readonly directory: Directory;
   readonly relay: RelayApi;
 }

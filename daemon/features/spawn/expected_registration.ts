@@ -75,7 +75,7 @@ function linkedPeer(
   return found && { peer_id: found.peer_id };
 }
 
-export interface LocationsDeps {
+interface LocationsDeps {
   readonly circle_boundary: CircleBoundary;
   /** The name of this machine. */
   readonly machine: string;

@@ -7,7 +7,7 @@ import { allowedFolder, expandHome } from "./paths.ts";
 /** Maximum entries of a folder that are read. */
 const ENTRIES_MAX = 5_000;
 
-export interface FolderScope {
+interface FolderScope {
   readonly allowed: readonly string[];
   readonly home: string;
 }

@@ -20,7 +20,7 @@ import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { allowedFolder } from "./paths.ts";
 
 /** The caller's additions to the configured command. */
-export interface LaunchOptions {
+interface LaunchOptions {
   readonly extraArgs?: readonly string[] | undefined;
   /** A word that identifies the pane after a crash (`Terminals.find`). */
   readonly mark?: string;

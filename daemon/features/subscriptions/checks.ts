@@ -38,7 +38,7 @@ interface ConditionState {
   readonly never?: boolean;
 }
 
-export interface ConditionChecksDeps {
+interface ConditionChecksDeps {
   readonly asks: Asks;
   /** Called when the condition can never hold again. */
   fail(subscription: StoredSubscription, error: string): void;

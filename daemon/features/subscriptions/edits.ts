@@ -18,7 +18,7 @@ const LATE_MS = 100;
 const NAMED_MAX = 5;
 const PATH_CHARS_MAX = 200;
 
-export interface FileEditsDeps {
+interface FileEditsDeps {
   readonly shutdownSignal: AbortSignal;
   /** The folder cannot be scanned. */
   fail(subscription: StoredSubscription, error: string): void;

@@ -15,7 +15,7 @@ const MESSAGES_MAX = 100;
 /** Maximum messages of one subscription before it ends. */
 export const FIRES_MAX = 100;
 
-export interface OccurrenceReportsDeps {
+interface OccurrenceReportsDeps {
   readonly directory: Directory;
   readonly notifications: Notifications;
 }

@@ -34,7 +34,7 @@ const ROWS_MAX = 200;
 /** Maximum time for which a subscription reports each occurrence. */
 const UNTIL_MS_MAX = 7 * DAY_MS;
 
-export interface SubscriptionsDeps {
+interface SubscriptionsDeps {
   readonly asks: Asks;
   readonly directory: Directory;
   readonly notifications: Notifications;

@@ -8,7 +8,7 @@ import { recordedProcess } from "../peers/identity/known_peer.ts";
 import * as rows from "../peers/store.ts";
 import type { Reader } from "./transcripts.ts";
 
-export interface ReaderProofs {
+interface ReaderProofs {
   /** True if the human sends the request. */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** True if this process sends the request, or a descendant that is no other peer's. */

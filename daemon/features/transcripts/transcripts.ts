@@ -22,7 +22,7 @@ export interface Reader {
   readonly peer_id: string | undefined;
 }
 
-export interface TranscriptsDeps {
+interface TranscriptsDeps {
   /** The name of this machine. */
   readonly machine: string;
   readonly readers: Readers;

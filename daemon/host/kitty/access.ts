@@ -10,7 +10,7 @@ import { callKitty } from "./remote_control.ts";
 /** Any command would do; the answer of this command shows nothing that runs in the windows. */
 const HARMLESS = { cmd: "get-colors", payload: {} };
 
-export type KittyAccess =
+type KittyAccess =
   | { readonly state: "allowed" }
   | { readonly state: "untrusted" | "refused"; readonly reason: string };
 

@@ -22,7 +22,7 @@ const Answer = z.object({
   error: z.string().optional(),
 });
 
-export interface RemoteCommand {
+interface RemoteCommand {
   readonly cmd: string;
   readonly payload: Readonly<Record<string, unknown>>;
 }

@@ -30,7 +30,7 @@ export interface TmuxClient {
   readonly client_pid: number;
 }
 
-export interface TerminalOptions {
+interface TerminalOptions {
   readonly agents: readonly KnownAgent[];
   /** The clients that are attached to the tmux server at a socket. */
   clientsOf(tmux_socket: string): readonly TmuxClient[];

@@ -33,7 +33,7 @@ export interface Pane {
 /** The session and the window of a pane, and the process that tmux started in it. */
 export type PaneRoot = Pick<Pane, "session" | "window" | "pane_pid">;
 /** A pane as tmux lists it: once for each session that shows its window. */
-export interface ListedPane extends Pane, ReportedSession {}
+interface ListedPane extends Pane, ReportedSession {}
 
 /** Separated by tabs. A session's name has none. The path may have some, so it comes last. */
 export const PANE_FORMAT = [

@@ -4,9 +4,9 @@ import type { Clock } from "kit/core/clock.ts";
 import type { Failure, Result } from "./connection.ts";
 import type { Pane } from "./pane.ts";
 
-export type PanesById = { ok: true; panes: ReadonlyMap<string, Pane> } | Failure;
+type PanesById = { ok: true; panes: ReadonlyMap<string, Pane> } | Failure;
 
-export interface PaneSource {
+interface PaneSource {
   panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure>;
   capture(pane_id: string): Promise<Result>;
 }

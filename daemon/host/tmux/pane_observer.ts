@@ -8,7 +8,7 @@ import type { TerminalServers } from "../terminals/terminal_server.ts";
 import type { Pane } from "./pane.ts";
 
 /** The process that reads the keys typed into a pane. */
-export interface ForegroundProcess {
+interface ForegroundProcess {
   readonly pid: number;
   /** Start time of `pid`. */
   readonly started: string;

@@ -30,7 +30,7 @@ export type Terminals = Pick<Panes, keyof Panes>;
 
 type PaneProcess = Pick<Pane, "pane_id" | "pane_pid">;
 
-export interface PanesOptions {
+interface PanesOptions {
   readonly tmuxServers: TmuxServers;
   readonly log: Log;
   /** The daemon's own environment. */

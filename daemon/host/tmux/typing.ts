@@ -6,7 +6,7 @@ import type { PaneGuard, PreparedKeys, TypeResult } from "../terminals/terminal_
 import type { Failure, Result } from "./connection.ts";
 
 /** The commands of a tmux server that typing needs. */
-export interface TypingCommands {
+interface TypingCommands {
   run(command: readonly string[]): Promise<Result>;
   runIf(
     pane_id: string,

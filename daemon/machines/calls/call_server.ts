@@ -26,7 +26,7 @@ export const CALLS_AT_ONCE_MAX = 64;
 const BASE_URL = "http://call.invalid";
 
 /** A calling machine, which may administer this machine. */
-export interface MachineCaller {
+interface MachineCaller {
   readonly daemon_id: string;
   /** True if that machine has proved that a person calls there. */
   readonly human: boolean;
@@ -35,7 +35,7 @@ export interface MachineCaller {
 /** Answers a request of another machine by this daemon's own routes. */
 export type AnswerMachine = (request: Request, caller: MachineCaller) => Promise<Response>;
 
-export interface CallServerDeps {
+interface CallServerDeps {
   readonly seal: MachineSeal;
   readonly administrators: Pick<Administrators, "includes">;
   /** This machine. */

@@ -7,7 +7,7 @@ import { nameAndMachine } from "../../features/peers/remote/remote_directory.ts"
 import { RequestMethod } from "./bounds.ts";
 import type { CallClient } from "./call_client.ts";
 
-export interface RemoteInboxDeps {
+interface RemoteInboxDeps {
   /** Undefined while this machine is on no bus. */
   readonly calls: Pick<CallClient, "call"> | undefined;
   readonly directory: Pick<Directory, "homeHuman">;

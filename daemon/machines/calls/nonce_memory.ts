@@ -5,7 +5,7 @@ export const CALL_AGE_MS_MAX = 60_000;
 /** Maximum number of calls remembered. A call is forgotten when its age alone refuses it. */
 export const NONCES_MAX = 20_000;
 
-export type NonceCheck = "new" | "wrong_time" | "repeated" | "full";
+type NonceCheck = "new" | "wrong_time" | "repeated" | "full";
 
 export class NonceMemory {
   /** Time at which each accepted call becomes too old, by its key, in the order of arrival. */

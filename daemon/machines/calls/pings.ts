@@ -16,7 +16,7 @@ export const LATENCY_MS_MAX = 90_000;
 /** Number of measurements kept. Their median counts, so that one slow answer changes nothing. */
 const KEPT = 3;
 
-export interface Measurements {
+interface Measurements {
   /** Milliseconds of a round trip; null before the first, after a failure, and when it is old. */
   readonly latency_ms: number | null;
   /**

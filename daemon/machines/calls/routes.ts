@@ -7,7 +7,7 @@ import { CALL_BYTES_MAX, tooLarge } from "./bounds.ts";
 import type { CallClient } from "./call_client.ts";
 import * as contracts from "protocol/calls.ts";
 
-export interface CallRouteDeps {
+interface CallRouteDeps {
   /** Undefined while this machine is on no bus. */
   readonly calls: Pick<CallClient, "call" | "mustFind"> | undefined;
   readonly isProvenHuman: (caller: Caller, headers: Headers) => boolean;

@@ -20,10 +20,10 @@ const Beat = z.object({
   /** The revision of the current entry. */
   revision: z.number().int().nonnegative(),
 });
-export type Beat = z.output<typeof Beat>;
+type Beat = z.output<typeof Beat>;
 
 /** A parsed heartbeat whose signature is not checked yet. */
-export interface ReadBeat extends Beat {
+interface ReadBeat extends Beat {
   readonly signature: Uint8Array;
   readonly signed: Uint8Array;
 }

@@ -39,7 +39,7 @@ const REFUSED_MACHINES_MAX = 2000;
 /** First byte of a call about the directory. Calls of routes begin with 1. */
 export const CALL = { entry: 2, ask: 3, refusal: 4 } as const;
 
-export interface MachineDirectoryDeps extends OwnEntryDeps {
+interface MachineDirectoryDeps extends OwnEntryDeps {
   readonly bus: Pick<Bus, "announce" | "beat" | "call" | "canBeat" | "withdraw">;
   readonly remotePeers: RemotePeers;
   readonly trust: Pick<MachineTrust, "receive" | "touch">;
@@ -72,7 +72,7 @@ interface Lease extends AnnouncingMachine {
 }
 
 /** Changes that an entry caused. */
-export interface EntryEffect {
+interface EntryEffect {
   readonly cameOnline: boolean;
   /**
    * Minimum time by which the machine's clock is ahead of this one's, as the entry was made before

@@ -26,7 +26,7 @@ export interface KnownMachine {
 }
 
 /** The links to other machines, as the exchange writes to them. */
-export interface EntryWriter {
+interface EntryWriter {
   /** Returns the tag of the entry, by which it can be withdrawn. */
   append(tx: Tx, daemon_id: string, kind: EntryKind, body: object): string;
   /** Removes an entry that was not handed to the bus; false if it may have been. */
@@ -34,7 +34,7 @@ export interface EntryWriter {
 }
 
 /** The files that messages carry to other machines. */
-export interface ExchangedFiles {
+interface ExchangedFiles {
   /** Describes an attachment that is to go to a machine; it is uploaded before its entry goes. */
   describe(tx: Tx, daemon_id: string, attachment: Attachment): SentFile;
   /** The local records of files that came, and a line for each that did not. */

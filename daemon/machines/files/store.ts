@@ -10,16 +10,16 @@ const SentRow = z.object({
   attempts: z.number(),
   ready_at: z.number().nullable(),
 });
-export type SentRow = z.output<typeof SentRow>;
+type SentRow = z.output<typeof SentRow>;
 
 const ReceivedRow = z.object({
   attachment: z.string().nullable(),
   reason: MissingReason.nullable(),
 });
-export type ReceivedRow = z.output<typeof ReceivedRow>;
+type ReceivedRow = z.output<typeof ReceivedRow>;
 
 /** A file of a machine, as the machine that receives it knows it. */
-export interface ReceivedKey {
+interface ReceivedKey {
   readonly daemon_id: string;
   readonly object: string;
 }

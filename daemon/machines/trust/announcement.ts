@@ -9,10 +9,10 @@ import { open, seal } from "./sealing.ts";
 
 const LINE_BREAK = 10;
 /** The purpose, which is signed and sealed. It names no machine, because the signed card does. */
-export type Purpose = "mesh directory 1" | "mesh refusal 1";
+type Purpose = "mesh directory 1" | "mesh refusal 1";
 const DIRECTORY: Purpose = "mesh directory 1";
 
-export interface Announcement {
+interface Announcement {
   /** Authentic by itself, but perhaps not pinned: `MachineTrust.receive` decides whether to trust it. */
   readonly card: SignedCard;
   readonly body: Uint8Array;

@@ -52,7 +52,7 @@ export const SignedCard = Card.extend({
 });
 export type SignedCard = z.output<typeof SignedCard>;
 
-export type CardCheck =
+type CardCheck =
   | { readonly ok: true; readonly card: SignedCard }
   | { readonly ok: false; readonly reason: "malformed"; readonly summary: string }
   | { readonly ok: false; readonly reason: "not_of_network" | "not_signed"; readonly card: Card };

@@ -25,7 +25,7 @@ export interface MachineKeys {
 }
 
 /** The keys by which two machines seal for each other: one for each direction. */
-export interface PairKeys {
+interface PairKeys {
   readonly send: Uint8Array;
   readonly receive: Uint8Array;
 }

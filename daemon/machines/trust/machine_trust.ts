@@ -18,7 +18,7 @@ export const MACHINES_MAX = 2000;
 export const TOUCH_MS_MIN = 60_000;
 
 /** Result of a received card. */
-export type CardOutcome =
+type CardOutcome =
   /** A new machine: its keys are trusted from now on. */
   | { readonly outcome: "pinned"; readonly machine: Machine }
   /** A pinned machine has a newer card with the same keys, such as one with another name. */
@@ -29,7 +29,7 @@ export type CardOutcome =
   | { readonly outcome: "self" }
   | { readonly outcome: "refused"; readonly refusal: CardRefusal };
 
-export interface MachineTrustDeps {
+interface MachineTrustDeps {
   readonly network: NetworkKeys;
   /** The card of this machine. */
   readonly own: SignedCard;

@@ -4,7 +4,7 @@
  * document, even if its option `documentOverride` names another document.
  */
 
-export interface PolicyStyles {
+interface PolicyStyles {
   /** Adds a style sheet until `release`. */
   adopt(text: string): void;
   /** Removes the sheets, and makes elements as before. */

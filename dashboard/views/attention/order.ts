@@ -9,7 +9,7 @@ export interface ShownQuestion {
   readonly ended: boolean;
 }
 
-export interface Circumstances {
+interface Circumstances {
   /** True if a person points at the questions, has the focus in them, or writes an answer. */
   readonly attended: boolean;
   /** True if a question stays on the page although its ask is closed. */

@@ -8,7 +8,7 @@ const MINUTES = 60;
 
 type Minute = Figures["minutes"][number];
 
-export interface HourCharts {
+interface HourCharts {
   readonly times: ChartData;
   readonly throughput: ChartData;
   readonly queue: ChartData;

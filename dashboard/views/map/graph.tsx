@@ -7,7 +7,7 @@ import { lookOf, type Node } from "./members.ts";
 import { SHAPES } from "./moving.ts";
 import { type Edge, type InPlay, keyOf } from "./traffic.ts";
 
-export interface GraphProps {
+interface GraphProps {
   readonly layout: Layout;
   readonly nodes: readonly Node[];
   readonly edges: readonly Edge[];

@@ -17,7 +17,7 @@ export interface Place {
   readonly y: number;
 }
 
-export interface Ring {
+interface Ring {
   readonly circle: string;
   /** The nodes in a row of a block; 0 for a ring. */
   readonly columns: number;

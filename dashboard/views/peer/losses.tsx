@@ -20,7 +20,7 @@ export interface Item {
   readonly note: string;
 }
 
-export interface Losses {
+interface Losses {
   /** Undefined if the daemon does not report it, as through a relay. */
   readonly queued: readonly Item[] | undefined;
   readonly asks_to: readonly Item[];

@@ -37,7 +37,7 @@ const BAR: readonly (readonly [Key, label: string, name?: string])[] = [
   [{ key: "Enter" }, "Enter"],
 ];
 
-export interface TypingState {
+interface TypingState {
   readonly is_on: boolean;
   /** Absent while it is off. */
   readonly input: TerminalInput | undefined;

@@ -9,7 +9,7 @@ export interface CertificateFacts {
   readonly is_self_signed: boolean;
 }
 
-export interface TlsContext {
+interface TlsContext {
   /** The time on this machine, in milliseconds since 1970. */
   readonly now: number;
   readonly certificate?: CertificateFacts | undefined;

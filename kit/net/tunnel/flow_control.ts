@@ -95,7 +95,7 @@ export class ReceiveWindow {
 }
 
 /** The callbacks of a receive buffer. */
-export interface ReceiveBufferDeps {
+interface ReceiveBufferDeps {
   /** Called when the reader takes bytes. `credit` must be sent to the other end now. */
   taken(bytes: number, credit: number): void;
   /** Called when bytes are dropped unread. */

@@ -35,7 +35,7 @@ import {
 import { abandon, type Body, Stream, StreamError, type StreamHost } from "kit/net/tunnel/stream.ts";
 
 /** Dependencies of a multiplexed connection, provided by the daemon or relay that uses it. */
-export interface MultiplexedConnectionDeps {
+interface MultiplexedConnectionDeps {
   readonly clock: Clock;
   /** Handles a request; `body` may be null. Absent at the end that only sends requests. */
   onRequest?(head: RequestHead, stream: Stream, body: Body | null): void;

@@ -10,7 +10,7 @@ import type { Grants } from "../grants/grants.ts";
 import type { Connection } from "../grants/store.ts";
 import * as contracts from "protocol/relay/apps.ts";
 
-export interface AppsDeps {
+interface AppsDeps {
   readonly grants: Pick<Grants, "connections" | "disconnect">;
   readonly sessions: OwnerSessions;
 }

@@ -32,7 +32,7 @@ const Metadata = z.object({
   response_types: z.array(z.string()).nullish(),
 });
 
-export interface ClientsDeps {
+interface ClientsDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly ids: Ids;

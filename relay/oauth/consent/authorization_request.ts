@@ -14,7 +14,7 @@ export interface RedirectTarget {
 }
 
 /** The access that the app requests. */
-export interface RequestedAccess {
+interface RequestedAccess {
   readonly scope: Scope;
   readonly code_challenge: string;
 }

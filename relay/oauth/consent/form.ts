@@ -29,7 +29,7 @@ const Form = z.object({
 });
 export type Form = z.output<typeof Form>;
 /** The fields of a form that come from the request. `close` adds the other fields. */
-export type FormRequest = Omit<Form, "form_id" | "browser" | "expires_at" | "expires_at_boottime">;
+type FormRequest = Omit<Form, "form_id" | "browser" | "expires_at" | "expires_at_boottime">;
 
 const HEADER = { alg: "dir", enc: "A256GCM" } as const;
 

@@ -33,7 +33,7 @@ export interface Consent {
 }
 
 /** The parameters with which a client redeems its code. */
-export interface Redemption {
+interface Redemption {
   readonly code: string;
   readonly code_verifier: string;
   /** Optional. If present, it must equal the one in the authorization request. */

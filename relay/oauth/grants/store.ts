@@ -37,7 +37,7 @@ const RefreshToken = z.object({
   grant_id: z.string(),
   state: z.enum(refreshMachine.states),
 });
-export type RefreshToken = z.output<typeof RefreshToken>;
+type RefreshToken = z.output<typeof RefreshToken>;
 const RefreshRow = rowOf(RefreshToken);
 
 const AccessToken = z.object({
@@ -45,7 +45,7 @@ const AccessToken = z.object({
   grant_id: z.string(),
   expires_at: Instant,
 });
-export type AccessToken = z.output<typeof AccessToken>;
+type AccessToken = z.output<typeof AccessToken>;
 const AccessRow = rowOf(AccessToken);
 
 const BearerRow = rowOf(Bearer);

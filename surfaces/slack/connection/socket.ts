@@ -16,7 +16,7 @@ export interface SlackSocket {
   drop(): void;
 }
 
-export interface SlackSocketListener {
+interface SlackSocketListener {
   received(text: string): void;
   /** Called at each ping and pong of the other end. */
   alive(): void;

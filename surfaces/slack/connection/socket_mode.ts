@@ -21,7 +21,7 @@ const RETRY_MS_MAX = 30_000;
 /** Maximum number of envelopes in work. Slack repeats the envelopes that are left out. */
 export const ENVELOPES_MAX = 1_000;
 
-export interface SocketModeDeps extends BackoffDeps {
+interface SocketModeDeps extends BackoffDeps {
   readonly api: Pick<WebApi, "openConnection">;
   readonly connect: ConnectSlackSocket;
   /** Called when a connection is ready: earlier messages may have been missed. */

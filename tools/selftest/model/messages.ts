@@ -24,7 +24,7 @@ const Body = z.looseObject({
 type Body = z.infer<typeof Body>;
 
 /** One request to the model. */
-export interface ModelRequest {
+interface ModelRequest {
   readonly at: number;
   /** The last prompt of the user or of another session. */
   readonly prompt: string;

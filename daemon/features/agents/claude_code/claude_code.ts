@@ -17,7 +17,7 @@ import { withEnd } from "../sessions/last_end.ts";
 import { claudeEnds } from "./turn_ends.ts";
 import { createHookTransport, WaitingHookList } from "./hook_transport.ts";
 
-export interface ClaudeCodeOptions extends NativeOptions {
+interface ClaudeCodeOptions extends NativeOptions {
   readonly terminalServers: TerminalServers;
   /** True if a session's process is running. Called often. */
   readonly isAlive?: IsAlive;

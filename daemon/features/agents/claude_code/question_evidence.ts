@@ -42,7 +42,7 @@ const Line = z.object({
   toolUseResult: z.unknown().optional(),
 });
 
-export interface EvidenceOptions {
+interface EvidenceOptions {
   readonly config_dirs: readonly string[];
   readonly isAlive?: IsAlive;
 }

@@ -67,7 +67,7 @@ export interface CodexHost {
   readonly kind: "session" | "server";
 }
 
-export interface ProcessFacts {
+interface ProcessFacts {
   commandOf(pid: number): string | undefined;
   argumentsOf(pid: number): readonly string[] | undefined;
   parentOf(pid: number): number | undefined;

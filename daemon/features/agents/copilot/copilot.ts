@@ -12,7 +12,7 @@ import { copilotEnds } from "./turn_ends.ts";
 import { copilotScreen } from "./screen.ts";
 import { type Activity, resumeOf, SessionRecords } from "./sessions.ts";
 
-export interface CopilotOptions extends Omit<PaneOptions, "screen"> {
+interface CopilotOptions extends Omit<PaneOptions, "screen"> {
   /** Copilot CLI's folder, e.g. `~/.copilot`. */
   readonly config_dir: string;
 }

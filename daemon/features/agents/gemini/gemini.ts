@@ -25,7 +25,7 @@ const SETTLE_MS = 1_000;
  */
 const WARM_UP_MS = 2_000;
 
-export interface GeminiOptions extends Omit<PaneOptions, "screen"> {
+interface GeminiOptions extends Omit<PaneOptions, "screen"> {
   /** Gemini CLI's configuration folder, e.g. `~/.gemini`. */
   readonly config_dir: string;
 }

@@ -14,7 +14,7 @@ import { type Argv, commandsIn, shellQuote } from "../settings_files/shell_words
 export const DECISION_SECONDS_MAX = 3_660;
 
 /** The form in which one agent writes its hooks. */
-export interface HookFormat {
+interface HookFormat {
   /** The agent's id in the hook's command. */
   readonly agent: string;
   readonly events: readonly string[];

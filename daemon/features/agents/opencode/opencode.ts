@@ -22,7 +22,7 @@ const PLUGIN_WAIT_MS_MAX = 15_000;
  */
 const WAIT_GAP_MS_MAX = 5_000;
 
-export interface OpencodeOptions extends Omit<PaneOptions, "screen" | "hasOpenDialog"> {
+interface OpencodeOptions extends Omit<PaneOptions, "screen" | "hasOpenDialog"> {
   /** The folder of opencode's sessions, e.g. `~/.local/share/opencode`. */
   readonly data_dir: string;
 }

@@ -13,7 +13,7 @@ const SESSIONS_MAX = 200;
 export type RecordedEnd = Pick<TurnEnd, "how" | "at" | "text">;
 
 /** The form in which an agent records ends and prompts, one record per line. */
-export interface EndFormat {
+interface EndFormat {
   locate(session_id: string): string | undefined;
   /** Every line that shows an end contains one of these texts. */
   readonly marks: readonly string[];

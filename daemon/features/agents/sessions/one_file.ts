@@ -13,7 +13,7 @@ import {
 } from "./session_files.ts";
 
 /** The reader of a session's file. */
-export interface FileReader {
+interface FileReader {
   read(file: string, options: ReadOptions): Promise<SessionPage>;
   usage(file: string): Promise<SessionUsage | null>;
 }

@@ -42,7 +42,7 @@ const QUOTE = /(\\{0,7})(["'`])/y;
 const AFTER_QUOTE = / {0,4}[+.,;:?|&)\]}] /y;
 const UNQUOTED = /[^\s"'`]+/y;
 
-export interface MaskedText {
+interface MaskedText {
   readonly text: string;
   /** Number of masked secrets. */
   readonly masked: number;

@@ -3,7 +3,7 @@
 /** A command as words: a program and its arguments. */
 export type Argv = readonly string[];
 
-export interface ShellCommand {
+interface ShellCommand {
   /** Assignments before the program, such as `MESH_AGENT_PID=$PPID`. */
   readonly variables: readonly string[];
   readonly words: Argv;

@@ -24,7 +24,7 @@ const NEW_FILE_MODE = 0o600;
 /** Maximum size of a settings file; no real one is larger. */
 const BYTES_MAX = 64 * 1_048_576;
 
-export interface TextFile {
+interface TextFile {
   /** The path with all links resolved, which is read and replaced. */
   readonly real: string;
   /** Undefined if there is no file. */

@@ -13,7 +13,7 @@ const ParentAsk = z.object({
   /** The time at which open children are closed; null without a timeout, or after it. */
   due_at: Instant.nullable(),
 });
-export type ParentAsk = z.output<typeof ParentAsk>;
+type ParentAsk = z.output<typeof ParentAsk>;
 
 const table = tableOf("ask_parents", ParentAsk, "parent_id");
 export const { insert, get, remove } = table;

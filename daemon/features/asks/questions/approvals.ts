@@ -36,7 +36,7 @@ const PENDING_MAX = 20;
 /** Interval between two readings of the evidence about open questions. */
 const REVIEW_INTERVAL_MS = 400;
 
-export interface ApprovalsDeps {
+interface ApprovalsDeps {
   readonly agentPeers: Pick<AgentPeers, "find">;
   readonly directory: Directory;
   readonly questions: Questions;

@@ -10,7 +10,7 @@ import type { Asks } from "../asks.ts";
 import type { Ask, Outcome } from "protocol/asks/contract.ts";
 import * as rows from "./store.ts";
 
-export interface BlockingWaitsDeps {
+interface BlockingWaitsDeps {
   readonly asks: Asks;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;

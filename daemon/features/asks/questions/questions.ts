@@ -17,15 +17,14 @@ import type {
 } from "protocol/asks/questions.ts";
 import { BlockingWaits } from "./blocking_waits.ts";
 
-export interface QuestionsDeps
-  extends Pick<AsksDeps, "attachments" | "directory" | "shutdownSignal"> {
+interface QuestionsDeps extends Pick<AsksDeps, "attachments" | "directory" | "shutdownSignal"> {
   readonly asks: Asks;
   /** The maximum time that a blocking question may stay open. */
   readonly wait_ms_max: number;
 }
 
 /** The request context of a blocking request. */
-export interface BlockingRequest extends AskContext {
+interface BlockingRequest extends AskContext {
   /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
 }

@@ -15,7 +15,7 @@ const ENDPOINT_MS_MAX = 5000;
 export const ANSWER_BYTES_MAX = 65_536;
 
 /** The body of the request to the endpoint. */
-export interface EndpointQuestion {
+interface EndpointQuestion {
   readonly text: string;
   readonly from_peer: string;
   readonly from_peer_id: string | null;
@@ -23,7 +23,7 @@ export interface EndpointQuestion {
   readonly candidates: readonly Omit<Candidate, "last_closed_at">[];
 }
 
-export interface EndpointDeps extends Pick<Context, "clock" | "log"> {
+interface EndpointDeps extends Pick<Context, "clock" | "log"> {
   send(request: Request): Promise<Response>;
   readonly signal: AbortSignal;
 }

@@ -39,7 +39,7 @@ interface Snippet {
   readonly words: string;
 }
 
-export interface RelevanceInput {
+interface RelevanceInput {
   readonly candidates: readonly Candidate[];
   readonly recentReplies: ReturnType<typeof lastReplies>;
   readonly description_ttl_seconds: number;

@@ -18,7 +18,7 @@ import { mostRelevant } from "./relevance.ts";
 /** An ask without a recipient. */
 export type UnnamedAsk = Omit<OpenAsk, "to_peer">;
 
-export interface RouterDeps {
+interface RouterDeps {
   readonly asks: Asks;
   readonly directory: Directory;
   /** Sends a request to a server outside. */
@@ -27,7 +27,7 @@ export interface RouterDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-export interface RouterOptions {
+interface RouterOptions {
   readonly strategy: Strategy;
   /** A choice with less confidence counts as a failure. */
   readonly min_confidence: number;

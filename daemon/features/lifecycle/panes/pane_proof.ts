@@ -10,7 +10,7 @@ import type { LifecycleDeps } from "../deps.ts";
 
 export type PanedPeer = StoredPeer & { readonly pane_id: string };
 
-export type PaneProofDeps = Pick<LifecycleDeps, "machine" | "paneObserver" | "processes">;
+type PaneProofDeps = Pick<LifecycleDeps, "machine" | "paneObserver" | "processes">;
 
 /** The result of an observation of a pane. */
 type PaneResult =

@@ -11,7 +11,7 @@ export const ROWS_MAX = 500;
 export const ROW_CHARS_MAX = 8_000;
 export const COLUMNS_MAX = 1_000;
 
-export interface PaneScreensDeps extends Pick<LifecycleDeps, "paneObserver"> {
+interface PaneScreensDeps extends Pick<LifecycleDeps, "paneObserver"> {
   readonly paneProof: PaneProof;
 }
 

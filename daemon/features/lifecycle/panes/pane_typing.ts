@@ -7,7 +7,7 @@ import type { TypedKeys, TypingRequest } from "protocol/panes.ts";
 import type { LifecycleDeps } from "../deps.ts";
 import type { PaneProof } from "./pane_proof.ts";
 
-export interface PaneTypingDeps extends Pick<LifecycleDeps, "paneObserver"> {
+interface PaneTypingDeps extends Pick<LifecycleDeps, "paneObserver"> {
   readonly paneProof: PaneProof;
   readonly transports: AgentTransports;
   /** True if the configuration allows it. */

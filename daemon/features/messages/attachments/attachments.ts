@@ -53,7 +53,7 @@ export interface Limits {
   readonly ttl_ms: number;
 }
 
-export interface AttachmentsDeps {
+interface AttachmentsDeps {
   readonly files: Files;
   readonly limits: Limits;
   /** Aborts when the daemon shuts down. */

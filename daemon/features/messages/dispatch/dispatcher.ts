@@ -21,7 +21,7 @@ import { firstNotHeld, firstQueued, lastReason, type QueuedMessage } from "../le
 import { HOLD_MS_MAX, type UrgentMessages } from "../urgent/urgent_messages.ts";
 import { OutgoingCache } from "./outgoing_cache.ts";
 
-export interface DispatcherDeps {
+interface DispatcherDeps {
   readonly agentPeers: Pick<AgentPeers, "find">;
   readonly directory: Pick<Directory, "canQueueFor" | "address">;
   readonly peers: Pick<Peers, "recordDelivery">;

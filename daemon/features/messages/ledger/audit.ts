@@ -48,7 +48,7 @@ type StateAudit = z.output<typeof StateAudit>;
 const Inconsistency = z.object({ delivery_id: z.string(), state: z.string(), problem: z.string() });
 
 /** The deliveries to count; null matches any. */
-export interface DeliveryScope {
+interface DeliveryScope {
   /** The recipient. */
   readonly peer_id: string | null;
   readonly state: string | null;
@@ -57,7 +57,7 @@ export interface DeliveryScope {
 const ALL: DeliveryScope = { peer_id: null, state: null };
 
 /** The deliveries to list. */
-export interface DeliveryFilter extends DeliveryScope {
+interface DeliveryFilter extends DeliveryScope {
   readonly limit: number;
 }
 
@@ -67,7 +67,7 @@ export interface AuditPorts {
   isInInbox(correlation_id: string): boolean;
 }
 
-export interface DeliveryAuditDeps {
+interface DeliveryAuditDeps {
   readonly directory: Directory;
   readonly ports: AuditPorts & Pick<RemotePorts, "isForwarded">;
 }

@@ -268,7 +268,7 @@ export function remove(tx: Tx, seqs: readonly number[]): void {
 // The fields of asks. The asks feature decides their content.
 
 /** The end of an ask. */
-export interface AskClosing {
+interface AskClosing {
   readonly correlation_id: string;
   readonly close_reason: string | null;
   readonly outcome: string | null;

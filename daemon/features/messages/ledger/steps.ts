@@ -19,7 +19,7 @@ export type SteppedMessage = Pick<
 >;
 
 /** Counts deliveries for `/metrics` and `/figures`. */
-export interface Meter {
+interface Meter {
   /** `age_ms` is the time since the message was created. */
   stepped(
     kind: StoredMessage["kind"],

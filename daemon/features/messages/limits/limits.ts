@@ -11,7 +11,7 @@ import * as ledger from "../ledger/ledger.ts";
 import type { RemoteOrigin } from "../remote_delivery.ts";
 import { PairCounters } from "./pair_counters.ts";
 
-export interface LimitsOptions {
+interface LimitsOptions {
   /** Maximum asks and notifications that wait for one peer, including those being sent. */
   readonly max_per_peer: number;
   /** Maximum follow-ups in a row without the human; 0 turns the limit off. */
@@ -25,7 +25,7 @@ export interface LimitsOptions {
 }
 
 /** The limits that a person set for one peer; null follows the options. */
-export interface OwnLimits {
+interface OwnLimits {
   readonly queue_max: number | null;
   readonly pair_per_minute: number | null;
 }

@@ -35,7 +35,7 @@ const CLOCK_SKEW_MS = 86_400_000;
 const IDS_SCANNED_MAX = 20_000;
 const NO_TIME_LIMIT = Number.MAX_SAFE_INTEGER;
 
-export interface MessagesDeps {
+interface MessagesDeps {
   readonly idCodec: IdCodec;
   /** The peer that an argument names. Throws `unknown_peer` or `ambiguous_peer`. */
   resolve(argument: string): { peer_id: string };

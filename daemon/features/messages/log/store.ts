@@ -196,7 +196,7 @@ export function saveCursor(tx: Tx, { seq, event }: IndexCursor): void {
 }
 
 const MessageTexts = z.object({ seq: z.number(), text: z.string(), reply: z.string().nullable() });
-export type MessageTexts = z.output<typeof MessageTexts>;
+type MessageTexts = z.output<typeof MessageTexts>;
 
 export function textsAfter(db: Reader, seq: number, limit: number): MessageTexts[] {
   return db.all(

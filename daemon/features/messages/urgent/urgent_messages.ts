@@ -21,7 +21,7 @@ const PROOF_WAIT_MS_MAX = 10 * 60_000;
 /** Maximum sessions with a marker at the same time. */
 const SESSIONS_MAX = 1_000;
 
-export interface UrgentMessagesDeps {
+interface UrgentMessagesDeps {
   readonly agentPeers: Pick<AgentPeers, "find">;
   readonly directory: Pick<Directory, "address">;
   readonly hooks: Hooks;

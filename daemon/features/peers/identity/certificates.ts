@@ -68,7 +68,7 @@ export class Certificates {
 }
 
 /** The claims of a bearer; absent fields are not compared. */
-export type PresentedClaims = Partial<{ readonly [F in keyof Claims]: Claims[F] | undefined }>;
+type PresentedClaims = Partial<{ readonly [F in keyof Claims]: Claims[F] | undefined }>;
 
 const CLAIMED_FIELDS = [
   "peer_id",

@@ -37,14 +37,14 @@ export interface NamedPane {
   readonly tmux_socket: string | null;
 }
 
-export interface LookupDeps extends Processes {
+interface LookupDeps extends Processes {
   readonly processes: Pick<ProcessTable, "isAlive" | "parentOf" | "startTimeOf">;
   /** True if a process may be an agent's alone. */
   mayBeAgent(pid: number): boolean;
 }
 
 /** The owner of a process: `own`, or the process of a peer. */
-export interface ProcessOwner {
+interface ProcessOwner {
   readonly is_own: boolean;
   /** Undefined if several peers share the process. */
   readonly peer: IdentityFacts | undefined;

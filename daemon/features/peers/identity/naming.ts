@@ -91,7 +91,7 @@ export function newName(db: Reader, registration: Registration): string {
 export const DEFAULT_CIRCLE = "default";
 
 /** The sources of the circle for a registration that names none. */
-export interface TmuxCircles {
+interface TmuxCircles {
   readonly boundary: CircleBoundary;
   /** The circle of the pane (`circleOfPane`), if the daemon has seen it. */
   readonly pane_circle: string | undefined;

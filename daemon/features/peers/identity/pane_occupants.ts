@@ -13,7 +13,7 @@ import type { StoredPeer } from "../store.ts";
 import { isSameProcess, occupantOf, type PaneClaim } from "./identity.ts";
 import { knownPeerOf } from "./known_peer.ts";
 
-export interface PaneOccupantsDeps extends RegistryDeps {
+interface PaneOccupantsDeps extends RegistryDeps {
   offline(peer_id: string, cause: Offline): void;
 }
 

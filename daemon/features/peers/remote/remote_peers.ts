@@ -26,7 +26,7 @@ export interface AnnouncingMachine {
 }
 
 /** The result of an announcement. */
-export interface AnnouncementResult {
+interface AnnouncementResult {
   /** Ids of announced peers that belong to this machine or to a third one: not stored. */
   readonly refused: readonly string[];
   /** Ids of peers that the machine no longer announces: forgotten. */

@@ -18,7 +18,7 @@ export const SHARED_PEERS_MAX = 1000;
 /** Time for which an offline peer is still announced, as in lists of live peers. */
 const RECENT_MS = 7 * DAY_MS;
 
-export interface SharedPeersDeps {
+interface SharedPeersDeps {
   readonly directory: Directory;
   /** The circles whose peers are shared; `*` stands for every circle. */
   readonly circles: readonly string[];

@@ -42,7 +42,7 @@ const localPeerRow = madeLate(() => rowOf(localPeer()));
 export type LocalPeer = z.output<ReturnType<typeof localPeer>>;
 
 /** The peers of this machine that may be shared; null matches any circle. */
-export interface ShareFilter {
+interface ShareFilter {
   readonly circles: readonly string[] | null;
   /** Only peers that are live, and offline ones that were last seen since. */
   readonly since: number;

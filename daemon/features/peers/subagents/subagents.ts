@@ -40,7 +40,7 @@ const UNKNOWN_TYPE = "subagent";
  */
 const Metadata = z.object({ subagent_id: z.string(), subagent_type: z.string() });
 
-export interface SubagentsDeps extends RegistryDeps {
+interface SubagentsDeps extends RegistryDeps {
   readonly peers: Peers;
   readonly turns: PeerTurns;
 }

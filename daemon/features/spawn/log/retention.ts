@@ -14,7 +14,7 @@ const PAUSE_MS = 60_000;
 /** Maximum spawns kept, and maximum restarts kept. */
 export const SPAWN_LOG_ENTRIES_MAX = 10_000;
 
-export interface SpawnLogLimits {
+interface SpawnLogLimits {
   /** Time for which a finished entry is kept. */
   readonly history_ms: number;
   /** Maximum finished entries kept. Older ones are deleted before `history_ms` has passed. */

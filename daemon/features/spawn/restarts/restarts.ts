@@ -29,7 +29,7 @@ import * as rows from "./store.ts";
 import type { StoredRestart } from "./store.ts";
 
 /** Another agent for a peer, and its first message. */
-export interface AgentChange {
+interface AgentChange {
   readonly to_backend: Backend;
   readonly profile: string | undefined;
   readonly force: boolean;

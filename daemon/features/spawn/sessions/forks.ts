@@ -14,7 +14,7 @@ import * as spawnRows from "../store.ts";
 import type { ForkRequest, ForkResult } from "protocol/spawn/sessions.ts";
 
 /** A launched copy, and its source. */
-export interface LaunchedFork {
+interface LaunchedFork {
   readonly launched: LaunchedAgent;
   readonly source: Pick<ForkResult, "source_peer_id" | "session_id" | "source_turn_state">;
 }

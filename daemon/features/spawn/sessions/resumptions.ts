@@ -44,7 +44,7 @@ interface ResumeOptions {
 }
 
 /** The permitted uses of session files. */
-export interface SessionPrivacy {
+interface SessionPrivacy {
   /** The setting `transcripts`. */
   readonly readers: "human" | "peers" | "off";
   /** The secrets of the configuration. */

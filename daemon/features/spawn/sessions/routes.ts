@@ -17,7 +17,7 @@ interface SessionFeatures {
   readonly resumptions: Resumptions;
 }
 
-export interface SessionRoutesDeps extends Pick<SpawnRoutesDeps, "isProvenHuman" | "senderOf"> {
+interface SessionRoutesDeps extends Pick<SpawnRoutesDeps, "isProvenHuman" | "senderOf"> {
   /**
    * The refusal for a copy of a peer; undefined if the caller may copy it. A copy knows everything
    * that the peer has read.

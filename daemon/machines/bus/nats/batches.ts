@@ -17,7 +17,7 @@ const ACK_MS_MAX = 30_000;
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 30_000;
 
-export interface BatchReaderDeps {
+interface BatchReaderDeps {
   readonly clock: Clock;
   readonly log: Log;
   readonly daemonId: string;

@@ -30,7 +30,7 @@ const FileRecord = z.object({
 });
 type FileRecord = z.output<typeof FileRecord>;
 
-export interface FilesDeps {
+interface FilesDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly daemonId: string;

@@ -19,7 +19,7 @@ async function load() {
   return { transport: transport.default, jetstream: jetstream.default, kv: kv.default };
 }
 
-export type Libraries = Awaited<ReturnType<typeof load>>;
+type Libraries = Awaited<ReturnType<typeof load>>;
 
 /** Apart from the others: most daemons send no file for a while. */
 export const objectStore = async () => (await import("@nats-io/obj")).default;

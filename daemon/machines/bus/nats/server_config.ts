@@ -11,7 +11,7 @@ export interface ServerMachine {
 }
 
 /** Paths of files in PEM. With `ca`, the other side must show a certificate of that authority. */
-export interface ServerTls {
+interface ServerTls {
   readonly cert: string;
   readonly key: string;
   readonly ca?: string;
@@ -39,7 +39,7 @@ export interface ServerOptions {
 }
 
 /** Servers of one cluster know each other by a password, and each stores copies. */
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly name: string;
   readonly host: string;
   readonly port: number;
@@ -54,7 +54,7 @@ export interface ClusterOptions {
  * A leaf node may do everything in the account, so its operator is trusted like that of the hub: it
  * proves its own machines to the hub. Version 2.9 knows no nkeys here.
  */
-export interface LeafHub {
+interface LeafHub {
   readonly host: string;
   readonly port: number;
   readonly user: string;
@@ -62,7 +62,7 @@ export interface LeafHub {
   readonly tls?: ServerTls;
 }
 
-export interface LeafRemote {
+interface LeafRemote {
   /** `host:port` of the hub for leaf nodes. */
   readonly hub: string;
   readonly user: string;

@@ -32,7 +32,7 @@ const CLOSE_MS_MAX = 2000;
 /** The part of the server's limit of a message that a header may take. */
 const HEADER_BYTES_MAX = 1024;
 
-export interface SessionDeps {
+interface SessionDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;

@@ -8,7 +8,7 @@ import { ignoreErrors, readText } from "./ignore_errors.ts";
 import { Session } from "./session.ts";
 
 /** Inputs that a test passes instead of this process's own. */
-export interface TestInputs {
+interface TestInputs {
   readonly env: Env;
   readonly args: readonly string[];
 }

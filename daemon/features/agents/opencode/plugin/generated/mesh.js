@@ -457,7 +457,7 @@ var Sessions = class {
   isCreated(id) {
     return this.#created.has(id);
   }
-  /** Whether the session does not belong to a subagent. */
+  /** True unless the session belongs to a subagent. */
   async isRoot(id) {
     if (this.#children.has(id)) return false;
     if (this.#created.has(id)) return true;
@@ -549,7 +549,7 @@ var Subagents = class {
     else if (type === "session.status" && status?.type !== "idle") this.#start(id);
     else if (/^session\.(idle|deleted|status)$/.test(type)) this.#end(id);
   }
-  /** Reports those that run to a daemon that may not know them. */
+  /** Reports the running subagents to a daemon that may not know them. */
   reportAgain() {
     for (const id of this.#running) this.#report(id, "started");
   }
@@ -587,8 +587,8 @@ var Turn = class {
   /** The open dialogs, as a map from the id of a dialog to its session. */
   #dialogs = /* @__PURE__ */ new Map();
   /**
-   * True after a declined dialog, because opencode then ends the turn without reading what arrived
-   * meanwhile.
+   * True after a declined dialog, because opencode then ends the turn without reading later
+   * messages.
    */
   #declined = false;
   #answer = {
@@ -609,7 +609,7 @@ var Turn = class {
     return this.#dialogs.size > 0;
   }
   /**
-   * Whether a prompt would be read. False at a dialog, because a message that arrives there is
+   * True if a prompt would be read. False at a dialog, because a message that arrives there is
    * never read if the dialog is declined.
    */
   get takesPrompts() {
@@ -840,7 +840,7 @@ var Session = class {
     }
     this.#chat("user", text, message.id);
   }
-  /** Whether the session can be the active one. A subagent's session cannot. */
+  /** True if the session can be the active one. A subagent's session cannot. */
   async #isServed(id) {
     return this.#id === id || await this.#sessions.isRoot(id);
   }
