@@ -56,7 +56,11 @@ natsTest(
 
     await notify("docs", "Local work goes on");
     await until("the local note", () => docs.texts.includes("Local work goes on"));
-    assert.match((await laptop.mesh("machines")).out, /^buildbox +offline.* \d+, oldest /m);
+    const shown = async () => (await laptop.mesh("machines")).out;
+    await until(
+      "the offline machine",
+      async () => /^buildbox +offline.* \d+, oldest /m.test(await shown()),
+    );
 
     await buildbox.start();
     await api.reconnect();
