@@ -33,7 +33,7 @@ for (const way of WAYS) {
       link.frozen = way;
       const calling = server.call("thread/read", { threadId: THREAD });
       await clock.advance(5_000);
-      assert.deepEqual(await calling, { state: "lost", reason: "no_answer" });
+      assert.deepEqual(await calling, { state: "unanswered", reason: "no_answer" });
       server[Symbol.dispose]();
       await clock.advance(1_000);
       await until("the end of the connection", () => link.open === 0);

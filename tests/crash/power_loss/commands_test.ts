@@ -29,7 +29,9 @@ async function record(home: string, args: readonly string[]): Promise<Operation[
   }).spawn();
   const { success, stderr } = await child.output();
   assert.ok(success, new TextDecoder().decode(stderr));
-  return readTrace(await recordingOf(trace, child.pid), home);
+  const operations = readTrace(await recordingOf(trace, child.pid), home);
+  await Deno.remove(trace, { recursive: true });
+  return operations;
 }
 
 /** What the disk may hold once the command has ended. */

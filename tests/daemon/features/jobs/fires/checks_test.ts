@@ -18,6 +18,7 @@ const CHECKS = {
   lint: { argv: ["deno", "lint"] },
 };
 const HOME = await Deno.realPath(await Deno.makeTempDir({ prefix: "mesh-checks-" }));
+globalThis.addEventListener("unload", () => Deno.removeSync(HOME, { recursive: true }));
 const settings = { "jobs.checks": JSON.stringify(CHECKS), "spawn.allowed_paths": HOME };
 const at_home = { path: HOME };
 
@@ -123,7 +124,7 @@ Deno.test("a job that is cancelled during its checks stays cancelled", async () 
 });
 
 Deno.test("checks that a crash interrupted run again", async () => {
-  const db_path = `${await Deno.makeTempDir()}/mesh.db`;
+  const db_path = `${await Deno.makeTempDir({ dir: HOME })}/mesh.db`;
   const first = scripted({ test: 0 }), release = first.hold();
   const w = world({ settings, programs: first.programs, db_path });
   const api = await connectWorker(w, "api", at_home);
