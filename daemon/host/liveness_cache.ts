@@ -14,6 +14,8 @@ import {
 
 /** Maximum number of open files. The usual limit for a process is about a thousand. */
 const FILES_MAX = 256;
+/** Known processes checked with each new process, so that the files of ended ones are closed. */
+const CHECKED_WITH_NEW = 2;
 const ASCII_ZERO = "0".charCodeAt(0);
 
 /** A process that was alive when its file was opened. A later process has a different file. */
@@ -87,6 +89,13 @@ export class LivenessCache implements Disposable {
   }
 
   #remember(pid: number, entry: OpenProcess): void {
+    for (const [oldest, process] of [...this.#open.entries().take(CHECKED_WITH_NEW)]) {
+      if (!this.#isReadable(process)) this.#forget(oldest);
+      else {
+        this.#open.delete(oldest);
+        this.#open.set(oldest, process);
+      }
+    }
     if (this.#open.size >= this.#files_max) this[Symbol.dispose]();
     this.#open.set(pid, entry);
   }

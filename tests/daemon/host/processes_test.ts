@@ -130,6 +130,24 @@ Deno.test("LivenessCache keeps no more files open than its limit, however many p
   await Promise.all(children.map(end));
 });
 
+Deno.test({
+  name: "LivenessCache closes the files of processes that have ended",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    using cache = new LivenessCache();
+    const open = () =>
+      [...Deno.readDirSync("/proc/self/fd")].filter(({ name }) =>
+        unlessMissing(() => Deno.readLinkSync(`/proc/self/fd/${name}`))?.endsWith("/statm")
+      ).length;
+    for (let count = 0; count < 12; count++) {
+      const child = sleeper();
+      assert.ok(cache.startTimeOf(child.pid));
+      await end(child);
+    }
+    assert.ok(open() <= 3, `${open()} files are open`);
+  },
+});
+
 Deno.test("nothing is known about a pid that is unused or invalid", () => {
   for (const pid of [UNUSED_PID, 0, -1, 1.5, NaN]) {
     assert.equal(isAlive(pid), false);
