@@ -1,22 +1,6 @@
 /** Every regular expression in the sources, with its file and line, from the syntax tree. */
 
-import { fileURLToPath } from "node:url";
-
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const ROOTS = [
-  "main.ts",
-  "cli.ts",
-  "kit",
-  "protocol",
-  "daemon",
-  "relay",
-  "cli",
-  "surfaces",
-  "tools",
-  "dashboard",
-];
-/** What `generated` holds is built from sources and libraries. */
-const SKIPPED = /^(node_modules|dist|out|generated|\..*)$/;
+import { sources } from "../tidy/sources.ts";
 
 export interface Literal {
   /** `path:line` */
@@ -53,30 +37,12 @@ export function literalsIn(path: string, text: string): Literal[] {
 
 /** All regular expressions of the product, without its tests. */
 export function literals(): Literal[] {
-  return ROOTS.flatMap((root) => [...sourcesIn(root)]).flatMap((path) =>
-    literalsIn(path, Deno.readTextFileSync(ROOT + path))
-  );
-}
-
-function* sourcesIn(path: string): Generator<string> {
-  const stat = statOf(ROOT + path);
-  if (stat?.isFile && /\.[cm]?[jt]sx?$/.test(path)) yield path;
-  if (!stat?.isDirectory) return;
-  const names = [...Deno.readDirSync(ROOT + path)].map(({ name }) => name).sort();
-  for (const name of names) if (!SKIPPED.test(name)) yield* sourcesIn(`${path}/${name}`);
+  return sources().filter(({ path }) => !path.startsWith("tests/"))
+    .flatMap(({ path, text }) => literalsIn(path, text));
 }
 
 function parsed(code: string): RegExp | undefined {
   if (!code.startsWith("/")) return undefined;
   const end = code.lastIndexOf("/");
   return new RegExp(code.slice(1, end), code.slice(end + 1));
-}
-
-function statOf(path: string): Deno.FileInfo | undefined {
-  try {
-    return Deno.statSync(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
 }
