@@ -173,7 +173,7 @@ export function toPublicCode(code: string): string {
 }
 
 function isCode(code: string): code is ProblemCode {
-  return code in PROBLEMS;
+  return Object.hasOwn(PROBLEMS, code);
 }
 
 /** True if an error is the problem with this code, from this table or from the common one. */

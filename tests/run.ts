@@ -143,8 +143,8 @@ async function run({ files }: Batch, show: (line: string) => void): Promise<Resu
   return { files, counts, skipped, failures, leftovers, times, success };
 }
 
-function isGood({ success, counts }: Result): boolean {
-  return success && counts?.failed === 0;
+function isGood({ success, counts, leftovers }: Result): boolean {
+  return success && counts?.failed === 0 && leftovers.length === 0;
 }
 
 /**

@@ -15,7 +15,7 @@ export class AgentProcess {
   readonly #group: ProgramGroup;
   readonly #writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>;
 
-  /** Starts the program. Its standard error is shown unchanged. */
+  /** Starts the program. It writes to the standard error of this process. */
   constructor(argv: readonly string[], env: Env, clock: Clock) {
     this.#clock = clock;
     const stdio = { stdin: "piped", stdout: "piped", stderr: "inherit" } as const;

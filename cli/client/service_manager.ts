@@ -53,7 +53,7 @@ export interface ServiceManager {
   readonly pid: RegExp;
 }
 
-/** The service manager of this user; undefined if no known one exists. */
+/** The user's service manager: launchd or systemd. Undefined if the system has neither. */
 export function serviceManagerOf(
   { os, uid }: Pick<ServiceHost, "os" | "uid">,
   env: Env,

@@ -9,7 +9,7 @@ interface Waiter {
   readonly reject: (error: MeshError) => void;
 }
 
-/** The end of an ask: a reply, or the reason why there is none. */
+/** The end of an ask: a reply, or the reason for its absence. */
 type End = Reply | AskEnded;
 
 /** An ask that is under way. */

@@ -6,7 +6,6 @@
 
 import * as z from "zod";
 import { Peer } from "protocol/peers/record.ts";
-import type { AgentProcesses } from "../api/callers/agent_processes.ts";
 import type { Telemetry } from "../api/telemetry/telemetry.ts";
 import type { Context } from "../data/context.ts";
 import type { AskEffects } from "../features/asks/ask_closer.ts";
@@ -39,7 +38,6 @@ import type { Subscriptions } from "../features/subscriptions/subscriptions.ts";
 /** The features that effects change. */
 interface AffectedFeatures {
   readonly ctx: Context;
-  readonly agentProcesses: AgentProcesses;
   readonly asks: Asks;
   readonly delivery: Delivery;
   readonly directory: Directory;
@@ -102,7 +100,6 @@ export class Effects {
       endedTurns.turnEvidence(peer_id, evidence);
     },
     turnFailed: (peer_id, error) => this.#features.subscriptions.turnFailed(peer_id, error),
-    processProven: (process) => this.#features.agentProcesses.remember(process),
     seen: (peer_id) => {
       const { jobs, spawns } = this.#features;
       spawns.registrations.peerSeen(peer_id);
@@ -115,9 +112,8 @@ export class Effects {
     },
     wentOffline: (peer_id) => this.#features.sockets.suspend(peer_id),
     recordUpdated: (peer_id) => {
-      const { directory, jobs, records, sockets, spawns } = this.#features;
-      spawns.registrations.peerSeen(peer_id);
-      jobs.peerSeen(peer_id);
+      const { directory, records, sockets } = this.#features;
+      this.peers.seen(peer_id);
       const session = sockets.getSession(peer_id);
       if (!session || !directory.isRegistered(peer_id)) return;
       const peer = z.encode(Peer, records.mustGet(peer_id));

@@ -114,7 +114,10 @@ export function Failed(
   );
 }
 
-/** The loaded value of a resource; a skeleton before, and an error beside the last value. */
+/**
+ * Shows the value of a resource: a skeleton until it is loaded, and after a failed update the error
+ * together with the last value.
+ */
 export function ResourceView<T>(
   { resource, children }: { resource: Resource<T>; children: (value: T) => ComponentChildren },
 ) {

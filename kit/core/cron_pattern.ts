@@ -7,7 +7,7 @@ const NICKNAMES = ["@hourly", "@daily", "@weekly", "@monthly", "@yearly"];
 const ALLOWED = `five fields (minute hour day month weekday), or one of ${NICKNAMES.join(", ")}`;
 
 /**
- * The first instant after `after` at which the pattern fires; undefined if there is none. If the
+ * The first instant after `after` at which the pattern fires; undefined if it never fires. If the
  * spring clock change skips a wall-clock time, the pattern fires at the change. If the autumn
  * change repeats a wall-clock time, the pattern fires the first time only. Neither change affects a
  * pattern with an interval, such as every 10 minutes.

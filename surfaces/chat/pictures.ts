@@ -1,6 +1,6 @@
 /** Recognizes pictures by their first bytes, because a name or a type may be wrong. */
 
-/** The first bytes of pictures that chats show, escaped as `encodeURIComponent` does. */
+/** The first bytes of the formats that chats show (PNG, JPEG, GIF, WebP), percent-encoded. */
 const BEGINNINGS = [
   /^%89PNG%0D%0A%1A%0A/,
   /^%FF%D8%FF/,

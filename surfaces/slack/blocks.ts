@@ -39,7 +39,7 @@ export function toBlocks(
     readonly text: string;
     readonly buttons?: readonly Button[] | undefined;
     readonly block_id: string;
-    /** True if the first line names the sender of the text. */
+    /** True if the first line of the text names its sender. */
     readonly hasHead: boolean;
   },
 ): Block[] {

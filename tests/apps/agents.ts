@@ -28,7 +28,7 @@ export interface AgentApp {
   readonly login: readonly string[];
   /** Text at which the person presses Enter. */
   readonly confirm?: RegExp;
-  /** Whether the program stays open after its login. */
+  /** True if the program stays open after its login. */
   readonly stays?: true;
   /** The command that runs a prompt without a terminal. */
   readonly prompt: readonly string[];

@@ -35,7 +35,8 @@ export async function renderEndpoints(): Promise<string> {
   return `${HEAD}${imports.join("")}\n${endpoints.join("")}`;
 }
 
-function isContract(value: unknown): value is Contract {
+/** True if an export of `protocol/` is a contract. */
+export function isContract(value: unknown): value is Contract {
   return typeof value === "object" && value !== null && "returns" in value && "path" in value;
 }
 

@@ -34,10 +34,10 @@ export function partsOf({ paths, components, ...rest }: Description): Map<string
 
 /** A line for each part, in the order of their names. */
 export function digestsOf(parts: ReadonlyMap<string, unknown>): string {
-  return [...parts].map(([name, part]) => {
+  return [...parts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, part]) => {
     const hash = createHash("sha256").update(JSON.stringify(part)).digest("hex");
     return `${hash.slice(0, DIGEST_DIGITS)}  ${name}\n`;
-  }).sort((a, b) => (a.slice(DIGEST_DIGITS) < b.slice(DIGEST_DIGITS) ? -1 : 1)).join("");
+  }).join("");
 }
 
 export async function renderDigests(): Promise<string> {

@@ -76,7 +76,7 @@ export const SPEAKER_TARGETS: readonly Target[] = [
       ],
       [
         "a program that people use directly counts as an agent, once a peer has named it",
-        "if (peers.length === 0 || !mayBeAgent(pid)) continue;",
+        "if (peers.length === 0 || !agentProcesses.mayBeAgent(pid)) continue;",
         "if (peers.length === 0) continue;",
       ],
     ],

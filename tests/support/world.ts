@@ -135,7 +135,7 @@ export interface WorldOptions {
   readonly at_terminal?: boolean;
   /** What the kernel reports of a request's socket; our user and the named process by default. */
   readonly sockets?: Sockets;
-  /** Whether people use a process directly; by default one that is their terminal program. */
+  /** True if people use a process directly; by default, a terminal program. */
   readonly isUserFacing?: ((pid: number) => boolean) | undefined;
 }
 

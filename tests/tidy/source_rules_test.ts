@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { EVENTS } from "protocol/events.ts";
-import type { Contract } from "kit/http/contract.ts";
 import { PROBLEMS } from "protocol/problems.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
 import { world } from "../support/world.ts";
+import { isContract } from "../golden_files/endpoints.ts";
 import * as rules from "./source_rules.ts";
 import { readSource, type Source, sources } from "./sources.ts";
 
@@ -217,7 +217,7 @@ Deno.test("every contract of the daemon is served, and one with a body lists its
   const modules: Record<string, unknown>[] = await Promise.all(
     paths.map((path) => import(new URL(path, ROOT).href)),
   );
-  const contracts = modules.flatMap((exported) => Object.values(exported).filter(isContractValue));
+  const contracts = modules.flatMap((exported) => Object.values(exported).filter(isContract));
   assert.ok(contracts.length > 50);
   assert.deepEqual(rules.incompleteContracts(contracts, served), []);
   const example = { id: "asks.open", body: contracts.find(({ body }) => body)?.body };
@@ -226,7 +226,3 @@ Deno.test("every contract of the daemon is served, and one with a body lists its
     "asks.open lists no problems",
   ]);
 });
-
-function isContractValue(value: unknown): value is Contract {
-  return typeof value === "object" && value !== null && "returns" in value && "path" in value;
-}

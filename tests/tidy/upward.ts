@@ -62,21 +62,17 @@ export function upwardRows(sources: readonly Outline[]): UpwardRow[] {
   });
 }
 
-/** The layer of each imported name, and of each field that has an imported type. */
+/** The layer of each imported name, and of each member that has or returns an imported type. */
 function namedLayers(code: string): Map<string, string> {
   const layers = new Map<string, string>();
   for (const [, names, namespace, from = ""] of code.matchAll(IMPORT)) {
     const layer = LAYERS[layerOf(from.replace(/^\.\.\//, "daemon/")) ?? -1];
     for (const name of namesOf(names, namespace)) if (layer) layers.set(name, layer);
   }
-  for (
-    const [, field = "", type = ""] of code.matchAll(/readonly (\w+): (\w+)(?: \| undefined)?;/g)
-  ) {
+  for (const [, member = "", type = ""] of code.matchAll(/(#?\w+)(?:\(\))?: (\w+)\b/g)) {
     const layer = layers.get(type);
-    if (layer) layers.set(field, layer);
+    if (layer) layers.set(member, layer);
   }
-  const machines = layers.get("Machines");
-  if (machines) layers.set("#machines", machines).set("#mustBeJoined", machines);
   return layers;
 }
 

@@ -5,7 +5,7 @@ import type { IdentityLookup } from "../../features/peers/identity/identity_look
 import { lineageOf, type ProcessId, processIdOf, type ProcessTable } from "../../host/processes.ts";
 import type { TcpConnection } from "../../host/sockets/sockets.ts";
 import type { CallerFacts } from "../../host/sockets/caller_facts.ts";
-import type { AgentProcesses } from "./agent_processes.ts";
+import type { AgentProcesses } from "../../features/peers/identity/agent_processes.ts";
 
 interface CallersDeps extends CallerFacts {
   /** Where the daemon listens; `port` is undefined until it is known. */

@@ -1,6 +1,6 @@
 /** Builds the registry of peers, and the sockets and transports that reach them. */
 
-import { AgentProcesses } from "../../api/callers/agent_processes.ts";
+import { AgentProcesses } from "../../features/peers/identity/agent_processes.ts";
 import { AgentTransports } from "../../features/agents/transports.ts";
 import { Steps } from "../../features/messages/ledger/steps.ts";
 import { PeerReachability } from "../../features/messages/reachability.ts";
@@ -51,6 +51,7 @@ export function openPeers(foundation: Foundation) {
   const superseded = new SupersededExecutions();
   const changes = new PeerChanges(ctx, effects.peers);
   const shared = {
+    agentProcesses: lower.agentProcesses,
     changes,
     circle_boundary: config["daemon.circle_boundary"],
     directory,
@@ -71,10 +72,7 @@ export function openPeers(foundation: Foundation) {
     ...lower,
     agentPeers,
     directory,
-    identityLookup: new IdentityLookup(ctx.db, {
-      ...shared,
-      mayBeAgent: (pid) => lower.agentProcesses.mayBeAgent(pid),
-    }),
+    identityLookup: new IdentityLookup(ctx.db, shared),
     remotePeers,
     reachability,
     superseded,

@@ -28,7 +28,7 @@ import {
 export interface SetupPlan {
   /** The command that runs mesh, as words; absolute, because agents' `PATH`s differ. */
   readonly mesh: Argv;
-  /** Recognizes our hooks and servers among those of other programs. */
+  /** Distinguishes the hooks and servers of mesh from those of other programs. */
   readonly programs: MeshPrograms;
   /** If true, our MCP server replaces another program's server of our name. */
   readonly replace: boolean;

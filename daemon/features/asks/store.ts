@@ -112,8 +112,8 @@ const Page = rowOf(Ask.extend({ seq: z.number() }));
 export type PagedAsk = z.output<typeof Page>;
 
 /**
- * The asks to list; null matches any. Only asks with row numbers below `before`, and of at least
- * `floor`, are listed.
+ * Selects asks for a list; null matches any state or peer. The row numbers of the asks are below
+ * `before`, and at least `floor`.
  */
 export interface PageFilter {
   readonly state: string | null;

@@ -28,7 +28,7 @@ interface Evidence {
   readonly stored: StoredPeer;
   readonly record: Peer;
   readonly isLocal: boolean;
-  /** True if the registered process runs; null if there is none that can be checked. */
+  /** True if the registered process runs; null if no process can be checked. */
   readonly running: boolean | null;
   readonly pane: PaneObservation | null;
   /** True if the agent's process is in the pane; null if either of them is unknown. */

@@ -19,8 +19,6 @@ export interface PeerEffects {
     closed_asks: number;
     dropped_deliveries: number;
   };
-  /** The kernel proved that this process belongs to a peer. */
-  processProven(process: Pick<StoredPeer, "agent_pid" | "agent_started">): void;
   promptSeen(peer_id: string, prompt: string): void;
   /** New evidence shows if turns of the peer have ended. */
   turnEvidence(peer_id: string, evidence: TurnEvidence): void;

@@ -1,5 +1,6 @@
 /** The registry of peers: registers them, takes them online and offline, and removes them. */
 
+import type { AgentProcesses } from "./identity/agent_processes.ts";
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Reader } from "kit/data/sqlite.ts";
@@ -19,6 +20,7 @@ import type { StoredPeer } from "./store.ts";
 export const DAEMON_RESTART = "daemon_restart";
 
 interface PeersDeps extends RegistryDeps {
+  readonly agentProcesses: Pick<AgentProcesses, "remember">;
   readonly ports: PeerPorts;
   readonly superseded: SupersededExecutions;
 }
@@ -87,7 +89,7 @@ export class Peers {
       if (before) rows.update(tx, peer);
       else rows.insert(tx, peer);
       if (before) this.#panes.passOn(tx, before);
-      if (peer.agent_proved) this.#deps.effects.processProven(peer);
+      if (peer.agent_proved) this.#deps.agentProcesses.remember(peer);
       const { peer_id, circle, backend, role } = peer;
       const isBack = !before || before.status === "offline" || before.status === "retired" ||
         before.dropped_at !== null;

@@ -62,7 +62,7 @@ export class ProcessWatcher {
     return this.#deps.processes.isAlive(agent_pid, agent_started);
   }
 
-  /** True if its process runs on this machine. */
+  /** True if the peer's process runs on this machine. */
   #isLocal({ machine, agent_started }: MonitoredPeer): boolean {
     return machine === this.#deps.machine && agent_started !== null;
   }

@@ -1,4 +1,4 @@
-/** The entry of a machine in the directory: the peers that it shares, as text on the bus. */
+/** A machine's entry in the directory: the text that lists the peers which it shares. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";

@@ -28,13 +28,13 @@ export class Closings {
     this.#deps = deps;
   }
 
-  /** Reports an ask that was closed here to its origin. */
+  /** Reports the end of an ask to the machine that sent it. */
   closing(tx: Tx, ask: Ask): void {
     const { known } = this.#find(tx, ask);
     if (known && !known.sent) this.#report(tx, ask, known);
   }
 
-  /** Reports an ask that was closed here to the machine of its recipient. */
+  /** Reports the end of an ask to the machine of its recipient. */
   closed(tx: Tx, ask: Ask): void {
     const { message, known } = this.#find(tx, ask);
     // An ask that was taken back before it left was never open there.

@@ -109,7 +109,7 @@ export function fingerprintOf({ sign, agree }: PublicKeys): string {
   return hash.digest("hex").slice(0, 32).replaceAll(/.{4}/g, "$& ").trimEnd();
 }
 
-/** Exactly the fields of a card. Other received fields are not signed, and are dropped. */
+/** The signed bytes of a card. Other received fields are not signed, so they are left out. */
 function bytesOf({ daemon_id, name, sign, agree, created_at }: Card): Uint8Array {
   return new TextEncoder().encode(canonicalJson({ daemon_id, name, sign, agree, created_at }));
 }

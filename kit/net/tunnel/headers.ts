@@ -34,7 +34,7 @@ const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
 
 type HeaderPairs = [name: string, value: string][];
 
-/** The `Content-Length`. `Infinity` if there is none, undefined if it is invalid. */
+/** The `Content-Length`. `Infinity` if it is absent, undefined if it is invalid. */
 export function contentLengthOf(headers: Iterable<readonly [string, string]>): number | undefined {
   const lengths = [...headers].filter(([name]) => name.toLowerCase() === "content-length");
   const [first] = lengths;

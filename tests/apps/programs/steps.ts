@@ -1,4 +1,4 @@
-/** What each app in TypeScript does: it tells the harness its steps, one line each. */
+/** Steps of the apps in TypeScript: each prints its steps to the harness, one a line. */
 
 import { createInterface } from "node:readline";
 

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import type { Contract } from "kit/http/contract.ts";
-import { type ProblemCode, PROBLEMS, toPublicCode } from "protocol/problems.ts";
+import { API_INFO } from "../../../daemon/api/reference/api_info.ts";
+import { type ProblemCode, toPublicCode } from "protocol/problems.ts";
 import { BASE, LOOPBACK, type World, world } from "../../support/world.ts";
 import { addPeer, get, post } from "../../support/daemon/peer_clients.ts";
 
@@ -98,7 +99,7 @@ async function check(contract: Contract, answer: Response, requestLine: string):
   const rows = announced.filter((row) => toPublicCode(row) === code);
   assert.ok(rows.length > 0, `${requestLine}: ${code} is not announced`);
   assert.ok(
-    rows.some((row) => new Map(Object.entries(PROBLEMS)).get(row)?.status === answer.status),
+    rows.some((row) => API_INFO.problems[row]?.status === answer.status),
     `${requestLine}: ${answer.status}`,
   );
   if (code === "invalid_request") assert.ok(Array.isArray(body.issues), requestLine);

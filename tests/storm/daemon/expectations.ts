@@ -54,7 +54,7 @@ export abstract class Expectations {
   readonly keyed: KeyedRequest[] = [];
   readonly asks: string[] = [];
   readonly schedules: string[] = [];
-  /** What was stored in each attachment. */
+  /** The bytes stored in each attachment. */
   readonly files = new Map<string, string>();
   readonly leases: { peer_id: string; drain_id: string; delivery_ids: string[] }[] = [];
   readonly waits: PendingWait[] = [];

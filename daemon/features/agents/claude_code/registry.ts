@@ -77,7 +77,10 @@ export function sessionFor(
   return sessionOf(config_dirs, agent_pid, checkAlive);
 }
 
-/** The token of the user's other sessions. Its file is beside the session's entry. */
+/**
+ * The token with which other sessions of the user write to this session. Claude Code keeps it in a
+ * file next to the session's entry.
+ */
 export function peerToken(config_dirs: readonly string[], session: Session): string | undefined {
   for (const config_dir of config_dirs) {
     const dir = join(config_dir, "sessions");

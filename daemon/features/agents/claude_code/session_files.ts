@@ -52,7 +52,7 @@ export function claudeSessionFiles(config_dirs: readonly string[]): SessionFiles
   );
 }
 
-/** The transcript of a session; undefined if there is none. */
+/** The transcript of a session; undefined if no file has it. */
 export function claudeTranscript(config_dirs: readonly string[], id: string): string | undefined {
   if (!SESSION_ID.test(id)) return undefined;
   return config_dirs.map((dir) => transcriptOf(dir, id)).find((file) => file !== undefined);

@@ -40,7 +40,7 @@ export function rolloutOf(
   return { ok: true, args: [command, threadId] };
 }
 
-/** The rollout of a thread; undefined if there is none. */
+/** The rollout of a thread; undefined if no file has it. */
 export function rolloutFile(codex_home: string, threadId: string): string | undefined {
   return findFile(join(codex_home, "sessions"), `-${threadId}.jsonl`, FOLDER_LEVELS);
 }

@@ -110,7 +110,7 @@ export const TAIL_BYTES = 16_384;
 export interface SessionFiles {
   /** The sessions that match; those of subagents are left out. */
   list(query: SessionQuery): Promise<SessionList>;
-  /** The file that holds a session; undefined if there is none. */
+  /** The file that holds a session; undefined if no file does. */
   locate(session_id: string): string | undefined;
   /** Reads entries of a session; undefined if the session has no file. */
   read(session_id: string, options: ReadOptions): Promise<SessionPage | undefined>;

@@ -160,8 +160,8 @@ function find(buffer: Uint8Array, needle: Uint8Array, from = 0): number | undefi
 }
 
 /**
- * The offset at which a delimiter may begin that continues in the next chunk; the buffer's length
- * if there is none.
+ * The offset at which a delimiter may begin that continues in the next chunk; otherwise the length
+ * of the buffer.
  */
 function partialMatchAt(buffer: Uint8Array, needle: Uint8Array): number {
   let at = buffer.indexOf(CR, Math.max(0, buffer.length - needle.length + 1));

@@ -25,7 +25,7 @@ const STUCK_MS = 120_000;
 const StateCount = z.object({ state: z.string(), count: z.number() });
 
 /**
- * Names the contradiction between a message's state and the rest of its row; null if there is none.
+ * Names the contradiction between a message's state and the rest of its row; null if they agree.
  */
 const PROBLEM = `case
   when (kind = 'ask') <> (ask_state is not null) then 'ask_without_state'

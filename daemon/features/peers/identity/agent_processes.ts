@@ -4,9 +4,9 @@
  */
 
 import type { Reader } from "kit/data/sqlite.ts";
-import { lineageOf } from "../../host/processes.ts";
-import type { KnownAgent } from "../../host/sockets/terminal.ts";
-import * as peerRows from "../../features/peers/store.ts";
+import { lineageOf } from "../../../host/processes.ts";
+import type { KnownAgent } from "../../../host/sockets/terminal.ts";
+import * as peerRows from "../store.ts";
 
 /** A process that the kernel proved to be a peer's. */
 type ProvenProcess = Pick<KnownAgent, "agent_pid" | "agent_started">;
@@ -125,8 +125,8 @@ export class AgentProcesses {
   }
 
   /**
-   * True for `#daemonAncestors`. Other processes never become an ancestor: the system gives the
-   * children of a process that has ended to one of its ancestors.
+   * True for `#daemonAncestors`. Only a negative answer is kept: an ancestor may end and leave the
+   * daemon to one of its own ancestors, but no other process becomes an ancestor.
    */
   #isAboveDaemon(pid: number): boolean {
     const started = this.#deps.processes.startTimeOf(pid);

@@ -8,6 +8,7 @@ import {
   type ProcessTable,
 } from "../../../host/processes.ts";
 import type { HookFacts } from "../../agents/adapter.ts";
+import type { AgentProcesses } from "./agent_processes.ts";
 import * as rows from "../store.ts";
 import type { ActingPeer, IdentityFacts } from "../store.ts";
 import {
@@ -38,9 +39,8 @@ export interface NamedPane {
 }
 
 interface LookupDeps extends Processes {
+  readonly agentProcesses: Pick<AgentProcesses, "mayBeAgent">;
   readonly processes: Pick<ProcessTable, "isAlive" | "parentOf" | "startTimeOf">;
-  /** True if a process may be an agent's alone. */
-  mayBeAgent(pid: number): boolean;
 }
 
 /** The owner of a process: `own`, or the process of a peer. */
@@ -100,7 +100,7 @@ export class IdentityLookup {
     pids: Iterable<number>,
     own: ProcessId | null = null,
   ): ProcessOwner | undefined {
-    const { mayBeAgent, processes } = this.#here;
+    const { agentProcesses, processes } = this.#here;
     for (const pid of pids) {
       const isOwn = pid === own?.pid && processes.startTimeOf(pid) === own.started;
       if (isOwn) return { is_own: true, peer: undefined };
@@ -109,7 +109,7 @@ export class IdentityLookup {
       // Pids are reused, so the start time is compared if the peer has one.
       const started = processes.startTimeOf(pid);
       const peers = recorded.filter(({ agent_started }) => agent_started === started);
-      if (peers.length === 0 || !mayBeAgent(pid)) continue;
+      if (peers.length === 0 || !agentProcesses.mayBeAgent(pid)) continue;
       const registered = peers.filter(({ status }) => status !== "retired");
       if (registered.length === 0) return undefined;
       return {

@@ -20,7 +20,7 @@ export const peerId = madeLate(() =>
 /** Proof that a machine made a peer's id; earlier versions share none. */
 const idProof = madeLate(() => z.string().regex(/^[0-9a-f]{24}$/).nullable().default(null));
 
-/** The shared record of a machine's peer. */
+/** The record of a peer, as its machine announces it to other machines. */
 export const sharedPeer = madeLate(() =>
   z.object({
     peer_id: peerId(),

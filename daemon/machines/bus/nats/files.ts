@@ -120,7 +120,7 @@ export class BusFiles {
     return record.data;
   }
 
-  /** The last message of a subject; null if there is none. */
+  /** The last message of a subject; null if the subject has no message. */
   async #last(last_by_subj: string): Promise<Uint8Array | null> {
     const { streams } = await this.#client.jetstreamManager(false);
     return (await streams.getMessage(`OBJ_${FILES}`, { last_by_subj }))?.data ?? null;

@@ -36,9 +36,9 @@ function fixture(reserved: readonly string[] = []) {
     receive: ({ card }: TrustedMachine) => receiveValue(cardToWire(card)),
     /** The refusal of a card. */
     refusalOf(given: unknown) {
-      const meeting = receiveValue(given);
-      assert.ok(meeting.outcome === "refused", meeting.outcome);
-      return meeting.refusal;
+      const result = receiveValue(given);
+      assert.ok(result.outcome === "refused", result.outcome);
+      return result.refusal;
     },
     forget: (id: string) => db.transact((tx) => trust.forget(tx, id)),
     touch: (id: string) => db.transact((tx) => trust.touch(tx, id)),
@@ -148,9 +148,9 @@ Deno.test("a newer card with the same keys gives the machine its new name", () =
   using at = fixture();
   at.receive(B);
   const renamed = makeMachine(NETWORK, { ...B, name: "forge", created_at: CARD_AT + 1 });
-  const meeting = at.receive(renamed);
-  assert.ok(meeting.outcome === "renewed");
-  assert.equal(meeting.machine.name, "forge");
+  const result = at.receive(renamed);
+  assert.ok(result.outcome === "renewed");
+  assert.equal(result.machine.name, "forge");
   assert.equal(at.trust.find("forge")?.daemon_id, B.daemon_id);
   assert.equal(at.trust.find("buildbox"), undefined);
 });
@@ -158,9 +158,9 @@ Deno.test("a newer card with the same keys gives the machine its new name", () =
 Deno.test("an older card that is shown again changes nothing", () => {
   using at = fixture();
   at.receive(makeMachine(NETWORK, { ...B, name: "forge", created_at: CARD_AT + 1 }));
-  const meeting = at.receive(B);
-  assert.ok(meeting.outcome === "known");
-  assert.equal(meeting.machine.name, "forge");
+  const result = at.receive(B);
+  assert.ok(result.outcome === "known");
+  assert.equal(result.machine.name, "forge");
   assert.equal(at.trust.get(B.daemon_id)?.name, "forge");
 });
 
