@@ -83,7 +83,7 @@ function scalarOf(text: string): string | undefined {
   if (double !== undefined) return tryText(double);
   const single = /^'((?:[^']|'')*)'/.exec(text)?.[1];
   if (single !== undefined) return single.replaceAll("''", "'");
-  return text.replace(/(?<!\s)\s+#.*$/, "").trim() || undefined;
+  return text.replace(/(?<!\s)\s+#[^]*/, "").trim() || undefined;
 }
 
 /** A text as JSON writes it; undefined for the escapes that only YAML has. */
