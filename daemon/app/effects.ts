@@ -82,11 +82,8 @@ export class Effects {
     unreachable: ({ peer_id }, reason) => {
       const { asks, delivery, jobs } = this.#features;
       jobs.unreachable(peer_id, reason);
-      const dropped = delivery.dropQueue(peer_id, reason);
-      const closed_asks = asks.closeAllTo(peer_id, reason);
-      // A peer may have asked itself, and the ends of those asks are queued for it.
-      const own_ends = closed_asks > 0 ? delivery.dropQueue(peer_id, reason) : 0;
-      return { dropped_deliveries: dropped + own_ends, closed_asks };
+      const dropped_deliveries = delivery.dropQueue(peer_id, reason);
+      return { dropped_deliveries, closed_asks: asks.closeAllTo(peer_id, reason) };
     },
     promptSeen: (peer_id, prompt) => {
       const { jobs, receipts } = this.#features;

@@ -61,7 +61,7 @@ def token_in(yaml: str) -> str | None:
             return None  # Escapes that only YAML has.
     if quoted := re.match(r"'((?:[^']|'')*)'", text):
         return quoted[1].replace("''", "'")
-    return re.sub(r"\s+#.*$", "", text).strip() or None
+    return re.sub(r"(?<!\s)\s+#.*", "", text).strip() or None
 
 
 def _read(path: Path) -> str:

@@ -237,15 +237,19 @@ export class Peers {
     const { db, events } = this.#ctx;
     db.transact((tx) => {
       const known = this.#changes.mustGet(peer_id);
-      this.#changes.applyEvent(peer_id, "retired", (before, peer) => {
-        this.#deps.effects.unreachable(this.#changes.mustAddress(peer_id), "peer_retired");
-        if (before.status !== "retired") {
-          this.#publishOffline(peer, { ...cause, terminal: true });
-          events.append("peer_retired", this.#subject(peer));
-        }
-        db.afterCommit(() => this.#deps.effects.closeSocket(peer_id, "peer_retired"));
-        return { ...this.#toOffline(peer, cause), closed: peer.closed || closed };
-      });
+      const address = this.#changes.mustAddress(peer_id);
+      this.#changes.applyEvent(peer_id, "retired", (_, peer) => ({
+        ...this.#toOffline(peer, cause),
+        closed: peer.closed || closed,
+      }));
+      // After its record is retired, nothing more is queued for the peer, such as the end of an ask
+      // to itself.
+      this.#deps.effects.unreachable(address, "peer_retired");
+      if (known.status !== "retired") {
+        this.#publishOffline(known, { ...cause, terminal: true });
+        events.append("peer_retired", this.#subject(known));
+      }
+      db.afterCommit(() => this.#deps.effects.closeSocket(peer_id, "peer_retired"));
       this.#panes.passOn(tx, known);
     });
   }

@@ -107,16 +107,27 @@ Deno.test("every contradiction of a row is listed with its delivery", async () =
   }
 });
 
-Deno.test("a peer that asked itself leaves nothing queued when it is closed", async () => {
-  await using w = world();
-  const { peer_id } = await addPeer(w, "bob");
-  const request = { from_peer: "bob", to_peer: "bob", text: "Later", kind: "ask", fire_at: "0s" };
-  await post(w, "/schedules", request);
-  await w.tick();
-  await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
-  const { total, unaccounted } = await audit(w);
-  assert.deepEqual([total, unaccounted], [2, []]);
-});
+/** Ways in which a peer stops taking messages. */
+const LEAVING = {
+  "is closed": (w: World, id: string) => w.fetch(`/peers/${id}`, { method: "DELETE" }),
+  "goes offline for good": (w: World, id: string) =>
+    post(w, `/peers/${id}/offline`, { terminal: true }),
+  "becomes a mere sender": (w: World, id: string) =>
+    post(w, `/peers/${id}/provenance`, { addressable: false }),
+};
+
+for (const [how, leave] of Object.entries(LEAVING)) {
+  Deno.test(`a peer that asked itself and ${how} leaves nothing queued`, async () => {
+    await using w = world();
+    const { peer_id } = await addPeer(w, "bob");
+    const request = { from_peer: "bob", to_peer: "bob", text: "Later", kind: "ask", fire_at: "0s" };
+    await post(w, "/schedules", request);
+    await w.tick();
+    await leave(w, peer_id);
+    const { counts, unaccounted } = await audit(w);
+    assert.deepEqual([counts.queued, unaccounted], [undefined, []]);
+  });
+}
 
 Deno.test("an ask to the human without an inbox item is listed", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
