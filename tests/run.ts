@@ -10,6 +10,7 @@ import { type Batch, batchesOf, testFiles } from "./runner/batches.ts";
 import { DEFAULT_PORT, DefaultPort } from "./runner/default_port.ts";
 import { runInLanes } from "./runner/lanes.ts";
 import { FileTimes, slowest } from "./runner/times.ts";
+import { buildTestedParts } from "./support/programs/program.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const encoder = new TextEncoder();
@@ -107,12 +108,16 @@ interface Result {
 }
 
 /** Runs one batch; passes its output on, and reads skips, failures and counts from it. */
-async function run({ files }: Batch, show: (line: string) => void): Promise<Result> {
+async function run(
+  parts: string,
+  { files }: Batch,
+  show: (line: string) => void,
+): Promise<Result> {
   const temporary = await Deno.makeTempDir({ prefix: "mesh-t" });
   const child = new Deno.Command(Deno.execPath(), {
     args: ["test", ...FLAGS, ...files],
     cwd: ROOT,
-    env: { NO_COLOR: "1", TMPDIR: temporary },
+    env: { NO_COLOR: "1", TMPDIR: temporary, TESTED_PARTS: parts },
     stdout: "piped",
     stderr: "piped",
   }).spawn();
@@ -151,7 +156,10 @@ function isGood({ success, counts, leftovers }: Result): boolean {
  * Runs failed end-to-end tests once more, one file at a time with nothing beside it: browsers and
  * agents depend on how busy the machine is. More failures than a few are not that.
  */
-async function secondRun(results: readonly Result[]): Promise<Result[]> {
+async function secondRun(
+  results: readonly Result[],
+  runAgain: (batch: Batch) => Promise<Result>,
+): Promise<Result[]> {
   if (results.filter((one) => !isGood(one)).length > REPEATED_MAX) return [...results];
   const final: Result[] = [];
   for (const first of results) {
@@ -159,7 +167,7 @@ async function secondRun(results: readonly Result[]): Promise<Result[]> {
     if (isGood(first) || !mayRepeat) final.push(first);
     else {
       print(`\n== once more, alone: ${first.files.join(" ")}`);
-      final.push(await run({ files: first.files, exclusive: true }, print));
+      final.push(await runAgain({ files: first.files, exclusive: true }));
     }
   }
   return final;
@@ -190,8 +198,10 @@ async function main(): Promise<number> {
   using defaultPort = new DefaultPort();
   if (defaultPort.isTaken) print(`port ${DEFAULT_PORT} is taken; who calls it is not seen`);
   const began = performance.now();
-  const first = await runInLanes(batches, { lanes: LANES, run, print });
-  const results = await secondRun(first);
+  const parts = await buildTestedParts();
+  const runBatch = (batch: Batch, show: (line: string) => void) => run(parts, batch, show);
+  const first = await runInLanes(batches, { lanes: LANES, run: runBatch, print });
+  const results = await secondRun(first, (batch) => runBatch(batch, print));
   print(`\n== ${Math.round((performance.now() - began) / 1000)} s in ${LANES} lanes`);
   if (Deno.args.includes("--times")) {
     for (const line of slowest(first.map(({ times }) => times), SLOWEST_FILES)) print(line);

@@ -16,7 +16,7 @@ import { FakeClock } from "../support/clock.ts";
 import { FakeKitty } from "../support/host/fake_kitty.ts";
 import { SEARCH_PATH, silent, withTmux } from "../support/host/private_tmux.ts";
 import { FrozenProxy } from "../support/net/frozen_proxy.ts";
-import { sourcesCommand } from "../support/programs/program.ts";
+import { meshCommand } from "../support/programs/program.ts";
 import { until } from "../support/waiting.ts";
 
 const WAYS = ["up", "down", "both"] as const;
@@ -110,7 +110,7 @@ Deno.test("an agent over ACP that takes nothing is ended", async () => {
 
 Deno.test("mesh mcp ends after its input, though its agent takes no answer", async () => {
   const dir = Deno.makeTempDirSync();
-  const [program = "", ...args] = sourcesCommand(["mcp"]);
+  const [program = "", ...args] = meshCommand(["mcp"]);
   const child = new Deno.Command(program, {
     args,
     env: { MESH_STATE: dir, MESH_CONFIG: `${dir}/config.yaml` },

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { sourcesCommand } from "../support/programs/program.ts";
+import { meshCommand } from "../support/programs/program.ts";
 import { surfaceFixture } from "../support/telegram/surface_fixture.ts";
 import { CHAT } from "../support/telegram/fake_bot_api.ts";
 import { damaged, damagedRecord, hostileJson, hostileText } from "./hostile.ts";
@@ -40,7 +40,7 @@ export const HOOK_PROGRAM: Target = {
 
 async function runHook(args: readonly string[], text: string, state: string) {
   const began = performance.now();
-  const [program = "", ...rest] = sourcesCommand(["hook", ...args]);
+  const [program = "", ...rest] = meshCommand(["hook", ...args]);
   const child = new Deno.Command(program, {
     args: rest,
     env: { MESH_STATE: state, MESH_CONFIG: "/none", NO_COLOR: "1" },

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
+import { minify } from "../../packaging/parts.ts";
 import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
 import { type AnyMachine, machines } from "../support/state_machines.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -133,12 +134,12 @@ const BUNDLED_NAME = /\b([a-z]+)-[A-Z0-9]{8}\.js\b/g;
 async function renderScripts(): Promise<string> {
   const folder = Deno.makeTempDirSync({ prefix: "mesh-gen-" });
   try {
-    const flags = ["--platform", "browser", "--minify", "--code-splitting", "--outdir", folder];
+    const flags = ["--platform", "browser", "--code-splitting", "--outdir", folder];
     await bundle("dashboard/app/main.tsx", ...flags);
     const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
-    const modules = renamed(
-      names.map((name) => [name, Deno.readTextFileSync(`${folder}/${name}`)]),
-    );
+    const read = async (name: string) =>
+      [name, await minify(Deno.readTextFileSync(`${folder}/${name}`))] as const;
+    const modules = renamed(await Promise.all(names.map(read)));
     const named = [...modules.keys()];
     const imported = importedBy(ENTRY, modules);
     const later = Object.fromEntries(LATER.map((part) => {
@@ -179,19 +180,23 @@ function importedBy(entry: string, modules: ReadonlyMap<string, string>): string
   return [...found].sort();
 }
 
+async function bundleMinified(entry: string): Promise<string> {
+  return await minify(await bundle(entry, "--platform", "browser"));
+}
+
 /** The terminal of the dashboard, which the page loads when it shows one. */
 function renderTerminal(): Promise<string> {
-  return bundle("dashboard/components/terminal/emulator.ts", "--platform", "browser", "--minify");
+  return bundleMinified("dashboard/components/terminal/emulator.ts");
 }
 
 /** What the dashboard loads only when a chart is shown. */
 function renderCharts(): Promise<string> {
-  return bundle("dashboard/charts/charts.ts", "--platform", "browser", "--minify");
+  return bundleMinified("dashboard/charts/charts.ts");
 }
 
 /** What the dashboard loads only when a QR code is shown. */
 function renderQr(): Promise<string> {
-  return bundle("dashboard/components/qr/squares.ts", "--platform", "browser", "--minify");
+  return bundleMinified("dashboard/components/qr/squares.ts");
 }
 
 function renderWorker(): Promise<string> {

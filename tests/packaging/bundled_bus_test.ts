@@ -4,28 +4,17 @@
  */
 
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
+import { bundle } from "../../packaging/parts.ts";
 import { natsTest } from "../support/nats/nats_tests.ts";
 import { ALPHA, Network } from "../support/nats/network.ts";
 import { temporary } from "../support/programs/child.ts";
 import { until } from "../support/waiting.ts";
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SOURCES = "daemon/machines/bus/nats";
-
-/** As `deno task parts` bundles; the parts of both modules lie in the folder. */
-async function bundle(folder: string): Promise<void> {
-  const flags = ["--quiet", "--platform", "deno", "--code-splitting", "--minify"];
-  const args = ["bundle", ...flags, "--outdir", folder];
-  const modules = [`${SOURCES}/nats_bus.ts`, `${SOURCES}/nkeys.ts`];
-  const command = new Deno.Command(Deno.execPath(), { args: [...args, ...modules], cwd: ROOT });
-  const { success, stderr } = await command.output();
-  assert.ok(success, new TextDecoder().decode(stderr));
-}
 
 natsTest("the bundled bus has its libraries: keys, batches, the directory and files", async () => {
   using parts = temporary();
-  await bundle(parts.path);
+  await bundle(parts.path, [`${SOURCES}/nats_bus.ts`, `${SOURCES}/nkeys.ts`]);
   const { makeUserKey, publicKeyOf }: typeof import("../../daemon/machines/bus/nats/nkeys.ts") =
     await import(`file://${parts.path}/nkeys.js`);
   const { openNatsBus }: typeof import("../../daemon/machines/bus/nats/nats_bus.ts") = await import(

@@ -1,12 +1,11 @@
 /** `mesh hook` as a process: it forwards events, and reports failures only in its log. */
 
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
 import { getRole, ROLES } from "../../../cli/commands/roles.ts";
 import { announceSession } from "../../../cli/hook/hook.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
+import { meshCommand } from "../../support/programs/program.ts";
 
-const MAIN = fileURLToPath(new URL("../../../main.ts", import.meta.url));
 const PAYLOAD = { session_id: "s-1", hook_event_name: "UserPromptSubmit", prompt: "ümläute ⏎" };
 
 /** A temporary state directory. */
@@ -44,7 +43,7 @@ async function hook(
 ): Promise<Hooked> {
   const began = performance.now();
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", MAIN, "hook", agent, ...(event === null ? [] : [event])],
+    args: meshCommand(["hook", agent, ...(event === null ? [] : [event])]).slice(1),
     env: { ...home.env, ...env },
     stdin: "piped",
     stdout: "piped",

@@ -6,8 +6,9 @@ import { getJob } from "protocol/jobs/contract.ts";
 import { getPeer } from "protocol/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { Lab, withLab } from "../../support/e2e/lab.ts";
-import { MAIN, run } from "../../support/e2e/programs.ts";
+import { run } from "../../support/e2e/programs.ts";
 import { until } from "../../support/waiting.ts";
+import { meshCommand } from "../../support/programs/program.ts";
 
 const TIMEOUT_MS = 60_000;
 
@@ -33,7 +34,7 @@ class WorkingLab implements AsyncDisposable {
   /** Runs one of our commands to its end. */
   async mesh(...args: string[]): Promise<{ code: number; out: string; err: string }> {
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", MAIN, ...args],
+      args: meshCommand(args).slice(1),
       env: { ...this.lab.env },
       clearEnv: true,
       stdin: "null",

@@ -19,7 +19,7 @@ import {
   type AgentUnderTest,
   withAgentFixture,
 } from "../../support/e2e/agent_harness.ts";
-import { MAIN, run } from "../../support/e2e/programs.ts";
+import { run } from "../../support/e2e/programs.ts";
 import { until } from "../../support/waiting.ts";
 import {
   prepareCodex,
@@ -30,6 +30,7 @@ import {
   stopServer,
   trustHooks,
 } from "../../support/e2e/agent_setups.ts";
+import { meshCommand } from "../../support/programs/program.ts";
 
 /** A turn of two answers: the job's result is the last of them. */
 const RULES: readonly ScriptedReply[] = [{
@@ -57,7 +58,7 @@ const CASES: readonly Case[] = [
 /** Runs one of our commands to its end. */
 async function mesh({ env }: AgentFixture, ...args: string[]) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", MAIN, ...args],
+    args: meshCommand(args).slice(1),
     env: { ...env },
     clearEnv: true,
     stdin: "null",

@@ -8,9 +8,10 @@ import { fileURLToPath } from "node:url";
 import { systemClock } from "kit/core/clock.ts";
 import type { Result } from "../../../tools/selftest/verdicts.ts";
 import { installed, type Release, RELEASES } from "../../support/e2e/installed_agents.ts";
-import { MAIN, run } from "../../support/e2e/programs.ts";
+import { run } from "../../support/e2e/programs.ts";
 import { print } from "../../support/waiting.ts";
 import { renderReleases, versionsOf, withTable } from "./releases.ts";
+import { meshCommand } from "../../support/programs/program.ts";
 
 const PAGE = fileURLToPath(new URL("../../../docs/proved.md", import.meta.url));
 
@@ -24,7 +25,7 @@ async function selftest(release: Release): Promise<readonly Result[]> {
   if ("reason" in found) return failure(found.reason);
   const PATH = [dirname(found.bin), Deno.env.get("PATH") ?? ""].join(delimiter);
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--quiet", MAIN, "selftest", "--agent", release.folder, "--json"],
+    args: meshCommand(["selftest", "--agent", release.folder, "--json"]).slice(1),
     env: { PATH },
     stdin: "null",
   }).output();

@@ -16,8 +16,9 @@ import {
   opencodeCli,
 } from "../../support/e2e/installed_agents.ts";
 import { ALL_AGENTS, withLab } from "../../support/e2e/lab.ts";
-import { denoDir, MAIN } from "../../support/e2e/programs.ts";
+import { denoDir } from "../../support/e2e/programs.ts";
 import { until } from "../../support/waiting.ts";
+import { meshCommand } from "../../support/programs/program.ts";
 
 const Answer = z.object({
   ok: z.boolean(),
@@ -45,7 +46,7 @@ class Machine implements Disposable {
 
   selftest(...args: readonly string[]): Deno.ChildProcess {
     return new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--quiet", MAIN, "selftest", ...args],
+      args: meshCommand(["selftest", ...args]).slice(1),
       env: this.#env,
       clearEnv: true,
       stdin: "null",

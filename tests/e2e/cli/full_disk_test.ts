@@ -1,7 +1,7 @@
 /** The program on a full or read-only disk: refusals say what to do, and show no stack trace. */
 
 import assert from "node:assert/strict";
-import { sourcesCommand } from "../../support/programs/program.ts";
+import { meshCommand } from "../../support/programs/program.ts";
 import { SetupHome } from "../../support/cli/setup_home.ts";
 
 const DISK_BYTES = "16384";
@@ -33,7 +33,7 @@ function onFullDisk(
     fixed,
   ];
   const { code, stdout, stderr } = new Deno.Command("bwrap", {
-    args: [...disks, "sh", "-c", fill, full, ...sourcesCommand(args)],
+    args: [...disks, "sh", "-c", fill, full, ...meshCommand(args)],
     env: {
       ...home.env,
       PATH: "/usr/bin:/bin",

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { until } from "../../support/waiting.ts";
 import { end } from "../../support/programs/child.ts";
+import { meshCommand } from "../../support/programs/program.ts";
 
-const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
 function setup() {
   const cwd = Deno.makeTempDirSync();
@@ -12,10 +12,9 @@ function setup() {
 
 /** A daemon on a state directory; killed when it is disposed, and with the test at the latest. */
 async function start(cwd: string) {
-  const main = join(REPO_ROOT, "main.ts"), config = join(REPO_ROOT, "deno.json");
   const state = join(cwd, "state"), notice = join(state, "daemon.json");
   const process = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--cached-only", "--config", config, main, "daemon"],
+    args: meshCommand(["daemon"]).slice(1),
     cwd,
     env: { MESH_STATE: state, MESH_CONFIG: join(cwd, "none.yaml"), MESH_DAEMON__PORT: "0" },
     stdout: "null",

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { CallersFixture } from "../../support/e2e/callers_fixture.ts";
-import { MAIN } from "../../support/e2e/programs.ts";
+import { meshCommand } from "../../support/programs/program.ts";
 import { until } from "../../support/waiting.ts";
 
 const isLinux = Deno.build.os === "linux";
@@ -42,7 +42,7 @@ Deno.test("a daemon that cannot open another file works again afterwards", {
 Deno.test("a relay that cannot open another file works again afterwards", {
   ignore: !isLinux,
 }, async () => {
-  const program = `ulimit -n ${FILES}; exec ${Deno.execPath()} run -A --cached-only ${MAIN} relay`;
+  const program = `ulimit -n ${FILES}; exec ${meshCommand(["relay"]).join(" ")}`;
   const relay = new Deno.Command("bash", {
     args: ["-c", program],
     env: { RELAY_PORT: "0", NO_COLOR: "1" },

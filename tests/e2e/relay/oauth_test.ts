@@ -7,6 +7,7 @@ import * as oauth from "oauth4webapi";
 import { chromium } from "playwright-core";
 import * as z from "zod";
 import { Callback, chromiumPath, OAuthRelay } from "../../support/e2e/oauth_lab.ts";
+import { meshCommand } from "../../support/programs/program.ts";
 
 const OPTIONS = { [oauth.allowInsecureRequests]: true };
 const READ_SCOPE = "agents:read";
@@ -218,12 +219,11 @@ Deno.test("a person connects an app, and revokes it, in a real browser [5.oauth.
   }
 });
 
-const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 
 /** The relay as a process; resolves with its output once it listens or has ended. */
 async function relayProcess(env: Record<string, string>) {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--cached-only", join(REPO_ROOT, "main.ts"), "relay"],
+    args: meshCommand(["relay"]).slice(1),
     env: { ...env, RELAY_PORT: "0" },
     stdout: "null",
     stderr: "piped",

@@ -3,6 +3,7 @@ import { HELD_BYTES_MAX, STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
 import { isUnreachable } from "protocol/relay/daemons.ts";
 import { RealDaemon, RealRelay, SECRET } from "../../support/e2e/relay_lab.ts";
 import { until } from "../../support/waiting.ts";
+import { meshCommand } from "../../support/programs/program.ts";
 
 const FILE_BYTES = 25 * 1024 * 1024;
 
@@ -163,9 +164,8 @@ Deno.test("a daemon dials a relay that went away until it is back, and requests 
 });
 
 Deno.test("the real relay accepts a real daemon, and both stop cleanly", async () => {
-  const main = new URL("../../../main.ts", import.meta.url).pathname;
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--cached-only", main, "relay"],
+    args: meshCommand(["relay"]).slice(1),
     env: { RELAY_PORT: "0" },
     stderr: "piped",
   }).spawn();

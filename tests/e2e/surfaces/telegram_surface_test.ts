@@ -4,8 +4,8 @@ import { systemClock } from "kit/core/clock.ts";
 import { FakeMesh } from "../../support/telegram/surface_fixture.ts";
 import { FakeBotApi, TOKEN } from "../../support/telegram/fake_bot_api.ts";
 import { until } from "../../support/waiting.ts";
+import { meshCommand } from "../../support/programs/program.ts";
 
-const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 const HEALTH = {
   status: "ok",
   version: "1.2.3",
@@ -59,9 +59,8 @@ Deno.test("the program shows items, carries replies, survives a lost connection,
     onListen: () => {},
     onError: () => new Response(null, { status: 500 }), // A poll that Ctrl-C interrupted.
   }, bot.fetch);
-  const main = join(REPO_ROOT, "main.ts"), config = join(REPO_ROOT, "deno.json");
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--cached-only", "--config", config, main, "surface", "telegram"],
+    args: meshCommand(["surface", "telegram"]).slice(1),
     cwd,
     env: {
       MESH_CONFIG: join(cwd, "none.yaml"),

@@ -6,11 +6,10 @@ import { hasTmux } from "../../../cli/client/isolated_env.ts";
 import { getRole } from "../../../cli/commands/roles.ts";
 import { capturedTerminal } from "../cli/captured_output.ts";
 import { freePort } from "../cli/doctor_fixture.ts";
+import { meshCommand } from "../programs/program.ts";
 import { until } from "../waiting.ts";
-import { ROOT } from "./blocks.ts";
 import { SamplePeer } from "./sample_peer.ts";
 
-const RUN = [Deno.execPath(), "run", "-A", "--cached-only", "--quiet", `${ROOT}main.ts`];
 const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
 /** They write to this process's own output, or end only with a signal. */
 const OWN_PROCESS = ["setup", "uninstall", "demo", "selftest"];
@@ -21,7 +20,9 @@ const OWN_PROCESS = ["setup", "uninstall", "demo", "selftest"];
  * starts `mesh` itself, because calls follow one another.
  */
 const SHIM = `#!/bin/sh
-if [ -n "\${MESH_OWN_PROCESS-}" ]; then exec ${RUN.map((word) => `'${word}'`).join(" ")} "$@"; fi
+if [ -n "\${MESH_OWN_PROCESS-}" ]; then exec ${
+  meshCommand([]).map((word) => `'${word}'`).join(" ")
+} "$@"; fi
 call=$(mktemp -d "$MESH_CALLS/XXXXXX")
 for arg in "$PWD" "$@"; do printf '%s\\0' "$arg"; done >"$call/args"
 env -0 >"$call/env"
@@ -200,7 +201,7 @@ function exists(path: string): boolean {
 }
 
 async function ownProcess(args: readonly string[], env: Record<string, string>) {
-  const [program = "", ...first] = RUN;
+  const [program = "", ...first] = meshCommand([]);
   const { code, stdout, stderr } = await new Deno.Command(program, {
     args: [...first, ...args],
     env: { ...env, MESH_OWN_PROCESS: "1" },

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import { MAIN, run } from "./programs.ts";
+import { meshCommand } from "../programs/program.ts";
+import { run } from "./programs.ts";
 import { until } from "../waiting.ts";
 
 /** Whether a program is installed on this machine. */
@@ -47,7 +48,7 @@ export class CallersFixture implements AsyncDisposable {
       TMUX_TMPDIR: this.dir,
       NO_COLOR: "1",
     };
-    const mesh = `exec ${Deno.execPath()} run -A --cached-only --quiet ${MAIN} "$@"\n`;
+    const mesh = `exec ${meshCommand([]).join(" ")} "$@"\n`;
     Deno.writeTextFileSync(`${this.dir}/mesh`, `#!/bin/sh\n${mesh}`, { mode: 0o755 });
     const limit = files === undefined ? "" : `ulimit -n ${files}; `;
     this.#daemon = this.start(["bash", "-c", `${limit}exec ${this.dir}/mesh daemon`]);

@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { type Call, client } from "kit/http/client.ts";
 import { createDaemonClient } from "../../../cli/client/daemon_client.ts";
@@ -12,9 +11,8 @@ import { getHealth } from "../../../cli/client/daemon_process.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
 import { type Env, readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";
+import { meshCommand } from "../programs/program.ts";
 import { until } from "../waiting.ts";
-
-export const MAIN = fileURLToPath(new URL("../../../main.ts", import.meta.url));
 
 /** The directory of a lab. */
 export interface HomeFolder {
@@ -95,9 +93,14 @@ export function mesh(
   args: readonly string[],
   cwd?: string,
 ): Deno.ChildProcess {
-  const command = [Deno.execPath(), "run", "-A", "--quiet", MAIN, ...args];
   return new Deno.Command("sh", {
-    args: ["-c", 'log=$1; shift; exec "$@" 2>>"$log"', "sh", `${dir}/mesh.log`, ...command],
+    args: [
+      "-c",
+      'log=$1; shift; exec "$@" 2>>"$log"',
+      "sh",
+      `${dir}/mesh.log`,
+      ...meshCommand(args),
+    ],
     env: { ...env },
     clearEnv: true,
     ...(cwd !== undefined && { cwd }),

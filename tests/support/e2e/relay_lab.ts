@@ -8,8 +8,7 @@ import { Relay } from "../../../relay/app/relay.ts";
 import type { MachineRequest } from "protocol/relay/daemons.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
 import { until } from "../waiting.ts";
-
-const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
+import { meshCommand } from "../programs/program.ts";
 
 export const SECRET = `mesh_sk_${"e".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
@@ -85,9 +84,8 @@ export class RealDaemon implements AsyncDisposable {
 
   private constructor(dir: string, relay_url: string, env: Record<string, string>) {
     this.dir = dir;
-    const main = join(REPO_ROOT, "main.ts"), config = join(REPO_ROOT, "deno.json");
     this.process = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--cached-only", "--config", config, main, "daemon"],
+      args: meshCommand(["daemon"]).slice(1),
       cwd: dir,
       env: {
         MESH_CONFIG: join(dir, "none.yaml"),

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { RealDaemon } from "./child.ts";
 import { proportionalMb, residentMb } from "./process_facts.ts";
-import { isOurs, running } from "./program.ts";
+import { isOurs, meshCommand } from "./program.ts";
 import { until } from "../waiting.ts";
 
 /** Half of the agents read their pane only; the other half has the tools, over a stdio proxy. */
@@ -51,7 +51,7 @@ export class AgentFleet implements AsyncDisposable {
   static async start(dir: string): Promise<AgentFleet> {
     const greeting = INITIALIZE.map((message) => JSON.stringify(message)).join("\n");
     Deno.writeTextFileSync(`${dir}/greeting`, `${greeting}\n`);
-    const mesh = [Deno.execPath(), ...running("mcp")].join(" ");
+    const mesh = meshCommand(["mcp"]).join(" ");
     const proxied = `cat ${dir}/greeting - | ${mesh} >> ${dir}/answers`;
     const settings = {
       TMUX: "",

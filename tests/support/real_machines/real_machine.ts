@@ -7,7 +7,7 @@ import { type Call, client } from "kit/http/client.ts";
 import { type Membership, writeMembership } from "../../../daemon/app/membership/joining.ts";
 import { listMachines } from "protocol/machines.ts";
 import { DENO_DIR, RealDaemon } from "../programs/child.ts";
-import { sourcesCommand } from "../programs/program.ts";
+import { meshCommand } from "../programs/program.ts";
 import { until } from "../waiting.ts";
 
 const SETTINGS = { MESH_DAEMON__QUEUE__MAX_PER_PEER: "1000000" };
@@ -98,7 +98,7 @@ export class RealMachine implements AsyncDisposable {
 
   /** Runs `mesh …` on this machine. */
   async mesh(...args: string[]): Promise<Output> {
-    const [program = "", ...others] = sourcesCommand(args);
+    const [program = "", ...others] = meshCommand(args);
     const { code, stdout, stderr } = await new Deno.Command(program, {
       args: others,
       env: { ...this.env, NO_COLOR: "1", COLUMNS: "200" },

@@ -2,8 +2,8 @@
 
 import { join } from "node:path";
 import { until } from "../waiting.ts";
+import { meshCommand } from "../programs/program.ts";
 
-const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 const AUTH_TOKEN = "0123456789abcdef";
 
 /** One of our programs, ended with the test. */
@@ -13,9 +13,8 @@ export class Child implements AsyncDisposable {
   #stopped = false;
 
   constructor(args: string[], cwd: string, env: Record<string, string>) {
-    const main = join(REPO_ROOT, "main.ts"), config = join(REPO_ROOT, "deno.json");
     this.#process = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--cached-only", "--config", config, main, ...args],
+      args: meshCommand(args).slice(1),
       cwd,
       env: { ...env, MESH_CONFIG: join(cwd, "none.yaml"), MESH_STATE: cwd, NO_COLOR: "1" },
       stdout: "null",

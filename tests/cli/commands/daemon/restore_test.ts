@@ -15,8 +15,8 @@ import { skippingIds } from "../../../support/daemon/rolled_back.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 import { addPeer, get, notify } from "../../../support/daemon/peer_clients.ts";
 import { world } from "../../../support/world.ts";
+import { meshCommand } from "../../../support/programs/program.ts";
 
-const REPO_ROOT = join(import.meta.dirname ?? ".", "../../../..");
 const HOME = Deno.env.get("HOME") ?? "";
 
 function setup() {
@@ -43,10 +43,8 @@ function setup() {
     },
     /** The same command as a separate process, which can start a daemon. */
     async program(...args: string[]) {
-      const main = join(REPO_ROOT, "main.ts");
-      const run = ["run", "-A", "--cached-only", "--config", join(REPO_ROOT, "deno.json"), main];
       const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-        args: [...run, ...args],
+        args: meshCommand(args).slice(1),
         env: { ...env, DENO_DIR: Deno.env.get("DENO_DIR") ?? join(HOME, ".cache/deno") },
         clearEnv: true,
       }).output();

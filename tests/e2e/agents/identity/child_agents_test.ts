@@ -26,7 +26,7 @@ import {
 } from "../../../support/e2e/installed_agents.ts";
 import { ALL_AGENTS, type Lab, withLab } from "../../../support/e2e/lab.ts";
 import { ANSWERS } from "../../../support/e2e/model_rules.ts";
-import { MAIN } from "../../../support/e2e/programs.ts";
+import { meshCommand } from "../../../support/programs/program.ts";
 import { until } from "../../../support/waiting.ts";
 
 /** A child works until the test has looked at it. */
@@ -102,7 +102,7 @@ class Family implements AsyncDisposable {
       PATH: [join(this.lab.dir, "bin"), ...paths, this.lab.env["PATH"]].join(":"),
     });
     const named = Object.entries(env).map(([name, value]) => `export ${name}='${value}'`);
-    this.#write("mesh", [`exec ${Deno.execPath()} run -A --quiet --cached-only ${MAIN} "$@"`]);
+    this.#write("mesh", [`exec ${meshCommand([]).join(" ")} "$@"`]);
     // Agents keep keys and paths of their own from the commands that they run.
     for (const child of AGENTS) {
       this.#write(`start-${child}`, [

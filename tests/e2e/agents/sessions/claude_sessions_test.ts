@@ -9,8 +9,9 @@ import { listPeers, registerPeer } from "protocol/peers/contract.ts";
 import { forkSession, listSessions, resumeSession } from "protocol/spawn/sessions.ts";
 import { sessionOf } from "../../../../daemon/features/agents/claude_code/registry.ts";
 import { Lab, withLab } from "../../../support/e2e/lab.ts";
-import { inPane, MAIN, run } from "../../../support/e2e/programs.ts";
+import { inPane, run } from "../../../support/e2e/programs.ts";
 import { until } from "../../../support/waiting.ts";
+import { meshCommand } from "../../../support/programs/program.ts";
 
 /** Runs one turn in the lab's folder before `mesh setup`, as a person would without the mesh. */
 async function runOutside({ dir, env }: Lab, prompt: string): Promise<string> {
@@ -39,7 +40,7 @@ function resumesAsPerson(lab: Lab, session_id: string): () => Promise<string> {
   let runs = 0;
   return async () => {
     const output = join(lab.dir, `resumed-${++runs}`);
-    const mesh = `${Deno.execPath()} run -A --quiet ${MAIN}`;
+    const mesh = meshCommand([]).join(" ");
     const line = `${mesh} resume ${session_id} --name api --json > ${output}.part 2>&1; ` +
       `mv ${output}.part ${output}`;
     lab.cli("send-keys", "-t", "person", "-l", "--", line);

@@ -1,0 +1,74 @@
+/**
+ * `deno task parts`: bundles the program into `dist/parts`, one part for each role and for shared
+ * code, minifies the parts, and delays what no start needs.
+ */
+
+import { transform } from "esbuild";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../", import.meta.url));
+const PARTS = `${ROOT}dist/parts`;
+const BUNDLE = ["bundle", "--quiet", "--platform", "deno", "--code-splitting"];
+const EAGER =
+  /import { createRequire as (\w+) } from "node:module";\nvar (\w+) = \1\(import\.meta\.url\);/;
+
+/** Bundles modules into a folder, delays what no start needs, and minifies the parts. */
+export async function bundle(folder: string, modules: readonly string[]): Promise<void> {
+  const args = [...BUNDLE, "--outdir", folder, ...modules];
+  const command = new Deno.Command(Deno.execPath(), { args, cwd: ROOT, stderr: "inherit" });
+  const { success } = await command.output();
+  if (!success) throw new Error(`Cannot bundle ${modules.join(" ")}`);
+  const parts = partsIn(folder);
+  delayRequire(parts);
+  for (const [name, text] of parts) {
+    Deno.writeTextFileSync(`${folder}/${name}`, await minify(text));
+  }
+}
+
+/**
+ * Minifies a module. Deno's own `--minify` drops `using` where its variable is used once: files
+ * would stay open, and locks held (esbuild issue 4482).
+ */
+export async function minify(text: string): Promise<string> {
+  return (await transform(text, { minify: true, format: "esm", target: "esnext" })).code;
+}
+
+function partsIn(folder: string): Map<string, string> {
+  return new Map(
+    [...Deno.readDirSync(folder)].filter(({ name }) => name.endsWith(".js"))
+      .map(({ name }) => [name, Deno.readTextFileSync(`${folder}/${name}`)]),
+  );
+}
+
+/**
+ * The text of a module with a `require` that loads `node:module` when it is called. The bundler
+ * gives every program a `require` for packages in the CommonJS form, and loads `node:module` for it
+ * at the start, which takes as long as Deno itself takes to start.
+ */
+export function withLazyRequire(text: string): string {
+  if (!EAGER.test(text)) throw new Error("The bundler's require has another form now");
+  return text.replace(
+    EAGER,
+    'var $2=id=>process.getBuiltinModule("node:module").createRequire(import.meta.url)(id);',
+  );
+}
+
+/** The text of a module without the imports that only run this part. */
+export function withoutImportOf(part: string, text: string): string {
+  return text.replaceAll(`import "./${part}";\n`, "");
+}
+
+function delayRequire(parts: Map<string, string>): void {
+  const eager = [...parts].find(([, text]) => text.includes("createRequire as"))?.[0];
+  if (eager === undefined) return;
+  for (const [name, text] of parts) {
+    // Running that part then has no effect. A part that does not use it need not load it.
+    parts.set(name, withoutImportOf(eager, name === eager ? withLazyRequire(text) : text));
+  }
+}
+
+if (import.meta.main) {
+  Deno.mkdirSync(PARTS, { recursive: true });
+  Deno.removeSync(PARTS, { recursive: true });
+  await bundle(PARTS, ["main.ts"]);
+}
