@@ -1,15 +1,15 @@
 /**
  * Runs every test: installs what they need, and prints what was skipped and why, with counts.
- * `--times` prints the slowest files as well.
+ * `--times` prints the slowest tests as well.
  */
 
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { systemClock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { type Batch, batchesOf, testFiles } from "./runner/batches.ts";
 import { DEFAULT_PORT, DefaultPort } from "./runner/default_port.ts";
 import { runInLanes } from "./runner/lanes.ts";
-import { FileTimes, slowest } from "./runner/times.ts";
+import { readTime, slowest, type TestTimes } from "./runner/times.ts";
 import { buildTestedParts } from "./support/programs/program.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -55,8 +55,8 @@ const E2E = "tests/e2e/";
 /** How many failed batches of them are run once more. */
 const REPEATED_MAX = 3;
 
-/** How many files `--times` prints. */
-const SLOWEST_FILES = 40;
+/** The number of tests that `--times` prints. */
+const SLOWEST_TESTS = 40;
 
 /** How long a batch may take: several times the longest one. A test may wait for good. */
 const BATCH_MS_MAX = 15 * 60_000;
@@ -103,7 +103,7 @@ interface Result {
   readonly failures: readonly string[];
   /** Names of temporary files that the tests did not remove. */
   readonly leftovers: readonly string[];
-  readonly times: FileTimes;
+  readonly times: TestTimes;
   readonly success: boolean;
 }
 
@@ -114,8 +114,9 @@ async function run(
   show: (line: string) => void,
 ): Promise<Result> {
   const temporary = await Deno.makeTempDir({ prefix: "mesh-t" });
+  const entries = await Deno.makeTempDir({ prefix: "mesh-batch" });
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["test", ...FLAGS, ...files],
+    args: ["test", ...FLAGS, writeEntry(entries, files)],
     cwd: ROOT,
     env: { NO_COLOR: "1", TMPDIR: temporary, TESTED_PARTS: parts },
     stdout: "piped",
@@ -123,11 +124,11 @@ async function run(
   }).spawn();
   const skipped: string[] = [];
   const failures: string[] = [];
-  const times = new FileTimes();
+  const times: TestTimes = new Map();
   let counts: Counts | undefined;
   const read = (line: string) => {
     show(line);
-    times.read(line);
+    readTime(times, line);
     const skip = SKIPPED.exec(line);
     if (skip) skipped.push(skip[1] ?? skip[2] ?? "");
     if (FAILURE.test(line)) failures.push(line);
@@ -145,7 +146,19 @@ async function run(
   const { success } = await child.status;
   const leftovers = [...Deno.readDirSync(temporary)].map(({ name }) => name);
   await Deno.remove(temporary, { recursive: true });
+  await Deno.remove(entries, { recursive: true });
   return { files, counts, skipped, failures, leftovers, times, success };
+}
+
+/**
+ * Writes a module that imports the test files. Deno loads all modules anew for each test file that
+ * it is given, and only once for the files that one module imports.
+ */
+function writeEntry(folder: string, files: readonly string[]): string {
+  const path = `${folder}/batch_test.ts`;
+  const imports = files.map((file) => `import "${pathToFileURL(ROOT + file)}";\n`);
+  Deno.writeTextFileSync(path, imports.join(""));
+  return path;
 }
 
 function isGood({ success, counts, leftovers }: Result): boolean {
@@ -204,7 +217,7 @@ async function main(): Promise<number> {
   const results = await secondRun(first, (batch) => runBatch(batch, print));
   print(`\n== ${Math.round((performance.now() - began) / 1000)} s in ${LANES} lanes`);
   if (Deno.args.includes("--times")) {
-    for (const line of slowest(first.map(({ times }) => times), SLOWEST_FILES)) print(line);
+    for (const line of slowest(first.map(({ times }) => times), SLOWEST_TESTS)) print(line);
   }
   const total: Counts = { passed: 0, failed: 0, skipped: 0 };
   for (const { counts } of results) {

@@ -1,4 +1,7 @@
-/** Divides the test files into batches: one process runs a batch, and each file is in one batch. */
+/**
+ * Divides the test files into batches: one process runs a batch, and each file is in one batch. The
+ * files of a batch share their modules, and a browser.
+ */
 
 export interface Batch {
   readonly files: readonly string[];
@@ -8,6 +11,8 @@ export interface Batch {
 
 /** Files in a batch: many enough for few processes, few enough that all lanes end together. */
 const FILES_PER_BATCH = 16;
+/** The same for tests of whole programs, which take longer. */
+const E2E_FILES_PER_BATCH = 4;
 
 /**
  * Tests that start real agents: one at a time, beside the other tests. An agent keeps more than one
@@ -22,32 +27,40 @@ const AGENT_IMPORT = new RegExp(
 const PACKAGE_IMPORT = /support\/packaging\/installed_package\.ts"/;
 const CLAUDE = /\/claude_\w+_test\.ts$/;
 
-/** The slowest files start first, each in its own batch: one that starts last keeps a core idle. */
+/** The slowest files start first: one that starts last keeps a core idle. */
 const LONGEST = [
   /linear_\w+_test/,
   /storm_test|fuzz_test|recurring_test|year_test/,
   /^tests\/(?:e2e|crash|panes)\//,
 ];
+const E2E_RANK = LONGEST.length - 1;
 
 /** The batches of these files, in the order to start them; `read` returns the text of a file. */
 export function batchesOf(files: readonly string[], read: (file: string) => string): Batch[] {
   const sorted = files.toSorted((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
-  const [exclusive, parallel] = partition(
-    sorted,
-    (file) => {
-      const text = read(file);
-      return PACKAGE_IMPORT.test(text) || AGENT_IMPORT.test(text) && !CLAUDE.test(file);
-    },
-  );
-  const [short, long] = partition(parallel, (file) => rank(file) === LONGEST.length);
-  const batches: Batch[] = [
-    ...exclusive.map((file) => ({ files: [file], exclusive: true })),
-    ...long.map((file) => ({ files: [file], exclusive: false })),
+  const [exclusive, parallel] = partition(sorted, (file) => {
+    const text = read(file);
+    return PACKAGE_IMPORT.test(text) || AGENT_IMPORT.test(text) && !CLAUDE.test(file);
+  });
+  const [long, others] = partition(parallel, (file) => rank(file) < E2E_RANK);
+  const [e2e, short] = partition(others, (file) => rank(file) === E2E_RANK);
+  const batch = (files: readonly string[], isExclusive = false) => ({
+    files,
+    exclusive: isExclusive,
+  });
+  return [
+    ...exclusive.map((file) => batch([file], true)),
+    ...long.map((file) => batch([file])),
+    ...groupsOf(E2E_FILES_PER_BATCH, e2e).map((files) => batch(files)),
+    ...groupsOf(FILES_PER_BATCH, short).map((files) => batch(files)),
   ];
-  for (let at = 0; at < short.length; at += FILES_PER_BATCH) {
-    batches.push({ files: short.slice(at, at + FILES_PER_BATCH), exclusive: false });
-  }
-  return batches;
+}
+
+function groupsOf(size: number, files: readonly string[]): string[][] {
+  return Array.from(
+    { length: Math.ceil(files.length / size) },
+    (_, n) => files.slice(n * size, (n + 1) * size),
+  );
 }
 
 /** The position among the slowest files; all other files come last. */

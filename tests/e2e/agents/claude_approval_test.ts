@@ -7,7 +7,7 @@ import { listPeers } from "protocol/peers/contract.ts";
 import { listInbox, replyInboxItem } from "protocol/inbox.ts";
 import { ApiError } from "kit/http/client.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
-import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
+import { type Claude, inLongForm, Lab, withLab } from "../../support/e2e/lab.ts";
 import { until } from "../../support/waiting.ts";
 
 const CONFIG = {
@@ -173,7 +173,7 @@ withLab(
   },
 );
 
-withLab(
+inLongForm(withLab)(
   import.meta.url,
   "a command that was allowed in the pane is over while it runs",
   async () => {
@@ -188,7 +188,7 @@ withLab(
   },
 );
 
-withLab(
+inLongForm(withLab)(
   import.meta.url,
   "a permission stays open when its session is resumed in another process",
   async () => {
@@ -223,7 +223,7 @@ withLab(import.meta.url, "a permission whose agent is killed is over", async () 
   assert.deepEqual([ask.outcome, ask.responder], ["ended_there", "terminal"]);
 });
 
-withLab(import.meta.url, "a question of the agent itself is not gated", async () => {
+inLongForm(withLab)(import.meta.url, "a question of the agent itself is not gated", async () => {
   await using fixture = new ApprovalFixture({ gated_tools: ["*"] });
   const claude = await fixture.start();
   const options = ["A", "B"].map((label) => ({ label, description: label }));
@@ -242,10 +242,14 @@ withLab(import.meta.url, "a question of the agent itself is not gated", async ()
   assert(fixture.lab.model.requests.some(({ results }) => results.join().includes('"A"')));
 });
 
-withLab(import.meta.url, "when the daemon dies, the dialog in the pane stays", async () => {
-  await using fixture = new ApprovalFixture();
-  const claude = await fixture.start();
-  await fixture.asked(claude);
-  await fixture.lab.mesh.crash();
-  await fixture.allowedInPane(claude);
-});
+inLongForm(withLab)(
+  import.meta.url,
+  "when the daemon dies, the dialog in the pane stays",
+  async () => {
+    await using fixture = new ApprovalFixture();
+    const claude = await fixture.start();
+    await fixture.asked(claude);
+    await fixture.lab.mesh.crash();
+    await fixture.allowedInPane(claude);
+  },
+);

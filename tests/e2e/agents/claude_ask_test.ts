@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { getTrace } from "protocol/messages/contract.ts";
 import { listPeers } from "protocol/peers/contract.ts";
-import { type Claude, Lab, withLab } from "../../support/e2e/lab.ts";
+import { type Claude, inLongForm, Lab, withLab } from "../../support/e2e/lab.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";
 import { until } from "../../support/waiting.ts";
@@ -110,22 +110,26 @@ withLab(import.meta.url, "an ask survives a daemon that is killed before the ans
   assert.equal(prompts.filter(({ results }) => results.length === 0).length, 1, "sent once");
 });
 
-withLab(import.meta.url, "an agent that cleared its conversation is the same peer", async () => {
-  await using fixture = new ClaudeFixture();
-  await fixture.lab.mesh.setUp();
-  await fixture.lab.mesh.up();
-  const web = await fixture.startClaude("web");
-  const api = await fixture.startClaude("api");
-  const first = api.session?.sessionId;
-  const peers = async () => (await fixture.call(listPeers, { query: {} })).peers;
-  const before = await peers();
-  await api.sendPrompt("/clear");
-  await until("the new conversation", () => api.isIdle && api.session?.sessionId !== first);
-  await web.sendPrompt("Ask api-claude-code: Which port do you listen on?");
-  const id = await fixture.asked();
-  assert((await fixture.answered()).includes("Port 8080"));
-  const { stages } = await fixture.trace(id);
-  assert.equal(stages.find(({ stage }) => stage === "attempting")?.detail, "native");
-  const ids = (all: typeof before) => all.map(({ peer_id }) => peer_id).sort();
-  assert.deepEqual(ids(await peers()), ids(before));
-});
+inLongForm(withLab)(
+  import.meta.url,
+  "an agent that cleared its conversation is the same peer",
+  async () => {
+    await using fixture = new ClaudeFixture();
+    await fixture.lab.mesh.setUp();
+    await fixture.lab.mesh.up();
+    const web = await fixture.startClaude("web");
+    const api = await fixture.startClaude("api");
+    const first = api.session?.sessionId;
+    const peers = async () => (await fixture.call(listPeers, { query: {} })).peers;
+    const before = await peers();
+    await api.sendPrompt("/clear");
+    await until("the new conversation", () => api.isIdle && api.session?.sessionId !== first);
+    await web.sendPrompt("Ask api-claude-code: Which port do you listen on?");
+    const id = await fixture.asked();
+    assert((await fixture.answered()).includes("Port 8080"));
+    const { stages } = await fixture.trace(id);
+    assert.equal(stages.find(({ stage }) => stage === "attempting")?.detail, "native");
+    const ids = (all: typeof before) => all.map(({ peer_id }) => peer_id).sort();
+    assert.deepEqual(ids(await peers()), ids(before));
+  },
+);

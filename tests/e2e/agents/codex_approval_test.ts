@@ -6,7 +6,7 @@ import { getAsk } from "protocol/asks/contract.ts";
 import { listInbox, replyInboxItem } from "protocol/inbox.ts";
 import { codexCli } from "../../support/e2e/installed_agents.ts";
 import { type Codex, CodexLab } from "../../support/e2e/codex_lab.ts";
-import { withLab } from "../../support/e2e/lab.ts";
+import { inLongForm, withLab } from "../../support/e2e/lab.ts";
 import { until } from "../../support/waiting.ts";
 
 const approvalSettings = (timeout_seconds: number) => ({
@@ -79,21 +79,24 @@ test("Codex runs a gated tool once the human has allowed it on another surface",
   await until("the end of the turn", () => codex.isReady);
 });
 
-test("Codex does not run what the human denies on another surface, and the model gets the reason", async () => {
-  await using fixture = new ApprovalFixture();
-  const codex = await fixture.start();
-  await fixture.asksFor(codex);
-  const { correlation_id } = await fixture.asked();
-  const decision = { option_id: "deny", message: "Use the trash" };
-  await fixture.lab.call(answerAsk, {
-    body: { correlation_id: correlation_id ?? "", ...decision },
-  });
-  await fixture.expectModelRead("Use the trash");
-  await until("the end of the turn", () => codex.isReady);
-  assert.equal(fixture.fileExists, false);
-});
+inLongForm(test)(
+  "Codex does not run what the human denies on another surface, and the model gets the reason",
+  async () => {
+    await using fixture = new ApprovalFixture();
+    const codex = await fixture.start();
+    await fixture.asksFor(codex);
+    const { correlation_id } = await fixture.asked();
+    const decision = { option_id: "deny", message: "Use the trash" };
+    await fixture.lab.call(answerAsk, {
+      body: { correlation_id: correlation_id ?? "", ...decision },
+    });
+    await fixture.expectModelRead("Use the trash");
+    await until("the end of the turn", () => codex.isReady);
+    assert.equal(fixture.fileExists, false);
+  },
+);
 
-test("a question without an answer in time is denied to Codex", async () => {
+inLongForm(test)("a question without an answer in time is denied to Codex", async () => {
   await using fixture = new ApprovalFixture();
   const codex = await fixture.start(3);
   await fixture.asksFor(codex);
@@ -119,7 +122,7 @@ test("a turn that is interrupted in the pane ends the question", async () => {
   assert.equal(fixture.fileExists, false);
 });
 
-test("when the daemon dies, Codex asks in its pane", async () => {
+inLongForm(test)("when the daemon dies, Codex asks in its pane", async () => {
   await using fixture = new ApprovalFixture();
   const codex = await fixture.start();
   await fixture.asksFor(codex);

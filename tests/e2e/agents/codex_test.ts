@@ -10,7 +10,7 @@ import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 import { SEARCH_PATH, silent } from "../../support/host/private_tmux.ts";
 import { codexCli } from "../../support/e2e/installed_agents.ts";
 import { CodexLab, sessionIds } from "../../support/e2e/codex_lab.ts";
-import { ALL_AGENTS, withLab } from "../../support/e2e/lab.ts";
+import { inLongForm, withLab } from "../../support/e2e/lab.ts";
 import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";
 import { until } from "../../support/waiting.ts";
 
@@ -67,7 +67,7 @@ test("one Codex asks, another on the same server answers, each by its own name",
   assert.deepEqual(tried, [{ stage: "attempting", detail: "native" }]);
 });
 
-test("a busy Codex queues an ask, and reads it after the turn", async () => {
+inLongForm(test)("a busy Codex queues an ask, and reads it after the turn", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
   const api = await lab.startCodex("api");
   await api.sendPrompt("@@SLEEP 3000");
@@ -113,7 +113,7 @@ test("at a dialog an ask waits in our queue, and no dialog is answered", async (
   assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);
 });
 
-test("a draft stays as it is", async () => {
+inLongForm(test)("a draft stays as it is", async () => {
   await using lab = await new CodexLab(RULES, ["api"]).open();
   const api = await lab.startCodex("api");
   lab.cli("send-keys", "-t", api.pane_id, "-l", "half a thought");
@@ -124,8 +124,9 @@ test("a draft stays as it is", async () => {
 });
 
 // Codex unloads a session a minute after its last terminal left.
-if (ALL_AGENTS) {
-  test("a session that was left is offline, and is the same peer once it is resumed", async () => {
+inLongForm(test)(
+  "a session that was left is offline, and is the same peer once it is resumed",
+  async () => {
     await using lab = await new CodexLab(RULES, ["api"]).open();
     const api = await lab.startCodex("api");
     const before = await lab.peer("api-codex");
@@ -155,30 +156,33 @@ if (ALL_AGENTS) {
     await lab.start("api", ...resume.args);
     await reaches(lab, id, "accepted", "seen", "acked");
     assert.equal((await lab.peer("api-codex"))?.peer_id, before?.peer_id);
-  });
-}
+  },
+);
 
-test("without the shared server an ask is typed into the session's own pane", async () => {
-  await using lab = await new CodexLab(RULES, ["api"]).open();
-  const api = await lab.startCodex("api", "--no-daemon");
-  const peer = await lab.peer("api-codex");
-  assert.deepEqual([peer?.pane_id, peer?.transport], [api.pane_id, "pane"]);
-  const id = await askFor(lab, "api-codex");
-  await reaches(lab, id, "seen", "acked");
-  const tried = (await lab.stages(id)).filter(({ stage }) => stage === "attempting");
-  assert.equal(tried.at(-1)?.detail, "pane");
-  await until("the end of the turn", async () => {
-    return (await lab.peer("api-codex"))?.turn_state === "idle";
-  });
-  await api.sendPrompt("Delegate it");
-  const child = await until("the end of a subagent", async () => {
-    const { children } = await lab.call(getPeer, { params: { id: "api-codex" }, query: {} });
-    return children[0]?.status === "offline" && children[0];
-  });
-  assert.equal(child.name, "api-codex.default-1");
-  await until("the end of the turn", async () => {
-    return (await lab.peer("api-codex"))?.turn_state === "idle";
-  });
-  await api.sendPrompt("/quit");
-  await until("its end", async () => (await lab.peer("api-codex"))?.status === "offline");
-});
+inLongForm(test)(
+  "without the shared server an ask is typed into the session's own pane",
+  async () => {
+    await using lab = await new CodexLab(RULES, ["api"]).open();
+    const api = await lab.startCodex("api", "--no-daemon");
+    const peer = await lab.peer("api-codex");
+    assert.deepEqual([peer?.pane_id, peer?.transport], [api.pane_id, "pane"]);
+    const id = await askFor(lab, "api-codex");
+    await reaches(lab, id, "seen", "acked");
+    const tried = (await lab.stages(id)).filter(({ stage }) => stage === "attempting");
+    assert.equal(tried.at(-1)?.detail, "pane");
+    await until("the end of the turn", async () => {
+      return (await lab.peer("api-codex"))?.turn_state === "idle";
+    });
+    await api.sendPrompt("Delegate it");
+    const child = await until("the end of a subagent", async () => {
+      const { children } = await lab.call(getPeer, { params: { id: "api-codex" }, query: {} });
+      return children[0]?.status === "offline" && children[0];
+    });
+    assert.equal(child.name, "api-codex.default-1");
+    await until("the end of the turn", async () => {
+      return (await lab.peer("api-codex"))?.turn_state === "idle";
+    });
+    await api.sendPrompt("/quit");
+    await until("its end", async () => (await lab.peer("api-codex"))?.status === "offline");
+  },
+);

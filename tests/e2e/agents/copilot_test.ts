@@ -25,6 +25,7 @@ import {
 } from "../../support/e2e/agent_harness.ts";
 import { ANSWERS } from "../../support/e2e/model_rules.ts";
 import { until } from "../../support/waiting.ts";
+import { inLongForm } from "../../support/e2e/lab.ts";
 import { type Copilot, prepareCopilot } from "../../support/e2e/agent_setups.ts";
 
 const RULES = [ANSWERS, COPILOT_TOUCH_RULE];
@@ -105,7 +106,7 @@ withAgentFixture(
   },
 );
 
-withAgentFixture(
+inLongForm(withAgentFixture)(
   import.meta.url,
   "a draft, a dialog and a menu of Copilot CLI are left alone",
   BUILT,
@@ -149,7 +150,7 @@ function spawning(lab: Lab, { bin, env }: AgentUnderTest) {
   return { spawn: { commands: { copilot: [bin] }, allowed_paths: [lab.dir], env } };
 }
 
-withAgentFixture(
+inLongForm(withAgentFixture)(
   import.meta.url,
   "Copilot CLI is spawned with a message, restarted with its session, and retired",
   { ...BUILT, config: spawning },
@@ -187,7 +188,7 @@ withAgentFixture(
   },
 );
 
-withAgentFixture(
+inLongForm(withAgentFixture)(
   import.meta.url,
   "a turn that is interrupted ends the question about Copilot CLI's gated tool",
   { ...BUILT, config: () => ({ human: { name: "sam" }, approvals: { gated_tools: ["bash"] } }) },

@@ -6,6 +6,7 @@ import { resumeOf } from "../../../daemon/features/agents/gemini/sessions.ts";
 import { geminiCli } from "../../support/e2e/installed_agents.ts";
 import { type AgentFixture, withAgentFixture } from "../../support/e2e/agent_harness.ts";
 import { until } from "../../support/waiting.ts";
+import { inLongForm } from "../../support/e2e/lab.ts";
 import { prepareGemini } from "../../support/e2e/agent_setups.ts";
 
 function withGemini(name: string, test: (fixture: AgentFixture) => Promise<void>): void {
@@ -24,7 +25,7 @@ withGemini("an idle Gemini CLI is asked in its pane, and answers by its tool", a
   assert.equal((await fixture.peer())?.model, "gemini-2.5-flash");
 });
 
-withGemini("a draft and a dialog of Gemini CLI are left alone", async (fixture) => {
+inLongForm(withGemini)("a draft and a dialog of Gemini CLI are left alone", async (fixture) => {
   const peer = await fixture.start();
   await fixture.draft("half a thought");
   const first = await fixture.ask(peer.peer_id, "Which port?");
@@ -50,7 +51,7 @@ withGemini("a draft and a dialog of Gemini CLI are left alone", async (fixture) 
   assert.throws(() => Deno.statSync(file), Deno.errors.NotFound);
 });
 
-withGemini("a session of Gemini CLI is resumed by its id", async (fixture) => {
+inLongForm(withGemini)("a session of Gemini CLI is resumed by its id", async (fixture) => {
   const peer = await fixture.start();
   await fixture.answer(await fixture.ask(peer.peer_id, "Which port?"));
   await until("the end of the turn", () => fixture.screen.includes("DONE 1"));

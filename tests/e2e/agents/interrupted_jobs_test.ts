@@ -10,7 +10,7 @@ import {
   type Installed,
   opencodeCli,
 } from "../../support/e2e/installed_agents.ts";
-import { Lab, withLab } from "../../support/e2e/lab.ts";
+import { inLongForm, Lab, withLab } from "../../support/e2e/lab.ts";
 import {
   type AgentFixture,
   type AgentUnderTest,
@@ -131,7 +131,7 @@ const CASES: readonly Case[] = [
 ];
 
 for (const { title, agent, prepare, interrupt } of CASES) {
-  withAgentFixture(
+  inLongForm(withAgentFixture)(
     import.meta.url,
     `${title}: ${CLAIM}`,
     { agent, prepare: (lab, bin) => prepare(lab, bin, RULES) },
@@ -153,7 +153,8 @@ for (const { title, agent, prepare, interrupt } of CASES) {
 }
 
 for (const args of [[], ["--no-daemon"]]) {
-  withLab(
+  const define = args.length === 0 ? withLab : inLongForm(withLab);
+  define(
     import.meta.url,
     `Codex${args.map((arg) => ` ${arg}`).join("")}: ${CLAIM}`,
     async () => {

@@ -13,7 +13,7 @@ import {
   type Installed,
   opencodeCli,
 } from "../../support/e2e/installed_agents.ts";
-import type { Lab } from "../../support/e2e/lab.ts";
+import { inLongForm, type Lab } from "../../support/e2e/lab.ts";
 import {
   type AgentFixture,
   type AgentUnderTest,
@@ -55,6 +55,9 @@ const CASES: readonly Case[] = [
   { title: "opencode", agent: opencodeCli, prepare: prepareOpencode },
 ];
 
+/** The other agents are in the long form. */
+const SHORT = ["Codex", "Copilot CLI"];
+
 /** Runs one of our commands to its end. */
 async function mesh({ env }: AgentFixture, ...args: string[]) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -74,7 +77,8 @@ function spawning({ dir }: Lab, { backend, bin, command, env }: AgentUnderTest) 
 }
 
 for (const { title, agent, prepare, before, after } of CASES) {
-  withAgentFixture(
+  const define = SHORT.includes(title) ? withAgentFixture : inLongForm(withAgentFixture);
+  define(
     import.meta.url,
     `${title} is started for a job, completes it with its turn, and is ended`,
     { agent, prepare: (lab, bin) => prepare(lab, bin, RULES), config: spawning },
@@ -133,11 +137,9 @@ withAgentFixture(
   },
 );
 
-/** Longer than continuous integration allows; `deno task agents` runs them all. */
-const RESUMED = Deno.env.has("MESH_ALL_AGENTS") ? CASES : CASES.slice(0, 2);
-
-for (const { title, agent, prepare, before, after } of RESUMED) {
-  withAgentFixture(
+for (const { title, agent, prepare, before, after } of CASES) {
+  const define = title === "Codex" ? withAgentFixture : inLongForm(withAgentFixture);
+  define(
     import.meta.url,
     `a recurring job resumes the session of ${title}, as the same peer`,
     { agent, prepare: (lab, bin) => prepare(lab, bin, RULES), config: spawning },

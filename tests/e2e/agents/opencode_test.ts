@@ -8,7 +8,7 @@ import { dataDir } from "../../../daemon/features/agents/opencode/agent.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { getPeer } from "protocol/peers/contract.ts";
 import { resume } from "../../../daemon/features/agents/opencode/resume.ts";
-import { ALL_AGENTS, withLab } from "../../support/e2e/lab.ts";
+import { inLongForm, withLab } from "../../support/e2e/lab.ts";
 import { opencodeCli } from "../../support/e2e/installed_agents.ts";
 import { OpencodeLab } from "../../support/e2e/opencode_lab.ts";
 import { ANSWERS, ANSWERS_LATER, TOUCHES } from "../../support/e2e/model_rules.ts";
@@ -89,8 +89,10 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   assert.equal(child.name, "api-opencode.general-1");
 }, opencodeCli);
 
-if (ALL_AGENTS) {
-  withLab(import.meta.url, "opencode: asked in a turn that its user interrupts", async () => {
+inLongForm(withLab)(
+  import.meta.url,
+  "opencode: asked in a turn that its user interrupts",
+  async () => {
     await using lab = new OpencodeLab(RULES);
     await lab.mesh.setUp({ agent: "opencode" });
     await lab.mesh.up();
@@ -111,49 +113,55 @@ if (ALL_AGENTS) {
     await answered(lab, id);
     assert.equal(lab.model.promptOccurrences(`id="${id}"`), 1, "not repeated");
     assert.equal(lab.model.promptOccurrences("Not read yet"), 1, "but named");
-  }, opencodeCli);
-}
+  },
+  opencodeCli,
+);
 
-withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", async () => {
-  await using lab = new OpencodeLab(RULES);
-  await lab.mesh.setUp({ agent: "opencode" });
-  await lab.mesh.up();
-  await lab.start();
-  const { peer_id } = await lab.connected("pending_first_turn");
-  await lab.enterWeb();
-  await lab.sendPrompt("Touch it, please");
-  await lab.connected("awaiting_input");
-  await until("the dialog", () => lab.screen.includes("Allow once"));
-  const waiting = await lab.ask("Which port?");
-  await lab.reached(waiting, "sent");
-  await lab.mesh.crash();
-  await lab.mesh.up();
-  await lab.connected("awaiting_input");
-  assert(!(await lab.stages(waiting)).includes("accepted"), "It waits for the dialog");
-  assert(lab.screen.includes("Allow once"), "the dialog is still open");
-  lab.press("Right");
-  lab.press("Right");
-  await until("the choice", () => lab.screen.includes("Reject"));
-  lab.press("Enter");
-  await answered(lab, waiting);
-  assert.equal(lab.model.promptOccurrences(`id="${waiting}"`), 1);
-  assert.throws(() => Deno.statSync(`${lab.folder}/touched`), Deno.errors.NotFound);
+inLongForm(withLab)(
+  import.meta.url,
+  "opencode: at a dialog, over a kill -9, and resumed",
+  async () => {
+    await using lab = new OpencodeLab(RULES);
+    await lab.mesh.setUp({ agent: "opencode" });
+    await lab.mesh.up();
+    await lab.start();
+    const { peer_id } = await lab.connected("pending_first_turn");
+    await lab.enterWeb();
+    await lab.sendPrompt("Touch it, please");
+    await lab.connected("awaiting_input");
+    await until("the dialog", () => lab.screen.includes("Allow once"));
+    const waiting = await lab.ask("Which port?");
+    await lab.reached(waiting, "sent");
+    await lab.mesh.crash();
+    await lab.mesh.up();
+    await lab.connected("awaiting_input");
+    assert(!(await lab.stages(waiting)).includes("accepted"), "It waits for the dialog");
+    assert(lab.screen.includes("Allow once"), "the dialog is still open");
+    lab.press("Right");
+    lab.press("Right");
+    await until("the choice", () => lab.screen.includes("Reject"));
+    lab.press("Enter");
+    await answered(lab, waiting);
+    assert.equal(lab.model.promptOccurrences(`id="${waiting}"`), 1);
+    assert.throws(() => Deno.statSync(`${lab.folder}/touched`), Deno.errors.NotFound);
 
-  await lab.connected("idle");
-  await lab.endAgents();
-  await until("its end", async () => (await lab.peer())?.status === "offline");
-  const late = await lab.ask("Are you there?");
-  const again = resume(dataDir(lab.env), {
-    runtime_session_id: sessionIn(lab),
-    path: lab.folder,
-  });
-  assert(again.ok);
-  await lab.start(...again.args);
-  assert.equal((await lab.connected()).peer_id, peer_id);
-  await answered(lab, late);
-  assert.equal(lab.model.promptOccurrences(`id="${waiting}"`), 1, "the same session, told once");
-  assert.equal(lab.model.promptOccurrences(`id="${late}"`), 1);
-}, opencodeCli);
+    await lab.connected("idle");
+    await lab.endAgents();
+    await until("its end", async () => (await lab.peer())?.status === "offline");
+    const late = await lab.ask("Are you there?");
+    const again = resume(dataDir(lab.env), {
+      runtime_session_id: sessionIn(lab),
+      path: lab.folder,
+    });
+    assert(again.ok);
+    await lab.start(...again.args);
+    assert.equal((await lab.connected()).peer_id, peer_id);
+    await answered(lab, late);
+    assert.equal(lab.model.promptOccurrences(`id="${waiting}"`), 1, "the same session, told once");
+    assert.equal(lab.model.promptOccurrences(`id="${late}"`), 1);
+  },
+  opencodeCli,
+);
 
 /** The one session that opencode has on its disk. */
 function sessionIn({ env }: OpencodeLab): string {

@@ -15,7 +15,7 @@ import {
   makeRunDir,
   opencodeCli,
 } from "../../support/e2e/installed_agents.ts";
-import { ALL_AGENTS, withLab } from "../../support/e2e/lab.ts";
+import { inLongForm, withLab } from "../../support/e2e/lab.ts";
 import { denoDir } from "../../support/e2e/programs.ts";
 import { until } from "../../support/waiting.ts";
 import { meshCommand } from "../../support/programs/program.ts";
@@ -143,71 +143,70 @@ withLab(
   },
 );
 
-withLab(import.meta.url, "selftest passes with Codex, and a notify is held back", async () => {
-  using machine = machineWith(codexCli);
-  const sockets = () => namesIn(`/tmp/codex-daemon-${Deno.uid()}`);
-  const before = sockets();
-  const { code, resultLines } = await machine.answer("--agent", "codex");
-  const passed = resultLines.filter((one) => one.endsWith(" passed, native"));
-  assert.deepEqual([code, passed.length, resultLines.at(-1)], [0, 7, "all not tested, pane"]);
-  machine.assertClean();
-  assert.deepEqual(sockets(), before);
-}, codexCli);
-
-if (ALL_AGENTS) {
-  withLab(
-    import.meta.url,
-    "selftest passes with Gemini CLI, where a draft is in the way",
-    async () => {
-      using machine = machineWith(geminiCli);
-      const scenarios = ["--scenario", "draft", "--scenario", "resumed"];
-      const { code, resultLines } = await machine.answer("--agent", "gemini", ...scenarios);
-      assert.deepEqual(resultLines, [
-        "draft passed, pane",
-        "resumed passed, pane",
-        "all not tested, native",
-      ]);
-      assert.equal(code, 0);
-      assert.equal(machine.verdicts, undefined, "a partial run records no result");
-      machine.assertClean();
-    },
-    geminiCli,
-  );
-}
-
-if (ALL_AGENTS) {
-  withLab(
-    import.meta.url,
-    "selftest passes with Copilot CLI, at a dialog and resumed",
-    async () => {
-      using machine = machineWith(copilotCli);
-      const scenarios = ["--scenario", "dialog", "--scenario", "resumed"];
-      const { code, resultLines } = await machine.answer("--agent", "copilot", ...scenarios);
-      assert.deepEqual(resultLines, [
-        "dialog passed, pane",
-        "resumed passed, pane",
-        "all not tested, native",
-      ]);
-      assert.equal(code, 0);
-      machine.assertClean();
-    },
-    copilotCli,
-  );
-}
-
-if (ALL_AGENTS) {
-  withLab(import.meta.url, "selftest passes with opencode, at a dialog", async () => {
-    using machine = machineWith(opencodeCli);
-    const { code, resultLines } = await machine.answer(
-      "--agent",
-      "opencode",
-      "--scenario",
-      "dialog",
-    );
-    assert.deepEqual([code, resultLines[0]], [0, "dialog passed, websocket"]);
+inLongForm(withLab)(
+  import.meta.url,
+  "selftest passes with Codex, and a notify is held back",
+  async () => {
+    using machine = machineWith(codexCli);
+    const sockets = () => namesIn(`/tmp/codex-daemon-${Deno.uid()}`);
+    const before = sockets();
+    const { code, resultLines } = await machine.answer("--agent", "codex");
+    const passed = resultLines.filter((one) => one.endsWith(" passed, native"));
+    assert.deepEqual([code, passed.length, resultLines.at(-1)], [0, 7, "all not tested, pane"]);
     machine.assertClean();
-  }, opencodeCli);
-}
+    assert.deepEqual(sockets(), before);
+  },
+  codexCli,
+);
+
+inLongForm(withLab)(
+  import.meta.url,
+  "selftest passes with Gemini CLI, where a draft is in the way",
+  async () => {
+    using machine = machineWith(geminiCli);
+    const scenarios = ["--scenario", "draft", "--scenario", "resumed"];
+    const { code, resultLines } = await machine.answer("--agent", "gemini", ...scenarios);
+    assert.deepEqual(resultLines, [
+      "draft passed, pane",
+      "resumed passed, pane",
+      "all not tested, native",
+    ]);
+    assert.equal(code, 0);
+    assert.equal(machine.verdicts, undefined, "a partial run records no result");
+    machine.assertClean();
+  },
+  geminiCli,
+);
+
+inLongForm(withLab)(
+  import.meta.url,
+  "selftest passes with Copilot CLI, at a dialog and resumed",
+  async () => {
+    using machine = machineWith(copilotCli);
+    const scenarios = ["--scenario", "dialog", "--scenario", "resumed"];
+    const { code, resultLines } = await machine.answer("--agent", "copilot", ...scenarios);
+    assert.deepEqual(resultLines, [
+      "dialog passed, pane",
+      "resumed passed, pane",
+      "all not tested, native",
+    ]);
+    assert.equal(code, 0);
+    machine.assertClean();
+  },
+  copilotCli,
+);
+
+inLongForm(withLab)(import.meta.url, "selftest passes with opencode, at a dialog", async () => {
+  using machine = machineWith(opencodeCli);
+  const { code, resultLines } = await machine.answer(
+    "--agent",
+    "opencode",
+    "--scenario",
+    "dialog",
+  );
+  assert.deepEqual([code, resultLines[0]], [0, "dialog passed, websocket"]);
+  machine.assertClean();
+}, opencodeCli);
 
 withLab(import.meta.url, "selftest that is interrupted leaves nothing behind", async () => {
   using machine = machineWith(claudeCode);

@@ -4,7 +4,6 @@ import { until } from "../../support/waiting.ts";
 import { end } from "../../support/programs/child.ts";
 import { meshCommand } from "../../support/programs/program.ts";
 
-
 function setup() {
   const cwd = Deno.makeTempDirSync();
   return { cwd, [Symbol.dispose]: () => Deno.removeSync(cwd, { recursive: true }) };

@@ -219,7 +219,6 @@ Deno.test("a person connects an app, and revokes it, in a real browser [5.oauth.
   }
 });
 
-
 /** The relay as a process; resolves with its output once it listens or has ended. */
 async function relayProcess(env: Record<string, string>) {
   const child = new Deno.Command(Deno.execPath(), {

@@ -75,6 +75,13 @@ export function withLab(
 /** Whether there is time for every agent: `deno task agents` runs what is left out otherwise. */
 export const ALL_AGENTS = Deno.env.has("MESH_ALL_AGENTS");
 
+/** Defines tests for `deno task agents` alone: the suite has a shorter one of their kind. */
+export function inLongForm<T extends unknown[]>(
+  define: (...args: T) => void,
+): (...args: T) => void {
+  return ALL_AGENTS ? define : () => undefined;
+}
+
 /** How long an agent may take to end after its terminal has gone. */
 const HANGUP_MS_MAX = 20_000;
 

@@ -14,10 +14,10 @@ import {
   OPENCODE_ACP,
   QWEN_ACP,
 } from "../../../support/e2e/acp_lab.ts";
-import { ALL_AGENTS, withLab } from "../../../support/e2e/lab.ts";
+import { inLongForm, withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 
-/** Adapters, each of which brings an agent of 400 MB along. */
+/** Their tests are in the long form: each adapter brings an agent of 400 MB along. */
 const ADAPTERS = [CLAUDE_ACP, CODEX_ACP];
 
 for (
@@ -28,9 +28,9 @@ for (
     [CODEX_ACP, true],
   ] as const
 ) {
-  if (!ALL_AGENTS && ADAPTERS.includes(agent)) continue;
   const name = `${agent.command.join(" ")} is asked, answers, and continues its session`;
-  withLab(import.meta.url, name, async () => {
+  const define = ADAPTERS.includes(agent) ? inLongForm(withLab) : withLab;
+  define(import.meta.url, name, async () => {
     await using lab = new AcpLab(agent, [ANSWERS]);
     const answered = async (text: string) => {
       const id = await lab.ask(text);
@@ -83,9 +83,9 @@ for (
     [CODEX_ACP, ANSWERS, true],
   ] as const
 ) {
-  if (!ALL_AGENTS && ADAPTERS.includes(agent)) continue;
   const name = `${agent.command.join(" ")} has mesh's tools by its session alone`;
-  withLab(import.meta.url, name, async () => {
+  const define = agent === QWEN_ACP ? withLab : inLongForm(withLab);
+  define(import.meta.url, name, async () => {
     await using lab = new AcpLab(agent, [rule]);
     await lab.up(agent === CLAUDE_ACP ? "codex" : "claude-code");
     await lab.start();

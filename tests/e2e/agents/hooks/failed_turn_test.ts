@@ -7,7 +7,7 @@ import { openAsk } from "protocol/asks/contract.ts";
 import { CodexLab } from "../../../support/e2e/codex_lab.ts";
 import { codexCli } from "../../../support/e2e/installed_agents.ts";
 import { ANSWERS } from "../../../support/e2e/model_rules.ts";
-import { Lab, withLab } from "../../../support/e2e/lab.ts";
+import { inLongForm, Lab, withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 
 withLab(
@@ -51,7 +51,7 @@ function limitedProvider(model: string) {
   return { state, url: `http://127.0.0.1:${server.addr.port}`, server };
 }
 
-withLab(
+inLongForm(withLab)(
   import.meta.url,
   "Codex is idle after a limit that no hook reports, and takes messages again",
   async () => {

@@ -7,7 +7,7 @@ import { listPeers } from "protocol/peers/contract.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
 import { CodexLab } from "../../../support/e2e/codex_lab.ts";
 import { codexCli, copilotCli, geminiCli } from "../../../support/e2e/installed_agents.ts";
-import { Lab, withLab } from "../../../support/e2e/lab.ts";
+import { inLongForm, Lab, withLab } from "../../../support/e2e/lab.ts";
 import { withAgentFixture } from "../../../support/e2e/agent_harness.ts";
 import { prepareCopilot, prepareGemini } from "../../../support/e2e/agent_setups.ts";
 import { until } from "../../../support/waiting.ts";
@@ -68,7 +68,7 @@ withLab(
   codexCli,
 );
 
-withAgentFixture(
+inLongForm(withAgentFixture)(
   import.meta.url,
   "Gemini CLI is reminded of an ask, and answers",
   {
@@ -78,7 +78,7 @@ withAgentFixture(
   async (fixture) => isRemindedAndAnswers(fixture.call, (await fixture.start()).peer_id),
 );
 
-withAgentFixture(
+inLongForm(withAgentFixture)(
   import.meta.url,
   "Copilot CLI is reminded of an ask, and answers",
   {

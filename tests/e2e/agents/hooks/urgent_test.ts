@@ -11,7 +11,7 @@ import { withAgentFixture } from "../../../support/e2e/agent_harness.ts";
 import { prepareCopilot, prepareGemini } from "../../../support/e2e/agent_setups.ts";
 import { CodexLab } from "../../../support/e2e/codex_lab.ts";
 import { codexCli, copilotCli, geminiCli } from "../../../support/e2e/installed_agents.ts";
-import { Lab, withLab } from "../../../support/e2e/lab.ts";
+import { inLongForm, Lab, withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 
 type Call = Lab["mesh"]["call"];
@@ -77,7 +77,7 @@ withLab(import.meta.url, "Claude Code reads an urgent message between two tool c
   });
 });
 
-withLab(
+inLongForm(withLab)(
   import.meta.url,
   "Codex reads an urgent message between two tool calls",
   async () => {
@@ -93,7 +93,7 @@ withLab(
   codexCli,
 );
 
-withAgentFixture(
+inLongForm(withAgentFixture)(
   import.meta.url,
   "Gemini CLI reads an urgent message between two tool calls",
   {
