@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { storm } from "./kill_storm.ts";
 
 const KILLS = 25;
-const START_MS_MAX = 2000;
+/** A start that takes longer hangs; the bench measures starts. */
+const START_MS_MAX = 30_000;
 
 Deno.test("what a daemon acknowledged survives 25 kills, and nothing is sent twice [c2.ask.durable]", async () => {
   const seed = Date.now() % 1_000_000;

@@ -75,6 +75,7 @@ browserTest("single keys can be turned off, and stay off after a reload", async 
   await page.keyboard.press("?");
   await page.getByLabel("Use keys without").uncheck();
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.reload();
   await page.getByText("You are sam").waitFor();
   await page.keyboard.press("g");
@@ -83,6 +84,7 @@ browserTest("single keys can be turned off, and stay off after a reload", async 
   await page.getByRole("button", { name: "Keys" }).click();
   await page.getByLabel("Use keys without").check();
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   await page.getByRole("heading", { name: "Attention", level: 1 }).waitFor();
   await page.keyboard.press("g");
   await page.keyboard.press("l");
