@@ -8,7 +8,7 @@ import { Connections } from "./websocket_peers.ts";
 
 const WAIT_SECONDS = 5;
 
-/** What arrived at the other machine, and the processor time of each message on all sides. */
+/** Messages that the other machine received, and processor time per message in each process. */
 export interface FloodedAcross {
   readonly per_second: number;
   readonly sender_us: number;

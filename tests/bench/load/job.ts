@@ -19,11 +19,11 @@ export interface Job {
   /** The server between the machines, and the seed of a user who may make streams. */
   readonly bus_pid: number;
   readonly bus_seed: string | undefined;
-  /** Whether the server is a yardstick, which knows no peers. */
+  /** True for a yardstick, which knows no peers. */
   readonly bare: boolean;
-  /** What the peers say they are; `sdk` if it is undefined. */
+  /** Backend in the peers' `connect` frames; `sdk` by default. */
   readonly backend: string | undefined;
-  /** Whether its peers acknowledge each frame, as repowire expects. */
+  /** True if the peers acknowledge each frame, as repowire expects. */
   readonly acknowledges: boolean | undefined;
   readonly path: string;
   /** Of a browser that is signed in at the relay. */

@@ -8,7 +8,7 @@ import { Connections } from "./websocket_peers.ts";
 const STEADY_LANES = 8;
 const WAIT_SECONDS = 5;
 
-/** One message at a time, to each peer in turn: from the request's write to the frame's arrival. */
+/** Time from a request's write to its frame, with one message under way; peers take turns. */
 export async function latency(job: Job): Promise<Timed> {
   const crowd = await Connections.of(job);
   using http = await RawHttpConnection.open(job.port);
@@ -89,7 +89,7 @@ export async function replies(job: Job): Promise<Timed> {
   });
 }
 
-/** One message to all peers: from the request's write to the last frame's arrival. */
+/** Time from the request of a broadcast to the last peer's frame. */
 export async function fanout(job: Job): Promise<Timed> {
   const crowd = await Connections.of(job);
   using http = await RawHttpConnection.open(job.port);

@@ -12,7 +12,7 @@ const REQUESTS = "bench_requests";
 
 type Connection = Awaited<ReturnType<typeof connect>>;
 
-/** One message at a time: from its publication to its arrival at a consumer of the stream. */
+/** Time from publication to a consumer of the stream, with one message under way. */
 export async function natsLatency(job: Job): Promise<Timed> {
   return await throughStream(job, () => undefined);
 }
@@ -25,7 +25,7 @@ export async function natsDurable(job: Job): Promise<Timed> {
   return await throughStream(job, (end) => (end === "sender" ? sender : receiver).insert(TEXT));
 }
 
-/** One request at a time to a subscriber that answers at once; nothing is stored. */
+/** Time of a request to a subscriber that answers at once; nothing is stored. */
 export async function natsRequests(job: Job): Promise<Timed> {
   await using opened = await open(job);
   opened.receiver.subscribe(REQUESTS, { callback: (_, message) => void message.respond(TEXT) });

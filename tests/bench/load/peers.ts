@@ -5,7 +5,7 @@ import { pause } from "../../support/programs/process_facts.ts";
 import { type Job, TEXT } from "./job.ts";
 import { Connections } from "./websocket_peers.ts";
 
-/** How long the daemon may take to notice a closed socket. */
+/** Time in which the daemon notices a closed socket. */
 const HANG_MS = 500;
 
 /** Peers that are connected and idle until the input ends. */

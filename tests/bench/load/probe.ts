@@ -7,7 +7,7 @@ import { Connections } from "./websocket_peers.ts";
 
 const PAUSE_MS = 1;
 
-/** How long messages took, from the request's write to the frame's arrival. */
+/** Milliseconds from a request's write to the frame's arrival. */
 export interface Probed {
   readonly count: number;
   readonly p50: number;

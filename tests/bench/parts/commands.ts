@@ -19,7 +19,6 @@ const COMMAND_RATIO_MAX = 2;
 const GUARD_RATIO_MAX = 1.2;
 /** A shell takes a millisecond or two, so it is run more often than a program of ours. */
 const SHELL_RUNS = 20;
-/** How many messages one call hands over. */
 const MESSAGES_PER_CALL = 5;
 const SESSION = { session_id: "bench", cwd: "/work", transcript_path: "/work/transcript.jsonl" };
 const COPILOT_SESSION = { sessionId: "bench" };

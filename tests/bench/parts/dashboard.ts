@@ -108,7 +108,7 @@ function crowd({ port }: RealDaemon, peers: number): Promise<LoadGenerator> {
   return LoadGenerator.crowd({ port, peers });
 }
 
-/** What the daemon uses while a page is open, once its start is over. */
+/** Resident memory of the daemon with an open page, some time after its start. */
 async function memory(browser: Browser, state: string): Promise<number> {
   await using daemon = await RealDaemon.start(state);
   await using _peers = await crowd(daemon, FEW_PEERS);

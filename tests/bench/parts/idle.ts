@@ -10,8 +10,8 @@ const PEERS = 20;
 /** Long enough for a start to finish, and for its garbage to be collected by us and by V8. */
 const SETTLE_MS = 60_000;
 /**
- * How long the bench waits before it measures a server's memory: after its start, and again after
- * its peers have connected. One second after the handshakes, most of the growth is their garbage.
+ * Time before a server's memory is measured, after its start and again after its peers have
+ * connected. One second after the handshakes, most of the growth is their garbage.
  */
 const COLLECTED_MS = 10_000;
 const ONE_TIMER = "setInterval(() => undefined, 1000)";

@@ -1,4 +1,4 @@
-/** What a network costs a daemon at rest: beside a daemon alone, in the same minutes. */
+/** Cost of a network for an idle daemon, compared with a lone daemon in the same minutes. */
 
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 import {

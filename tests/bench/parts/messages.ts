@@ -8,7 +8,7 @@ import { Servers } from "./servers.ts";
 const PEERS = 20;
 const IN_FLIGHT = 64;
 const RECEIVERS = 200;
-/** How long after a flood the memory is measured. */
+/** Time between a flood and the measurement of memory. */
 const MEMORY_AFTER_MS = 10_000;
 
 type Name = "ours" | "durable" | "bare";

@@ -55,7 +55,7 @@ export async function otherProducts(
   return figures;
 }
 
-/** What it calls itself; undefined if it is not on the PATH. */
+/** Output of `--version`; undefined if the program is not on the PATH. */
 function versionOf(name: string): string | undefined {
   try {
     const { stdout } = new Deno.Command(name, { args: ["--version"] }).outputSync();

@@ -9,7 +9,7 @@ const TICK_MS = 10;
 export interface Program {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** What it reads from its standard input. */
+  /** Content of standard input. */
   readonly input?: string;
 }
 

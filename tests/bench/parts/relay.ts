@@ -1,4 +1,4 @@
-/** What a request through a relay costs, beside the same request to the daemon itself. */
+/** Cost of a request through a relay, compared with the same request to the daemon. */
 
 import { RealDaemon, Script, temporary } from "../../support/programs/child.ts";
 import { pause } from "../../support/programs/process_facts.ts";

@@ -1,4 +1,4 @@
-/** What the check of an access token costs, with as many tokens as a busy relay stores. */
+/** Cost of an access token's check, with as many tokens as a busy relay stores. */
 
 import { DatabaseSync } from "node:sqlite";
 import { randomIds, systemClock } from "kit/core/clock.ts";

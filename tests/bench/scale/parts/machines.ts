@@ -101,7 +101,7 @@ async function onlinePeers(real: RealMachine): Promise<string[]> {
 
 async function sendToAll({ real, fleets, seconds }: Place) {
   const peers = await onlinePeers(real);
-  // One peer of each machine after the other.
+  // The first peer of every machine, then the second of each.
   const order = peers.map((_, at) =>
     peers[at * PEERS % peers.length + Math.floor(at * PEERS / peers.length)]
   );

@@ -48,7 +48,7 @@ async function startMs(state: string, { rounds }: Scale): Promise<number> {
   return medianOf(took);
 }
 
-/** What clients ask for. */
+/** Reads of clients, by their names in the report. */
 async function operations(at: ProbedDaemon): Promise<[string, () => Promise<void>][]> {
   const newest = JSON.parse(await at.get("/messages?limit=50&kind=ask")).messages[20];
   const { message_id, from_peer_id: peer, to_peer_id: other } = newest;

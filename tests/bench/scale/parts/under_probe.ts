@@ -40,7 +40,7 @@ export class ProbedDaemon implements AsyncDisposable {
     return { ms: medianOf(took), block_ms: medianOf(longest) };
   }
 
-  /** What deliveries took during this work. */
+  /** Latency of deliveries during the work. */
   async probeDuring(work: () => Promise<void>): Promise<Probed> {
     return (await this.#during(work)).probed;
   }

@@ -31,7 +31,7 @@ interface Scales {
   readonly high: number;
 }
 
-/** One picture for a part; `title` is read out in its place. */
+/** The picture of a part; `title` is its label for screen readers. */
 export function panels(title: string, growths: readonly Growth[]): string {
   const rows = Math.ceil(growths.length / COLUMNS);
   const width = COLUMNS * PANEL.width, height = rows * PANEL.height + LEGEND_HEIGHT;
