@@ -17,7 +17,7 @@ export interface Command {
 /** How a step went: `ok`, or why it failed. Steps that an app did not report are missing. */
 export type Outcome = ReadonlyMap<Step, string>;
 
-/** How long an app may take for all steps. */
+/** Maximum time for all steps of an app. */
 const APP_MS_MAX = 300_000;
 
 /**

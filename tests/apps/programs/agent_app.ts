@@ -32,7 +32,7 @@ const RULES: readonly ScriptedReply[] = [
 /** How often a prompt is run: the first may run before the agent has connected its servers. */
 const PROMPTS_MAX = 3;
 
-/** One user of the agent: a home, a working folder, and a browser that records addresses. */
+/** A user of the agent: a home, a working folder, and a browser that records addresses. */
 class User implements AsyncDisposable {
   readonly #app: AgentApp;
   readonly #dir = makeRunDir();
