@@ -15,7 +15,7 @@ import { COMMANDS } from "../../support/commands.ts";
 
 const SILENT = { out: () => {}, err: () => {} };
 
-/** What a command can read of its line, by the names in its usage and its flags. */
+/** The values of a parsed line, by the names in its command's usage and flags. */
 function valuesOf({ command, args }: ParsedLine<TableEntry>) {
   const { usage, flags = {} } = command;
   const names = [...usage.matchAll(/[<[]([\w-]+)/g)].map(([, name = ""]) => name);

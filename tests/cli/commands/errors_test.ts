@@ -1,4 +1,4 @@
-/** What the CLI says after a mistake: did-you-mean, usage, and JSON for every error. */
+/** The CLI's output after a mistake: did-you-mean, usage, and JSON for every error. */
 
 import assert from "node:assert/strict";
 import { answeringDaemon, deadPort, PEER, refusal } from "../../support/cli/answering_daemon.ts";

@@ -1,4 +1,4 @@
-/** What `mesh tag` sends, and what `mesh peer kill @tag` says of each peer. */
+/** The requests of `mesh tag`, and the output of `mesh peer kill @tag` for each peer. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What waits for the human, and in which order. */
+/** The items that wait for the human, and their order. */
 
 import assert from "node:assert/strict";
 import { attentionOf, waitingSince } from "../../../cli/live/attention.ts";

@@ -1,4 +1,4 @@
-/** What keys do in the live view. */
+/** The effects of keys in the live view. */
 
 import assert from "node:assert/strict";
 import type { Input } from "../../../cli/screen/keys.ts";

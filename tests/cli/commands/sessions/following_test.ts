@@ -8,9 +8,9 @@ const ENTRY = { at: null, kind: "text", tool: null, chars: 4, masked: 0 } as con
 class FakeAgent {
   session_id = "s-1";
   texts: string[] = [];
-  /** Whether the session has no file yet. */
+  /** True while the session has no file. */
   missing = false;
-  /** How many bytes one read looks at, as a number of entries. */
+  /** The bytes that a read examines, as a number of entries. */
   looked_at = 1_000;
   wanted = "";
 
