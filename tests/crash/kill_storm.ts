@@ -17,10 +17,10 @@ import {
 const LANES = 8;
 const RUN_MS_MIN = 20;
 const RUN_MS_SPAN = 230;
-/** One run in so many is killed before it listens. */
+/** 1 in this many runs is killed before it listens. */
 const KILL_DURING_START_ONE_IN = 8;
 const KILL_DURING_START_MS_MAX = 400;
-/** How long nothing may arrive before the last run counts as done. */
+/** The last run is done when nothing has arrived for this time. */
 const QUIET_MS = 1000;
 const FINAL_RUN_MS_MAX = 60_000;
 const SETTINGS = { MESH_DAEMON__QUEUE__MAX_PER_PEER: "1000000" };

@@ -28,7 +28,7 @@ const RECONNECTS_AT_ONCE = 1000;
 const REQUESTS_PER_LANE = 150;
 const STARTS = 10;
 
-/** What a part has counted, and which of its counts must be zero. */
+/** Counts of a part; `isSound` if the counts of failures are zero. */
 interface Result {
   readonly counts: Readonly<Record<string, number | string>>;
   readonly isSound: boolean;

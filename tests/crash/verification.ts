@@ -14,7 +14,7 @@ export interface Clients {
   readonly absent: Client;
 }
 
-/** What the daemon has answered with 200, and so must never lose. */
+/** Messages and replies that the daemon has answered with 200, and so must never lose. */
 export interface Acknowledged {
   /** The 12 digits of each message, and the name of its recipient. */
   readonly messages: Map<string, string>;
@@ -22,10 +22,10 @@ export interface Acknowledged {
   readonly replies: Map<string, string>;
 }
 
-/** What the last run reported. */
+/** Report of the last run. */
 export interface FinalReport {
   readonly counts: Record<string, number>;
-  /** What the leases of the absent client returned, in order. */
+  /** Messages from the leases of the absent client, in order. */
   readonly leased: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** What the ledgers of the machines hold after a storm, one beside the other. */
+/** Compares the message tables of the machines after a storm. */
 
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
@@ -52,7 +52,7 @@ export interface Found {
   unaccounted: number;
 }
 
-/** What is still under way on all machines. */
+/** Number of peers that aren't done, link entries and open messages, over all machines. */
 export function underWay(peers: readonly StormPeer[]): number {
   return peers.reduce((sum, { machine, isDone }) => {
     using db = open(machine.state);

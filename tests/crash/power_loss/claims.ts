@@ -1,4 +1,4 @@
-/** What a daemon has told the outside, and whether an image of its disk still has it. */
+/** Everything that a daemon has acknowledged, compared with an image of its disk. */
 
 import { join } from "node:path";
 import { createHash } from "node:crypto";
@@ -50,12 +50,12 @@ export class Claims {
     return [...this.#ids.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** Whether a message was told by its id. */
+  /** True if the daemon has sent this message's id. */
   has(id: string): boolean {
     return this.#ids.get("message")?.has(id.split("-")[1] ?? "") ?? false;
   }
 
-  /** What an image lacks, or has twice, in sentences. SQLite refuses to read a damaged one. */
+  /** Sentences on what an image lacks or has twice. SQLite refuses to read a damaged image. */
   missingIn(state: string): string[] {
     const path = join(state, "mesh.db");
     if (!existsSync(path)) return this.total === 0 ? [] : ["there is no database"];

@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import type { Chance } from "../../support/seeded_random.ts";
 import type { Operation } from "./trace.ts";
 
-/** What happens to the writes that no sync has covered. */
+/** Fates of writes that no sync has covered. */
 export const LOSSES = ["dropped", "reordered", "torn at 512", "torn at 4096"] as const;
 export type Loss = typeof LOSSES[number];
 

@@ -5,7 +5,7 @@ import { RealDaemon } from "../../support/programs/child.ts";
 import { Client } from "../client.ts";
 
 const LANES = 6;
-/** One request in so many is a job, a schedule, an upload and so on; the others are messages. */
+/** 1 in this many requests is a job, a schedule, an upload and so on; the others are messages. */
 const OTHERS_EVERY = 12;
 const FILE_BYTES = 20_000;
 
@@ -69,7 +69,7 @@ async function send(daemon: RealDaemon, { lane, requests, peers, answered }: Lan
 
 type Ask = (path: string, body?: unknown) => Promise<unknown>;
 
-/** What is no message between peers. */
+/** Creates an inbox item, a job, a schedule and an upload. */
 async function store(
   { base }: RealDaemon,
   ask: Ask,

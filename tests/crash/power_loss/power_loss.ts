@@ -26,11 +26,11 @@ export interface PowerLossOutcome {
   /** Ids and ends of asks that the daemon told somebody. */
   readonly told: number;
   readonly daemons_started: number;
-  /** What was not as it must be, in sentences. */
+  /** Violations, in sentences. */
   readonly failures: string[];
 }
 
-/** What a daemon did from its first start until it was killed. */
+/** System calls and answers of a daemon from its first start until it was killed. */
 export interface Recording {
   readonly operations: readonly Operation[];
   readonly answered: readonly Answered[];

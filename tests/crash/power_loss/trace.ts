@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { until } from "../../support/waiting.ts";
 
-/** What a program did, in the order of time. A sync takes effect at its end only. */
+/** An operation of a traced program. A sync takes effect at its end only. */
 export type Operation =
   | { readonly kind: "create" | "make directory" | "unlink"; readonly path: string }
   | { readonly kind: "write"; readonly path: string; readonly offset: number; bytes: Uint8Array }
@@ -131,7 +131,7 @@ class TraceReader {
     return { kind: "write", path, offset, bytes };
   }
 
-  /** What the kernel copies is not in the recording, so it is read from the copied file. */
+  /** The recording lacks bytes that the kernel copies, so they are read from the copied file. */
   *#copy(args: string, length: number): Generator<Operation> {
     const [from = "", path = ""] = [...args.matchAll(/\d+<([^>]*)>/g)]
       .map(([, name = ""]) => latin1(fromEscapes(name)));
