@@ -1,4 +1,4 @@
-/** What is recorded: the sampled traces, of a flood all, and never a text, a name or a secret. */
+/** Recorded traces: the sampled share, all of a flood, and never a text, a name or a secret. */
 
 import assert from "node:assert/strict";
 import { FakeClock } from "../../../support/clock.ts";

@@ -1,4 +1,4 @@
-/** What a prompt hook hands to its agent: whole messages, or the beginning of long ones. */
+/** Messages in the output of a prompt hook: whole, or the beginning of a long message. */
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";

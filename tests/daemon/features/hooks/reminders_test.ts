@@ -26,7 +26,7 @@ async function meshWithAgent(settings: Settings = {}) {
   return { w, ada, agent, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 
-/** One hook event of the agent; returns what the hook prints. */
+/** Reports a hook event of the agent; returns the hook's output. */
 function report(w: World, fields: Record<string, unknown>) {
   return post(w, "/hooks/claude-code", { session_id: "s-1", cwd: "/work/api", ...fields });
 }

@@ -170,7 +170,7 @@ Deno.test("a daemon that dies before the answer arrives sends the message no sec
     await agent.stop();
     assert.equal(await agent.state(delivery_id), "sent");
     await agent.w.tick(60);
-    // It is named, as every message without a proof is, and not repeated.
+    // The next prompt names the message, as every message without a proof, and does not repeat it.
     assert.match(
       await agent.prompt(),
       new RegExp(`may not have reached you: mesh show ${delivery_id}`),

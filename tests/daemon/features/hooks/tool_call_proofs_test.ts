@@ -1,4 +1,4 @@
-/** What proves, for each agent, that its model has read what a hook handed over within a turn. */
+/** Proofs, for each agent, that its model has read a message that a hook handed over in a turn. */
 
 import assert from "node:assert/strict";
 import type { HookReader } from "../../../../daemon/features/agents/adapter.ts";

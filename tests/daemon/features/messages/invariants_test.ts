@@ -1,4 +1,4 @@
-/** What holds for every message: it is stored before it is sent, and proved by its reader only. */
+/** Every message is stored before it is sent, and only its reader proves it. */
 
 import assert from "node:assert/strict";
 import { countingIds } from "../../../support/ids.ts";

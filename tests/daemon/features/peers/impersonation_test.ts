@@ -1,4 +1,4 @@
-/** What proves that a caller is a peer: the kernel or a certificate, and no claim of its own. */
+/** The kernel or a certificate proves which peer a caller is; the caller's own claim does not. */
 
 import assert from "node:assert/strict";
 import { FakeProcesses, FakeSockets, type World, world } from "../../../support/world.ts";

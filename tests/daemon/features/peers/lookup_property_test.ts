@@ -1,4 +1,4 @@
-/** Which peers a name means, for any peers that have it, and any caller. */
+/** Lookup of peers by name, for any set of peers and any caller. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";

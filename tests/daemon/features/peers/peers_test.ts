@@ -19,7 +19,7 @@ const RECORD = `peer_id name display_name path machine daemon_id tmux_session tm
   last_delivery_at last_delivery_failure_at pending_ask_count oldest_pending_age_seconds
   registered_at`.split(/\s+/);
 
-/** What only the answer about one peer has besides. */
+/** Fields that only `GET /peers/:id` adds to the record. */
 const ADDED: ReadonlySet<string> = new Set(["restart", "children", "children_count"]);
 
 Deno.test("a peer's record has every field, null when unknown, and no other [4.peers.get] [4.peers.register] [c2.peer.fields]", async () => {

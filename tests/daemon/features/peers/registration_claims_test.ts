@@ -1,4 +1,4 @@
-/** What a registration proves: by a certificate, by a process, or by what it leaves out. */
+/** A registration is proved by a certificate or a process, or claims nothing. */
 
 import assert from "node:assert/strict";
 import { FakeSockets, LOOPBACK, type World, world } from "../../../support/world.ts";

@@ -22,7 +22,7 @@ const OWN = "[mesh] [job work-1, attempt-1] Mend it", OTHER = "What time is it?"
 
 // deno-fmt-ignore
 const CASES: [what: string, evidence: Partial<TurnEvidence>, how: TurnEnd["how"] | undefined, source?: string][] = [
-  // One source.
+  // A single source.
   ["nothing is known",                                {},                                        undefined],
   ["its final message was reported",                  { ends: [end("completed", 2_000)] },       "completed"],
   ["its final message came in the same millisecond",  { ends: [end("completed", BEGUN)] },       "completed"],

@@ -1,4 +1,4 @@
-/** Who may read a transcript, and what of it. */
+/** Access to transcripts, and the entries that each reader gets. */
 
 import assert from "node:assert/strict";
 import { claudeSessionFiles } from "../../../../daemon/features/agents/claude_code/session_files.ts";

@@ -1,4 +1,4 @@
-/** What is sent to kitty, what its answers mean, and what happens without one. */
+/** Commands to kitty, the meaning of its answers, and the outcome without an answer. */
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
@@ -97,7 +97,7 @@ Deno.test("keys go to kitty with all that must not have changed", async () => {
   assert.partialDeepStrictEqual(fake.orders.at(-1), { cursor: null });
 });
 
-/** What kitty may answer to a paste, and whether the paste may have been typed. */
+/** Failed answers to a paste, and its outcome: `lost` if the paste may have been typed. */
 const FAILURES: Record<string, [Answer, string]> = {
   "a refusal": [refusalOf("Remote control is disabled"), "error"],
   "no answer": [undefined, "lost"],

@@ -1,4 +1,4 @@
-/** Who holds the other end of a connection, according to the kernel of this machine. */
+/** The process at the other end of a connection, according to the kernel of this machine. */
 
 import assert from "node:assert/strict";
 import { parseAddress } from "../../../../daemon/host/sockets/inet.ts";

@@ -33,7 +33,7 @@ function fixture() {
       server.text = text;
       server.wrote_at = clock.now();
     },
-    /** What the pane shows, and what the server was asked to learn it. */
+    /** The pane's text, and the number of queries that the read caused. */
     async shown() {
       server.asked = [];
       const screen = await cache.screen("%1");

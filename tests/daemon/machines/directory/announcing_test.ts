@@ -1,4 +1,4 @@
-/** What a machine announces: which peers, which part of each, and when. */
+/** A machine's announcements: their peers, the fields of each, and their times. */
 
 import assert from "node:assert/strict";
 import { fromBytes } from "../../../../daemon/machines/directory/entry.ts";

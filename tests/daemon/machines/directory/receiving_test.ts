@@ -1,4 +1,4 @@
-/** What a machine takes of the entries of others, and what it refuses. */
+/** A machine accepts or refuses the directory entries of others. */
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";

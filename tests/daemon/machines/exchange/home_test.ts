@@ -19,9 +19,9 @@ const AT_TERMINAL = { "x-mesh-terminal": "7" };
 const HUMAN = { "human.name": "sam" };
 
 interface HomeOptions {
-  /** Whether laptop takes messages to its human from buildbox. */
+  /** True if laptop accepts messages to its human from buildbox. */
   readonly takes?: boolean;
-  /** Whether buildbox lets laptop speak as its human. */
+  /** True if buildbox lets laptop speak as its human. */
   readonly trusts?: boolean;
   readonly human_here?: boolean;
   /** More settings of buildbox, and of laptop. */

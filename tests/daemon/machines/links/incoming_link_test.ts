@@ -1,4 +1,4 @@
-/** What is taken from another machine, and how it is answered. */
+/** Batches of another machine: accepted or refused entries, and the answers. */
 
 import assert from "node:assert/strict";
 import {
@@ -116,7 +116,7 @@ Deno.test("a machine that went back gets the lost refusals before any confirmati
   await f.append(1);
   await f.receive({ applied: f.lastTag() });
   assert.deepEqual(await takeRefusals(f, f.receive(recent)), [], "it was refused long before");
-  // It applied an entry that this machine has lost, so this one went back.
+  // The other machine has applied an entry that this machine lost by going back.
   await f.clock.advance(1000);
   const later = { ...lost, applied: tagOf(7), applied_at: f.clock.now() };
   assert.deepEqual(await takeRefusals(f, f.receive(later)), refusals);

@@ -1,4 +1,4 @@
-/** What is published to another machine, and when. */
+/** Batches to another machine, and their times. */
 
 import assert from "node:assert/strict";
 import {

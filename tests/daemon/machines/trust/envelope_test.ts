@@ -81,7 +81,7 @@ Deno.test("an envelope is refused by a machine that took the keys of the receive
   assert.equal(thief.envelopes.openFrom(A.card, "batch", envelope), null);
 });
 
-/** What a holder of the key from A to B can seal: any content that begins with a signature. */
+/** Seals content behind a signature, as a holder of the key from A to B can. */
 function sealWithPairKey(signature: Uint8Array, bytes: Uint8Array, contextNow = "batch") {
   const { receive } = pairKeysOf(B.daemon_id, B.keys, A.card);
   const about = JSON.stringify(["mesh bus 1", A.daemon_id, B.daemon_id, contextNow]);

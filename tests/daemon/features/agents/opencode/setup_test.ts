@@ -70,7 +70,7 @@ class Home implements Disposable {
   }
 }
 
-/** What a file means to opencode: without comments and trailing commas. */
+/** Parses a file as opencode does, with comments and trailing commas. */
 function meaning(text: string): Json {
   const bare = text.replace(/^\uFEFF/, "")
     .replace(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[^]*?\*\//g, "$1")

@@ -39,7 +39,7 @@ function paneWorld(options: WorldOptions = {}) {
       const found = peers.find(({ agent_pid }: { agent_pid: number }) => agent_pid === pid);
       return { status: found?.status, pane: found?.pane_id, transport: found?.transport };
     },
-    /** Who a command in this process is. */
+    /** The agent that a command in this process speaks for, and the proof of it. */
     async caller(pid: number) {
       sockets.holders = [pid];
       const query = { pid: String(pid), pane_id: "%3", tmux_socket: SOCKET };

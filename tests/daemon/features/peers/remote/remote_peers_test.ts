@@ -1,4 +1,4 @@
-/** What machines announce of their peers: what is stored, published, refused and forgotten. */
+/** Announcements of other machines' peers: stored, published, refused and deleted. */
 
 import assert from "node:assert/strict";
 import { SEEN_STORED_MS } from "../../../../../daemon/features/peers/remote/remote_peers.ts";
