@@ -1,4 +1,4 @@
-/** What xterm.js reports as typed, as keys. */
+/** Conversion of input that xterm.js reports into keys. */
 
 import assert from "node:assert/strict";
 import { Key } from "protocol/agents/contract.ts";

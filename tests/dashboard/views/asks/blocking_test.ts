@@ -1,4 +1,4 @@
-/** Who blocks whom. */
+/** Waits between peers, and the peers that block others. */
 
 import assert from "node:assert/strict";
 import { blockersOf, type Wait, waitsOf } from "../../../../dashboard/views/asks/blocking.ts";

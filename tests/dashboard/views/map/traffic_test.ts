@@ -1,4 +1,4 @@
-/** What the map shows of messages. */
+/** Messages on the map. */
 
 import assert from "node:assert/strict";
 import type { Message } from "../../../../dashboard/state/records.ts";
