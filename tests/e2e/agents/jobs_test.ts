@@ -41,7 +41,7 @@ interface Case {
   readonly title: string;
   readonly agent: () => Installed;
   readonly prepare: (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => AgentUnderTest;
-  /** What its user has done before the test; what the user does afterwards. */
+  /** Steps of the agent's user before the test, and after it. */
   readonly before?: (fixture: AgentFixture) => Promise<void>;
   readonly after?: (fixture: AgentFixture) => Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** What waits for the human is shown as it is, stands still, and is not lost. */
+/** Items that wait for the human are shown unchanged, do not move, and are not lost. */
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";

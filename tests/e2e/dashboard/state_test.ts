@@ -1,4 +1,4 @@
-/** What the page knows: complete, current, and for whom it speaks. */
+/** State of the page: complete, current, and with the right sender. */
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";

@@ -18,7 +18,7 @@ const STILL_MS_MAX = 700;
 const READ_MS = 1500;
 const END_MS = 4000;
 
-/** What is typed, in order; `ASK` stands for the first digits of the ask's id. */
+/** Commands in order; `ASK` stands for the first digits of the ask's id. */
 export const TYPED: readonly string[] = [
   "mesh peers",
   'mesh ask api "Which port do you listen on?" --wait',
@@ -96,7 +96,7 @@ class Terminal implements AsyncDisposable {
     return Array.from({ length: SIZE.rows }, (_, at) => rows[at]?.trimEnd() ?? "");
   }
 
-  /** Whether the last line is an empty prompt. */
+  /** True if the last line is an empty prompt. */
   async #atPrompt(): Promise<boolean> {
     const rows = (await this.#tmux("capture-pane", "-p")).trimEnd().split("\n");
     return rows.at(-1)?.trimEnd() === PROMPT.trim();

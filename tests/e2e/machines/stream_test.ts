@@ -23,7 +23,7 @@ async function deliveriesOf(machine: RealMachine) {
   return deliveries;
 }
 
-/** How many messages of a machine are in each state and have each reason. */
+/** The states and reasons of a machine's messages, without repetition. */
 async function outcomes(machine: RealMachine): Promise<string[]> {
   const deliveries = await deliveriesOf(machine);
   return [...new Set(deliveries.map(({ state, reason }) => `${state} ${reason ?? "-"}`))].sort();

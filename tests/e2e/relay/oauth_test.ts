@@ -12,7 +12,7 @@ const OPTIONS = { [oauth.allowInsecureRequests]: true };
 const READ_SCOPE = "agents:read";
 const ALL_SCOPES = "agents:read agents:write";
 
-/** What a client of the library stores while it connects. */
+/** State of the library's client while it connects. */
 interface Connecting {
   readonly as: oauth.AuthorizationServer;
   readonly client: oauth.Client;

@@ -30,7 +30,7 @@ async function browsing(what: string, visit: (browser: Browser) => Promise<void>
 
 type Browser = Awaited<ReturnType<typeof chromium.launch>>;
 
-/** What the page's policy has refused, and the page's errors. */
+/** Violations of the page's policy, and the page's errors. */
 function complaints(page: Page): string[] {
   const violations: string[] = [];
   page.on("console", (message) => {

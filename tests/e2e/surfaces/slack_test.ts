@@ -23,7 +23,7 @@ function setup() {
         const ask = await programs.get(`/asks/${correlation_id}`);
         return ask.state === "closed" ? ask : undefined;
       }),
-    /** How many pushes have their receipt. */
+    /** Waits until this many pushes have their receipt. */
     pushed: (count: number) =>
       until("the receipts", async () => {
         const { items } = await programs.get("/inbox?surface=slack");

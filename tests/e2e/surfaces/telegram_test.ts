@@ -73,7 +73,7 @@ Deno.test("restarts of daemon and surface lose nothing, and show nothing twice",
   const ask = async (text: string) =>
     (await p.post("/ask", { from_peer: "ada", to_peer: "sam", text })).correlation_id;
   const texts = () => p.bot.sentMessages.map(({ text }) => text.split("\n")[1]);
-  /** How many pushes have their receipt. */
+  /** True once this many pushes have their receipt; else undefined. */
   const pushed = async (count: number) => {
     const { items } = await p.get("/inbox?surface=telegram");
     return items.length === count || undefined;

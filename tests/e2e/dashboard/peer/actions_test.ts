@@ -1,4 +1,4 @@
-/** What a person does to a peer: each action with real programs in real panes. */
+/** Actions of a person on a peer, with real programs in real panes. */
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";

@@ -19,7 +19,7 @@ paneTest("a peer's screen is shown in its colours, and follows its program", asy
   lab.tmux("send-keys", "-t", ada.pane_id, "what now", "Enter");
   await rowsOf(page).getByText("what now").first().waitFor();
   await page.getByText("Pane %0, 80 × 24, read only").waitFor();
-  // What is typed in the browser goes nowhere.
+  // Keys typed in the browser are not sent.
   await page.getByRole("region", { name: "Screen of ada" }).click();
   await page.keyboard.type("typed here");
   lab.tmux("send-keys", "-t", ada.pane_id, "the end", "Enter");

@@ -168,7 +168,7 @@ browserTest("a machine that changes is shown without a reload", async (lab) => {
   ) {
     const machines = [machineOf({ name: "cloud", status })];
     lab.network.answer = { bus, machines };
-    // One page of the browser holds the event stream, and passes its events on to the others.
+    // A single page of the browser holds the event stream and forwards its events to the others.
     await leader.evaluate((type) => {
       const frame = { type, data: "{}", id: "" };
       new BroadcastChannel("mesh-stream ").postMessage({ kind: "frame", frame });
