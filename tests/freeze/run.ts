@@ -31,7 +31,7 @@ const DOWN_MS_MAX = 15_000;
 /** Longer than the pause between two batches of spans. */
 const TRACES_MS_MAX = 10_000;
 
-/** One end of a link, with its own view of the connection. */
+/** An end of a link, with its own view of the connection. */
 interface End {
   readonly name: string;
   readonly isConnected: () => boolean | Promise<boolean>;
