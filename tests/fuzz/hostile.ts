@@ -67,7 +67,7 @@ const FRAGMENTS = [
 const LONG = ["a", " ", "\n", "[", "{", "é", `${ESC}[7m`, "─", "9", "-", '{"a":', "%"];
 const LONG_MAX = 20_000;
 
-/** One piece of hostile text. */
+/** A piece of hostile text. */
 export const fragment: fc.Arbitrary<string> = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(...FRAGMENTS) },
   { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 12 }) },

@@ -1,4 +1,4 @@
-/** What is fuzzed: a property over hostile input, which is opened anew for each round. */
+/** A fuzz target: a property over hostile input, which is opened anew for each round. */
 
 import fc from "fast-check";
 
@@ -14,7 +14,7 @@ export interface Fuzzed extends AsyncDisposable {
 
 export interface Target {
   readonly name: string;
-  /** How many inputs the short run in the suite takes; a long run takes more. */
+  /** Number of inputs of the short run in the suite; a long run takes more. */
   readonly inputs: number;
   open(count: Count): Promise<Fuzzed>;
 }

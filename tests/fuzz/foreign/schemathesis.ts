@@ -29,7 +29,7 @@ const CONFIG = "[checks]\nnot_a_server_error.expected-statuses = ['2xx', '3xx', 
 export interface ForeignResult {
   /** Why it could not run. */
   readonly skipped?: string;
-  /** What it printed, from its summary on. */
+  /** Its output from the summary on. */
   readonly report: string;
   readonly sound: boolean;
 }

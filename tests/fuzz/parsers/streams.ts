@@ -51,7 +51,7 @@ async function* inPieces(text: string, size: number): AsyncGenerator<Uint8Array<
   for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
 }
 
-/** What a reader may throw: a refusal for its caller. */
+/** Runs a reader, which may throw only a refusal for its caller. */
 async function orRefused(read: () => unknown): Promise<void> {
   try {
     await read();
