@@ -111,7 +111,7 @@ const PLUGIN_HEAD = `/**
 
 `;
 
-/** One file, because opencode loads one; it is bundled here, so that mesh runs from its sources. */
+/** A single file, as opencode requires; bundled here, so that mesh runs from its sources. */
 async function renderPlugin(): Promise<string> {
   const entry = "daemon/features/agents/opencode/plugin/main.ts";
   return PLUGIN_HEAD + await bundle(entry, "--platform", "deno");
@@ -167,7 +167,7 @@ function renamed(files: readonly (readonly [string, string])[]): Map<string, str
   return new Map(files.map(([name, text]) => [rename(name), rename(text)] as const).sort());
 }
 
-/** What a module cannot run without; not what it loads later. */
+/** The modules that `entry` imports statically, directly or not. */
 function importedBy(entry: string, modules: ReadonlyMap<string, string>): string[] {
   const found = new Set([entry]);
   // A set takes what is added while it is read.
@@ -184,12 +184,12 @@ function renderTerminal(): Promise<string> {
   return bundle("dashboard/components/terminal/emulator.ts", "--platform", "browser", "--minify");
 }
 
-/** What the dashboard loads only when a chart is shown. */
+/** The script that the dashboard loads when a chart is shown. */
 function renderCharts(): Promise<string> {
   return bundle("dashboard/charts/charts.ts", "--platform", "browser", "--minify");
 }
 
-/** What the dashboard loads only when a QR code is shown. */
+/** The script that the dashboard loads when a QR code is shown. */
 function renderQr(): Promise<string> {
   return bundle("dashboard/components/qr/squares.ts", "--platform", "browser", "--minify");
 }

@@ -7,7 +7,7 @@ import type { Definition } from "kit/http/metrics.ts";
 import { readGolden } from "./gen.ts";
 import { metricDefinitions } from "./reference/metrics_page.ts";
 
-/** What PromQL itself defines, as far as it is used here. */
+/** The functions and keywords of PromQL that the files use. */
 const FUNCTIONS = [
   "absent",
   "changes",
@@ -31,7 +31,7 @@ function definitionOf(name: string): Definition | undefined {
   return DEFINED.get(name) ?? (histogram?.type === "histogram" ? histogram : undefined);
 }
 
-/** What a query names that does not exist: a metric, a function, or a label of its metrics. */
+/** Unknown names in a query: metrics, functions, and labels of its metrics. */
 function unknownIn(query: string): string[] {
   const plain = query.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""').replaceAll(/\[[^\]]*\]/g, "");
   const grouped = [...plain.matchAll(/\b(?:by|on) \(([^)]*)\)/g)]

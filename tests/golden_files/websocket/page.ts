@@ -39,7 +39,7 @@ interface ObjectSchema {
   readonly required?: readonly string[];
 }
 
-/** What the codes mean, and whether the client should connect again. */
+/** Meanings of the close codes, and the client's next step. */
 const CLOSE_TEXTS: Readonly<Record<CloseReasonCode, readonly [meaning: string, then: string]>> = {
   going_away: ["The daemon stops, or the peer was unregistered", "connect again"],
   not_connect: ["The first frame was no `connect`", "mend the client"],
