@@ -288,7 +288,7 @@ Deno.test("disposing commits the open group once", async () => {
   assert.deepEqual(again.words(), ["last"]);
 });
 
-/** One step of a storm. Every transaction writes its own number. */
+/** A step of a storm. Every transaction writes its own number. */
 const Step = fc.constantFrom("write", "throw", "now", "orphan", "turn", "flush");
 
 Deno.test("in any order of steps, exactly the stored words are published", async () => {
