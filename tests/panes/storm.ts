@@ -8,7 +8,7 @@ import { systemClock } from "kit/core/clock.ts";
 import { Chance } from "../support/seeded_random.ts";
 
 const PANES_MAX = 4;
-/** How long the queue of a live peer may take to be typed at the end. */
+/** Maximum time until the queue of a live peer has been typed at the end. */
 const QUIET_MS_MAX = 120_000;
 const POLL_MS = 100;
 const WAIT_MS_MAX = 800;

@@ -74,7 +74,7 @@ export async function evaluate(storm: PaneStorm): Promise<StormResult> {
   };
 }
 
-/** Which programs have read a token. */
+/** The programs that have read each token. */
 function readersOf(storm: PaneStorm) {
   const readers = new Map<string, { peer_id: string | undefined }[]>();
   for (const execution of storm.programRuns) {
