@@ -1,4 +1,4 @@
-/** Whether work takes more than linear time: measured at lengths that grow fourfold. */
+/** Detects work that takes more than linear time, at lengths that grow fourfold. */
 
 import { threadCpuUsage } from "node:process";
 import { make, type Recipe, worstInputs } from "./worst_inputs.ts";

@@ -19,7 +19,7 @@ const CANDIDATES = [
   ..."abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
   ..."\u001b\u009b\u000b❯›●│┃─╭╰╹▀△…日😀🇩",
 ];
-/** How many characters of one class are tried; those named in the pattern come first. */
+/** Maximum characters tried of a class; characters named in the pattern come first. */
 const SAMPLE_CHARS_MAX = 7;
 /** Endings: with none, a pattern that ends in `$` matches; the others make it fail at the very end. */
 const TAILS = ["", "\0", "\nx"];
