@@ -46,7 +46,7 @@ async function maliciousDaemon(r: RelayWorld, scripted: ScriptedResponse): Promi
   return daemon;
 }
 
-/** What a signed-in browser receives of such a daemon. */
+/** A malicious daemon's response, as a signed-in browser receives it. */
 async function shown(
   scripted: ScriptedResponse,
   path = "/peers",

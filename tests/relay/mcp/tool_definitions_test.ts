@@ -1,4 +1,4 @@
-/** What the tools declare: their schemas and descriptions, and the arguments that they refuse. */
+/** The tools' schemas, their descriptions, and the arguments that they refuse. */
 
 import assert from "node:assert/strict";
 import { registerPeer } from "protocol/peers/contract.ts";

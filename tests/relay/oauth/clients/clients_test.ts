@@ -284,7 +284,7 @@ Deno.test("the limit of registrations affects no other route", async () => {
   assert.equal(response.status, 200);
 });
 
-/** Whether a client is known: a known one is refused for another reason. */
+/** True if the client is known: a known client is refused for another reason. */
 async function isKnown(app: App): Promise<boolean> {
   const [, error] = await oauthError(await app.refresh("none"));
   return error !== "invalid_client";
