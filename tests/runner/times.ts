@@ -1,4 +1,4 @@
-/** How long the tests of each file took, read from the output of `deno test`. */
+/** Duration of the tests of each file, read from the output of `deno test`. */
 
 /** A line such as `running 3 tests from ./tests/kit/core/clock_test.ts`. */
 const FILE = /^running \d+ tests? from \.\/(\S+)$/;
