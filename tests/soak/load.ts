@@ -1,4 +1,4 @@
-/** What people and agents do in a soak: messages of every kind, at a steady rate. */
+/** The load of a soak: messages of every kind from people and agents, at a steady rate. */
 
 import type { Chance } from "../support/seeded_random.ts";
 import type { Ledger } from "./ledger.ts";

@@ -1,4 +1,4 @@
-/** What is measured of a running daemon, and how it grows. */
+/** Measurements of a running daemon, and their growth. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";

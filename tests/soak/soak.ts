@@ -37,12 +37,12 @@ const LATER_WAIT_MS = 12_000;
 const LATER_STEPS = 400;
 const END_MS_MAX = 30_000;
 
-/** How many messages retention keeps; a check of the ledger comes long before it removes one. */
+/** Messages that retention keeps. The ledger is checked long before a message is removed. */
 const KEPT_MESSAGES = 2000;
 
 export interface Outcome {
   readonly samples: readonly Sample[];
-  /** How long these were taken. */
+  /** Time over which the samples were taken. */
   readonly measured_ms: number;
   readonly restarts: number;
   readonly later: Later;

@@ -59,7 +59,7 @@ export class PanePeers {
     this.#wanted = wanted;
   }
 
-  /** What the daemon needs to start the programs: it finds the server by its folder. */
+  /** Settings with which the daemon starts the programs; it finds the tmux server by its folder. */
   static settings(dir: string): Record<string, string> {
     Deno.writeTextFileSync(`${dir}/agent.sh`, AGENT);
     const command = ["bash", `${dir}/agent.sh`, dir];
@@ -75,7 +75,7 @@ export class PanePeers {
     return this.#peers.filter(({ pid }) => isAlive(pid));
   }
 
-  /** How many panes the server has. */
+  /** Number of the server's panes. */
   get panes(): number {
     return this.#tmux("list-panes", "-a", "-F", "#{pane_id}").split("\n").filter(Boolean).length;
   }
