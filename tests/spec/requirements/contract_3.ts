@@ -1,4 +1,4 @@
-/** What sections 3 to 5 of the contract add on messages: routes, the socket, and framing. */
+/** Sections 3 to 5 of the contract, on messages: routes, the socket, and framing. */
 
 import type { Requirement } from "./requirement.ts";
 
