@@ -5,7 +5,7 @@ import type { Outbound } from "../../../daemon/features/messages/websocket/outbo
 import type { FakeSocket, World } from "../../support/world.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 
-/** What one peer has read, over all of its connections and leases. */
+/** Messages that a peer has read, over all of its connections and leases. */
 export interface ReceivedLog {
   /** The text of each delivery, in the order of its first reading. */
   readonly texts: Map<string, string>;
@@ -23,7 +23,7 @@ interface ActorConnection {
   readonly peer_id: string;
   /** The number of frames read so far; the others are in transit. */
   read: number;
-  /** How many frames have left the daemon, once it has lost its power. */
+  /** Number of frames that left the daemon before it lost its power. */
   left?: number;
   /** For each delivery with a receipt, the number of frames sent on this connection before it. */
   readonly frames_before_receipt: Map<string, number>;

@@ -24,10 +24,10 @@ import { traceRequest, traceStep } from "./trace.ts";
 
 /** How often the daemon checks whether a process has ended. */
 const POLL_MS = 250;
-/** How many further commits a verb may cause before the storm gives up. */
+/** Maximum further commits that a verb may cause; then the storm fails. */
 const SETTLE_TURNS_MAX = 50;
 
-/** How many steps at first are taken of the opening verbs. */
+/** Number of first steps, which are taken from the opening verbs. */
 const OPENING_STEPS = 6;
 
 /** A condition that holds after every step of a storm. */
@@ -71,7 +71,7 @@ export class Storm extends Expectations implements Simulation {
     isReadBy: (at) => this.tmux.reads(at.pane_id ?? "", at.agent_pid, at.agent_started),
     onTyped: (at) => this.#onTyped(at),
   };
-  /** How many messages were typed into panes. */
+  /** Number of messages typed into panes. */
   typed = 0;
   before: Snapshot;
   /** The number and the name of each verb so far. */
@@ -236,7 +236,7 @@ export class Storm extends Expectations implements Simulation {
     if (!this.faults.hit) assert.deepEqual(logged, []);
   }
 
-  /** What a peer's record says now, also between two snapshots. */
+  /** The current record of a peer, also between two snapshots. */
   peer(peer_id: string): Peer | undefined {
     return takeSnapshot(this.w.daemon).peers.get(peer_id);
   }

@@ -1,4 +1,4 @@
-/** What a storm shows to the outside, as lines that do not depend on its folder. */
+/** The visible results of a storm, as lines that do not depend on its folder. */
 
 import type { Actor } from "./actor.ts";
 import type { Snapshot } from "./snapshot.ts";

@@ -46,7 +46,7 @@ export class StormBus {
     { readonly end: PromiseWithResolvers<void>; cancel(): void }
   >();
   readonly faults: BusFaults;
-  /** What each machine took last. */
+  /** The last batch that each machine received. */
   readonly #lastTaken = new Map<string, StoredBatch>();
 
   constructor(chance: Chance, clock: FakeClock) {

@@ -68,7 +68,7 @@ export class StormMachine implements AsyncDisposable {
   readonly agents: readonly Actor[];
   w!: World;
   adapter!: StormAdapter;
-  /** What its daemon has accepted: the 12 digits of each message, and its text. */
+  /** Messages that its daemon has accepted: the 12 digits of each id, and the text. */
   readonly accepted = new Map<string, string>();
   /** The answers that its daemon has accepted, by the 12 digits of the ask. */
   readonly answered = new Map<string, string>();

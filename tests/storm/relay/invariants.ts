@@ -67,7 +67,7 @@ function checkSenders(storm: RelayStorm): void {
   }
 }
 
-/** Whether no call is under way, and every machine is connected. */
+/** True if no call is under way, and every machine is connected. */
 export function isHealed(storm: RelayStorm): boolean {
   return storm.running.size === 0 && storm.daemons.every((daemon) => isConnected(storm, daemon));
 }

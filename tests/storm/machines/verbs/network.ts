@@ -56,7 +56,7 @@ export function lapse(storm: MachinesStorm): Promise<void> {
   return storm.clock.settle();
 }
 
-/** One clock is off; the others are right. */
+/** Sets a single machine's clock wrong, and the others right. */
 export async function setClock(storm: MachinesStorm): Promise<void> {
   const { chance } = storm;
   const machine = storm.anyMachine();
