@@ -16,7 +16,7 @@ const encoder = new TextEncoder();
 const print = (line: string) => void Deno.stdout.writeSync(encoder.encode(`${line}\n`));
 
 interface Need {
-  /** One of them suffices. */
+  /** Names of the program; any of them suffices. */
   readonly programs: readonly string[];
   readonly apt: string;
 }
@@ -51,13 +51,13 @@ const LANES = navigator.hardwareConcurrency + 1;
 
 /** Tests of whole programs, browsers and agents. */
 const E2E = "tests/e2e/";
-/** How many failed batches of them are run once more. */
+/** Maximum failed batches of them that are run once more. */
 const REPEATED_MAX = 3;
 
-/** How many files `--times` prints. */
+/** Files that `--times` prints. */
 const SLOWEST_FILES = 40;
 
-/** How long a batch may take: several times the longest one. A test may wait for good. */
+/** Maximum time of a batch: several times the longest. A test may wait forever. */
 const BATCH_MS_MAX = 15 * 60_000;
 
 interface Counts {
@@ -89,7 +89,7 @@ async function install({ programs, apt }: Need): Promise<void> {
 
 /** The runner's own closing line, such as `ok | 5 passed (2 steps) | 0 failed | 1 ignored (3s)`. */
 const CLOSING = /^(?:ok|FAILED) \| (\d+) passed.*? \| (\d+) failed(?:.*? \| (\d+) ignored)?/;
-/** What a test prints when it cannot run, or how the runner reports it. */
+/** Line of a test that cannot run, or of the runner for an ignored test. */
 const SKIPPED = /^skipped: (.+)$|^(.+) \.\.\. ignored/;
 
 /** How the runner lists a failed test at its end. */
