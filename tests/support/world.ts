@@ -131,9 +131,9 @@ export interface WorldOptions {
   readonly sessionFiles?: Readonly<Record<string, SessionFiles>>;
   /** The tmux session and the first process of a pane; none by default. */
   readonly paneOf?: Platform["paneOf"];
-  /** Whether the kernel finds a person's terminal behind a request; not by default. */
+  /** True if the kernel finds a person's terminal behind a request; false by default. */
   readonly at_terminal?: boolean;
-  /** What the kernel reports of a request's socket; our user and the named process by default. */
+  /** The kernel's facts of a request's socket; our user and the named process by default. */
   readonly sockets?: Sockets;
   /** True if people use a process directly; by default, a terminal program. */
   readonly isUserFacing?: ((pid: number) => boolean) | undefined;
@@ -145,7 +145,7 @@ export const OTHER_UID = 65_534;
 /** A process that is a person's terminal program. */
 export const TERMINAL_PROGRAM_PID = 500;
 
-/** What the kernel reports of requests: our own user, and the process in question. */
+/** The kernel's facts of requests: our own user, and the process in question. */
 export class FakeSockets implements Sockets {
   canIdentify = true;
   /** The user of the caller; undefined for a socket that cannot be found. */

@@ -128,7 +128,7 @@ export class FakeOpencode {
   /** The earlier messages of a session. */
   readonly histories = new Map<string, string>();
   readonly children = new Set<string>();
-  /** What `promptAsync` does instead of accepting the text. */
+  /** Answer of `promptAsync` instead of accepting the text. */
   answer: (() => { error?: unknown; response: { status: number } }) | undefined;
   #ids = 0;
   #hooks: Hooks | undefined;

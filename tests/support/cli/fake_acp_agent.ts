@@ -41,7 +41,7 @@ export class FakeAcpAgent {
   readonly received: Fields[] = [];
   readonly ignored: string[] = [];
   readonly agent: AcpAgent;
-  /** What the client's reading ended with: an error's message, or `ended`. */
+  /** The end of the client's reading: an error's message, or `ended`. */
   readonly ending: Promise<string>;
   readonly #handlers: Readonly<Record<string, Handler>>;
   readonly #answers = new Map<unknown, (answer: Fields) => void>();

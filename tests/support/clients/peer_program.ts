@@ -18,7 +18,7 @@ export interface Runtime {
     /** The name of the file for it, and the command line that runs the file. */
     readonly file: string;
     readonly command: readonly string[];
-    /** What the module is called in the README, and what it is called in the tests. */
+    /** The module's name in the README, and its path in the tests. */
     readonly module: readonly [name: string, path: string];
   };
 }

@@ -15,7 +15,7 @@ interface Shown {
   from_peer_name: string;
 }
 
-/** One page of `GET /messages`. */
+/** A page of `GET /messages`. */
 export async function page(w: World, query: Record<string, string> = {}) {
   const answer = await get(w, `/messages?${new URLSearchParams(query)}`);
   assert.equal(answer.status, 200, JSON.stringify(answer));
@@ -24,7 +24,7 @@ export async function page(w: World, query: Record<string, string> = {}) {
   return { messages, next };
 }
 
-/** The texts of one page. */
+/** The texts of a page. */
 export const texts = async (w: World, query: Record<string, string> = {}) =>
   (await page(w, query)).messages.map(({ text }) => text);
 

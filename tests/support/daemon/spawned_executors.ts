@@ -45,7 +45,7 @@ export async function registerSpawned({ w, terminals, folder }: SpawningFixture,
   return { peer_id, pane_id: pane?.pane_id ?? "", pid: pane?.pane_pid ?? 0 };
 }
 
-/** It takes its message, and begins its turn. */
+/** The executor takes its message, and begins its turn. */
 export async function begin(w: World, peer_id: string) {
   const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
   const prompt = `[mesh ${deliveries.at(-1).delivery_id}]`;

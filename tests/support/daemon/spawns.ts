@@ -24,9 +24,9 @@ export class FakeTerminals implements Terminals {
   /** Why opening a pane fails; undefined if it works. */
   broken: string | undefined;
   there = true;
-  /** Whether the commands' programs exist. */
+  /** True if the commands' programs exist. */
   installed = true;
-  /** Whether other programs run in the panes, too. */
+  /** True if other programs run in the panes, too. */
   shared = false;
   readonly #processes: FakeProcesses;
   #pids = 1000;

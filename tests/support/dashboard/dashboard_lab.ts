@@ -16,7 +16,7 @@ export class DashboardLab implements AsyncDisposable {
   readonly #folder: ReturnType<typeof temporary>;
   readonly #browsers: Browsers;
   readonly #peers: SocketPeer[] = [];
-  /** What no page may do: console errors, foreign requests, violations of the policy. */
+  /** Offences of the pages: console errors, foreign requests, violations of the policy. */
   readonly offences: string[] = [];
   /** The other machines; none at first. */
   readonly network = new FakeNetwork();

@@ -36,7 +36,7 @@ export class RelayDashboardLab implements AsyncDisposable {
   readonly relay = new WholeRelay();
   readonly #browsers: Browsers;
   readonly #stack = new AsyncDisposableStack();
-  /** What no page may do: console errors, foreign requests, violations of the policy. */
+  /** Offences of the pages: console errors, foreign requests, violations of the policy. */
   readonly offences: string[] = [];
   /** Where pages may send requests: to the relay, and to daemons whose own page is open. */
   readonly #origins = new Set<string>();

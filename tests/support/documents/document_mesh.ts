@@ -147,7 +147,7 @@ export class DocumentMesh implements AsyncDisposable {
     return { code, ...lines };
   }
 
-  /** One call of the shim; calls follow one another, because each has a working directory. */
+  /** Serves a call of the shim. Calls run in sequence, because each has a working directory. */
   #serve(call: string): Promise<Response> {
     const answer = this.#calls.then(() => this.#answer(call));
     this.#calls = answer.then(() => undefined);

@@ -1,6 +1,6 @@
 /** Draws a recorded terminal as an animated SVG: each row once, shown while it stood there. */
 
-/** What the terminal showed from a time on; the rows have the escape sequences of colours. */
+/** Screen of the terminal from a time on; the rows have the escape sequences of colours. */
 export interface Frame {
   readonly at_ms: number;
   readonly rows: readonly string[];

@@ -54,7 +54,7 @@ const START_MS = 60_000;
 
 const Models = [ChatModel, GeminiModel, MessagesModel, ResponsesModel] as const;
 
-/** What differs between the agents. */
+/** An agent that speaks ACP. */
 interface AcpAgent {
   readonly cli: () => Installed;
   readonly command: readonly string[];

@@ -1,4 +1,4 @@
-/** One real agent in a pane after `mesh setup`, and a daemon that asks it and observes it. */
+/** A real agent in a pane after `mesh setup`, and a daemon that asks it and observes it. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -18,10 +18,10 @@ import { retryUntil } from "./typing.ts";
 import { until } from "../waiting.ts";
 
 const START_MS = 40_000;
-/** How long a test may take: much longer than any does, and shorter than its process may. */
+/** Maximum time of a test: much longer than any takes, and shorter than its process may run. */
 const TEST_MS_MAX = 5 * 60_000;
 
-/** What the harness needs to know of an agent. */
+/** An agent's facts that the harness uses. */
 export interface AgentUnderTest {
   readonly backend: Backend;
   /** The program, and the arguments that start it. */

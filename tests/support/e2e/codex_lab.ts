@@ -22,7 +22,7 @@ export class CodexLab implements AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
   readonly mesh: Mesh;
   readonly #pids: number[] = [];
-  /** Whether our hooks were trusted: the composer shows for a moment before Codex asks. */
+  /** True once our hooks are trusted: the composer shows for a moment before Codex asks. */
   #trusts = false;
 
   constructor(rules: readonly ScriptedReply[], projects: readonly string[]) {
@@ -138,7 +138,7 @@ export class CodexLab implements AsyncDisposable {
 /** The first start copies the program into the home, for its server. */
 const START_MS_MAX = 60_000;
 
-/** One Codex in its terminal. */
+/** A Codex in its terminal. */
 export class Codex {
   readonly pane_id: string;
   readonly #lab: Pick<CodexLab, "cli" | "shown">;

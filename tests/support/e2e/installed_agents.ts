@@ -144,7 +144,7 @@ export function installed(release: Release): Installed {
 /** The record of each file that has printed its version: to ask takes up to 5 s. */
 const proofOf = (release: Release) => join(dirOf(release), "proven");
 
-/** Whether the present file has printed the right version before. */
+/** True if the present file has printed the right version before. */
 function isProven(release: Release, bin: string): boolean {
   try {
     return Deno.readTextFileSync(proofOf(release)) === stampOf(bin);

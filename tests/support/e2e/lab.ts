@@ -43,7 +43,7 @@ function isolationMissing(): string | undefined {
 /** A network of loopback only, and a process tree that ends with its first process. */
 const NAMESPACE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"] as const;
 
-/** What a test prepares outside the namespace, where there is a network. */
+/** Preparations of a test outside the namespace, where there is a network. */
 export interface Prepared extends Disposable {
   readonly env: Readonly<Record<string, string>>;
 }
@@ -72,13 +72,13 @@ export function withLab(
   });
 }
 
-/** Whether there is time for every agent: `deno task agents` runs what is left out otherwise. */
+/** True in `deno task agents`, which also runs the tests that are left out otherwise. */
 export const ALL_AGENTS = Deno.env.has("MESH_ALL_AGENTS");
 
-/** How long an agent may take to end after its terminal has gone. */
+/** Maximum time for an agent to end after its terminal has gone. */
 const HANGUP_MS_MAX = 20_000;
 
-/** How long a test may take. One that waits for good is ended with all its processes. */
+/** Maximum time of a test. A test that waits forever is ended with all its processes. */
 const TEST_MS_MAX = 6 * 60_000;
 
 async function runInside(
@@ -237,7 +237,7 @@ export class Lab implements AsyncDisposable {
   }
 }
 
-/** One Claude Code in its pane. */
+/** A Claude Code in its pane. */
 export class Claude {
   readonly pane_id: string;
   readonly pid: number;

@@ -77,7 +77,7 @@ async function consent(address: URL): Promise<URLSearchParams> {
   return new URL(location).searchParams;
 }
 
-/** What an app stores of its connection. */
+/** An app's storage of its connection. */
 class ClientStore implements OAuthClientProvider {
   readonly redirectUrl = CALLBACK;
   readonly clientMetadata: { client_name: string; redirect_uris: string[] };

@@ -30,7 +30,7 @@ export function kittyWindow(more: Partial<KittyWindow> = {}): KittyWindow {
   };
 }
 
-/** What the kitten returns, as kitty sends it. */
+/** The kitten's answer, as kitty sends it. */
 export function answerOf(data: unknown): Uint8Array {
   return packed(JSON.stringify({ ok: true, data: JSON.stringify(data) }));
 }
@@ -108,7 +108,7 @@ export class FakeKitty implements AsyncDisposable {
   }
 }
 
-/** What the kitten is asked; of another command of kitty, a look at nothing. */
+/** The kitten's order; for kitty's other commands, a read of no window. */
 function orderOf({ payload }: Received): Order {
   const none: Order = { do: "read", window: null, rows: false, above: 0 };
   return payload.args ? JSON.parse(payload.args[0]) : none;

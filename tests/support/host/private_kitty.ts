@@ -138,7 +138,7 @@ export class Kitty implements AsyncDisposable {
     await this.#call("scroll-window", { match: `id:${window}`, amount: [-10, "l"] });
   }
 
-  /** What the window shows, without colours. */
+  /** The window's screen, without colours. */
   async screen(window: string): Promise<string> {
     const captured = await this.server.capture(window);
     // deno-lint-ignore no-control-regex -- Matches escape sequences.

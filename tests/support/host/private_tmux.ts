@@ -7,7 +7,7 @@ import { isAlive } from "../../../daemon/host/processes.ts";
 import { type Tmux, TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 import { until as waitUntil } from "../waiting.ts";
 
-/** How long a condition may take to come true on a busy machine. */
+/** Maximum time for a condition to come true on a busy machine. */
 const TIMEOUT_MS = 10_000;
 const POLL_MS = 5;
 

@@ -22,7 +22,7 @@ interface Published {
 export class LinkFixture implements Disposable {
   readonly clock = new SwiftClock();
   readonly published: Published[] = [];
-  /** What the bus answers next, before it takes everything. */
+  /** The bus's next answers; after them it accepts everything. */
   readonly failures: (BusFailure | Promise<void>)[] = [];
   readonly machine: LinkedMachine;
 

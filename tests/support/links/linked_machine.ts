@@ -19,7 +19,7 @@ const TABLES = `
   create table outcomes (n integer primary key, outcome text not null) strict`;
 
 const Body = z.object({ n: z.number(), refuse: z.boolean(), answer: z.boolean() });
-/** What is appended: the other machine refuses it, or answers it with an entry of its own. */
+/** An appended entry: the other machine refuses it, or answers it with an entry of its own. */
 export interface Appended {
   readonly refuse?: boolean;
   readonly answer?: boolean;

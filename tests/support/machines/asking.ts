@@ -1,4 +1,4 @@
-/** What the tests of the exchange do on two machines: ask, answer, and look how it went. */
+/** Acts of the exchange's tests on two machines: ask, answer, and check the outcome. */
 
 import { ackAsk, getAsk, openAsk } from "protocol/asks/contract.ts";
 import { getTrace, listDeliveries } from "protocol/messages/contract.ts";
@@ -40,7 +40,7 @@ export async function stagesOf({ laptop }: Two, trace_id: string): Promise<strin
   return stages.map(({ stage }) => stage);
 }
 
-/** What contradicts itself on either machine. */
+/** Contradictions on either machine. */
 export async function contradictions({ laptop, buildbox }: Two): Promise<unknown[]> {
   const audits = [laptop, buildbox].map(({ call }) => call(listDeliveries, { query: {} }));
   const logged = [laptop, buildbox].flatMap((machine) => machine.logged)

@@ -1,6 +1,6 @@
 /** Tests that need a nats-server: they are skipped where none is installed. */
 
-/** Whether a program is on the PATH. */
+/** True if a program is on the PATH. */
 function isInstalled(program: string): boolean {
   try {
     new Deno.Command(program, { args: ["--version"], stdout: "null", stderr: "null" }).outputSync();

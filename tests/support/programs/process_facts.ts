@@ -1,4 +1,4 @@
-/** What the kernel reports of a process. */
+/** Facts of a process from the kernel. */
 
 const TICK_MS = 10;
 

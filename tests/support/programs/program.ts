@@ -62,7 +62,7 @@ function link(target: string, path: string): void {
   Deno.symlinkSync(target, path);
 }
 
-/** Whether a command line is one of our programs, in this role or in any. */
+/** True if a command line is one of our programs, in this role or in any. */
 export function isOurs(command_line: string, role = ""): boolean {
   return command_line.includes(`${main} ${role}`);
 }

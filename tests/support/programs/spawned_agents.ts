@@ -9,7 +9,7 @@ import { until } from "../waiting.ts";
 /** Half of the agents read their pane only; the other half has the tools, over a stdio proxy. */
 export const FLEET_SIZE = 20;
 
-/** What an agent sends to its MCP server first. */
+/** First messages of an agent to its MCP server. */
 const INITIALIZE = [
   {
     jsonrpc: "2.0",
@@ -132,7 +132,7 @@ export class AgentFleet implements AsyncDisposable {
     this.panes.push(String(pane_id));
   }
 
-  /** How many proxies have answered their last request. */
+  /** Number of proxies that have answered their last request. */
   get #answers(): number {
     try {
       return Deno.readTextFileSync(`${this.#dir}/answers`).match(/"id":2\b/g)?.length ?? 0;

@@ -20,7 +20,7 @@ export type Defect =
 
 const READY = "READY>";
 
-/** One agent, its screen and its model. */
+/** An agent, its screen and its model. */
 export class FakeAgent implements AsyncDisposable {
   readonly #defect: Defect | undefined;
   readonly #w;

@@ -301,7 +301,7 @@ function toJson({ ts, user, text, blocks, thread_ts, more }: SlackMessage) {
   return { type: "message", ts, user, text, blocks, ...(thread_ts && { thread_ts }), ...more };
 }
 
-/** What a message's blocks show. */
+/** The visible text of a message's blocks. */
 export function textOf(blocks: Blocks): string {
   return blocks.flatMap((block) => {
     if (block.type === "actions") {

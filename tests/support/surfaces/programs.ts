@@ -6,7 +6,7 @@ import { until } from "../waiting.ts";
 const REPO_ROOT = join(import.meta.dirname ?? ".", "..", "..", "..");
 const AUTH_TOKEN = "0123456789abcdef";
 
-/** One of our programs, ended with the test. */
+/** A program of ours, ended with the test. */
 export class Child implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
   readonly output: Promise<string>;

@@ -106,7 +106,7 @@ export class FakeBotApi {
   readonly reactions = new Map<number, string>();
   readonly answeredTaps: { id: string; text: string; alert: boolean }[] = [];
   readonly calls: { method: string; params: Record<string, unknown> }[] = [];
-  /** What the person has sent. */
+  /** Files that the person has sent. */
   readonly files = new StoredFiles();
   /** The unconfirmed updates. */
   updates: Record<string, unknown>[] = [];
