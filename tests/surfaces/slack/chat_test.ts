@@ -1,4 +1,4 @@
-/** What the person and others do in Slack, and what the daemon gets of it. */
+/** Acts of the person and of others in Slack, and the daemon's requests that follow. */
 
 import assert from "node:assert/strict";
 import { BOT, DIRECT, SAM } from "../../support/slack/fake_slack.ts";

@@ -1,4 +1,4 @@
-/** What the person does in the Telegram chat: replies, button taps and commands. */
+/** Acts of the person in the Telegram chat: replies, button taps and commands. */
 
 import assert from "node:assert/strict";
 import { CHAT } from "../../support/telegram/fake_bot_api.ts";
