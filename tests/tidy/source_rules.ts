@@ -231,7 +231,7 @@ export function unthrownProblems(sources: Sources, codes: readonly string[]): st
   });
 }
 
-/** What other layers throw may come from any route. */
+/** Problems of other layers may come from any route, so only these paths are checked. */
 const FEATURES = /^(?:daemon\/features|relay\/(?!app))\//;
 const ANY_ROUTE = new Set(["unauthorized", "internal", "storage_failed", "invalid_request"]);
 
