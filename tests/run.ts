@@ -152,7 +152,7 @@ function isGood({ success, counts, leftovers }: Result): boolean {
  * agents depend on how busy the machine is. More failures than a few are not that.
  */
 async function secondRun(results: readonly Result[]): Promise<Result[]> {
-  if (results.filter((one) => !isGood(one)).length > REPEATED_MAX) return [...results];
+  if (results.filter((result) => !isGood(result)).length > REPEATED_MAX) return [...results];
   const final: Result[] = [];
   for (const first of results) {
     const mayRepeat = first.files.every((file) => file.startsWith(E2E));

@@ -68,15 +68,15 @@ export const CHAT_UPDATES: Target = {
     const media = ["photo", "document", "voice", "caption", "media_group_id"];
     const update = fc.oneof(
       damagedRecord(message, ["reply_to_message", ...media], fc.oneof(text, hostileJson))
-        .map((one) => ({ message: one })),
+        .map((damaged) => ({ message: damaged })),
       damagedRecord(tap, ["from"], fc.oneof(text, hostileJson))
-        .map((one) => ({ callback_query: one })),
+        .map((damaged) => ({ callback_query: damaged })),
       hostileJson.map((json) => ({ message: json })),
     );
     const property = fc.asyncProperty(fc.array(update, { maxLength: 5 }), async (updates) => {
-      for (const one of updates) {
+      for (const received of updates) {
         count("chat update");
-        at.bot.update(one);
+        at.bot.update(received);
       }
       await at.settle();
       await at.advance(60_000);

@@ -157,7 +157,7 @@ async function renderScripts(): Promise<string> {
 function renamed(files: readonly (readonly [string, string])[]): Map<string, string> {
   const contents = files.map(([name, text]) => {
     return [name, `${name}\n${text}`.replaceAll(BUNDLED_NAME, "$1.js")] as const;
-  }).sort(([, one], [, other]) => (one < other ? -1 : 1));
+  }).sort(([, left], [, right]) => (left < right ? -1 : 1));
   const whole = contents.map(([, content]) => content).join("\n");
   const hash = createHash("sha256").update(whole).digest("hex").slice(0, 8);
   const names = new Map(contents.map(([name], index) => {

@@ -37,7 +37,7 @@ function unknownIn(query: string): string[] {
   const grouped = [...plain.matchAll(/\b(?:by|on) \(([^)]*)\)/g)]
     .flatMap(([, list = ""]) => list.split(","));
   const matched = [...plain.matchAll(/\{([^}]*)\}/g)]
-    .flatMap(([, list = ""]) => list.split(",").map((one) => one.split(/[!=]/)[0] ?? ""));
+    .flatMap(([, list = ""]) => list.split(",").map((matcher) => matcher.split(/[!=]/)[0] ?? ""));
   const bare = plain.replaceAll(/\b(?:by|on) \([^)]*\)/g, "").replaceAll(/\{[^}]*\}/g, "");
   const names = [...bare.matchAll(/[a-zA-Z_]\w*/g)].map(([name]) => name)
     .filter((name) => !FUNCTIONS.includes(name) && !WORDS.includes(name));

@@ -36,9 +36,9 @@ function made(run: () => void): RegExp[] {
   const all: RegExp[] = [], Real = globalThis.RegExp;
   globalThis.RegExp = new Proxy(Real, {
     construct(target, [source, flags]) {
-      const one = new target(source, flags);
-      all.push(one);
-      return one;
+      const regex = new target(source, flags);
+      all.push(regex);
+      return regex;
     },
   });
   try {
@@ -80,7 +80,7 @@ Deno.test("every regular expression of the sources takes linear time", async () 
   };
   for (const { at, regex } of found) if (regex) await measureGrowth(at, regex);
   for (const [path, all] of Object.entries(COMPOSED)) {
-    for (const one of all()) await measureGrowth(path, one);
+    for (const regex of all()) await measureGrowth(path, regex);
   }
   const composed = found.filter(({ regex }) => !regex).map(({ at }) => at.replace(/:\d+$/, ""));
   assert.deepEqual([...new Set(composed)].sort(), Object.keys(COMPOSED).sort());

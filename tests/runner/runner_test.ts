@@ -112,7 +112,7 @@ Deno.test("a caller of the default port is named while the tests run, and no dae
 });
 
 Deno.test("the times of tests are summed by file, and the slowest files come first", () => {
-  const [one, other] = [new FileTimes(), new FileTimes()];
+  const [first, second] = [new FileTimes(), new FileTimes()];
   const output = [
     "running 2 tests from ./tests/a_test.ts",
     "it waits ... ok (1m2s)",
@@ -122,10 +122,10 @@ Deno.test("the times of tests are summed by file, and the slowest files come fir
     "running 1 test from ./tests/b_test.ts",
     "it is quick ... ok (80µs)",
   ];
-  for (const line of output) one.read(line);
-  other.read("running 1 test from ./tests/c_test.ts");
-  other.read("it takes a second ... ok (1s)");
-  assert.deepEqual(slowest([one, other], 2), [
+  for (const line of output) first.read(line);
+  second.read("running 1 test from ./tests/c_test.ts");
+  second.read("it takes a second ... ok (1s)");
+  assert.deepEqual(slowest([first, second], 2), [
     "   62.5 s  tests/a_test.ts",
     "    1.0 s  tests/c_test.ts",
   ]);

@@ -125,7 +125,9 @@ export class Soak implements AsyncDisposable {
   async #start(more: Record<string, string> = {}): Promise<void> {
     await this.daemon.start(more);
     const tries = await Promise.allSettled(this.#peers.map((peer) => peer.connect()));
-    for (const one of tries) if (one.status === "rejected") this.daemon.failures.push(one.reason);
+    for (const attempt of tries) {
+      if (attempt.status === "rejected") this.daemon.failures.push(attempt.reason);
+    }
     await this.panes.fill();
   }
 

@@ -82,9 +82,9 @@ export function misplacedTests(sources: readonly Outline[]): string[] {
 
 function eachImport(
   sources: readonly Outline[],
-  broken: (path: string, one: Import) => string | undefined,
+  broken: (path: string, found: Import) => string | undefined,
 ): string[] {
   return sources.filter(({ path }) => !isTest(path)).flatMap(({ path, imports }) =>
-    imports.flatMap((one) => broken(path, one) ?? [])
+    imports.flatMap((found) => broken(path, found) ?? [])
   );
 }

@@ -189,7 +189,7 @@ function isEager({ type_only, lazy }: Import): boolean {
   return !type_only && !lazy;
 }
 
-function loadedBy(sources: Sources, start: Source, follows: (one: Import) => boolean): Source[] {
+function loadedBy(sources: Sources, start: Source, follows: (found: Import) => boolean): Source[] {
   const loaded = new Set([start]);
   for (const { imports } of loaded) {
     for (const { to } of imports.filter(follows)) {

@@ -31,9 +31,9 @@ export async function seed(job: Job) {
 
 /** Reconnects one of these peers; resolves when its first message arrives. */
 export async function first(job: Job) {
-  const one = await Connections.of({ ...job, peers: 1 });
-  await one.next(0);
-  return { id: one.id(0) };
+  const peer = await Connections.of({ ...job, peers: 1 });
+  await peer.next(0);
+  return { id: peer.id(0) };
 }
 
 async function readStream(port: number): Promise<void> {

@@ -20,7 +20,10 @@ function valuesOf({ command, args }: ParsedLine<TableEntry>) {
   const { usage, flags = {} } = command;
   const names = [...usage.matchAll(/[<[]([\w-]+)/g)].map(([, name = ""]) => name);
   const keys = Object.keys(flags).map((flag) =>
-    (/--([a-z-]+)/.exec(flag)?.[1] ?? "").replaceAll(/-(.)/g, (_, one: string) => one.toUpperCase())
+    (/--([a-z-]+)/.exec(flag)?.[1] ?? "").replaceAll(
+      /-(.)/g,
+      (_, letter: string) => letter.toUpperCase(),
+    )
   );
   const read = [...names, ...keys].map((name) => ({
     name,

@@ -41,8 +41,10 @@ Deno.test("doctor exits 0 for a healthy daemon", async () => {
   const { code, found } = await p.find();
   assert.equal(code, 0);
   const wanted = ["DAEMON_UP", "VERSION_SAME", "SCHEMA_SAME", "MESSAGES_ACCOUNTED"];
-  for (const one of [...wanted, "RELAY_DISABLED", "STATE_FOUND", "DISK_ROOM", "CLOCK_PLAUSIBLE"]) {
-    assert.equal(found.get(one)?.severity, "ok", one);
+  for (
+    const finding of [...wanted, "RELAY_DISABLED", "STATE_FOUND", "DISK_ROOM", "CLOCK_PLAUSIBLE"]
+  ) {
+    assert.equal(found.get(finding)?.severity, "ok", finding);
   }
   for (const { severity, fix, code } of found.values()) {
     assert.ok(severity === "ok" ? fix === null : severity === "note" || fix, code);

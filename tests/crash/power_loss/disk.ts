@@ -77,7 +77,9 @@ export class ForgetfulDisk {
     if (loss !== "dropped") {
       for (const changes of this.#changes.values()) {
         // A directory loses its last changes, never one in between.
-        changes.slice(0, chance.below(changes.length + 1)).forEach((one) => rename(names, one));
+        changes.slice(0, chance.below(changes.length + 1)).forEach((change) =>
+          rename(names, change)
+        );
       }
     }
     const isReachable = (path: string): boolean =>
@@ -111,13 +113,16 @@ export class ForgetfulDisk {
     } else {
       const [synced, rest] = divided(this.#changes.get(path) ?? [], covered);
       this.#changes.set(path, rest);
-      synced.forEach((one) => rename(this.#durableNames, one));
+      synced.forEach((change) => rename(this.#durableNames, change));
     }
   }
 }
 
 function divided<T>(all: readonly T[], covered: ReadonlySet<unknown>): [covered: T[], rest: T[]] {
-  return [all.filter((one) => covered.has(one)), all.filter((one) => !covered.has(one))];
+  return [
+    all.filter((change) => covered.has(change)),
+    all.filter((change) => !covered.has(change)),
+  ];
 }
 
 function rename(names: Map<string, File>, { path, file }: NameChange): void {

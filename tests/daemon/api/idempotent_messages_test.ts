@@ -114,7 +114,9 @@ Deno.test("a refusal is not stored: the key may be used again, and is then store
   await get(w, `/deliveries/pending?peer_id=${bob.peer_id}`);
   await w.tick();
   const drained = await get(w, "/deliveries?state=sent");
-  const delivery_ids = drained.deliveries.map((one: { delivery_id: string }) => one.delivery_id);
+  const delivery_ids = drained.deliveries.map((delivery: { delivery_id: string }) =>
+    delivery.delivery_id
+  );
   await post(w, "/deliveries/receipts", { delivery_ids, status: "accepted" });
   const done = await send(w, "/ask", QUESTION, "k");
   assert.deepEqual([done.status, done.replayed], [200, null]);

@@ -105,9 +105,9 @@ Deno.test("what was leased before the night is leased again after it, with the s
   await get(w, `/deliveries/pending?peer_id=${peer_id}`);
   await sleepNight(w);
   const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
-  const found = deliveries.map((one: Record<string, unknown>) => [
-    one["delivery_id"],
-    one["redelivered"],
+  const found = deliveries.map((delivery: Record<string, unknown>) => [
+    delivery["delivery_id"],
+    delivery["redelivered"],
   ]);
   assert.deepEqual(found, [[delivery_id, true]]);
 });

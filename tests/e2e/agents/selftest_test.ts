@@ -147,7 +147,7 @@ withLab(import.meta.url, "selftest passes with Codex, and a notify is held back"
   const sockets = () => namesIn(`/tmp/codex-daemon-${Deno.uid()}`);
   const before = sockets();
   const { code, resultLines } = await machine.answer("--agent", "codex");
-  const passed = resultLines.filter((one) => one.endsWith(" passed, native"));
+  const passed = resultLines.filter((line) => line.endsWith(" passed, native"));
   assert.deepEqual([code, passed.length, resultLines.at(-1)], [0, 7, "all not tested, pane"]);
   machine.assertClean();
   assert.deepEqual(sockets(), before);

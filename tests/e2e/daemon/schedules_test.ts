@@ -53,10 +53,12 @@ Deno.test("messages that fall due while the daemon is killed are sent once, and 
     const { schedules } = await json(base, "/schedules");
     const texts: string[] = deliveries.map(({ text }: { text: string }) => text);
     assert.deepEqual([texts.length, new Set(texts).size], [COUNT, COUNT]);
-    const messageIds = schedules.map((one: { last_message_id: string }) => one.last_message_id);
-    const sent = deliveries.map((one: { correlation_id: string | null; delivery_id: string }) =>
-      one.correlation_id ?? one.delivery_id
+    const messageIds = schedules.map((schedule: { last_message_id: string }) =>
+      schedule.last_message_id
     );
+    const sent = deliveries.map((
+      delivery: { correlation_id: string | null; delivery_id: string },
+    ) => delivery.correlation_id ?? delivery.delivery_id);
     assert.deepEqual(messageIds.sort(), sent.sort());
   }
 });

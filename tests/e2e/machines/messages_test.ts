@@ -115,8 +115,9 @@ natsTest(
     const { delivery_id, delivery_state } = await notify("while the server is off, too");
     assert.equal(delivery_state, "queued");
     const waiting = await laptop.call(listDeliveries, { query: { state: "queued" } });
-    const { reason } = waiting.deliveries.find((one) => one.delivery_id === delivery_id) ??
-      assert.fail("It does not wait");
+    const { reason } =
+      waiting.deliveries.find((delivery) => delivery.delivery_id === delivery_id) ??
+        assert.fail("It does not wait");
     assert.equal(reason, "bus_unreachable");
 
     await buildbox.start();

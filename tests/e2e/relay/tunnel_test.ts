@@ -179,7 +179,9 @@ Deno.test("the real relay accepts a real daemon, and both stop cleanly", async (
   });
   const headers = { authorization: `Bearer ${SECRET}` };
   const { daemons } = await (await fetch(`${url}/api/v1/daemons`, { headers })).json();
-  assert.deepEqual(daemons.map((one: { daemon_id: string }) => one.daemon_id), [daemon.daemon_id]);
+  assert.deepEqual(daemons.map((machine: { daemon_id: string }) => machine.daemon_id), [
+    daemon.daemon_id,
+  ]);
   child.kill("SIGTERM");
   assert.equal((await child.status).code, 0);
   await reading;

@@ -39,7 +39,7 @@ export function operationsOf(description: unknown): Operation[] {
       const { parameters, requestBody, responses } = Operation.parse(given);
       const [media_type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
       const named = (where: string) =>
-        parameters.filter((one) => one.in === where).map(({ name }) => name);
+        parameters.filter((parameter) => parameter.in === where).map(({ name }) => name);
       return {
         method: method.toUpperCase(),
         path,

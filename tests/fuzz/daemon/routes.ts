@@ -145,5 +145,5 @@ async function assertHealthy(w: World): Promise<void> {
   assert.equal((await w.fetch("/health")).status, 200);
   const { unaccounted, counts, total } = await w.clock.during(w.daemon.deliveryAudit.audit());
   assert.deepEqual(unaccounted, []);
-  assert.equal(Object.values(counts).reduce((sum, one) => sum + one, 0), total);
+  assert.equal(Object.values(counts).reduce((sum, count) => sum + count, 0), total);
 }

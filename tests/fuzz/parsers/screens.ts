@@ -60,7 +60,7 @@ export const SCREEN_PARSERS: readonly Target[] = [
   ),
   parser(
     "an empty screen",
-    fc.constantFrom(...Object.values(SCREENS).filter((one) => one !== genericScreen)),
+    fc.constantFrom(...Object.values(SCREENS).filter((screen) => screen !== genericScreen)),
     (screen) => {
       const view = { above: [], lines: [], cursor_x: 0, cursor_y: 0 };
       assert.notEqual(screen.composerEmpty(view), true, "Nothing on a screen is no evidence");

@@ -92,9 +92,9 @@ Deno.test("an unknown route is a 404, and a wrong method a 405 with Allow [c1.no
 });
 
 Deno.test("a literal path precedes one with a parameter, in any order of routes", async () => {
-  const one = (path: `/${string}`) =>
+  const routeAt = (path: `/${string}`) =>
     route({ ...bare, path, returns: z.object({ path: z.string() }) }, () => ({ path }));
-  const { ask } = open([one("/asks/:id"), one("/asks/:id/wait"), one("/asks/pending")]);
+  const { ask } = open([routeAt("/asks/:id"), routeAt("/asks/:id/wait"), routeAt("/asks/pending")]);
   for (const path of ["/asks/pending", "/asks/:id", "/asks/:id/wait"]) {
     assert.equal((await ask(path.replace(":id", "ask-1"))).answer.path, path);
   }

@@ -99,10 +99,10 @@ Deno.test("at the limit of unread bytes the slowest reader is cut off [c9.tunnel
   const count = HELD_BYTES_MAX / STREAM_WINDOW_BYTES + 4;
   const all = [];
   for (let at = 0; at < count; at++) {
-    const one = await begin(r, daemon, `/slow-${at}`);
-    sender(daemon, one.id).fill(STREAM_WINDOW_BYTES);
+    const stream = await begin(r, daemon, `/slow-${at}`);
+    sender(daemon, stream.id).fill(STREAM_WINDOW_BYTES);
     await r.clock.settle();
-    all.push(one);
+    all.push(stream);
     assert.ok(r.relay.machines.held_bytes <= HELD_BYTES_MAX);
   }
   assert.equal(daemon.closed, undefined);

@@ -117,7 +117,7 @@ Deno.test("every well-formed secret has its own namespace [c9.no-list]", async (
   const listed = async (secret: string) => {
     const headers = { authorization: `Bearer ${secret}` };
     const { daemons } = await (await r.fetch("/api/v1/daemons", { headers })).json();
-    return daemons.map((one: { daemon_id: string }) => one.daemon_id);
+    return daemons.map((machine: { daemon_id: string }) => machine.daemon_id);
   };
   assert.deepEqual(await listed(SECRET), [daemonId(1)]);
   assert.deepEqual(await listed(OTHER_SECRET), [daemonId(2)]);
@@ -146,9 +146,9 @@ Deno.test("a machine that another secret had connected is unknown [c9.tunnel.nam
 
 Deno.test("a request never falls back to another machine of the same secret [c9.tunnel.exact]", async () => {
   await using r = relayWorld();
-  await using one = await r.daemon(1);
-  await using _two = await r.daemon(2);
-  await one.daemon.shutDown();
+  await using first = await r.daemon(1);
+  await using _second = await r.daemon(2);
+  await first.daemon.shutDown();
   await r.clock.settle();
   const offline = { code: "machine_offline", delivered: false };
   assert.deepEqual(await refusal(r.ask(1, "/health")), offline);

@@ -183,9 +183,9 @@ export class MachinesStorm implements Simulation {
       await this.settle();
       this.faults.disarm();
       for (const machine of this.machines) machine.now = machine.rows();
-      for (const one of invariants) {
-        invariant = one.name;
-        const checked = one.check(this); // No turn passes where none is needed.
+      for (const rule of invariants) {
+        invariant = rule.name;
+        const checked = rule.check(this); // No turn passes where none is needed.
         if (checked) await checked;
       }
       for (const machine of this.machines) {

@@ -95,7 +95,8 @@ export class RelayStorm implements Simulation {
       })
     );
     this.clients = ASKERS.map(([asker, secret]) => {
-      const namespace = this.daemons[MACHINES.findIndex((one) => one.secret === secret)]?.namespace;
+      const namespace = this.daemons[MACHINES.findIndex((owner) => owner.secret === secret)]
+        ?.namespace;
       return { asker, namespace: namespace ?? "" };
     });
   }
@@ -170,9 +171,9 @@ export class RelayStorm implements Simulation {
       await work();
       await this.clock.settle();
       this.faults.disarm();
-      for (const one of this.#options.rules.invariants) {
-        invariant = one.name;
-        one.check(this);
+      for (const rule of this.#options.rules.invariants) {
+        invariant = rule.name;
+        rule.check(this);
       }
     } catch (error) {
       throw new StepError({ number, invariant, verbNames: this.verbNames }, error);

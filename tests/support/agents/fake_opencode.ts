@@ -17,13 +17,13 @@ class Recording<T> {
   readonly all: T[] = [];
   readonly #waiting = new Set<() => void>();
 
-  add(one: T): void {
-    this.all.push(one);
+  add(item: T): void {
+    this.all.push(item);
     this.#waiting.forEach((check) => check());
   }
 
   /** Resolves with the first match, now or later. */
-  async find(what: string, matches: (one: T) => boolean, from = 0): Promise<T> {
+  async find(what: string, matches: (item: T) => boolean, from = 0): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const check = () => {
       const found = this.all.slice(from).find(matches);

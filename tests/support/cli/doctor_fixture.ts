@@ -41,7 +41,7 @@ export function doctorFixture() {
     async find(): Promise<{ code: number; found: Map<string, Finding> }> {
       const { code, out } = await this.doctor("--json");
       const { findings }: { findings: Finding[] } = JSON.parse(out);
-      return { code, found: new Map(findings.map((one) => [one.code, one])) };
+      return { code, found: new Map(findings.map((finding) => [finding.code, finding])) };
     },
     [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
   };

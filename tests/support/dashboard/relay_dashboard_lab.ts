@@ -71,7 +71,8 @@ export class RelayDashboardLab implements AsyncDisposable {
     const { machines } = this.relay.relay;
     await until(
       "the tunnel",
-      () => machines.list(NAMESPACE).some((one) => one.daemon_id === daemon_id) || undefined,
+      () =>
+        machines.list(NAMESPACE).some((machine) => machine.daemon_id === daemon_id) || undefined,
     );
   }
 

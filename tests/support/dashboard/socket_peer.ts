@@ -65,7 +65,8 @@ export class SocketPeer {
   async asked(text: string): Promise<string> {
     return await until(
       `the ask "${text}"`,
-      () => this.frames.find((one) => one.type === "ask" && one.text === text)?.correlation_id,
+      () =>
+        this.frames.find((frame) => frame.type === "ask" && frame.text === text)?.correlation_id,
     );
   }
 
@@ -73,7 +74,10 @@ export class SocketPeer {
   async ended(correlation_id: string): Promise<Frame> {
     return await until(
       `the end of ${correlation_id}`,
-      () => this.frames.find((one) => one.type === "ack" && one.correlation_id === correlation_id),
+      () =>
+        this.frames.find((frame) =>
+          frame.type === "ack" && frame.correlation_id === correlation_id
+        ),
     );
   }
 

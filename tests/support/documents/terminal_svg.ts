@@ -106,7 +106,7 @@ function piecesOf(row: string): Piece[] {
     if (sequence !== undefined) {
       for (const code of sequence.split(";")) {
         if (code === "0" || code === "") codes = [];
-        else if (code === "39") codes = codes.filter((one) => !one.startsWith("3"));
+        else if (code === "39") codes = codes.filter((active) => !active.startsWith("3"));
         else codes = [...codes, code];
       }
       continue;

@@ -78,7 +78,7 @@ export class CodexLab implements AsyncDisposable {
   }
 
   async has(trace_id: string, stage: string): Promise<boolean> {
-    return (await this.stages(trace_id)).some((one) => one.stage === stage);
+    return (await this.stages(trace_id)).some((row) => row.stage === stage);
   }
 
   /** Starts Codex in a terminal of its own, and waits until it takes prompts. */

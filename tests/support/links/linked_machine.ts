@@ -151,9 +151,9 @@ export class LinkedMachine implements Disposable {
           }
         },
         wentBack: () => void this.losses++,
-        confirmed: (tx, _to, entries) => entries.forEach((one) => record(tx, one, "confirmed")),
+        confirmed: (tx, _to, entries) => entries.forEach((entry) => record(tx, entry, "confirmed")),
         refused: (tx, _to, entry, reason) => record(tx, entry, reason),
-        expired: (tx, _to, entries) => entries.forEach((one) => record(tx, one, "dropped")),
+        expired: (tx, _to, entries) => entries.forEach((entry) => record(tx, entry, "dropped")),
       },
     });
     return { db, links };

@@ -144,7 +144,7 @@ export class FakeSlack {
   }
 
   mustFind(ts: string): SlackMessage {
-    const message = this.messages.find((one) => one.ts === ts);
+    const message = this.messages.find((stored) => stored.ts === ts);
     if (!message) throw new Refusal("message_not_found");
     return message;
   }
@@ -265,10 +265,12 @@ function history(
   messages: SlackMessage[],
   { channel, ...range }: Params<"conversations.history">,
 ) {
-  const all = messages.filter((one) => one.channel === channel && !one.thread_ts).map((one) => {
-    const latest_reply = messages.findLast(({ thread_ts }) => thread_ts === one.ts)?.ts;
-    return { ...toJson(one), ...(latest_reply && { latest_reply, thread_ts: one.ts }) };
-  });
+  const all = messages.filter((message) => message.channel === channel && !message.thread_ts).map(
+    (message) => {
+      const latest_reply = messages.findLast(({ thread_ts }) => thread_ts === message.ts)?.ts;
+      return { ...toJson(message), ...(latest_reply && { latest_reply, thread_ts: message.ts }) };
+    },
+  );
   return page(all.toReversed(), range);
 }
 
@@ -278,8 +280,8 @@ function replies(
   { thread_ts }: SlackMessage,
   { channel, ts, ...range }: Params<"conversations.replies">,
 ) {
-  const all = messages.filter((one) =>
-    one.channel === channel && (one.ts === ts || !thread_ts && one.thread_ts === ts)
+  const all = messages.filter((message) =>
+    message.channel === channel && (message.ts === ts || !thread_ts && message.thread_ts === ts)
   );
   return page(all.map(toJson), range);
 }
@@ -308,7 +310,8 @@ export function textOf(blocks: Blocks): string {
       return [`[${block.elements.map(({ text }) => text.text).join("|")}]`];
     }
     return block.elements.map(({ elements }) =>
-      elements.map((one) => one.type === "text" ? one.text : `@${one.user_id}`).join("")
+      elements.map((element) => element.type === "text" ? element.text : `@${element.user_id}`)
+        .join("")
     );
   }).join("\n");
 }

@@ -91,8 +91,8 @@ export function surfacePrograms(surface: string, settings: Record<string, string
     connected: () =>
       until("the surface", async () => {
         const { peers } = await get("/peers");
-        const there = peers.some((one: { name: string; ws_connected: boolean }) =>
-          one.name === surface && one.ws_connected
+        const there = peers.some((peer: { name: string; ws_connected: boolean }) =>
+          peer.name === surface && peer.ws_connected
         );
         return there || undefined;
       }),

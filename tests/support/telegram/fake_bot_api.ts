@@ -163,7 +163,7 @@ export class FakeBotApi {
 
   /** Adds a tap by the person on a button with this label. */
   tap(message_id: number, label: string, chat = CHAT): void {
-    const sentMessages = this.sentMessages.find((one) => one.message_id === message_id);
+    const sentMessages = this.sentMessages.find((sent) => sent.message_id === message_id);
     const button = sentMessages?.keyboard?.flat().find(({ text }) => text === label);
     if (!button) throw new Error(`No button "${label}" under ${message_id}`);
     const message = { message_id, chat: { id: chat, type: "private" }, date: 0 };
@@ -280,7 +280,7 @@ export class FakeBotApi {
   }
 
   #mustFind(message_id: number): SentMessage {
-    const sentMessages = this.sentMessages.find((one) => one.message_id === message_id);
+    const sentMessages = this.sentMessages.find((sent) => sent.message_id === message_id);
     if (!sentMessages) throw new Refusal(400, "Bad Request: message not found");
     return sentMessages;
   }

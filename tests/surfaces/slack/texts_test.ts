@@ -21,10 +21,10 @@ const timestamp = fc.tuple(
 Deno.test("a ref is a decimal number that keeps the order of timestamps and leads back to them", () => {
   assert.equal(toRef("1732112345.000200"), "1732112345000200");
   assert.equal(toTimestamp("1732112345000200"), "1732112345.000200");
-  fc.assert(fc.property(timestamp, timestamp, (one, other) => {
-    assert.equal(toTimestamp(toRef(one)), one);
-    assert.match(toRef(one), /^(0|[1-9]\d*)$/);
-    assert.equal(isLater(one, other), Number(toRef(one)) > Number(toRef(other)));
+  fc.assert(fc.property(timestamp, timestamp, (left, right) => {
+    assert.equal(toTimestamp(toRef(left)), left);
+    assert.match(toRef(left), /^(0|[1-9]\d*)$/);
+    assert.equal(isLater(left, right), Number(toRef(left)) > Number(toRef(right)));
   }));
 });
 

@@ -83,13 +83,16 @@ Deno.test("documents, videos, audio and voice go with a reply, without a caption
     "song",
     "hello",
   ]);
-  assert.deepEqual(r.mesh.attachments.uploads.map((one) => [one.filename, one.content_type]), [
-    ["plan.txt", "text/plain"],
-    [`video-${ids[1]}.mp4`, "video/quicktime"],
-    [`video-${ids[2]}.mp4`, "video/mp4"],
-    ["song.flac", "audio/mpeg"],
-    [`voice-${ids[4]}.ogg`, "audio/ogg"],
-  ]);
+  assert.deepEqual(
+    r.mesh.attachments.uploads.map((upload) => [upload.filename, upload.content_type]),
+    [
+      ["plan.txt", "text/plain"],
+      [`video-${ids[1]}.mp4`, "video/quicktime"],
+      [`video-${ids[2]}.mp4`, "video/mp4"],
+      ["song.flac", "audio/mpeg"],
+      [`voice-${ids[4]}.ogg`, "audio/ogg"],
+    ],
+  );
 });
 
 Deno.test("a hostile name, type or path of a file stays data", async () => {

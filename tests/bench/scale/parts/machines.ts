@@ -35,8 +35,8 @@ export async function machines(scale: Scale): Promise<Measured> {
   let known = 0;
   for (const count of doubling(scale.machines)) {
     await Promise.all(fleets.map((fleet, at) => {
-      const names = Array.from({ length: count - 1 - known }, (_, one) => `m-${known + one}`);
-      return connect(network, fleet, names.filter((_, one) => one % PROCESSES === at));
+      const names = Array.from({ length: count - 1 - known }, (_, index) => `m-${known + index}`);
+      return connect(network, fleet, names.filter((_, index) => index % PROCESSES === at));
     }));
     known = count - 1;
     await atSize({ network, real, fleets, known, seconds: scale.seconds }, growths, singles);

@@ -20,8 +20,8 @@ export async function peers(scale: Scale): Promise<Measured> {
     const { pid, port } = at.daemon;
     const memory_before = residentMb(pid), cpu_before = cpuMs(pid);
     await using _crowd = await LoadGenerator.crowd({ port, peers: count });
-    const one = { n: count };
-    growths.add("processor time of a connect", { ...one, ms: (cpuMs(pid) - cpu_before) / count });
+    const size = { n: count };
+    growths.add("processor time of a connect", { ...size, ms: (cpuMs(pid) - cpu_before) / count });
     await pause(SETTLE_MS);
     const kb = (residentMb(pid) - memory_before) * 1024 / count;
     singles.push({ what: `memory of an idle peer, ${count} peers`, value: kb, unit: "KB" });
@@ -30,7 +30,7 @@ export async function peers(scale: Scale): Promise<Measured> {
     const share = (cpuMs(pid) - idle_from) / scale.seconds / 10;
     singles.push({ what: `idle processor time, ${count} peers`, value: share, unit: "%" });
     for (const [what, work] of await operations(at)) {
-      growths.add(what, { ...one, ...await at.measure(scale.rounds, work) });
+      growths.add(what, { ...size, ...await at.measure(scale.rounds, work) });
     }
   }
   return { growth: growths.all(), singles: [...singles, ...await traffic(scale)] };

@@ -103,7 +103,7 @@ async function newMembers(
     const number = known + at;
     const address = `10.${number >> 16 & 255}.${number >> 8 & 255}.${number & 255}`;
     const cookie = await relay.signIn(secret, address);
-    for (let one = at; one < Math.min(count, at + OF_SECRET); one++) {
+    for (let index = at; index < Math.min(count, at + OF_SECRET); index++) {
       members.push({ daemon_id: randomIds.next("dm"), secret, address, cookie });
     }
   }

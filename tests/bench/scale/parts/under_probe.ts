@@ -66,7 +66,9 @@ export class ProbedDaemon implements AsyncDisposable {
 
   /** The value of a metric without labels. */
   async metric(name: string): Promise<number> {
-    const line = (await this.get("/metrics")).split("\n").find((one) => one.startsWith(`${name} `));
+    const line = (await this.get("/metrics")).split("\n").find((text) =>
+      text.startsWith(`${name} `)
+    );
     return Number(line?.slice(name.length + 1));
   }
 

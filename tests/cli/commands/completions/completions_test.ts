@@ -35,10 +35,10 @@ function completionFixture(shell: Shell) {
         stdin: "null",
       }).output();
       const lines = new TextDecoder().decode(stdout).split("\n");
-      const candidates = lines.map((one) => one.split("\t")[0] ?? "").filter(Boolean);
+      const candidates = lines.map((text) => text.split("\t")[0] ?? "").filter(Boolean);
       // zsh compares candidates with the word only after the function has ended.
       const typed = shell === "zsh" ? words.at(-1) ?? "" : "";
-      return candidates.filter((one) => one.startsWith(typed));
+      return candidates.filter((candidate) => candidate.startsWith(typed));
     },
     [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
   };

@@ -51,7 +51,9 @@ function following(agent: FakeAgent, after: number | undefined) {
   };
   const done = (async () => {
     const from = { session_id: "s-1", after };
-    for await (const one of follow(reads, from, { clock, signal: abort.signal })) came.push(one);
+    for await (const entry of follow(reads, from, { clock, signal: abort.signal })) {
+      came.push(entry);
+    }
   })();
   return {
     async step(change: () => void = () => {}) {
@@ -113,7 +115,7 @@ Deno.test("more than one page is shown as a whole, and of more than 10 the rest 
   agent.texts = ["shown"];
   await using at = following(agent, 0);
   const add = (count: number) => () => {
-    for (let one = 0; one < count; one++) agent.texts.push(`text ${agent.texts.length}`);
+    for (let added = 0; added < count; added++) agent.texts.push(`text ${agent.texts.length}`);
   };
   const [whole] = await at.step(add(450));
   assert.deepEqual([whole?.texts.length, whole?.left_out_before], [450, null]);

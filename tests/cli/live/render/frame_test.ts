@@ -17,9 +17,9 @@ function hostileRecords() {
   const records = someRecords();
   return {
     ...records,
-    peers: records.peers.map((one) => ({
-      ...one,
-      name: HOSTILE + one.name,
+    peers: records.peers.map((record) => ({
+      ...record,
+      name: HOSTILE + record.name,
       circle: HOSTILE,
       description: HOSTILE,
     })),

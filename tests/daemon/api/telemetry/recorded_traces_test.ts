@@ -40,7 +40,7 @@ Deno.test("a flood is recorded in small parts, and all of it", async () => {
   await Promise.all(Array.from({ length: 450 }, () => post(w, "/notify", message)));
   await w.tick();
   await w.tick();
-  const count = (name: string) => collector.names().filter((one) => one === name).length;
+  const count = (name: string) => collector.names().filter((span) => span === name).length;
   assert.deepEqual(["POST /notify", "commit", "deliver websocket"].map(count), [450, 450, 450]);
 });
 

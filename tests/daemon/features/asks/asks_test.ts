@@ -270,7 +270,9 @@ Deno.test("asks are listed newest first, by state and peer, page by page [c3.ask
   await post(w, "/ack", { correlation_id: ids[0] });
   const page = async (query: string) => {
     const { asks, next } = await get(w, `/asks?${query}`);
-    const found = asks.map((one: { correlation_id: string }) => ids.indexOf(one.correlation_id));
+    const found = asks.map((record: { correlation_id: string }) =>
+      ids.indexOf(record.correlation_id)
+    );
     return { found, next };
   };
   assert.deepEqual((await page("")).found, [2, 1, 0]);

@@ -82,8 +82,8 @@ Deno.test("history needs exactly one of peer and pane, and an instant [4.asks.hi
   await using w = world();
   await addPeer(w, "bob", { pane_id: "%3", tmux_socket: "/missing/one" });
   await addPeer(w, "eve", { pane_id: "%3", tmux_socket: "/missing/two" });
-  const one = await closed(w, "ada", "bob");
-  const two = await closed(w, "ada", "eve");
+  const first = await closed(w, "ada", "bob");
+  const second = await closed(w, "ada", "eve");
   const queries = [
     `since=${LONG_AGO}`,
     `peer_id=bob&pane_id=%253&since=${LONG_AGO}`,
@@ -97,7 +97,7 @@ Deno.test("history needs exactly one of peer and pane, and an instant [4.asks.hi
     const { status, error } = await get(w, `/asks/history?${query}`);
     assert.deepEqual([status, error], [422, "invalid_request"], query);
   }
-  for (const [socket, id] of [["/missing/one", one], ["/missing/two", two]]) {
+  for (const [socket, id] of [["/missing/one", first], ["/missing/two", second]]) {
     const query = `pane_id=%253&tmux_socket=${socket}&since=${LONG_AGO}`;
     assert.deepEqual(await threads(w, query), [id]);
   }

@@ -88,10 +88,10 @@ Deno.test("a chain of follow-ups has one open ask at a time, each with its prede
   const third = await ask(w, "ada", "bob", "The red one", { reply_to: second });
   await w.clock.settle();
   assert.deepEqual(
-    (await get(w, "/asks")).asks.map((one: Record<string, string>) => [
-      one["correlation_id"],
-      one["reply_to"],
-      one["close_reason"],
+    (await get(w, "/asks")).asks.map((record: Record<string, string>) => [
+      record["correlation_id"],
+      record["reply_to"],
+      record["close_reason"],
     ]),
     [[third, second, null], [second, first, "reply_to"], [first, null, "reply_to"]],
   );

@@ -47,15 +47,16 @@ Deno.test("a message without a receipt is not sent again after a crash; one with
   try {
     const first = world(options);
     const plain = await addPeer(first, "plain"), careful = await addPeer(first, "careful");
-    const one = await notify(first, "ada", "plain"), two = await notify(first, "ada", "careful");
+    const toPlain = await notify(first, "ada", "plain"),
+      toCareful = await notify(first, "ada", "careful");
     first.daemon.ctx.db.transact((tx) => {
       tx.run("update messages set state = 'attempting', rung = 'websocket'");
       tx.run("update messages set repeatable = 1 where to_peer_name = 'careful'");
     });
     await first[Symbol.asyncDispose]();
     await using w = world(options);
-    assert.deepEqual(await stateOf(w, one.delivery_id ?? ""), ["sent", "daemon_restart"]);
-    assert.deepEqual(await stateOf(w, two.delivery_id ?? ""), ["queued", "daemon_restart"]);
+    assert.deepEqual(await stateOf(w, toPlain.delivery_id ?? ""), ["sent", "daemon_restart"]);
+    assert.deepEqual(await stateOf(w, toCareful.delivery_id ?? ""), ["queued", "daemon_restart"]);
     const again = await connectPeer(w, "plain", { peer_id: plain.peer_id });
     const repeated = await connectPeerWithReceipts(w, "careful", { peer_id: careful.peer_id });
     await w.clock.settle();

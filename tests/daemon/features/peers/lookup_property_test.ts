@@ -16,8 +16,8 @@ const peers = fc.array(peer, { maxLength: 6 });
 
 type Peer = Pick<Parameters<typeof matchesOf>[0][number], "circle" | "role" | "status">;
 
-const isIn = (where: string) => (one: Peer) =>
-  one.circle === where || ROLES_OF_ALL_CIRCLES.includes(one.role);
+const isIn = (where: string) => (candidate: Peer) =>
+  candidate.circle === where || ROLES_OF_ALL_CIRCLES.includes(candidate.role);
 
 /** The rule of contract 1, as its sentences say it. */
 function expected(named: readonly Peer[], only?: string, first?: string): Peer[] {

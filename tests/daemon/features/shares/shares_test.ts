@@ -74,13 +74,13 @@ Deno.test("a guest receives the peer's events, and is disconnected when the shar
 
 Deno.test("GET /shares lists only this machine's shares, even with a shared relay secret", async () => {
   await using r = relayWorld();
-  await using one = await connected(r, 1);
-  await using two = await connected(r, 2);
-  await withAgent(one);
-  await withAgent(two);
-  const { share_id } = await one.call(createShare, { body: { peer: "web" } });
-  await two.call(createShare, { body: { peer: "web" } });
-  const { shares } = await one.call(listShares, {});
+  await using first = await connected(r, 1);
+  await using second = await connected(r, 2);
+  await withAgent(first);
+  await withAgent(second);
+  const { share_id } = await first.call(createShare, { body: { peer: "web" } });
+  await second.call(createShare, { body: { peer: "web" } });
+  const { shares } = await first.call(listShares, {});
   assert.deepEqual(shares.map((share) => share.share_id), [share_id]);
 });
 

@@ -85,7 +85,7 @@ Deno.test("POST /spawn runs the configured command in a pane of its circle [4.sp
   assert.deepEqual([display_name, circle], ["api", "main"]);
   await w.clock.settle();
   assert.deepEqual(
-    eventData(w, "spawn").map((one) => [one["registration_state"], one["peer_id"]]),
+    eventData(w, "spawn").map((event) => [event["registration_state"], event["peer_id"]]),
     [
       ["awaiting", null],
       ["registered", peer_id],

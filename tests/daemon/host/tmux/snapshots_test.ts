@@ -44,9 +44,9 @@ function fixture() {
 
 Deno.test("concurrent callers share one query, later ones get a new one", async () => {
   const { cache, server } = fixture();
-  const [one, other] = await Promise.all([cache.panes(), cache.panes()]);
-  assert.equal(one, other);
-  assert.ok(one?.ok && one.panes.get("%1")?.dead === false);
+  const [first, second] = await Promise.all([cache.panes(), cache.panes()]);
+  assert.equal(first, second);
+  assert.ok(first?.ok && first.panes.get("%1")?.dead === false);
   await cache.panes();
   assert.deepEqual(server.asked, ["list-panes", "list-panes"]);
 });

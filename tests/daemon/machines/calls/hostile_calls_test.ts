@@ -177,7 +177,7 @@ Deno.test("calls that are answered at a time are bounded", async () => {
   const { error, retry_after_seconds } = await (await two.fetch("/peers")).json();
   assert.deepEqual([error, retry_after_seconds], ["rate_limited", 1]);
   release();
-  for (const one of running) assert.equal((await one).status, 200);
+  for (const call of running) assert.equal((await call).status, 200);
   assert.equal((await two.fetch("/peers")).status, 200);
 });
 

@@ -312,7 +312,7 @@ Deno.test("only one file of this machine is in memory at a time", async () => {
     running--;
     return bytes;
   };
-  await Promise.all(sent.map((one) => s.fetch([entryWith([one])])));
+  await Promise.all(sent.map((file) => s.fetch([entryWith([file])])));
   assert.equal(max, 1);
   assert.equal(s.bus.count("get"), 3);
 });

@@ -33,11 +33,11 @@ Deno.test("a confirmation travels with entries that are published before it is d
 
 Deno.test("a repeated batch is applied once, and the batches behind it go on", async () => {
   using f = connectedLink();
-  const [one, two, three] = [1, 2, 3].map((n) => f.entry(n));
-  assert.ok(one && two && three);
-  await f.receive({ entries: [one, two] });
-  await f.receive({ entries: [one] });
-  await f.receive({ previous: one.tag, entries: [two, three] });
+  const [first, second, third] = [1, 2, 3].map((n) => f.entry(n));
+  assert.ok(first && second && third);
+  await f.receive({ entries: [first, second] });
+  await f.receive({ entries: [first] });
+  await f.receive({ previous: first.tag, entries: [second, third] });
   await f.clock.advance(20);
   assert.deepEqual(f.applied(), [1, 2, 3]);
   assert.ok(f.batches.every(({ resend }) => !resend));
@@ -201,8 +201,8 @@ Deno.test("bytes that are no batch are dropped", async () => {
 
 Deno.test("an entry that a batch holds twice is applied once", async () => {
   using f = connectedLink();
-  const one = f.entry(1);
-  await f.receive({ entries: [one, one, f.entry(2)] });
+  const entry = f.entry(1);
+  await f.receive({ entries: [entry, entry, f.entry(2)] });
   assert.deepEqual(f.applied(), [1, 2]);
 });
 

@@ -11,7 +11,8 @@ const message = (delivery_id: string, minute = 5, state: "sent" | "seen" = "sent
     state,
     created_at: new Date(Date.UTC(2026, 0, 1, 12, minute)).toISOString(),
   });
-const shown = ({ messages }: Hour) => messages.map((one) => `${one.delivery_id} ${one.state}`);
+const shown = ({ messages }: Hour) =>
+  messages.map((entry) => `${entry.delivery_id} ${entry.state}`);
 const BEFORE: Hour = { messages: [message("2"), message("1")], truncated: false };
 
 Deno.test("a page that joins what is known replaces its messages, and keeps the older ones", () => {

@@ -50,17 +50,17 @@ relayTest("what a person sends through the relay is framed as the human's", asyn
 });
 
 relayTest("the machine switcher leads to the same view of another machine", async (lab) => {
-  const [one, two] = [await lab.daemon(), await lab.daemon()];
-  await lab.peer(one, { name: "alpha" });
-  await lab.peer(two, { name: "beta" });
-  const page = await lab.open(one.daemon_id, "#/mesh");
+  const [first, second] = [await lab.daemon(), await lab.daemon()];
+  await lab.peer(first, { name: "alpha" });
+  await lab.peer(second, { name: "beta" });
+  const page = await lab.open(first.daemon_id, "#/mesh");
   await page.getByRole("link", { name: "alpha" }).first().waitFor();
   await page.getByRole("button", { name: "Machine" }).click();
   const dialog = page.getByRole("dialog", { name: "Machines" });
-  await dialog.locator("li", { hasText: one.daemon_id }).getByText("shown here").waitFor();
-  await dialog.locator("li", { hasText: two.daemon_id }).getByRole("link").click();
+  await dialog.locator("li", { hasText: first.daemon_id }).getByText("shown here").waitFor();
+  await dialog.locator("li", { hasText: second.daemon_id }).getByRole("link").click();
   await page.getByRole("link", { name: "beta" }).first().waitFor();
-  assert.equal(page.url(), lab.addressOf(two.daemon_id, "#/mesh"));
+  assert.equal(page.url(), lab.addressOf(second.daemon_id, "#/mesh"));
   assert.equal(await page.getByRole("link", { name: "alpha" }).count(), 0);
 });
 

@@ -91,7 +91,7 @@ function checkAttemptTransitions({ before }: Storm, { attempts }: Snapshot): voi
   for (const { attempt_id, state, ended_at, armed_at } of attempts) {
     assert.equal(ended_at !== null, attemptMachine.isFinal(state as never), attempt_id);
     assert.equal(state === "running" && armed_at === null, false, attempt_id);
-    const previous = before.attempts.find((one) => one.attempt_id === attempt_id);
+    const previous = before.attempts.find((row) => row.attempt_id === attempt_id);
     if (previous && previous.ended_at !== null) {
       assert.deepEqual([previous.state, previous.ended_at], [state, ended_at]);
     }

@@ -99,12 +99,14 @@ const opencode: Recorded = {
   usage: { ...TOKENS, context_limit: null, model: "fake-1" },
 };
 
-for (const one of [codex, gemini, copilot, opencode]) {
-  const { agent, call: [tool, input, result] } = one;
+for (const recording of [codex, gemini, copilot, opencode]) {
+  const { agent, call: [tool, input, result] } = recording;
 
   Deno.test(`${agent}: prompts, texts, tool calls and their results are told apart`, async () => {
     using folder = new SessionsFolder();
-    const page = await one.open(folder, one.text).read(one.id, { entries_max: 50 });
+    const page = await recording.open(folder, recording.text).read(recording.id, {
+      entries_max: 50,
+    });
     const entries = page?.entries ?? [];
     assert.deepEqual(entries.map(({ kind }) => kind), [
       ...["prompt", "tool_call", "tool_result", "text", "prompt", "text"],
@@ -122,34 +124,34 @@ for (const one of [codex, gemini, copilot, opencode]) {
 
   Deno.test(`${agent}: pages join without a gap, and a read after a position has the rest`, async () => {
     using folder = new SessionsFolder();
-    const files = one.open(folder, one.text);
-    const whole = (await files.read(one.id, { entries_max: 50 }))?.entries ?? [];
+    const files = recording.open(folder, recording.text);
+    const whole = (await files.read(recording.id, { entries_max: 50 }))?.entries ?? [];
     const joined: unknown[] = [];
     let before: number | null | undefined;
     for (let pages = 0; pages < 20 && before !== null; pages++) {
-      const page = await files.read(one.id, { entries_max: 1, before });
+      const page = await files.read(recording.id, { entries_max: 1, before });
       joined.unshift(...page?.entries ?? []);
       before = page?.before ?? null;
     }
     assert.deepEqual(joined, whole);
     const after = whole.at(-3)?.position;
-    const rest = await files.read(one.id, { entries_max: 50, after });
+    const rest = await files.read(recording.id, { entries_max: 50, after });
     assert.deepEqual(rest?.entries, whole.slice(-2));
   });
 
   Deno.test(`${agent}: a session is found by its id, its title and its folder`, async () => {
     using folder = new SessionsFolder();
-    const files = one.open(folder, one.text);
+    const files = recording.open(folder, recording.text);
     const { sessions, complete } = await files.list({ limit: 5 });
     assert.equal(complete, true);
     const [found] = sessions;
     assert.deepEqual([sessions.length, found?.session_id, found?.folder], [
-      ...[1, one.id, "/home/sam/api"],
+      ...[1, recording.id, "/home/sam/api"],
     ]);
-    assert.equal(found?.file, files.locate(one.id));
+    assert.equal(found?.file, files.locate(recording.id));
     const title = found?.title ?? "";
     assert(["Read the notes", "fake side answer"].includes(title), title);
-    const query = { limit: 5, id_prefix: one.id.slice(0, 6), title: title.toUpperCase() };
+    const query = { limit: 5, id_prefix: recording.id.slice(0, 6), title: title.toUpperCase() };
     assert.equal((await files.list(query)).sessions.length, 1);
     for (const other of [{ id_prefix: "zz" }, { title: "another" }, { folder: "/home" }]) {
       assert.deepEqual((await files.list({ ...query, ...other })).sessions, []);
@@ -158,24 +160,27 @@ for (const one of [codex, gemini, copilot, opencode]) {
 
   Deno.test(`${agent}: the tokens that it records`, async () => {
     using folder = new SessionsFolder();
-    assert.deepEqual(await one.open(folder, one.text).usage(one.id), one.usage);
+    assert.deepEqual(
+      await recording.open(folder, recording.text).usage(recording.id),
+      recording.usage,
+    );
   });
 
   Deno.test(`${agent}: an unknown session, an invalid id and damaged files give nothing`, async () => {
     using empty = new SessionsFolder();
     using damaged = new SessionsFolder();
-    const unknown = `${one.id.slice(0, -1)}0`;
-    const files = one.open(damaged, one.text);
-    for (const id of [unknown, "../x", "", `${one.id}\n`]) {
+    const unknown = `${recording.id.slice(0, -1)}0`;
+    const files = recording.open(damaged, recording.text);
+    for (const id of [unknown, "../x", "", `${recording.id}\n`]) {
       assert.equal(files.locate(id), undefined, id);
       assert.equal(await files.read(id, { entries_max: 1 }), undefined, id);
       assert.equal(await files.usage(id), undefined, id);
     }
-    const file = files.locate(one.id) ?? "";
+    const file = files.locate(recording.id) ?? "";
     Deno.writeTextFileSync(file, "\0not what it was");
-    const page = await files.read(one.id, { entries_max: 5 });
+    const page = await files.read(recording.id, { entries_max: 5 });
     assert.deepEqual(page?.entries ?? [], []);
-    assert.equal(await files.usage(one.id) ?? null, null);
+    assert.equal(await files.usage(recording.id) ?? null, null);
     assert.deepEqual((await files.list({ limit: 5 })).sessions, []);
     Deno.removeSync(empty.path, { recursive: true });
     Deno.removeSync(damaged.path, { recursive: true });

@@ -33,7 +33,7 @@ const content = fc.array(piece, { maxLength: 30 })
 
 function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  pieces.reduce((at, one) => (bytes.set(one, at), at + one.length), 0);
+  pieces.reduce((at, part) => (bytes.set(part, at), at + part.length), 0);
   return bytes;
 }
 
