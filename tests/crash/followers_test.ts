@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { DENO_DIR, RealDaemon, temporary } from "../support/programs/child.ts";
-import { running } from "../support/programs/program.ts";
+import { programArguments } from "../support/programs/program.ts";
 import { pause } from "../support/programs/process_facts.ts";
 import { Chance } from "../support/seeded_random.ts";
 
@@ -15,7 +15,7 @@ const CODES = [0, 130, 143];
 
 /** A follower with what it prints; `top` draws only on a terminal, which `script` makes. */
 function follow(args: readonly string[], env: Record<string, string>) {
-  const command = [Deno.execPath(), ...running("").slice(0, -1), ...args];
+  const command = [Deno.execPath(), ...programArguments("").slice(0, -1), ...args];
   const quoted = command.map((word) => `'${word}'`).join(" ");
   return new Deno.Command("script", {
     args: ["-qefc", `exec ${quoted}`, "/dev/null"],

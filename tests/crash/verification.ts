@@ -15,7 +15,7 @@ export interface Clients {
 }
 
 /** Messages and replies that the daemon has answered with 200, and so must never lose. */
-export interface Acknowledged {
+export interface AcknowledgedMessages {
   /** The 12 digits of each message, and the name of its recipient. */
   readonly messages: Map<string, string>;
   /** The text of each reply, by its ask. */
@@ -57,7 +57,7 @@ export interface Outcome {
 
 interface StormContext {
   readonly clients: Clients;
-  readonly acknowledged: Acknowledged;
+  readonly acknowledged: AcknowledgedMessages;
   readonly finalReport: FinalReport;
 }
 
@@ -89,7 +89,7 @@ export async function evaluate(path: string, context: StormContext) {
       leased.size,
     sent_twice: [...withoutReceipts.received.values()].filter(({ times }) => times > 1).length,
     out_of_order: outOfOrder(withReceipts.applied) + outOfOrder(withoutReceipts.applied),
-    unlisted: await unlisted(path),
+    unlisted: await countUnlisted(path),
     unaccounted: Math.abs(rows.count - counted_total) + (rows.count - rows.idents.size),
     integrity: rows.integrity,
   };
@@ -121,7 +121,7 @@ function outOfOrder(applied: readonly string[]): number {
 }
 
 /** Opens the database half a minute later with a test clock; counts what is not reported. */
-async function unlisted(path: string): Promise<number> {
+async function countUnlisted(path: string): Promise<number> {
   await using later = world({ db_path: path, clock: new FakeClock(new Date().toISOString()) });
   using db = new DatabaseSync(path);
   await later.tick(LATER_SECONDS);

@@ -136,7 +136,7 @@ async function renderScripts(): Promise<string> {
     const flags = ["--platform", "browser", "--minify", "--code-splitting", "--outdir", folder];
     await bundle("dashboard/app/main.tsx", ...flags);
     const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
-    const modules = renamed(
+    const modules = withStableNames(
       names.map((name) => [name, Deno.readTextFileSync(`${folder}/${name}`)]),
     );
     const named = [...modules.keys()];
@@ -154,7 +154,7 @@ async function renderScripts(): Promise<string> {
 }
 
 /** The modules by names that depend on their content alone, in the order of that content. */
-function renamed(files: readonly (readonly [string, string])[]): Map<string, string> {
+function withStableNames(files: readonly (readonly [string, string])[]): Map<string, string> {
   const contents = files.map(([name, text]) => {
     return [name, `${name}\n${text}`.replaceAll(BUNDLED_NAME, "$1.js")] as const;
   }).sort(([, left], [, right]) => (left < right ? -1 : 1));

@@ -22,7 +22,7 @@ interface Execution {
   peer_id: string | undefined;
 }
 
-export interface Sent {
+export interface SentMessage {
   readonly delivery_id: string;
   readonly to_peer_id: string;
   readonly token: string;
@@ -41,7 +41,7 @@ export class PaneStorm implements AsyncDisposable {
   readonly #state = Deno.makeTempDirSync({ prefix: "mesh-panes-" });
   #daemon!: RealDaemon;
   readonly programRuns: Execution[] = [];
-  readonly sent: Sent[] = [];
+  readonly sent: SentMessage[] = [];
   /** How often each verb ran. */
   readonly verbCounts = new Map<string, number>();
 

@@ -26,19 +26,19 @@ export async function growthOf(regex: RegExp): Promise<string | undefined> {
   const recipes = worstInputs(regex);
   for (const recipe of recipes) {
     for (const count of SHORT_COUNTS) {
-      const ms = matching(regex, make(recipe, count * recipe.pump.length));
+      const ms = matchMs(regex, make(recipe, count * recipe.pump.length));
       if (ms > FLOOR_MS) {
         return describeGrowth(recipe, `${count} repetitions take ${ms.toFixed()} ms`);
       }
     }
   }
   const measure = async (recipe: Recipe) => {
-    const seen = await growthIn((length) => matching(regex, make(recipe, length)));
+    const seen = await growthIn((length) => matchMs(regex, make(recipe, length)));
     return seen && describeGrowth(recipe, seen);
   };
   const timings: { recipe: Recipe; ms: number }[] = [];
   for (const recipe of recipes) {
-    const ms = matching(regex, make(recipe, SCREENED));
+    const ms = matchMs(regex, make(recipe, SCREENED));
     // Measured at once, so that a bad pattern is reported soon.
     const found = ms > SUSPECT_MS && await measure(recipe);
     if (found) return found;
@@ -78,7 +78,7 @@ export function cpuMs(): number {
 }
 
 /** All matches, as the sources look for them. */
-function matching(regex: RegExp, input: string): number {
+function matchMs(regex: RegExp, input: string): number {
   const started_ms = cpuMs();
   try {
     if (regex.global) input.replaceAll(regex, "");

@@ -27,14 +27,14 @@ export interface Sample {
   readonly events: number;
 }
 
-export interface Measured {
+export interface MeasuredDaemon {
   readonly state: string;
   readonly pid: number;
   readonly port: number;
   readonly panes: number;
 }
 
-export async function takeSample({ state, pid, port, panes }: Measured): Promise<Sample> {
+export async function takeSample({ state, pid, port, panes }: MeasuredDaemon): Promise<Sample> {
   const before = reportOf(state)?.number ?? 0;
   Deno.kill(pid, "SIGUSR2");
   const report = await until("the daemon's probe", () => {

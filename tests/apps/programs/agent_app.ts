@@ -11,7 +11,7 @@ import { unlessMissing } from "../../../daemon/host/paths.ts";
 import {
   binOf,
   copilotUnpacked,
-  installed,
+  installRelease,
   makeRunDir,
 } from "../../support/e2e/installed_agents.ts";
 import { userEnvironment } from "../../support/e2e/programs.ts";
@@ -56,7 +56,7 @@ class User implements AsyncDisposable {
     Deno.writeTextFileSync(browser, `#!/bin/sh\necho "$1" >>${this.#dir}/opened\n`, {
       mode: 0o755,
     });
-    const env = userEnvironment(this.#dir, binOf(() => installed(release)));
+    const env = userEnvironment(this.#dir, binOf(() => installRelease(release)));
     this.#env = {
       ...env,
       ...fixture.env(url),

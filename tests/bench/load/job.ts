@@ -47,22 +47,22 @@ export interface Tunnel {
 }
 
 /** The durations of some messages, and the server's processor time of each. */
-export interface Timed {
+export interface Latencies {
   readonly p50: number;
   readonly p99: number;
   readonly cpu_us: number;
 }
 
-export interface Flooded {
+export interface FloodRate {
   readonly per_second: number;
   readonly cpu_us: number;
 }
 
 /** Sends `count` messages after a warm-up; `send` returns how long one took. */
-export async function timed(
+export async function measureLatencies(
   { count, pid }: Pick<Job, "count" | "pid">,
   send: (index: number) => Promise<number>,
-): Promise<Timed> {
+): Promise<Latencies> {
   for (let index = 0; index < WARM_UP; index++) await send(index);
   const took: number[] = [];
   const from = cpuMs(pid);

@@ -1,6 +1,6 @@
 /** Jobs that connect peers: idle ones, ones that leave, and one that comes back. */
 
-import { built, RawHttpConnection } from "../../support/programs/lean_http_client.ts";
+import { RawHttpConnection, requestBytes } from "../../support/programs/lean_http_client.ts";
 import { pause } from "../../support/programs/process_facts.ts";
 import { type Job, TEXT } from "./job.ts";
 import { Connections } from "./websocket_peers.ts";
@@ -24,7 +24,7 @@ export async function seed(job: Job) {
   await pause(HANG_MS);
   using http = await RawHttpConnection.open(port);
   for (const to_peer of ids) {
-    await http.send(built(port, "/notify", { from_peer: "bench", to_peer, text: TEXT }));
+    await http.send(requestBytes(port, "/notify", { from_peer: "bench", to_peer, text: TEXT }));
   }
   return { ids };
 }

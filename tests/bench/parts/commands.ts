@@ -8,9 +8,9 @@ import { notifyPeer } from "protocol/notifications.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 import { planOf } from "../../support/agents/setup_plan.ts";
-import { installed, sourcesCommand } from "../../support/programs/program.ts";
+import { installMesh, sourcesCommand } from "../../support/programs/program.ts";
 import { LoadGenerator } from "../load/generator.ts";
-import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { type Effort, type Figure, interleave } from "../report/figures.ts";
 import { programFigure, runOnce } from "./programs.ts";
 
 const PEERS = 20;
@@ -57,7 +57,7 @@ export async function hooks(effort: Effort): Promise<Figure[]> {
   using state = temporary();
   await using _daemon = await RealDaemon.start(state.path);
   const env = environment(state.path);
-  const { mesh } = installed();
+  const { mesh } = installMesh();
   const figures: Figure[] = [];
   for (const [agent, event, payload] of HOOKS) {
     const args = ["hook", agent, event];
@@ -80,7 +80,7 @@ export async function toolCalls(effort: Effort): Promise<Figure[]> {
   using state = temporary();
   await using daemon = await RealDaemon.start(state.path);
   const env = environment(state.path);
-  const { mesh } = installed();
+  const { mesh } = installMesh();
   const event = "PostToolBatch";
   const hook = ["sh", "-c", commandOf(event, mesh)];
   const input = JSON.stringify({ ...SESSION, hook_event_name: event, tool_calls: [] });
@@ -90,7 +90,7 @@ export async function toolCalls(effort: Effort): Promise<Figure[]> {
     env,
     input: JSON.stringify(prompt),
   });
-  const idle = await interleaved(effort.rounds * effort.runs * SHELL_RUNS, {
+  const idle = await interleave(effort.rounds * effort.runs * SHELL_RUNS, {
     shell: () => runOnce({ command: ["sh", "-c", ":"], env, input }),
     guard: () => runOnce({ command: hook, env, input }),
   });
@@ -155,7 +155,7 @@ export async function commands(effort: Effort): Promise<Figure[]> {
   await using daemon = await RealDaemon.start(state.path);
   await using _peers = await LoadGenerator.crowd({ port: daemon.port, peers: PEERS });
   const env = environment(state.path);
-  const { mesh } = installed();
+  const { mesh } = installMesh();
   const figures: Figure[] = [];
   for (const args of COMMANDS) {
     const shipped = { command: [mesh, ...args], env };

@@ -83,7 +83,7 @@ export function isWithinBudget(figure: Figure): boolean | undefined {
  * Runs each of these in turn, `rounds` times, and once before that, which is not counted: code is
  * then compiled, and files are cached.
  */
-export async function interleaved<T extends Record<string, unknown>>(
+export async function interleave<T extends Record<string, unknown>>(
   rounds: number,
   runs: { readonly [name in keyof T]: () => Promise<T[name]> },
 ): Promise<{ readonly [name in keyof T]: readonly T[name][] }> {

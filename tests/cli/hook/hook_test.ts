@@ -28,7 +28,7 @@ class Home implements Disposable {
   }
 }
 
-interface Hooked {
+interface HookResult {
   readonly code: number;
   readonly out: string;
   readonly ms: number;
@@ -41,7 +41,7 @@ async function hook(
   event: string | null = "UserPromptSubmit",
   agent = "claude-code",
   payload: Readonly<Record<string, unknown>> = PAYLOAD,
-): Promise<Hooked> {
+): Promise<HookResult> {
   const began = performance.now();
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--quiet", MAIN, "hook", agent, ...(event === null ? [] : [event])],

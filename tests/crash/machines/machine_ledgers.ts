@@ -31,7 +31,7 @@ const ENDED: ReadonlySet<string> = new Set(["failed", "expired", "dropped"]);
 const PROVED: ReadonlySet<string> = new Set(["accepted", "seen", ...ENDED]);
 
 /** Each count but the first two must be zero. */
-export interface Found {
+export interface LedgerCounts {
   accepted: number;
   answers: number;
   /** Accepted, and not in the ledger of its origin. */
@@ -68,8 +68,8 @@ export async function compare(
   peers: readonly StormPeer[],
   seed: number,
   complain: (line: string) => void,
-): Promise<Found> {
-  const found: Found = {
+): Promise<LedgerCounts> {
+  const found: LedgerCounts = {
     accepted: 0,
     answers: 0,
     lost_at_origin: 0,
@@ -82,7 +82,7 @@ export async function compare(
     out_of_order: 0,
     unaccounted: 0,
   };
-  const fail = (what: keyof Found, row: unknown) => {
+  const fail = (what: keyof LedgerCounts, row: unknown) => {
     found[what]++;
     complain(`seed ${seed}: ${what}: ${JSON.stringify(row)}`);
   };
@@ -116,7 +116,7 @@ export async function compare(
   return found;
 }
 
-type Fail = (what: keyof Found, row: unknown) => void;
+type Fail = (what: keyof LedgerCounts, row: unknown) => void;
 
 function compareOne(row: Row, copies: readonly Row[], fail: Fail): void {
   const [copy] = copies;

@@ -81,7 +81,7 @@ export class Claims {
     return [
       ...broken.map((row) => `a foreign key: ${JSON.stringify(row)}`),
       ...this.#missingRows(db),
-      ...repeated(db),
+      ...findRepeatedTexts(db),
       ...brokenFiles(db, state),
     ];
   }
@@ -96,7 +96,7 @@ export class Claims {
 }
 
 /** Each request of the load has a text of its own. */
-function repeated(db: DatabaseSync): string[] {
+function findRepeatedTexts(db: DatabaseSync): string[] {
   const rows = db.prepare(
     `select text, count(*) as times from messages where kind in ('ask', 'notify', 'inbox_item')
      group by text having times > 1`,

@@ -107,18 +107,18 @@ export class ForgetfulDisk {
     const { path, file, covered } = this.#syncs.get(number) as Sync;
     this.#syncs.delete(number);
     if (file) {
-      const [synced, rest] = divided(file.pending, covered);
+      const [synced, rest] = partition(file.pending, covered);
       file.pending = rest;
       synced.forEach((write) => file.durable.apply(write));
     } else {
-      const [synced, rest] = divided(this.#changes.get(path) ?? [], covered);
+      const [synced, rest] = partition(this.#changes.get(path) ?? [], covered);
       this.#changes.set(path, rest);
       synced.forEach((change) => rename(this.#durableNames, change));
     }
   }
 }
 
-function divided<T>(all: readonly T[], covered: ReadonlySet<unknown>): [covered: T[], rest: T[]] {
+function partition<T>(all: readonly T[], covered: ReadonlySet<unknown>): [covered: T[], rest: T[]] {
   return [
     all.filter((change) => covered.has(change)),
     all.filter((change) => !covered.has(change)),
@@ -134,14 +134,14 @@ function contentOf({ durable, pending }: File, loss: Loss, chance: Chance): Uint
   if (loss === "dropped") return durable.bytes;
   const kept = loss === "reordered"
     ? pending.filter(() => chance.oneIn(2))
-    : pending.flatMap((write) => torn(write, loss === "torn at 512" ? 512 : 4096, chance));
+    : pending.flatMap((write) => tear(write, loss === "torn at 512" ? 512 : 4096, chance));
   const left = durable.copy();
   kept.forEach((write) => left.apply(write));
   return left.bytes;
 }
 
 /** The sectors of a write that reached the disk. The file may have grown by what is missing. */
-function torn(write: Write, sector: number, chance: Chance): Write[] {
+function tear(write: Write, sector: number, chance: Chance): Write[] {
   if (write.kind === "truncate") return chance.oneIn(2) ? [write] : [];
   const { path, offset, bytes } = write;
   const sectors: Write[] = [];

@@ -9,7 +9,7 @@ import { RealDaemon } from "../../support/programs/child.ts";
 import { Chance } from "../../support/seeded_random.ts";
 import { Claims } from "./claims.ts";
 import { ForgetfulDisk, type Image, type Loss, LOSSES } from "./disk.ts";
-import { type Answered, load, SETTINGS } from "./load.ts";
+import { type AnsweredRequest, load, SETTINGS } from "./load.ts";
 import { type Operation, readTrace, recordedBy, recordingOf } from "./trace.ts";
 
 export interface PowerLossOptions {
@@ -33,7 +33,7 @@ export interface PowerLossOutcome {
 /** System calls and answers of a daemon from its first start until it was killed. */
 export interface Recording {
   readonly operations: readonly Operation[];
-  readonly answered: readonly Answered[];
+  readonly answered: readonly AnsweredRequest[];
 }
 
 /** The state directory lies in a folder of its own, so that its own name can be lost, too. */
@@ -109,7 +109,7 @@ function place(image: Image, state: string): string {
 async function startOn(
   state: string,
   claims: Claims,
-  answered: readonly Answered[],
+  answered: readonly AnsweredRequest[],
 ): Promise<string[]> {
   const failures = claims.missingIn(state);
   await using daemon = await RealDaemon.start(state, { settings: SETTINGS });

@@ -174,10 +174,10 @@ function pathOf(call: string): string {
 /** The bytes of all buffers of a write. */
 function contentOf(args: string): Uint8Array {
   const buffers = [...args.matchAll(QUOTED)].map(([, text = ""]) => fromEscapes(text));
-  return buffers.length === 1 ? buffers[0] as Uint8Array : joined(buffers);
+  return buffers.length === 1 ? buffers[0] as Uint8Array : concatenate(buffers);
 }
 
-function joined(buffers: readonly Uint8Array[]): Uint8Array {
+function concatenate(buffers: readonly Uint8Array[]): Uint8Array {
   const all = new Uint8Array(buffers.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const buffer of buffers) {

@@ -30,7 +30,7 @@ const RULES = [ANSWERS, ANSWERS_LATER, TOUCHES, DELEGATED];
 const ANSWER_MS = 60_000;
 
 /** The agent answers the ask by its own call of the tool, as its own peer. */
-async function answered(lab: OpencodeLab, id: string): Promise<void> {
+async function waitForAnswer(lab: OpencodeLab, id: string): Promise<void> {
   const ask = await until(`an answer to ${id}`, async () => {
     const found = await lab.call(getAsk, { params: { id } });
     return found.state === "closed" ? found : undefined;
@@ -56,11 +56,11 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   const first = await lab.ask("Which port?");
   const stages = await lab.reached(first, "seen");
   assert(stages.includes("accepted"), stages.join());
-  await answered(lab, first);
+  await waitForAnswer(lab, first);
   await lab.connected("idle");
   assert.equal((await lab.peer())?.model, "scripted/one");
   const second = await lab.ask("And now, in a session that is open?");
-  await answered(lab, second);
+  await waitForAnswer(lab, second);
   await until("the draft in its box", () => lab.screen.includes("┃  a half-typed thought"));
   assert.equal(
     lab.model.turns.flatMap(({ prompts }) => prompts).join().includes("half-typed"),
@@ -75,7 +75,7 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   const third = await lab.ask("Are you busy?");
   await lab.reached(third, "seen");
   release();
-  await answered(lab, third);
+  await waitForAnswer(lab, third);
   for (const id of [first, second, third]) {
     assert.equal(lab.model.promptOccurrences(`id="${id}"`), 1);
   }
@@ -108,7 +108,7 @@ if (ALL_AGENTS) {
     lab.press("Escape");
     await until("its end", () => !lab.screen.includes("again to interrupt"));
     release();
-    await answered(lab, id);
+    await waitForAnswer(lab, id);
     assert.equal(lab.model.promptOccurrences(`id="${id}"`), 1, "not repeated");
     assert.equal(lab.model.promptOccurrences("Not read yet"), 1, "but named");
   }, opencodeCli);
@@ -135,7 +135,7 @@ withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", a
   lab.press("Right");
   await until("the choice", () => lab.screen.includes("Reject"));
   lab.press("Enter");
-  await answered(lab, waiting);
+  await waitForAnswer(lab, waiting);
   assert.equal(lab.model.promptOccurrences(`id="${waiting}"`), 1);
   assert.throws(() => Deno.statSync(`${lab.folder}/touched`), Deno.errors.NotFound);
 
@@ -150,7 +150,7 @@ withLab(import.meta.url, "opencode: at a dialog, over a kill -9, and resumed", a
   assert(again.ok);
   await lab.start(...again.args);
   assert.equal((await lab.connected()).peer_id, peer_id);
-  await answered(lab, late);
+  await waitForAnswer(lab, late);
   assert.equal(lab.model.promptOccurrences(`id="${waiting}"`), 1, "the same session, told once");
   assert.equal(lab.model.promptOccurrences(`id="${late}"`), 1);
 }, opencodeCli);

@@ -11,7 +11,7 @@ import {
   codexCli,
   copilotCli,
   geminiCli,
-  type Installed,
+  type InstallResult,
   makeRunDir,
   opencodeCli,
 } from "../../support/e2e/installed_agents.ts";
@@ -111,7 +111,7 @@ function namesIn(dir: string): string[] {
   }
 }
 
-function machineWith(agent: () => Installed): Machine {
+function machineWith(agent: () => InstallResult): Machine {
   return new Machine(dirname(binOf(agent)));
 }
 

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { until, withTmux } from "../../support/host/private_tmux.ts";
 import { DENO_DIR } from "../../support/programs/child.ts";
-import { running } from "../../support/programs/program.ts";
+import { programArguments } from "../../support/programs/program.ts";
 
 const ESCAPE = "\x1b[";
 
 withTmux("colours appear only at a terminal, and not with NO_COLOR", async (terminal) => {
-  const program = [Deno.execPath(), ...running("", []).slice(0, -1), "update"]
+  const program = [Deno.execPath(), ...programArguments("", []).slice(0, -1), "update"]
     .map((word) => `'${word}'`).join(" ");
   const home = `HOME='${terminal.dir}' DENO_DIR='${DENO_DIR}'`;
   const script = `unset NO_COLOR

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { answeringDaemon, HEALTH, PEER } from "../../support/cli/answering_daemon.ts";
 import { until, withTmux } from "../../support/host/private_tmux.ts";
 import { DENO_DIR } from "../../support/programs/child.ts";
-import { running } from "../../support/programs/program.ts";
+import { programArguments } from "../../support/programs/program.ts";
 
 withTmux(
   "at a terminal a machine that joins is asked which circles it shares",
@@ -14,7 +14,9 @@ withTmux(
       "GET /peers": () => ({ peers: [{ ...PEER, circle: "work" }, { ...PEER, circle: "home" }] }),
     });
     const variables = Object.entries({ ...daemon.env, HOME: daemon.dir, DENO_DIR, NO_COLOR: "1" });
-    const program = [Deno.execPath(), ...running("", []).slice(0, -1)].map((word) => `'${word}'`);
+    const program = [Deno.execPath(), ...programArguments("", []).slice(0, -1)].map((word) =>
+      `'${word}'`
+    );
     const join = `machines join nats://127.0.0.1:4222 --secret new --name desk --no-restart`;
     const environment = variables.map(([name, value]) => `${name}='${value}'`).join(" ");
     const pane = terminal.start(

@@ -15,14 +15,14 @@ async function json(base: string, path: string, body?: unknown) {
   return await (await fetch(`${base}${path}`, init)).json();
 }
 
-async function fired(base: string): Promise<number> {
+async function countFired(base: string): Promise<number> {
   return (await json(base, "/schedules?state=fired")).schedules.length;
 }
 
 /** Waits until so many have fired, up to a deadline. */
 async function until(base: string, count: number): Promise<void> {
   for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
-    if (await fired(base) >= count) return;
+    if (await countFired(base) >= count) return;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error(`Fewer than ${count} fired`);
@@ -44,7 +44,7 @@ Deno.test("messages that fall due while the daemon is killed are sent once, and 
     }
     if (run < RUNS) {
       // A tick has just sent more: the next ones are about to be sent.
-      await until(base, Math.min(COUNT, await fired(base) + 1));
+      await until(base, Math.min(COUNT, await countFired(base) + 1));
       await daemon.kill();
       continue;
     }

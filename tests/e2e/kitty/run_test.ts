@@ -5,14 +5,14 @@ import { createDaemonClient } from "../../../cli/client/daemon_client.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { type Kitty, withKitty } from "../../support/host/private_kitty.ts";
 import { RealDaemon } from "../../support/programs/child.ts";
-import { running } from "../../support/programs/program.ts";
+import { programArguments } from "../../support/programs/program.ts";
 import { until } from "../../support/waiting.ts";
 import { getPeer } from "protocol/peers/contract.ts";
 import { notifyPeer } from "protocol/notifications.ts";
 import { getTrace } from "protocol/messages/contract.ts";
 import { diagnosePeer, linkPane, listOrphans, showPane } from "protocol/lifecycle.ts";
 
-const MESH = [Deno.execPath(), ...running("run")];
+const MESH = [Deno.execPath(), ...programArguments("run")];
 
 /** A daemon beside kitty, and what the tests ask of it. */
 async function fixture(kitty: Kitty) {

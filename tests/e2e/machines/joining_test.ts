@@ -97,13 +97,13 @@ async function servingMachine(): Promise<TestMachine> {
 }
 
 /** The command line that a text of the CLI proposes, as arguments of `mesh machines`. */
-function proposed(text: string, command: string): string[] {
+function proposedArguments(text: string, command: string): string[] {
   const line = new RegExp(`^ *mesh machines (${command} .*)$`, "m").exec(text)?.[1];
   return line?.split(" ") ?? assert.fail(`No line with ${command} in: ${text}`);
 }
 
 async function joinOf(server: TestMachine, machine: TestMachine, name: string): Promise<string> {
-  const invitation = proposed(await server.machines("invite", name), "join");
+  const invitation = proposedArguments(await server.machines("invite", name), "join");
   return await machine.machines(...invitation, "--no-restart");
 }
 
@@ -123,7 +123,7 @@ natsTest(
     const down = await until("the refusal", () => buildbox.bus.status().reason);
     assert.match(down, /does not know this machine's credentials; its operator must allow/);
 
-    const allowed = await laptop.machines(...proposed(joined, "allow"));
+    const allowed = await laptop.machines(...proposedArguments(joined, "allow"));
     assert.match(allowed, /^Allowed buildbox \(dm-00000000000b\)\nThe server knows it now/);
     await connected(buildbox);
     await buildbox.bus.publish(laptop.id, "1", new TextEncoder().encode("hello"));
@@ -136,7 +136,7 @@ natsTest(
   async () => {
     await using laptop = await servingMachine();
     await using buildbox = new TestMachine("dm-00000000000b");
-    const allow = proposed(await joinOf(laptop, buildbox, "buildbox"), "allow");
+    const allow = proposedArguments(await joinOf(laptop, buildbox, "buildbox"), "allow");
     await laptop.machines(...allow);
     await buildbox.connect();
     await connected(buildbox);
@@ -150,7 +150,7 @@ natsTest(
 natsTest("what serves a network is private, and holds no key of another machine", async () => {
   await using laptop = await servingMachine();
   await using buildbox = new TestMachine("dm-00000000000b");
-  await laptop.machines(...proposed(await joinOf(laptop, buildbox, "buildbox"), "allow"));
+  await laptop.machines(...proposedArguments(await joinOf(laptop, buildbox, "buildbox"), "allow"));
   await laptop.connect();
   await connected(laptop);
   await laptop.bus.publish(buildbox.id, "1", new TextEncoder().encode("hello"));
@@ -171,7 +171,7 @@ natsTest("what serves a network is private, and holds no key of another machine"
 natsTest("a stopped server starts again at its port, with its machines", async () => {
   await using laptop = await servingMachine();
   await using buildbox = new TestMachine("dm-00000000000b");
-  await laptop.machines(...proposed(await joinOf(laptop, buildbox, "buildbox"), "allow"));
+  await laptop.machines(...proposedArguments(await joinOf(laptop, buildbox, "buildbox"), "allow"));
   const url = laptop.url;
   const certificate = () => Deno.readTextFileSync(`${laptop.dir}/bus/server/server.pem`);
   const before = certificate();
@@ -189,8 +189,8 @@ natsTest(
     await using laptop = await servingMachine();
     await using other = await servingMachine();
     await using buildbox = new TestMachine("dm-00000000000b");
-    const [, strange = ""] = proposed(await other.machines("invite", "buildbox"), "join");
-    const [, own = ""] = proposed(await laptop.machines("invite", "buildbox"), "join");
+    const [, strange = ""] = proposedArguments(await other.machines("invite", "buildbox"), "join");
+    const [, own = ""] = proposedArguments(await laptop.machines("invite", "buildbox"), "join");
     const ca = Deno.makeTempFileSync();
     Deno.writeTextFileSync(ca, authorityIn(strange));
     await buildbox.machines("join", own, "--ca", ca, "--no-restart");

@@ -17,7 +17,7 @@ async function agentOn({ url }: { url: string }, name: string): Promise<string> 
   return (await post(url, "/peers", body)).peer_id;
 }
 
-async function connected({ relay }: WholeRelay, daemon_id: string): Promise<void> {
+async function waitForTunnel({ relay }: WholeRelay, daemon_id: string): Promise<void> {
   await until(
     "the tunnel",
     () =>
@@ -30,7 +30,7 @@ Deno.test("two daemons and an app: it finds them, asks one, and reads the answer
   await using relay = new WholeRelay();
   await using first = await RealDaemon.start(relay.issuer);
   await using second = await RealDaemon.start(relay.issuer);
-  for (const { daemon_id } of [first, second]) await connected(relay, daemon_id);
+  for (const { daemon_id } of [first, second]) await waitForTunnel(relay, daemon_id);
   const peer_id = await agentOn(first, "api");
   await agentOn(second, "web");
   await using app = await connectApp(relay.issuer);
@@ -71,7 +71,7 @@ Deno.test("a daemon is killed before, between and after calls: each tool reports
   await using relay = new WholeRelay();
   await using first = await RealDaemon.start(relay.issuer);
   const { daemon_id, dir } = first;
-  await connected(relay, daemon_id);
+  await waitForTunnel(relay, daemon_id);
   const peer_id = await agentOn(first, "api");
   await using app = await connectApp(relay.issuer);
   const asked = await app.call("ask_agent", { daemon_id, peer_id, message: "Which port?" });
@@ -103,7 +103,7 @@ Deno.test("a daemon is killed before, between and after calls: each tool reports
       await again.end("SIGKILL");
     },
   };
-  await connected(relay, daemon_id);
+  await waitForTunnel(relay, daemon_id);
   const still = await app.call("get_reply", { daemon_id, request_id });
   assert.equal(still.data["status"], "pending", "What was asked before is not lost");
   const { requests } = (await app.call("list_requests", { daemon_id })).data;

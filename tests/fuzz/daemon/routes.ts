@@ -11,7 +11,7 @@ import {
   notify,
 } from "../../support/daemon/peer_clients.ts";
 import { type World, world } from "../../support/world.ts";
-import type { Count, Fuzzed, Target } from "../target.ts";
+import type { Count, OpenTarget, Target } from "../target.ts";
 import { describedRequestsOf } from "./described.ts";
 import { type FuzzRequest, operationsOf, requestsOf } from "./operations.ts";
 
@@ -42,7 +42,7 @@ async function openRoutes(
   count: Count,
   requests: Requests,
   check: (request: FuzzRequest, status: number, text: string) => void = () => undefined,
-): Promise<Fuzzed> {
+): Promise<OpenTarget> {
   const w = world({ settings: { "human.name": "sam" } });
   const ids = ["api", "web", "sam", "dashboard", "main", "%1", "1", "true", "text", "30"];
   for (const name of ["api", "web"]) ids.push((await addPeer(w, name)).peer_id);

@@ -67,12 +67,12 @@ for (const { stateMachine } of MACHINES) {
     assert.ok(stored, `say in COLUMNS where the state of "${name}" is stored`);
     if (stored === "memory") return;
     const [table, column] = stored;
-    assert.deepEqual(allowed(table, column), states.toSorted());
+    assert.deepEqual(allowedValues(table, column), states.toSorted());
   });
 }
 
 /** The values in the newest `check` of a column. */
-function allowed(table: string, column: string): string[] {
+function allowedValues(table: string, column: string): string[] {
   const created = new RegExp(`create table ${table} \\((.*?)\\) strict`, "s");
   const all = [...migrations, ...relayMigrations];
   const body = all.flatMap((sql) => created.exec(sql)?.[1] ?? []).at(-1) ?? "";

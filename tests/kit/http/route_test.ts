@@ -199,7 +199,7 @@ const Total = z.object({ n: z.number() });
 const count = contract({ ...bare, id: "test.count", path: "/count", returns: Total });
 
 /** A database behind two routes: one writes, one reads. */
-function stored(reads: () => void = () => {}) {
+function storedRoutes(reads: () => void = () => {}) {
   const clock = new FakeClock(), log = jsonLog(clock, "error", () => {});
   const tables = [
     `create table t (
@@ -236,7 +236,7 @@ function stored(reads: () => void = () => {}) {
 
 Deno.test("a failed commit is a 503 for writers, readers and refusals of the turn", async () => {
   let refuse = false;
-  using s = stored(() => {
+  using s = storedRoutes(() => {
     if (refuse) throw new Problem("unknown_ask", { correlation_id: "ask-1" });
   });
   const writing = s.post("/bare", "{}");
@@ -254,7 +254,7 @@ Deno.test("a failed commit is a 503 for writers, readers and refusals of the tur
 });
 
 Deno.test("a response function is called after the commit and its effects", async () => {
-  using s = stored();
+  using s = storedRoutes();
   const order: string[] = [];
   const later = route(bare, () => {
     s.db.transact(() => s.db.afterCommit(() => order.push("effect")));

@@ -14,7 +14,7 @@ export interface SoakPeer {
 }
 
 /** A message as peers receive it, in frames and in answers to polls. */
-export interface Received {
+export interface ReceivedMessage {
   readonly kind: string;
   readonly correlation_id?: string | undefined;
 }
@@ -37,7 +37,7 @@ export class OpenAnswers {
   }
 
   /** Begins to answer an ask; every other message needs no answer. */
-  receive({ kind, correlation_id }: Received): void {
+  receive({ kind, correlation_id }: ReceivedMessage): void {
     if (kind !== "ask" || correlation_id === undefined || this.#open.has(correlation_id)) return;
     this.#open.add(correlation_id);
     this.#answer(correlation_id);

@@ -13,7 +13,7 @@ export type Frame = Readonly<Record<string, unknown>>;
 const TIMEOUT_MS = 9_000;
 
 /** A log in order of arrival; waiters are resolved as entries arrive. */
-class Recording<T> {
+class ArrivalLog<T> {
   readonly all: T[] = [];
   readonly #waiting = new Set<() => void>();
 
@@ -45,7 +45,7 @@ class Recording<T> {
 export class FakeDaemon implements AsyncDisposable {
   readonly state = Deno.makeTempDirSync({ prefix: "mesh-plugin-" });
   /** The frames of the plugin, on all its connections. */
-  readonly received = new Recording<Frame>();
+  readonly received = new ArrivalLog<Frame>();
   readonly lines: WebSocket[] = [];
   /** Takes connections, and accepts none. */
   isMute = false;
@@ -123,7 +123,7 @@ interface Prompt {
 
 /** An opencode without a model: it records its input, and emits opencode's events. */
 export class FakeOpencode {
-  readonly prompts = new Recording<Prompt>();
+  readonly prompts = new ArrivalLog<Prompt>();
   readonly selected: unknown[] = [];
   /** The earlier messages of a session. */
   readonly histories = new Map<string, string>();

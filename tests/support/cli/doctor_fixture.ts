@@ -48,7 +48,7 @@ export function doctorFixture() {
 }
 
 /** A listening world whose answers a test may change. */
-export function listening(
+export function listeningDaemon(
   settings: WorldOptions["settings"] = {},
   change: (request: Request, w: World) => Response | undefined = () => undefined,
 ) {

@@ -95,7 +95,7 @@ interface PeerOptions {
   readonly mode?: "hang";
 }
 
-export async function connected(runtime: Runtime, options: PeerOptions) {
+export async function connectProgram(runtime: Runtime, options: PeerOptions) {
   const program = new PeerProgram(runtime, options);
   const { ready, name } = await program.next("ready");
   return Object.assign(program, { peer_id: String(ready), peer_name: String(name) });

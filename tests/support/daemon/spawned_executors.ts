@@ -18,7 +18,10 @@ export function ownExecutorJob({ folder }: SpawningFixture, more: Record<string,
 }
 
 /** Lets so many agents be started, which takes no time on the clock. */
-export async function launched({ w, terminals }: SpawningFixture, count: number): Promise<void> {
+export async function waitForLaunches(
+  { w, terminals }: SpawningFixture,
+  count: number,
+): Promise<void> {
   for (let turn = 0; turn < 100 && terminals.launches.length < count; turn++) {
     await w.clock.settle();
   }

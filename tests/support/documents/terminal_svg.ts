@@ -92,7 +92,9 @@ function drawRow({ row, text }: Span): string {
     const x = Number((MARGIN + piece.column * CELL.width).toFixed(1));
     const length = Number((piece.text.length * CELL.width).toFixed(1));
     const classes = piece.classes && ` class="${piece.classes}"`;
-    return `<text x="${x}" y="${y}" textLength="${length}"${classes}>${escaped(piece.text)}</text>`;
+    return `<text x="${x}" y="${y}" textLength="${length}"${classes}>${
+      escapeXml(piece.text)
+    }</text>`;
   }).join("");
 }
 
@@ -123,6 +125,6 @@ function piecesOf(row: string): Piece[] {
 // deno-lint-ignore no-control-regex -- It removes the escape sequences of colours.
 const plain = (row: string) => row.replaceAll(/\x1b\[[\d;]*m/g, "");
 
-function escaped(text: string): string {
+function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

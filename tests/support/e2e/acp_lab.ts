@@ -41,7 +41,7 @@ import {
   copilotCli,
   copilotUnpacked,
   geminiCli,
-  type Installed,
+  type InstallResult,
   makeRunDir,
   OPENCODE,
   opencodeCli,
@@ -56,7 +56,7 @@ const Models = [ChatModel, GeminiModel, MessagesModel, ResponsesModel] as const;
 
 /** An agent that speaks ACP. */
 interface AcpAgent {
-  readonly cli: () => Installed;
+  readonly cli: () => InstallResult;
   readonly command: readonly string[];
   /** The agent's name as it gives it itself. */
   readonly name: string;

@@ -11,7 +11,7 @@ import type { Screen, View } from "../../../daemon/features/agents/screens.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { type Backend } from "protocol/agents/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import { binOf, type Installed } from "./installed_agents.ts";
+import { binOf, type InstallResult } from "./installed_agents.ts";
 import { Lab, withLab } from "./lab.ts";
 import { inPane, run } from "./programs.ts";
 import { retryUntil } from "./typing.ts";
@@ -205,7 +205,7 @@ export function withAgentFixture<W extends AgentUnderTest>(
   file: string,
   name: string,
   { agent, prepare, config }: {
-    agent: () => Installed;
+    agent: () => InstallResult;
     prepare: (lab: Lab, bin: string) => W;
     config?: (lab: Lab, agentUnderTest: W) => Readonly<Record<string, unknown>>;
   },

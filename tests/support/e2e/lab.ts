@@ -19,7 +19,13 @@ import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fix
 import { systemClock } from "kit/core/clock.ts";
 import { MessagesModel } from "../../../tools/selftest/model/messages.ts";
 import { planOf } from "../agents/setup_plan.ts";
-import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./installed_agents.ts";
+import {
+  binOf,
+  CLAUDE_CODE,
+  claudeCode,
+  type InstallResult,
+  makeRunDir,
+} from "./installed_agents.ts";
 import { inPane, Mesh, processesIn, run, tmux, userEnvironment } from "./programs.ts";
 import { submitPrompt } from "./typing.ts";
 import { print, until } from "../waiting.ts";
@@ -44,7 +50,7 @@ function isolationMissing(): string | undefined {
 const NAMESPACE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"] as const;
 
 /** Preparations of a test outside the namespace, where there is a network. */
-export interface Prepared extends Disposable {
+export interface Preparation extends Disposable {
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -57,8 +63,8 @@ export function withLab(
   file: string,
   name: string,
   test: () => Promise<void>,
-  agent: () => Installed = claudeCode,
-  prepare: () => Prepared = () => ({ env: {}, [Symbol.dispose]: () => undefined }),
+  agent: () => InstallResult = claudeCode,
+  prepare: () => Preparation = () => ({ env: {}, [Symbol.dispose]: () => undefined }),
 ): void {
   if (Deno.env.get(INSIDE_NAMESPACE)) return Deno.test(name, test);
   const missing = missingReason(agent);
@@ -83,7 +89,7 @@ const TEST_MS_MAX = 6 * 60_000;
 
 async function runInside(
   inner: readonly string[],
-  env: Prepared["env"],
+  env: Preparation["env"],
 ): Promise<{ passed: boolean; output: string }> {
   const child = new Deno.Command("unshare", {
     args: [...NAMESPACE, "sh", "-c", 'ip link set lo up && "$@"; exit $?', "sh", ...inner],
@@ -101,14 +107,14 @@ async function runInside(
   return { passed: success && output.includes("1 passed"), output };
 }
 
-const missing = new Map<() => Installed, string | undefined>();
+const missing = new Map<() => InstallResult, string | undefined>();
 
-function missingReason(agent: () => Installed): string | undefined {
+function missingReason(agent: () => InstallResult): string | undefined {
   if (!missing.has(agent)) missing.set(agent, findMissing(agent));
   return missing.get(agent);
 }
 
-function findMissing(agent: () => Installed): string | undefined {
+function findMissing(agent: () => InstallResult): string | undefined {
   if (!run("tmux", ["-V"]).startsWith("tmux")) return "tmux is not installed";
   const isolation = isolationMissing();
   if (isolation !== undefined) return isolation;

@@ -20,7 +20,7 @@ const TABLES = `
 
 const Body = z.object({ n: z.number(), refuse: z.boolean(), answer: z.boolean() });
 /** An appended entry: the other machine refuses it, or answers it with an entry of its own. */
-export interface Appended {
+export interface EntryOptions {
   readonly refuse?: boolean;
   readonly answer?: boolean;
   readonly padding?: string;
@@ -86,7 +86,7 @@ export class LinkedMachine implements Disposable {
     return join(this.#dir, "mesh.db");
   }
 
-  append(to: string, { refuse = false, answer = false, padding = "" }: Appended = {}): void {
+  append(to: string, { refuse = false, answer = false, padding = "" }: EntryOptions = {}): void {
     this.db.transact((tx) => this.#append(tx, to, { refuse, answer, padding }));
   }
 
@@ -159,7 +159,7 @@ export class LinkedMachine implements Disposable {
     return { db, links };
   }
 
-  #append(tx: Tx, to: string, body: Required<Appended>): void {
+  #append(tx: Tx, to: string, body: Required<EntryOptions>): void {
     const n = tx.insert("insert into sent (n) values (null)", {});
     const tag = this.links.append(tx, to, "test", { n, ...body });
     tx.run("update sent set tag = :tag where n = :n", { n, tag });

@@ -20,7 +20,7 @@ export async function answer({ api, buildbox }: Two, message: string): Promise<v
 }
 
 /** An ask as laptop knows it. */
-export async function asked({ laptop }: Two, id: string) {
+export async function askOutcome({ laptop }: Two, id: string) {
   const { state, close_reason, reply, responder } = await laptop.call(getAsk, { params: { id } });
   return { state, close_reason, reply, responder };
 }

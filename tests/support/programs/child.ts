@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { TextLineStream } from "./lines.ts";
-import { running } from "./program.ts";
+import { programArguments } from "./program.ts";
 
 /** The folder of the scripts that run as children. */
 const SCRIPTS = fileURLToPath(new URL("../../bench", import.meta.url));
@@ -90,7 +90,11 @@ export function launch(
     MESH_DAEMON__LIMITS__PAIR_PER_MINUTE: "0", // The tests and the bench send bursts.
     ...settings,
   };
-  const [program = "", ...args] = [...wrapper, Deno.execPath(), ...running("daemon", flags)];
+  const [program = "", ...args] = [
+    ...wrapper,
+    Deno.execPath(),
+    ...programArguments("daemon", flags),
+  ];
   const options = { args, stderr: "inherit", env: { ...env, HOME: state, DENO_DIR } } as const;
   return new Deno.Command(program, options).spawn();
 }

@@ -7,7 +7,7 @@ const READ_BYTES = 65_536;
 const LAST_CHUNK = "\r\n0\r\n\r\n";
 
 /** A request as its bytes. */
-export function built(
+export function requestBytes(
   port: number,
   path: string,
   body?: unknown,

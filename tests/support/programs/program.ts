@@ -35,7 +35,7 @@ export function sourcesCommand(args: readonly string[]): string[] {
 }
 
 /** The arguments by which Deno runs the program, with Deno's own options first. */
-export function running(role: string, flags: readonly string[] = []): string[] {
+export function programArguments(role: string, flags: readonly string[] = []): string[] {
   return [...RUN, ...settings, ...flags, main, role];
 }
 
@@ -43,7 +43,7 @@ export function running(role: string, flags: readonly string[] = []): string[] {
  * The launcher, beside the parts and Deno as npm installs them, and a module that does nothing.
  * The parts must have been built.
  */
-export function installed(): { readonly mesh: string; readonly empty: string } {
+export function installMesh(): { readonly mesh: string; readonly empty: string } {
   const packages = `${INSTALLED}/node_modules/@deno/here`;
   Deno.mkdirSync(packages, { recursive: true });
   link(Deno.execPath(), `${packages}/deno`);

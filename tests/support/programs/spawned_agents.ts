@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { RealDaemon } from "./child.ts";
 import { proportionalMb, residentMb } from "./process_facts.ts";
-import { isOurs, running } from "./program.ts";
+import { isOurs, programArguments } from "./program.ts";
 import { until } from "../waiting.ts";
 
 /** Half of the agents read their pane only; the other half has the tools, over a stdio proxy. */
@@ -51,7 +51,7 @@ export class AgentFleet implements AsyncDisposable {
   static async start(dir: string): Promise<AgentFleet> {
     const greeting = INITIALIZE.map((message) => JSON.stringify(message)).join("\n");
     Deno.writeTextFileSync(`${dir}/greeting`, `${greeting}\n`);
-    const mesh = [Deno.execPath(), ...running("mcp")].join(" ");
+    const mesh = [Deno.execPath(), ...programArguments("mcp")].join(" ");
     const proxied = `cat ${dir}/greeting - | ${mesh} >> ${dir}/answers`;
     const settings = {
       TMUX: "",
@@ -70,7 +70,7 @@ export class AgentFleet implements AsyncDisposable {
 
   /** Every process below the daemon, and every program of ours in the agents' panes. */
   processes(): FleetProcess[] {
-    const all = listed();
+    const all = listProcesses();
     const isDescendant = (pid: number, root: number): boolean =>
       pid === root ||
       (all.get(pid)?.parent ?? 0) > 0 && isDescendant(all.get(pid)?.parent ?? 0, root);
@@ -119,7 +119,7 @@ export class AgentFleet implements AsyncDisposable {
     const proxies = this.processes().filter(({ kind }) => kind === "stdio proxy");
     this.tmux("kill-server");
     const pids = [server, ...proxies.map(({ pid }) => pid)];
-    await until("the agents' end", () => !pids.some((pid) => listed().has(pid)));
+    await until("the agents' end", () => !pids.some((pid) => listProcesses().has(pid)));
     await this.daemon.stop();
   }
 
@@ -150,7 +150,7 @@ export class AgentFleet implements AsyncDisposable {
 }
 
 /** All processes of the machine: their command lines and their parents. */
-function listed(): Map<number, { command_line: string; parent: number }> {
+function listProcesses(): Map<number, { command_line: string; parent: number }> {
   const found = new Map<number, { command_line: string; parent: number }>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;

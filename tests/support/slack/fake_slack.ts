@@ -193,31 +193,31 @@ export class FakeSlack {
       case "conversations.open":
         return { channel: { id: DIRECT } };
       case "conversations.history":
-        return history(this.messages, parsed(method, params));
+        return history(this.messages, parseParams(method, params));
       case "conversations.replies": {
-        const range = parsed(method, params);
+        const range = parseParams(method, params);
         return replies(this.messages, this.mustFind(range.ts), range);
       }
       case "chat.postMessage":
-        return this.#post(parsed(method, params));
+        return this.#post(parseParams(method, params));
       case "chat.update": {
-        const { ts, text, blocks } = parsed(method, params);
+        const { ts, text, blocks } = parseParams(method, params);
         Object.assign(this.mustFind(ts), { text, blocks });
         return { ts };
       }
       case "chat.postEphemeral":
-        this.ephemerals.push(parsed(method, params));
+        this.ephemerals.push(parseParams(method, params));
         return {};
       case "files.getUploadURLExternal":
-        return this.files.begin(parsed(method, params), request.url);
+        return this.files.begin(parseParams(method, params), request.url);
       case "files.completeUploadExternal":
-        return this.#share(parsed(method, params));
+        return this.#share(parseParams(method, params));
       case "files.info": {
-        const { file } = parsed(method, params);
+        const { file } = parseParams(method, params);
         return { file: { id: file, shares: { private: sharesOf(this.messages, file) } } };
       }
       case "reactions.add": {
-        const { timestamp, name } = parsed(method, params);
+        const { timestamp, name } = parseParams(method, params);
         const { reactions } = this.mustFind(timestamp);
         if (reactions.includes(name)) throw new Refusal("already_reacted");
         reactions.push(name);
@@ -316,7 +316,7 @@ export function textOf(blocks: Blocks): string {
   }).join("\n");
 }
 
-function parsed<M extends Method>(method: M, params: unknown): Params<M> {
+function parseParams<M extends Method>(method: M, params: unknown): Params<M> {
   const result = METHODS[method].safeParse(params);
   if (!result.success) throw new Refusal("invalid_arguments", { detail: result.error.message });
   return result.data as Params<M>;

@@ -211,34 +211,34 @@ export class FakeBotApi {
   async #callMethod(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
     switch (method) {
       case "getUpdates":
-        return await this.#getUpdates(parsed(method, params), signal);
+        return await this.#getUpdates(parseParams(method, params), signal);
       case "sendMessage":
-        return this.#sendMessage(parsed(method, params));
+        return this.#sendMessage(parseParams(method, params));
       case "sendPhoto": {
-        const { photo, ...fields } = parsed(method, params);
+        const { photo, ...fields } = parseParams(method, params);
         return this.#sendFile({ as: "photo", ...photo }, fields);
       }
       case "sendDocument": {
-        const { document, ...fields } = parsed(method, params);
+        const { document, ...fields } = parseParams(method, params);
         return this.#sendFile({ as: "document", ...document }, fields);
       }
       case "getFile": {
-        const found = this.files.find(parsed(method, params).file_id);
+        const found = this.files.find(parseParams(method, params).file_id);
         if (typeof found === "string") throw new Refusal(400, found);
         return found;
       }
       case "answerCallbackQuery": {
-        const { callback_query_id: id, text, show_alert: alert } = parsed(method, params);
+        const { callback_query_id: id, text, show_alert: alert } = parseParams(method, params);
         this.answeredTaps.push({ id, text, alert });
         return true;
       }
       case "editMessageReplyMarkup": {
-        const { message_id, reply_markup } = parsed(method, params);
+        const { message_id, reply_markup } = parseParams(method, params);
         this.#mustFind(message_id).keyboard = reply_markup.inline_keyboard;
         return true;
       }
       case "setMessageReaction": {
-        const { message_id, reaction } = parsed(method, params);
+        const { message_id, reaction } = parseParams(method, params);
         if (message_id > this.#message_ids) throw new Refusal(400, "message to react not found");
         this.reactions.set(message_id, reaction[0]?.emoji ?? "");
         return true;
@@ -286,7 +286,7 @@ export class FakeBotApi {
   }
 }
 
-function parsed<M extends Method>(method: M, params: unknown): Params<M> {
+function parseParams<M extends Method>(method: M, params: unknown): Params<M> {
   const result = METHODS[method].safeParse(params);
   if (!result.success) throw new Refusal(400, `Bad Request: ${result.error.message}`);
   return result.data as Params<M>;

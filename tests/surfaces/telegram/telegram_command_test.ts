@@ -112,10 +112,10 @@ async function errorOf(
 ): Promise<ChatError> {
   await using server = Deno.serve(serving, answer);
   const base = `http://127.0.0.1:${server.addr.port}`;
-  return await failing(base);
+  return await requestFailure(base);
 }
 
-async function failing(base: string): Promise<ChatError> {
+async function requestFailure(base: string): Promise<ChatError> {
   const token = new Secret(TOKEN), clock = systemClock;
   const bot = new BotApi({
     base,
@@ -139,7 +139,7 @@ const refusing = (status: number, more: Record<string, unknown> = {}) => () =>
   Response.json({ ok: false, error_code: status, description: "No", ...more }, { status });
 
 /** Redirects the request to an address that would accept it. */
-function redirected({ url }: Request): Response {
+function redirect({ url }: Request): Response {
   if (url.endsWith("/ok")) return Response.json({ ok: true, result: { message_id: 1 } });
   return Response.redirect(new URL("/ok", url), 307);
 }
@@ -157,7 +157,7 @@ Deno.test("an error's class tells what is known of the call, and it never contai
     ["a gateway's page",       "unclear",      () => new Response("<html>", { status: 502 })],
     ["a page that says yes",   "unclear",      () => new Response("<html>")],
     ["no such page",           "bad_request",  () => new Response("<html>", { status: 404 })],
-    ["a redirect",             "unclear",      redirected],
+    ["a redirect",             "unclear",      redirect],
     ["another shape",          "unclear",      () => Response.json({ ok: true, result: [] })],
     ["the address repeated",   "bad_request",  ({ url }) => refusing(400, { description: url })()],
   ];
@@ -170,15 +170,15 @@ Deno.test("a refused connection is a network error; a connection that breaks is 
   const free = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const { port } = free.addr;
   free.close();
-  assert.equal((await failing(`http://127.0.0.1:${port}`)).error_class, "network");
-  assert.equal((await failing("http://name.invalid")).error_class, "network");
+  assert.equal((await requestFailure(`http://127.0.0.1:${port}`)).error_class, "network");
+  assert.equal((await requestFailure("http://name.invalid")).error_class, "network");
   using breaking = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const accepting = (async () => {
     const connection = await breaking.accept();
     await connection.read(new Uint8Array(1024));
     connection.close();
   })();
-  const broken = await failing(`http://127.0.0.1:${breaking.addr.port}`);
+  const broken = await requestFailure(`http://127.0.0.1:${breaking.addr.port}`);
   assert.equal(broken.error_class, "unclear");
   await accepting;
 });

@@ -2,16 +2,22 @@
 
 import { temporary } from "../../../support/programs/child.ts";
 import { cpuMs, pause, residentMb } from "../../../support/programs/process_facts.ts";
-import type { Flooded, Timed } from "../../load/job.ts";
+import type { FloodRate, Latencies } from "../../load/job.ts";
 import { LoadGenerator } from "../../load/generator.ts";
-import { Growths, type Measured, type Scale, type Single, sizesUpTo } from "../report/growth.ts";
+import {
+  Growths,
+  type PartMeasurements,
+  type Scale,
+  type Single,
+  sizesUpTo,
+} from "../report/growth.ts";
 import { ProbedDaemon } from "./under_probe.ts";
 
 const BUSY_PEERS = 1000;
 const SETTLE_MS = 5000;
 const IN_FLIGHT = 64;
 
-export async function peers(scale: Scale): Promise<Measured> {
+export async function peers(scale: Scale): Promise<PartMeasurements> {
   const growths = new Growths("connected peers");
   const singles: Single[] = [];
   for (const count of sizesUpTo(scale.peers, scale)) {
@@ -61,8 +67,8 @@ async function traffic({ peers: max, rounds, seconds }: Scale): Promise<Single[]
   const { pid, port } = at.daemon;
   await using load = await LoadGenerator.start();
   const job = { port, pid, bare: false, peers: Math.min(BUSY_PEERS, max), path: "/ask" };
-  const latency = await load.run<Timed>({ ...job, kind: "latency", count: 200 * rounds });
-  const flood = await load.run<Flooded>({ ...job, kind: "flood", in_flight: IN_FLIGHT, seconds });
+  const latency = await load.run<Latencies>({ ...job, kind: "latency", count: 200 * rounds });
+  const flood = await load.run<FloodRate>({ ...job, kind: "flood", in_flight: IN_FLIGHT, seconds });
   const note = `${job.peers} connected peers`;
   return [
     { what: "ask → frame, p50", value: latency.p50, unit: "ms", note },

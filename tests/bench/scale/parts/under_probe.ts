@@ -2,7 +2,7 @@
 
 import { RealDaemon } from "../../../support/programs/child.ts";
 import { LoadGenerator } from "../../load/generator.ts";
-import type { Probed } from "../../load/probe.ts";
+import type { ProbeResult } from "../../load/probe.ts";
 import { medianOf } from "../../report/figures.ts";
 
 /** After an operation, so that a delivery that it delayed is part of its round. */
@@ -41,7 +41,7 @@ export class ProbedDaemon implements AsyncDisposable {
   }
 
   /** Latency of deliveries during the work. */
-  async probeDuring(work: () => Promise<void>): Promise<Probed> {
+  async probeDuring(work: () => Promise<void>): Promise<ProbeResult> {
     return (await this.#during(work)).probed;
   }
 
@@ -51,7 +51,7 @@ export class ProbedDaemon implements AsyncDisposable {
     await work();
     const ms = performance.now() - from;
     await new Promise((resolve) => setTimeout(resolve, AFTER_MS));
-    return { ms, probed: await this.#load.run<Probed>({ kind: "probed" }) };
+    return { ms, probed: await this.#load.run<ProbeResult>({ kind: "probed" }) };
   }
 
   async get(path: string): Promise<string> {

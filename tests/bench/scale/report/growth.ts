@@ -26,7 +26,7 @@ export interface Single {
   readonly note?: string;
 }
 
-export interface Measured {
+export interface PartMeasurements {
   readonly growth: readonly Growth[];
   readonly singles: readonly Single[];
 }
@@ -48,7 +48,7 @@ export interface Scale {
   readonly seconds: number;
 }
 
-export type ScalePart = (scale: Scale, remark: (text: string) => void) => Promise<Measured>;
+export type ScalePart = (scale: Scale, remark: (text: string) => void) => Promise<PartMeasurements>;
 
 /** `max`, and its halves before it. */
 export function sizesUpTo(max: number, { sizes }: Pick<Scale, "sizes">): number[] {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { RealDaemon } from "../../../support/programs/child.ts";
-import { running } from "../../../support/programs/program.ts";
+import { programArguments } from "../../../support/programs/program.ts";
 import { until } from "../../../support/waiting.ts";
 import { answeringDaemon, deadPort, HEALTH } from "../../../support/cli/answering_daemon.ts";
 import { type Terminal, withTmux } from "../../../support/host/private_tmux.ts";
@@ -20,7 +20,7 @@ while :; do wait $!; done
 /** A daemon, and the command line that runs `mesh run` in a pane and then writes its exit code. */
 async function fixture(terminal: Terminal) {
   const daemon = await RealDaemon.start(terminal.dir);
-  const mesh = [Deno.execPath(), ...running("run")].join(" ");
+  const mesh = [Deno.execPath(), ...programArguments("run")].join(" ");
   const state = `MESH_STATE=${terminal.dir} MESH_CONFIG=/none`;
   return {
     daemon,

@@ -41,7 +41,7 @@ class FakeAgent {
 }
 
 /** Follows an agent; each step changes what it has recorded, and returns what came. */
-function following(agent: FakeAgent, after: number | undefined) {
+function startFollowing(agent: FakeAgent, after: number | undefined) {
   const abort = new AbortController();
   const clock = new SwiftClock();
   const came: NewEntries[] = [];
@@ -82,7 +82,7 @@ const came = (texts: readonly string[], more: { left?: number; session?: string 
 Deno.test("what comes after the last entry is followed, until the signal aborts [4.transcript.cli]", async () => {
   const agent = new FakeAgent();
   agent.texts = ["shown"];
-  await using at = following(agent, 0);
+  await using at = startFollowing(agent, 0);
   assert.deepEqual(await at.step(), []);
   assert.deepEqual(await at.step(() => agent.texts.push("a", "b")), came(["a", "b"]));
   assert.deepEqual(await at.step(), []);
@@ -92,7 +92,7 @@ Deno.test("what comes after the last entry is followed, until the signal aborts 
 Deno.test("a new session is followed from its beginning, also if its positions are smaller", async () => {
   const agent = new FakeAgent();
   agent.texts = Array.from({ length: 50 }, () => "old");
-  await using at = following(agent, 49);
+  await using at = startFollowing(agent, 49);
   assert.deepEqual(await at.step(() => agent.missing = true), [], "it has no file yet");
   const begin = () => {
     Object.assign(agent, { missing: false, session_id: "s-2", texts: ["first", "second"] });
@@ -104,7 +104,7 @@ Deno.test("a new session is followed from its beginning, also if its positions a
 Deno.test("what comes is searched by the route, and the search goes on after what does not match", async () => {
   const agent = new FakeAgent();
   agent.wanted = "port";
-  await using at = following(agent, undefined);
+  await using at = startFollowing(agent, undefined);
   assert.deepEqual(await at.step(() => agent.texts.push("the port", "other")), came(["the port"]));
   assert.deepEqual(await at.step(() => agent.texts.push("other")), came([]));
   assert.deepEqual(await at.step(() => agent.texts.push("a port")), came(["a port"]));
@@ -113,7 +113,7 @@ Deno.test("what comes is searched by the route, and the search goes on after wha
 Deno.test("more than one page is shown as a whole, and of more than 10 the rest is named", async () => {
   const agent = new FakeAgent();
   agent.texts = ["shown"];
-  await using at = following(agent, 0);
+  await using at = startFollowing(agent, 0);
   const add = (count: number) => () => {
     for (let added = 0; added < count; added++) agent.texts.push(`text ${agent.texts.length}`);
   };

@@ -20,7 +20,7 @@ const isIn = (where: string) => (candidate: Peer) =>
   candidate.circle === where || ROLES_OF_ALL_CIRCLES.includes(candidate.role);
 
 /** The rule of contract 1, as its sentences say it. */
-function expected(named: readonly Peer[], only?: string, first?: string): Peer[] {
+function expectedMatches(named: readonly Peer[], only?: string, first?: string): Peer[] {
   const searched = only !== undefined
     ? named.filter(isIn(only))
     : first !== undefined && named.some(isIn(first))
@@ -34,7 +34,10 @@ Deno.test("a name means the caller's circle first, then all circles, and live pe
   const scope = fc.record({ only: fc.option(circle), first: fc.option(circle) });
   fc.assert(fc.property(peers, scope, (named, { only, first }) => {
     const circles = { only: only ?? undefined, first: first ?? undefined };
-    assert.deepEqual(matchesOf(named, circles), expected(named, circles.only, circles.first));
+    assert.deepEqual(
+      matchesOf(named, circles),
+      expectedMatches(named, circles.only, circles.first),
+    );
   }));
 });
 

@@ -13,7 +13,7 @@ async function session(w: World, more: Record<string, unknown> = {}) {
   return await addPeer(w, "ada", { ...known, ...more });
 }
 
-interface Known {
+interface Registration {
   readonly peer_id: string;
   readonly birth_certificate: string | null;
 }
@@ -26,7 +26,7 @@ async function identifyCaller(w: World, headers: Record<string, string>) {
   return data["error"] ?? `${data["name"]} by ${data["proof"]}`;
 }
 
-const certificateHeaders = ({ peer_id, birth_certificate }: Known) => ({
+const certificateHeaders = ({ peer_id, birth_certificate }: Registration) => ({
   "x-mesh-peer": peer_id,
   "x-mesh-certificate": birth_certificate ?? "",
 });

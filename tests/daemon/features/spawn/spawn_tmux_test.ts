@@ -24,7 +24,7 @@ Deno.writeTextFileSync(Deno.args[0], line + "\n", { append: true });
 for await (const _ of Deno.stdin.readable) {}
 `;
 
-interface Started {
+interface StartedAgent {
   readonly pid: number;
   readonly args: readonly string[];
   readonly cwd: string;
@@ -83,9 +83,9 @@ function fixture(terminal: Terminal, settings: Record<string, string> = {}, env 
     w,
     folder,
     panes,
-    get agents(): Started[] {
+    get agents(): StartedAgent[] {
       const lines = terminal.read("agent.log").split("\n").slice(0, -1);
-      return lines.map((line): Started => JSON.parse(line));
+      return lines.map((line): StartedAgent => JSON.parse(line));
     },
     async [Symbol.asyncDispose]() {
       terminal.killServer();

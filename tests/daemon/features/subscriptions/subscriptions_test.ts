@@ -13,9 +13,9 @@ import {
   signIn,
 } from "../../../support/daemon/peer_clients.ts";
 import {
-  listed,
   readSubscription,
   subscribe,
+  subscriptionIds,
   turn,
   unsubscribe,
 } from "../../../support/daemon/schedules.ts";
@@ -171,7 +171,7 @@ Deno.test("one peer has at most 20 active subscriptions [4.when.limit]", async (
   await unsubscribe(w, made[0]?.subscription_id ?? "");
   await subscribe(w, "peer:web idle");
   await subscribe(w, "peer:ada idle", { from_peer: "web" });
-  assert.equal((await listed(w, { state: "active" })).length, PER_PEER_MAX + 1);
+  assert.equal((await subscriptionIds(w, { state: "active" })).length, PER_PEER_MAX + 1);
 });
 
 Deno.test("one machine has at most 1000 active subscriptions [4.when.limit]", async () => {

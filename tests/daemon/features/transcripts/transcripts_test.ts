@@ -5,11 +5,11 @@ import { claudeSessionFiles } from "../../../../daemon/features/agents/claude_co
 import { ENTRIES_MAX, getUsage, listUsage, readTranscript } from "protocol/transcripts.ts";
 import { FULL_CHARS_MAX } from "../../../../daemon/features/transcripts/transcripts.ts";
 import { addPeer, reportSessions } from "../../../support/daemon/peer_clients.ts";
-import { recorded, SessionsFolder } from "../../../support/sessions/recorded_sessions.ts";
+import { readRecording, SessionsFolder } from "../../../support/sessions/recorded_sessions.ts";
 import { FakeSockets, world } from "../../../support/world.ts";
 
 const ID = "11111111-2222-4333-8444-555555555555";
-const RECORDED = recorded("claude_code.jsonl");
+const RECORDED = readRecording("claude_code.jsonl");
 const TERMINAL = { "x-mesh-terminal": "77" };
 const PATH = "/peers/api/transcript";
 

@@ -7,7 +7,7 @@ import { REFUSALS_MAX } from "../../../../daemon/machines/links/links.ts";
 import { getTrace, listDeliveries } from "protocol/messages/contract.ts";
 import { broadcast, notifyPeer } from "protocol/notifications.ts";
 import { listPeers } from "protocol/peers/contract.ts";
-import { ask, asked } from "../../../support/machines/asking.ts";
+import { ask, askOutcome } from "../../../support/machines/asking.ts";
 import { attackedLaptop } from "../../../support/machines/hostile_machine.ts";
 import { pass } from "../../../support/machines/memory_network.ts";
 
@@ -45,7 +45,7 @@ Deno.test("A report with impossible times is refused, and the trace can still be
   };
   await send([{ kind: "step", body }]);
   await laptop.call(getTrace, { params: { trace_id: id } });
-  assert.equal((await asked(two, id)).state, "open");
+  assert.equal((await askOutcome(two, id)).state, "open");
 });
 
 Deno.test("A late answer is told once, however often the other machine says so", async () => {

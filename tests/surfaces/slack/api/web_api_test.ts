@@ -16,7 +16,7 @@ function apiAt(base: string): WebApi {
   return new WebApi({ base, app_token, bot_token, clock, fetch: (request) => fetch(request) });
 }
 
-async function failing(base: string): Promise<SlackApiError> {
+async function sendFailure(base: string): Promise<SlackApiError> {
   try {
     await apiAt(base).postMessage({ channel: "D1", text: "Hi", blocks: [] }, signal);
   } catch (error) {
@@ -31,14 +31,14 @@ async function failing(base: string): Promise<SlackApiError> {
 /** Calls a server with this answer, and returns the error. */
 async function errorOf(answer: (request: Request) => Response): Promise<SlackApiError> {
   await using server = Deno.serve(serving, answer);
-  return await failing(`http://127.0.0.1:${server.addr.port}`);
+  return await sendFailure(`http://127.0.0.1:${server.addr.port}`);
 }
 
 const refusing = (error: string, more = {}) => () => Response.json({ ok: false, error, ...more });
 const page = (status: number) => () => new Response("<html>", { status });
 
 /** Redirects the request to an address that would accept it. */
-function redirected({ url }: Request): Response {
+function redirect({ url }: Request): Response {
   if (url.endsWith("/ok")) return Response.json({ ok: true, ts: "1.000000" });
   return Response.redirect(new URL("/ok", url), 307);
 }
@@ -61,7 +61,7 @@ Deno.test("an error's class tells what is known of the call, and it never contai
     ["a gateway's page",       "unclear",      page(502)],
     ["a page that says yes",   "unclear",      page(200)],
     ["no such page",           "bad_request",  page(404)],
-    ["a redirect",             "unclear",      redirected],
+    ["a redirect",             "unclear",      redirect],
     ["another shape",          "unclear",      () => Response.json({ ok: true, ts: 5 })],
     ["the token repeated",     "bad_request",  refusing(`no ${BOT_TOKEN}`)],
   ];
@@ -90,7 +90,7 @@ Deno.test("a refused connection is a network error", async () => {
   const free = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const { port } = free.addr;
   free.close();
-  assert.equal((await failing(`http://127.0.0.1:${port}`)).error_class, "network");
+  assert.equal((await sendFailure(`http://127.0.0.1:${port}`)).error_class, "network");
 });
 
 Deno.test("each token goes only into the header of its own calls", async () => {

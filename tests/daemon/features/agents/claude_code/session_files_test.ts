@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { claudeSessionFiles } from "../../../../../daemon/features/agents/claude_code/session_files.ts";
-import { recorded, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
+import { readRecording, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
 
 const ID = "11111111-2222-4333-8444-555555555555";
-const RECORDED = recorded("claude_code.jsonl");
+const RECORDED = readRecording("claude_code.jsonl");
 
 function withTranscript(text: string, id = ID) {
   const folder = new SessionsFolder();

@@ -142,7 +142,7 @@ async function stagesOf(w: World, id: string): Promise<string[]> {
   return stages.map(({ stage }: { stage: string }) => stage);
 }
 
-interface Shown {
+interface PeerRecord {
   peer_id: string;
   name: string;
   status: string;
@@ -154,7 +154,7 @@ interface Shown {
   turn_state: string | null;
 }
 
-async function peers(w: World): Promise<Shown[]> {
+async function peers(w: World): Promise<PeerRecord[]> {
   return (await get(w, "/peers")).peers;
 }
 

@@ -18,7 +18,7 @@ const ID = "4ece34a9-9295-42f4-88e9-8117639b0c1b";
 const NOON = Date.parse("2026-11-21T12:00:00Z");
 
 /** A record: its type, its data, and the subagent it belongs to. */
-type Recorded = string | [type: string, data: Record<string, unknown>, agentId?: string];
+type SessionRecord = string | [type: string, data: Record<string, unknown>, agentId?: string];
 
 /** A home as Copilot CLI leaves it. */
 class Home implements Disposable {
@@ -33,7 +33,7 @@ class Home implements Disposable {
   }
 
   /** A session's records, one second apart. */
-  session(records: readonly Recorded[]): void {
+  session(records: readonly SessionRecord[]): void {
     const lines = records.map((record, index) => {
       const [type, data, agentId] = typeof record === "string" ? [record, {}] : record;
       const timestamp = new Date(NOON + index * 1000).toISOString();
@@ -80,7 +80,7 @@ const QUESTION: [string, Record<string, unknown>] = ["tool.execution_start", {
 }];
 
 // deno-fmt-ignore
-const TURN_STATES: [what: string, records: Recorded[], turn: string | null][] = [
+const TURN_STATES: [what: string, records: SessionRecord[], turn: string | null][] = [
   ["has just begun",          [START],                                                "idle"],
   ["was prompted",            [START, USER_MESSAGE],                                          "working"],
   ["is in a turn",            [START, USER_MESSAGE, TURN_START],                                    "working"],

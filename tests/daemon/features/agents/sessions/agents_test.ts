@@ -10,9 +10,9 @@ import {
   type SessionFiles,
   type SessionPage,
 } from "../../../../../daemon/features/agents/sessions/session_files.ts";
-import { recorded, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
+import { readRecording, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
 
-interface Recorded {
+interface RecordedSession {
   readonly agent: string;
   readonly id: string;
   readonly text: string;
@@ -28,10 +28,10 @@ const PROJECTS = JSON.stringify({ projects: { "/home/sam/api": "api" } });
 const CODEX_ID = "01a21805-df95-7963-af5c-f73d6119bf61";
 const COPILOT_ID = "22222222-2222-4333-8444-555555555555";
 
-const codex: Recorded = {
+const codex: RecordedSession = {
   agent: "Codex",
   id: CODEX_ID,
-  text: recorded("codex.jsonl"),
+  text: readRecording("codex.jsonl"),
   open(folder, text) {
     folder.write(`sessions/2026/11/26/rollout-2026-11-26T13-22-47-${CODEX_ID}.jsonl`, text);
     return codexSessionFiles(folder.path);
@@ -46,13 +46,13 @@ const codex: Recorded = {
   },
 };
 
-const gemini: Recorded = {
+const gemini: RecordedSession = {
   agent: "Gemini CLI",
   id: "7b73ea9e-47da-4e28-be2f-c99dd9f341ab",
-  text: recorded("gemini.jsonl"),
+  text: readRecording("gemini.jsonl"),
   open(folder, text) {
     folder.write("projects.json", PROJECTS);
-    const resumed = recorded("gemini_resumed.jsonl");
+    const resumed = readRecording("gemini_resumed.jsonl");
     const file = folder.write("tmp/api/chats/session-2026-11-26T13-23-7b73ea9e.jsonl", resumed);
     Deno.utimeSync(file, 1, 1);
     folder.write("tmp/api/chats/session-2026-11-26T13-22-7b73ea9e.jsonl", text);
@@ -66,10 +66,10 @@ const gemini: Recorded = {
   usage: { ...TOKENS, context_limit: null, model: "gemini-3.8-flash" },
 };
 
-const copilot: Recorded = {
+const copilot: RecordedSession = {
   agent: "Copilot CLI",
   id: COPILOT_ID,
-  text: recorded("copilot.jsonl"),
+  text: readRecording("copilot.jsonl"),
   open(folder, text) {
     folder.write(`session-state/${COPILOT_ID}/events.jsonl`, text);
     return copilotSessionFiles(folder.path);
@@ -82,10 +82,10 @@ const copilot: Recorded = {
   usage: { ...TOKENS, context_limit: 128_000, model: "fake-1" },
 };
 
-const opencode: Recorded = {
+const opencode: RecordedSession = {
   agent: "opencode",
   id: "ses_de7f37ffaffepJ6qnFpADRmav9",
-  text: recorded("opencode.sql"),
+  text: readRecording("opencode.sql"),
   open(folder, text) {
     using db = new DatabaseSync(join(folder.path, "opencode.db"));
     db.exec(text);

@@ -15,7 +15,7 @@ const at = (second: number) => new Date(1_795_000_000_000 + second * 1000).toISO
 const time = (second: number) => Date.parse(at(second));
 
 /** The records of an agent for a prompt, an interruption and a failure at a second. */
-interface Recording {
+interface AgentRecords {
   readonly agent: string;
   readonly file: string;
   readonly head?: unknown;
@@ -38,7 +38,7 @@ const copilotRecord = (second: number, type: string, data: unknown, more = {}) =
   return { type, data, timestamp: at(second), id: `${second}`, ...more };
 };
 
-const RECORDINGS: readonly Recording[] = [
+const RECORDINGS: readonly AgentRecords[] = [
   {
     agent: "Claude Code",
     file: `projects/-w/${ID}.jsonl`,
