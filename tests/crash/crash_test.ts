@@ -6,7 +6,7 @@ import { storm } from "./kill_storm.ts";
 const KILLS = 25;
 const START_MS_MAX = 2000;
 
-Deno.test("what a daemon acknowledged survives 25 kills, and nothing is sent twice [c2.ask.durable]", async () => {
+Deno.test("acknowledged messages survive 25 kills, and nothing is sent twice [c2.ask.durable]", async () => {
   const seed = Date.now() % 1_000_000;
   const { kills: _, repeats: __, acknowledged, slowest_start_ms, ...outcome } = await storm(
     KILLS,

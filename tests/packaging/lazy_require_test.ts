@@ -26,7 +26,7 @@ Deno.test("a module without the bundler's require stays as it is", () => {
   assert.equal(withLazyRequire(text), text);
 });
 
-Deno.test("a part that uses nothing of the bundler's part does not load it", () => {
+Deno.test("a side-effect import of the bundler's part is removed, and a named import stays", () => {
   const text = 'import{a}from"./b.js";import"./b.js";import"./c.js";';
   assert.equal(withoutImportOf("b.js", text), 'import{a}from"./b.js";import"./c.js";');
 });

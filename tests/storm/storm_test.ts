@@ -19,7 +19,7 @@ for (const { first, last, steps } of DAEMON_RUNS) {
   });
 }
 
-Deno.test("a remote client is told the truth, and nothing leaves its account [c9.tunnel.lost]", async () => {
+Deno.test("a remote client gets correct answers, and nothing leaves its account [c9.tunnel.lost]", async () => {
   for (let seed = 1; seed <= RELAY_SEEDS; seed++) await storm("relay", seed, RELAY_STEPS);
 });
 

@@ -69,7 +69,7 @@ Deno.test("a denial, no answer in time and an unknown option all reject the tool
   }
 });
 
-Deno.test("an agent that offers no rejection for once is told that it is cancelled", async () => {
+Deno.test("a request without a one-time rejection is cancelled", async () => {
   const { permit } = fixture(() => ({ outcome: "denied", option_id: null }));
   const without = OPTIONS.filter(({ kind }) => kind !== "reject_once");
   assert.deepEqual(await permit(without), { outcome: { outcome: "cancelled" } });

@@ -39,7 +39,7 @@ Deno.test("mesh tag refuses an option behind the peer, and sends nothing", async
   assert.deepEqual(bodies, []);
 });
 
-Deno.test("mesh peer kill @tag goes on after a refusal, names both, and exits with 1", async () => {
+Deno.test("mesh peer kill @tag continues after a refusal, names both, and exits with 1", async () => {
   const refusal = { ok: false, error: "kill_refused", detail: "It has no process", hint: "" };
   const { code, out } = await run(["peer", "kill", "@db"], (path) => {
     const peers = [{ peer_id: "peer-1", name: "ada" }, { peer_id: "peer-2", name: "bob" }];

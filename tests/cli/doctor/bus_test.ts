@@ -92,7 +92,7 @@ for (const [what, changes, expected, detail] of CASES) {
   });
 }
 
-Deno.test("what is at a limit is not reported", async () => {
+Deno.test("a value at its limit is not reported", async () => {
   const { codes } = await check({
     bus: { waiting_at_bus: 100, bytes_at_bus: 79 },
     machine: { clock_ahead_ms: -30_000, status: "offline" },

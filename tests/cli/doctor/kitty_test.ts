@@ -28,7 +28,7 @@ Deno.test("the doctor says whether this kitty allows what mesh needs", async () 
   ]);
 });
 
-Deno.test("the doctor says nothing of kitty elsewhere, nor in a tmux inside of it", async () => {
+Deno.test("the doctor reports on kitty only directly in a kitty, not in a tmux inside it", async () => {
   const tmux = { TMUX: "/missing/tmux,1,0", TMUX_PANE: "%1", TERM: "tmux-256color" };
   assert.deepEqual(await findings({}), []);
   assert.deepEqual(await findings({ ...tmux, KITTY_WINDOW_ID: "3" }), []);

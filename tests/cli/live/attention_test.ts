@@ -19,7 +19,7 @@ Deno.test("the wait of a question began with the oldest ask that waits behind it
   assert.equal(api && waitingSince(api), minute(2));
 });
 
-Deno.test("an agent that asked stands in the list once, an offline one never", () => {
+Deno.test("an agent that asked is listed once, an offline agent never", () => {
   const records = someRecords({
     peers: [
       peer("db", { turn_state: "awaiting_input" }),

@@ -110,7 +110,7 @@ Deno.test("a kill says what is lost, and why it is refused", async () => {
   await live.shows(/Error: /);
 });
 
-Deno.test("a pane that is missing is said in the footer, and the view goes on", async () => {
+Deno.test("the footer reports a missing pane, and the view continues", async () => {
   await using live = liveSession();
   await addPeer(live.w, "api");
   await live.shows(/api/);

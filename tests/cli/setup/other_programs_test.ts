@@ -131,7 +131,7 @@ Deno.test("a file that its user created is never removed, even if it was empty o
   assert.equal(home.read(CODEX), "", "our server is gone, the file is not");
 });
 
-Deno.test("our server is updated in its place, and its user's members stay", async () => {
+Deno.test("our server is updated where it stands, and its user's members stay", async () => {
   using home = new SetupHome();
   home.write(
     SERVERS,

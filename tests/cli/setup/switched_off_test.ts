@@ -120,7 +120,7 @@ for (const [agent, file, content, setting] of ROWS) {
   });
 }
 
-Deno.test("setup and the doctor name the file, the key and what to do, and setup goes on", async () => {
+Deno.test("setup and the doctor name the file, the key and the next step, and setup continues", async () => {
   using home = new SetupHome();
   home.write(".claude/settings.json", '{"disableAllHooks": true}');
   home.write(".codex/config.toml", "features = { hooks = false }\n");

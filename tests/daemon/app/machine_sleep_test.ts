@@ -98,7 +98,7 @@ Deno.test("an ask expires after 24 hours of the clock, a night of sleep included
   assert.deepEqual(ada.of("ack").map(({ correlation_id }) => correlation_id), [old]);
 });
 
-Deno.test("what was leased before the night is leased again after it, with the same id", async () => {
+Deno.test("a message leased before the night is leased again after it, with the same id", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");

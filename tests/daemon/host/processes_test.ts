@@ -276,7 +276,7 @@ Deno.test("terminate reports a process of another user, and one that is gone", a
   assert.deepEqual(state.signals, ["SIGTERM"]);
 });
 
-Deno.test("an abort leaves a process as it is, and no further signal is sent", async () => {
+Deno.test("an abort leaves the process running, and sends no further signal", async () => {
   const clock = new FakeClock();
   const { state, processes } = fakeProcess(["SIGKILL"]);
   const ending = new AbortController();

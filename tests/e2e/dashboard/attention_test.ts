@@ -121,7 +121,7 @@ browserTest(
   },
 );
 
-browserTest("of two texts to one ask, the late one is kept, and orders nothing", async (lab) => {
+browserTest("the late one of two texts to an ask is kept, and changes nothing", async (lab) => {
   const api = await lab.peer({ name: "api" });
   const [page, other] = [await lab.open(), await lab.open()];
   const id = await open(api, { text: "Drop the table?" });

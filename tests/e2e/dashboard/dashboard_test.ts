@@ -46,21 +46,24 @@ browserTest("a question is answered in place, and is gone in another page", asyn
   });
 });
 
-browserTest("of two pages that answer at once, one wins and the other is told", async (lab) => {
-  const db = await lab.peer({ name: "db" });
-  const [page, other] = [await lab.open(), await lab.open()];
-  const id = await askSam(db, question("May I?"));
-  await page.getByText("May I?").waitFor();
-  await other.getByText("May I?").waitFor();
-  // The other page has not heard of the answer when its own is given.
-  await other.route(/\/(?:inbox|asks)\?/, () => {});
-  await page.getByRole("button", { name: "Run it" }).click();
-  await isGone(page, "May I?");
-  await other.getByRole("button", { name: "Leave it" }).click();
-  await other.getByText("sam answered: Run it").waitFor();
-  await other.getByText("Your answer was not used.").waitFor();
-  assert.equal((await outcomeOf(lab, id)).option_id, "yes");
-});
+browserTest(
+  "when two pages answer at once, one wins and the other shows the conflict",
+  async (lab) => {
+    const db = await lab.peer({ name: "db" });
+    const [page, other] = [await lab.open(), await lab.open()];
+    const id = await askSam(db, question("May I?"));
+    await page.getByText("May I?").waitFor();
+    await other.getByText("May I?").waitFor();
+    // The other page has not heard of the answer when its own is given.
+    await other.route(/\/(?:inbox|asks)\?/, () => {});
+    await page.getByRole("button", { name: "Run it" }).click();
+    await isGone(page, "May I?");
+    await other.getByRole("button", { name: "Leave it" }).click();
+    await other.getByText("sam answered: Run it").waitFor();
+    await other.getByText("Your answer was not used.").waitFor();
+    assert.equal((await outcomeOf(lab, id)).option_id, "yes");
+  },
+);
 
 browserTest("a plain ask is answered with a text of the human", async (lab) => {
   const api = await lab.peer({ name: "api" });

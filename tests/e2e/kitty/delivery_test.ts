@@ -93,7 +93,7 @@ withKitty("a draft, a dialog and another program are left alone in kitty", async
   assert.deepEqual(await deliver(), { state: "refused", reason: "kitty_unreachable" });
 });
 
-withKitty("what a person types over a draft goes in, and Enter is a key", async (kitty) => {
+withKitty("text that a person types over a draft is entered, and Enter is a key", async (kitty) => {
   const agent = await startAgent(kitty);
   const peer = addressee({ socket: kitty.address }, agent);
   const transport = transportTo(kitty);

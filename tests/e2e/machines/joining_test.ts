@@ -147,7 +147,7 @@ natsTest(
   },
 );
 
-natsTest("what serves a network is private, and holds no key of another machine", async () => {
+natsTest("the files of a server are private, and hold no key of another machine", async () => {
   await using laptop = await servingMachine();
   await using buildbox = new TestMachine("dm-00000000000b");
   await laptop.machines(...proposedArguments(await joinOf(laptop, buildbox, "buildbox"), "allow"));

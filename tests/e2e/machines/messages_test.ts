@@ -94,7 +94,7 @@ natsTest("peers and machines are listed with where they are", async () => {
 });
 
 natsTest(
-  "what is sent to a machine that is off, or while the server is, arrives once",
+  "messages sent while the machine or the server is off arrive once",
   async () => {
     await using network = await RealNetwork.start();
     const laptop = await network.join("laptop");

@@ -133,7 +133,7 @@ natsTest(
   },
 );
 
-natsTest("what a server has lost with its store is sent again, and arrives once", async () => {
+natsTest("messages that a server lost with its store are sent again, and arrive once", async () => {
   await using network = await RealNetwork.start();
   const laptop = await network.join("laptop");
   const buildbox = await network.join("buildbox");

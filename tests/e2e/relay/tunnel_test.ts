@@ -29,7 +29,7 @@ Deno.test("a browser reaches a daemon through a real relay, and its health shows
   assert.equal((await fetch(`${relay.url}/m/${daemon.daemon_id}/health`)).status, 403);
 });
 
-Deno.test("an attachment of 25 MB goes up and down, and the relay holds little of it", async () => {
+Deno.test("an attachment of 25 MB goes up and down, and the relay buffers little", async () => {
   await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const bytes = new Uint8Array(FILE_BYTES);
@@ -108,7 +108,7 @@ Deno.test("the event stream arrives as it happens, and ends with its reader", as
   await until("the stream's end", () => relay.relay.machines.requests === 0 || undefined);
 });
 
-Deno.test("when the daemon is killed during a request, the caller is told that it may have arrived", async () => {
+Deno.test("when the daemon is killed during a request, the error says that it may have arrived", async () => {
   await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const stream = await relay.ask(daemon.daemon_id, "/events/stream");

@@ -87,7 +87,7 @@ Deno.test("questions reach Slack, and buttons and replies in threads answer them
   assert.doesNotMatch(await surface.output, /topsecret/);
 });
 
-Deno.test("restarts lose nothing and show nothing twice, and what was written meanwhile is forwarded", async () => {
+Deno.test("restarts lose nothing and show nothing twice, and replies written meanwhile are forwarded", async () => {
   await using p = setup();
   const first = await p.daemon();
   await p.post("/peers", { name: "ada", path: "/work", backend: "sdk" });

@@ -28,7 +28,7 @@ Deno.test("a ref is a decimal number that keeps the order of timestamps and lead
   }));
 });
 
-Deno.test("what is no ref of Slack has no timestamp", () => {
+Deno.test("a ref that is not Slack's has no timestamp", () => {
   for (const ref of ["", "abc", "1.5", "-1", "9".repeat(19)]) {
     assert.equal(toTimestamp(ref), undefined, ref);
   }
@@ -55,7 +55,7 @@ const TEXTS = [
   ["*bold* `code`",                              "*bold* `code`"              ],
 ] as const;
 
-Deno.test("what a person typed is read as they typed it", () => {
+Deno.test("a person's text is read as typed", () => {
   for (const [slack, typed] of TEXTS) assert.equal(readSlackText(slack), typed, slack);
 });
 

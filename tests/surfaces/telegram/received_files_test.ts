@@ -159,7 +159,7 @@ Deno.test("the parts of an album are confirmed only once they are forwarded", as
   assert.deepEqual(r.bot.updates, []);
 });
 
-Deno.test("of an album with a file that is too large nothing is sent, and the chat says which", async () => {
+Deno.test("an album with a file that is too large is not sent, and the chat names the file", async () => {
   await using p = await fixture();
   const { r, ref } = p;
   const huge = { ...r.bot.files.add(bytes("x")), file_name: "film.mp4", file_size: 20_971_521 };
@@ -260,7 +260,7 @@ Deno.test("a reply whose answer was lost keeps its file, and is not sent again",
   assert.match(lastText(r), /answered in the meantime/);
 });
 
-Deno.test("after a failure inside the daemon the file is kept, and the chat is told no more than known", async () => {
+Deno.test("after a failure inside the daemon the file is kept, and the chat says only what is known", async () => {
   await using p = await fixture();
   const { r, ref } = p;
   r.mesh.outcomes.push({ status: 500, error: "internal_error", detail: "Something failed" });
@@ -275,7 +275,7 @@ Deno.test("after a failure inside the daemon the file is kept, and the chat is t
   assert.equal(r.mesh.attachments.deleted.length, 1);
 });
 
-Deno.test("a file that is no reply is not forwarded, and a caption is no command", async () => {
+Deno.test("a file is forwarded only as a reply, and a caption is no command", async () => {
   await using p = await fixture();
   const { r, ref } = p;
   r.bot.write(undefined, { ...document(r, "a.txt"), caption: "/read" });

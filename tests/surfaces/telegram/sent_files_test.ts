@@ -139,7 +139,7 @@ for (const outcome of ["lost", "done but lost"] as const) {
   });
 }
 
-Deno.test("of many files whose answers are lost each is named once, and the item is pushed", async () => {
+Deno.test("each of many files whose answers are lost is named once, and the item is pushed", async () => {
   await using r = await surfaceFixture();
   r.bot.failNext("sendDocument", ...Array(6).fill("lost"));
   const attachments = Array.from(

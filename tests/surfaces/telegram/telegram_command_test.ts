@@ -144,7 +144,7 @@ function redirect({ url }: Request): Response {
   return Response.redirect(new URL("/ok", url), 307);
 }
 
-Deno.test("an error's class tells what is known of the call, and it never contains the token", async () => {
+Deno.test("an error's class gives the call's outcome, and it never contains the token", async () => {
   // deno-fmt-ignore
   const answers: [name: string, error_class: string, answer: (request: Request) => Response][] = [
     ["a bad request",          "bad_request",  refusing(400)],

@@ -110,7 +110,7 @@ Deno.test("two of the databases that were replaced are kept", async () => {
   ]);
 });
 
-Deno.test("what is no backup of this daemon is refused with what it is, and nothing changes", async () => {
+Deno.test("a file that is no backup of this daemon is refused with its kind, and nothing changes", async () => {
   using p = setup();
   await send(p, "one");
   const at = (name: string) => p.path(name);

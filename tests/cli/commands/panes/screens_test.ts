@@ -64,7 +64,7 @@ Deno.test("type says what --force has overruled", async () => {
   assert.match(err, /overruled: draft_present/);
 });
 
-Deno.test("type refuses a key that is none, and a call without anything to type", async () => {
+Deno.test("type refuses an unknown key, and a call without input", async () => {
   await using p = answeringDaemon();
   const unknown = await p.mesh(["type", "api", "--key", "Hyper"]);
   assert.match(unknown.err, /"Hyper" is no key; allowed: Enter, .*Ctrl-a to Ctrl-z/);

@@ -116,7 +116,7 @@ Deno.test("a message that an agent dies over comes again when the same agent is 
   assert(f.prompts.every((prompt) => prompt.includes("Which tables are there?")));
 });
 
-Deno.test("a program that is no agent is told plainly, and its exit code is passed", async () => {
+Deno.test("a program that is no agent is reported, and its exit code is passed on", async () => {
   await using f = await new Fixture().start();
   for (
     const [argv, expected, reason] of [

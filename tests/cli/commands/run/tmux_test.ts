@@ -27,7 +27,7 @@ Deno.test("a tmux server that is stopped is reported after 5 seconds", async () 
   assert.ok(clock.monotonic() - from < 10_000);
 });
 
-Deno.test("the answer of tmux and its absence are told apart", async () => {
+Deno.test("an answer of tmux and a missing answer are distinguished", async () => {
   using bin = programs({ tmux: "echo work; exit 1" });
   const clock = new FakeClock();
   const at = (PATH: string) => askTmux(["list-sessions"], { env: { PATH }, clock });

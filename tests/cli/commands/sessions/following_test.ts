@@ -79,7 +79,7 @@ const came = (texts: readonly string[], more: { left?: number; session?: string 
   new_session: more.session,
 }];
 
-Deno.test("what comes after the last entry is followed, until the signal aborts [4.transcript.cli]", async () => {
+Deno.test("entries after the last one are followed until the signal aborts [4.transcript.cli]", async () => {
   const agent = new FakeAgent();
   agent.texts = ["shown"];
   await using at = startFollowing(agent, 0);
@@ -101,7 +101,7 @@ Deno.test("a new session is followed from its beginning, also if its positions a
   assert.deepEqual(await at.step(() => agent.texts.push("third")), came(["third"]));
 });
 
-Deno.test("what comes is searched by the route, and the search goes on after what does not match", async () => {
+Deno.test("the route searches new entries, and the search continues after entries that do not match", async () => {
   const agent = new FakeAgent();
   agent.wanted = "port";
   await using at = startFollowing(agent, undefined);

@@ -62,7 +62,7 @@ Deno.test("transcript passes its flags to the daemon, and prints its answer with
   }
 });
 
-Deno.test("what is followed is searched by the daemon, after the last entry of any text", async () => {
+Deno.test("the daemon searches followed entries, from the last entry of any text", async () => {
   const head = { ...ENTRY, position: 40, text: "other" };
   let heads = 0;
   await using p = answeringDaemon({

@@ -119,7 +119,7 @@ for (const [condition, record] of NOT_HELD) {
   });
 }
 
-Deno.test("a condition that is none is refused, with those that are allowed", async () => {
+Deno.test("an unknown condition is refused with the allowed conditions", async () => {
   await using p = answeringDaemon();
   for (const condition of ["api idle", "peer:api asleep", "job:work-1 idle", "peer: idle", ""]) {
     const { code, err } = await p.mesh(["wait", "--for", condition]);

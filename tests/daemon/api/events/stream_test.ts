@@ -173,7 +173,7 @@ Deno.test("a quiet stream sends a comment every 15 s [c3.stream.quiet]", async (
   await reader.hangUp();
 });
 
-Deno.test("a reader that is too slow is told and disconnected, and loses nothing by resuming [c3.stream.too-slow]", async () => {
+Deno.test("a reader that is too slow is notified and disconnected, and loses nothing by resuming [c3.stream.too-slow]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   const reader = await Reader.open(w);

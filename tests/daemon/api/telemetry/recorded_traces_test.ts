@@ -29,7 +29,7 @@ Deno.test("a trace is recorded whole or not at all, as its caller and the ratio 
   assert.deepEqual([high, unsampled], [traces.high, traces.unsampled]);
 });
 
-Deno.test("a flood is recorded in small parts, and all of it", async () => {
+Deno.test("a flood is recorded completely, in small parts", async () => {
   const collector = new Collector();
   await using w = world(tracedBy(collector, {
     clock: new FakeClock(),

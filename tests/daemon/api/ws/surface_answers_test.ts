@@ -47,7 +47,7 @@ for (
   });
 }
 
-Deno.test("what a bridge without the capability sends as the human is unverified", async () => {
+Deno.test("messages as the human from a bridge without the capability are unverified", async () => {
   await using at = await worldWithAsk([SURFACE]);
   const { w, correlation_id } = at;
   const bridge = await connectPeer(w, "telegram");

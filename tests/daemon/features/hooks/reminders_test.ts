@@ -41,7 +41,7 @@ async function stops(w: World, stop_hook_active = false): Promise<string | undef
   return answer.decision === "block" ? answer.reason : undefined;
 }
 
-Deno.test("an agent that stops with an unanswered ask is told its id and how to answer", async () => {
+Deno.test("an agent that stops with an unanswered ask gets its id and how to answer", async () => {
   await using at = await meshWithAgent();
   const { w, agent } = at;
   const id = await ask(w, "ada", agent);

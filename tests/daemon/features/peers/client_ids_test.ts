@@ -39,7 +39,7 @@ for (const [how, more] of [["with a client_id", KEPT], ["without one", {}]] as c
   });
 }
 
-Deno.test("what was queued for a client, and the asks to it, wait for it to connect again", async () => {
+Deno.test("queued messages and asks for a client wait until it connects again", async () => {
   await using w = world();
   await addPeer(w, "ada");
   const first = await connectPeer(w, "web", KEPT);

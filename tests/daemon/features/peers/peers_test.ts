@@ -106,7 +106,7 @@ Deno.test("a peer that returns to find its name taken gets the next one", async 
   assert.equal(w.daemon.records.mustGet(old.peer_id).name, "ada-2");
 });
 
-Deno.test("a terminal offline retires the peer: its asks close, its queue is dropped, each asker is told [3.peer.terminal.retires] [c1.peer-argument.retired] [c2.ask.retired]", async () => {
+Deno.test("a terminal offline retires the peer: its asks close, its queue is dropped, each asker is notified [3.peer.terminal.retires] [c1.peer-argument.retired] [c2.ask.retired]", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   const { peer_id } = await addPeer(w, "bob");

@@ -159,7 +159,7 @@ Deno.test("where windows are circles, a new peer's circle is its pane's window u
   assert.equal((await get(w, "/peers/kim")).circle, "window-9");
 });
 
-Deno.test("a circle tells apart two peers of one name, on every route of a peer [c1.peer-argument]", async () => {
+Deno.test("a circle distinguishes two peers of the same name, on every route of a peer [c1.peer-argument]", async () => {
   await using w = world();
   const red = await addPeer(w, "ada", { circle: "red" });
   const blue = await addPeer(w, "ada", { circle: "blue" });

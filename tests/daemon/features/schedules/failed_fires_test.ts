@@ -71,7 +71,7 @@ Deno.test("a failure is an inbox item for the human; a removed sender gets no no
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a recurring schedule records a failure, goes on, and notifies nobody [c2.schedule.recurring-fails]", async () => {
+Deno.test("a recurring schedule records a failure, continues, and notifies nobody [c2.schedule.recurring-fails]", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const eve = await connectPeer(w, "eve");

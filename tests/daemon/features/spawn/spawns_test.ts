@@ -206,7 +206,7 @@ Deno.test("an agent that registers before its spawn is stored gets the requested
   assert.deepEqual(await texts(w, { peer: "lead" }), ["Begin"]);
 });
 
-Deno.test("one Idempotency-Key spawns once, and a refused request may be repeated", async () => {
+Deno.test("an Idempotency-Key spawns once, and a refused request may be repeated", async () => {
   await using fixture = await spawningWorld();
   const { w, folder, terminals } = fixture;
   const asked = { path: folder, backend: "codex" }, headers = { "idempotency-key": "k" };

@@ -81,7 +81,7 @@ Deno.test("a person reads the last entries of a peer's session, oldest first [4.
   assert.deepEqual(textsOf(later), ["Noted."]);
 });
 
-Deno.test("who may read is decided by the setting and by what is proved [4.transcript.readers]", async () => {
+Deno.test("the setting and the caller's proof decide who may read [4.transcript.readers]", async () => {
   const agent = { human: false };
   const cases = [
     // setting, who asks, from_peer, the processes that hold its socket, the refusal
@@ -112,7 +112,7 @@ Deno.test("who may read is decided by the setting and by what is proved [4.trans
   }
 });
 
-Deno.test("nothing of a transcript passes the relay or goes to another machine [4.transcript.remote]", () => {
+Deno.test("transcripts pass neither the relay nor to another machine [4.transcript.remote]", () => {
   assert.equal(readTranscript.tunnel, "never");
   // Numbers alone may pass.
   assert.deepEqual([getUsage.tunnel, listUsage.tunnel], ["open", "open"]);

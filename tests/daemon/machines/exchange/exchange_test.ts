@@ -97,7 +97,7 @@ Deno.test("An option of a structured question comes back as an answer", async ()
   assert.deepEqual([closed.close_reason, closed.answer?.option_id], ["answered", "b"]);
 });
 
-Deno.test("The recipient is told of a cancelled ask, and can no longer answer it", async () => {
+Deno.test("The recipient is notified of a cancelled ask, and can no longer answer it", async () => {
   await using two = await laptopAndBuildbox();
   const id = await ask(two);
   await two.pass();
@@ -112,7 +112,7 @@ Deno.test("The recipient is told of a cancelled ask, and can no longer answer it
   assert.deepEqual(await contradictions(two), []);
 });
 
-Deno.test("Who answers an ask that was cancelled meanwhile is told so", async () => {
+Deno.test("A peer that answers a cancelled ask is notified of the cancellation", async () => {
   await using two = await laptopAndBuildbox();
   const id = await ask(two);
   await two.pass();

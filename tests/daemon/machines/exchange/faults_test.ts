@@ -23,7 +23,7 @@ async function note({ laptop }: Two, text: string): Promise<string> {
   return (await laptop.call(notifyPeer, { body })).delivery_id;
 }
 
-Deno.test("Without the bus a message waits with its reason, and local work goes on", async () => {
+Deno.test("Without the bus a message waits with its reason, and local work continues", async () => {
   await using two = await laptopAndBuildbox();
   two.network.bus.setReachable(two.laptop.daemon_id, false);
   const id = await ask(two);

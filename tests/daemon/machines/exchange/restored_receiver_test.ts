@@ -27,7 +27,7 @@ Deno.test("an ask that was read before its machine was restored is there again, 
   assert.equal((await mesh.asked("laptop", id)).reply, "8377");
 });
 
-Deno.test("what waited at a machine that was restored arrives, and what it still has arrives once", async () => {
+Deno.test("messages that waited at a restored machine arrive, and messages that it still has arrive once", async () => {
   await using mesh = await restorableMachines();
   await mesh.notify("laptop", "before the backup");
   const kept = await mesh.ask("laptop", "kept");
@@ -44,7 +44,7 @@ Deno.test("what waited at a machine that was restored arrives, and what it still
   assert.equal((await mesh.asked("laptop", kept)).state, "open");
 });
 
-Deno.test("an answer that the asker's machine lost is told to it again", async () => {
+Deno.test("an answer that the asker's machine lost is sent to it again", async () => {
   await using mesh = await restorableMachines();
   const id = await mesh.ask("laptop", "Which port?");
   await mesh.pass(2);
@@ -134,7 +134,7 @@ Deno.test("a machine that goes back is noticed by a sender that was started agai
   for (const id of [lost, next]) assert.equal(await mesh.stateOf("laptop", id), "accepted");
 });
 
-Deno.test("an answer is told again by a machine that was started again before the asker's lost it", async () => {
+Deno.test("a machine sends an answer again if it restarted before the asker's machine lost it", async () => {
   await using mesh = await restorableMachines();
   const id = await mesh.ask("laptop", "Which port?");
   await mesh.pass(2);

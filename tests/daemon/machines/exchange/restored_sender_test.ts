@@ -44,7 +44,7 @@ Deno.test("after the sender was restored, each new message arrives and has a new
   assert.equal((await mesh.asked("laptop", asked)).reply, "for the new one");
 });
 
-Deno.test("an id that another message had is refused, told to the sender, and confirmed never [c11.ids.reused]", async () => {
+Deno.test("an id of another message is refused, reported to the sender, and never confirmed [c11.ids.reused]", async () => {
   await using mesh = await restorableMachines({ repeatsNumbers: true });
   await mesh.backUp("laptop");
   const old = [await mesh.notify("laptop", "A"), await mesh.ask("laptop", "AQ")];
@@ -125,7 +125,7 @@ Deno.test("a permission that is asked again under the id that its asker chose ge
   assert.equal((await question.answer).option_id, "allow");
 });
 
-Deno.test("what was on its way when the sender was restored arrives once, and is confirmed", async () => {
+Deno.test("messages under way when the sender was restored arrive once, and are confirmed", async () => {
   await using mesh = await restorableMachines();
   mesh.network.bus.setReachable(mesh.machine("buildbox").world.daemon_id, false);
   const waiting = await mesh.notify("laptop", "before the backup");

@@ -48,7 +48,7 @@ Deno.test("A report with impossible times is refused, and the trace can still be
   assert.equal((await askOutcome(two, id)).state, "open");
 });
 
-Deno.test("A late answer is told once, however often the other machine says so", async () => {
+Deno.test("A late answer is reported once, even if the other machine repeats it", async () => {
   await using two = await attackedLaptop();
   const { laptop, send, web, message } = two;
   const correlation_id = "ask-000000000001";
@@ -142,7 +142,7 @@ Deno.test("A broadcast goes to no other machine unless its circle is shared", as
   assert.deepEqual(lurker.of("broadcast"), []);
 });
 
-Deno.test("A machine writes as no peer of this machine, and as none of a third one", async () => {
+Deno.test("A machine cannot write as a peer of this machine or of a third machine", async () => {
   await using two = await attackedLaptop();
   const { laptop, buildbox, message, send, web } = two;
   await using third = two.network.join("third");

@@ -195,7 +195,7 @@ Deno.test("while there is no connection a fetch is repeated, and counts no attem
   assert.equal(s.missing(), "");
 });
 
-Deno.test("after 3 attempts that failed the message goes on without its file", async () => {
+Deno.test("after 3 failed attempts the message continues without its file", async () => {
   await using s = await sentFile();
   s.bus.refusal = (verb) => verb === "get" ? "no_answer" : undefined;
   await assert.rejects(s.fetch(), { reason: "no_answer" });
@@ -280,7 +280,7 @@ Deno.test("an attachment that was deleted here before its entry was applied is n
   assert.match(s.missing(), /it was deleted on this machine/);
 });
 
-Deno.test("what was received is forgotten after 38 days", async () => {
+Deno.test("records of received files are deleted after 38 days", async () => {
   await using s = await sentFile();
   await s.fetch();
   s.buildbox.world.clock.sleepMachine(38 * 86_400_000 - 1);

@@ -92,7 +92,7 @@ Deno.test("a request to resend is not lost with a batch that the bus has no room
   assert.deepEqual(f.batches.map(({ resend }) => resend), [true, true, false]);
 });
 
-Deno.test("what is not durable yet is not published", async () => {
+Deno.test("entries are published only once they are durable", async () => {
   using faults = new SqliteFaults();
   using f = connectedLink();
   f.machine.append(OTHER);
@@ -189,7 +189,7 @@ Deno.test("a request to resend goes out with the position, after the refusals th
   assert.deepEqual(asked.map(({ applied }) => applied), [tagOf(100)]);
 });
 
-Deno.test("what is not confirmed is asked for by probes, at doubling intervals", async () => {
+Deno.test("unconfirmed entries are probed at doubling intervals", async () => {
   using f = connectedLink();
   await f.append(1);
   const tag = f.lastTag();

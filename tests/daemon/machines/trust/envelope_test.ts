@@ -90,7 +90,7 @@ function sealWithPairKey(signature: Uint8Array, bytes: Uint8Array, contextNow = 
 
 const aboutOf = (from: string, to: string, what: string) => ["mesh bus 1", from, to, what];
 
-Deno.test("with the sender's signature, what the pair key seals is accepted", () => {
+Deno.test("with the sender's signature, content sealed by the pair key is accepted", () => {
   const signature = sign(A.keys, aboutOf(A.daemon_id, B.daemon_id, "batch"), BATCH);
   assert.deepEqual(
     B.envelopes.openFrom(A.card, "batch", sealWithPairKey(signature, BATCH)),

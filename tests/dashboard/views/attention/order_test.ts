@@ -28,7 +28,7 @@ Deno.test("a new question comes last while a person looks at the questions", () 
   assert.equal(countMisplaced(shown, now), 1);
 });
 
-Deno.test("a question that a person was about to answer stays in its place when it ends", () => {
+Deno.test("a question that a person was about to answer keeps its position when it ends", () => {
   const before = arrange([], waiting("a", "b", "c"), none);
   const isKept = (id: string) => id === "b";
   const shown = arrange(before, waiting("a", "c"), { attended: false, isKept });

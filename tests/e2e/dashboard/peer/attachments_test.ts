@@ -156,7 +156,7 @@ browserTest("the files of a reply are shown with it", async (lab) => {
   await page.locator(".reply").getByRole("link", { name: "report.csv" }).waitFor();
 });
 
-browserTest("what an agent attaches runs nothing, whatever its name and type", async (lab) => {
+browserTest("an agent's attachment runs nothing, whatever its name and type", async (lab) => {
   const [evil, web] = [await lab.peer({ name: "evil" }), await lab.peer({ name: "web" })];
   const script = "<script>globalThis.ran = 1</script>";
   const files = [

@@ -40,7 +40,7 @@ paneTest("the terminal is loaded when a screen is shown, and by no other view", 
   assert.equal(loaded.filter((url) => url.includes("/assets/terminal.")).length, 1);
 });
 
-paneTest("from one screen a person goes to the next, and leaves nothing behind", async (lab) => {
+paneTest("the next screen shows nothing of the previous one", async (lab) => {
   const [ada, bob] = [await lab.peer("ada"), await lab.peer("bob", "echo second; exec cat")];
   const page = await lab.dashboard.open(`#/peers/${ada.peer_id}?tab=screen`);
   await rowsOf(page).getByText("ready").waitFor();

@@ -38,7 +38,7 @@ relayTest(
   },
 );
 
-relayTest("what a person sends through the relay is framed as the human's", async (lab) => {
+relayTest("a person's message through the relay is framed as the human's", async (lab) => {
   const daemon = await lab.daemon();
   const api = await lab.peer(daemon, { name: "api" });
   const page = await lab.open(daemon.daemon_id, `#/peers/${api.peer_id}`);
@@ -65,7 +65,7 @@ relayTest("the machine switcher leads to the same view of another machine", asyn
 });
 
 relayTest(
-  "what a daemon of an older version lacks is named as such, and the rest works",
+  "features that an older daemon lacks are named, and the rest works",
   async (lab) => {
     const daemon = await lab.daemon();
     const page = await lab.open(daemon.daemon_id, "#/health");

@@ -43,7 +43,7 @@ function redirect({ url }: Request): Response {
   return Response.redirect(new URL("/ok", url), 307);
 }
 
-Deno.test("an error's class tells what is known of the call, and it never contains a token", async () => {
+Deno.test("an error's class gives the call's outcome, and it never contains a token", async () => {
   // deno-fmt-ignore
   const answers: [name: string, error_class: string, answer: (request: Request) => Response][] = [
     ["a bad token",            "unauthorized", refusing("invalid_auth")],

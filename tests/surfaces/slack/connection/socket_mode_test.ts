@@ -102,7 +102,7 @@ Deno.test("another program with the same app token is named, once", async () => 
   assert.match(warnings[0] ?? "", /^Slack has 2 connections of this app, and 1 from here/);
 });
 
-Deno.test("what another program received is found at the next connection", async () => {
+Deno.test("messages that another program received are found at the next connection", async () => {
   await using r = await slackFixture();
   r.mesh.item();
   await r.settle();

@@ -15,7 +15,7 @@ function withTranscript(text: string, id = ID) {
 const line = (json: unknown) => `${JSON.stringify(json)}\n`;
 const TIME = "2026-11-26T13:00:00.000Z";
 
-Deno.test("prompts, texts, tool calls and their results of a Claude Code are told apart", async () => {
+Deno.test("prompts, texts, tool calls and their results of a Claude Code are distinguished", async () => {
   using at = withTranscript(RECORDED);
   const page = await at.files.read(ID, { entries_max: 50 });
   assert.deepEqual(page?.entries.map(({ kind, tool, text }) => [kind, tool, text.split("\n")[0]]), [

@@ -218,7 +218,7 @@ Deno.test("a hook that hung up gets no message: the message waits for the next",
   await typedLines(w, next.hookAnswer ?? {});
 });
 
-Deno.test("a hook that waits long, or while the daemon shuts down, is told to ask again", async () => {
+Deno.test("a hook that waits long, or while the daemon shuts down, is instructed to ask again", async () => {
   const { w } = await fixture();
   const line = await startWaitingHook(w);
   await w.clock.advance(5 * 60_000);
@@ -241,7 +241,7 @@ Deno.test("a waiting hook waits a moment for its session to register", async () 
   assert.deepEqual(stranger.hookAnswer, { then: "end" });
 });
 
-Deno.test("a hook that waits for the session of another's process gets none of its messages", async () => {
+Deno.test("a hook that waits for the session of another process gets no messages", async () => {
   const { w } = await fixture({ "x-mesh-agent-pid": "7" });
   await using _ = w;
   const stranger = await startWaitingHook(w);

@@ -230,7 +230,7 @@ for (const [what, answers, turn_state, ready] of COMMAND_STATES) {
   });
 }
 
-Deno.test("`codex queue` gets none of the daemon's secrets, given or inherited", async () => {
+Deno.test("`codex queue` gets no secret of the daemon, given or inherited", async () => {
   await using home = new CodexHome().listen({ "thread/read": IDLE, ...NO_QUEUE });
   const env = { ...program(home, 0), MESH_DAEMON__AUTH_TOKEN: "s3cret", HARMLESS: "1" };
   const seen = join(home.dir, "seen");

@@ -102,7 +102,7 @@ const opencode: RecordedSession = {
 for (const recording of [codex, gemini, copilot, opencode]) {
   const { agent, call: [tool, input, result] } = recording;
 
-  Deno.test(`${agent}: prompts, texts, tool calls and their results are told apart`, async () => {
+  Deno.test(`${agent}: prompts, texts, tool calls and their results are distinguished`, async () => {
     using folder = new SessionsFolder();
     const page = await recording.open(folder, recording.text).read(recording.id, {
       entries_max: 50,
@@ -190,7 +190,7 @@ for (const recording of [codex, gemini, copilot, opencode]) {
   });
 }
 
-Deno.test("what Gemini CLI's user rewound is no longer part of the conversation", async () => {
+Deno.test("entries that Gemini CLI's user rewound are not part of the conversation", async () => {
   using folder = new SessionsFolder();
   const { id, text, open } = gemini;
   const rewound = `${text}${
@@ -208,7 +208,7 @@ Deno.test("a text that opencode still writes is not shown before it is whole", a
   assert.equal(page?.entries[0]?.text, "And again\n@@SAY Second turn.");
 });
 
-Deno.test("what Codex puts in the user's place is no prompt, in older releases as well", async () => {
+Deno.test("text that Codex adds as the user is no prompt, in older releases as well", async () => {
   using folder = new SessionsFolder();
   const { id, text, open } = codex;
   const older = text.replaceAll("content_item_kinds", "none");

@@ -141,7 +141,7 @@ for (const { agent, file, head, ends, prompt, interrupted, failed, others } of R
     }
   });
 
-  Deno.test(`${agent}: of several ends the newest counts, also where an older history follows`, () => {
+  Deno.test(`${agent}: the newest of several ends counts, even if an older history follows`, () => {
     const [interrupt] = interrupted;
     assert(interrupt);
     const history = [prompt(1, "Go"), interrupt(2), prompt(3, "On")];

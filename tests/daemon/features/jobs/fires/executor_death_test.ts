@@ -111,7 +111,7 @@ Deno.test("an executor whose process is proved to have ended is dead without a r
   assert.equal((await job(w, job_id)).state_reason, "executor_offline");
 });
 
-Deno.test("after a restart the fire of a living executor goes on, and is completed by its turn", async () => {
+Deno.test("after a restart the fire of a living executor continues, and is completed by its turn", async () => {
   using at = fixture();
   at.processes.start(7);
   let w = at.start();

@@ -90,7 +90,7 @@ withTmux("a person types texts, keys and pastes into a pane, in their order", as
   await until("the keys", () => t.read("got") === expected);
 });
 
-withTmux("what is typed is neither in tmux's log nor left in its buffers", async (t) => {
+withTmux("typed text is neither in tmux's log nor in its buffers", async (t) => {
   await using w = typingWorld(t);
   await typist(t, w);
   assert.equal((await type(w, [{ text: "a secret" }])).status, 200);

@@ -90,7 +90,7 @@ Deno.test("a child that outlives its agent has the pane from then on, if it runs
   }
 });
 
-Deno.test("of two agents in one pane in turn, the second has it once the first has ended", async () => {
+Deno.test("the second of two agents in a pane has the pane once the first has ended", async () => {
   await using at = paneWorld();
   await at.hook("claude-code", PARENT, "SessionStart");
   at.w.processes.end(PARENT);

@@ -28,7 +28,7 @@ Deno.test("several addresses are separated by commas", () => {
   assert.deepEqual(shown("tls://a:1, nats://b?insecure"), ["a 1 tls", "b 4222 plain"]);
 });
 
-Deno.test("what is no address is refused with a sentence", () => {
+Deno.test("an invalid address is refused with a sentence", () => {
   const malformed = [
     "",
     "bus.example",

@@ -8,23 +8,30 @@ import { ALPHA, BETA, Network } from "../../../../support/nats/network.ts";
 import { NatsServer } from "../../../../support/nats/nats_server.ts";
 import { until } from "../../../../support/waiting.ts";
 
-natsTest("a killed server: what it had acknowledged arrives after its restart, once", async () => {
-  await using network = await Network.start();
-  const alpha = await network.machine(ALPHA);
-  const later = await network.server.allow(BETA);
-  await alpha.publish(BETA, "one");
-  await network.server.kill();
-  const reason = await alpha.down();
-  assert.match(reason, /^The bus at 127\.0\.0\.1:\d+ cannot be used: /);
-  await assert.rejects(alpha.publish(BETA, "lost"), failure("unreachable", "no"));
-  await network.server.restart();
-  const beta = await network.join(later);
-  await alpha.connected();
-  await alpha.publish(BETA, "two");
-  await until("both batches", () => beta.batches.length >= 2);
-  assert.deepEqual(beta.batches, [`${ALPHA} one`, `${ALPHA} two`]);
-  assert.deepEqual(alpha.statuses.map(({ status }) => status), ["connected", "down", "connected"]);
-});
+natsTest(
+  "batches that a killed server had acknowledged arrive after its restart, once",
+  async () => {
+    await using network = await Network.start();
+    const alpha = await network.machine(ALPHA);
+    const later = await network.server.allow(BETA);
+    await alpha.publish(BETA, "one");
+    await network.server.kill();
+    const reason = await alpha.down();
+    assert.match(reason, /^The bus at 127\.0\.0\.1:\d+ cannot be used: /);
+    await assert.rejects(alpha.publish(BETA, "lost"), failure("unreachable", "no"));
+    await network.server.restart();
+    const beta = await network.join(later);
+    await alpha.connected();
+    await alpha.publish(BETA, "two");
+    await until("both batches", () => beta.batches.length >= 2);
+    assert.deepEqual(beta.batches, [`${ALPHA} one`, `${ALPHA} two`]);
+    assert.deepEqual(alpha.statuses.map(({ status }) => status), [
+      "connected",
+      "down",
+      "connected",
+    ]);
+  },
+);
 
 natsTest("after a restart of the server, batches, calls and the directory work again", async () => {
   await using network = await Network.start();
@@ -121,7 +128,7 @@ natsTest("TLS: a certificate for another host is refused", async () => {
 });
 
 natsTest(
-  "TLS: an expired certificate and one of tomorrow are told apart, with the clock",
+  "TLS: an expired certificate and one that is not valid yet have different errors, with the clock",
   async () => {
     const reasons = {
       expired: /has expired on 2021-02-03T04:05:06Z \(the clock of this machine says \S+Z\)$/,
@@ -194,7 +201,7 @@ natsTest("an unknown key is reported, and used as soon as the server allows it",
   await until("the reason", () => unknown.test(alpha.bus.status().reason ?? ""));
 });
 
-natsTest("a server that is not there, and a host that is unknown, are told apart", async () => {
+natsTest("a missing server and an unknown host have different errors", async () => {
   const credentials = await makeUserKey();
   const rest = { daemonId: ALPHA, name: "a", credentials };
   await using server = await NatsServer.start();

@@ -89,7 +89,7 @@ natsTest("the answer to a publication is no request to the API of the store", as
 });
 
 natsTest(
-  "who takes the name of a file in the list changes neither the file nor its end",
+  "a member that takes a file's name in the list changes neither the file nor its end",
   async () => {
     await using at = await withStored();
     const record = {

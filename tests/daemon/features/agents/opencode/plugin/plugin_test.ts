@@ -94,7 +94,7 @@ Deno.test("no message is delivered at a dialog, nor before the turn of a decline
   await daemon.receipt(A, "seen");
 });
 
-Deno.test("an approved dialog lets waiting messages through while the turn goes on", async () => {
+Deno.test("waiting messages pass after an approved dialog, within the same turn", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -128,7 +128,7 @@ Deno.test("turns, models and chat are reported; those of a subagent are not", as
   assert.equal(model, "fake/one");
 });
 
-Deno.test("a subagent's start and end are reported, those below it too, and again to a new daemon", async () => {
+Deno.test("the starts and ends of subagents at any depth are reported, and again to a new daemon", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
