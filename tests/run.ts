@@ -92,7 +92,7 @@ const CLOSING = /^(?:ok|FAILED) \| (\d+) passed.*? \| (\d+) failed(?:.*? \| (\d+
 /** Line of a test that cannot run, or of the runner for an ignored test. */
 const SKIPPED = /^skipped: (.+)$|^(.+) \.\.\. ignored/;
 
-/** How the runner lists a failed test at its end. */
+/** The runner's line for a failed test at its end. */
 const FAILURE = /^.+ => \.\/tests\/\S+:\d+:\d+$/;
 
 interface Result {

@@ -8,7 +8,7 @@ import type { Command } from "./session.ts";
 
 const PROGRAMS = fileURLToPath(new URL("programs/", import.meta.url));
 
-/** How to run an app, or why it cannot be installed. */
+/** The command of an app, or the reason why it cannot be installed. */
 export type InstallResult = Command | { readonly skipped: string };
 
 export interface App {

@@ -42,7 +42,7 @@ export class PaneStorm implements AsyncDisposable {
   #daemon!: RealDaemon;
   readonly programRuns: Execution[] = [];
   readonly sent: SentMessage[] = [];
-  /** How often each verb ran. */
+  /** Number of runs of each verb. */
   readonly verbCounts = new Map<string, number>();
 
   private constructor(seed: number) {

@@ -21,7 +21,7 @@ const TRIES = 6;
 /** Linear work never takes so long: it is not repeated. */
 const CERTAIN_MS = 1000;
 
-/** Where a regular expression took more than linear time; undefined if nowhere. */
+/** Describes how a regular expression takes more than linear time; undefined if it is linear. */
 export async function growthOf(regex: RegExp): Promise<string | undefined> {
   const recipes = worstInputs(regex);
   for (const recipe of recipes) {

@@ -22,7 +22,7 @@ export interface LoadDeps {
 
 export class Load {
   readonly #deps: LoadDeps;
-  /** How often each verb ran. */
+  /** Number of runs of each verb. */
   readonly verbCounts = new Map<string, number>();
 
   constructor(deps: LoadDeps) {
@@ -157,7 +157,7 @@ async function reconnect({ daemon, chance, peers }: LoadDeps): Promise<void> {
 
 interface Verb {
   readonly name: string;
-  /** How often it is chosen, relative to the other verbs. */
+  /** Weight of the verb, relative to the others. */
   readonly weight: number;
   readonly run: (deps: LoadDeps) => Promise<unknown>;
 }

@@ -33,7 +33,7 @@ const EVENT_BYTES_MAX = 700;
 const RETENTION_MS = 5 * 60_000;
 const KEPT_GROWTH_MAX = 0.25;
 
-/** How the figures of the steady part grew. */
+/** Growth of the figures in the steady part. */
 export function judge(samples: readonly Sample[], duration_ms: number): Row[] {
   const [first, last] = [samples[0], samples.at(-1)];
   if (!first || !last) throw new Error("A soak without samples proves nothing");

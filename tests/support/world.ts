@@ -64,7 +64,7 @@ export class FakeProcesses {
   ignored: readonly string[] = [];
   /** Processes of another user. */
   readonly otherUsersPids = new Set<number>();
-  /** How a process that obeys a signal ends: a fake tmux closes its pane, too. */
+  /** Ends a process that obeys a signal; a fake tmux closes its pane, too. */
   endOnSignal: (pid: number) => void = (pid) => this.end(pid);
 
   readonly signal: ProcessTable["signal"] = (pid, signal) => {
@@ -104,7 +104,7 @@ export interface WorldOptions {
   readonly log_level?: Level;
   /** Shared by the worlds of one file, so that a restarted one repeats no id. */
   readonly ids?: Ids;
-  /** How ids are made from message numbers; plain hex digits by default. */
+  /** Codec of ids from message numbers; plain hex digits by default. */
   readonly idCodec?: Platform["idCodec"];
   /** Makes the ids of peers; by default they count up, and prove nothing. */
   readonly peerIds?: Platform["peerIds"];
@@ -113,11 +113,11 @@ export interface WorldOptions {
   readonly adapters?: readonly Adapter[];
   readonly hooks?: Hooks;
   readonly knownFailures?: KnownFailures;
-  /** Where markers of urgent messages are made; nowhere by default. */
+  /** Folder of the markers of urgent messages; none by default. */
   readonly markers?: Markers;
   /** A tmux, for worlds in which agents are spawned; none by default. */
   readonly terminals?: Terminals;
-  /** Where attachments are kept; a temporary directory by default. */
+  /** Folder of attachments; a temporary directory by default. */
   readonly files?: Files;
   /** Runs the checks of jobs; by default every run fails. */
   readonly programs?: ProgramRunner;

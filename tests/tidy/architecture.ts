@@ -46,7 +46,7 @@ export function foreignImports(sources: readonly Outline[]): string[] {
   });
 }
 
-/** There are no import cycles, type and lazy imports included. */
+/** Finds import cycles, type and lazy imports included. */
 export function cycles(sources: readonly Outline[]): string[] {
   return cyclesIn(sources).map((files) => files.join(" ↔ "));
 }

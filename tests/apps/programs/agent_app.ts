@@ -29,7 +29,7 @@ const RULES: readonly ScriptedReply[] = [
   { match: /Send a message/, steps: [{ tool: "send_message", args: TO }, SAY] },
 ];
 
-/** How often a prompt is run: the first may run before the agent has connected its servers. */
+/** Runs of a prompt: the first may begin before the agent has connected its servers. */
 const PROMPTS_MAX = 3;
 
 /** A user of the agent: a home, a working folder, and a browser that records addresses. */

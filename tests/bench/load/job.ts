@@ -13,7 +13,7 @@ export interface Job {
   readonly port: number;
   /** The server's process, whose processor time is counted. */
   readonly pid: number;
-  /** Of the machine where the peers are connected, if that is another one. */
+  /** Port of the machine to which the peers are connected, if it is another machine. */
   readonly peers_port: number | undefined;
   readonly peers_pid: number;
   /** The server between the machines, and the seed of a user who may make streams. */
@@ -26,9 +26,9 @@ export interface Job {
   /** True if the peers acknowledge each frame, as repowire expects. */
   readonly acknowledges: boolean | undefined;
   readonly path: string;
-  /** Of a browser that is signed in at the relay. */
+  /** Cookie of a browser that is signed in at the relay. */
   readonly cookie: string;
-  /** Of an app that the relay allows. */
+  /** Access token of an app that the relay allows. */
   readonly token: string;
   readonly daemon_id: string;
   readonly peers: number;

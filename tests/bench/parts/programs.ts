@@ -15,7 +15,7 @@ export interface Program {
 
 export interface Run {
   readonly ms: number;
-  /** Of all of its threads, in steps of 10 ms. */
+  /** Processor time of all of its threads, in steps of 10 ms. */
   readonly cpu_ms: number;
 }
 

@@ -4,7 +4,7 @@
 export interface Effort {
   /** Rounds; each measures ours and every yardstick in turn. */
   readonly rounds: number;
-  /** Of one flood. */
+  /** Duration of a flood. */
   readonly seconds: number;
   /** Timed messages in a round. */
   readonly count: number;

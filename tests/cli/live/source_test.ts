@@ -1,4 +1,4 @@
-/** How the live view keeps its records current: events, bounded loads, a daemon that is away. */
+/** The live view keeps its records current: events, bounded loads, a daemon that is away. */
 
 import assert from "node:assert/strict";
 import { DaemonUnreachable } from "../../../cli/client/daemon_client.ts";

@@ -1,4 +1,4 @@
-/** How the client finds the daemon and its token. */
+/** The client finds the daemon and its token. */
 
 import assert from "node:assert/strict";
 import { findDaemon, tokenIn } from "../../../clients/typescript/daemon.ts";

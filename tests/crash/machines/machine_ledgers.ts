@@ -8,7 +8,7 @@ import type { StormPeer } from "./storm_peer.ts";
 
 const Row = z.object({
   ident: z.string(),
-  /** Of the other machine. */
+  /** The id of the other machine. */
   daemon_id: z.string(),
   /** At its origin. */
   delivery_id: z.string(),

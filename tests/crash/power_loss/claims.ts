@@ -19,7 +19,7 @@ const STORED = {
 } as const;
 type Kind = keyof typeof STORED;
 
-/** Where the ids of each kind are. */
+/** The query for the ids of each kind. */
 const ROWS: Readonly<Record<Kind, string>> = {
   message: "select ident as id from messages",
   job: "select job_id as id from jobs",
@@ -30,7 +30,7 @@ const ROWS: Readonly<Record<Kind, string>> = {
   "end of an ask": "select ident as id from messages where ask_state = 'closed'",
 };
 
-/** The ids that were told so far, by kind. */
+/** The ids that the daemon has sent so far, by kind. */
 export class Claims {
   readonly #ids = new Map<Kind, Set<string>>();
 

@@ -88,7 +88,7 @@ export async function losePower(
   return { syncs, images, told: claims.total, daemons_started: started.size, failures };
 }
 
-/** So many numbers below a limit, evenly spread, the last one among them. */
+/** Evenly spread numbers below a limit, including the last one. */
 function evenly(count: number, below: number): number[] {
   if (count >= below) return Array.from({ length: below }, (_, at) => at);
   return Array.from({ length: count }, (_, at) => below - 1 - Math.floor(at * below / count));

@@ -39,7 +39,7 @@ export async function recordingOf(file: string, pid: number): Promise<string> {
   });
 }
 
-/** Why nothing can be recorded here; undefined where it can. */
+/** Reason why nothing can be recorded here; undefined if recording works. */
 export async function obstacle(): Promise<string | undefined> {
   if (Deno.build.os !== "linux") return "strace exists on Linux only";
   try {
@@ -64,7 +64,7 @@ class TraceReader {
   readonly #root: string;
   /** Calls that another thread has interrupted: their first half, by thread. */
   readonly #unfinished = new Map<string, { head: string; sync: number }>();
-  /** Where the next `write` to a file goes: the runtime copies a descriptor before it writes. */
+  /** Offset of the next `write` to a file: the runtime copies a descriptor before it writes. */
   readonly #offsets = new Map<string, number>();
   readonly #sizes = new Map<string, number>();
   #syncs = 0;

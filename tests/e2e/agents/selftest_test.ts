@@ -70,7 +70,7 @@ class Machine implements Disposable {
     return parseVerdicts(readTextOrNothing(path) ?? "");
   }
 
-  /** Nothing is left but the known results of the transports, and no process runs in their home. */
+  /** Only the known results of the transports are left, and no process runs in their home. */
   assertClean(): void {
     const left = Array.from(Deno.readDirSync(join(this.home, ".cache")), ({ name }) => name);
     assert.deepEqual(left.filter((name) => name.startsWith("mesh-")), []);

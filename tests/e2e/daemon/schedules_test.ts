@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 
 const COUNT = 48;
-/** They fall due one after another: each kill finds some before, at and after their time. */
+/** Schedules fall due in turn: each kill finds some before, at and after their time. */
 const FIRST_MS = 1500, EVERY_MS = 100;
 const RUNS = 5;
 const POLL_MS = 20;

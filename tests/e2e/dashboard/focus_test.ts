@@ -7,7 +7,7 @@ import { choice, open } from "../../support/dashboard/attention.ts";
 import { browserTest } from "../../support/dashboard/browser_tests.ts";
 import { until } from "../../support/waiting.ts";
 
-/** Where the focus is: a tag, and the id or text of the element. */
+/** The focused element: its tag, and its id or text. */
 async function focusOf(page: Page): Promise<string> {
   return String(
     await page.evaluate(`(({ tagName, id, innerText }) => tagName + " " + (id || innerText))(

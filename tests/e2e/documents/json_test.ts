@@ -125,7 +125,7 @@ Deno.test("an answer with another field, or without one, is noticed", () => {
 });
 
 Deno.test("every command with --json is in the list of answers", () => {
-  /** They print one object in each line, or report on real agents. */
+  /** Commands that print an object in each line, or report on real agents. */
   const OTHERS = ["watch", "logs", "inbox watch", "selftest", "config edit"];
   const names = COMMANDS.filter(({ flags = {}, hidden }) => !hidden && "--json" in flags)
     .map(({ usage }) => usage.replace(/ ?[<[].*$/s, ""));

@@ -13,7 +13,7 @@ const PROMPT = "$ ";
 const KEYS_PER_STEP = 3;
 const KEY_MS = 90;
 const SAMPLE_MS = 40;
-/** Nothing is shown for longer than this without a change, as a reader would only wait. */
+/** Maximum time without a change: longer pauses are shortened, as a reader would only wait. */
 const STILL_MS_MAX = 700;
 const READ_MS = 1500;
 const END_MS = 4000;

@@ -9,7 +9,7 @@ import { machines, machinesOf } from "../../support/state_machines.ts";
 
 const MACHINES = await machines();
 
-/** Where each machine's state is stored: the column whose `check` lists the states. */
+/** The column of each machine's state; its `check` lists the states. */
 // deno-fmt-ignore
 const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
   peer:     ["peers",    "status"   ],

@@ -22,7 +22,7 @@ import { isHere, type Peer, type Snapshot, takeSnapshot } from "./snapshot.ts";
 import type { StormTmux } from "./tmux.ts";
 import { traceRequest, traceStep } from "./trace.ts";
 
-/** How often the daemon checks whether a process has ended. */
+/** Interval at which the daemon checks for ended processes. */
 const POLL_MS = 250;
 /** Maximum further commits that a verb may cause; then the storm fails. */
 const SETTLE_TURNS_MAX = 50;
@@ -40,7 +40,7 @@ export interface Invariant {
 /** An action of a storm. */
 export interface Verb {
   readonly name: string;
-  /** How often it is chosen, relative to the other verbs. */
+  /** Weight of the verb, relative to the others. */
   readonly weight: number;
   readonly run: (storm: Storm) => Promise<unknown>;
 }
@@ -230,7 +230,7 @@ export class Storm extends Expectations implements Simulation {
     this.runs.start();
   }
 
-  /** Nothing was logged, but failures of a step in which a statement has failed. */
+  /** Only failures of a step with a failed statement were logged. */
   checkLog(): void {
     const logged = this.w.logged.splice(0);
     if (!this.faults.hit) assert.deepEqual(logged, []);

@@ -272,7 +272,7 @@ export class StormMachine implements AsyncDisposable {
     return rowsOf(this.w.daemon);
   }
 
-  /** Nothing wrong was logged, but failures of a step in which a statement has failed. */
+  /** Only failures of a step with a failed statement were logged as errors. */
   checkLog(): void {
     const errors = this.w.logged.splice(0).filter((line) => WRONG.test(line));
     if (!this.#deps.faults.hit) assert.deepEqual(errors, [], this.name);

@@ -21,7 +21,7 @@ export class FakeTerminals implements Terminals {
   readonly panes = new Map<string, Pane>();
   readonly launches: (Launch & { pane_id: string; how: string })[] = [];
   readonly kept = new Set<string>();
-  /** Why opening a pane fails; undefined if it works. */
+  /** Reason why opening a pane fails; undefined if it works. */
   broken: string | undefined;
   there = true;
   /** True if the commands' programs exist. */

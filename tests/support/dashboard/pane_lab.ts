@@ -41,7 +41,7 @@ export interface PanedPeer {
 
 export class PaneLab implements AsyncDisposable {
   readonly dashboard: DashboardLab;
-  /** Where agents may start: it holds the folders `api` and `app/src`. */
+  /** The folder in which agents may start, with the folders `api` and `app/src`. */
   readonly folder: string;
   readonly #temporary: { readonly path: string } & Disposable;
 

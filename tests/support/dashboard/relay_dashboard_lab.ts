@@ -38,7 +38,7 @@ export class RelayDashboardLab implements AsyncDisposable {
   readonly #stack = new AsyncDisposableStack();
   /** Offences of the pages: console errors, foreign requests, violations of the policy. */
   readonly offences: string[] = [];
-  /** Where pages may send requests: to the relay, and to daemons whose own page is open. */
+  /** Allowed origins of requests: the relay, and daemons whose own page is open. */
   readonly #origins = new Set<string>();
   readonly #options: BrowserContextOptions;
   #stopped = false;
@@ -146,7 +146,7 @@ export class RelayDashboardLab implements AsyncDisposable {
     });
   }
 
-  /** How far a page can be scrolled sideways, in pixels. */
+  /** Pixels by which a page can be scrolled sideways. */
   async overflowOf(page: Page): Promise<number> {
     return Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"));
   }

@@ -12,7 +12,7 @@ import { SamplePeer } from "./sample_peer.ts";
 
 const RUN = [Deno.execPath(), "run", "-A", "--cached-only", "--quiet", `${ROOT}main.ts`];
 const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
-/** They write to this process's own output, or end only with a signal. */
+/** Commands that write to this process's own output, or end only with a signal. */
 const OWN_PROCESS = ["setup", "uninstall", "demo", "selftest"];
 
 /**

@@ -28,7 +28,7 @@ export interface AgentUnderTest {
   readonly bin: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** How its composer is read. */
+  /** Reader of its composer. */
   readonly composer: Screen;
   /** The scripted model behind it. */
   readonly model: AsyncDisposable;

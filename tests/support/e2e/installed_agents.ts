@@ -101,7 +101,7 @@ export function binOf(agent: () => InstallResult): string {
   return found.bin;
 }
 
-/** Where Copilot CLI has unpacked itself: once, for all homes that share it. */
+/** The folder in which Copilot CLI unpacks itself once, for all homes that share it. */
 export function copilotUnpacked(): string {
   const dir = join(dirOf(COPILOT_COMMAND), "cache");
   Deno.mkdirSync(dir, { recursive: true });
@@ -114,7 +114,7 @@ export function makeRunDir(): string {
   return Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
 }
 
-/** Where agents are kept between runs, so that they are downloaded once. */
+/** The folder of agents between runs, so that they are downloaded once. */
 function cacheDir(): string {
   const cache = Deno.env.get("XDG_CACHE_HOME") || join(Deno.env.get("HOME") ?? "/", ".cache");
   return join(cache, "mesh-agents");

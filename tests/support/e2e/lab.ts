@@ -33,7 +33,7 @@ import { print, until } from "../waiting.ts";
 /** Marks a test process that runs in the namespace. */
 const INSIDE_NAMESPACE = "MESH_LAB_INSIDE";
 
-/** Why no test can be isolated from the network here; undefined where it can. */
+/** Reason why no test can be isolated from the network here; undefined if it can. */
 function isolationMissing(): string | undefined {
   if (Deno.build.os !== "linux") return "network namespaces are Linux's";
   if (Deno.uid() !== 0) return "a network namespace needs root";

@@ -11,7 +11,7 @@ import { until as waitUntil } from "../waiting.ts";
 const TIMEOUT_MS = 10_000;
 const POLL_MS = 5;
 
-/** Where the tests find tmux. */
+/** The path on which the tests find tmux. */
 export const SEARCH_PATH = Deno.env.get("PATH") ?? "";
 
 export const silent: Log = {

@@ -15,7 +15,7 @@ export type MachineName = "laptop" | "buildbox";
 
 interface Machine {
   readonly world: NetworkedWorld;
-  /** Of the peer `web` on laptop, of `api` on buildbox. */
+  /** The socket of the peer `web` on laptop, or of `api` on buildbox. */
   readonly socket: FakeSocket;
 }
 

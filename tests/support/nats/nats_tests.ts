@@ -13,7 +13,7 @@ function isInstalled(program: string): boolean {
 
 const missing = ["nats-server", "openssl"].filter((program) => !isInstalled(program));
 
-/** Why there can be no server here; undefined where there can. */
+/** Reason why no server can run here; undefined if it can. */
 export function obstacle(): string | undefined {
   return missing.length > 0 ? `${missing.join(" and ")} is not installed` : undefined;
 }

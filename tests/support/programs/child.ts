@@ -9,7 +9,7 @@ const SCRIPTS = fileURLToPath(new URL("../../bench", import.meta.url));
 const START_MS_MAX = 15_000;
 const POLL_MS = 2;
 
-/** Where Deno keeps its cache: children get a home of their own, and this cache. */
+/** Deno's cache, which children use although they get a home of their own. */
 export const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
 
 /** The real daemon on loopback, as people run it. */

@@ -39,7 +39,7 @@ export class AgentFleet implements AsyncDisposable {
   readonly daemon: RealDaemon;
   readonly #dir: string;
   readonly #socket: string;
-  /** Where an agent's program writes its input, by its pane. */
+  /** The file in which an agent's program writes its input, by its pane. */
   readonly panes: string[] = [];
 
   private constructor(daemon: RealDaemon, dir: string) {

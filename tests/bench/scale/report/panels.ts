@@ -85,7 +85,7 @@ function scalesOf(points: readonly Point[]): Scales {
   };
 }
 
-/** How the first time would grow in proportion to `n`. */
+/** The line of linear growth, from the first time. */
 function linear(points: readonly Point[], scales: Scales): string {
   const [first, last] = [points[0], points.at(-1)];
   if (!first || !last || first === last) return "";

@@ -167,7 +167,7 @@ Deno.test("a chain begins where the machine is that asks, whatever it has confir
   await f.append(3);
   const [firstTag = "", secondTag = ""] = tagsOf(f);
   await f.receive({ applied: firstTag });
-  // Of a version that does not tell when it has applied the entry, so that no loss is noticed.
+  // A version that does not report `applied_at`, so that no loss is noticed.
   for (const applied of [null, tagOf(9), secondTag]) {
     await f.clock.advance(5000);
     await f.receive({ previous: tagOf(1), applied, resend: true });
