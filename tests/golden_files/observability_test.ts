@@ -115,7 +115,7 @@ const Dashboard = z.looseObject({
 const alerts = () => Alerts.parse(loadAll(readGolden("docs/observability/alerts.yml"))[0]);
 const dashboard = () => Dashboard.parse(JSON.parse(readGolden("docs/observability/grafana.json")));
 
-Deno.test("every alert is well formed, has a name of its own, and queries what exists", () => {
+Deno.test("every alert is well formed, has a unique name, and queries existing metrics", () => {
   const rules = alerts().groups.flatMap(({ rules }) => rules);
   assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
   assert.deepEqual(rules.flatMap(({ expr }) => unknownIn(expr)), []);
@@ -125,7 +125,7 @@ Deno.test("every alert is well formed, has a name of its own, and queries what e
   }
 });
 
-Deno.test("every panel of the dashboard is well formed, and queries what exists", () => {
+Deno.test("every panel of the dashboard is well formed, and queries existing metrics", () => {
   const { annotations, panels, templating } = dashboard();
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
   const variables = templating.list.map(({ name }) => name);

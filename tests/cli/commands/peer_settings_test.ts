@@ -22,7 +22,7 @@ async function run(line: string[], answer: (path: string) => Response) {
   return { code, out: lines.out, bodies };
 }
 
-Deno.test("mesh tag adds what has a plus or no sign, and removes what has a minus", async () => {
+Deno.test("mesh tag adds tags with a plus or no sign, and removes tags with a minus", async () => {
   const peer = { peer_id: "peer-1", name: "api", tags: ["backend", "go"], reminders: null };
   const { code, out, bodies } = await run(
     ["tag", "api", "+backend", "-web", "go"],

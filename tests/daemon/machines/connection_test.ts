@@ -214,7 +214,7 @@ Deno.test("batches are published to the bus, and reports of the bus reach the ow
   assert.deepEqual(at.told.slice(2), ["batch from dm-000000000002", "announced dm-000000000002"]);
 });
 
-Deno.test("the report has what the server answers, asked at most once in five seconds", async () => {
+Deno.test("the report has the server's answer, requested at most once in five seconds", async () => {
   await using at = fixture();
   const bus = await at.start();
   assert.equal((await at.connection.report()).latency_ms, null);

@@ -132,7 +132,7 @@ Deno.test("a copy that starts again after the first run has ended takes part at 
   assert.ok(server.clock.now() - began_at < 3000);
 });
 
-Deno.test("a run whose process is stopped loses its place later than its last proof holds", async () => {
+Deno.test("a run whose process is stopped loses its place only after its last proof has expired", async () => {
   const server = new Server();
   const first = server.run("laptop"), copy = server.run("clone");
   await first.connect();

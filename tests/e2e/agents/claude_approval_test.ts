@@ -144,7 +144,7 @@ withLab(
 
 withLab(
   import.meta.url,
-  "a decision in the pane ends the question everywhere within two seconds, as what it was",
+  "a decision in the pane ends the question everywhere within two seconds, with its outcome",
   async () => {
     await using fixture = new ApprovalFixture();
     const claude = await fixture.start();

@@ -67,7 +67,7 @@ Deno.test("two daemons and an app: it finds them, asks one, and reads the answer
   for (const secret of [SECRET, ...tokens]) assert.ok(secret && !lines.includes(secret));
 });
 
-Deno.test("a daemon is killed before, between and after calls: each tool reports what is true", async () => {
+Deno.test("a daemon is killed before, between and after calls: each tool reports the true outcome", async () => {
   await using relay = new WholeRelay();
   await using first = await RealDaemon.start(relay.issuer);
   const { daemon_id, dir } = first;

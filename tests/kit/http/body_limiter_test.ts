@@ -113,7 +113,7 @@ for (
     ["/dashboard/session", {}],
   ] as const
 ) {
-  Deno.test(`a slow body of ${path} ends with 408 at the daemon, and gives back what it held`, async () => {
+  Deno.test(`a slow body of ${path} ends with 408 at the daemon, and releases its memory`, async () => {
     await using w = world();
     let answered = false;
     const init = { method: "POST", body: unfinishedBody(100), headers };

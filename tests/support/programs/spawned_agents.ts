@@ -39,7 +39,7 @@ export class AgentFleet implements AsyncDisposable {
   readonly daemon: RealDaemon;
   readonly #dir: string;
   readonly #socket: string;
-  /** The file in which an agent's program writes its input, by its pane. */
+  /** Ids of the panes of the spawned agents. */
   readonly panes: string[] = [];
 
   private constructor(daemon: RealDaemon, dir: string) {

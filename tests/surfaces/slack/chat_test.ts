@@ -144,7 +144,7 @@ Deno.test("a pressed button answers, and the message says what was chosen and by
   assert.equal(r.slack.connections.acknowledged.length, 1);
 });
 
-Deno.test("a button of a question that was answered elsewhere says so, and goes", async () => {
+Deno.test("a button of a question that was answered elsewhere reports that, and disappears", async () => {
   await using r = await slackFixture();
   const ts = await show(r, { question: FRUIT });
   r.mesh.outcomes.push("ok", { status: 409, error: "already_closed", detail: "Closed." });

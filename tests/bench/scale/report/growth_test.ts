@@ -22,7 +22,7 @@ Deno.test("the power of the growth is 0 for the same time, and 1 if it doubles w
   assert.equal(exponentOf(growing([3])), undefined);
 });
 
-Deno.test("a table has a column for each size, and what the largest size holds up", () => {
+Deno.test("a table has a column for each size, and the delay of deliveries at the largest size", () => {
   const part = {
     growth: [growing([3, 6])],
     singles: [{ what: "rate", value: 1234.5, unit: "/s" }],

@@ -205,7 +205,7 @@ Deno.test("after a restart, the steps of a message are in its trace, below the s
   ]);
 });
 
-Deno.test("an ask that nobody answered ends in its trace, and what the daemon sends about it", async () => {
+Deno.test("the trace of an unanswered ask contains its end, and the daemon's notice about it", async () => {
   const collector = new Collector();
   await using w = world(tracedBy(collector));
   await connectPeer(w, "ada");

@@ -78,7 +78,7 @@ Deno.test("a message that went out never expires, and is not sent again once its
   assert.deepEqual(back.of("notify"), []);
 });
 
-Deno.test("a prompt proves only what was sent, and only to its own peer", async () => {
+Deno.test("a prompt proves only messages that were sent to its own peer", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await connectPeer(w, "eve");

@@ -57,7 +57,7 @@ Deno.test("queued messages and asks for a client wait until it connects again", 
   }
 });
 
-Deno.test("a client is the same peer after a restart of the daemon, with what was queued for it", async () => {
+Deno.test("a client is the same peer after a restart of the daemon, with its queued messages", async () => {
   using at = tempFolder();
   const options = { db_path: join(at.directory, "mesh.db"), ids: countingIds() };
   let peer_id;

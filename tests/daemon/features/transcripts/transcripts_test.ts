@@ -118,7 +118,7 @@ Deno.test("transcripts pass neither the relay nor to another machine [4.transcri
   assert.deepEqual([getUsage.tunnel, listUsage.tunnel], ["open", "open"]);
 });
 
-Deno.test("secrets are masked, and what is masked cannot be searched for [4.transcript.masked]", async () => {
+Deno.test("secrets are masked, and a search does not find them [4.transcript.masked]", async () => {
   const token = ["ghp_", "0123456789abcdefghijABCDEFGHIJ"].join("");
   const text = prompt(`use ${token}`) + said("the door code is open-sesame-42") + said("done");
   const settings = { "spawn.env": "{DOOR_KEY: open-sesame-42}" };

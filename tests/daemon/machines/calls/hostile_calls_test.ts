@@ -135,7 +135,7 @@ for (const skew_ms of [SKEW_MS, -SKEW_MS]) {
   });
 }
 
-Deno.test("a call whose time is refused twice is given up", async () => {
+Deno.test("a call fails once its time is refused twice", async () => {
   await using two = await twoMachines();
   const { clock } = two.buildbox;
   two.bus.carry = (call) => {

@@ -223,7 +223,7 @@ Deno.test("many files that cannot be fetched hold up their batch as long as one"
   assert.equal(s.bus.count("get"), 9);
 });
 
-Deno.test("a machine whose files fail again and again holds up the others no longer", async () => {
+Deno.test("a machine whose files fail repeatedly no longer delays the others", async () => {
   await using s = await sentFile();
   s.bus.refusal = () => "failed";
   const entries = brokenFiles(s.sent, 300).map((file) => entryWith([file]));

@@ -57,7 +57,7 @@ Deno.test("bytes that are sealed twice look different, and neither shows the tex
   assert.ok(!first.toHex().includes(text.toHex()));
 });
 
-Deno.test("keys are derived as RFC 5869 says, and differ by what they are for", () => {
+Deno.test("keys are derived as in RFC 5869, and differ by their purpose", () => {
   const material = new Uint8Array(22).fill(0x0b); // Test case 3 of the RFC, its first 32 bytes.
   const expected = "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d";
   assert.equal(deriveKey(material, "").toHex(), expected);

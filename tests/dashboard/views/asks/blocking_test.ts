@@ -27,7 +27,7 @@ Deno.test("asks in a circle are drawn, and marked", () => {
   assert.equal(notationOf(waitsOf(asks)), "a>b(b>c(c>a!))");
 });
 
-Deno.test("each ask is drawn once, whatever waits on what", () => {
+Deno.test("each ask is drawn once, for any waits between peers", () => {
   const names = ["a", "b", "c", "d", "e"];
   const asks = names.flatMap((from, index) =>
     names.filter((to) => to !== from).map((to) => askOf(from, to, index))

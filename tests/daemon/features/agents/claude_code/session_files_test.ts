@@ -48,7 +48,7 @@ Deno.test("a conversation is read backwards in pages that join without a gap", a
   assert.deepEqual(pages.map(({ length }) => length), [1, 4, 4]);
 });
 
-Deno.test("only what follows a position is read after it", async () => {
+Deno.test("a read after a position returns only later entries", async () => {
   using at = withTranscript(RECORDED);
   const first = await at.files.read(ID, { entries_max: 50 });
   const after = first?.entries.at(-3)?.position;
@@ -56,7 +56,7 @@ Deno.test("only what follows a position is read after it", async () => {
   assert.deepEqual(next?.entries, first?.entries.slice(-2));
 });
 
-Deno.test("thoughts, subagents, and what Claude Code adds are no part of a conversation", async () => {
+Deno.test("thoughts, subagents and additions of Claude Code are no part of a conversation", async () => {
   const message = (content: unknown) => ({
     type: "assistant",
     timestamp: TIME,

@@ -141,7 +141,7 @@ Deno.test("no hook waits for a session that has a pane or a socket", async () =>
   assert.equal((await startWaitingHook(w)).hookAnswer?.["then"], "end");
 });
 
-Deno.test("a waiting hook is handed nothing once its peer takes no messages from hooks", async () => {
+Deno.test("a waiting hook gets no message once its peer accepts no messages from hooks", async () => {
   const { w } = await fixture();
   await using _ = w;
   const line = await startWaitingHook(w);

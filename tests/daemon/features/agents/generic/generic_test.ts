@@ -84,7 +84,7 @@ withTmux("a program whose name has a meaning for tmux is reached", async (termin
   );
 });
 
-withTmux("a long message is cut to what a terminal keeps of one line", async (terminal) => {
+withTmux("a long message is cut to a terminal's limit for a line", async (terminal) => {
   const pane = await cat(terminal);
   assert.deepEqual(await deliver(terminal, pane, "0123456789 ".repeat(900)), { state: "sent" });
   const got = await until("the line", () => terminal.read("got"));

@@ -78,7 +78,7 @@ function parseSettings(text: string): Json {
   return JSON.parse(bare);
 }
 
-Deno.test("our server is added beside what is there, and removed to the byte", () => {
+Deno.test("our server is added beside existing entries, and removed to the byte", () => {
   for (const text of USER_CONFIG) {
     const installed = installServer(text, MESH);
     const { mcp, ...others } = parseSettings(installed) as { mcp: Record<string, Json> };

@@ -58,7 +58,7 @@ function withOrdinals(text: string, from: number): string {
 }
 
 for (const { title, id, file, recorded: text, open, again = (same: string) => same } of AGENTS) {
-  Deno.test(`a history that ${title} writes again is no news: pages, what follows, tokens`, async () => {
+  Deno.test(`a history that ${title} writes again is not read as new: pages, later entries, tokens`, async () => {
     using folder = new SessionsFolder();
     folder.write(file, text);
     const files = open(folder.path);
@@ -120,7 +120,7 @@ Deno.test("a replaced file is searched again, and an unfinished line is no repea
   assert.deepEqual([...await repeats.in(join(folder.path, "none"))], []);
 });
 
-Deno.test("a line that is longer than what is read at once is compared as well", async () => {
+Deno.test("a line that is longer than a single read is compared as well", async () => {
   using folder = new SessionsFolder();
   const long = line({ text: "x".repeat(3_000_000), uuid: A });
   const file = folder.write("file.jsonl", long + line({ uuid: B }) + long);

@@ -49,7 +49,7 @@ natsTest("after a restart of the server, batches, calls and the directory work a
 });
 
 natsTest(
-  "a machine that may not make the lost store says so, and connects when it is made",
+  "a machine that may not create the lost store reports that, and connects once it is created",
   async () => {
     await using network = await Network.start();
     const alpha = await network.machine(ALPHA);
