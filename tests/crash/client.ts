@@ -47,7 +47,7 @@ export class Client {
   }
 
   /** Everything that was applied, each delivery once, in order. */
-  get applied(): string[] {
+  get appliedContents(): string[] {
     return [...this.received.values()].map(({ content }) => content);
   }
 

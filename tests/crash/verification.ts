@@ -76,7 +76,7 @@ export async function evaluate(path: string, context: StormContext) {
     messages.get(ident) === "careful" && !received.has(ident)
   );
   const notLeased = idents.filter((ident) => messages.get(ident) === "away" && !leased.has(ident));
-  const appliedTexts = new Set(withReceipts.applied);
+  const appliedTexts = new Set(withReceipts.appliedContents);
   const undeliveredReplies = [...replies.keys()].filter((id) => !appliedTexts.has(`end of ${id}`));
   return {
     acknowledged: messages.size + replies.size,
@@ -85,10 +85,12 @@ export async function evaluate(path: string, context: StormContext) {
     undelivered: undelivered_messages.length + undeliveredReplies.length +
       notLeased.filter((ident) => rows.states.get(ident) !== "dropped").length, // Its ask was answered.
     repeats: [...withReceipts.received.values()].reduce((sum, { times }) => sum + times - 1, 0),
-    applied_twice: withReceipts.applied.length - appliedTexts.size + finalReport.leased.length -
+    applied_twice: withReceipts.appliedContents.length - appliedTexts.size +
+      finalReport.leased.length -
       leased.size,
     sent_twice: [...withoutReceipts.received.values()].filter(({ times }) => times > 1).length,
-    out_of_order: outOfOrder(withReceipts.applied) + outOfOrder(withoutReceipts.applied),
+    out_of_order: outOfOrder(withReceipts.appliedContents) +
+      outOfOrder(withoutReceipts.appliedContents),
     unlisted: await countUnlisted(path),
     unaccounted: Math.abs(rows.count - counted_total) + (rows.count - rows.idents.size),
     integrity: rows.integrity,

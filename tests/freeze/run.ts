@@ -145,7 +145,7 @@ async function joinFrozen(name: string): Promise<RealMachine> {
   });
   await network.server.allow(machine.id, name, { seed: "", public_key });
   await machine.start();
-  await machine.connected();
+  await machine.waitForConnection();
   return machine;
 }
 

@@ -37,7 +37,7 @@ export class Load {
 }
 
 function anyPeer({ chance, peers, panes }: LoadDeps): string {
-  const panePeers = panes.living;
+  const panePeers = panes.livePeers;
   if (panePeers.length > 0 && chance.oneIn(5)) return chance.pick(panePeers).peer_id;
   return chance.pick(peers).peer_id;
 }

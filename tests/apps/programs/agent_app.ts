@@ -69,7 +69,7 @@ class User implements AsyncDisposable {
   }
 
   /** Addresses that the agent has opened in the browser. */
-  get opened(): string[] {
+  get openedAddresses(): string[] {
     return readText(join(this.#dir, "opened")).split("\n").filter(Boolean);
   }
 
@@ -86,7 +86,7 @@ class User implements AsyncDisposable {
         await until(`${confirm}`, () => confirm.test(output.join("")));
         await type("\r");
       }
-      const address = await until("the browser", () => this.opened.at(-1));
+      const address = await until("the browser", () => this.openedAddresses.at(-1));
       await visit(await request(`OPEN ${address}`));
       await until("the login in a file", () => this.#records.length > 0);
       if (!stays) assert((await child.status).success, output.join(""));
@@ -185,7 +185,7 @@ assert(app, `No agent has the name ${Deno.args[0]}`);
   await step("refresh", async () => {
     await user.expire();
     await user.sees("List the machines", /SAW [^]*dm-/);
-    assert.equal(user.opened.length, 1);
+    assert.equal(user.openedAddresses.length, 1);
   });
   await step("revocation", async () => {
     await request("REVOKE");

@@ -132,7 +132,7 @@ Deno.test("updates that may be the history of a loaded session prove nothing", a
       return { stopReason: "end_turn" };
     },
   });
-  const { session_id, isContinued } = await fake.continued();
+  const { session_id, isContinued } = await fake.openContinued();
   assert.deepEqual([session_id, isContinued], [SESSION, true]);
   const heard = listener();
   const prompt = fake.agent.prompt("Hello", heard);

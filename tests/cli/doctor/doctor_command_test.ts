@@ -282,7 +282,7 @@ withTmux(
     await using hostile = new HostileTmux(own);
     Deno.chmodSync(own, 0o777);
     const { found } = await p.find();
-    assert.deepEqual([hostile.clients, hostile.ran], [0, false]);
+    assert.deepEqual([hostile.clients, hostile.hasRun], [0, false]);
     assert.match(found.get("TMUX_UNTRUSTED")?.detail ?? "", /cannot be trusted/);
   },
 );

@@ -146,13 +146,13 @@ function checkAnswer(peer: StormPeer, row: Row, origin: Row | undefined, fail: F
 
 function checkClient(peer: StormPeer, received: readonly Row[], fail: Fail): void {
   const { client, machine } = peer;
-  const applied = new Set(client.applied);
-  if (applied.size !== client.applied.length) fail("twice", { client: client.name });
+  const applied = new Set(client.appliedContents);
+  if (applied.size !== client.appliedContents.length) fail("twice", { client: client.name });
   for (const row of received) {
     if (!ENDED.has(row.state) && !applied.has(row.text)) fail("undelivered", row);
   }
   const last = new Map<string, number>();
-  for (const text of client.applied) {
+  for (const text of client.appliedContents) {
     const [seed, from = "", number] = text.split(" ");
     if (Number.isNaN(Number(seed))) continue; // An answer.
     if ((last.get(from) ?? 0) >= Number(number)) fail("out_of_order", { at: machine.name, text });

@@ -100,7 +100,7 @@ browserTest(
     await page.getByText("Your text was not sent.", { exact: false }).first().waitFor();
     await page.getByRole("button", { name: "Send it as a new ask" }).click();
     await field.waitFor({ state: "detached" });
-    const again = await api.asked("Look at the glorious log");
+    const again = await api.waitForAsk("Look at the glorious log");
     assert.equal((await lab.call(getAsk, { params: { id: again } })).reply_to, id);
   },
 );

@@ -84,7 +84,7 @@ browserTest("an ask is declined with a reason", async (lab) => {
   await page.getByRole("button", { name: "Decline" }).click();
   await isGone(page, "Drop the table?");
   assert.equal((await outcomeOf(lab, id)).outcome, "declined");
-  assert.deepEqual((await api.ended(id)).text, "Not before the backup.");
+  assert.deepEqual((await api.waitForEnd(id)).text, "Not before the backup.");
 });
 
 browserTest("an ask is cancelled after a confirmation", async (lab) => {
@@ -104,7 +104,7 @@ browserTest("an ask is sent, and its trace shows each step until it was seen", a
   const page = await lab.open(`#/peers/${api.peer_id}`);
   await page.getByLabel("Ask api").fill("Which **port** do you use?");
   await page.getByRole("button", { name: "Send" }).click();
-  const correlation_id = await api.asked("Which **port** do you use?");
+  const correlation_id = await api.waitForAsk("Which **port** do you use?");
   await page.getByRole("button", { name: "Trace" }).click();
   const trace = page.getByRole("region", { name: "Trace" });
   for (const stage of ["created", "sent", "seen"]) {

@@ -107,7 +107,7 @@ async function joinOf(server: TestMachine, machine: TestMachine, name: string): 
   return await machine.machines(...invitation, "--no-restart");
 }
 
-const connected = (machine: TestMachine) =>
+const waitForConnection = (machine: TestMachine) =>
   until(`${machine.id} to connect`, () => machine.bus.status().status === "connected");
 
 natsTest(
@@ -118,14 +118,14 @@ natsTest(
     const joined = await joinOf(laptop, buildbox, "buildbox");
 
     await laptop.connect();
-    await connected(laptop);
+    await waitForConnection(laptop);
     await buildbox.connect();
     const down = await until("the refusal", () => buildbox.bus.status().reason);
     assert.match(down, /does not know this machine's credentials; its operator must allow/);
 
     const allowed = await laptop.machines(...proposedArguments(joined, "allow"));
     assert.match(allowed, /^Allowed buildbox \(dm-00000000000b\)\nThe server knows it now/);
-    await connected(buildbox);
+    await waitForConnection(buildbox);
     await buildbox.bus.publish(laptop.id, "1", new TextEncoder().encode("hello"));
     await until("the batch", () => laptop.batches.includes("dm-00000000000b: hello"));
   },
@@ -139,11 +139,11 @@ natsTest(
     const allow = proposedArguments(await joinOf(laptop, buildbox, "buildbox"), "allow");
     await laptop.machines(...allow);
     await buildbox.connect();
-    await connected(buildbox);
+    await waitForConnection(buildbox);
     assert.match(await laptop.machines("refuse", "buildbox"), /^Refused .*\nIt is disconnected\./);
     await until("the end of the connection", () => buildbox.bus.status().status === "down");
     await laptop.machines(...allow);
-    await connected(buildbox);
+    await waitForConnection(buildbox);
   },
 );
 
@@ -152,7 +152,7 @@ natsTest("the files of a server are private, and hold no key of another machine"
   await using buildbox = new TestMachine("dm-00000000000b");
   await laptop.machines(...proposedArguments(await joinOf(laptop, buildbox, "buildbox"), "allow"));
   await laptop.connect();
-  await connected(laptop);
+  await waitForConnection(laptop);
   await laptop.bus.publish(buildbox.id, "1", new TextEncoder().encode("hello"));
   const [served, joined] = [filesBelow(laptop.dir), filesBelow(buildbox.dir)];
   for (const { path, mode, is_directory } of [...served, ...joined]) {
@@ -180,7 +180,7 @@ natsTest("a stopped server starts again at its port, with its machines", async (
   assert.equal(laptop.url, url);
   assert.notEqual(certificate(), before);
   await buildbox.connect();
-  await connected(buildbox);
+  await waitForConnection(buildbox);
 });
 
 natsTest(

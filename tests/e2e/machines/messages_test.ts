@@ -38,7 +38,7 @@ natsTest("asks, notes, broadcasts and files reach the peers of three machines", 
   const { correlation_id } = await laptop.call(openAsk, {
     body: { from_peer: web.id, to_peer: "api@buildbox", text: "And now?" },
   });
-  await until("the answer", () => web.client.applied.includes(`end of ${correlation_id}`));
+  await until("the answer", () => web.client.appliedContents.includes(`end of ${correlation_id}`));
 
   const file = `${laptop.state}/notes.bin`;
   const bytes = crypto.getRandomValues(new Uint8Array(60_000));

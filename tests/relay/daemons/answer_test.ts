@@ -41,7 +41,7 @@ async function maliciousDaemon(r: RelayWorld, scripted: ScriptedResponse): Promi
     daemon.sendChunk(id, new TextEncoder().encode(body));
     daemon.sendFrame({ type: "end", id });
   };
-  await daemon.opened;
+  await daemon.whenOpened;
   await r.clock.settle();
   return daemon;
 }

@@ -17,7 +17,7 @@ const ADDRESS = RELAY.replace("https", "wss");
 async function scriptedDaemon(r: RelayWorld, number: number, more: { readonly hello: unknown }) {
   const options = { address: ADDRESS, secret: SECRET, daemon_id: daemonId(number), ...more };
   const daemon = ScriptedDaemon.openSocket(r.openSocket, options);
-  await daemon.opened;
+  await daemon.whenOpened;
   await r.clock.settle();
   return daemon;
 }

@@ -20,7 +20,7 @@ async function scriptedDaemon(r: RelayWorld, number = 1) {
   const address = RELAY.replace("https", "wss");
   const wishes = { address, secret: SECRET, daemon_id: daemonId(number) };
   const daemon = ScriptedDaemon.openSocket(r.openSocket, wishes);
-  await daemon.opened;
+  await daemon.whenOpened;
   await r.clock.settle();
   return daemon;
 }

@@ -27,7 +27,7 @@ async function scriptedDaemon(
 ) {
   const wishes = { address: ADDRESS, secret: SECRET, daemon_id: daemonId(number), ...more };
   const daemon = ScriptedDaemon.openSocket(r.openSocket, wishes);
-  await daemon.opened;
+  await daemon.whenOpened;
   await r.clock.settle();
   return daemon;
 }

@@ -100,7 +100,7 @@ export abstract class Expectations {
   }
 
   /** Records that a peer has sent a receipt, by any way. */
-  receipted(peer_id: string, delivery_id: string): void {
-    for (const actor of this.actors) actor.receipted(peer_id, delivery_id);
+  recordReceipt(peer_id: string, delivery_id: string): void {
+    for (const actor of this.actors) actor.recordReceipt(peer_id, delivery_id);
   }
 }

@@ -65,9 +65,9 @@ export class Storm extends Expectations implements Simulation {
   readonly #events: TransportEvents = {
     written: new Set(),
     onWritten: (peer_id, delivery_id, nextText) => {
-      this.actors[0]?.received(peer_id).texts.set(delivery_id, nextText);
+      this.actors[0]?.receivedLog(peer_id).texts.set(delivery_id, nextText);
     },
-    onAccepted: (peer_id, delivery_id) => this.receipted(peer_id, delivery_id),
+    onAccepted: (peer_id, delivery_id) => this.recordReceipt(peer_id, delivery_id),
     isReadBy: (at) => this.tmux.reads(at.pane_id ?? "", at.agent_pid, at.agent_started),
     onTyped: (at) => this.#onTyped(at),
   };
@@ -104,7 +104,7 @@ export class Storm extends Expectations implements Simulation {
   }
 
   /** The deliveries whose bytes a transport has written. */
-  get written(): Set<string> {
+  get writtenDeliveries(): Set<string> {
     return this.#events.written;
   }
 

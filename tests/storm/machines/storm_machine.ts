@@ -84,8 +84,8 @@ export class StormMachine implements AsyncDisposable {
   readonly #root = makeMemoryDir("mesh-storm-");
   readonly #events: TransportEvents = {
     written: new Set(),
-    onWritten: (peer_id, id, text) => void this.actors[0]?.received(peer_id).texts.set(id, text),
-    onAccepted: (peer_id, id) => this.receipted(peer_id, id),
+    onWritten: (peer_id, id, text) => void this.actors[0]?.receivedLog(peer_id).texts.set(id, text),
+    onAccepted: (peer_id, id) => this.recordReceipt(peer_id, id),
     isReadBy: () => true,
     onTyped: () => undefined,
   };
@@ -247,8 +247,8 @@ export class StormMachine implements AsyncDisposable {
   }
 
   /** Records that a peer has sent a receipt; its frames in transit may still arrive. */
-  receipted(peer_id: string, delivery_id: string): void {
-    for (const actor of this.actors) actor.receipted(peer_id, delivery_id);
+  recordReceipt(peer_id: string, delivery_id: string): void {
+    for (const actor of this.actors) actor.recordReceipt(peer_id, delivery_id);
   }
 
   async post(path: string, body: unknown): Promise<Answer> {

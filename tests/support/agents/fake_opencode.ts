@@ -157,7 +157,7 @@ export class FakeOpencode {
   }
 
   /** A message in a session's transcript, of either role. */
-  said(id: string, text: string): string {
+  addPrompt(id: string, text: string): string {
     const message = `msg_${String(++this.#ids).padStart(4, "0")}`;
     const model = { providerID: "fake", modelID: "one" };
     void this.#hooks?.["chat.message"]({ sessionID: id }, {
@@ -168,7 +168,7 @@ export class FakeOpencode {
   }
 
   /** A whole turn that follows a message. */
-  answered(id: string, parentID: string, text: string): void {
+  addAnswer(id: string, parentID: string, text: string): void {
     const info = { id: `${parentID}_answer`, role: "assistant", sessionID: id, parentID };
     this.event("message.updated", { sessionID: id, info });
     const part = { id: "prt_1", type: "text", messageID: info.id, sessionID: id, text };
@@ -226,7 +226,7 @@ export class FakeOpencode {
           const text = parts.map((part) => part.text).join("");
           this.prompts.add({ id, text });
           if (this.answer) return Promise.resolve(this.answer());
-          this.said(id, text);
+          this.addPrompt(id, text);
           return Promise.resolve({ response: { status: 204 } });
         },
       },

@@ -72,7 +72,7 @@ export class FakeAcpAgent {
   }
 
   /** Opens a session that the agent continues, and lets its quiet time pass. */
-  async continued() {
+  async openContinued() {
     const opening = this.agent.open({ ...OPTIONS, previous: SESSION });
     await this.clock.advance(1_000);
     return await opening;

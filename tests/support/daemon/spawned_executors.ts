@@ -10,7 +10,7 @@ type SpawningFixture = Pick<
   "w" | "folder" | "terminals"
 >;
 
-export const started = (settings: WorldSettings = {}) => spawningWorld({ settings });
+export const startWorld = (settings: WorldSettings = {}) => spawningWorld({ settings });
 
 /** Work for an agent that is to be started, as codex is here. */
 export function ownExecutorJob({ folder }: SpawningFixture, more: Record<string, unknown> = {}) {

@@ -63,11 +63,11 @@ export class RelayDashboardLab implements AsyncDisposable {
     const daemon = await RealDaemon.start(this.relay.issuer, env, dir);
     if (dir === undefined) this.#stack.use(daemon);
     else this.#stack.defer(() => daemon.end("SIGKILL").then(() => undefined));
-    await this.connected(daemon.daemon_id);
+    await this.waitForTunnel(daemon.daemon_id);
     return daemon;
   }
 
-  async connected(daemon_id: string): Promise<void> {
+  async waitForTunnel(daemon_id: string): Promise<void> {
     const { machines } = this.relay.relay;
     await until(
       "the tunnel",

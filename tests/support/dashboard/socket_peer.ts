@@ -62,7 +62,7 @@ export class SocketPeer {
   }
 
   /** The ask with this text, once it arrives. */
-  async asked(text: string): Promise<string> {
+  async waitForAsk(text: string): Promise<string> {
     return await until(
       `the ask "${text}"`,
       () =>
@@ -71,7 +71,7 @@ export class SocketPeer {
   }
 
   /** The frame that tells the end of an ask. */
-  async ended(correlation_id: string): Promise<Frame> {
+  async waitForEnd(correlation_id: string): Promise<Frame> {
     return await until(
       `the end of ${correlation_id}`,
       () =>

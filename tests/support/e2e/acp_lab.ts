@@ -219,7 +219,7 @@ export class AcpLab implements AsyncDisposable {
     return correlation_id ?? "";
   }
 
-  answered(id: string) {
+  waitForAnswer(id: string) {
     return until("the answer", async () => {
       const ask = await this.call(getAsk, { params: { id } });
       return ask.state === "closed" ? ask : undefined;

@@ -114,7 +114,7 @@ export class CodexLab implements AsyncDisposable {
   }
 
   /** The screen of a pane; empty once the pane is gone. */
-  shown(pane_id: string): string {
+  screenOf(pane_id: string): string {
     return run("tmux", ["-u", "-S", join(this.dir, "tmux"), "capture-pane", "-p", "-t", pane_id]);
   }
 
@@ -141,9 +141,9 @@ const START_MS_MAX = 60_000;
 /** A Codex in its terminal. */
 export class Codex {
   readonly pane_id: string;
-  readonly #lab: Pick<CodexLab, "cli" | "shown">;
+  readonly #lab: Pick<CodexLab, "cli" | "screenOf">;
 
-  constructor(lab: Pick<CodexLab, "cli" | "shown">, pane_id: string) {
+  constructor(lab: Pick<CodexLab, "cli" | "screenOf">, pane_id: string) {
     this.#lab = lab;
     this.pane_id = pane_id;
   }
@@ -159,7 +159,7 @@ export class Codex {
 
   /** The text after the last prompt sign: the composer, or a dialog in its place. */
   get composer(): string {
-    const shown = this.#lab.shown(this.pane_id);
+    const shown = this.#lab.screenOf(this.pane_id);
     return shown.slice(shown.lastIndexOf("\n› ") + 1);
   }
 

@@ -38,7 +38,7 @@ export class HostileTmux implements AsyncDisposable {
   }
 
   /** True if its program was run. */
-  get ran(): boolean {
+  get hasRun(): boolean {
     try {
       return Deno.statSync(this.#proof).isFile;
     } catch (error) {

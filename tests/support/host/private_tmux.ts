@@ -232,7 +232,7 @@ export class Agent {
     return Agent.#log(this.#terminal);
   }
 
-  get submitted(): readonly string[] {
+  get submittedTexts(): readonly string[] {
     return this.events.flatMap(({ submitted }) => submitted ?? []);
   }
 

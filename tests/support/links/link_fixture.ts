@@ -81,7 +81,7 @@ export class LinkFixture implements Disposable {
     return { tag: tagOf(n), kind: "test", at, body: { n, refuse, answer: false } };
   }
 
-  applied(): number[] {
+  appliedNumbers(): number[] {
     return this.machine.numbers("select n from applied order by seq");
   }
 

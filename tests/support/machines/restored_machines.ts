@@ -115,7 +115,7 @@ export class RestorableMachines implements AsyncDisposable {
     return this.machine(name).socket.of(type).map(({ text }) => text);
   }
 
-  asked(name: MachineName, id: string) {
+  readAsk(name: MachineName, id: string) {
     return this.machine(name).world.call(getAsk, { params: { id } });
   }
 

@@ -24,7 +24,7 @@ const reply_parameters = z.strictObject({
   message_id: z.int().positive(),
   allow_sending_without_reply: z.boolean().optional(),
 }).optional();
-const uploaded = (bytes_max: number) =>
+const uploadSchema = (bytes_max: number) =>
   z.strictObject({
     filename: z.string().min(1),
     bytes: z.instanceof(Uint8Array).refine(({ length }) => length > 0 && length <= bytes_max),
@@ -49,8 +49,8 @@ const METHODS = {
     reply_parameters,
     reply_markup: Keyboard.optional(),
   }),
-  sendPhoto: FileFields.extend({ photo: uploaded(10_000_000) }),
-  sendDocument: FileFields.extend({ document: uploaded(50_000_000) }),
+  sendPhoto: FileFields.extend({ photo: uploadSchema(10_000_000) }),
+  sendDocument: FileFields.extend({ document: uploadSchema(50_000_000) }),
   getFile: z.strictObject({ file_id: z.string() }),
   answerCallbackQuery: z.strictObject({
     callback_query_id: z.string(),

@@ -142,7 +142,7 @@ async function serverRestart(
   const seconds = () => (Date.now() - from) / 1000;
   await network.server.kill();
   await network.server.restart();
-  await real.connected();
+  await real.waitForConnection();
   const daemon_after = seconds();
   await Promise.all(fleets.map((fleet) => fleet.run({ kind: "connected" })));
   const fleet_after = seconds();

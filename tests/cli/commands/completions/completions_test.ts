@@ -26,7 +26,7 @@ function completionFixture(shell: Shell) {
   Deno.writeTextFileSync(join(dir, "mesh"), program, { mode: 0o755 });
   return {
     /** The candidates for a command line, whose last word is being typed. */
-    async offered(line: string): Promise<string[]> {
+    async candidatesFor(line: string): Promise<string[]> {
       const words = line.split(" ");
       const flags = { bash: ["--norc"], zsh: ["-f"], fish: ["--no-config"] }[shell];
       const { stdout } = await new Deno.Command(shell, {
@@ -61,7 +61,7 @@ for (const shell of SHELLS) {
     ignore,
     async fn() {
       using fixture = completionFixture(shell);
-      const { offered } = fixture;
+      const { candidatesFor: offered } = fixture;
       assert.deepEqual((await offered("mesh pee")).sort(), ["peer", "peers"]);
       assert.deepEqual((await offered("mesh inbox re")).sort(), ["read", "reply"]);
       assert.deepEqual(await offered("mesh ask a"), ["api"]);

@@ -114,7 +114,7 @@ for (const [what, swap] of BEFORE_ENTER) {
     const late = swappedBeforeEnter(terminal, agent, () => swap(terminal, agent));
     assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoingMessage("x")), UNCLEAR);
     assert.equal(agent.input, `\x1b[200~${outgoingMessage("x").framed}\x1b[201~`);
-    assert.deepEqual(agent.submitted, []);
+    assert.deepEqual(agent.submittedTexts, []);
     assert.ok(!agent.events.some(({ approved }) => approved));
     assert.equal(terminal.read("other"), "");
   });
@@ -129,7 +129,7 @@ withTmux(
       waitSync("the words", () => t.screen(agent.pane).includes("my words"));
     });
     assert.deepEqual(await late.deliver(addressee(t, agent), outgoingMessage("x")), UNCLEAR);
-    assert.deepEqual(agent.submitted, []);
+    assert.deepEqual(agent.submittedTexts, []);
   },
 );
 
@@ -144,7 +144,7 @@ withTmux("a paste that the composer does not show is not submitted", async (term
     UNCLEAR,
   );
   await until("the paste", () => agent.input.endsWith("\x1b[201~"));
-  assert.deepEqual(agent.submitted, []);
+  assert.deepEqual(agent.submittedTexts, []);
 });
 
 withTmux("a server that dies before the paste refuses; a new one gets the message", async (t) => {

@@ -40,8 +40,8 @@ for (const [what, text] of Object.entries(ARRIVES)) {
     assert.deepEqual(await paneTransport(terminal).deliver(peer, outgoingMessage(text)), {
       state: "sent",
     });
-    await until("the message", () => agent.submitted.length > 0);
-    assert.deepEqual(agent.submitted, [outgoingMessage(text).framed]);
+    await until("the message", () => agent.submittedTexts.length > 0);
+    assert.deepEqual(agent.submittedTexts, [outgoingMessage(text).framed]);
     assert.equal(terminal.cli("list-buffers"), "");
   });
 }
@@ -52,7 +52,7 @@ withTmux(
     const agent = await Agent.start(terminal);
     const text = "🙂é&amp;".repeat(1_000);
     await paneTransport(terminal).deliver(addressee(terminal, agent), outgoingMessage(text));
-    const got = await until("the message", () => agent.submitted[0]);
+    const got = await until("the message", () => agent.submittedTexts[0]);
     const bytes = new TextEncoder().encode(got).length;
     assert.ok(bytes <= 8_192 && bytes > 8_170, String(bytes));
     const tail = `…</peer-message>\n[mesh] cut here; the whole text: mesh show ${ID}`;
@@ -81,7 +81,7 @@ withTmux("control characters are stripped, tabs become spaces, newlines stay", a
   const agent = await Agent.start(terminal);
   const text = "a\x1b[201~\rb\tc\x07\x00\x9bd\x7f\u0085e\r\nf";
   await paneTransport(terminal).deliver(addressee(terminal, agent), outgoingMessage(text));
-  const got = await until("the message", () => agent.submitted[0]);
+  const got = await until("the message", () => agent.submittedTexts[0]);
   assert.equal(got, outgoingMessage("a[201~\nb    cde\nf").framed);
 });
 
@@ -239,8 +239,8 @@ withTmux(
       texts.map((text) => paneTransport(terminal).deliver(peer, outgoingMessage(text))),
     );
     const sent = texts.filter((_, at) => receipts[at]?.state === "sent");
-    await until("all", () => agent.submitted.length === sent.length);
-    assert.deepEqual(agent.submitted, sent.map((text) => outgoingMessage(text).framed));
+    await until("all", () => agent.submittedTexts.length === sent.length);
+    assert.deepEqual(agent.submittedTexts, sent.map((text) => outgoingMessage(text).framed));
     for (const receipt of receipts) assert.ok(["sent", "refused"].includes(receipt.state));
   },
 );

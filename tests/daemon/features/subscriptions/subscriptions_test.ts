@@ -27,8 +27,8 @@ async function fixture() {
   const ada = await connectPeer(w, "ada");
   const { peer_id: web } = await addPeer(w, "web");
   await turn(w, "web", "working");
-  const told = () => ada.of("notify").map(({ from_peer, text }) => [from_peer, text ?? ""]);
-  return { w, ada, web, told, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
+  const notices = () => ada.of("notify").map(({ from_peer, text }) => [from_peer, text ?? ""]);
+  return { w, ada, web, told: notices, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 
 Deno.test("the daemon notifies a subscriber once, with the observation, its source and its time [4.when.told]", async () => {

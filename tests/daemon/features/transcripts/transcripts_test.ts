@@ -15,7 +15,7 @@ const PATH = "/peers/api/transcript";
 
 const line = (json: unknown) => `${JSON.stringify(json)}\n`;
 const prompt = (content: string) => line({ type: "user", message: { content } });
-const said = (text: string) =>
+const modelText = (text: string) =>
   line({ type: "assistant", message: { content: [{ type: "text", text }] } });
 
 /** The peers api, of circle main with a transcript, web of circle main and far of another. */
@@ -120,7 +120,8 @@ Deno.test("transcripts pass neither the relay nor to another machine [4.transcri
 
 Deno.test("secrets are masked, and a search does not find them [4.transcript.masked]", async () => {
   const token = ["ghp_", "0123456789abcdefghijABCDEFGHIJ"].join("");
-  const text = prompt(`use ${token}`) + said("the door code is open-sesame-42") + said("done");
+  const text = prompt(`use ${token}`) + modelText("the door code is open-sesame-42") +
+    modelText("done");
   const settings = { "spawn.env": "{DOOR_KEY: open-sesame-42}" };
   await using at = await transcriptWorld({ text, settings });
   const page = await at.get(PATH);
@@ -140,7 +141,7 @@ Deno.test("secrets are masked, and a search does not find them [4.transcript.mas
 
 Deno.test("long texts are shortened after masking, and say how long they are [4.transcript.bounds]", async () => {
   const key = `-----BEGIN PRIVATE KEY-----\n${"x".repeat(3_980)}`;
-  const text = prompt(`${"y".repeat(10)}${key}`) + said("z".repeat(50_000));
+  const text = prompt(`${"y".repeat(10)}${key}`) + modelText("z".repeat(50_000));
   await using at = await transcriptWorld({ text });
   const [first, second] = (await at.get(PATH)).entries;
   assert.equal(first.text, `${"y".repeat(10)}[masked]`);
@@ -153,7 +154,7 @@ Deno.test("long texts are shortened after masking, and say how long they are [4.
 });
 
 Deno.test("control characters of an agent's terminal do not reach a reader", async () => {
-  await using at = await transcriptWorld({ text: said("\u001b[2Jgone\u202e") });
+  await using at = await transcriptWorld({ text: modelText("\u001b[2Jgone\u202e") });
   assert.deepEqual(textsOf(await at.get(PATH)), ["[2Jgone"]);
 });
 

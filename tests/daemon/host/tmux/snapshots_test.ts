@@ -34,7 +34,7 @@ function fixture() {
       server.wrote_at = clock.now();
     },
     /** The pane's text, and the number of queries that the read caused. */
-    async shown() {
+    async readScreen() {
       server.asked = [];
       const screen = await cache.screen("%1");
       return [screen.ok ? screen.lines[0] : screen.reason, server.asked.length];
@@ -52,7 +52,7 @@ Deno.test("concurrent callers share one query, later ones get a new one", async 
 });
 
 Deno.test("a screen is read again only after new output", async () => {
-  const { clock, write, shown } = fixture();
+  const { clock, write, readScreen: shown } = fixture();
   write("one");
   await clock.advance(2000);
   assert.deepEqual(await shown(), ["one", 2]);
@@ -65,7 +65,7 @@ Deno.test("a screen is read again only after new output", async () => {
 });
 
 Deno.test("output in the second in which a screen was read is not missed", async () => {
-  const { clock, write, shown } = fixture();
+  const { clock, write, readScreen: shown } = fixture();
   await clock.advance(2000);
   write("one");
   await clock.advance(400);
@@ -76,7 +76,7 @@ Deno.test("output in the second in which a screen was read is not missed", async
 });
 
 Deno.test("a server that is gone, or has lost a pane, gives no cached result", async () => {
-  const { clock, server, shown, cache } = fixture();
+  const { clock, server, readScreen: shown, cache } = fixture();
   await clock.advance(2000);
   assert.deepEqual(await shown(), ["", 2]);
   server.lists = false;

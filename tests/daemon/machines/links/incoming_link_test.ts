@@ -39,7 +39,7 @@ Deno.test("a repeated batch is applied once, and the batches behind it go on", a
   await f.receive({ entries: [first] });
   await f.receive({ previous: first.tag, entries: [second, third] });
   await f.clock.advance(20);
-  assert.deepEqual(f.applied(), [1, 2, 3]);
+  assert.deepEqual(f.appliedNumbers(), [1, 2, 3]);
   assert.ok(f.batches.every(({ resend }) => !resend));
 });
 
@@ -48,7 +48,7 @@ Deno.test("a batch behind a missing one is not applied, and a resend is asked", 
   await f.receive({ previous: tagOf(1), entries: [f.entry(2)] });
   await f.receive({ previous: tagOf(2), entries: [f.entry(3)] });
   await f.clock.advance(20);
-  assert.deepEqual(f.applied(), []);
+  assert.deepEqual(f.appliedNumbers(), []);
   assert.deepEqual(f.batches.map(({ resend }) => resend), [true]);
 });
 
@@ -66,7 +66,7 @@ Deno.test("an entry that cannot be applied is reported, and the next ones are ap
   await f.receive({ entries });
   await f.receive({ entries });
   await f.clock.advance(20);
-  assert.deepEqual(f.applied(), [1, 4]);
+  assert.deepEqual(f.appliedNumbers(), [1, 4]);
   const reports = f.batches.flatMap((batch) => batch.entries);
   assert.deepEqual(reports.map(({ kind }) => kind), ["refused", "refused"]);
   assert.deepEqual(reports.map(({ body }) => body), [
@@ -99,7 +99,7 @@ Deno.test("a refused entry that is repeated is refused again, with the same reas
   ]);
   // The other machine has lost the refusals, and knows of none.
   assert.deepEqual(await takeRefusals(f, f.receive({ entries })), refusals);
-  assert.deepEqual(f.applied(), [1, 4]);
+  assert.deepEqual(f.appliedNumbers(), [1, 4]);
 });
 
 Deno.test("a machine that went back gets the lost refusals before any confirmation", async () => {
@@ -187,9 +187,9 @@ Deno.test("a batch that the disk refuses is rejected, and applied when it is rep
     faults.arm({ fault: "full", at, after: at === "any" ? 4 : 0, endsTransaction: false });
     await assert.rejects(f.receive({ entries: [f.entry(1)] }), { code: "storage_failed" });
   }
-  assert.deepEqual(f.applied(), []);
+  assert.deepEqual(f.appliedNumbers(), []);
   await f.receive({ entries: [f.entry(1)] });
-  assert.deepEqual(f.applied(), [1]);
+  assert.deepEqual(f.appliedNumbers(), [1]);
 });
 
 Deno.test("bytes that are no batch are dropped", async () => {
@@ -203,13 +203,13 @@ Deno.test("an entry that a batch holds twice is applied once", async () => {
   using f = connectedLink();
   const entry = f.entry(1);
   await f.receive({ entries: [entry, entry, f.entry(2)] });
-  assert.deepEqual(f.applied(), [1, 2]);
+  assert.deepEqual(f.appliedNumbers(), [1, 2]);
 });
 
 Deno.test("a batch that is not sealed is dropped, although it could be read", async () => {
   using f = connectedLink();
   await f.receive({ entries: [f.entry(1)] }, { isSealed: false });
-  assert.deepEqual(f.applied(), []);
+  assert.deepEqual(f.appliedNumbers(), []);
   await f.receive({ entries: [f.entry(1)] });
-  assert.deepEqual(f.applied(), [1]);
+  assert.deepEqual(f.appliedNumbers(), [1]);
 });

@@ -44,7 +44,7 @@ relayTest("a person's message through the relay is framed as the human's", async
   const page = await lab.open(daemon.daemon_id, `#/peers/${api.peer_id}`);
   await page.getByLabel("Ask api").fill("Which port?");
   await page.getByRole("button", { name: "Send" }).click();
-  const id = await api.asked("Which port?");
+  const id = await api.waitForAsk("Which port?");
   await api.request("ack", { correlation_id: id, message: "8080" });
   await page.locator(".reply", { hasText: "8080" }).waitFor();
 });
@@ -85,7 +85,7 @@ relayTest(
   async (lab) => {
     const daemon = await lab.daemon();
     await using hostile = await hostileDaemon(lab.relay.issuer);
-    await lab.connected(hostile.daemon_id);
+    await lab.waitForTunnel(hostile.daemon_id);
     const page = await lab.open(daemon.daemon_id, "#/mesh", PHONE);
     await page.getByRole("button", { name: "Machine" }).click();
     const row = page.getByRole("dialog").locator("li", { hasText: hostile.daemon_id });

@@ -43,7 +43,7 @@ class Home implements Disposable {
   }
 
   /** Marks a process as the one that has the session open. */
-  opened(pid = Deno.pid): this {
+  markOpen(pid = Deno.pid): this {
     this.write(`session-state/${ID}/inuse.${pid}.lock`, String(pid));
     return this;
   }
@@ -96,7 +96,7 @@ const TURN_STATES: [what: string, records: SessionRecord[], turn: string | null]
 for (const [what, records, turn] of TURN_STATES) {
   Deno.test(`the turn state of a session of Copilot CLI that ${what} is read from its records`, () => {
     using home = new Home();
-    home.opened().session(records);
+    home.markOpen().session(records);
     assert.equal(home.currentTurn()?.turn_state, turn);
   });
 }
@@ -107,7 +107,7 @@ Deno.test("a subagent's turns are not the session's, but its dialogs are", () =>
     type: string,
     data = {},
   ): [string, Record<string, unknown>, string] => [type, data, "a"];
-  home.opened().session([START, USER_MESSAGE, TURN_START, of(TURN_START), of(TURN_END)]);
+  home.markOpen().session([START, USER_MESSAGE, TURN_START, of(TURN_START), of(TURN_END)]);
   assert.equal(home.currentTurn()?.turn_state, "working");
   home.session([START, USER_MESSAGE, TURN_START, of("permission.requested", { requestId: "1" })]);
   assert.equal(home.currentTurn()?.turn_state, "awaiting_input");
@@ -129,9 +129,9 @@ Deno.test("records are read only by the process that wrote them, from the end, a
   const noise = padding.map(([type, data]): [string, Record<string, unknown>] => [type, data]);
   home.session([START, ASKED, ...noise, USER_MESSAGE, ["assistant.message", { model: "gpt-7" }]]);
   assert.equal(home.currentTurn(), undefined, "no process has it open");
-  home.opened(1);
+  home.markOpen(1);
   assert.equal(home.currentTurn(), undefined, "another process has it open");
-  home.opened();
+  home.markOpen();
   const currentTurn = home.currentTurn();
   assert.deepEqual([currentTurn?.turn_state, currentTurn?.model], ["working", "gpt-7"]);
   assert.equal(currentTurn?.at, NOON + 503_000);
@@ -163,7 +163,7 @@ Deno.test("a newer hook overrules older records; an open dialog in the records b
     log: silent,
     config_dir,
   });
-  home.opened().session([START, USER_MESSAGE, TURN_START, TURN_END]);
+  home.markOpen().session([START, USER_MESSAGE, TURN_START, TURN_END]);
   const seen = { alive: true, model: "gpt-6", source: "session records", at: NOON + 3_000 };
   assert.deepEqual(await adapter.observe(PEER), { ...seen, turn_state: "idle" });
   const observed = { ...PEER, turn_at: NOON + 3_000 };

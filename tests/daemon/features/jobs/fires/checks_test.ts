@@ -37,7 +37,7 @@ function scriptedPrograms(exits: Readonly<Record<string, number | null>>) {
     programs,
     ran,
     /** Resolves when the first program runs. */
-    async begun(w: World): Promise<void> {
+    async waitForProgram(w: World): Promise<void> {
       for (let turn = 0; turn < 100 && ran.length === 0; turn++) await w.clock.settle();
       assert.ok(ran.length > 0);
     },
@@ -50,7 +50,7 @@ function scriptedPrograms(exits: Readonly<Record<string, number | null>>) {
 }
 
 Deno.test("a job with checks is completed after they pass, with their outcomes", async () => {
-  const { programs, ran, begun, hold } = scriptedPrograms({ test: 0, lint: 0 });
+  const { programs, ran, waitForProgram: begun, hold } = scriptedPrograms({ test: 0, lint: 0 });
   const release = hold();
   await using w = world({ settings, programs });
   const api = await connectWorker(w, "api", at_home);
@@ -109,7 +109,7 @@ Deno.test("an executor that dies during the checks does not fail the job", async
 });
 
 Deno.test("a job that is cancelled during its checks stays cancelled", async () => {
-  const { programs, begun, hold } = scriptedPrograms({ test: 0 });
+  const { programs, waitForProgram: begun, hold } = scriptedPrograms({ test: 0 });
   const release = hold();
   await using w = world({ settings, programs });
   const api = await connectWorker(w, "api", at_home);

@@ -21,7 +21,7 @@ import type { World } from "../../../../support/world.ts";
 
 const idle = (api: Worker, more: Record<string, unknown> = {}) =>
   api.socket.send({ type: "status", status: "online", turn_state: "idle", ...more });
-const working = (api: Worker) =>
+const reportWorking = (api: Worker) =>
   api.socket.send({ type: "status", status: "busy", turn_state: "working" });
 const prompt = (api: Worker, text: string) =>
   api.socket.send({ type: "chat_turn", role: "user", text });
@@ -33,7 +33,7 @@ async function beginJob(
 ): Promise<string> {
   const { job_id } = await create(w, { title: "Mend", assigned_peer: "api", ...more });
   await api.beginTurn();
-  await working(api);
+  await reportWorking(api);
   await w.tick();
   return job_id;
 }
@@ -108,7 +108,7 @@ Deno.test("prompts that come while the agent works, and reports of its subagents
   const api = await connectWorker(w);
   const id = await beginJob(w, api);
   await prompt(api, "And hurry");
-  await working(api);
+  await reportWorking(api);
   await w.tick(3_600);
   assert.equal(await stateOf(w, id), "running");
   await api.endTurn("Mended");
@@ -137,7 +137,7 @@ Deno.test("a template fires again after an interrupted fire, and after an unread
   await w.tick(600);
   const first = await last();
   await api.beginTurn();
-  await working(api);
+  await reportWorking(api);
   await w.tick();
   await idle(api, { error: "interrupted" });
   assert.equal(await stateOf(w, first), "failed");
@@ -165,7 +165,7 @@ Deno.test("a template that is due names the job that it waits for", async () => 
   await w.tick(600);
   const { last_occurrence_work_id: id } = await template(w, calendar_id);
   await api.beginTurn();
-  await working(api);
+  await reportWorking(api);
   await w.tick();
   await idle(api, { error: "interrupted" });
   assert.equal((await template(w, calendar_id)).waits_for_work_id, null, "it is not due");

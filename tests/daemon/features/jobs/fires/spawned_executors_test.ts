@@ -23,12 +23,12 @@ import {
   end,
   ownExecutorJob,
   registerSpawned,
-  started,
+  startWorld,
   waitForLaunches,
 } from "../../../../support/daemon/spawned_executors.ts";
 
 Deno.test("an executor is started for a job in its folder, and ended with the fire", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals, folder, processes } = at;
   const { job_id } = await create(w, ownExecutorJob(at, { profile: undefined, circle: "red" }));
   assert.equal(await stateOf(w, job_id), "dispatching");
@@ -51,7 +51,7 @@ Deno.test("an executor is started for a job in its folder, and ended with the fi
 });
 
 Deno.test("an executor that survives its pane gets SIGTERM, then SIGKILL", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals, processes } = at;
   terminals.deaf = ["SIGHUP", "SIGTERM"];
   const { job_id } = await create(w, ownExecutorJob(at));
@@ -64,7 +64,7 @@ Deno.test("an executor that survives its pane gets SIGTERM, then SIGKILL", async
 });
 
 Deno.test("an executor of another user is not ended, but its peer goes offline", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals, processes } = at;
   terminals.deaf = ["SIGHUP"];
   const { job_id } = await create(w, ownExecutorJob(at));
@@ -78,7 +78,7 @@ Deno.test("an executor of another user is not ended, but its peer goes offline",
 });
 
 Deno.test("a pane that holds another program meanwhile is not closed", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
   const api = await registerSpawned(at);
@@ -91,7 +91,7 @@ Deno.test("a pane that holds another program meanwhile is not closed", async () 
 });
 
 Deno.test("a persistent or assigned executor stays after its fire [c2.job.released]", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals, folder } = at;
   const stays = { process_scope: "persistent", continuity: "resume" };
   const { job_id } = await create(w, ownExecutorJob(at, stays));
@@ -109,7 +109,7 @@ Deno.test("a persistent or assigned executor stays after its fire [c2.job.releas
 });
 
 Deno.test("a recurring job resumes its session, and never runs twice at once", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { calendar_id } = await createRecurring(w, ownExecutorJob(at, { cron: "*/5 * * * *" }));
   await w.tick(300);
@@ -137,7 +137,7 @@ Deno.test("a recurring job resumes its session, and never runs twice at once", a
 });
 
 Deno.test("a lost session is replaced by a new one, and the attempt says so", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { calendar_id } = await createRecurring(w, ownExecutorJob(at, { cron: "*/5 * * * *" }));
   await w.tick(300);
@@ -154,7 +154,7 @@ Deno.test("a lost session is replaced by a new one, and the attempt says so", as
 });
 
 Deno.test("a job that resumes reuses an executor that is still online", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const stays = { process_scope: "persistent", cron: "*/5 * * * *" };
   const { calendar_id } = await createRecurring(w, ownExecutorJob(at, stays));
@@ -171,7 +171,7 @@ Deno.test("a job that resumes reuses an executor that is still online", async ()
 
 Deno.test("a job is unavailable when no agent can be started, and says why", async () => {
   const why = async (settings: WorldSettings, more: Record<string, unknown> = {}) => {
-    await using at = await started(settings);
+    await using at = await startWorld(settings);
     const { job_id } = await create(at.w, ownExecutorJob(at, more));
     const { state_reason, error } = await waitForState(at.w, job_id, "unavailable");
     assert.ok(error);
@@ -184,7 +184,7 @@ Deno.test("a job is unavailable when no agent can be started, and says why", asy
 });
 
 Deno.test("a job is unavailable when tmux fails, and can be run again", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   terminals.broken = "no space for new pane";
   const { job_id } = await create(w, ownExecutorJob(at));
@@ -197,7 +197,7 @@ Deno.test("a job is unavailable when tmux fails, and can be run again", async ()
 });
 
 Deno.test("an executor that never registers is ended and started again, up to a limit", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
   await waitForLaunches(at, 1);
@@ -217,7 +217,7 @@ Deno.test("an executor that never registers is ended and started again, up to a 
 });
 
 Deno.test("an executor that ends before it registers makes the job unavailable", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
   await waitForLaunches(at, 1);
@@ -229,7 +229,7 @@ Deno.test("an executor that ends before it registers makes the job unavailable",
 });
 
 Deno.test("a spawned executor that dies fails its fire, and a retry starts another", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
   const api = await registerSpawned(at);
@@ -248,7 +248,7 @@ Deno.test("a spawned executor that dies fails its fire, and a retry starts anoth
 });
 
 Deno.test("a job that is cancelled while its executor starts leaves no pane behind", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const open = terminals.openWindow.bind(terminals);
   const barrier = Promise.withResolvers<void>();
@@ -262,7 +262,7 @@ Deno.test("a job that is cancelled while its executor starts leaves no pane behi
 });
 
 Deno.test("a limited number of executors run at once, and the other jobs wait", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w } = at;
   for (let count = 0; count <= EXECUTORS_MAX; count++) await create(w, ownExecutorJob(at));
   await waitForLaunches(at, EXECUTORS_MAX);

@@ -21,7 +21,7 @@ natsTest(
     await assert.rejects(alpha.publish(BETA, "lost"), failure("unreachable", "no"));
     await network.server.restart();
     const beta = await network.join(later);
-    await alpha.connected();
+    await alpha.waitForConnection();
     await alpha.publish(BETA, "two");
     await until("both batches", () => beta.batches.length >= 2);
     assert.deepEqual(beta.batches, [`${ALPHA} one`, `${ALPHA} two`]);
@@ -40,7 +40,7 @@ natsTest("after a restart of the server, batches, calls and the directory work a
   await network.server.stop();
   await Promise.all([alpha.down(), beta.down()]);
   await network.server.restart();
-  await Promise.all([alpha.connected(), beta.connected()]);
+  await Promise.all([alpha.waitForConnection(), beta.waitForConnection()]);
   await alpha.publish(beta, "one");
   await alpha.announce("laptop");
   await until("the batch", () => beta.batches.length > 0);
@@ -60,7 +60,7 @@ natsTest(
     const reason = /has no store for machines; its operator must make it$/;
     await until("the reason", () => reason.test(alpha.bus.status().reason ?? ""));
     await network.prepareStore();
-    await Promise.all([alpha.connected(), beta.connected()]);
+    await Promise.all([alpha.waitForConnection(), beta.waitForConnection()]);
     await alpha.publish(beta, "one");
     await until("the batch", () => beta.batches.length > 0);
   },
@@ -74,7 +74,7 @@ natsTest("a machine with full permissions makes the lost store itself", async ()
   await network.server.loseStore();
   await network.server.restart();
   await until("the store", async () => {
-    await alpha.connected();
+    await alpha.waitForConnection();
     return await alpha.publish(ALPHA, "one").then(() => true, () => false);
   });
   await until("the batch", () => alpha.batches.length > 0);
@@ -90,7 +90,7 @@ natsTest("a stream that is removed under the connection is noticed at the next b
     return alpha.bus.status().reason?.includes("its operator must make it");
   });
   await network.prepareStore();
-  await alpha.connected();
+  await alpha.waitForConnection();
   await alpha.publish(BETA, "one");
 });
 
@@ -195,7 +195,7 @@ natsTest("an unknown key is reported, and used as soon as the server allows it",
   await using alpha = new BusMachine({ url: server.url, daemonId: ALPHA, name: "a", credentials });
   assert.match(await alpha.down(), /it does not know this machine's credentials; its operator/);
   await server.allow(ALPHA, "a", credentials);
-  await alpha.connected();
+  await alpha.waitForConnection();
   await server.forbid(ALPHA);
   const unknown = /it does not know this machine's credentials/;
   await until("the reason", () => unknown.test(alpha.bus.status().reason ?? ""));
@@ -231,6 +231,6 @@ natsTest(
       /:\d+ cannot be used: nothing listens there\. The bus at .* nothing listens there$/;
     await until("both reasons", () => both.test(alpha.bus.status().reason ?? ""));
     await network.server.restart();
-    await alpha.connected();
+    await alpha.waitForConnection();
   },
 );
