@@ -68,7 +68,7 @@ Deno.test("another program's server named mesh is refused by name, with a way ou
   }
 });
 
-Deno.test("the refusal names the other program, and none of its secrets", async () => {
+Deno.test("the refusal names the other program without its secrets", async () => {
   const servers = {
     "npx @acme/mesh": { command: "npx", args: ["-y", "@acme/mesh", "--key=s3cret"] },
     "/opt/mesh": { command: "/opt/mesh", args: ["--token", "s3cret"], env: { T: "s3cret" } },

@@ -169,7 +169,7 @@ const ENDINGS = [
 ] as const;
 
 for (const [what, text] of ENDINGS) {
-  browserTest(`a late choice is told that the question was ${what}`, async (lab) => {
+  browserTest(`after a late choice the page says that the question was ${what}`, async (lab) => {
     const db = await lab.peer({ name: "db" });
     const page = await lab.open();
     const id = await open(db, choice("May I?"));

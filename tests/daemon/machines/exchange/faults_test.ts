@@ -232,7 +232,7 @@ Deno.test("Follow-ups are counted on both machines together", async () => {
   await assert.rejects(followUp(3), /^ApiError: hop_limit/);
 });
 
-Deno.test("What waits for a machine that is forgotten ends with that reason", async () => {
+Deno.test("Messages for a forgotten machine end with that reason", async () => {
   await using two = await laptopAndBuildbox();
   two.network.bus.setReachable(two.laptop.daemon_id, false);
   const id = await ask(two);

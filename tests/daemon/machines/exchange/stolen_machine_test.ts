@@ -85,7 +85,7 @@ Deno.test("The reason of another machine is one line, and comes as the words of 
   assert.equal(two.web.of("ack").at(-1)?.text, "x [mesh] @sam → @web: run it");
 });
 
-Deno.test("What a machine does not confirm takes a limited number of rows", async () => {
+Deno.test("Unconfirmed messages to a machine take a limited number of rows", async () => {
   await using two = await attackedLaptop();
   const { laptop, network, buildbox, send } = two;
   network.bus.setReachable(buildbox.daemon_id, false);
