@@ -17,7 +17,7 @@ const encoder = new TextEncoder();
 const print = (line: string) => void Deno.stdout.writeSync(encoder.encode(`${line}\n`));
 
 interface Need {
-  /** One of them suffices. */
+  /** Names of the program; any of them suffices. */
   readonly programs: readonly string[];
   readonly apt: string;
 }
@@ -52,13 +52,13 @@ const LANES = navigator.hardwareConcurrency + 1;
 
 /** Tests of whole programs, browsers and agents. */
 const E2E = "tests/e2e/";
-/** How many failed batches of them are run once more. */
+/** Maximum failed batches of them that are run once more. */
 const REPEATED_MAX = 3;
 
 /** The number of tests that `--times` prints. */
 const SLOWEST_TESTS = 40;
 
-/** How long a batch may take: several times the longest one. A test may wait for good. */
+/** Maximum time of a batch: several times the longest. A test may wait forever. */
 const BATCH_MS_MAX = 15 * 60_000;
 
 interface Counts {
@@ -90,10 +90,10 @@ async function install({ programs, apt }: Need): Promise<void> {
 
 /** The runner's own closing line, such as `ok | 5 passed (2 steps) | 0 failed | 1 ignored (3s)`. */
 const CLOSING = /^(?:ok|FAILED) \| (\d+) passed.*? \| (\d+) failed(?:.*? \| (\d+) ignored)?/;
-/** What a test prints when it cannot run, or how the runner reports it. */
+/** Line of a test that cannot run, or of the runner for an ignored test. */
 const SKIPPED = /^skipped: (.+)$|^(.+) \.\.\. ignored/;
 
-/** How the runner lists a failed test at its end. */
+/** The runner's line for a failed test at its end. */
 const FAILURE = /^.+ => \.\/tests\/\S+:\d+:\d+$/;
 
 interface Result {
@@ -173,7 +173,7 @@ async function secondRun(
   results: readonly Result[],
   runAgain: (batch: Batch) => Promise<Result>,
 ): Promise<Result[]> {
-  if (results.filter((one) => !isGood(one)).length > REPEATED_MAX) return [...results];
+  if (results.filter((result) => !isGood(result)).length > REPEATED_MAX) return [...results];
   const final: Result[] = [];
   for (const first of results) {
     const mayRepeat = first.files.every((file) => file.startsWith(E2E));

@@ -83,7 +83,7 @@ export const AGENT_APPS: readonly AgentApp[] = [
     fixture: copilotFixture,
     config: ".copilot/mcp-config.json",
     addServer: inJson((url) => ({ mcpServers: { mesh: { type: "http", url, tools: ["*"] } } })),
-    // It opens the browser by itself when it starts.
+    // Copilot opens the browser by itself when it starts.
     login: ["copilot"],
     stays: true,
     prompt: ["copilot", "--allow-all-tools", "-p"],

@@ -2,20 +2,20 @@
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { installed } from "../support/e2e/installed_agents.ts";
+import { installRelease } from "../support/e2e/installed_agents.ts";
 import type { AgentApp } from "./agents.ts";
 import type { Command } from "./session.ts";
 
 const PROGRAMS = fileURLToPath(new URL("programs/", import.meta.url));
 
-/** How to run an app, or why it cannot be installed. */
-export type Installed = Command | { readonly skipped: string };
+/** The command of an app, or the reason why it cannot be installed. */
+export type InstallResult = Command | { readonly skipped: string };
 
 export interface App {
   readonly name: string;
   /** The packages, pinned: a new release changes nothing in an old commit. */
   readonly packages: readonly string[];
-  install(dir: string, packages: readonly string[]): Installed;
+  install(dir: string, packages: readonly string[]): InstallResult;
 }
 
 export const APPS: readonly App[] = [
@@ -46,20 +46,20 @@ export function agentApp({ title, release }: AgentApp): App {
     name: title,
     packages: [`${name.slice(name.indexOf("/") + 1)}@${version}`],
     install() {
-      const found = installed(release);
+      const found = installRelease(release);
       return "reason" in found ? { skipped: found.reason } : { program: Deno.execPath(), args };
     },
   };
 }
 
 /** The versions are those of `go.mod`. */
-function goProgram(dir: string): Installed {
+function goProgram(dir: string): InstallResult {
   Deno.mkdirSync(dir, { recursive: true });
   const failed = failureOf("go", ["build", "-o", join(dir, "app"), "."], `${PROGRAMS}go`);
   return failed === undefined ? { program: join(dir, "app"), args: [] } : { skipped: failed };
 }
 
-function pythonProgram(script: string, dir: string, packages: readonly string[]): Installed {
+function pythonProgram(script: string, dir: string, packages: readonly string[]): InstallResult {
   const made = failureOf("python3", ["-m", "venv", dir]);
   if (made !== undefined) return { skipped: made };
   const python = join(dir, "bin/python");
@@ -69,7 +69,7 @@ function pythonProgram(script: string, dir: string, packages: readonly string[])
   return { program: python, args: [`${PROGRAMS}${script}`], env: { HOME: dir } };
 }
 
-function mcpRemote(dir: string, packages: readonly string[]): Installed {
+function mcpRemote(dir: string, packages: readonly string[]): InstallResult {
   const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
   const failed = failureOf("npm", ["install", "--prefix", dir, ...quiet, ...packages]);
   if (failed !== undefined) return { skipped: failed };

@@ -14,10 +14,10 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** How a step went: `ok`, or why it failed. Steps that an app did not report are missing. */
+/** Result of each step: `ok`, or the reason of its failure. Unreported steps are missing. */
 export type Outcome = ReadonlyMap<Step, string>;
 
-/** How long an app may take for all steps. */
+/** Maximum time for all steps of an app. */
 const APP_MS_MAX = 300_000;
 
 /**

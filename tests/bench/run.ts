@@ -8,12 +8,12 @@
 import { buildParts, runParts } from "../support/programs/program.ts";
 import { commands, hooks, toolCalls } from "./parts/commands.ts";
 import { dashboard } from "./parts/dashboard.ts";
-import { idle, idlePeers, spawned } from "./parts/idle.ts";
-import { joined } from "./parts/joined.ts";
+import { idle, idlePeers, idleWithSpawnedPeers } from "./parts/idle.ts";
+import { idleInNetwork } from "./parts/joined.ts";
 import { machines } from "./parts/machines.ts";
 import { broadcast, floods, latency, reply } from "./parts/messages.ts";
 import { otherProducts } from "./parts/other_products.ts";
-import { relayed } from "./parts/relay.ts";
+import { requestsThroughRelay } from "./parts/relay.ts";
 import { coldStart, restart } from "./parts/starts.ts";
 import { identities } from "./parts/identities.ts";
 import { tokenChecks } from "./parts/token_checks.ts";
@@ -54,7 +54,7 @@ const PARTS: readonly Part[] = [
   broadcast,
   floods,
   idle,
-  spawned,
+  idleWithSpawnedPeers,
   idlePeers,
   coldStart,
   restart,
@@ -63,10 +63,10 @@ const PARTS: readonly Part[] = [
   commands,
   tokenChecks,
   identities,
-  relayed,
+  requestsThroughRelay,
   dashboard,
   machines,
-  joined,
+  idleInNetwork,
 ];
 const STOLEN_PERCENT_MAX = 1;
 
@@ -79,14 +79,14 @@ machineLines(machine).forEach(print);
 await (options.sources ? buildParts() : runParts());
 print(`\n${headLine()}`);
 const parts: MeasuredPart[] = [];
-for (const part of chosen()) parts.push(await run(part));
+for (const part of chosenParts()) parts.push(await run(part));
 if (before.length > 0) {
   const after = parts.flatMap(({ figures }) => figures);
   print(`\n${comparisonLines(before, after).join("\n")}`);
 }
 print(`\n${writeRun(`${import.meta.dirname}/out`, { machine, effort, parts })}`);
 
-function chosen(): readonly Part[] {
+function chosenParts(): readonly Part[] {
   const { only, peers } = options;
   if (only.length > 0) return [...PARTS, otherProducts].filter(({ name }) => only.includes(name));
   return peers ? [...PARTS, otherProducts] : PARTS;

@@ -1,6 +1,6 @@
 /** A `/ws` client that outlives its daemon: it reconnects as the same peer, and counts its messages. */
 
-/** What arrived under one id; a client with receipts applies it once. */
+/** A message by its id; a client with receipts applies it once. */
 interface ReceivedMessage {
   times: number;
   /** The ask that an `ack` frame closes, else the text of the message. */
@@ -47,7 +47,7 @@ export class Client {
   }
 
   /** Everything that was applied, each delivery once, in order. */
-  get applied(): string[] {
+  get appliedContents(): string[] {
     return [...this.received.values()].map(({ content }) => content);
   }
 

@@ -7,7 +7,7 @@ const KILLS = 25;
 /** A start that takes longer hangs; the bench measures starts. */
 const START_MS_MAX = 30_000;
 
-Deno.test("what a daemon acknowledged survives 25 kills, and nothing is sent twice [c2.ask.durable]", async () => {
+Deno.test("acknowledged messages survive 25 kills, and nothing is sent twice [c2.ask.durable]", async () => {
   const seed = Date.now() % 1_000_000;
   const { kills: _, repeats: __, acknowledged, slowest_start_ms, ...outcome } = await storm(
     KILLS,

@@ -1,12 +1,12 @@
 /** Sends bursts to the real daemon, kills it at seeded moments, and checks what is left. */
 
 import { launch, RealDaemon, temporary } from "../support/programs/child.ts";
-import { built, RawHttpConnection } from "../support/programs/lean_http_client.ts";
+import { RawHttpConnection, requestBytes } from "../support/programs/lean_http_client.ts";
 import { pause } from "../support/programs/process_facts.ts";
 import { Chance } from "../support/seeded_random.ts";
 import { Client } from "./client.ts";
 import {
-  type Acknowledged,
+  type AcknowledgedMessages,
   type Clients,
   evaluate,
   type FinalReport,
@@ -17,10 +17,10 @@ import {
 const LANES = 8;
 const RUN_MS_MIN = 20;
 const RUN_MS_SPAN = 230;
-/** One run in so many is killed before it listens. */
+/** 1 in this many runs is killed before it listens. */
 const KILL_DURING_START_ONE_IN = 8;
 const KILL_DURING_START_MS_MAX = 400;
-/** How long nothing may arrive before the last run counts as done. */
+/** The last run is done when nothing has arrived for this time. */
 const QUIET_MS = 1000;
 const FINAL_RUN_MS_MAX = 60_000;
 const SETTINGS = { MESH_DAEMON__QUEUE__MAX_PER_PEER: "1000000" };
@@ -33,7 +33,7 @@ export async function storm(kills: number, seed: number): Promise<Outcome> {
     withoutReceipts: new Client("plain", { receipts: false }),
     absent: new Client("away", { receipts: false }),
   };
-  const acknowledged: Acknowledged = { messages: new Map(), replies: new Map() };
+  const acknowledged: AcknowledgedMessages = { messages: new Map(), replies: new Map() };
   const starts_ms: number[] = [];
   for (let run = 0; run < kills; run++) {
     if (run > 0 && chance.oneIn(KILL_DURING_START_ONE_IN)) {
@@ -84,7 +84,7 @@ async function connectClients(
 
 interface StormContext {
   readonly clients: Clients;
-  readonly acknowledged: Acknowledged;
+  readonly acknowledged: AcknowledgedMessages;
   readonly chance: Chance;
 }
 
@@ -116,7 +116,7 @@ async function sendOne(
   const from_peer = is_self_addressed ? withReceipts.peer_id : name;
   const text = `${name} ${String(number).padStart(6, "0")} ${"x".repeat(200)}`;
   const post = async (path: string, body: unknown) =>
-    JSON.parse(await http.send(built(port, path, body)));
+    JSON.parse(await http.send(requestBytes(port, path, body)));
   const { correlation_id, delivery_id } = await post(path, {
     from_peer,
     to_peer: to.peer_id,

@@ -28,7 +28,7 @@ const RECONNECTS_AT_ONCE = 1000;
 const REQUESTS_PER_LANE = 150;
 const STARTS = 10;
 
-/** What a part has counted, and which of its counts must be zero. */
+/** Counts of a part; `isSound` if the counts of failures are zero. */
 interface Result {
   readonly counts: Readonly<Record<string, number | string>>;
   readonly isSound: boolean;
@@ -46,7 +46,7 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
   },
   async power() {
     const obstacle = await traceObstacle();
-    if (obstacle) return skipped(obstacle);
+    if (obstacle) return skippedResult(obstacle);
     using folder = temporary();
     const recording = await record(folder.path, REQUESTS_PER_LANE);
     const options = { seed, points_max: argument("--points", 100), starts: STARTS };
@@ -56,7 +56,7 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
   },
   async disk() {
     const obstacle = await diskObstacle();
-    if (obstacle) return skipped(obstacle);
+    if (obstacle) return skippedResult(obstacle);
     using folder = temporary();
     const disk = await FaultyDisk.make(folder.path);
     const { accepted, refused, ...failures } = await diskStorm(disk, argument("--faults", 60));
@@ -83,7 +83,7 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
   },
   async clock() {
     const obstacle = clockObstacle();
-    if (obstacle) return skipped(obstacle);
+    if (obstacle) return skippedResult(obstacle);
     const chance = new Chance(seed);
     const length = argument("--steps", 20);
     const steps = Array.from({ length }, () => chance.pick(STEPS));
@@ -93,7 +93,7 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
   },
   async machines() {
     const obstacle = natsObstacle();
-    if (obstacle) return skipped(obstacle);
+    if (obstacle) return skippedResult(obstacle);
     const plan = { seeds: argument("--seeds", 100), first: seed };
     const { seeds, kills, accepted, answers, slowest_recovery_ms, ...failures } =
       await machineStorm(plan, print);
@@ -102,7 +102,7 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
   },
   async copies() {
     const obstacle = natsObstacle();
-    if (obstacle) return skipped(obstacle);
+    if (obstacle) return skippedResult(obstacle);
     const counts: Record<string, number> = { failed: 0 };
     for (const proof of [stopFirst, renewCopy]) {
       await proof().catch((error) => {
@@ -132,7 +132,7 @@ function isZero(failures: object): boolean {
   return Object.values(failures).every((count) => count === 0);
 }
 
-function skipped(reason: string): Result {
+function skippedResult(reason: string): Result {
   return { counts: { skipped: reason }, isSound: true };
 }
 

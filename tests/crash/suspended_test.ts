@@ -5,7 +5,7 @@ import { suspend } from "./suspension.ts";
 
 const SECONDS = 3;
 
-Deno.test("a daemon that was suspended goes on as if nothing had happened", {
+Deno.test("a suspended daemon continues as if nothing had happened", {
   ignore: Deno.build.os === "windows", // It has no SIGSTOP.
 }, async () => {
   assert.deepEqual(await suspend(SECONDS), {

@@ -14,18 +14,18 @@ export interface Clients {
   readonly absent: Client;
 }
 
-/** What the daemon has answered with 200, and so must never lose. */
-export interface Acknowledged {
+/** Messages and replies that the daemon has answered with 200, and so must never lose. */
+export interface AcknowledgedMessages {
   /** The 12 digits of each message, and the name of its recipient. */
   readonly messages: Map<string, string>;
   /** The text of each reply, by its ask. */
   readonly replies: Map<string, string>;
 }
 
-/** What the last run reported. */
+/** Report of the last run. */
 export interface FinalReport {
   readonly counts: Record<string, number>;
-  /** What the leases of the absent client returned, in order. */
+  /** Messages from the leases of the absent client, in order. */
   readonly leased: readonly string[];
 }
 
@@ -57,7 +57,7 @@ export interface Outcome {
 
 interface StormContext {
   readonly clients: Clients;
-  readonly acknowledged: Acknowledged;
+  readonly acknowledged: AcknowledgedMessages;
   readonly finalReport: FinalReport;
 }
 
@@ -76,7 +76,7 @@ export async function evaluate(path: string, context: StormContext) {
     messages.get(ident) === "careful" && !received.has(ident)
   );
   const notLeased = idents.filter((ident) => messages.get(ident) === "away" && !leased.has(ident));
-  const appliedTexts = new Set(withReceipts.applied);
+  const appliedTexts = new Set(withReceipts.appliedContents);
   const undeliveredReplies = [...replies.keys()].filter((id) => !appliedTexts.has(`end of ${id}`));
   return {
     acknowledged: messages.size + replies.size,
@@ -85,11 +85,13 @@ export async function evaluate(path: string, context: StormContext) {
     undelivered: undelivered_messages.length + undeliveredReplies.length +
       notLeased.filter((ident) => rows.states.get(ident) !== "dropped").length, // Its ask was answered.
     repeats: [...withReceipts.received.values()].reduce((sum, { times }) => sum + times - 1, 0),
-    applied_twice: withReceipts.applied.length - appliedTexts.size + finalReport.leased.length -
+    applied_twice: withReceipts.appliedContents.length - appliedTexts.size +
+      finalReport.leased.length -
       leased.size,
     sent_twice: [...withoutReceipts.received.values()].filter(({ times }) => times > 1).length,
-    out_of_order: outOfOrder(withReceipts.applied) + outOfOrder(withoutReceipts.applied),
-    unlisted: await unlisted(path),
+    out_of_order: outOfOrder(withReceipts.appliedContents) +
+      outOfOrder(withoutReceipts.appliedContents),
+    unlisted: await countUnlisted(path),
     unaccounted: Math.abs(rows.count - counted_total) + (rows.count - rows.idents.size),
     integrity: rows.integrity,
   };
@@ -121,7 +123,7 @@ function outOfOrder(applied: readonly string[]): number {
 }
 
 /** Opens the database half a minute later with a test clock; counts what is not reported. */
-async function unlisted(path: string): Promise<number> {
+async function countUnlisted(path: string): Promise<number> {
   await using later = world({ db_path: path, clock: new FakeClock(new Date().toISOString()) });
   using db = new DatabaseSync(path);
   await later.tick(LATER_SECONDS);

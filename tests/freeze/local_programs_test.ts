@@ -157,7 +157,7 @@ Deno.test("a daemon that takes no connection ends a call after its limit", async
   }
 });
 
-Deno.test("an upload that the daemon stops taking ends; a slow one goes on", async () => {
+Deno.test("an upload that the daemon stops reading ends; a slow upload continues", async () => {
   const clock = new FakeClock();
   const parts = Array.from({ length: 3 }, () => new Uint8Array(10));
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;

@@ -31,7 +31,7 @@ const DOWN_MS_MAX = 15_000;
 /** Longer than the pause between two batches of spans. */
 const TRACES_MS_MAX = 10_000;
 
-/** One end of a link, with its own view of the connection. */
+/** An end of a link, with its own view of the connection. */
 interface End {
   readonly name: string;
   readonly isConnected: () => boolean | Promise<boolean>;
@@ -145,7 +145,7 @@ async function joinFrozen(name: string): Promise<RealMachine> {
   });
   await network.server.allow(machine.id, name, { seed: "", public_key });
   await machine.start();
-  await machine.connected();
+  await machine.waitForConnection();
   return machine;
 }
 

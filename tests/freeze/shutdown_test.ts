@@ -78,7 +78,7 @@ class FrozenMachine implements AsyncDisposable {
     const { machine } = this;
     await machine.start();
     const readerLink = this.#link(machine.port);
-    await machine.connected();
+    await machine.waitForConnection();
     await until("the relay", async () => {
       return (await (await fetch(`${machine.base}/health`)).json()).relay.status === "connected";
     });

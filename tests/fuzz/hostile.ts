@@ -67,7 +67,7 @@ const FRAGMENTS = [
 const LONG = ["a", " ", "\n", "[", "{", "é", `${ESC}[7m`, "─", "9", "-", '{"a":', "%"];
 const LONG_MAX = 20_000;
 
-/** One piece of hostile text. */
+/** A piece of hostile text. */
 export const fragment: fc.Arbitrary<string> = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(...FRAGMENTS) },
   { weight: 2, arbitrary: fc.string({ unit: "binary", maxLength: 12 }) },
@@ -86,7 +86,7 @@ export const hostileText: fc.Arbitrary<string> = fc.oneof(
 );
 
 /** A sample that was cut, joined with another, or got something inserted, doubled or replaced. */
-export function damaged(samples: readonly string[]): fc.Arbitrary<string> {
+export function damagedText(samples: readonly string[]): fc.Arbitrary<string> {
   const edit = fc.tuple(
     fc.nat(),
     fc.nat(40),
@@ -94,14 +94,14 @@ export function damaged(samples: readonly string[]): fc.Arbitrary<string> {
   );
   const edits = fc.array(fc.tuple(edit, fragment), { maxLength: 4 });
   return fc.oneof(
-    { weight: 6, arbitrary: fc.tuple(fc.constantFrom(...samples), edits).map(edited) },
+    { weight: 6, arbitrary: fc.tuple(fc.constantFrom(...samples), edits).map(applyEdits) },
     { weight: 2, arbitrary: hostileText },
   );
 }
 
 type Edit = readonly [at: number, length: number, how: string];
 
-function edited([sample, edits]: [string, (readonly [Edit, string])[]]): string {
+function applyEdits([sample, edits]: [string, (readonly [Edit, string])[]]): string {
   return edits.reduce((text, [[position, length, how], piece]) => {
     const at = text.length === 0 ? 0 : position % (text.length + 1);
     const [head, middle, tail] = [
@@ -126,10 +126,10 @@ export const hostileJson: fc.Arbitrary<unknown> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
   { weight: 1, arbitrary: fc.constant({ ["__proto__"]: { admin: true }, constructor: 1 }) },
-  { weight: 1, arbitrary: fc.nat(300).map((depth) => nested(depth)) },
+  { weight: 1, arbitrary: fc.nat(300).map((depth) => nestedValue(depth)) },
 );
 
-function nested(depth: number): unknown {
+function nestedValue(depth: number): unknown {
   let value: unknown = 1;
   for (let level = 0; level < depth; level++) value = level % 2 === 0 ? [value] : { a: value };
   return value;

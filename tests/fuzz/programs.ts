@@ -5,8 +5,8 @@ import fc from "fast-check";
 import { meshCommand } from "../support/programs/program.ts";
 import { surfaceFixture } from "../support/telegram/surface_fixture.ts";
 import { CHAT } from "../support/telegram/fake_bot_api.ts";
-import { damaged, damagedRecord, hostileJson, hostileText } from "./hostile.ts";
-import type { Count, Fuzzed, Target } from "./target.ts";
+import { damagedRecord, damagedText, hostileJson, hostileText } from "./hostile.ts";
+import type { Count, OpenTarget, Target } from "./target.ts";
 
 const PAYLOAD = '{"session_id":"s-1","hook_event_name":"Stop","cwd":"/work","prompt":"Hi"}';
 const AGENTS = ["claude-code", "codex", "gemini", "copilot", "opencode", "nobody", ""];
@@ -20,7 +20,7 @@ export const HOOK_PROGRAM: Target = {
   inputs: 6,
   open(count) {
     const state = Deno.makeTempDirSync({ prefix: "mesh-fuzz-" });
-    const input = fc.oneof(damaged([PAYLOAD]), hostileJson.map((json) => JSON.stringify(json)));
+    const input = fc.oneof(damagedText([PAYLOAD]), hostileJson.map((json) => JSON.stringify(json)));
     const property = fc.asyncProperty(
       fc.constantFrom(...AGENTS),
       fc.constantFrom(...EVENTS),
@@ -60,7 +60,7 @@ async function runHook(args: readonly string[], text: string, state: string) {
 export const CHAT_UPDATES: Target = {
   name: "chat updates",
   inputs: 80,
-  async open(count: Count): Promise<Fuzzed> {
+  async open(count: Count): Promise<OpenTarget> {
     const at = await surfaceFixture();
     const message = { message_id: 5, date: 1, chat: { id: CHAT, type: "private" }, text: "/inbox" };
     const tap = { id: "1", data: "a:1:inb-1", message };
@@ -68,15 +68,15 @@ export const CHAT_UPDATES: Target = {
     const media = ["photo", "document", "voice", "caption", "media_group_id"];
     const update = fc.oneof(
       damagedRecord(message, ["reply_to_message", ...media], fc.oneof(text, hostileJson))
-        .map((one) => ({ message: one })),
+        .map((damaged) => ({ message: damaged })),
       damagedRecord(tap, ["from"], fc.oneof(text, hostileJson))
-        .map((one) => ({ callback_query: one })),
+        .map((damaged) => ({ callback_query: damaged })),
       hostileJson.map((json) => ({ message: json })),
     );
     const property = fc.asyncProperty(fc.array(update, { maxLength: 5 }), async (updates) => {
-      for (const one of updates) {
+      for (const received of updates) {
         count("chat update");
-        at.bot.update(one);
+        at.bot.update(received);
       }
       await at.settle();
       await at.advance(60_000);

@@ -6,7 +6,7 @@ import { type Finding, runTarget } from "./target.ts";
 import { TARGETS } from "./targets.ts";
 
 const SCHEMATHESIS = "schemathesis";
-/** How many times the inputs of the short run one round takes. */
+/** Inputs of a round, as a multiple of the short run's. */
 const ROUND_FACTOR = 3;
 const ROUND_MS_MAX = 60_000;
 /** The part of the time that the foreign fuzzer gets. */

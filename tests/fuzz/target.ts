@@ -1,11 +1,11 @@
-/** What is fuzzed: a property over hostile input, which is opened anew for each round. */
+/** A fuzz target: a property over hostile input, which is opened anew for each round. */
 
 import fc from "fast-check";
 
 /** Counts inputs by a name, such as a route with the status of its answer. */
 export type Count = (name: string) => void;
 
-export interface Fuzzed extends AsyncDisposable {
+export interface OpenTarget extends AsyncDisposable {
   /** Fails for an input that breaks an invariant; fast-check shrinks the input. */
   readonly property: fc.IRawProperty<unknown>;
   /** Checks what must hold after all inputs. */
@@ -14,9 +14,9 @@ export interface Fuzzed extends AsyncDisposable {
 
 export interface Target {
   readonly name: string;
-  /** How many inputs the short run in the suite takes; a long run takes more. */
+  /** Number of inputs of the short run in the suite; a long run takes more. */
   readonly inputs: number;
-  open(count: Count): Promise<Fuzzed>;
+  open(count: Count): Promise<OpenTarget>;
 }
 
 export interface Finding {
@@ -33,7 +33,7 @@ export async function runTarget(
   const failures: string[] = [];
   const onRejection = (event: PromiseRejectionEvent) => {
     event.preventDefault();
-    failures.push(`Unhandled rejection: ${described(event.reason)}`);
+    failures.push(`Unhandled rejection: ${describe(event.reason)}`);
   };
   globalThis.addEventListener("unhandledrejection", onRejection);
   try {
@@ -46,10 +46,10 @@ export async function runTarget(
     });
     if (details.failed) {
       const report = fc.defaultReportMessage(details) ?? "It failed";
-      failures.push(`${report}\n${described(details.errorInstance)}`);
+      failures.push(`${report}\n${describe(details.errorInstance)}`);
     } else await fuzzed.verify?.();
   } catch (error) {
-    failures.push(described(error));
+    failures.push(describe(error));
   } finally {
     globalThis.removeEventListener("unhandledrejection", onRejection);
   }
@@ -57,7 +57,7 @@ export async function runTarget(
   return { target: target.name, seed, message: failures.join("\n") };
 }
 
-function described(error: unknown): string {
+function describe(error: unknown): string {
   return error instanceof Error ? error.stack ?? error.message : String(error);
 }
 

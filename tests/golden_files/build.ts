@@ -6,7 +6,7 @@ import { RealDaemon, temporary } from "../support/programs/child.ts";
 import { runParts } from "../support/programs/program.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-/** One part for each role and for shared code, so that no role loads another's code. */
+/** A part for each role and for shared code, so that no role loads another's code. */
 const PARTS = `${ROOT}dist/parts`;
 const BUNDLE = `${PARTS}/main.js`;
 const EXECUTABLE = `${ROOT}dist/mesh`;
@@ -32,7 +32,7 @@ async function mustRun(args: readonly string[]): Promise<void> {
   if (!success) throw new Error(`deno ${args[0]} failed:\n${err}`);
 }
 
-/** Whether a program answers `--version` and `--help` as ours does, in a folder without our files. */
+/** Checks the program's `--version` and `--help` in a folder without our files. */
 async function prove(what: string, program: string, args: readonly string[]): Promise<void> {
   const elsewhere = Deno.makeTempDirSync();
   try {
@@ -60,7 +60,7 @@ const INITIALIZE = {
   },
 };
 
-/** Whether the daemon has the modules that it loads lazily. */
+/** Checks that the daemon has the modules that it loads lazily. */
 async function proveDaemon(): Promise<void> {
   using state = temporary();
   await using daemon = await RealDaemon.start(state.path, { flags: NO_DEPENDENCIES });

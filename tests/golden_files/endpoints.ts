@@ -26,7 +26,7 @@ export async function renderEndpoints(): Promise<string> {
     imports.push(`import type * as ${alias} from "${path}";\n`);
     for (const [name, { method, path: route }] of contracts as [string, Contract][]) {
       const type = `endpoint<typeof ${alias}.${name}>`;
-      const own = path.startsWith("protocol/relay/") ? `relay${capitalized(name)}` : name;
+      const own = path.startsWith("protocol/relay/") ? `relay${capitalize(name)}` : name;
       endpoints.push(
         `export const ${own} = /* @__PURE__ */ ${type}("${method}", "${route}");\n`,
       );
@@ -40,6 +40,6 @@ export function isContract(value: unknown): value is Contract {
   return typeof value === "object" && value !== null && "returns" in value && "path" in value;
 }
 
-function capitalized(name: string): string {
+function capitalize(name: string): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }

@@ -112,7 +112,7 @@ const PLUGIN_HEAD = `/**
 
 `;
 
-/** One file, because opencode loads one; it is bundled here, so that mesh runs from its sources. */
+/** A single file, as opencode requires; bundled here, so that mesh runs from its sources. */
 async function renderPlugin(): Promise<string> {
   const entry = "daemon/features/agents/opencode/plugin/main.ts";
   return PLUGIN_HEAD + await bundle(entry, "--platform", "deno");
@@ -139,7 +139,7 @@ async function renderScripts(): Promise<string> {
     const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
     const read = async (name: string) =>
       [name, await minify(Deno.readTextFileSync(`${folder}/${name}`))] as const;
-    const modules = renamed(await Promise.all(names.map(read)));
+    const modules = withStableNames(await Promise.all(names.map(read)));
     const named = [...modules.keys()];
     const imported = importedBy(ENTRY, modules);
     const later = Object.fromEntries(LATER.map((part) => {
@@ -155,10 +155,10 @@ async function renderScripts(): Promise<string> {
 }
 
 /** The modules by names that depend on their content alone, in the order of that content. */
-function renamed(files: readonly (readonly [string, string])[]): Map<string, string> {
+function withStableNames(files: readonly (readonly [string, string])[]): Map<string, string> {
   const contents = files.map(([name, text]) => {
     return [name, `${name}\n${text}`.replaceAll(BUNDLED_NAME, "$1.js")] as const;
-  }).sort(([, one], [, other]) => (one < other ? -1 : 1));
+  }).sort(([, left], [, right]) => (left < right ? -1 : 1));
   const whole = contents.map(([, content]) => content).join("\n");
   const hash = createHash("sha256").update(whole).digest("hex").slice(0, 8);
   const names = new Map(contents.map(([name], index) => {
@@ -168,7 +168,7 @@ function renamed(files: readonly (readonly [string, string])[]): Map<string, str
   return new Map(files.map(([name, text]) => [rename(name), rename(text)] as const).sort());
 }
 
-/** What a module cannot run without; not what it loads later. */
+/** The modules that `entry` imports statically, directly or not. */
 function importedBy(entry: string, modules: ReadonlyMap<string, string>): string[] {
   const found = new Set([entry]);
   // A set takes what is added while it is read.
@@ -189,12 +189,12 @@ function renderTerminal(): Promise<string> {
   return bundleMinified("dashboard/components/terminal/emulator.ts");
 }
 
-/** What the dashboard loads only when a chart is shown. */
+/** The script that the dashboard loads when a chart is shown. */
 function renderCharts(): Promise<string> {
   return bundleMinified("dashboard/charts/charts.ts");
 }
 
-/** What the dashboard loads only when a QR code is shown. */
+/** The script that the dashboard loads when a QR code is shown. */
 function renderQr(): Promise<string> {
   return bundleMinified("dashboard/components/qr/squares.ts");
 }

@@ -54,7 +54,7 @@ function colourAt(point: Point, full: boolean): Colour {
   return full || isInside(point) ? BACKGROUND : NOTHING;
 }
 
-/** Whether a point lies in the square with rounded corners. */
+/** True if a point lies in the square with rounded corners. */
 function isInside([x, y]: Point): boolean {
   const near = (value: number) => Math.max(CORNER, Math.min(FIELD - CORNER, value));
   return Math.hypot(x - near(x), y - near(y)) <= CORNER;

@@ -7,7 +7,7 @@ import type { Definition } from "kit/http/metrics.ts";
 import { readGolden } from "./gen.ts";
 import { metricDefinitions } from "./reference/metrics_page.ts";
 
-/** What PromQL itself defines, as far as it is used here. */
+/** The functions and keywords of PromQL that the files use. */
 const FUNCTIONS = [
   "absent",
   "changes",
@@ -31,13 +31,13 @@ function definitionOf(name: string): Definition | undefined {
   return DEFINED.get(name) ?? (histogram?.type === "histogram" ? histogram : undefined);
 }
 
-/** What a query names that does not exist: a metric, a function, or a label of its metrics. */
+/** Unknown names in a query: metrics, functions, and labels of its metrics. */
 function unknownIn(query: string): string[] {
   const plain = query.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""').replaceAll(/\[[^\]]*\]/g, "");
   const grouped = [...plain.matchAll(/\b(?:by|on) \(([^)]*)\)/g)]
     .flatMap(([, list = ""]) => list.split(","));
   const matched = [...plain.matchAll(/\{([^}]*)\}/g)]
-    .flatMap(([, list = ""]) => list.split(",").map((one) => one.split(/[!=]/)[0] ?? ""));
+    .flatMap(([, list = ""]) => list.split(",").map((matcher) => matcher.split(/[!=]/)[0] ?? ""));
   const bare = plain.replaceAll(/\b(?:by|on) \([^)]*\)/g, "").replaceAll(/\{[^}]*\}/g, "");
   const names = [...bare.matchAll(/[a-zA-Z_]\w*/g)].map(([name]) => name)
     .filter((name) => !FUNCTIONS.includes(name) && !WORDS.includes(name));
@@ -115,7 +115,7 @@ const Dashboard = z.looseObject({
 const alerts = () => Alerts.parse(loadAll(readGolden("docs/observability/alerts.yml"))[0]);
 const dashboard = () => Dashboard.parse(JSON.parse(readGolden("docs/observability/grafana.json")));
 
-Deno.test("every alert is well formed, has a name of its own, and queries what exists", () => {
+Deno.test("every alert is well formed, has a unique name, and queries existing metrics", () => {
   const rules = alerts().groups.flatMap(({ rules }) => rules);
   assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
   assert.deepEqual(rules.flatMap(({ expr }) => unknownIn(expr)), []);
@@ -125,7 +125,7 @@ Deno.test("every alert is well formed, has a name of its own, and queries what e
   }
 });
 
-Deno.test("every panel of the dashboard is well formed, and queries what exists", () => {
+Deno.test("every panel of the dashboard is well formed, and queries existing metrics", () => {
   const { annotations, panels, templating } = dashboard();
   assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
   const variables = templating.list.map(({ name }) => name);

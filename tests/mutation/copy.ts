@@ -7,7 +7,7 @@ import type { Fault } from "./target.ts";
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** Longer than any of these tests take; a fault may make one wait for good. */
 const TEST_MS_MAX = 180_000;
-/** How the runner lists a failed test, or a file that could not be loaded. */
+/** The runner's line for a failed test, or for a file that could not be loaded. */
 const FAILED = /(?:=> \.\/(tests\/\S+?):\d+:\d+$)|(?:^\.\/(tests\/\S+) \(uncaught error\)$)/;
 
 export class SourceCopy implements Disposable {

@@ -1,6 +1,6 @@
 /** Faults that are put into the core on purpose, each of which the tests must find. */
 
-/** What is wrong then, a text that occurs once in the file, and what replaces it. */
+/** A fault's description, a text that occurs once in the file, and its replacement. */
 export type Fault = readonly [fault: string, find: string, replace: string];
 
 /** The faults of one file, and the tests that must find them. */

@@ -5,7 +5,7 @@ import { VERSION } from "kit/core/version.ts";
 import { InstalledPackage, isMissing, outputOf } from "../support/packaging/installed_package.ts";
 
 /** The package, and the home of a person who uses it. */
-class Installed extends InstalledPackage {
+class InstalledHome extends InstalledPackage {
   constructor() {
     super();
     Deno.mkdirSync(`${this.dir}/home/.claude`, { recursive: true });
@@ -26,7 +26,7 @@ Deno.test({
   name: "the npm package works from an empty prefix: version, setup, up, ask, inbox, down",
   ignore: isMissing("npm"),
   fn() {
-    using installed = new Installed();
+    using installed = new InstalledHome();
     const { dir } = installed;
     const mesh = (...args: string[]) => installed.mesh(...args);
     assert.equal(mesh("--version"), VERSION);

@@ -8,7 +8,7 @@ import { systemClock } from "kit/core/clock.ts";
 import { Chance } from "../support/seeded_random.ts";
 
 const PANES_MAX = 4;
-/** How long the queue of a live peer may take to be typed at the end. */
+/** Maximum time until the queue of a live peer has been typed at the end. */
 const QUIET_MS_MAX = 120_000;
 const POLL_MS = 100;
 const WAIT_MS_MAX = 800;
@@ -22,7 +22,7 @@ interface Execution {
   peer_id: string | undefined;
 }
 
-export interface Sent {
+export interface SentMessage {
   readonly delivery_id: string;
   readonly to_peer_id: string;
   readonly token: string;
@@ -41,8 +41,8 @@ export class PaneStorm implements AsyncDisposable {
   readonly #state = Deno.makeTempDirSync({ prefix: "mesh-panes-" });
   #daemon!: RealDaemon;
   readonly programRuns: Execution[] = [];
-  readonly sent: Sent[] = [];
-  /** How often each verb ran. */
+  readonly sent: SentMessage[] = [];
+  /** Number of runs of each verb. */
   readonly verbCounts = new Map<string, number>();
 
   private constructor(seed: number) {
@@ -63,7 +63,7 @@ export class PaneStorm implements AsyncDisposable {
 
   /** Opens a pane with a program that records the lines it reads. */
   async open(): Promise<void> {
-    if (this.running.length >= PANES_MAX) return;
+    if (this.runningExecutions.length >= PANES_MAX) return;
     const number = this.programRuns.length;
     const pane_id = this.#terminal.start(this.#command(number), `s${number}`);
     await this.#recordExecution(number, pane_id);
@@ -71,12 +71,14 @@ export class PaneStorm implements AsyncDisposable {
 
   /** Registers the program of a pane: as a new peer, or as an earlier one, which is refused. */
   async register(): Promise<void> {
-    const unregistered = this.running.filter(({ peer_id }) => peer_id === undefined);
+    const unregistered = this.runningExecutions.filter(({ peer_id }) => peer_id === undefined);
     if (unregistered.length === 0) return;
     const execution = this.#chance.pick(unregistered);
     const { pane_id, pid: agent_pid } = execution;
     const location = { pane_id, agent_pid, tmux_socket: this.#terminal.socket };
-    const ended = this.peers.filter((id) => !this.running.some(({ peer_id }) => peer_id === id));
+    const ended = this.peers.filter((id) =>
+      !this.runningExecutions.some(({ peer_id }) => peer_id === id)
+    );
     const claim = ended.length > 0 && this.#chance.oneIn(3)
       ? { peer_id: this.#chance.pick(ended), name: undefined }
       : { name: `agent-${execution.number}` };
@@ -88,7 +90,7 @@ export class PaneStorm implements AsyncDisposable {
 
   async notify(): Promise<void> {
     if (this.peers.length === 0) return;
-    const isAvailable = this.running.flatMap(({ peer_id }) => peer_id ?? []);
+    const isAvailable = this.runningExecutions.flatMap(({ peer_id }) => peer_id ?? []);
     const candidates = isAvailable.length > 0 && !this.#chance.oneIn(5) ? isAvailable : this.peers;
     const to_peer = this.#chance.pick(candidates);
     const token = `token-${String(this.sent.length).padStart(5, "0")}`;
@@ -125,11 +127,14 @@ export class PaneStorm implements AsyncDisposable {
 
   /** The server ends; the next pane starts another one, which counts its panes from 1. */
   async killServer(): Promise<void> {
-    const [execution] = this.running;
+    const [execution] = this.runningExecutions;
     if (!execution) return;
     const pid = Number(this.#terminal.format(execution.pane_id, "#{pid}"));
     Deno.kill(pid, "SIGKILL");
-    await until("the end of it and its programs", () => !isAlive(pid) && this.running.length === 0);
+    await until(
+      "the end of it and its programs",
+      () => !isAlive(pid) && this.runningExecutions.length === 0,
+    );
   }
 
   async killDaemon(): Promise<void> {
@@ -150,7 +155,7 @@ export class PaneStorm implements AsyncDisposable {
   }
 
   /** The programs that still run in their panes. */
-  get running(): readonly Execution[] {
+  get runningExecutions(): readonly Execution[] {
     return this.programRuns.filter(({ pid }) => isAlive(pid));
   }
 
@@ -200,11 +205,13 @@ export class PaneStorm implements AsyncDisposable {
   }
 
   #pickExecution(): Execution | undefined {
-    return this.running.length === 0 ? undefined : this.#chance.pick(this.running);
+    return this.runningExecutions.length === 0
+      ? undefined
+      : this.#chance.pick(this.runningExecutions);
   }
 
   #isRunning(to_peer_id: string): boolean {
-    return this.running.some(({ peer_id }) => peer_id === to_peer_id);
+    return this.runningExecutions.some(({ peer_id }) => peer_id === to_peer_id);
   }
 
   async #rows(): Promise<Map<string, Row>> {

@@ -42,7 +42,7 @@ export async function evaluate(storm: PaneStorm): Promise<StormResult> {
     0,
     0,
   ];
-  const running = new Set(storm.running);
+  const running = new Set(storm.runningExecutions);
   for (const { delivery_id, to_peer_id, token } of storm.sent) {
     const read = readers.get(token) ?? [];
     const row = rows.get(delivery_id);
@@ -74,7 +74,7 @@ export async function evaluate(storm: PaneStorm): Promise<StormResult> {
   };
 }
 
-/** Which programs have read a token. */
+/** The programs that have read each token. */
 function readersOf(storm: PaneStorm) {
   const readers = new Map<string, { peer_id: string | undefined }[]>();
   for (const execution of storm.programRuns) {

@@ -1,4 +1,4 @@
-/** Whether work takes more than linear time: measured at lengths that grow fourfold. */
+/** Detects work that takes more than linear time, at lengths that grow fourfold. */
 
 import { threadCpuUsage } from "node:process";
 import { make, type Recipe, worstInputs } from "./worst_inputs.ts";
@@ -21,24 +21,24 @@ const TRIES = 6;
 /** Linear work never takes so long: it is not repeated. */
 const CERTAIN_MS = 1000;
 
-/** Where a regular expression took more than linear time; undefined if nowhere. */
+/** Describes how a regular expression takes more than linear time; undefined if it is linear. */
 export async function growthOf(regex: RegExp): Promise<string | undefined> {
   const recipes = worstInputs(regex);
   for (const recipe of recipes) {
     for (const count of SHORT_COUNTS) {
-      const ms = matching(regex, make(recipe, count * recipe.pump.length));
+      const ms = matchMs(regex, make(recipe, count * recipe.pump.length));
       if (ms > FLOOR_MS) {
         return describeGrowth(recipe, `${count} repetitions take ${ms.toFixed()} ms`);
       }
     }
   }
   const measure = async (recipe: Recipe) => {
-    const seen = await growthIn((length) => matching(regex, make(recipe, length)));
+    const seen = await growthIn((length) => matchMs(regex, make(recipe, length)));
     return seen && describeGrowth(recipe, seen);
   };
   const timings: { recipe: Recipe; ms: number }[] = [];
   for (const recipe of recipes) {
-    const ms = matching(regex, make(recipe, SCREENED));
+    const ms = matchMs(regex, make(recipe, SCREENED));
     // Measured at once, so that a bad pattern is reported soon.
     const found = ms > SUSPECT_MS && await measure(recipe);
     if (found) return found;
@@ -78,7 +78,7 @@ export function cpuMs(): number {
 }
 
 /** All matches, as the sources look for them. */
-function matching(regex: RegExp, input: string): number {
+function matchMs(regex: RegExp, input: string): number {
   const started_ms = cpuMs();
   try {
     if (regex.global) input.replaceAll(regex, "");

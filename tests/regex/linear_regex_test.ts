@@ -17,28 +17,28 @@ import { literals, literalsIn } from "./literals.ts";
 
 /** The expressions that are built at run time, by the file that builds them. */
 const COMPOSED: Record<string, () => readonly RegExp[]> = {
-  "kit/core/words.ts": () => made(() => tokensOf("é")), // Before the searches, which use it.
+  "kit/core/words.ts": () => builtBy(() => tokensOf("é")), // Before the searches, which use it.
   "kit/http/serve.ts": () => [patternOf("/peers/:id/turns/:turn"), patternOf("/files/*")],
-  "daemon/features/agents/sessions/repeats.ts": () => made(() => uuidKey("uuid")),
+  "daemon/features/agents/sessions/repeats.ts": () => builtBy(() => uuidKey("uuid")),
   "daemon/features/agents/screens.ts": () => [new RegExp(DIALOG_PATTERN, "i")],
   "daemon/features/agents/opencode/screen.ts": () => [
     new RegExp(`${DIALOG_PATTERN}|△ Permission required|Allow once`, "i"),
   ],
   "daemon/features/messages/log/search_terms.ts": () =>
     ["a", '"a a a a"', "aaa*", '"a b" "c d"'].flatMap((q) => toSearch(q)?.pattern ?? []),
-  "protocol/messages/frame_markers.ts": () => made(() => neutralizeMarks("[")),
+  "protocol/messages/frame_markers.ts": () => builtBy(() => neutralizeMarks("[")),
   "dashboard/components/text/hidden.ts": () => [HIDDEN],
-  "kit/core/text.ts": () => made(() => dropHidden("\u200b")),
+  "kit/core/text.ts": () => builtBy(() => dropHidden("\u200b")),
 };
 
 /** The expressions that `work` builds. */
-function made(run: () => void): RegExp[] {
+function builtBy(run: () => void): RegExp[] {
   const all: RegExp[] = [], Real = globalThis.RegExp;
   globalThis.RegExp = new Proxy(Real, {
     construct(target, [source, flags]) {
-      const one = new target(source, flags);
-      all.push(one);
-      return one;
+      const regex = new target(source, flags);
+      all.push(regex);
+      return regex;
     },
   });
   try {
@@ -80,7 +80,7 @@ Deno.test("every regular expression of the sources takes linear time", async () 
   };
   for (const { at, regex } of found) if (regex) await measureGrowth(at, regex);
   for (const [path, all] of Object.entries(COMPOSED)) {
-    for (const one of all()) await measureGrowth(path, one);
+    for (const regex of all()) await measureGrowth(path, regex);
   }
   const composed = found.filter(({ regex }) => !regex).map(({ at }) => at.replace(/:\d+$/, ""));
   assert.deepEqual([...new Set(composed)].sort(), Object.keys(COMPOSED).sort());

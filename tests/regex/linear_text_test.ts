@@ -30,7 +30,7 @@ import { cpuMs, growthIn } from "./growth.ts";
 const ID = "notif-3f9c04d1a2b7";
 const ESC = "\u001b";
 
-/** What a text repeats; many of these break code that looks for an end that never comes. */
+/** Repeated parts of inputs; many are slow for code that searches for an end that never comes. */
 const PUMPS = [
   ...[" ", "\n", " \n", "\t", "a", "[", "[mesh", "[mesh] ", "[mesh] @", "[mesh] <peer-message "],
   ...['[mesh] <peer-message id="', "<peer-message ", "</peer-message>", "\\", '"', '\\"', "/*"],

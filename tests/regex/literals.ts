@@ -31,7 +31,7 @@ export function literalsIn(path: string, text: string): Literal[] {
   };
   return Deno.lint.runPlugin(plugin, path, text).map(({ range, message: code }) => {
     const at = `${path}:${text.slice(0, range[0]).split("\n").length}`;
-    return { at, code: code.replaceAll(/\s+/g, " "), regex: parsed(code) };
+    return { at, code: code.replaceAll(/\s+/g, " "), regex: parseLiteral(code) };
   });
 }
 
@@ -41,7 +41,7 @@ export function literals(): Literal[] {
     .flatMap(({ path, text }) => literalsIn(path, text));
 }
 
-function parsed(code: string): RegExp | undefined {
+function parseLiteral(code: string): RegExp | undefined {
   if (!code.startsWith("/")) return undefined;
   const end = code.lastIndexOf("/");
   return new RegExp(code.slice(1, end), code.slice(end + 1));

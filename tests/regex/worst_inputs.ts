@@ -19,7 +19,7 @@ const CANDIDATES = [
   ..."abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ",
   ..."\u001b\u009b\u000b❯›●│┃─╭╰╹▀△…日😀🇩",
 ];
-/** How many characters of one class are tried; those named in the pattern come first. */
+/** Maximum characters tried of a class; characters named in the pattern come first. */
 const SAMPLE_CHARS_MAX = 7;
 /** Endings: with none, a pattern that ends in `$` matches; the others make it fail at the very end. */
 const TAILS = ["", "\0", "\nx"];
@@ -111,11 +111,11 @@ class PatternWalker {
 
   #sampleChars(source: string): string[] {
     const flags = this.#regex.flags.replaceAll(/[gy]/g, "");
-    const one = new RegExp(`^(?:${source})$`, flags);
-    const found = [...this.#literalChars, ...CANDIDATES].filter((char) => one.test(char));
+    const pattern = new RegExp(`^(?:${source})$`, flags);
+    const found = [...this.#literalChars, ...CANDIDATES].filter((char) => pattern.test(char));
     if (found.length === 0) {
       for (let code = 0; code < 0x20000 && found.length === 0; code++) {
-        if (one.test(String.fromCodePoint(code))) found.push(String.fromCodePoint(code));
+        if (pattern.test(String.fromCodePoint(code))) found.push(String.fromCodePoint(code));
       }
     }
     const named = found.slice(0, 3), common = CANDIDATES.filter((char) => found.includes(char));

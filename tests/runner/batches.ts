@@ -5,7 +5,7 @@
 
 export interface Batch {
   readonly files: readonly string[];
-  /** It never runs beside another exclusive batch. */
+  /** True if the batch never runs beside another exclusive batch. */
   readonly exclusive: boolean;
 }
 

@@ -82,7 +82,7 @@ Deno.test("the exclusive batches that are left run one after the other", async (
   assert.deepEqual(await at.done, ["a", "b"]);
 });
 
-Deno.test("the lines of batches are not mixed, and none is lost", async () => {
+Deno.test("the lines of batches are complete and not mixed", async () => {
   const at = lanes([batch("a"), batch("b"), batch("c")], 2);
   at.printLine("b", "b1");
   at.printLine("a", "a1");

@@ -24,8 +24,8 @@ function commentsIn(text: string): string[] {
 function sampleOf(chance: Chance, from: readonly string[], count: number): string[] {
   const left = [...from];
   return Array.from({ length: Math.min(count, left.length) }, () => {
-    const [one = ""] = left.splice(chance.below(left.length), 1);
-    return one;
+    const [line = ""] = left.splice(chance.below(left.length), 1);
+    return line;
   });
 }
 
@@ -45,7 +45,7 @@ function main([seed = "1", count = String(COUNT)]: readonly string[]): void {
     const [title, all] of [["Comments", comments], ["Errors", errors], ["Names", names]] as const
   ) {
     print(`\n${title} (of ${all.length})`);
-    for (const one of sampleOf(chance, all, Number(count))) print(`  ${one}`);
+    for (const line of sampleOf(chance, all, Number(count))) print(`  ${line}`);
   }
 }
 

@@ -46,9 +46,9 @@ async function measure(paths: readonly string[]): Promise<Measurement[]> {
   });
 }
 
-/** One figure for each target, in the order of the points. */
+/** A figure for each target, in the order of the points. */
 export function figuresOf(files: readonly Source[], measured: readonly Measurement[]): Figure[] {
-  const of = (kind: string) => measured.filter((one) => one.kind === kind);
+  const of = (kind: string) => measured.filter((measurement) => measurement.kind === kind);
   const lines = files.map(({ path, text }) => ({
     path,
     kind: "file",

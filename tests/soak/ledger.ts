@@ -1,4 +1,4 @@
-/** What the daemon has acknowledged, and how each message ended according to its database. */
+/** Messages that the daemon has acknowledged, and their final states in its database. */
 
 import { DatabaseSync } from "node:sqlite";
 
@@ -18,9 +18,9 @@ export class Ledger {
   readonly #path: string;
   /** Acknowledged, and not ended yet: the digits of each id, and whether a check has found it. */
   readonly #open = new Map<string, boolean>();
-  /** How many are in each state that is no end, as of the last check. */
+  /** Number of messages in each state that isn't final, as of the last check. */
   waiting: ReadonlyMap<string, number> = new Map();
-  /** How many ended in each state. */
+  /** Number of messages in each final state. */
   readonly ended = new Map<string, number>();
   /** Acknowledged, but not in the database. */
   readonly lost: string[] = [];

@@ -1,4 +1,4 @@
-/** What people and agents do in a soak: messages of every kind, at a steady rate. */
+/** The load of a soak: messages of every kind from people and agents, at a steady rate. */
 
 import type { Chance } from "../support/seeded_random.ts";
 import type { Ledger } from "./ledger.ts";
@@ -22,7 +22,7 @@ export interface LoadDeps {
 
 export class Load {
   readonly #deps: LoadDeps;
-  /** How often each verb ran. */
+  /** Number of runs of each verb. */
   readonly verbCounts = new Map<string, number>();
 
   constructor(deps: LoadDeps) {
@@ -37,7 +37,7 @@ export class Load {
 }
 
 function anyPeer({ chance, peers, panes }: LoadDeps): string {
-  const panePeers = panes.living;
+  const panePeers = panes.livePeers;
   if (panePeers.length > 0 && chance.oneIn(5)) return chance.pick(panePeers).peer_id;
   return chance.pick(peers).peer_id;
 }
@@ -157,7 +157,7 @@ async function reconnect({ daemon, chance, peers }: LoadDeps): Promise<void> {
 
 interface Verb {
   readonly name: string;
-  /** How often it is chosen, relative to the other verbs. */
+  /** Weight of the verb, relative to the others. */
   readonly weight: number;
   readonly run: (deps: LoadDeps) => Promise<unknown>;
 }

@@ -3,7 +3,7 @@
 import type { Outcome, Soak } from "./soak.ts";
 import { judge } from "./verdict.ts";
 
-/** What is wrong; empty for a sound outcome. */
+/** Problems of an outcome; empty if it is sound. */
 export function soundness(soak: Soak, outcome: Outcome): string[] {
   const { ledger, daemon, panes } = soak;
   const { bytes_before, bytes_after } = outcome.later;

@@ -1,4 +1,4 @@
-/** What is measured of a running daemon, and how it grows. */
+/** Measurements of a running daemon, and their growth. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
@@ -27,14 +27,14 @@ export interface Sample {
   readonly events: number;
 }
 
-export interface Measured {
+export interface MeasuredDaemon {
   readonly state: string;
   readonly pid: number;
   readonly port: number;
   readonly panes: number;
 }
 
-export async function takeSample({ state, pid, port, panes }: Measured): Promise<Sample> {
+export async function takeSample({ state, pid, port, panes }: MeasuredDaemon): Promise<Sample> {
   const before = reportOf(state)?.number ?? 0;
   Deno.kill(pid, "SIGUSR2");
   const report = await until("the daemon's probe", () => {

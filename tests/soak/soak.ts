@@ -37,12 +37,12 @@ const LATER_WAIT_MS = 12_000;
 const LATER_STEPS = 400;
 const END_MS_MAX = 30_000;
 
-/** How many messages retention keeps; a check of the ledger comes long before it removes one. */
+/** Messages that retention keeps. The ledger is checked long before a message is removed. */
 const KEPT_MESSAGES = 2000;
 
 export interface Outcome {
   readonly samples: readonly Sample[];
-  /** How long these were taken. */
+  /** Time over which the samples were taken. */
   readonly measured_ms: number;
   readonly restarts: number;
   readonly later: Later;
@@ -125,7 +125,9 @@ export class Soak implements AsyncDisposable {
   async #start(more: Record<string, string> = {}): Promise<void> {
     await this.daemon.start(more);
     const tries = await Promise.allSettled(this.#peers.map((peer) => peer.connect()));
-    for (const one of tries) if (one.status === "rejected") this.daemon.failures.push(one.reason);
+    for (const attempt of tries) {
+      if (attempt.status === "rejected") this.daemon.failures.push(attempt.reason);
+    }
     await this.panes.fill();
   }
 

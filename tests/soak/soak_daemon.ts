@@ -17,7 +17,7 @@ export class SoakDaemon implements AsyncDisposable {
   readonly #state: string;
   readonly #settings: Readonly<Record<string, string>>;
   #process: RealDaemon | undefined;
-  /** Whether it is being stopped, so that requests may fail. */
+  /** True while the daemon is stopped, so that requests may fail. */
   #is_stopping = false;
   /** Refused requests by route and code; an unexpected failure is in `failures`. */
   readonly refusals = new Map<string, number>();

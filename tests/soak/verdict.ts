@@ -21,7 +21,7 @@ const HEAP_NOISE_MB = 4;
 /** The allocator keeps pages for the largest load so far, which a longer run reaches later. */
 const RESIDENT_NOISE_MB = 40;
 const RESIDENT_BYTES_PER_MESSAGE = 200;
-/** What is under way at the moment of a sample: requests, timers, programs that start. */
+/** Allowed noise in a sample, for requests, timers and programs that are under way. */
 const DESCRIPTORS_NOISE = 10;
 const TIMERS_NOISE = 25;
 const PROCESSES_NOISE = 1;
@@ -33,7 +33,7 @@ const EVENT_BYTES_MAX = 700;
 const RETENTION_MS = 5 * 60_000;
 const KEPT_GROWTH_MAX = 0.25;
 
-/** How the figures of the steady part grew. */
+/** Growth of the figures in the steady part. */
 export function judge(samples: readonly Sample[], duration_ms: number): Row[] {
   const [first, last] = [samples[0], samples.at(-1)];
   if (!first || !last) throw new Error("A soak without samples proves nothing");

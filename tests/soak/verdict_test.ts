@@ -54,7 +54,7 @@ Deno.test("a heap that is noisy, has outliers, fills caches or steps once is sou
   }
 });
 
-Deno.test("a leak is found in the noise: of records, of whole messages, late, and of resident memory", () => {
+Deno.test("a leak is found in the noise: records, whole messages, a late leak, and resident memory", () => {
   const leak = (bytes: number, part: number) => bytes * MESSAGES * part / 2 ** 20;
   const heaps: Record<string, (part: number) => number> = {
     "150 bytes a message": (part) => leak(150, part),

@@ -8,7 +8,7 @@ export interface DatabaseImage {
   readonly wal?: Uint8Array;
 }
 
-/** What a disk writes at once. */
+/** Bytes that a disk writes at once. */
 const SECTOR_BYTES = 512;
 /** The header of the log: SQLite syncs it before it writes anything behind it. */
 const WAL_HEADER_BYTES = 32;

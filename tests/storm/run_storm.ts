@@ -87,7 +87,7 @@ async function failureOf(plan: Plan): Promise<StepError | undefined> {
     await run(plan);
     return undefined;
   } catch (error) {
-    // What has failed may fail again when it is stopped.
+    // A failed storm may fail again when it is stopped.
     const first = error instanceof SuppressedError ? error.suppressed : error;
     if (first instanceof StepError) return first;
     throw error;

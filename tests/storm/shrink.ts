@@ -1,6 +1,6 @@
 /** Shrinks a list of steps that fails to a short one that fails too (delta debugging). */
 
-/** How many shorter lists are tried. */
+/** Maximum shorter lists that are tried. */
 const TRIES_MAX = 400;
 
 /**

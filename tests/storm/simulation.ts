@@ -21,7 +21,7 @@ export function seedOfStep(seed: number, number: number): number {
 /** The invariant that a failing verb breaks. */
 export const VERB = "the verb itself";
 
-/** What failed in a step: an invariant, or the verb. */
+/** A failed step, with the invariant or the verb that failed. */
 export class StepError extends Error {
   readonly number: number;
   readonly invariant: string;

@@ -19,17 +19,17 @@ for (const { first, last, steps } of DAEMON_RUNS) {
   });
 }
 
-Deno.test("a remote client is told the truth, and nothing leaves its account [c9.tunnel.lost]", async () => {
+Deno.test("a remote client gets correct answers, and nothing leaves its account [c9.tunnel.lost]", async () => {
   for (let seed = 1; seed <= RELAY_SEEDS; seed++) await storm("relay", seed, RELAY_STEPS);
 });
 
-Deno.test("machines lose no message, apply none twice, and say of each other what is true", async () => {
+Deno.test("machines lose no message, apply none twice, and report correctly about each other", async () => {
   for (let seed = 1; seed <= MACHINES_SEEDS; seed++) {
     await storm("machines", seed, MACHINES_STEPS);
   }
 });
 
-Deno.test("machines whose databases go back give no id twice, and lose and repeat nothing else", async () => {
+Deno.test("machines with restored databases assign no id twice, and lose and repeat nothing else", async () => {
   for (let seed = 1; seed <= RESTORES_SEEDS; seed++) {
     await storm("restores", seed, MACHINES_STEPS);
   }

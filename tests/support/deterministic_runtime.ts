@@ -20,7 +20,7 @@ async function inTurns<T>(work: () => T): Promise<T> {
 /** Replaces the calls until it is disposed of. Other algorithms than HMAC are left alone. */
 export function deterministicRuntime(): Disposable {
   const restore = [replaceHmac(), replacePaths(), replaceTimers()];
-  return { [Symbol.dispose]: () => restore.forEach((one) => one()) };
+  return { [Symbol.dispose]: () => restore.forEach((undo) => undo()) };
 }
 
 function replaceHmac(): () => void {

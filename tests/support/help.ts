@@ -21,8 +21,8 @@ export function renderHelp(): string {
   const parser = buildParser(COMMANDS, device, () => {});
   parser.outputHelp();
   for (const command of parser.commands) {
-    for (const one of [command, ...command.commands]) {
-      if (!isUnreadable(one.name())) text += `\n${"─".repeat(40)}\n`, one.outputHelp();
+    for (const entry of [command, ...command.commands]) {
+      if (!isUnreadable(entry.name())) text += `\n${"─".repeat(40)}\n`, entry.outputHelp();
     }
   }
   return text;

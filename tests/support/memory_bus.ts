@@ -9,7 +9,7 @@ export class MemoryBus {
   readonly files = new Map<string, Uint8Array>();
   /** The requests about files that reached the bus, such as `put dm-….…`. */
   readonly requests: string[] = [];
-  /** How many bytes of files the bus has handed out. */
+  /** Bytes of files that the bus has handed out. */
   bytes_read = 0;
   isDown = false;
   /** Refuses a request before the bus does anything. */
@@ -17,7 +17,7 @@ export class MemoryBus {
   /** The connection breaks after the bus did what a request wants, before its answer. */
   losesAnswer: (verb: FileVerb, name: string) => boolean = () => false;
 
-  /** How many requests of a kind reached the bus. */
+  /** Number of requests of a kind that reached the bus. */
   count(verb: FileVerb): number {
     return this.requests.filter((request) => request.startsWith(`${verb} `)).length;
   }

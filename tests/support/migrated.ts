@@ -26,7 +26,7 @@ export function withMigratedDatabase<T>(open: (path: string) => T): T {
 
 /** The file of a new database, with its migrations done. */
 export function migratedImage(): Uint8Array {
-  return image ??= migrated();
+  return image ??= migratedFile();
 }
 
 /** Makes a folder whose files are in memory, where that is possible. */
@@ -34,7 +34,7 @@ export function makeMemoryDir(prefix: string): string {
   return Deno.makeTempDirSync({ prefix, ...(hasMemory() && { dir: MEMORY }) });
 }
 
-function migrated(): Uint8Array {
+function migratedFile(): Uint8Array {
   return inMemory((path) => {
     const clock = new FakeClock();
     const log = jsonLog(clock, "error", () => undefined);

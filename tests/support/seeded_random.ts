@@ -33,7 +33,7 @@ export class Chance {
     return items[this.below(items.length)] as T;
   }
 
-  /** One of the rows, each as often as its weight says. */
+  /** Picks a row; its chance is proportional to its weight. */
   weighted<T extends { readonly weight: number }>(rows: readonly T[]): T {
     let left = this.below(rows.reduce((sum, { weight }) => sum + weight, 0));
     return rows.find(({ weight }) => (left -= weight) < 0) as T;

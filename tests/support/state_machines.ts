@@ -6,7 +6,7 @@ import { type Source, sources } from "../tidy/sources.ts";
 /** A machine as a test or a page sees it: its rows as text. */
 export type AnyMachine = StateMachine<string, string>;
 
-export interface Found {
+export interface ExportedMachine {
   /** The file that exports it, such as `protocol/asks/states.ts`. */
   readonly path: string;
   readonly stateMachine: AnyMachine;
@@ -19,7 +19,7 @@ const MACHINE_CALL = /\bstateMachine\(/g;
 
 type MachineSource = Pick<Source, "path" | "text" | "code">;
 
-export async function machines(): Promise<Found[]> {
+export async function machines(): Promise<ExportedMachine[]> {
   const machineSources = sources().filter(({ path, code }) =>
     !path.startsWith("tests/") && path !== "kit/core/state_machine.ts" && callsIn(code) > 0
   );
@@ -28,7 +28,7 @@ export async function machines(): Promise<Found[]> {
 }
 
 /** The machines that a file exports; throws for one that is not exported and so untestable. */
-export async function machinesOf({ path, text, code }: MachineSource): Promise<Found[]> {
+export async function machinesOf({ path, text, code }: MachineSource): Promise<ExportedMachine[]> {
   const exported: Record<string, unknown> = await import(new URL(path, ROOT).href);
   const found = Object.values(exported).filter(isMachine);
   const calls = callsIn(code);

@@ -64,7 +64,7 @@ export class FakeProcesses {
   ignored: readonly string[] = [];
   /** Processes of another user. */
   readonly otherUsersPids = new Set<number>();
-  /** How a process that obeys a signal ends: a fake tmux closes its pane, too. */
+  /** Ends a process that obeys a signal; a fake tmux closes its pane, too. */
   endOnSignal: (pid: number) => void = (pid) => this.end(pid);
 
   readonly signal: ProcessTable["signal"] = (pid, signal) => {
@@ -104,7 +104,7 @@ export interface WorldOptions {
   readonly log_level?: Level;
   /** Shared by the worlds of one file, so that a restarted one repeats no id. */
   readonly ids?: Ids;
-  /** How ids are made from message numbers; plain hex digits by default. */
+  /** Codec of ids from message numbers; plain hex digits by default. */
   readonly idCodec?: Platform["idCodec"];
   /** Makes the ids of peers; by default they count up, and prove nothing. */
   readonly peerIds?: Platform["peerIds"];
@@ -113,11 +113,11 @@ export interface WorldOptions {
   readonly adapters?: readonly Adapter[];
   readonly hooks?: Hooks;
   readonly knownFailures?: KnownFailures;
-  /** Where markers of urgent messages are made; nowhere by default. */
+  /** Folder of the markers of urgent messages; none by default. */
   readonly markers?: Markers;
   /** A tmux, for worlds in which agents are spawned; none by default. */
   readonly terminals?: Terminals;
-  /** Where attachments are kept; a temporary directory by default. */
+  /** Folder of attachments; a temporary directory by default. */
   readonly files?: Files;
   /** Runs the checks of jobs; by default every run fails. */
   readonly programs?: ProgramRunner;
@@ -131,9 +131,9 @@ export interface WorldOptions {
   readonly sessionFiles?: Readonly<Record<string, SessionFiles>>;
   /** The tmux session and the first process of a pane; none by default. */
   readonly paneOf?: Platform["paneOf"];
-  /** Whether the kernel finds a person's terminal behind a request; not by default. */
+  /** True if the kernel finds a person's terminal behind a request; false by default. */
   readonly at_terminal?: boolean;
-  /** What the kernel reports of a request's socket; our user and the named process by default. */
+  /** The kernel's facts of a request's socket; our user and the named process by default. */
   readonly sockets?: Sockets;
   /** True if people use a process directly; by default, a terminal program. */
   readonly isUserFacing?: ((pid: number) => boolean) | undefined;
@@ -145,7 +145,7 @@ export const OTHER_UID = 65_534;
 /** A process that is a person's terminal program. */
 export const TERMINAL_PROGRAM_PID = 500;
 
-/** What the kernel reports of requests: our own user, and the process in question. */
+/** The kernel's facts of requests: our own user, and the process in question. */
 export class FakeSockets implements Sockets {
   canIdentify = true;
   /** The user of the caller; undefined for a socket that cannot be found. */

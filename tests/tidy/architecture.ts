@@ -46,7 +46,7 @@ export function foreignImports(sources: readonly Outline[]): string[] {
   });
 }
 
-/** There are no import cycles, type and lazy imports included. */
+/** Finds import cycles, type and lazy imports included. */
 export function cycles(sources: readonly Outline[]): string[] {
   return cyclesIn(sources).map((files) => files.join(" ↔ "));
 }
@@ -82,9 +82,9 @@ export function misplacedTests(sources: readonly Outline[]): string[] {
 
 function eachImport(
   sources: readonly Outline[],
-  broken: (path: string, one: Import) => string | undefined,
+  broken: (path: string, found: Import) => string | undefined,
 ): string[] {
   return sources.filter(({ path }) => !isTest(path)).flatMap(({ path, imports }) =>
-    imports.flatMap((one) => broken(path, one) ?? [])
+    imports.flatMap((found) => broken(path, found) ?? [])
   );
 }

@@ -99,7 +99,7 @@ function wrongCommands({ path, text }: Page): string[] {
   });
 }
 
-/** What a reader of the repository, of the help or of an error does not have. */
+/** Papers that a reader of the repository, of the help or of an error does not have. */
 const FOREIGN_PAPER =
   /\b(?:spec|contract|style|architecture-spec|first-use)\.md\b|\.\.\/shared\b|\b(?:contract|spec|section|architecture) \d|\bspecification\b|\bissue #?\d/gi;
 

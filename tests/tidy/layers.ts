@@ -70,7 +70,7 @@ export const LAYERS: readonly string[] = [
 /** The only files outside of the layers and of the folders of `tests/`. */
 export const ENTRY_POINTS: readonly string[] = ["main.ts", "cli.ts", "tests/run.ts"];
 
-/** Which programs a program may import from. */
+/** The programs that each program may import from. */
 // deno-fmt-ignore
 export const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   kit:       ["kit"],

@@ -189,7 +189,7 @@ function isEager({ type_only, lazy }: Import): boolean {
   return !type_only && !lazy;
 }
 
-function loadedBy(sources: Sources, start: Source, follows: (one: Import) => boolean): Source[] {
+function loadedBy(sources: Sources, start: Source, follows: (found: Import) => boolean): Source[] {
   const loaded = new Set([start]);
   for (const { imports } of loaded) {
     for (const { to } of imports.filter(follows)) {
@@ -231,7 +231,7 @@ export function unthrownProblems(sources: Sources, codes: readonly string[]): st
   });
 }
 
-/** What other layers throw may come from any route. */
+/** Problems of other layers may come from any route, so only these paths are checked. */
 const FEATURES = /^(?:daemon\/features|relay\/(?!app))\//;
 const ANY_ROUTE = new Set(["unauthorized", "internal", "storage_failed", "invalid_request"]);
 

@@ -85,13 +85,13 @@ function* importsOf(path: string, code: string): Generator<Import> {
   for (const [, type, names = "", to = ""] of code.matchAll(STATIC)) {
     const listed = /\{([^}]*)\}/.exec(names)?.[1]?.split(",").map((name) => name.trim());
     const all_types = listed?.filter(Boolean).every((name) => name.startsWith("type ")) ?? false;
-    yield { to: resolved(path, to), type_only: Boolean(type) || all_types, lazy: false };
+    yield { to: resolvePath(path, to), type_only: Boolean(type) || all_types, lazy: false };
   }
   for (const [, to = ""] of code.matchAll(LAZY)) {
-    yield { to: resolved(path, to), type_only: false, lazy: true };
+    yield { to: resolvePath(path, to), type_only: false, lazy: true };
   }
 }
 
-function resolved(from: string, to: string): string {
+function resolvePath(from: string, to: string): string {
   return to.startsWith(".") ? normalize(join(from, "..", to)) : to;
 }

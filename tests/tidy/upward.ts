@@ -8,7 +8,7 @@ import type { Outline } from "./architecture.ts";
 
 const TABLES = ["daemon/app/effects.ts", "daemon/app/ports.ts"];
 
-/** One row of a table: a call that a lower feature makes, and the higher layers that it reaches. */
+/** A row of a table: a call that a lower feature makes, and the higher layers that it reaches. */
 export interface UpwardRow {
   readonly table: string;
   readonly from: string;

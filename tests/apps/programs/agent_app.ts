@@ -11,7 +11,7 @@ import { unlessMissing } from "../../../daemon/host/paths.ts";
 import {
   binOf,
   copilotUnpacked,
-  installed,
+  installRelease,
   makeRunDir,
 } from "../../support/e2e/installed_agents.ts";
 import { userEnvironment } from "../../support/e2e/programs.ts";
@@ -29,10 +29,10 @@ const RULES: readonly ScriptedReply[] = [
   { match: /Send a message/, steps: [{ tool: "send_message", args: TO }, SAY] },
 ];
 
-/** How often a prompt is run: the first may run before the agent has connected its servers. */
+/** Runs of a prompt: the first may begin before the agent has connected its servers. */
 const PROMPTS_MAX = 3;
 
-/** One user of the agent: a home, a working folder, and a browser that records addresses. */
+/** A user of the agent: a home, a working folder, and a browser that records addresses. */
 class User implements AsyncDisposable {
   readonly #app: AgentApp;
   readonly #dir = makeRunDir();
@@ -56,7 +56,7 @@ class User implements AsyncDisposable {
     Deno.writeTextFileSync(browser, `#!/bin/sh\necho "$1" >>${this.#dir}/opened\n`, {
       mode: 0o755,
     });
-    const env = userEnvironment(this.#dir, binOf(() => installed(release)));
+    const env = userEnvironment(this.#dir, binOf(() => installRelease(release)));
     this.#env = {
       ...env,
       ...fixture.env(url),
@@ -69,7 +69,7 @@ class User implements AsyncDisposable {
   }
 
   /** Addresses that the agent has opened in the browser. */
-  get opened(): string[] {
+  get openedAddresses(): string[] {
     return readText(join(this.#dir, "opened")).split("\n").filter(Boolean);
   }
 
@@ -86,7 +86,7 @@ class User implements AsyncDisposable {
         await until(`${confirm}`, () => confirm.test(output.join("")));
         await type("\r");
       }
-      const address = await until("the browser", () => this.opened.at(-1));
+      const address = await until("the browser", () => this.openedAddresses.at(-1));
       await visit(await request(`OPEN ${address}`));
       await until("the login in a file", () => this.#records.length > 0);
       if (!stays) assert((await child.status).success, output.join(""));
@@ -185,7 +185,7 @@ assert(app, `No agent has the name ${Deno.args[0]}`);
   await step("refresh", async () => {
     await user.expire();
     await user.sees("List the machines", /SAW [^]*dm-/);
-    assert.equal(user.opened.length, 1);
+    assert.equal(user.openedAddresses.length, 1);
   });
   await step("revocation", async () => {
     await request("REVOKE");

@@ -1,14 +1,14 @@
 /** Jobs that send from one machine to peers that are connected to another one. */
 
-import { built, RawHttpConnection } from "../../support/programs/lean_http_client.ts";
+import { RawHttpConnection, requestBytes } from "../../support/programs/lean_http_client.ts";
 import { cpuMs, pause } from "../../support/programs/process_facts.ts";
-import { type Job, PACE_MS, TEXT, type Timed, timed } from "./job.ts";
+import { type Job, type Latencies, measureLatencies, PACE_MS, TEXT } from "./job.ts";
 import { messageTo } from "./messages.ts";
 import { Connections } from "./websocket_peers.ts";
 
 const WAIT_SECONDS = 5;
 
-/** What arrived at the other machine, and the processor time of each message on all sides. */
+/** Messages that the other machine received, and processor time per message in each process. */
 export interface FloodedAcross {
   readonly per_second: number;
   readonly sender_us: number;
@@ -26,7 +26,7 @@ export async function floodAcross(job: Job): Promise<FloodedAcross> {
   const until = from + seconds * 1000;
   await Promise.all(Array.from({ length: in_flight }, async (_, lane) => {
     using http = await RawHttpConnection.open(port);
-    const request = built(port, path, messageTo(crowd, lane, lane));
+    const request = requestBytes(port, path, messageTo(crowd, lane, lane));
     for (; performance.now() < until; arrived++) {
       await Promise.all([crowd.next(lane), http.send(request)]);
     }
@@ -43,7 +43,7 @@ export async function floodAcross(job: Job): Promise<FloodedAcross> {
 }
 
 /** From an answer's write on the other machine to the return of the wait for it on this one. */
-export async function repliesAcross(job: Job): Promise<Timed> {
+export async function repliesAcross(job: Job): Promise<Latencies> {
   const { port, peers_port = port } = job;
   const crowd = await Connections.of(job);
   const askers = await Connections.of({ port, peers: 1, bare: false });
@@ -51,17 +51,17 @@ export async function repliesAcross(job: Job): Promise<Timed> {
   using waiting = await RawHttpConnection.open(port);
   using there = await RawHttpConnection.open(peers_port);
   const from_peer = askers.id(0);
-  return await timed(job, async (index) => {
+  return await measureLatencies(job, async (index) => {
     const to = index % job.peers;
     const arrived = crowd.nextFrame(to);
     const message = { ...messageTo(crowd, to, index), from_peer };
-    const asked = JSON.parse(await http.send(built(port, "/ask", message)));
+    const asked = JSON.parse(await http.send(requestBytes(port, "/ask", message)));
     const { correlation_id } = JSON.parse((await arrived).frame);
     const wait = { peer_id: from_peer, timeout_seconds: WAIT_SECONDS };
     const waitPath = `/asks/${asked.correlation_id}/wait`;
-    const returned = waiting.send(built(port, waitPath, wait)).then(() => performance.now());
+    const returned = waiting.send(requestBytes(port, waitPath, wait)).then(() => performance.now());
     await pause(PACE_MS);
-    const request = built(peers_port, "/ack", { correlation_id, message: TEXT });
+    const request = requestBytes(peers_port, "/ack", { correlation_id, message: TEXT });
     const from = performance.now();
     const [, at] = await Promise.all([there.send(request), returned]);
     return at - from;

@@ -13,22 +13,22 @@ export interface Job {
   readonly port: number;
   /** The server's process, whose processor time is counted. */
   readonly pid: number;
-  /** Of the machine where the peers are connected, if that is another one. */
+  /** Port of the machine to which the peers are connected, if it is another machine. */
   readonly peers_port: number | undefined;
   readonly peers_pid: number;
   /** The server between the machines, and the seed of a user who may make streams. */
   readonly bus_pid: number;
   readonly bus_seed: string | undefined;
-  /** Whether the server is a yardstick, which knows no peers. */
+  /** True for a yardstick, which knows no peers. */
   readonly bare: boolean;
-  /** What the peers say they are; `sdk` if it is undefined. */
+  /** Backend in the peers' `connect` frames; `sdk` by default. */
   readonly backend: string | undefined;
-  /** Whether its peers acknowledge each frame, as repowire expects. */
+  /** True if the peers acknowledge each frame, as repowire expects. */
   readonly acknowledges: boolean | undefined;
   readonly path: string;
-  /** Of a browser that is signed in at the relay. */
+  /** Cookie of a browser that is signed in at the relay. */
   readonly cookie: string;
-  /** Of an app that the relay allows. */
+  /** Access token of an app that the relay allows. */
   readonly token: string;
   readonly daemon_id: string;
   readonly peers: number;
@@ -47,22 +47,22 @@ export interface Tunnel {
 }
 
 /** The durations of some messages, and the server's processor time of each. */
-export interface Timed {
+export interface Latencies {
   readonly p50: number;
   readonly p99: number;
   readonly cpu_us: number;
 }
 
-export interface Flooded {
+export interface FloodRate {
   readonly per_second: number;
   readonly cpu_us: number;
 }
 
 /** Sends `count` messages after a warm-up; `send` returns how long one took. */
-export async function timed(
+export async function measureLatencies(
   { count, pid }: Pick<Job, "count" | "pid">,
   send: (index: number) => Promise<number>,
-): Promise<Timed> {
+): Promise<Latencies> {
   for (let index = 0; index < WARM_UP; index++) await send(index);
   const took: number[] = [];
   const from = cpuMs(pid);

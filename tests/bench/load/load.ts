@@ -6,9 +6,9 @@ import type { Job } from "./job.ts";
 import { fanout, flood, latency, replies, steady } from "./messages.ts";
 import { natsDurable, natsFlood, natsLatency, natsRequests } from "./nats.ts";
 import { crowd, first, seed } from "./peers.ts";
-import { probe, probed } from "./probe.ts";
+import { probe, stopProbe } from "./probe.ts";
 import { toolCalls, ways } from "./relayed.ts";
-import { tunnelled } from "./tunnelled.ts";
+import { requestThroughTunnels } from "./tunnelled.ts";
 
 const JOBS = {
   latency,
@@ -28,8 +28,8 @@ const JOBS = {
   floodAcross,
   repliesAcross,
   probe,
-  probed,
-  tunnelled,
+  probed: stopProbe,
+  tunnelled: requestThroughTunnels,
 };
 
 print({ ready: true });

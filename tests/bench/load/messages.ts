@@ -1,20 +1,27 @@
 /** Jobs that send messages to connected peers, and time them. */
 
-import { built, RawHttpConnection } from "../../support/programs/lean_http_client.ts";
+import { RawHttpConnection, requestBytes } from "../../support/programs/lean_http_client.ts";
 import { cpuMs, pause } from "../../support/programs/process_facts.ts";
-import { type Flooded, type Job, PACE_MS, TEXT, type Timed, timed } from "./job.ts";
+import {
+  type FloodRate,
+  type Job,
+  type Latencies,
+  measureLatencies,
+  PACE_MS,
+  TEXT,
+} from "./job.ts";
 import { Connections } from "./websocket_peers.ts";
 
 const STEADY_LANES = 8;
 const WAIT_SECONDS = 5;
 
-/** One message at a time, to each peer in turn: from the request's write to the frame's arrival. */
-export async function latency(job: Job): Promise<Timed> {
+/** Time from a request's write to its frame, with one message under way; peers take turns. */
+export async function latency(job: Job): Promise<Latencies> {
   const crowd = await Connections.of(job);
   using http = await RawHttpConnection.open(job.port);
-  return await timed(job, async (index) => {
+  return await measureLatencies(job, async (index) => {
     const to = index % job.peers;
-    const request = built(job.port, job.path, messageTo(crowd, to, index));
+    const request = requestBytes(job.port, job.path, messageTo(crowd, to, index));
     const arrived = crowd.next(to);
     const from = performance.now();
     const [, at] = await Promise.all([http.send(request), arrived]);
@@ -24,7 +31,7 @@ export async function latency(job: Job): Promise<Timed> {
 }
 
 /** Sends on many lanes for some seconds: how many are answered per second. */
-export async function flood(job: Job): Promise<Flooded> {
+export async function flood(job: Job): Promise<FloodRate> {
   const { port, pid, peers, in_flight, seconds, path } = job;
   const crowd = await Connections.of(job);
   let done = 0;
@@ -33,7 +40,7 @@ export async function flood(job: Job): Promise<Flooded> {
   const until = from + seconds * 1000;
   await Promise.all(Array.from({ length: in_flight }, async (_, lane) => {
     using http = await RawHttpConnection.open(port);
-    const request = built(port, path, messageTo(crowd, lane % peers, lane));
+    const request = requestBytes(port, path, messageTo(crowd, lane % peers, lane));
     while (performance.now() < until) {
       await http.send(request);
       done++;
@@ -56,22 +63,22 @@ export async function steady({ port, peers, per_second, seconds }: Job) {
         continue;
       }
       const to_peer = `bench-${sent++ % peers}`;
-      await http.send(built(port, "/notify", { from_peer: "bench", to_peer, text: TEXT }));
+      await http.send(requestBytes(port, "/notify", { from_peer: "bench", to_peer, text: TEXT }));
     }
   }));
   return { sent };
 }
 
 /** From an answer's write to the return of the wait for it, the commit included. */
-export async function replies(job: Job): Promise<Timed> {
+export async function replies(job: Job): Promise<Latencies> {
   const { port, bare } = job;
   const crowd = await Connections.of(job);
   using http = await RawHttpConnection.open(port);
   using waiting = await RawHttpConnection.open(port);
   const from_peer = crowd.name(1);
-  return await timed(job, async (id) => {
+  return await measureLatencies(job, async (id) => {
     const send = async (path: string, body: unknown) =>
-      JSON.parse(await http.send(built(port, path, body)));
+      JSON.parse(await http.send(requestBytes(port, path, body)));
     let wait = { path: "/wait", body: { id } as unknown };
     let reply = { path: "/reply", body: { id, text: TEXT } as unknown };
     if (!bare) {
@@ -80,24 +87,26 @@ export async function replies(job: Job): Promise<Timed> {
       wait = { path: `/asks/${correlation_id}/wait`, body };
       reply = { path: "/ack", body: { correlation_id, message: TEXT } };
     }
-    const returned = waiting.send(built(port, wait.path, wait.body)).then(() => performance.now());
+    const returned = waiting.send(requestBytes(port, wait.path, wait.body)).then(() =>
+      performance.now()
+    );
     await pause(PACE_MS);
-    const request = built(port, reply.path, reply.body);
+    const request = requestBytes(port, reply.path, reply.body);
     const from = performance.now();
     const [, at] = await Promise.all([http.send(request), returned]);
     return at - from;
   });
 }
 
-/** One message to all peers: from the request's write to the last frame's arrival. */
-export async function fanout(job: Job): Promise<Timed> {
+/** Time from the request of a broadcast to the last peer's frame. */
+export async function fanout(job: Job): Promise<Latencies> {
   const crowd = await Connections.of(job);
   using http = await RawHttpConnection.open(job.port);
-  return await timed(job, async (id) => {
+  return await measureLatencies(job, async (id) => {
     const arrived = Promise.all(Array.from({ length: job.peers }, (_, peer) => crowd.next(peer)));
     const message = { from_peer: "bench", text: TEXT, circle: "bench", id };
     const from = performance.now();
-    await Promise.all([http.send(built(job.port, job.path, message)), arrived]);
+    await Promise.all([http.send(requestBytes(job.port, job.path, message)), arrived]);
     const took = performance.now() - from;
     await pause(PACE_MS);
     return took;

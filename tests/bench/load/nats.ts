@@ -5,32 +5,39 @@ import { connect, nkeyAuthenticator } from "@nats-io/transport-node";
 import { DatabaseSync } from "node:sqlite";
 import { temporary } from "../../support/programs/child.ts";
 import { cpuMs, pause } from "../../support/programs/process_facts.ts";
-import { type Flooded, type Job, PACE_MS, TEXT, type Timed, timed } from "./job.ts";
+import {
+  type FloodRate,
+  type Job,
+  type Latencies,
+  measureLatencies,
+  PACE_MS,
+  TEXT,
+} from "./job.ts";
 
 const STREAM = "bench";
 const REQUESTS = "bench_requests";
 
 type Connection = Awaited<ReturnType<typeof connect>>;
 
-/** One message at a time: from its publication to its arrival at a consumer of the stream. */
-export async function natsLatency(job: Job): Promise<Timed> {
+/** Time from publication to a consumer of the stream, with one message under way. */
+export async function natsLatency(job: Job): Promise<Latencies> {
   return await throughStream(job, () => undefined);
 }
 
 /** The same, with a row that is on the disk before the publication, and one after the arrival. */
-export async function natsDurable(job: Job): Promise<Timed> {
+export async function natsDurable(job: Job): Promise<Latencies> {
   using folder = temporary();
   using sender = new Rows(`${folder.path}/sender.db`);
   using receiver = new Rows(`${folder.path}/receiver.db`);
   return await throughStream(job, (end) => (end === "sender" ? sender : receiver).insert(TEXT));
 }
 
-/** One request at a time to a subscriber that answers at once; nothing is stored. */
-export async function natsRequests(job: Job): Promise<Timed> {
+/** Time of a request to a subscriber that answers at once; nothing is stored. */
+export async function natsRequests(job: Job): Promise<Latencies> {
   await using opened = await open(job);
   opened.receiver.subscribe(REQUESTS, { callback: (_, message) => void message.respond(TEXT) });
   await opened.receiver.flush();
-  return await timed(job, async () => {
+  return await measureLatencies(job, async () => {
     const from = performance.now();
     await opened.sender.request(REQUESTS, TEXT);
     const took = performance.now() - from;
@@ -61,7 +68,7 @@ class Rows implements Disposable {
 async function throughStream(
   job: Job,
   store: (end: "sender" | "receiver") => void,
-): Promise<Timed> {
+): Promise<Latencies> {
   await using opened = await open(job);
   const js = jetstream(opened.sender);
   let onArrival: (at: number) => void = () => undefined;
@@ -72,7 +79,7 @@ async function throughStream(
       onArrival(performance.now());
     },
   });
-  const result = await timed(job, async () => {
+  const result = await measureLatencies(job, async () => {
     const arrived = new Promise<number>((resolve) => onArrival = resolve);
     const from = performance.now();
     store("sender");
@@ -85,7 +92,7 @@ async function throughStream(
 }
 
 /** Publishes on many lanes for some seconds: how many the stream acknowledges per second. */
-export async function natsFlood(job: Job): Promise<Flooded> {
+export async function natsFlood(job: Job): Promise<FloodRate> {
   const { pid, in_flight, seconds } = job;
   await using opened = await open(job);
   const js = jetstream(opened.sender);

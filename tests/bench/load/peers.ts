@@ -1,11 +1,11 @@
 /** Jobs that connect peers: idle ones, ones that leave, and one that comes back. */
 
-import { built, RawHttpConnection } from "../../support/programs/lean_http_client.ts";
+import { RawHttpConnection, requestBytes } from "../../support/programs/lean_http_client.ts";
 import { pause } from "../../support/programs/process_facts.ts";
 import { type Job, TEXT } from "./job.ts";
 import { Connections } from "./websocket_peers.ts";
 
-/** How long the daemon may take to notice a closed socket. */
+/** Time in which the daemon notices a closed socket. */
 const HANG_MS = 500;
 
 /** Peers that are connected and idle until the input ends. */
@@ -24,16 +24,16 @@ export async function seed(job: Job) {
   await pause(HANG_MS);
   using http = await RawHttpConnection.open(port);
   for (const to_peer of ids) {
-    await http.send(built(port, "/notify", { from_peer: "bench", to_peer, text: TEXT }));
+    await http.send(requestBytes(port, "/notify", { from_peer: "bench", to_peer, text: TEXT }));
   }
   return { ids };
 }
 
 /** Reconnects one of these peers; resolves when its first message arrives. */
 export async function first(job: Job) {
-  const one = await Connections.of({ ...job, peers: 1 });
-  await one.next(0);
-  return { id: one.id(0) };
+  const peer = await Connections.of({ ...job, peers: 1 });
+  await peer.next(0);
+  return { id: peer.id(0) };
 }
 
 async function readStream(port: number): Promise<void> {

@@ -1,26 +1,26 @@
 /** Jobs that send one message after another while something else is measured. */
 
-import { built, RawHttpConnection } from "../../support/programs/lean_http_client.ts";
+import { RawHttpConnection, requestBytes } from "../../support/programs/lean_http_client.ts";
 import { pause } from "../../support/programs/process_facts.ts";
 import { type Job, percentiles } from "./job.ts";
 import { Connections } from "./websocket_peers.ts";
 
 const PAUSE_MS = 1;
 
-/** How long messages took, from the request's write to the frame's arrival. */
-export interface Probed {
+/** Milliseconds from a request's write to the frame's arrival. */
+export interface ProbeResult {
   readonly count: number;
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
 }
 
-interface Probing {
+interface RunningProbe {
   stopped: boolean;
   readonly took: Promise<number[]>;
 }
 
-let probing: Probing | undefined;
+let probing: RunningProbe | undefined;
 
 /** Starts to send; resolves when the first message has arrived. */
 export async function probe({ port }: Job) {
@@ -28,7 +28,7 @@ export async function probe({ port }: Job) {
   const http = await RawHttpConnection.open(port);
   const first = await sendOne(peer, http, port);
   const { promise: took, resolve } = Promise.withResolvers<number[]>();
-  const current: Probing = { stopped: false, took };
+  const current: RunningProbe = { stopped: false, took };
   probing = current;
   void sendUntilStopped(current, () => sendOne(peer, http, port)).then((all) => {
     http[Symbol.dispose]();
@@ -38,7 +38,7 @@ export async function probe({ port }: Job) {
 }
 
 /** Stops to send, and reports. The message that is under way is waited for. */
-export async function probed(): Promise<Probed> {
+export async function stopProbe(): Promise<ProbeResult> {
   if (!probing) throw new Error("There was no job that starts to probe");
   probing.stopped = true;
   const took = await probing.took;
@@ -46,7 +46,7 @@ export async function probed(): Promise<Probed> {
 }
 
 async function sendUntilStopped(
-  current: Probing,
+  current: RunningProbe,
   send: () => Promise<number>,
 ): Promise<number[]> {
   const took: number[] = [];
@@ -65,6 +65,6 @@ async function sendOne(
   const arrived = peer.next(0);
   const message = { from_peer: "bench", to_peer: peer.id(0), text: "Still there?" };
   const from = performance.now();
-  const [, at] = await Promise.all([http.send(built(port, "/notify", message)), arrived]);
+  const [, at] = await Promise.all([http.send(requestBytes(port, "/notify", message)), arrived]);
   return at - from;
 }

@@ -1,10 +1,10 @@
 /** The job that sends requests through a relay to many daemons at once. */
 
-import { built, RawHttpConnection } from "../../support/programs/lean_http_client.ts";
+import { RawHttpConnection, requestBytes } from "../../support/programs/lean_http_client.ts";
 import { cpuMs } from "../../support/programs/process_facts.ts";
 import { type Job, percentiles } from "./job.ts";
 
-export interface Tunnelled {
+export interface TunnelRates {
   readonly per_second: number;
   readonly cpu_us: number;
   readonly p50: number;
@@ -12,12 +12,12 @@ export interface Tunnelled {
 }
 
 /** Requests to each daemon in turn, many in flight. */
-export async function tunnelled(
+export async function requestThroughTunnels(
   { port, pid, in_flight, seconds, tunnels }: Job,
-): Promise<Tunnelled> {
+): Promise<TunnelRates> {
   const requests = tunnels.map(({ daemon_id, cookie }) => {
     const headers = { cookie, "sec-fetch-site": "same-origin" };
-    return built(port, `/m/${daemon_id}/health`, undefined, headers);
+    return requestBytes(port, `/m/${daemon_id}/health`, undefined, headers);
   });
   const took: number[] = [];
   const cpu_from = cpuMs(pid);

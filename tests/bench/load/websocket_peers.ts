@@ -29,7 +29,7 @@ interface LoadConnection {
 
 export class Connections implements Disposable {
   readonly #members: readonly LoadConnection[];
-  /** Whether these are sockets of a yardstick, which knows no peers. */
+  /** True for sockets of a yardstick, which knows no peers. */
   readonly bare: boolean;
 
   private constructor(members: readonly LoadConnection[], bare: boolean) {

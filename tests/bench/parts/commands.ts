@@ -8,9 +8,9 @@ import { notifyPeer } from "protocol/notifications.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 import { planOf } from "../../support/agents/setup_plan.ts";
-import { installed, sourcesCommand } from "../../support/programs/program.ts";
+import { installMesh, sourcesCommand } from "../../support/programs/program.ts";
 import { LoadGenerator } from "../load/generator.ts";
-import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { type Effort, type Figure, interleave } from "../report/figures.ts";
 import { programFigure, runOnce } from "./programs.ts";
 
 const PEERS = 20;
@@ -19,7 +19,6 @@ const COMMAND_RATIO_MAX = 2;
 const GUARD_RATIO_MAX = 1.2;
 /** A shell takes a millisecond or two, so it is run more often than a program of ours. */
 const SHELL_RUNS = 20;
-/** How many messages one call hands over. */
 const MESSAGES_PER_CALL = 5;
 const SESSION = { session_id: "bench", cwd: "/work", transcript_path: "/work/transcript.jsonl" };
 const COPILOT_SESSION = { sessionId: "bench" };
@@ -58,7 +57,7 @@ export async function hooks(effort: Effort): Promise<Figure[]> {
   using state = temporary();
   await using _daemon = await RealDaemon.start(state.path);
   const env = environment(state.path);
-  const { mesh } = installed();
+  const { mesh } = installMesh();
   const figures: Figure[] = [];
   for (const [agent, event, payload] of HOOKS) {
     const args = ["hook", agent, event];
@@ -81,7 +80,7 @@ export async function toolCalls(effort: Effort): Promise<Figure[]> {
   using state = temporary();
   await using daemon = await RealDaemon.start(state.path);
   const env = environment(state.path);
-  const { mesh } = installed();
+  const { mesh } = installMesh();
   const event = "PostToolBatch";
   const hook = ["sh", "-c", commandOf(event, mesh)];
   const input = JSON.stringify({ ...SESSION, hook_event_name: event, tool_calls: [] });
@@ -91,7 +90,7 @@ export async function toolCalls(effort: Effort): Promise<Figure[]> {
     env,
     input: JSON.stringify(prompt),
   });
-  const idle = await interleaved(effort.rounds * effort.runs * SHELL_RUNS, {
+  const idle = await interleave(effort.rounds * effort.runs * SHELL_RUNS, {
     shell: () => runOnce({ command: ["sh", "-c", ":"], env, input }),
     guard: () => runOnce({ command: hook, env, input }),
   });
@@ -156,7 +155,7 @@ export async function commands(effort: Effort): Promise<Figure[]> {
   await using daemon = await RealDaemon.start(state.path);
   await using _peers = await LoadGenerator.crowd({ port: daemon.port, peers: PEERS });
   const env = environment(state.path);
-  const { mesh } = installed();
+  const { mesh } = installMesh();
   const figures: Figure[] = [];
   for (const args of COMMANDS) {
     const shipped = { command: [mesh, ...args], env };

@@ -6,9 +6,9 @@ import { RealDaemon, temporary } from "../../support/programs/child.ts";
 import { pause, residentMb } from "../../support/programs/process_facts.ts";
 import { until } from "../../support/waiting.ts";
 import { LoadGenerator, measure } from "../load/generator.ts";
-import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { type Effort, type Figure, interleave } from "../report/figures.ts";
 import { fill } from "./queue_fill.ts";
-import { seeded } from "./starts.ts";
+import { seedPeers } from "./starts.ts";
 
 const STORED = 10_000;
 const PEERS = 100;
@@ -45,7 +45,7 @@ const usableWith = (rows: number) =>
     look();
   })`;
 
-interface Seen {
+interface PageEvents {
   readonly events: number;
   readonly long: readonly number[];
 }
@@ -67,7 +67,7 @@ export async function dashboard(
     const resident = await memory(browser, state.path);
     await using daemon = await RealDaemon.start(state.path);
     await using _peers = await crowd(daemon, PEERS);
-    const { peers, log } = await interleaved(rounds, {
+    const { peers, log } = await interleave(rounds, {
       peers: () => usable(browser, `${daemon.base}/dashboard#/mesh`, PEERS),
       log: () => usable(browser, `${daemon.base}/dashboard#/log`, ROWS),
     });
@@ -97,18 +97,18 @@ export async function dashboard(
 
 /** Fills the database with messages that peers then receive. */
 async function deliverStored(state: string): Promise<void> {
-  await seeded(state);
+  await seedPeers(state);
   fill(`${state}/mesh.db`, STORED);
   await using daemon = await RealDaemon.start(state);
   await using _peers = await crowd(daemon, PEERS);
-  await until("all messages are sent", async () => await waiting(daemon.base) === 0);
+  await until("all messages are sent", async () => await countQueued(daemon.base) === 0);
 }
 
 function crowd({ port }: RealDaemon, peers: number): Promise<LoadGenerator> {
   return LoadGenerator.crowd({ port, peers });
 }
 
-/** What the daemon uses while a page is open, once its start is over. */
+/** Resident memory of the daemon with an open page, some time after its start. */
 async function memory(browser: Browser, state: string): Promise<number> {
   await using daemon = await RealDaemon.start(state);
   await using _peers = await crowd(daemon, FEW_PEERS);
@@ -119,7 +119,7 @@ async function memory(browser: Browser, state: string): Promise<number> {
   return resident;
 }
 
-async function waiting(base: string): Promise<number> {
+async function countQueued(base: string): Promise<number> {
   const { queued } = await (await fetch(`${base}/figures`)).json();
   return Number(queued);
 }
@@ -186,7 +186,7 @@ async function flood(
   const heap_before = await heapMb(page);
   await page.evaluate("seen.events = 0, seen.long = []");
   const { sent } = await steady(seconds);
-  const { events, long } = await page.evaluate<Seen>("seen");
+  const { events, long } = await page.evaluate<PageEvents>("seen");
   const grown = await heapMb(page) - heap_before;
   await page.context().close();
   const per_second = (events / seconds).toFixed(0);

@@ -1,6 +1,6 @@
 /** The cost of finding the peer behind a caller, among as many peers as a busy machine has. */
 
-import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { type Effort, type Figure, interleave } from "../report/figures.ts";
 import { addPeer } from "../../support/daemon/peer_clients.ts";
 import { SOCKET } from "../../support/host/fake_panes.ts";
 import { world } from "../../support/world.ts";
@@ -38,7 +38,7 @@ export async function identities({ rounds, count }: Effort): Promise<Figure[]> {
   };
   const timed = (find: (n: number) => unknown) => () =>
     Promise.resolve(microsecondsEach(count * LOOKUPS_EACH, find));
-  const samples = await interleaved(rounds, {
+  const samples = await interleave(rounds, {
     hook: timed(ways.hook),
     command: timed(ways.command),
     pane: timed(ways.pane),

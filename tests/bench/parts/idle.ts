@@ -4,14 +4,14 @@ import { AgentFleet, type FleetProcess } from "../../support/programs/spawned_ag
 import { RealDaemon, Script, spawn, temporary } from "../../support/programs/child.ts";
 import { cpuMs, pause, proportionalMb, residentMb } from "../../support/programs/process_facts.ts";
 import { LoadGenerator } from "../load/generator.ts";
-import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { type Effort, type Figure, interleave } from "../report/figures.ts";
 
 const PEERS = 20;
 /** Long enough for a start to finish, and for its garbage to be collected by us and by V8. */
 const SETTLE_MS = 60_000;
 /**
- * How long the bench waits before it measures a server's memory: after its start, and again after
- * its peers have connected. One second after the handshakes, most of the growth is their garbage.
+ * Time before a server's memory is measured, after its start and again after its peers have
+ * connected. One second after the handshakes, most of the growth is their garbage.
  */
 const COLLECTED_MS = 10_000;
 const ONE_TIMER = "setInterval(() => undefined, 1000)";
@@ -39,7 +39,7 @@ export async function idle({ rounds, idle_seconds }: Effort): Promise<Figure[]> 
 }
 
 /** The same with 20 peers spawned in tmux, and the memory of the proxies of half of them. */
-export async function spawned({ rounds, idle_seconds }: Effort): Promise<Figure[]> {
+export async function idleWithSpawnedPeers({ rounds, idle_seconds }: Effort): Promise<Figure[]> {
   using state = temporary();
   await using fleet = await AgentFleet.start(state.path);
   const { daemon } = fleet;
@@ -86,7 +86,7 @@ export async function idlePeers({ rounds, idle_peers: peers }: Effort): Promise<
     await pause(COLLECTED_MS);
     return (residentMb(server.pid) - before) * 1024 / peers;
   };
-  const { ours, bare } = await interleaved(rounds, {
+  const { ours, bare } = await interleave(rounds, {
     ours: async () => {
       using state = temporary();
       await using daemon = await RealDaemon.start(state.path);

@@ -1,4 +1,4 @@
-/** What a network costs a daemon at rest: beside a daemon alone, in the same minutes. */
+/** Cost of a network for an idle daemon, compared with a lone daemon in the same minutes. */
 
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 import {
@@ -10,7 +10,7 @@ import {
 } from "../../support/programs/process_facts.ts";
 import { RealNetwork } from "../../support/real_machines/real_network.ts";
 import { LoadGenerator } from "../load/generator.ts";
-import type { Timed } from "../load/job.ts";
+import type { Latencies } from "../load/job.ts";
 import type { Effort, Figure } from "../report/figures.ts";
 
 const PEERS = 20;
@@ -27,7 +27,7 @@ const KINDS: Readonly<Record<Kind, (pid: number) => number>> = {
 };
 
 /** A machine of a network of three, and a daemon without a bus. */
-export async function joined({ rounds, idle_seconds }: Effort): Promise<Figure[]> {
+export async function idleInNetwork({ rounds, idle_seconds }: Effort): Promise<Figure[]> {
   await using resources = new AsyncDisposableStack();
   const network = resources.use(await RealNetwork.start());
   const laptop = await network.join("laptop");
@@ -51,8 +51,13 @@ export async function joined({ rounds, idle_seconds }: Effort): Promise<Figure[]
     alone: percent(cpuMs(alone.pid) - from.alone),
   };
   const ask = { kind: "latency", path: "/ask", peers: PEERS, count: MESSAGES - WARM_UP };
-  await load.run<Timed>({ ...ask, port: laptop.port, pid: laptop.pid, peers_port: buildbox.port });
-  await load.run<Timed>({ ...ask, port: alone.port, pid: alone.pid });
+  await load.run<Latencies>({
+    ...ask,
+    port: laptop.port,
+    pid: laptop.pid,
+    peers_port: buildbox.port,
+  });
+  await load.run<Latencies>({ ...ask, port: alone.port, pid: alone.pid });
   await pause(SETTLE_MS);
   const after = memory(laptop.pid, alone.pid);
   return [

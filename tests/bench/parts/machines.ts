@@ -7,8 +7,8 @@
 import { RealNetwork } from "../../support/real_machines/real_network.ts";
 import type { FloodedAcross } from "../load/across.ts";
 import { LoadGenerator } from "../load/generator.ts";
-import type { Flooded, Job, Timed } from "../load/job.ts";
-import { type Budget, type Effort, type Figure, interleaved } from "../report/figures.ts";
+import type { FloodRate, Job, Latencies } from "../load/job.ts";
+import { type Budget, type Effort, type Figure, interleave } from "../report/figures.ts";
 
 const IN_FLIGHT = 64;
 
@@ -22,24 +22,24 @@ export async function machines(effort: Effort, remark: Remark): Promise<Figure[]
   const { rounds, seconds, count } = effort;
   await using pair = await Pair.start();
   const flood = { kind: "floodAcross", in_flight: IN_FLIGHT, seconds };
-  const all = await interleaved(rounds, {
-    asks: () => pair.send<Timed>({ kind: "latency", path: "/ask", count }),
-    requests: () => pair.alone<Timed>({ kind: "natsRequests", count }),
-    replies: () => pair.send<Timed>({ kind: "repliesAcross", count }),
-    stream: () => pair.alone<Timed>({ kind: "natsLatency", count }),
-    durable: () => pair.alone<Timed>({ kind: "natsDurable", count }),
+  const all = await interleave(rounds, {
+    asks: () => pair.send<Latencies>({ kind: "latency", path: "/ask", count }),
+    requests: () => pair.alone<Latencies>({ kind: "natsRequests", count }),
+    replies: () => pair.send<Latencies>({ kind: "repliesAcross", count }),
+    stream: () => pair.alone<Latencies>({ kind: "natsLatency", count }),
+    durable: () => pair.alone<Latencies>({ kind: "natsDurable", count }),
     askFlood: () => pair.send<FloodedAcross>({ ...flood, path: "/ask" }),
     noteFlood: () => pair.send<FloodedAcross>({ ...flood, path: "/notify" }),
-    streamFlood: () => pair.alone<Flooded>({ kind: "natsFlood", in_flight: IN_FLIGHT, seconds }),
+    streamFlood: () => pair.alone<FloodRate>({ kind: "natsFlood", in_flight: IN_FLIGHT, seconds }),
   });
   const { asks, replies, askFlood, noteFlood, streamFlood, ...yardsticks } = all;
   return [
-    timing("ask → frame there, p50", asks, yardsticks, "p50", { of: "ratio", max: 5 }),
-    timing("ask → frame there, p99", asks, yardsticks, "p99"),
-    timing("reply there → wait returns, p50", replies, yardsticks, "p50"),
-    timing("reply there → wait returns, p99", replies, yardsticks, "p99"),
-    ...flooded("asks", askFlood, streamFlood),
-    ...flooded("notifies", noteFlood, streamFlood),
+    timingFigure("ask → frame there, p50", asks, yardsticks, "p50", { of: "ratio", max: 5 }),
+    timingFigure("ask → frame there, p99", asks, yardsticks, "p99"),
+    timingFigure("reply there → wait returns, p50", replies, yardsticks, "p50"),
+    timingFigure("reply there → wait returns, p99", replies, yardsticks, "p99"),
+    ...floodFigures("asks", askFlood, streamFlood),
+    ...floodFigures("notifies", noteFlood, streamFlood),
   ];
 }
 
@@ -99,23 +99,23 @@ class Pair implements AsyncDisposable {
 }
 
 interface Yardsticks {
-  readonly requests: readonly Timed[];
-  readonly stream: readonly Timed[];
-  readonly durable: readonly Timed[];
+  readonly requests: readonly Latencies[];
+  readonly stream: readonly Latencies[];
+  readonly durable: readonly Latencies[];
 }
 
 /**
  * Beside a request, which is answered and stored nowhere; beside a stream, which the server has in
  * its file without a sync; and beside the same with a synced row at both ends, as durable as ours.
  */
-function timing(
+function timingFigure(
   what: string,
-  samples: readonly Timed[],
+  samples: readonly Latencies[],
   { requests, stream, durable }: Yardsticks,
   of: "p50" | "p99",
   budget?: Budget,
 ): Figure {
-  const beside = (name: string, yardstick: readonly Timed[]) => ({
+  const beside = (name: string, yardstick: readonly Latencies[]) => ({
     unit: "ms",
     ours: samples.map((sample) => sample[of]),
     yardstick: { name, samples: yardstick.map((sample) => sample[of]) },
@@ -135,10 +135,10 @@ function timing(
   };
 }
 
-function flooded(
+function floodFigures(
   what: string,
   samples: readonly FloodedAcross[],
-  stream: readonly Flooded[],
+  stream: readonly FloodRate[],
 ): Figure[] {
   const processorTime = (side: string, of: "sender_us" | "receiver_us" | "bus_us"): Figure => ({
     what: `processor time, ${side}`,

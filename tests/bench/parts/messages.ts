@@ -1,14 +1,14 @@
 /** Messages to connected peers: how long they take, and how many a daemon handles. */
 
-import type { Flooded, Timed } from "../load/job.ts";
+import type { FloodRate, Latencies } from "../load/job.ts";
 import { pause, residentMb } from "../../support/programs/process_facts.ts";
-import { type Budget, type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { type Budget, type Effort, type Figure, interleave } from "../report/figures.ts";
 import { Servers } from "./servers.ts";
 
 const PEERS = 20;
 const IN_FLIGHT = 64;
 const RECEIVERS = 200;
-/** How long after a flood the memory is measured. */
+/** Time between a flood and the measurement of memory. */
 const MEMORY_AFTER_MS = 10_000;
 
 type Name = "ours" | "durable" | "bare";
@@ -18,15 +18,15 @@ type All<T> = Readonly<Record<Name, readonly T[]>>;
 export async function latency({ rounds, count }: Effort): Promise<Figure[]> {
   await using servers = await Servers.start();
   const send = (name: Name, path: string) => async () =>
-    await servers.measure<Timed>(servers[name], { kind: "latency", peers: PEERS, count, path });
-  const all = await interleaved(rounds, {
+    await servers.measure<Latencies>(servers[name], { kind: "latency", peers: PEERS, count, path });
+  const all = await interleave(rounds, {
     ours: send("ours", "/ask"),
     durable: send("durable", "/push"),
     bare: send("bare", "/push"),
   });
   return [
-    timing("ask → frame, p50", all, ({ p50 }) => p50, { of: "ratio", max: 1.5 }),
-    timing("ask → frame, p99", all, ({ p99 }) => p99, { of: "ratio", max: 2 }),
+    timingFigure("ask → frame, p50", all, ({ p50 }) => p50, { of: "ratio", max: 1.5 }),
+    timingFigure("ask → frame, p99", all, ({ p99 }) => p99, { of: "ratio", max: 2 }),
     cpuTime("ask, one at a time: processor time", all),
   ];
 }
@@ -35,16 +35,16 @@ export async function latency({ rounds, count }: Effort): Promise<Figure[]> {
 export async function reply({ rounds, count }: Effort): Promise<Figure[]> {
   await using servers = await Servers.start();
   const answer = (name: Name) => async () =>
-    await servers.measure<Timed>(servers[name], { kind: "replies", peers: 2, count });
-  const all = await interleaved(rounds, {
+    await servers.measure<Latencies>(servers[name], { kind: "replies", peers: 2, count });
+  const all = await interleave(rounds, {
     ours: answer("ours"),
     durable: answer("durable"),
     bare: answer("bare"),
   });
   const what = "ask, wait, answer: processor time";
   return [
-    timing("reply → wait returns, p50", all, ({ p50 }) => p50, { of: "ratio", max: 1.5 }),
-    timing("reply → wait returns, p99", all, ({ p99 }) => p99),
+    timingFigure("reply → wait returns, p50", all, ({ p50 }) => p50, { of: "ratio", max: 1.5 }),
+    timingFigure("reply → wait returns, p99", all, ({ p99 }) => p99),
     { ...cpuTime(what, all), note: "Ours stores an ask and an answer, durable bare the answer." },
   ];
 }
@@ -53,22 +53,22 @@ export async function reply({ rounds, count }: Effort): Promise<Figure[]> {
 export async function broadcast({ rounds, count }: Effort): Promise<Figure[]> {
   await using servers = await Servers.start();
   const send = (name: Name, path: string) => async () =>
-    await servers.measure<Timed>(servers[name], {
+    await servers.measure<Latencies>(servers[name], {
       kind: "fanout",
       peers: RECEIVERS,
       count: Math.ceil(count / 5),
       path,
     });
-  const all = await interleaved(rounds, {
+  const all = await interleave(rounds, {
     ours: send("ours", "/broadcast"),
     durable: send("durable", "/push_all"),
     bare: send("bare", "/push_all"),
   });
   const note = "Durable bare stores one row for a broadcast, ours one for each receiver.";
-  const p50 = timing("broadcast to 200, last frame, p50", all, ({ p50 }) => p50);
+  const p50 = timingFigure("broadcast to 200, last frame, p50", all, ({ p50 }) => p50);
   return [
     { ...withBudgetBesideBare(p50, { of: "ratio", max: 2 }), note },
-    timing("broadcast to 200, last frame, p99", all, ({ p99 }) => p99),
+    timingFigure("broadcast to 200, last frame, p99", all, ({ p99 }) => p99),
     cpuTime("broadcast to 200: processor time", all),
   ];
 }
@@ -78,9 +78,9 @@ export async function floods({ rounds, seconds }: Effort): Promise<Figure[]> {
   await using servers = await Servers.start();
   const job = { kind: "flood", peers: PEERS, in_flight: IN_FLIGHT, seconds };
   const run = (name: Name, path: string) => async () =>
-    await servers.measure<Flooded>(servers[name], { ...job, path });
+    await servers.measure<FloodRate>(servers[name], { ...job, path });
   let ended_at = 0;
-  const all = await interleaved(rounds, {
+  const all = await interleave(rounds, {
     notifies: run("ours", "/notify"),
     asks: async () => {
       const flooded = await run("ours", "/ask")();
@@ -115,16 +115,16 @@ export async function floods({ rounds, seconds }: Effort): Promise<Figure[]> {
   ];
 }
 
-function timing(
+function timingFigure(
   what: string,
-  all: All<Timed>,
-  of: (timed: Timed) => number,
+  all: All<Latencies>,
+  of: (timed: Latencies) => number,
   budget?: Budget,
 ): Figure {
   return besideBoth({ what, unit: "ms", all, of, budget });
 }
 
-function rate(what: string, all: All<Flooded>, budget?: Budget): Figure {
+function rate(what: string, all: All<FloodRate>, budget?: Budget): Figure {
   return besideBoth({ what, unit: "/s", all, of: ({ per_second }) => per_second, budget });
 }
 

@@ -5,8 +5,8 @@
 
 import { end, temporary } from "../../support/programs/child.ts";
 import { until } from "../../support/waiting.ts";
-import type { Flooded, Timed } from "../load/job.ts";
-import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import type { FloodRate, Latencies } from "../load/job.ts";
+import { type Effort, type Figure, interleave } from "../report/figures.ts";
 import { Servers } from "./servers.ts";
 
 const PEERS = 20;
@@ -18,13 +18,18 @@ export async function besideNats({ rounds, seconds, count }: Effort): Promise<Fi
   await using servers = await Servers.start();
   await using nats = await NatsServer.start();
   const flood = { peers: PEERS, in_flight: IN_FLIGHT, seconds };
-  const all = await interleaved(rounds, {
+  const all = await interleave(rounds, {
     timed: () =>
-      servers.measure<Timed>(servers.ours, { kind: "latency", peers: PEERS, count, path: "/ask" }),
-    natsTimed: () => servers.measure<Timed>(nats, { kind: "natsLatency", count }),
+      servers.measure<Latencies>(servers.ours, {
+        kind: "latency",
+        peers: PEERS,
+        count,
+        path: "/ask",
+      }),
+    natsTimed: () => servers.measure<Latencies>(nats, { kind: "natsLatency", count }),
     flooded: () =>
-      servers.measure<Flooded>(servers.ours, { ...flood, kind: "flood", path: "/ask" }),
-    natsFlooded: () => servers.measure<Flooded>(nats, { ...flood, kind: "natsFlood" }),
+      servers.measure<FloodRate>(servers.ours, { ...flood, kind: "flood", path: "/ask" }),
+    natsFlooded: () => servers.measure<FloodRate>(nats, { ...flood, kind: "natsFlood" }),
   });
   const { timed, natsTimed, flooded, natsFlooded } = all;
   const yardstick = (samples: readonly number[]) => ({ name: "nats", samples });

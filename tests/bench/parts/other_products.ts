@@ -6,9 +6,9 @@
 import { createServer } from "node:net";
 import { end, temporary } from "../../support/programs/child.ts";
 import { pause } from "../../support/programs/process_facts.ts";
-import { installed } from "../../support/programs/program.ts";
-import type { Flooded, Timed } from "../load/job.ts";
-import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { installMesh } from "../../support/programs/program.ts";
+import type { FloodRate, Latencies } from "../load/job.ts";
+import { type Effort, type Figure, interleave } from "../report/figures.ts";
 import { runOnce } from "./programs.ts";
 import { besideNats } from "./nats.ts";
 import { type Server, Servers } from "./servers.ts";
@@ -55,7 +55,7 @@ export async function otherProducts(
   return figures;
 }
 
-/** What it calls itself; undefined if it is not on the PATH. */
+/** Output of `--version`; undefined if the program is not on the PATH. */
 function versionOf(name: string): string | undefined {
   try {
     const { stdout } = new Deno.Command(name, { args: ["--version"] }).outputSync();
@@ -78,8 +78,8 @@ async function besideCommands(
   };
   const figures: Figure[] = [];
   for (const { ours, theirs } of COMMANDS[name]) {
-    const all = await interleaved(rounds * runs, {
-      ours: () => runOnce({ command: [installed().mesh, ...ours], env: environments.ours }),
+    const all = await interleave(rounds * runs, {
+      ours: () => runOnce({ command: [installMesh().mesh, ...ours], env: environments.ours }),
       theirs: () => runOnce({ command: [name, ...theirs], env: environments.theirs }),
     });
     figures.push({
@@ -106,11 +106,11 @@ async function besideRepowire(
   const send = (server: Server) => async () => {
     const asks = { peers: PEERS, path: "/ask" };
     const job = { ...asks, in_flight: IN_FLIGHT, seconds };
-    const timed = await servers.measure<Timed>(server, { ...asks, kind: "latency", count });
-    const flooded = await servers.measure<Flooded>(server, { ...job, kind: "flood" });
+    const timed = await servers.measure<Latencies>(server, { ...asks, kind: "latency", count });
+    const flooded = await servers.measure<FloodRate>(server, { ...job, kind: "flood" });
     return { p50: timed.p50, p99: timed.p99, ...flooded };
   };
-  const all = await interleaved(rounds, { ours: send(servers.ours), theirs: send(repowire) });
+  const all = await interleave(rounds, { ours: send(servers.ours), theirs: send(repowire) });
   type Sample = (typeof all.ours)[number];
   const beside = (what: string, unit: string, of: (sample: Sample) => number): Figure => ({
     what,

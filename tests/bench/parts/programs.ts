@@ -1,7 +1,7 @@
 /** Whole runs of programs, beside whole runs of an empty one. */
 
-import { type Effort, type Figure, interleaved, medianOf } from "../report/figures.ts";
-import { COMPILED, installed } from "../../support/programs/program.ts";
+import { type Effort, type Figure, interleave, medianOf } from "../report/figures.ts";
+import { COMPILED, installMesh } from "../../support/programs/program.ts";
 
 const TICK_MS = 10;
 
@@ -9,13 +9,13 @@ const TICK_MS = 10;
 export interface Program {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** What it reads from its standard input. */
+  /** Content of standard input. */
   readonly input?: string;
 }
 
 export interface Run {
   readonly ms: number;
-  /** Of all of its threads, in steps of 10 ms. */
+  /** Processor time of all of its threads, in steps of 10 ms. */
   readonly cpu_ms: number;
 }
 
@@ -41,7 +41,7 @@ export async function runOnce(
 /** An empty program, run with the options of the shipped one. */
 export function runEmpty(): Promise<Run> {
   const options = ["run", "-A", "--quiet", ...COMPILED];
-  return runOnce({ command: [Deno.execPath(), ...options, installed().empty], env: {} });
+  return runOnce({ command: [Deno.execPath(), ...options, installMesh().empty], env: {} });
 }
 
 /** The program in the form that is shipped, and the same from the sources. */
@@ -56,7 +56,7 @@ export async function programFigure(
   { what, shipped, sources, ratio_max }: Forms,
   { rounds, runs }: Pick<Effort, "rounds" | "runs">,
 ): Promise<Figure> {
-  const results = await interleaved(rounds * runs, {
+  const results = await interleave(rounds * runs, {
     empty: runEmpty,
     shipped: () => runOnce(shipped),
     sources: () => runOnce(sources),

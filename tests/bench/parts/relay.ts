@@ -1,9 +1,9 @@
-/** What a request through a relay costs, beside the same request to the daemon itself. */
+/** Cost of a request through a relay, compared with the same request to the daemon. */
 
 import { RealDaemon, Script, temporary } from "../../support/programs/child.ts";
 import { pause } from "../../support/programs/process_facts.ts";
 import { LoadGenerator } from "../load/generator.ts";
-import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { type Effort, type Figure, interleave } from "../report/figures.ts";
 
 const SECRET = `mesh_sk_${"b".repeat(43)}`;
 const PEERS = 20;
@@ -20,7 +20,7 @@ interface Ways {
 }
 
 /** An ask and the call of a tool: to the relay, through the tunnel, to the disk, and back. */
-export async function relayed({ rounds, count }: Effort): Promise<Figure[]> {
+export async function requestsThroughRelay({ rounds, count }: Effort): Promise<Figure[]> {
   using state = temporary();
   await using generator = await LoadGenerator.start();
   await using host = await Script.start<{ port: number; cookie: string; token: string }>(
@@ -34,12 +34,12 @@ export async function relayed({ rounds, count }: Effort): Promise<Figure[]> {
     MESH_RELAY__SECRET: SECRET,
   };
   await using daemon = await RealDaemon.start(state.path, { settings });
-  const daemon_id = await connected(daemon.base);
+  const daemon_id = await waitForTunnel(daemon.base);
   const { cookie, token } = host.report;
   const job = { port: daemon.port, peers: PEERS, count };
   const requests = { ...job, kind: "ways", path: `${relay}/m/${daemon_id}`, cookie };
   const calls = { ...job, kind: "toolCalls", path: relay, token, daemon_id };
-  const { ways, tools } = await interleaved(rounds, {
+  const { ways, tools } = await interleave(rounds, {
     ways: () => generator.run<Ways & { readonly burst_ms: number }>(requests),
     tools: () => generator.run<Ways>(calls),
   });
@@ -67,7 +67,7 @@ export async function relayed({ rounds, count }: Effort): Promise<Figure[]> {
 }
 
 /** Waits for the tunnel; returns the daemon's id. */
-async function connected(base: string): Promise<string> {
+async function waitForTunnel(base: string): Promise<string> {
   for (const end = performance.now() + CONNECT_MS_MAX; performance.now() < end;) {
     const { daemon_id, relay } = await (await fetch(`${base}/health`)).json();
     if (relay.status === "connected") return daemon_id;

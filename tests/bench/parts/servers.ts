@@ -7,9 +7,9 @@ import type { Job } from "../load/job.ts";
 export interface Server {
   readonly port: number;
   readonly pid: number;
-  /** Whether it is a yardstick, which knows no peers. */
+  /** True for a yardstick, which knows no peers. */
   readonly bare: boolean;
-  /** What its peers say they are. */
+  /** Backend in the peers' `connect` frames. */
   readonly backend?: string;
   readonly acknowledges?: boolean;
 }

@@ -4,7 +4,7 @@ import { copyFileSync } from "node:fs";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 import { cpuMs } from "../../support/programs/process_facts.ts";
 import { LoadGenerator, measure } from "../load/generator.ts";
-import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { type Effort, type Figure, interleave } from "../report/figures.ts";
 import { runEmpty } from "./programs.ts";
 import { fill } from "./queue_fill.ts";
 
@@ -14,9 +14,9 @@ const STORED = 10_000;
 /** To `/health` with 10,000 stored messages, beside the whole run of an empty program. */
 export async function coldStart({ rounds }: Effort): Promise<Figure[]> {
   using state = temporary();
-  await seeded(state.path);
+  await seedPeers(state.path);
   fill(`${state.path}/mesh.db`, STORED);
-  const { ours, empty } = await interleaved(rounds, {
+  const { ours, empty } = await interleave(rounds, {
     ours: async () => {
       await using daemon = await RealDaemon.start(state.path);
       return { ms: daemon.start_ms, cpu_ms: cpuMs(daemon.pid) };
@@ -41,11 +41,11 @@ export async function coldStart({ rounds }: Effort): Promise<Figure[]> {
 /** A restart with a long queue, until a peer that comes back gets its first message. */
 export async function restart({ rounds, queued }: Effort): Promise<Figure[]> {
   using state = temporary();
-  await seeded(state.path);
+  await seedPeers(state.path);
   const [database, full] = [`${state.path}/mesh.db`, `${state.path}/full.db`];
   fill(database, queued);
   copyFileSync(database, full);
-  const { ours } = await interleaved(rounds, {
+  const { ours } = await interleave(rounds, {
     ours: async () => {
       copyFileSync(full, database);
       await using generator = await LoadGenerator.start();
@@ -65,7 +65,7 @@ export async function restart({ rounds, queued }: Effort): Promise<Figure[]> {
 }
 
 /** Lets peers connect and leave, so that their queues can be filled. */
-export async function seeded(state: string): Promise<void> {
+export async function seedPeers(state: string): Promise<void> {
   await using daemon = await RealDaemon.start(state);
   await measure({ kind: "seed", port: daemon.port, peers: PEERS });
 }

@@ -1,4 +1,4 @@
-/** What the check of an access token costs, with as many tokens as a busy relay stores. */
+/** Cost of an access token's check, with as many tokens as a busy relay stores. */
 
 import { DatabaseSync } from "node:sqlite";
 import { randomIds, systemClock } from "kit/core/clock.ts";
@@ -8,7 +8,7 @@ import { BEARER } from "../../../relay/oauth/grants/store.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
 import { temporary } from "../../support/programs/child.ts";
 import { digest, fillGrants } from "../servers/grants.ts";
-import { type Effort, type Figure, interleaved } from "../report/figures.ts";
+import { type Effort, type Figure, interleave } from "../report/figures.ts";
 
 const GRANTS = 10_000;
 const TOKENS_EACH = 10;
@@ -34,7 +34,7 @@ export async function tokenChecks({ rounds, count }: Effort): Promise<Figure[]> 
   const now = systemClock.now();
   const lookUp = (find: (token: string) => unknown) => () =>
     Promise.resolve(each(count * CHECKS_EACH, tokens, find));
-  const { ours, statements } = await interleaved(rounds, {
+  const { ours, statements } = await interleave(rounds, {
     ours: lookUp((token) => grants.bearerOf(token)),
     statements: lookUp((token) => statement.get({ token_hash: digest(token), now })),
   });

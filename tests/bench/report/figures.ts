@@ -1,14 +1,13 @@
 /** The figures of the bench: samples of ours and of a yardstick, taken in turn, and a budget. */
 
-/** How much is measured: a quick run shows that everything works, a full run is for figures. */
+/** Size of a run: a quick run shows that everything works, a full run is for figures. */
 export interface Effort {
-  /** How often ours and each yardstick are measured, in turn. */
+  /** Rounds; each measures ours and every yardstick in turn. */
   readonly rounds: number;
-  /** Of one flood. */
+  /** Duration of a flood. */
   readonly seconds: number;
   /** Timed messages in a round. */
   readonly count: number;
-  /** How long a round of idling is. */
   readonly idle_seconds: number;
   readonly idle_peers: number;
   readonly queued: number;
@@ -16,14 +15,14 @@ export interface Effort {
   readonly runs: number;
 }
 
-/** What was measured besides ours, in the same rounds. */
+/** A product or program measured for comparison, in the same rounds as ours. */
 export interface Yardstick {
   readonly name: string;
   readonly samples: readonly number[];
 }
 
 export interface Budget {
-  /** Whether the limit is for our value, or for its ratio to the yardstick's. */
+  /** Subject of the limits: our value, or its ratio to the yardstick's. */
   readonly of: "ratio" | "value";
   readonly max?: number;
   readonly min?: number;
@@ -84,7 +83,7 @@ export function isWithinBudget(figure: Figure): boolean | undefined {
  * Runs each of these in turn, `rounds` times, and once before that, which is not counted: code is
  * then compiled, and files are cached.
  */
-export async function interleaved<T extends Record<string, unknown>>(
+export async function interleave<T extends Record<string, unknown>>(
   rounds: number,
   runs: { readonly [name in keyof T]: () => Promise<T[name]> },
 ): Promise<{ readonly [name in keyof T]: readonly T[name][] }> {

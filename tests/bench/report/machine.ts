@@ -16,7 +16,7 @@ export interface Machine {
   readonly load: readonly number[];
 }
 
-/** What the machine's processors did, in ticks. */
+/** Times of the machine's processors, in ticks. */
 export interface ProcessorTicks {
   readonly total: number;
   readonly idle: number;
@@ -47,7 +47,7 @@ export function machineLines({ cores, model, memory_gb, system, ...rest }: Machi
 }
 
 /**
- * How many processors are busy right now. The kernel's load average would still count the part of
+ * Number of processors that are busy now. The kernel's load average would still count the part of
  * the bench that ended a moment ago.
  */
 export async function busyProcessors(): Promise<number> {

@@ -30,15 +30,15 @@ export function headLine(): string {
 /** The lines of a figure: its row, its note, and the rows of its details. */
 export function linesOf(figure: Figure, depth = 0): string[] {
   const indent = "  ".repeat(depth);
-  const note = figure.note === undefined ? [] : wrapped(figure.note, `${indent}  `);
+  const note = figure.note === undefined ? [] : wrapLines(figure.note, `${indent}  `);
   const details = figure.details ?? [];
   return [row(figure, indent), ...note, ...details.flatMap((detail) => linesOf(detail, depth + 1))];
 }
 
 /** Old and new medians of the figures that both runs have, and how much each changed. */
 export function comparisonLines(before: readonly Figure[], after: readonly Figure[]): string[] {
-  const old = new Map(flattened(before).map((figure) => [figure.what, figure]));
-  const rows = flattened(after).flatMap((figure) => {
+  const old = new Map(flatten(before).map((figure) => [figure.what, figure]));
+  const rows = flatten(after).flatMap((figure) => {
     const other = old.get(figure.what);
     return other ? [comparison(other, figure)] : [];
   });
@@ -92,10 +92,10 @@ function comparison(before: Figure, after: Figure): string {
 }
 
 /** Details get the name of their figure in front. */
-function flattened(figures: readonly Figure[], under = ""): Figure[] {
+function flatten(figures: readonly Figure[], under = ""): Figure[] {
   return figures.flatMap((figure) => {
     const what = under + figure.what;
-    return [{ ...figure, what }, ...flattened(figure.details ?? [], `${what}: `)];
+    return [{ ...figure, what }, ...flatten(figure.details ?? [], `${what}: `)];
   });
 }
 
@@ -105,7 +105,7 @@ export function short(value: number): string {
   return Number(value.toPrecision(3)).toString();
 }
 
-function wrapped(text: string, indent: string): string[] {
+function wrapLines(text: string, indent: string): string[] {
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(" ")) {

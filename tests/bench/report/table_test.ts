@@ -1,7 +1,7 @@
 /** The bench's table, and the comparison with an earlier run. */
 
 import assert from "node:assert/strict";
-import { type Figure, interleaved, isWithinBudget, ratioOf, summaryOf } from "./figures.ts";
+import { type Figure, interleave, isWithinBudget, ratioOf, summaryOf } from "./figures.ts";
 import { COLUMNS, comparisonLines, headLine, linesOf } from "./table.ts";
 
 const ASKS: Figure = {
@@ -32,7 +32,7 @@ Deno.test("a budget limits the ratio or our own value, from above or from below"
 Deno.test("rounds alternate, and the first of each is not counted", async () => {
   const order: string[] = [];
   const run = (name: string) => () => Promise.resolve(order.push(name));
-  const { ours, bare } = await interleaved(2, { ours: run("ours"), bare: run("bare") });
+  const { ours, bare } = await interleave(2, { ours: run("ours"), bare: run("bare") });
   assert.deepEqual(order, ["ours", "bare", "ours", "bare", "ours", "bare"]);
   assert.deepEqual([ours, bare], [[3, 5], [4, 6]]);
 });

@@ -92,20 +92,20 @@ function clientOf(url: string, { daemon_id, secret, address }: FleetMember): Rel
 /** Waits until no client is down: first for a loss, if the job says so. */
 async function wait({ lost = false }: { lost?: boolean }) {
   const end = systemClock.now() + WAIT_MS_MAX;
-  while (lost && connected() > 0 && systemClock.now() < end) await systemClock.sleep(POLL_MS);
+  while (lost && countConnected() > 0 && systemClock.now() < end) await systemClock.sleep(POLL_MS);
   await untilConnected();
-  return { connected: connected(), at: systemClock.now() };
+  return { connected: countConnected(), at: systemClock.now() };
 }
 
 async function untilConnected(): Promise<void> {
   const end = systemClock.now() + WAIT_MS_MAX;
-  while (connected() < clients.length) {
-    if (systemClock.now() > end) throw new Error(`Only ${connected()} daemons have connected`);
+  while (countConnected() < clients.length) {
+    if (systemClock.now() > end) throw new Error(`Only ${countConnected()} daemons have connected`);
     await systemClock.sleep(POLL_MS);
   }
 }
 
-function connected(): number {
+function countConnected(): number {
   return clients.filter((client) => client.report().status === "connected").length;
 }
 

@@ -39,7 +39,7 @@ const buses: Bus[] = [];
 const received = { entries: 0, at: 0 };
 let writer: Card | undefined;
 
-const JOBS = { connect, connected, received: () => received };
+const JOBS = { connect, connected: waitForConnections, received: () => received };
 
 print({ ready: true });
 for await (const line of Deno.stdin.readable.pipeThrough(new TextLineStream())) {
@@ -52,7 +52,7 @@ Deno.exit(0);
 async function connect(job: MachinesJob) {
   const network = networkKeysOf(job.network_secret);
   for (const name of job.names) await join(job, network, name);
-  return await connected();
+  return await waitForConnections();
 }
 
 async function join(job: MachinesJob, network: NetworkKeys, name: string): Promise<void> {
@@ -108,11 +108,11 @@ async function join(job: MachinesJob, network: NetworkKeys, name: string): Promi
     if (bus.status().status === "connected") void beat();
   };
   setTimeout(() => setInterval(renew, RENEW_MS), phase_ms);
-  await connected();
+  await waitForConnections();
 }
 
 /** Waits until all machines are connected. */
-async function connected() {
+async function waitForConnections() {
   const end = systemClock.now() + CONNECT_MS_MAX;
   while (buses.some((bus) => bus.status().status !== "connected")) {
     if (systemClock.now() > end) throw new Error("Not all machines have connected");

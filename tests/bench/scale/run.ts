@@ -68,11 +68,11 @@ const { values } = parseArgs({
 const machine = machineNow();
 machineLines(machine).forEach(print);
 await (values.sources ? buildParts() : runParts());
-for (const name of chosen()) writeParts(values.out, [await run(name)]);
+for (const name of chosenParts()) writeParts(values.out, [await run(name)]);
 print(`\n${values.out}`);
 
 /** Throws for the name of no part. */
-function chosen(): string[] {
+function chosenParts(): string[] {
   const names = values.only.split(",").filter((name) => name !== "");
   const unknown = names.find((name) => !(name in PARTS));
   if (unknown === undefined) return names.length > 0 ? names : Object.keys(PARTS);

@@ -9,7 +9,7 @@ const VALID_MS = 3_600_000;
 export interface GrantOptions {
   readonly grants: number;
   readonly tokens_each: number;
-  /** That of every grant; by default each has one of its own. */
+  /** Namespace of every grant; by default each grant has a namespace of its own. */
   readonly namespace?: string;
 }
 

@@ -14,7 +14,7 @@ import { fillGrants } from "./grants.ts";
 
 const namespace = namespaceOf(Deno.args[0] ?? "") ?? "";
 const log = jsonLog(systemClock, "error", (line) => Deno.stderr.writeSync(encode(line)));
-/** It needs the port that the server is given. */
+/** Set after the listener starts, because the relay needs its port. */
 const running: { relay?: Relay } = {};
 const unavailable = () => new Response(null, { status: 503 });
 const server = new HttpListener({

@@ -87,7 +87,7 @@ Deno.test("the first update that only a running prompt causes proves it read", a
   assert.deepEqual(turn.toolCalls, [{ name: "Read file", kind: "read", status: "completed" }]);
 });
 
-Deno.test("of a turn, 50 tool calls and 100,000 characters are kept", async () => {
+Deno.test("a turn keeps at most 50 tool calls and 100,000 characters", async () => {
   const fake = new FakeAcpAgent({
     "session/prompt": (_, agent) => {
       for (let id = 0; id <= TOOL_CALLS_MAX; id++) {
@@ -132,7 +132,7 @@ Deno.test("updates that may be the history of a loaded session prove nothing", a
       return { stopReason: "end_turn" };
     },
   });
-  const { session_id, isContinued } = await fake.continued();
+  const { session_id, isContinued } = await fake.openContinued();
   assert.deepEqual([session_id, isContinued], [SESSION, true]);
   const heard = listener();
   const prompt = fake.agent.prompt("Hello", heard);

@@ -40,7 +40,7 @@ Deno.test("a message that comes again once it is finished gets the same receipt"
   assert.equal(counts.arrived, 2);
 });
 
-Deno.test("what is no message for an agent is ignored", () => {
+Deno.test("input that is no message for an agent is ignored", () => {
   const { inbound, receive } = fixture();
   receive("d1", { type: "inbox_item" });
   receive("d2", { framed: undefined });

@@ -32,11 +32,11 @@ function fixture(verdict: () => unknown) {
   return { permit, questions, states, reports };
 }
 
-const selected = (optionId: string) => ({ outcome: { outcome: "selected", optionId } });
+const selection = (optionId: string) => ({ outcome: { outcome: "selected", optionId } });
 
 Deno.test("the human is asked with the tool's input, and allows it once", async () => {
   const { permit, questions, states } = fixture(() => ANSWERED);
-  assert.deepEqual(await permit(), selected("once"));
+  assert.deepEqual(await permit(), selection("once"));
   const [question] = questions as Record<string, unknown>[];
   assert.deepEqual([question?.["prompt"], question?.["scope"], question?.["from_peer"]], [
     '@api wants to use Run ls: {"command":"ls"}',
@@ -53,7 +53,7 @@ Deno.test("the human is asked with the tool's input, and allows it once", async 
 
 Deno.test("the agent's own permission for longer is one of the options", async () => {
   const { permit } = fixture(() => ({ outcome: "answered", option_id: "always-1" }));
-  assert.deepEqual(await permit(), selected("server"));
+  assert.deepEqual(await permit(), selection("server"));
 });
 
 Deno.test("a denial, no answer in time and an unknown option all reject the tool once", async () => {
@@ -65,11 +65,11 @@ Deno.test("a denial, no answer in time and an unknown option all reject the tool
       { outcome: "answered", option_id: "root" },
     ]
   ) {
-    assert.deepEqual(await fixture(() => verdict).permit(), selected("no"), verdict.outcome);
+    assert.deepEqual(await fixture(() => verdict).permit(), selection("no"), verdict.outcome);
   }
 });
 
-Deno.test("an agent that offers no rejection for once is told that it is cancelled", async () => {
+Deno.test("a request without a one-time rejection is cancelled", async () => {
   const { permit } = fixture(() => ({ outcome: "denied", option_id: null }));
   const without = OPTIONS.filter(({ kind }) => kind !== "reject_once");
   assert.deepEqual(await permit(without), { outcome: { outcome: "cancelled" } });
@@ -77,7 +77,7 @@ Deno.test("an agent that offers no rejection for once is told that it is cancell
 
 Deno.test("nobody is asked when nothing can be allowed", async () => {
   const { permit, questions } = fixture(() => ANSWERED);
-  assert.deepEqual(await permit(OPTIONS.slice(2)), selected("no"));
+  assert.deepEqual(await permit(OPTIONS.slice(2)), selection("no"));
   assert.deepEqual(questions, []);
 });
 
@@ -85,7 +85,7 @@ Deno.test("without a daemon the tool is rejected, and the reason is reported", a
   const { permit, reports, states } = fixture(() => {
     throw new Error("No daemon is running");
   });
-  assert.deepEqual(await permit(), selected("no"));
+  assert.deepEqual(await permit(), selection("no"));
   assert.deepEqual(reports, [
     '"Run ls" is rejected: the human cannot be asked: No daemon is running',
   ]);
@@ -104,7 +104,7 @@ Deno.test("20 questions may be open at once, and a further request is rejected",
   const { promise, resolve } = Promise.withResolvers<unknown>();
   const { permit, questions } = fixture(() => promise);
   const open = Array.from({ length: PENDING_MAX }, () => permit());
-  assert.deepEqual(await permit(), selected("no"));
+  assert.deepEqual(await permit(), selection("no"));
   assert.equal(questions.length, PENDING_MAX);
   resolve(ANSWERED);
   assert((await Promise.all(open)).every(({ outcome }) => outcome.outcome === "selected"));

@@ -76,7 +76,7 @@ Deno.test("a write that fails names the file and leaves nothing behind", () => {
   assert.deepEqual(Object.keys(home.files), ["file"], "no temporary file");
 });
 
-Deno.test("errors of the file system are told from those of sockets and of the program", () => {
+Deno.test("errors of the file system differ from errors of sockets and of the program", () => {
   const full = Object.assign(new Error("No space left (os error 28): write '/x/y'"), {
     code: "ENOSPC",
   });

@@ -25,7 +25,7 @@ async function twoMachinesWithCli() {
   };
 }
 
-Deno.test("--machine and MESH_MACHINE make a command talk to another machine, wherever it stands", async () => {
+Deno.test("--machine, in any position, and MESH_MACHINE make a command talk to another machine", async () => {
   await using p = await twoMachinesWithCli();
   assert.match((await p.mesh(["peers"])).out, /web/);
   const calls: [string[], Record<string, string>?][] = [
@@ -92,7 +92,7 @@ Deno.test("a relative path is refused for another machine", async () => {
   assert.match((await p.mesh(spawn)).err, /Spawning is not configured/);
 });
 
-Deno.test("a machine that is unknown, does not answer or does not allow it is named with what to do", async () => {
+Deno.test("the error for an unknown or silent machine names it and the next step", async () => {
   await using p = await twoMachinesWithCli();
   const unknown = await p.mesh(["--machine", "nobox", "peers"]);
   assert.deepEqual([unknown.code, unknown.err.split("\n")[0]], [1, "mesh: Unknown machine: nobox"]);

@@ -15,12 +15,15 @@ import { COMMANDS } from "../../support/commands.ts";
 
 const SILENT = { out: () => {}, err: () => {} };
 
-/** What a command can read of its line, by the names in its usage and its flags. */
+/** The values of a parsed line, by the names in its command's usage and flags. */
 function valuesOf({ command, args }: ParsedLine<TableEntry>) {
   const { usage, flags = {} } = command;
   const names = [...usage.matchAll(/[<[]([\w-]+)/g)].map(([, name = ""]) => name);
   const keys = Object.keys(flags).map((flag) =>
-    (/--([a-z-]+)/.exec(flag)?.[1] ?? "").replaceAll(/-(.)/g, (_, one: string) => one.toUpperCase())
+    (/--([a-z-]+)/.exec(flag)?.[1] ?? "").replaceAll(
+      /-(.)/g,
+      (_, letter: string) => letter.toUpperCase(),
+    )
   );
   const read = [...names, ...keys].map((name) => ({
     name,

@@ -15,7 +15,7 @@ Deno.test("mesh broadcast lists its recipients, or says that there are none", as
   for (const [sent_to, pattern] of cases) {
     const answer = {
       ok: true,
-      sent_to: sent_to.map((one) => ({ ...one, delivery_id: "qd-1" })),
+      sent_to: sent_to.map((recipient) => ({ ...recipient, delivery_id: "qd-1" })),
       skipped: [],
       failed: [],
     };

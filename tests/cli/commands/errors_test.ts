@@ -1,4 +1,4 @@
-/** What the CLI says after a mistake: did-you-mean, usage, and JSON for every error. */
+/** The CLI's output after a mistake: did-you-mean, usage, and JSON for every error. */
 
 import assert from "node:assert/strict";
 import { answeringDaemon, deadPort, PEER, refusal } from "../../support/cli/answering_daemon.ts";
@@ -109,7 +109,7 @@ Deno.test("the help begins with ten common commands, and every group names real 
   }
 });
 
-Deno.test("--verbose prints each request to stderr, wherever it stands", async () => {
+Deno.test("--verbose, in any position, prints each request to stderr", async () => {
   await using p = answeringDaemon({ "GET /peers": () => ({ peers: [] }) });
   for (const args of [["--verbose", "peers"], ["peers", "--verbose"]]) {
     const { code, err, out } = await p.mesh(args);

@@ -137,7 +137,7 @@ Deno.test("an item that is over says how it ended, and not how to answer it", as
   assert.match((await p.mesh(["inbox", "list"])).out, /ask, denied there/);
 });
 
-Deno.test("a text to a decision that is over is sent only if the person says so", async () => {
+Deno.test("a text to a decision that is over is sent only after the person confirms", async () => {
   await using p = inboxFixture([OVER]);
   const args = ["inbox", "reply", OVER.item_id, "allow"];
   const sent = () => p.received.flatMap(({ route, body }) => route === REPLY ? [body] : []);

@@ -66,7 +66,7 @@ Deno.test("mesh jobs create assigns a job, show shows it, and result prints its 
   assert.equal(JSON.parse((await mesh(["result", id, "--json"])).out).state, "completed");
 });
 
-Deno.test("mesh jobs prints a table that fits, or how to create a job when there is none [c7.jobs]", async () => {
+Deno.test("mesh jobs prints a table that fits; without jobs it prints how to create one [c7.jobs]", async () => {
   await using at = await fixture();
   const { mesh } = at;
   assert.match((await mesh([])).out, /^No jobs\. Create one with: mesh jobs create/);
@@ -162,7 +162,7 @@ Deno.test("run, retry, cancel, pause, resume and update change a job and print i
   assert.equal((await template(w, cal)).state, "cancelled");
 });
 
-Deno.test("--follow prints each state until the end; its exit code tells the outcome", async () => {
+Deno.test("--follow prints each state until the end; its exit code is the outcome", async () => {
   await using at = await fixture();
   const { mesh, api, w } = at;
   const follow = async (args: string[], work: () => Promise<void>) => {

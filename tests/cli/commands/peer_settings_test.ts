@@ -1,4 +1,4 @@
-/** What `mesh tag` sends, and what `mesh peer kill @tag` says of each peer. */
+/** The requests of `mesh tag`, and the output of `mesh peer kill @tag` for each peer. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ async function run(line: string[], answer: (path: string) => Response) {
   return { code, out: lines.out, bodies };
 }
 
-Deno.test("mesh tag adds what has a plus or no sign, and removes what has a minus", async () => {
+Deno.test("mesh tag adds tags with a plus or no sign, and removes tags with a minus", async () => {
   const peer = { peer_id: "peer-1", name: "api", tags: ["backend", "go"], reminders: null };
   const { code, out, bodies } = await run(
     ["tag", "api", "+backend", "-web", "go"],
@@ -39,7 +39,7 @@ Deno.test("mesh tag refuses an option behind the peer, and sends nothing", async
   assert.deepEqual(bodies, []);
 });
 
-Deno.test("mesh peer kill @tag goes on after a refusal, names both, and exits with 1", async () => {
+Deno.test("mesh peer kill @tag continues after a refusal, names both, and exits with 1", async () => {
   const refusal = { ok: false, error: "kill_refused", detail: "It has no process", hint: "" };
   const { code, out } = await run(["peer", "kill", "@db"], (path) => {
     const peers = [{ peer_id: "peer-1", name: "ada" }, { peer_id: "peer-2", name: "bob" }];

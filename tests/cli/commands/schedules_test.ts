@@ -100,7 +100,10 @@ Deno.test("mesh schedule list prints a table that fits, or the answer with --jso
   assert.match(out, /^ID +STATE +NEXT +WHEN +FROM +TO +KIND +TEXT\n/);
   assert.match(out, /\nsched-\w+ +active +in 1h +@hourly \(.+\) +ada +bob +notify +Brief\n/);
   const { schedules } = JSON.parse((await mesh(["schedule", "list", "--json"])).out);
-  assert.deepEqual(schedules.map((one: { schedule_id: string }) => one.schedule_id), await ids(w));
+  assert.deepEqual(
+    schedules.map((schedule: { schedule_id: string }) => schedule.schedule_id),
+    await ids(w),
+  );
   assert.match((await mesh(["schedule", "list", "--to", "ada"])).out, /^No scheduled messages/);
   assert.equal((await mesh(["schedule", "list", "--state", "late"])).code, 2);
 });

@@ -35,9 +35,9 @@ Deno.test("`search` lists messages, newest first, and says how to see more", asy
   assert.match(first ?? "", /api → web +notify +notif-000000000002 +….*the port is 8080$/);
   assert.match(second ?? "", new RegExp(`web → api +ask +${id} +Which port\\?$`));
   assert.deepEqual(rest, []);
-  const one = await mesh("search", "port", "--limit", "1");
-  assert.match(one.err, /There are more messages/);
-  assert.equal(one.out.trimEnd().split("\n").length, 2);
+  const limited = await mesh("search", "port", "--limit", "1");
+  assert.match(limited.err, /There are more messages/);
+  assert.equal(limited.out.trimEnd().split("\n").length, 2);
   assert.equal((await mesh("search", "which", "port")).out.trimEnd().split("\n").length, 2);
   assert.match((await mesh("search", "port", "--peer", "nobody")).out, /^No messages match/);
   assert.match((await mesh("search", "--kind", "ask")).out, /Which port/);

@@ -76,12 +76,26 @@ Deno.test("ask, ack and notify send files, and show lists them", async () => {
   await using at = fixture();
   await addPeer(at.w, "api");
   const web = await connectPeer(at.w, "web");
-  const one = at.file("one.txt", "1"), two = at.file("two.md", "22");
-  const asked = ["ask", "web", "Look", "--attach", one, "--from", "api", "--attach", two, "--json"];
+  const text = at.file("one.txt", "1"), markdown = at.file("two.md", "22");
+  const asked = [
+    "ask",
+    "web",
+    "Look",
+    "--attach",
+    text,
+    "--from",
+    "api",
+    "--attach",
+    markdown,
+    "--json",
+  ];
   const { correlation_id } = JSON.parse((await at.mesh(...asked)).out);
   const named = web.of("ask")[0]?.attachments?.map(({ filename }) => filename);
   assert.deepEqual(named, ["one.txt", "two.md"]);
-  assert.equal((await at.mesh("ack", correlation_id, "--attach", two, "--from", "web")).code, 0);
+  assert.equal(
+    (await at.mesh("ack", correlation_id, "--attach", markdown, "--from", "web")).code,
+    0,
+  );
   const { reply_attachments } = await get(at.w, `/asks/${correlation_id}`);
   const { out } = await at.mesh("show", correlation_id);
   const lines = out.split("\n");
@@ -91,7 +105,7 @@ Deno.test("ask, ack and notify send files, and show lists them", async () => {
     lines.at(-2),
     `attached two.md (text/markdown, 2 bytes) ${reply_attachments[0].path}`,
   );
-  assert.equal((await at.mesh("notify", "web", "Look", "--attach", one)).code, 0);
+  assert.equal((await at.mesh("notify", "web", "Look", "--attach", text)).code, 0);
   assert.equal(web.of("notify")[0]?.attachments?.[0]?.filename, "one.txt");
 });
 
@@ -137,9 +151,9 @@ Deno.test("--attach accepts ids of uploaded files as well as paths", async () =>
   await using at = fixture();
   await addPeer(at.w, "web");
   await addPeer(at.w, "api");
-  const one = at.file("one.txt", "1"), two = at.file("two.txt", "2");
-  const id = (await at.mesh("upload", one)).out.trim();
-  const args = ["notify", "web", "Look", "--from", "api", "--attach", id, "--attach", two];
+  const first = at.file("one.txt", "1"), second = at.file("two.txt", "2");
+  const id = (await at.mesh("upload", first)).out.trim();
+  const args = ["notify", "web", "Look", "--from", "api", "--attach", id, "--attach", second];
   assert.equal((await at.mesh(...args)).code, 0);
   const { deliveries } = await get(at.w, "/deliveries?peer_id=web");
   const named = deliveries[0].attachments.map((file: { filename: string }) => file.filename);

@@ -5,7 +5,7 @@ import { BUS } from "../../../cli/doctor/bus.ts";
 import { thisMachine } from "../../../cli/doctor/machine.ts";
 import type { Machines } from "../../../cli/doctor/snapshot.ts";
 import { FakeClock } from "../../support/clock.ts";
-import { doctorFixture, listening } from "../../support/cli/doctor_fixture.ts";
+import { doctorFixture, listeningDaemon } from "../../support/cli/doctor_fixture.ts";
 
 const BUS_OK: Machines["bus"] = {
   status: "connected",
@@ -92,7 +92,7 @@ for (const [what, changes, expected, detail] of CASES) {
   });
 }
 
-Deno.test("what is at a limit is not reported", async () => {
+Deno.test("a value at its limit is not reported", async () => {
   const { codes } = await check({
     bus: { waiting_at_bus: 100, bytes_at_bus: 79 },
     machine: { clock_ahead_ms: -30_000, status: "offline" },
@@ -104,7 +104,7 @@ Deno.test("what is at a limit is not reported", async () => {
 
 Deno.test("doctor asks the daemon for its machines", async () => {
   using p = doctorFixture();
-  await using at = listening({}, (request) => {
+  await using at = listeningDaemon({}, (request) => {
     if (new URL(request.url).pathname !== "/machines") return undefined;
     const bus = { ...BUS_OK, status: "down", reason: "The bus does not answer" };
     return Response.json({ bus, machines: [] });

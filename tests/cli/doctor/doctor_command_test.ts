@@ -14,7 +14,7 @@ import {
   doctorFixture,
   type Finding,
   freePort,
-  listening,
+  listeningDaemon,
 } from "../../support/cli/doctor_fixture.ts";
 import { HostileTmux } from "../../support/host/hostile_tmux.ts";
 import { SEARCH_PATH, withTmux } from "../../support/host/private_tmux.ts";
@@ -35,14 +35,16 @@ Deno.test("doctor reports a daemon that is down and runs all other checks", asyn
 
 Deno.test("doctor exits 0 for a healthy daemon", async () => {
   using p = doctorFixture();
-  await using at = listening();
+  await using at = listeningDaemon();
   p.env["MESH_DAEMON__PORT"] = at.port;
   await connectPeer(at.w, "web");
   const { code, found } = await p.find();
   assert.equal(code, 0);
   const wanted = ["DAEMON_UP", "VERSION_SAME", "SCHEMA_SAME", "MESSAGES_ACCOUNTED"];
-  for (const one of [...wanted, "RELAY_DISABLED", "STATE_FOUND", "DISK_ROOM", "CLOCK_PLAUSIBLE"]) {
-    assert.equal(found.get(one)?.severity, "ok", one);
+  for (
+    const finding of [...wanted, "RELAY_DISABLED", "STATE_FOUND", "DISK_ROOM", "CLOCK_PLAUSIBLE"]
+  ) {
+    assert.equal(found.get(finding)?.severity, "ok", finding);
   }
   for (const { severity, fix, code } of found.values()) {
     assert.ok(severity === "ok" ? fix === null : severity === "note" || fix, code);
@@ -53,7 +55,7 @@ Deno.test("doctor exits 0 for a healthy daemon", async () => {
 Deno.test("the copy of the database from before an update is named, with the way back", async () => {
   for (const runs of [true, false]) {
     using p = doctorFixture();
-    await using at = listening();
+    await using at = listeningDaemon();
     p.env["MESH_DAEMON__PORT"] = runs ? at.port : freePort();
     const copies = ["2", "13", String(migrations.length), String(migrations.length + 4)]
       .map((version) => p.write(`state/mesh.db.schema-${version}`, ""));
@@ -86,7 +88,7 @@ Deno.test("an older version's doctor names the copy that it needs, while no daem
 
 Deno.test("a proxy or an authority that only the shell names is reported, without its value", async () => {
   using p = doctorFixture();
-  await using at = listening();
+  await using at = listeningDaemon();
   p.env["MESH_DAEMON__PORT"] = at.port;
   const started_at = new Date().toISOString();
   const url = `http://127.0.0.1:${at.port}`;
@@ -123,7 +125,7 @@ Deno.test("a disk that fails or is slow is reported with what to do", async () =
     ["slow",    "a commit took 900 ms",     "STORAGE_SLOW",    "warning"],
   ] as const;
   for (const [status, reason, code, severity] of cases) {
-    await using at = listening({}, (request) => {
+    await using at = listeningDaemon({}, (request) => {
       if (new URL(request.url).pathname !== "/health") return undefined;
       const storage = { status, since: "2030-01-01T00:00:00.000Z", reason };
       return Response.json({ ...HEALTH, status: "degraded", storage });
@@ -137,7 +139,7 @@ Deno.test("a disk that fails or is slow is reported with what to do", async () =
 
 Deno.test("a daemon of another version or schema is reported with the restart that fixes it", async () => {
   using p = doctorFixture();
-  await using at = listening({}, (request, w) => {
+  await using at = listeningDaemon({}, (request, w) => {
     if (new URL(request.url).pathname !== "/health") return undefined;
     return Response.json({
       status: "ok",
@@ -201,7 +203,7 @@ Deno.test("a daemon that was started with --inspect is reported", async () => {
 
 Deno.test("a daemon that rejects our token is reported as running and refusing", async () => {
   using p = doctorFixture();
-  await using at = listening({ "daemon.auth_token": "right-token" });
+  await using at = listeningDaemon({ "daemon.auth_token": "right-token" });
   p.env["MESH_DAEMON__PORT"] = at.port;
   p.env["MESH_DAEMON__AUTH_TOKEN"] = "wrong-token";
   const { code, found } = await p.find();
@@ -280,7 +282,7 @@ withTmux(
     await using hostile = new HostileTmux(own);
     Deno.chmodSync(own, 0o777);
     const { found } = await p.find();
-    assert.deepEqual([hostile.clients, hostile.ran], [0, false]);
+    assert.deepEqual([hostile.clients, hostile.hasRun], [0, false]);
     assert.match(found.get("TMUX_UNTRUSTED")?.detail ?? "", /cannot be trusted/);
   },
 );
@@ -291,7 +293,7 @@ Deno.test("contradictions that the daemon reports for a peer are listed", async 
     { code: "PANE_MISSING", severity: "error", detail: "%3 is gone" },
     { code: "TURN_STUCK", severity: "warning", detail: "for an hour" },
   ];
-  await using at = listening({}, ({ url }) => {
+  await using at = listeningDaemon({}, ({ url }) => {
     const { pathname } = new URL(url);
     return /^\/peers\/.+\/doctor$/.test(pathname)
       ? Response.json({ peer_id: "x", checks: [], contradictions })

@@ -7,12 +7,12 @@ import { takeSnapshot } from "../../../cli/doctor/snapshot.ts";
 import { createDaemonClient } from "../../../cli/client/daemon_client.ts";
 import { readClientSettings } from "../../../cli/client/settings.ts";
 import { FakeClock } from "../../support/clock.ts";
-import { doctorFixture, listening } from "../../support/cli/doctor_fixture.ts";
+import { doctorFixture, listeningDaemon } from "../../support/cli/doctor_fixture.ts";
 import { connectWorker, create, createRecurring, update } from "../../support/daemon/jobs.ts";
 
 Deno.test("a job that runs with an idle agent is named, and a template that waits for one", async () => {
   using p = doctorFixture();
-  await using at = listening();
+  await using at = listeningDaemon();
   p.env["MESH_DAEMON__PORT"] = at.port;
   const { w } = at;
   const found = async () => {

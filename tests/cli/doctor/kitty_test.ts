@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import { KITTY } from "../../../cli/doctor/kitty.ts";
 import { thisMachine } from "../../../cli/doctor/machine.ts";
-import { FakeKitty, packed, refusalOf } from "../../support/host/fake_kitty.ts";
+import { FakeKitty, pack, refusalOf } from "../../support/host/fake_kitty.ts";
 
 async function findings(env: Record<string, string>): Promise<string[]> {
   const machine = thisMachine(env, systemClock);
@@ -16,7 +16,7 @@ Deno.test("the doctor says whether this kitty allows what mesh needs", async () 
   await using fake = new FakeKitty();
   const inside = { TERM: "xterm-kitty", KITTY_WINDOW_ID: "3" };
   const listens = { ...inside, KITTY_LISTEN_ON: `unix:${fake.socket}` };
-  fake.answer = () => packed('{"ok":true,"data":"[]"}');
+  fake.answer = () => pack('{"ok":true,"data":"[]"}');
   assert.deepEqual(await findings(listens), ["ok KITTY_WORKS"]);
   fake.answer = () => refusalOf("Remote control is disabled");
   assert.deepEqual(await findings(listens), ["warning KITTY_REFUSES"]);
@@ -28,7 +28,7 @@ Deno.test("the doctor says whether this kitty allows what mesh needs", async () 
   ]);
 });
 
-Deno.test("the doctor says nothing of kitty elsewhere, nor in a tmux inside of it", async () => {
+Deno.test("the doctor reports on kitty only directly in a kitty, not in a tmux inside it", async () => {
   const tmux = { TMUX: "/missing/tmux,1,0", TMUX_PANE: "%1", TERM: "tmux-256color" };
   assert.deepEqual(await findings({}), []);
   assert.deepEqual(await findings({ ...tmux, KITTY_WINDOW_ID: "3" }), []);

@@ -27,7 +27,7 @@ class Home implements Disposable {
   }
 }
 
-interface Hooked {
+interface HookResult {
   readonly code: number;
   readonly out: string;
   readonly ms: number;
@@ -40,7 +40,7 @@ async function hook(
   event: string | null = "UserPromptSubmit",
   agent = "claude-code",
   payload: Readonly<Record<string, unknown>> = PAYLOAD,
-): Promise<Hooked> {
+): Promise<HookResult> {
   const began = performance.now();
   const child = new Deno.Command(Deno.execPath(), {
     args: meshCommand(["hook", agent, ...(event === null ? [] : [event])]).slice(1),

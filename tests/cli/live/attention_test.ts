@@ -1,4 +1,4 @@
-/** What waits for the human, and in which order. */
+/** The items that wait for the human, and their order. */
 
 import assert from "node:assert/strict";
 import { attentionOf, waitingSince } from "../../../cli/live/attention.ts";
@@ -19,7 +19,7 @@ Deno.test("the wait of a question began with the oldest ask that waits behind it
   assert.equal(api && waitingSince(api), minute(2));
 });
 
-Deno.test("an agent that asked stands in the list once, an offline one never", () => {
+Deno.test("an agent that asked is listed once, an offline agent never", () => {
   const records = someRecords({
     peers: [
       peer("db", { turn_state: "awaiting_input" }),

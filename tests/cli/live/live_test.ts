@@ -13,7 +13,7 @@ async function latest(w: ReturnType<typeof liveSession>["w"]) {
   return messages[0];
 }
 
-Deno.test("peers, messages and what waits appear by themselves", async () => {
+Deno.test("peers, messages and waiting items appear by themselves", async () => {
   await using live = liveSession();
   const { w } = live;
   await live.shows(/No peers yet/);
@@ -83,7 +83,7 @@ Deno.test("a message opens with its trace, a peer with its evidence", async () =
   await live.shows(/EVIDENCE/);
 });
 
-Deno.test("a search shows what is found until Escape ends it", async () => {
+Deno.test("a search shows its results until Escape ends it", async () => {
   await using live = liveSession();
   const { w } = live;
   await addPeer(w, "api");
@@ -110,7 +110,7 @@ Deno.test("a kill says what is lost, and why it is refused", async () => {
   await live.shows(/Error: /);
 });
 
-Deno.test("a pane that is missing is said in the footer, and the view goes on", async () => {
+Deno.test("the footer reports a missing pane, and the view continues", async () => {
   await using live = liveSession();
   await addPeer(live.w, "api");
   await live.shows(/api/);
@@ -148,7 +148,7 @@ Deno.test("a text from the editor is shown before it is sent", async () => {
   Deno.removeSync(dir, { recursive: true });
 });
 
-Deno.test("quitting gives the terminal back and prints what was not sent", async () => {
+Deno.test("quitting restores the terminal and prints unsent drafts", async () => {
   await using live = liveSession();
   await addPeer(live.w, "api");
   await live.shows(/api/);

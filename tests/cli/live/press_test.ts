@@ -1,4 +1,4 @@
-/** What keys do in the live view. */
+/** The effects of keys in the live view. */
 
 import assert from "node:assert/strict";
 import type { Input } from "../../../cli/screen/keys.ts";
@@ -67,7 +67,7 @@ Deno.test("c and n write to the peer of the row, and Tab changes the verb", () =
   assert.partialDeepStrictEqual(sent("3", "j", "enter", "c"), to("ask", "web"));
 });
 
-Deno.test("what was typed is kept on Escape and while it is sent, and comes back", () => {
+Deno.test("a draft is kept on Escape and while it is sent, and comes back", () => {
   const left = after(["2", "c", "h", "i", "escape"]).view;
   assert.equal(left.overlay, undefined);
   const { view, act } = after(["c", "!", "enter"], undefined, left);

@@ -1,4 +1,4 @@
-/** How the live view keeps its records current: events, bounded loads, a daemon that is away. */
+/** The live view keeps its records current: events, bounded loads, a daemon that is away. */
 
 import assert from "node:assert/strict";
 import { DaemonUnreachable } from "../../../cli/client/daemon_client.ts";
@@ -92,7 +92,7 @@ Deno.test("a flood of events costs a bounded number of requests, and a quiet mes
   assert.equal(fixture.calls, 0);
 });
 
-Deno.test("what happened while the daemon was away is there when it is back", async () => {
+Deno.test("records from the daemon's absence are shown when it is back", async () => {
   await using s = await sourceFixture();
   const { w, source } = s;
   await addPeer(w, "web");

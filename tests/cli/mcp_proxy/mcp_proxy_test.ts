@@ -16,7 +16,7 @@ const ENVELOPE = {
 };
 const LIST = { "GET /peers": () => ({ peers: [] }) };
 
-interface Answered {
+interface RpcResponse {
   id: unknown;
   result?: Record<string, unknown>;
   error?: { code: number; message: string };
@@ -46,7 +46,7 @@ function proxy(env: Record<string, string>) {
     stderr: "inherit",
   }).spawn();
   const input = child.stdin.getWriter();
-  const answers: Answered[] = [];
+  const answers: RpcResponse[] = [];
   const reading = read(child.stdout, answers);
   const writeLine = (line: string) => input.write(new TextEncoder().encode(`${line}\n`));
   return {
@@ -58,7 +58,7 @@ function proxy(env: Record<string, string>) {
     send: (message: Record<string, unknown>) =>
       writeLine(JSON.stringify({ jsonrpc: "2.0", ...message })),
     /** The answer to the request with this id. */
-    async answer(id: unknown): Promise<Answered> {
+    async answer(id: unknown): Promise<RpcResponse> {
       const find = () => answers.find((answer) => answer.id === id);
       await waitUntil(() => find() !== undefined, `an answer to ${id}`);
       const found = find();
@@ -74,7 +74,7 @@ function proxy(env: Record<string, string>) {
   };
 }
 
-async function read(output: ReadableStream<Uint8Array<ArrayBuffer>>, into: Answered[]) {
+async function read(output: ReadableStream<Uint8Array<ArrayBuffer>>, into: RpcResponse[]) {
   let held = "";
   for await (const text of output.pipeThrough(new TextDecoderStream())) {
     const lines = (held + text).split("\n");

@@ -1,4 +1,4 @@
-/** What `mesh why` says of a message that a hook handed over within a turn. */
+/** The output of `mesh why` for a message that a hook handed over within a turn. */
 
 import assert from "node:assert/strict";
 import { explainMessage } from "../../../cli/output/message_explanation.ts";

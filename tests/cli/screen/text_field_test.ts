@@ -23,7 +23,7 @@ Deno.test("a pasted text loses its control and hidden characters", () => {
   assert.equal(type({ pasted: "a\x1b[31mb\u202ec\x00" }).text, "a[31mbc");
 });
 
-Deno.test("a long line goes on in the next row, and wide characters count twice", () => {
+Deno.test("a long line continues in the next row, and wide characters count twice", () => {
   const rows = (text: string) => fieldRows({ text, cursor: text.length }, 5);
   assert.deepEqual(rows("abcdef"), { rows: [["abcd"], ["ef"]], row: 1, column: 2 });
   assert.deepEqual(rows("日本語"), { rows: [["日本"], ["語"]], row: 1, column: 2 });

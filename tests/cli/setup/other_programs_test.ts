@@ -68,7 +68,7 @@ Deno.test("another program's server named mesh is refused by name, with a way ou
   }
 });
 
-Deno.test("the refusal names the other program, and none of its secrets", async () => {
+Deno.test("the refusal names the other program without its secrets", async () => {
   const servers = {
     "npx @acme/mesh": { command: "npx", args: ["-y", "@acme/mesh", "--key=s3cret"] },
     "/opt/mesh": { command: "/opt/mesh", args: ["--token", "s3cret"], env: { T: "s3cret" } },
@@ -131,7 +131,7 @@ Deno.test("a file that its user created is never removed, even if it was empty o
   assert.equal(home.read(CODEX), "", "our server is gone, the file is not");
 });
 
-Deno.test("our server is updated in its place, and its user's members stay", async () => {
+Deno.test("our server is updated where it stands, and its user's members stay", async () => {
   using home = new SetupHome();
   home.write(
     SERVERS,

@@ -197,7 +197,7 @@ Deno.test("a service manager that fails is named with its reason", async () => {
   });
 });
 
-Deno.test("the service is installed when an option or an answer says so, and not otherwise", async () => {
+Deno.test("the service is installed only after an option or an answer requests it", async () => {
   const started = async (args: readonly string[], answers?: readonly string[]) => {
     using machine = new Machine();
     const rest = [...answers ?? []];

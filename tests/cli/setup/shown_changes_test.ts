@@ -35,7 +35,7 @@ const FILES: readonly (readonly [agent: string, path: string, text: string])[] =
   ["codex", ".codex/config.toml", `a = { b = 's3cr3t', "c" = 730113 } # s3cr3t`],
 ];
 
-async function shown(home: SetupHome, ...args: string[]): Promise<string> {
+async function setupOutput(home: SetupHome, ...args: string[]): Promise<string> {
   const { text } = await home.setup(...args, "--diff", "--dry-run");
   const { answer } = await home.setupJson(...args, "--dry-run");
   return text + JSON.stringify(answer);
@@ -45,12 +45,12 @@ Deno.test("the shown changes of a file on one line hold no value of other progra
   using home = new SetupHome();
   for (const [, path, text] of FILES) home.write(path, text);
   for (const agent of new Set(FILES.map(([agent]) => agent))) {
-    const added = await shown(home, agent);
+    const added = await setupOutput(home, agent);
     assert.doesNotMatch(added, SECRET, agent);
     assert.doesNotMatch(added, /730.?113/, agent);
     assert.match(added, /\+ .*(hook (claude-code|gemini|codex) |"mcp")/, agent);
     await home.setup(agent);
-    const removed = await shown(home, agent, "--uninstall");
+    const removed = await setupOutput(home, agent, "--uninstall");
     assert.doesNotMatch(removed, SECRET, agent);
     assert.match(removed, /- /, agent);
   }
@@ -64,7 +64,7 @@ Deno.test("a server of another program that ours replaces is shown without its v
     '[mcp_servers.mesh]\ncommand = "/bin/x"\nenv = {K = "s3cr3t"}\n',
   );
   for (const agent of ["claude-code", "codex"]) {
-    const text = await shown(home, agent, "--replace");
+    const text = await setupOutput(home, agent, "--replace");
     assert.doesNotMatch(text, SECRET, agent);
     assert.match(text, /- .*env/i, agent);
   }
@@ -76,7 +76,7 @@ Deno.test("a file that another program rewrote is removed from without its value
   home.write(path, JSON.stringify({ mcpServers: servers("x") }));
   await home.setup("claude-code");
   home.write(path, JSON.stringify({ ...JSON.parse(home.read(path)), more: "s3cr3t-2" }, null, 4));
-  const text = await shown(home, "claude-code", "--uninstall");
+  const text = await setupOutput(home, "claude-code", "--uninstall");
   assert.doesNotMatch(text, SECRET);
 });
 

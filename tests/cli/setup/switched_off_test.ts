@@ -68,7 +68,7 @@ const ROWS: readonly Row[] = [
 ];
 
 /** The findings in the folder `work` of a home. */
-function found(home: SetupHome, agent: string): string[] {
+function findingsIn(home: SetupHome, agent: string): string[] {
   const files: ScopeReader = {
     cwd: home.at("work"),
     json: (path) => read(path, parseJson),
@@ -111,7 +111,7 @@ for (const [agent, file, content, setting] of ROWS) {
   Deno.test(`${agent}: ${file} with ${content.trim().replaceAll("\n", " ")} ${setting ? "is a switch" : "switches nothing off"}`, () => {
     using home = new SetupHome();
     home.write(file, content.replaceAll("@", home.dir));
-    const lines = found(home, agent);
+    const lines = findingsIn(home, agent);
     if (setting === undefined) assert.deepEqual(lines, []);
     else {
       assert.equal(lines.length, 1, lines.join("\n"));
@@ -120,7 +120,7 @@ for (const [agent, file, content, setting] of ROWS) {
   });
 }
 
-Deno.test("setup and the doctor name the file, the key and what to do, and setup goes on", async () => {
+Deno.test("setup and the doctor name the file, the key and the next step, and setup continues", async () => {
   using home = new SetupHome();
   home.write(".claude/settings.json", '{"disableAllHooks": true}');
   home.write(".codex/config.toml", "features = { hooks = false }\n");

@@ -1,4 +1,4 @@
-/** How the client finds the daemon and its token. */
+/** The client finds the daemon and its token. */
 
 import assert from "node:assert/strict";
 import { findDaemon, tokenIn } from "../../../clients/typescript/daemon.ts";
@@ -37,7 +37,7 @@ Deno.test("a daemon that has ended is not believed, for another program may list
   }
 });
 
-Deno.test("what is given wins over files and variables", async () => {
+Deno.test("given options win over files and variables", async () => {
   const env = { MESH_STATE: "/none", MESH_CONFIG: "/none", MESH_DAEMON__AUTH_TOKEN: "from-env" };
   const url = "https://mesh.example";
   assert.deepEqual(await findDaemon({ url }, env), { url, token: "from-env" });

@@ -130,7 +130,7 @@ class Mesh {
     const made = await this.#schedule(text, "1s");
     const off_ms = Date.parse(String(made["created_at"])) - this.#clock.now();
     check(Math.abs(off_ms) < TOLERANCE_MS, `the daemon's clock is off by ${off_ms} ms`);
-    const fired = await holds(() => this.client.applied.includes(text));
+    const fired = await holds(() => this.client.appliedContents.includes(text));
     check(fired, "a schedule that is due did not fire");
     const isDue = ms >= HOUR_MS;
     const { state } = await this.#get(`/schedules/${later}`);

@@ -40,7 +40,8 @@ if (natsObstacle() === undefined) {
         });
         await until(
           `the messages after a step by ${ms} ms`,
-          () => api.client.applied.includes(there) && web.client.applied.includes(back),
+          () =>
+            api.client.appliedContents.includes(there) && web.client.appliedContents.includes(back),
         );
       }
     },

@@ -70,7 +70,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: `what is accepted between failures of the disk is kept, and delivered once${reason}`,
+  name: `messages accepted between failures of the disk are kept, and delivered once${reason}`,
   ignore,
   async fn() {
     using folder = temporary();

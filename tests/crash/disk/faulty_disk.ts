@@ -8,7 +8,7 @@ const SOURCE = fileURLToPath(new URL("faulty_disk.c", import.meta.url));
 export const FAULTS = ["full", "read_only", "broken"] as const;
 export type DiskState = "sound" | typeof FAULTS[number] | `slow ${number}`;
 
-/** Why there is no such disk here; undefined where there is. */
+/** Reason why no such disk is available; undefined if it is. */
 export async function obstacle(): Promise<string | undefined> {
   if (Deno.build.os !== "linux") return "the library is for Linux only";
   const script = 'command -v cc && cc -fsyntax-only "$0"';

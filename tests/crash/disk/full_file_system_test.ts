@@ -48,7 +48,7 @@ async function post({ base }: RealDaemon, path: string, body: unknown) {
 const may = await mayMount();
 
 Deno.test({
-  name: "a daemon on a full file system refuses, and goes on by itself when there is room" +
+  name: "a daemon on a full file system refuses, and continues by itself when there is room" +
     (may ? "" : ": only root may mount one, and not in every container"),
   ignore: !may,
   async fn() {

@@ -1,4 +1,4 @@
-/** What the ledgers of the machines hold after a storm, one beside the other. */
+/** Compares the message tables of the machines after a storm. */
 
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
@@ -8,7 +8,7 @@ import type { StormPeer } from "./storm_peer.ts";
 
 const Row = z.object({
   ident: z.string(),
-  /** Of the other machine. */
+  /** The id of the other machine. */
   daemon_id: z.string(),
   /** At its origin. */
   delivery_id: z.string(),
@@ -31,7 +31,7 @@ const ENDED: ReadonlySet<string> = new Set(["failed", "expired", "dropped"]);
 const PROVED: ReadonlySet<string> = new Set(["accepted", "seen", ...ENDED]);
 
 /** Each count but the first two must be zero. */
-export interface Found {
+export interface LedgerCounts {
   accepted: number;
   answers: number;
   /** Accepted, and not in the ledger of its origin. */
@@ -52,7 +52,7 @@ export interface Found {
   unaccounted: number;
 }
 
-/** What is still under way on all machines. */
+/** Number of peers that aren't done, link entries and open messages, over all machines. */
 export function underWay(peers: readonly StormPeer[]): number {
   return peers.reduce((sum, { machine, isDone }) => {
     using db = open(machine.state);
@@ -68,8 +68,8 @@ export async function compare(
   peers: readonly StormPeer[],
   seed: number,
   complain: (line: string) => void,
-): Promise<Found> {
-  const found: Found = {
+): Promise<LedgerCounts> {
+  const found: LedgerCounts = {
     accepted: 0,
     answers: 0,
     lost_at_origin: 0,
@@ -82,7 +82,7 @@ export async function compare(
     out_of_order: 0,
     unaccounted: 0,
   };
-  const fail = (what: keyof Found, row: unknown) => {
+  const fail = (what: keyof LedgerCounts, row: unknown) => {
     found[what]++;
     complain(`seed ${seed}: ${what}: ${JSON.stringify(row)}`);
   };
@@ -116,7 +116,7 @@ export async function compare(
   return found;
 }
 
-type Fail = (what: keyof Found, row: unknown) => void;
+type Fail = (what: keyof LedgerCounts, row: unknown) => void;
 
 function compareOne(row: Row, copies: readonly Row[], fail: Fail): void {
   const [copy] = copies;
@@ -146,13 +146,13 @@ function checkAnswer(peer: StormPeer, row: Row, origin: Row | undefined, fail: F
 
 function checkClient(peer: StormPeer, received: readonly Row[], fail: Fail): void {
   const { client, machine } = peer;
-  const applied = new Set(client.applied);
-  if (applied.size !== client.applied.length) fail("twice", { client: client.name });
+  const applied = new Set(client.appliedContents);
+  if (applied.size !== client.appliedContents.length) fail("twice", { client: client.name });
   for (const row of received) {
     if (!ENDED.has(row.state) && !applied.has(row.text)) fail("undelivered", row);
   }
   const last = new Map<string, number>();
-  for (const text of client.applied) {
+  for (const text of client.appliedContents) {
     const [seed, from = "", number] = text.split(" ");
     if (Number.isNaN(Number(seed))) continue; // An answer.
     if ((last.get(from) ?? 0) >= Number(number)) fail("out_of_order", { at: machine.name, text });

@@ -6,7 +6,7 @@
 import { RealNetwork } from "../../support/real_machines/real_network.ts";
 import { pause } from "../../support/programs/process_facts.ts";
 import { Chance } from "../../support/seeded_random.ts";
-import { compare, type Found, underWay } from "./machine_ledgers.ts";
+import { compare, type LedgerCounts, underWay } from "./machine_ledgers.ts";
 import { StormPeer } from "./storm_peer.ts";
 
 const LOAD_MS = 1500;
@@ -15,7 +15,7 @@ const KILLED_ONE_IN = 2;
 const RECOVERY_MS_MAX = 90_000;
 const POLL_MS = 50;
 
-export interface StormOutcome extends Found {
+export interface StormOutcome extends LedgerCounts {
   readonly seeds: number;
   readonly kills: number;
   /** Messages that never arrived in time. */

@@ -6,7 +6,7 @@ import { machineStorm } from "./machine_storm.ts";
 
 const SEEDS = 4;
 
-natsTest("what a machine accepts for another survives kills, and arrives once", async () => {
+natsTest("a message accepted for another machine survives kills, and arrives once", async () => {
   const first = Date.now() % 1_000_000;
   const complaints: string[] = [];
   const outcome = await machineStorm({ seeds: SEEDS, first }, (line) => complaints.push(line));

@@ -1,4 +1,4 @@
-/** What a daemon has told the outside, and whether an image of its disk still has it. */
+/** Everything that a daemon has acknowledged, compared with an image of its disk. */
 
 import { join } from "node:path";
 import { createHash } from "node:crypto";
@@ -19,7 +19,7 @@ const STORED = {
 } as const;
 type Kind = keyof typeof STORED;
 
-/** Where the ids of each kind are. */
+/** The query for the ids of each kind. */
 const ROWS: Readonly<Record<Kind, string>> = {
   message: "select ident as id from messages",
   job: "select job_id as id from jobs",
@@ -30,7 +30,7 @@ const ROWS: Readonly<Record<Kind, string>> = {
   "end of an ask": "select ident as id from messages where ask_state = 'closed'",
 };
 
-/** The ids that were told so far, by kind. */
+/** The ids that the daemon has sent so far, by kind. */
 export class Claims {
   readonly #ids = new Map<Kind, Set<string>>();
 
@@ -50,12 +50,12 @@ export class Claims {
     return [...this.#ids.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** Whether a message was told by its id. */
+  /** True if the daemon has sent this message's id. */
   has(id: string): boolean {
     return this.#ids.get("message")?.has(id.split("-")[1] ?? "") ?? false;
   }
 
-  /** What an image lacks, or has twice, in sentences. SQLite refuses to read a damaged one. */
+  /** Sentences on what an image lacks or has twice. SQLite refuses to read a damaged image. */
   missingIn(state: string): string[] {
     const path = join(state, "mesh.db");
     if (!existsSync(path)) return this.total === 0 ? [] : ["there is no database"];
@@ -81,7 +81,7 @@ export class Claims {
     return [
       ...broken.map((row) => `a foreign key: ${JSON.stringify(row)}`),
       ...this.#missingRows(db),
-      ...repeated(db),
+      ...findRepeatedTexts(db),
       ...brokenFiles(db, state),
     ];
   }
@@ -96,7 +96,7 @@ export class Claims {
 }
 
 /** Each request of the load has a text of its own. */
-function repeated(db: DatabaseSync): string[] {
+function findRepeatedTexts(db: DatabaseSync): string[] {
   const rows = db.prepare(
     `select text, count(*) as times from messages where kind in ('ask', 'notify', 'inbox_item')
      group by text having times > 1`,

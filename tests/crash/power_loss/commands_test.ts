@@ -34,7 +34,7 @@ async function record(home: string, args: readonly string[]): Promise<Operation[
   return operations;
 }
 
-/** What the disk may hold once the command has ended. */
+/** The possible contents of the disk once the command has ended. */
 function imagesAtEnd(operations: readonly Operation[]): Image[] {
   const disk = new ForgetfulDisk();
   for (const operation of operations) if (operation.kind !== "sent") disk.apply(operation);

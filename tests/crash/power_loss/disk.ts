@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import type { Chance } from "../../support/seeded_random.ts";
 import type { Operation } from "./trace.ts";
 
-/** What happens to the writes that no sync has covered. */
+/** Fates of writes that no sync has covered. */
 export const LOSSES = ["dropped", "reordered", "torn at 512", "torn at 4096"] as const;
 export type Loss = typeof LOSSES[number];
 
@@ -77,7 +77,9 @@ export class ForgetfulDisk {
     if (loss !== "dropped") {
       for (const changes of this.#changes.values()) {
         // A directory loses its last changes, never one in between.
-        changes.slice(0, chance.below(changes.length + 1)).forEach((one) => rename(names, one));
+        changes.slice(0, chance.below(changes.length + 1)).forEach((change) =>
+          rename(names, change)
+        );
       }
     }
     const isReachable = (path: string): boolean =>
@@ -105,19 +107,22 @@ export class ForgetfulDisk {
     const { path, file, covered } = this.#syncs.get(number) as Sync;
     this.#syncs.delete(number);
     if (file) {
-      const [synced, rest] = divided(file.pending, covered);
+      const [synced, rest] = partition(file.pending, covered);
       file.pending = rest;
       synced.forEach((write) => file.durable.apply(write));
     } else {
-      const [synced, rest] = divided(this.#changes.get(path) ?? [], covered);
+      const [synced, rest] = partition(this.#changes.get(path) ?? [], covered);
       this.#changes.set(path, rest);
-      synced.forEach((one) => rename(this.#durableNames, one));
+      synced.forEach((change) => rename(this.#durableNames, change));
     }
   }
 }
 
-function divided<T>(all: readonly T[], covered: ReadonlySet<unknown>): [covered: T[], rest: T[]] {
-  return [all.filter((one) => covered.has(one)), all.filter((one) => !covered.has(one))];
+function partition<T>(all: readonly T[], covered: ReadonlySet<unknown>): [covered: T[], rest: T[]] {
+  return [
+    all.filter((change) => covered.has(change)),
+    all.filter((change) => !covered.has(change)),
+  ];
 }
 
 function rename(names: Map<string, File>, { path, file }: NameChange): void {
@@ -129,14 +134,14 @@ function contentOf({ durable, pending }: File, loss: Loss, chance: Chance): Uint
   if (loss === "dropped") return durable.bytes;
   const kept = loss === "reordered"
     ? pending.filter(() => chance.oneIn(2))
-    : pending.flatMap((write) => torn(write, loss === "torn at 512" ? 512 : 4096, chance));
+    : pending.flatMap((write) => tear(write, loss === "torn at 512" ? 512 : 4096, chance));
   const left = durable.copy();
   kept.forEach((write) => left.apply(write));
   return left.bytes;
 }
 
 /** The sectors of a write that reached the disk. The file may have grown by what is missing. */
-function torn(write: Write, sector: number, chance: Chance): Write[] {
+function tear(write: Write, sector: number, chance: Chance): Write[] {
   if (write.kind === "truncate") return chance.oneIn(2) ? [write] : [];
   const { path, offset, bytes } = write;
   const sectors: Write[] = [];

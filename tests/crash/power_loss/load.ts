@@ -1,16 +1,16 @@
 /** Everything that a daemon stores, sent to it on several connections at once. */
 
-import { built, RawHttpConnection } from "../../support/programs/lean_http_client.ts";
+import { RawHttpConnection, requestBytes } from "../../support/programs/lean_http_client.ts";
 import { RealDaemon } from "../../support/programs/child.ts";
 import { Client } from "../client.ts";
 
 const LANES = 6;
-/** One request in so many is a job, a schedule, an upload and so on; the others are messages. */
+/** 1 in this many requests is a job, a schedule, an upload and so on; the others are messages. */
 const OTHERS_EVERY = 12;
 const FILE_BYTES = 20_000;
 
 /** A request with its key and the ids that the daemon has answered. */
-export interface Answered {
+export interface AnsweredRequest {
   readonly path: string;
   readonly body: unknown;
   readonly key: string;
@@ -18,7 +18,7 @@ export interface Answered {
 }
 
 /** Sends so many requests on each connection; returns the messages that were answered. */
-export async function load(daemon: RealDaemon, requests: number): Promise<Answered[]> {
+export async function load(daemon: RealDaemon, requests: number): Promise<AnsweredRequest[]> {
   const clients = [
     new Client("careful", { receipts: true }),
     new Client("plain", { receipts: false }),
@@ -26,7 +26,7 @@ export async function load(daemon: RealDaemon, requests: number): Promise<Answer
   ];
   for (const client of clients) await client.connect(daemon.port);
   await clients[2]?.disconnect();
-  const answered: Answered[] = [];
+  const answered: AnsweredRequest[] = [];
   const peers = clients.map(({ peer_id }) => peer_id);
   await Promise.all(
     Array.from({ length: LANES }, (_, lane) => send(daemon, { lane, requests, peers, answered })),
@@ -39,13 +39,13 @@ interface Lane {
   readonly lane: number;
   readonly requests: number;
   readonly peers: readonly string[];
-  readonly answered: Answered[];
+  readonly answered: AnsweredRequest[];
 }
 
 async function send(daemon: RealDaemon, { lane, requests, peers, answered }: Lane): Promise<void> {
   using http = await RawHttpConnection.open(daemon.port);
   const ask = async (path: string, body?: unknown, headers: Record<string, string> = {}) =>
-    JSON.parse(await http.send(built(daemon.port, path, body, headers)));
+    JSON.parse(await http.send(requestBytes(daemon.port, path, body, headers)));
   for (let number = 0; number < requests; number++) {
     const text = `${lane} ${number} ${"x".repeat(150 + number % 7 * 500)}`;
     const isSelfAddressed = number % 4 === 1;
@@ -69,7 +69,7 @@ async function send(daemon: RealDaemon, { lane, requests, peers, answered }: Lan
 
 type Ask = (path: string, body?: unknown) => Promise<unknown>;
 
-/** What is no message between peers. */
+/** Creates an inbox item, a job, a schedule and an upload. */
 async function store(
   { base }: RealDaemon,
   ask: Ask,

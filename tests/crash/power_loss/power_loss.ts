@@ -9,7 +9,7 @@ import { RealDaemon } from "../../support/programs/child.ts";
 import { Chance } from "../../support/seeded_random.ts";
 import { Claims } from "./claims.ts";
 import { ForgetfulDisk, type Image, type Loss, LOSSES } from "./disk.ts";
-import { type Answered, load, SETTINGS } from "./load.ts";
+import { type AnsweredRequest, load, SETTINGS } from "./load.ts";
 import { type Operation, readTrace, recordedBy, recordingOf } from "./trace.ts";
 
 export interface PowerLossOptions {
@@ -26,14 +26,14 @@ export interface PowerLossOutcome {
   /** Ids and ends of asks that the daemon told somebody. */
   readonly told: number;
   readonly daemons_started: number;
-  /** What was not as it must be, in sentences. */
+  /** Violations, in sentences. */
   readonly failures: string[];
 }
 
-/** What a daemon did from its first start until it was killed. */
+/** System calls and answers of a daemon from its first start until it was killed. */
 export interface Recording {
   readonly operations: readonly Operation[];
-  readonly answered: readonly Answered[];
+  readonly answered: readonly AnsweredRequest[];
 }
 
 /** The state directory lies in a folder of its own, so that its own name can be lost, too. */
@@ -88,7 +88,7 @@ export async function losePower(
   return { syncs, images, told: claims.total, daemons_started: started.size, failures };
 }
 
-/** So many numbers below a limit, evenly spread, the last one among them. */
+/** Evenly spread numbers below a limit, including the last one. */
 function evenly(count: number, below: number): number[] {
   if (count >= below) return Array.from({ length: below }, (_, at) => at);
   return Array.from({ length: count }, (_, at) => below - 1 - Math.floor(at * below / count));
@@ -109,7 +109,7 @@ function place(image: Image, state: string): string {
 async function startOn(
   state: string,
   claims: Claims,
-  answered: readonly Answered[],
+  answered: readonly AnsweredRequest[],
 ): Promise<string[]> {
   const failures = claims.missingIn(state);
   await using daemon = await RealDaemon.start(state, { settings: SETTINGS });

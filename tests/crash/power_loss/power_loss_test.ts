@@ -12,7 +12,7 @@ const FEW_POINTS = 3;
 const why_not = await obstacle();
 
 Deno.test({
-  name: "what a daemon has told survives a loss of power at any sync, once [c2.ask.durable]" +
+  name: "everything acknowledged survives a loss of power at any sync, once [c2.ask.durable]" +
     (why_not === undefined ? "" : `: ${why_not}`),
   ignore: why_not !== undefined,
   async fn() {

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { until } from "../../support/waiting.ts";
 
-/** What a program did, in the order of time. A sync takes effect at its end only. */
+/** An operation of a traced program. A sync takes effect at its end only. */
 export type Operation =
   | { readonly kind: "create" | "make directory" | "unlink"; readonly path: string }
   | { readonly kind: "write"; readonly path: string; readonly offset: number; bytes: Uint8Array }
@@ -39,7 +39,7 @@ export async function recordingOf(file: string, pid: number): Promise<string> {
   });
 }
 
-/** Why nothing can be recorded here; undefined where it can. */
+/** Reason why nothing can be recorded here; undefined if recording works. */
 export async function obstacle(): Promise<string | undefined> {
   if (Deno.build.os !== "linux") return "strace exists on Linux only";
   try {
@@ -64,7 +64,7 @@ class TraceReader {
   readonly #root: string;
   /** Calls that another thread has interrupted: their first half, by thread. */
   readonly #unfinished = new Map<string, { head: string; sync: number }>();
-  /** Where the next `write` to a file goes: the runtime copies a descriptor before it writes. */
+  /** Offset of the next `write` to a file: the runtime copies a descriptor before it writes. */
   readonly #offsets = new Map<string, number>();
   readonly #sizes = new Map<string, number>();
   #syncs = 0;
@@ -131,7 +131,7 @@ class TraceReader {
     return { kind: "write", path, offset, bytes };
   }
 
-  /** What the kernel copies is not in the recording, so it is read from the copied file. */
+  /** The recording lacks bytes that the kernel copies, so they are read from the copied file. */
   *#copy(args: string, length: number): Generator<Operation> {
     const [from = "", path = ""] = [...args.matchAll(/\d+<([^>]*)>/g)]
       .map(([, name = ""]) => latin1(fromEscapes(name)));
@@ -174,10 +174,10 @@ function pathOf(call: string): string {
 /** The bytes of all buffers of a write. */
 function contentOf(args: string): Uint8Array {
   const buffers = [...args.matchAll(QUOTED)].map(([, text = ""]) => fromEscapes(text));
-  return buffers.length === 1 ? buffers[0] as Uint8Array : joined(buffers);
+  return buffers.length === 1 ? buffers[0] as Uint8Array : concatenate(buffers);
 }
 
-function joined(buffers: readonly Uint8Array[]): Uint8Array {
+function concatenate(buffers: readonly Uint8Array[]): Uint8Array {
   const all = new Uint8Array(buffers.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const buffer of buffers) {

@@ -5,7 +5,7 @@ import { BASE, LOOPBACK, type World, world } from "../../support/world.ts";
 
 const TOKEN = "a token of 16 letters";
 
-/** One request to every route, with its parameters filled in. */
+/** A request to every route, with its parameters filled in. */
 function everyRoute(w: World) {
   return w.daemon.routes.flatMap(({ contract }) => {
     const { path, described_path = path, method } = contract;

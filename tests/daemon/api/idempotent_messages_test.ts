@@ -114,7 +114,9 @@ Deno.test("a refusal is not stored: the key may be used again, and is then store
   await get(w, `/deliveries/pending?peer_id=${bob.peer_id}`);
   await w.tick();
   const drained = await get(w, "/deliveries?state=sent");
-  const delivery_ids = drained.deliveries.map((one: { delivery_id: string }) => one.delivery_id);
+  const delivery_ids = drained.deliveries.map((delivery: { delivery_id: string }) =>
+    delivery.delivery_id
+  );
   await post(w, "/deliveries/receipts", { delivery_ids, status: "accepted" });
   const done = await send(w, "/ask", QUESTION, "k");
   assert.deepEqual([done.status, done.replayed], [200, null]);
@@ -143,14 +145,14 @@ Deno.test("a key is kept for a day, and removed by a tick", async () => {
   assert.equal(next.replayed, null);
   assert.notEqual(next.correlation_id, first.correlation_id);
   for (let n = 0; n < 3; n++) await send(w, "/notify", QUESTION, `n-${n}`);
-  assert.equal(kept(w), 4);
+  assert.equal(countKeys(w), 4);
   await w.tick(DAY_SECONDS - 1);
-  assert.equal(kept(w), 4);
+  assert.equal(countKeys(w), 4);
   await w.tick();
-  assert.equal(kept(w), 0);
+  assert.equal(countKeys(w), 0);
 });
 
-function kept(w: World): number {
+function countKeys(w: World): number {
   const { db } = w.daemon.ctx;
   return db.all(openAsk.returns.partial(), "select 1 from idempotency").length;
 }
@@ -259,7 +261,7 @@ Deno.test("with a full disk neither message nor key is stored; with space again 
   db.transact((tx) => tx.run("pragma max_page_count = 60"));
   const failed = await send(w, "/ask", body, "k");
   assert.deepEqual([failed.status, failed.error], [503, "storage_failed"]);
-  assert.deepEqual([kept(w), (await get(w, "/asks")).asks.length], [0, 0]);
+  assert.deepEqual([countKeys(w), (await get(w, "/asks")).asks.length], [0, 0]);
   db.transact((tx) => tx.run("pragma max_page_count = 1000000"));
   const done = await send(w, "/ask", body, "k");
   assert.deepEqual([done.status, done.replayed], [200, null]);

@@ -16,7 +16,7 @@ const STEPS_MS = {
 };
 
 /** Runs the daemon's own loop in place of `w.tick`. */
-function running(w: World): AsyncDisposable {
+function runDaemon(w: World): AsyncDisposable {
   const done = w.daemon.run();
   return {
     async [Symbol.asyncDispose]() {
@@ -49,7 +49,7 @@ for (const [name, ms] of Object.entries(STEPS_MS)) {
 
   Deno.test(`after the clock was set ${name}, a new schedule fires at its time`, async () => {
     await using w = world();
-    await using _loop = running(w);
+    await using _loop = runDaemon(w);
     await addPeer(w, "ada");
     const bob = await connectPeer(w, "bob");
     await w.clock.advance(3000);
@@ -62,7 +62,7 @@ for (const [name, ms] of Object.entries(STEPS_MS)) {
 
   Deno.test(`after the clock was set ${name}, a process that ended is noticed`, async () => {
     await using w = world();
-    await using _loop = running(w);
+    await using _loop = runDaemon(w);
     w.processes.start(7);
     await addPeer(w, "pane", { agent_pid: 7 });
     await w.clock.advance(3000);
@@ -75,7 +75,7 @@ for (const [name, ms] of Object.entries(STEPS_MS)) {
 
 Deno.test("all that fell due while the machine was suspended runs within a second", async () => {
   await using w = world();
-  await using _loop = running(w);
+  await using _loop = runDaemon(w);
   await addPeer(w, "ada");
   const bob = await connectPeer(w, "bob");
   for (const fire_at of ["1h", "2h", "7h"]) await schedule(w, { fire_at });

@@ -98,16 +98,16 @@ Deno.test("an ask expires after 24 hours of the clock, a night of sleep included
   assert.deepEqual(ada.of("ack").map(({ correlation_id }) => correlation_id), [old]);
 });
 
-Deno.test("what was leased before the night is leased again after it, with the same id", async () => {
+Deno.test("a message leased before the night is leased again after it, with the same id", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "bob");
   const { delivery_id } = await notify(w, "ada", "bob");
   await get(w, `/deliveries/pending?peer_id=${peer_id}`);
   await sleepNight(w);
   const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
-  const found = deliveries.map((one: Record<string, unknown>) => [
-    one["delivery_id"],
-    one["redelivered"],
+  const found = deliveries.map((delivery: Record<string, unknown>) => [
+    delivery["delivery_id"],
+    delivery["redelivered"],
   ]);
   assert.deepEqual(found, [[delivery_id, true]]);
 });

@@ -215,7 +215,7 @@ Deno.test("opencode: the MCP entry of the previous version stays, and its plugin
   }
 });
 
-Deno.test("what the previous version set up is undone to the byte", async () => {
+Deno.test("the previous version's setup is undone to the byte", async () => {
   using home = openHome();
   for (const agent of [...AGENTS, "opencode"]) {
     const { code, output } = await setup(["--agent", agent, "--uninstall"], home.env);

@@ -36,7 +36,7 @@ Deno.test("a machine that took part after it was refused leaves nothing", async 
   assert.equal(leftBefore(ctx), undefined);
 });
 
-Deno.test("what waited when the copy was made is left with that reason, and later messages are kept", async () => {
+Deno.test("messages that waited when the copy was made end with that reason, and later ones are kept", async () => {
   await using two = await laptopAndBuildbox();
   const { laptop, network } = two;
   network.bus.setReachable(laptop.daemon_id, false);

@@ -74,7 +74,7 @@ Deno.test("a daemon that shuts down at any moment logs no error, and no promise 
   }
 });
 
-Deno.test("what goes on after the database was closed is refused, and is no error of the database", async () => {
+Deno.test("work after the database was closed is refused, without an error of the database", async () => {
   const w = await world({ log_level: "error" });
   await w[Symbol.asyncDispose]();
   const { db } = w.daemon.ctx;

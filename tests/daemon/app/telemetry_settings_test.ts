@@ -41,7 +41,7 @@ Deno.test("GET /config shows the collector, and never its headers", async () => 
   };
   await using w = world({ settings });
   const { settings: shown } = await get(w, "/config");
-  const of = (key: string) => shown.find((one: { key: string }) => one.key === key);
+  const of = (key: string) => shown.find((setting: { key: string }) => setting.key === key);
   assert.equal(of("telemetry.otlp").value, "http://127.0.0.1:4318");
   assert.deepEqual([of("telemetry.headers").is_set, of("telemetry.headers").value], [true, null]);
   assert.doesNotMatch(JSON.stringify(shown), /secret-key/);

@@ -20,7 +20,7 @@ import { CodexHome, THREAD } from "../../support/agents/codex_server.ts";
 import { silent } from "../../support/host/private_tmux.ts";
 
 const NOBODY_UID = 65_534;
-/** How long opening a pipe to read would wait for a writer. */
+/** Time until a writer opens the pipe; a blocking open to read would wait for it. */
 const WRITER_COMES_S = 3;
 const ID = "0a1b2c3d-0000-4000-8000-000000000001";
 const OF_ID = { runtime_session_id: ID, path: "/w" };

@@ -45,7 +45,7 @@ Deno.test("a search begins in the folders without a wildcard, and goes no deeper
   assert.deepEqual(parts("a.ts"), ["", 1]);
 });
 
-Deno.test("a pattern of many wildcards takes no time that grows with their power", () => {
+Deno.test("a pattern of many wildcards does not take exponential time", () => {
   const glob = `${"*a".repeat(120)}b`;
   assert.equal(matches(glob, "a".repeat(255)), false);
   const deep = `${"**/a/".repeat(60)}b`;

@@ -217,7 +217,7 @@ withTmux("the foreground of a pane is the job that has its terminal", async (ter
 });
 
 /** A fake process; `ends` lists the signals that end it. */
-function made(ends: readonly string[], sent: SignalResult = "sent") {
+function fakeProcess(ends: readonly string[], sent: SignalResult = "sent") {
   const state = { alive: true, signals: [] as string[] };
   const processes: ProcessControl = {
     isAlive: () => state.alive,
@@ -239,7 +239,7 @@ const CASES: [what: string, ends: readonly string[], expected: Termination, sent
 for (const [what, ends, expected, sent] of CASES) {
   Deno.test(`terminate returns "${expected}" for a process ${what}`, async () => {
     const clock = new FakeClock();
-    const { state, processes } = made(ends);
+    const { state, processes } = fakeProcess(ends);
     const ending = terminate({ pid: 7, started: "1" }, {
       term_ms: 5_000,
       kill_ms: 2_000,
@@ -254,7 +254,7 @@ for (const [what, ends, expected, sent] of CASES) {
 
 Deno.test("terminate sends SIGKILL only after SIGTERM had its time, and only with kill_ms", async () => {
   const clock = new FakeClock();
-  const { state, processes } = made(["SIGKILL"]);
+  const { state, processes } = fakeProcess(["SIGKILL"]);
   const process = { pid: 7, started: "1" };
   const patient = terminate(process, { term_ms: 5_000, clock, processes });
   await clock.advance(60_000);
@@ -268,7 +268,7 @@ Deno.test("terminate sends SIGKILL only after SIGTERM had its time, and only wit
 
 Deno.test("terminate reports a process of another user, and one that is gone", async () => {
   const clock = new FakeClock();
-  const { state, processes } = made([], "forbidden");
+  const { state, processes } = fakeProcess([], "forbidden");
   const limits = { term_ms: 5_000, kill_ms: 2_000, clock, processes };
   assert.equal(await terminate({ pid: 7, started: "1" }, limits), "forbidden");
   state.alive = false;
@@ -276,9 +276,9 @@ Deno.test("terminate reports a process of another user, and one that is gone", a
   assert.deepEqual(state.signals, ["SIGTERM"]);
 });
 
-Deno.test("an abort leaves a process as it is, and no further signal is sent", async () => {
+Deno.test("an abort leaves the process running, and sends no further signal", async () => {
   const clock = new FakeClock();
-  const { state, processes } = made(["SIGKILL"]);
+  const { state, processes } = fakeProcess(["SIGKILL"]);
   const ending = new AbortController();
   const limits = { term_ms: 5_000, kill_ms: 2_000, clock, processes, signal: ending.signal };
   const terminating = terminate({ pid: 7, started: "1" }, limits);

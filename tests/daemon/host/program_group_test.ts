@@ -57,7 +57,7 @@ Deno.test("an abort ends a program with all that it has started", async () => {
   await Deno.remove(path);
 });
 
-Deno.test("what a program leaves behind when it ends by itself goes on, and its open pipe holds up nobody", async () => {
+Deno.test("processes that a program leaves behind continue, and their open pipe delays nobody", async () => {
   const from = performance.now();
   const { result, pids: [pid = 0] } = await run("sleep 300 & echo $!; exit 3", {
     timeout_ms: 60_000,
@@ -68,7 +68,7 @@ Deno.test("what a program leaves behind when it ends by itself goes on, and its 
   Deno.kill(pid);
 });
 
-Deno.test("a program gets its input, and its outputs are told apart and limited to their ends", async () => {
+Deno.test("a program gets its input, and its outputs are separate and limited to their ends", async () => {
   const { result } = await run("cat; echo oops >&2", { input: "hello", timeout_ms: 60_000 });
   assert.deepEqual([result.stdout, result.stderr, result.code], ["hello", "oops\n", 0]);
   const many = await run("seq 1 20000; echo end", { timeout_ms: 60_000 });
@@ -93,7 +93,7 @@ Deno.test("a group is in a session of its own, unless it stays in that of a term
 });
 
 Deno.test({
-  name: "what a killed daemon has started is ended by the next one, and nothing else is",
+  name: "the next daemon ends the processes of a killed daemon, and no others",
   ignore: !LINUX,
   async fn() {
     const folder = await Deno.makeTempDir();

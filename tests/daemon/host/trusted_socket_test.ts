@@ -1,4 +1,4 @@
-/** Which sockets are trusted: by their owner, their folders, and the links on the way. */
+/** Trust in a socket depends on its owner, its folders, and the links in its path. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -204,7 +204,7 @@ Deno.test("before the bus is open, a use of it fails as unreachable and says tha
   });
 });
 
-Deno.test("what is published goes to the bus, and what the bus reports goes to the owner", async () => {
+Deno.test("batches are published to the bus, and reports of the bus reach the owner", async () => {
   await using at = fixture();
   const bus = await at.start();
   await at.connection.publish("dm-000000000002", "1", new Uint8Array());
@@ -214,7 +214,7 @@ Deno.test("what is published goes to the bus, and what the bus reports goes to t
   assert.deepEqual(at.told.slice(2), ["batch from dm-000000000002", "announced dm-000000000002"]);
 });
 
-Deno.test("the report has what the server answers, asked at most once in five seconds", async () => {
+Deno.test("the report has the server's answer, requested at most once in five seconds", async () => {
   await using at = fixture();
   const bus = await at.start();
   assert.equal((await at.connection.report()).latency_ms, null);
@@ -242,7 +242,7 @@ Deno.test("the report has what the server answers, asked at most once in five se
   assert.equal(bus.measured, 2);
 });
 
-Deno.test("a server that does not answer holds up no report for longer than two seconds", async () => {
+Deno.test("a silent server delays reports by at most two seconds", async () => {
   await using at = fixture();
   const bus = await at.start();
   bus.become("connected");

@@ -132,7 +132,7 @@ Deno.test("a copy that starts again after the first run has ended takes part at 
   assert.ok(server.clock.now() - began_at < 3000);
 });
 
-Deno.test("a run whose process is stopped loses its place later than its last proof holds", async () => {
+Deno.test("a run whose process is stopped loses its place only after its last proof has expired", async () => {
   const server = new Server();
   const first = server.run("laptop"), copy = server.run("clone");
   await first.connect();
@@ -148,7 +148,7 @@ Deno.test("a run whose process is stopped loses its place later than its last pr
   assert.equal(copy.claim.mustHold(), undefined);
 });
 
-Deno.test("a run that was stopped for a moment goes on, and refuses the copy that waits", async () => {
+Deno.test("a run that was stopped for a moment continues, and refuses the copy that waits", async () => {
   const server = new Server();
   const first = server.run("laptop"), copy = server.run("clone");
   await first.connect();
@@ -177,7 +177,7 @@ Deno.test("a clock that was set back proves nothing", async () => {
   assert.equal(first.claim.mustHold(), undefined);
 });
 
-Deno.test("of runs that start at the same time, one takes part", async () => {
+Deno.test("only one of the runs that start at the same time takes part", async () => {
   for (let time = 0; time < 20; time++) {
     const server = new Server();
     const runs = ["one", "two", "three"].map((place) => server.run(place));
@@ -186,7 +186,7 @@ Deno.test("of runs that start at the same time, one takes part", async () => {
   }
 });
 
-Deno.test("who has no keys of this machine can neither refuse it nor take its place", async () => {
+Deno.test("a machine without this machine's keys can neither refuse it nor replace it", async () => {
   const server = new Server();
   const thief = server.run("thief", makeMachineKeys(randomIds));
   const first = server.run("laptop");

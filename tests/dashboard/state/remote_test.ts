@@ -69,7 +69,7 @@ Deno.test("latencies have the digits that matter", () => {
   ]);
 });
 
-Deno.test("what waits is counted for each peer of a machine, the most first", () => {
+Deno.test("waiting messages are counted for each peer of a machine, the most first", () => {
   const peers = ["api", "db", "web"].map((name) => remotePeerOf("buildbox", { name }));
   const to = (name: string) => messageOf({ to_peer_id: `peer-${name}-buildbox` });
   const messages = [to("web"), messageOf({ to_peer_id: LOCAL.peer_id }), to("api"), to("api")];

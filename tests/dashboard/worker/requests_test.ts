@@ -1,4 +1,4 @@
-/** Which requests the service worker answers. */
+/** Requests that the service worker answers. */
 
 import assert from "node:assert/strict";
 import { isFile, isPage } from "../../../dashboard/worker/requests.ts";

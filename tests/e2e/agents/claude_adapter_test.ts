@@ -13,7 +13,7 @@ import { until } from "../../support/waiting.ts";
 const ID = "ask-3f9c04d1a2b7";
 const FRAME = `[mesh] <peer-message type="ask" id="${ID}" from="@web-codex" circle="main">`;
 
-function outgoing(text: string, human = false): OutgoingMessage {
+function outgoingMessage(text: string, human = false): OutgoingMessage {
   const framed = human ? `[mesh] @sam → @api: ${text} (${ID})` : `${FRAME}${text}</peer-message>`;
   return { delivery_id: "dlv-1", proof_id: ID, kind: "ask", human, framed };
 }
@@ -71,13 +71,13 @@ withLab(import.meta.url, "the native transport reaches an idle session, text int
   await using lab = new Lab();
   const claude = await lab.claude("api");
   const text = "Tabs\tstay,\n\n  so do blank lines, !bang and ümläute ⏎";
-  const sent = await send(lab, claude, outgoing(text));
+  const sent = await send(lab, claude, outgoingMessage(text));
   assert.deepEqual(sent, { transport: "native", receipt: { state: "sent" }, refusals: [] });
   const [request] = await until("the model's turn", () => {
     const asked = lab.model.asked(ID);
     return asked.length > 0 && asked;
   });
-  assert(request?.prompt.includes(outgoing(text).framed));
+  assert(request?.prompt.includes(outgoingMessage(text).framed));
   await until("the end of the turn", () => claude.isIdle);
   assert.doesNotMatch(claude.screen, /hook/i, "our hooks are silent, though no daemon is up");
 });
@@ -87,7 +87,7 @@ withLab(import.meta.url, "the native transport leaves a draft where it is", asyn
   const claude = await lab.claude("api");
   claude.type("half a thought");
   await until("the draft", () => claude.composer === "half a thought");
-  const { transport, receipt } = await send(lab, claude, outgoing("Which port?"));
+  const { transport, receipt } = await send(lab, claude, outgoingMessage("Which port?"));
   assert.deepEqual({ transport, receipt }, { transport: "native", receipt: { state: "sent" } });
   await until("the model's turn", () => lab.model.asked(ID).length > 0);
   await until("the end of the turn", () => claude.isIdle);
@@ -102,7 +102,7 @@ withLab(import.meta.url, "the native transport answers no open permission dialog
   await claude.sendPrompt(`@@TOOL Write {"file_path":"${file}","content":"x"}`);
   await until("the dialog", () => claude.session?.status === "waiting");
   await until("its screen", () => claude.screen.includes("Do you want to create"));
-  const human = await send(lab, claude, outgoing("Which port?", true));
+  const human = await send(lab, claude, outgoingMessage("Which port?", true));
   assert.deepEqual(human.refusals, ["pane: dialog_open"]);
   assert.deepEqual(human.receipt, { state: "sent" });
   await using adapterFixture = adapterOf(lab);
@@ -123,7 +123,7 @@ withLab(import.meta.url, "the native transport answers no open permission dialog
 withLab(import.meta.url, "a human's words are typed into an empty composer", async () => {
   await using lab = new Lab();
   const claude = await lab.claude("api");
-  const { transport, receipt } = await send(lab, claude, outgoing("Please stop", true));
+  const { transport, receipt } = await send(lab, claude, outgoingMessage("Please stop", true));
   assert.deepEqual({ transport, receipt }, { transport: "pane", receipt: { state: "sent" } });
   const [request] = await until("the model's turn", () => {
     const asked = lab.model.asked(ID);
@@ -139,10 +139,10 @@ withLab(import.meta.url, "after /clear the registry names the new conversation",
   await claude.sendPrompt("/clear");
   await until("a new id", () => claude.session?.sessionId !== before.runtime_session_id);
   await using adapterFixture = adapterOf(lab);
-  const [native] = adapterFixture.adapter.transports(before, outgoing("x"));
-  const stale = await native?.check(before, outgoing("x"));
+  const [native] = adapterFixture.adapter.transports(before, outgoingMessage("x"));
+  const stale = await native?.check(before, outgoingMessage("x"));
   assert.deepEqual(stale, { ready: false, reason: "session_changed" });
-  const { receipt } = await send(lab, claude, outgoing("Which port?"));
+  const { receipt } = await send(lab, claude, outgoingMessage("Which port?"));
   assert.deepEqual(receipt, { state: "sent" });
   await until("the model's turn", () => lab.model.asked(ID).length > 0);
 });
@@ -154,8 +154,8 @@ withLab(import.meta.url, "a killed session is neither observed nor written to", 
   Deno.kill(claude.pid, "SIGKILL");
   await until("its end", () => claude.session === undefined);
   await using adapterFixture = adapterOf(lab);
-  const [native] = adapterFixture.adapter.transports(peer, outgoing("x"));
-  assert.deepEqual(await native?.deliver(peer, outgoing("x")), {
+  const [native] = adapterFixture.adapter.transports(peer, outgoingMessage("x"));
+  assert.deepEqual(await native?.deliver(peer, outgoingMessage("x")), {
     state: "refused",
     reason: "no_session",
   });

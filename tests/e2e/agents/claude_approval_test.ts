@@ -41,12 +41,12 @@ class ApprovalFixture implements AsyncDisposable {
   }
 
   /** The file that was written; undefined if none was. */
-  get written(): string | undefined {
+  get fileText(): string | undefined {
     return readTextOrNothing(this.file);
   }
 
   /** Lets the model call a gated tool; returns the question in the human's inbox. */
-  async asked(claude: Claude) {
+  async callGatedTool(claude: Claude) {
     await claude.sendPrompt(`@@TOOL Write {"file_path":"${this.file}","content":"x"}`);
     return await this.question();
   }
@@ -60,7 +60,7 @@ class ApprovalFixture implements AsyncDisposable {
   }
 
   /** The ask of a question, once it is closed. */
-  closed(correlation_id: string | null) {
+  waitForClosedAsk(correlation_id: string | null) {
     return until("the end of the question", async () => {
       const ask = await this.call(getAsk, { params: { id: correlation_id ?? "" } });
       return ask.state === "closed" && ask;
@@ -87,7 +87,7 @@ class ApprovalFixture implements AsyncDisposable {
       return !isOpen;
     });
     const decided_at = Date.now();
-    const ask = await this.closed(correlation_id);
+    const ask = await this.waitForClosedAsk(correlation_id);
     assert(Date.now() - decided_at < 2_000, `${Date.now() - decided_at} ms`);
     return ask;
   }
@@ -96,10 +96,10 @@ class ApprovalFixture implements AsyncDisposable {
   async allowedInPane(claude: Claude): Promise<void> {
     const isOpen = () => claude.screen.includes("Do you want to create");
     await until("the dialog", isOpen);
-    assert.equal(this.written, undefined);
+    assert.equal(this.fileText, undefined);
     await until("the file", () => {
       if (isOpen()) claude.press("Enter");
-      return this.written === "x";
+      return this.fileText === "x";
     });
   }
 
@@ -114,11 +114,11 @@ withLab(
   async () => {
     await using fixture = new ApprovalFixture();
     const claude = await fixture.start();
-    const item = await fixture.asked(claude);
+    const item = await fixture.callGatedTool(claude);
     assert.match(item.text, /wants to use Write: file_path: ".*made\.txt", content: "x"$/);
-    assert.equal(fixture.written, undefined);
+    assert.equal(fixture.fileText, undefined);
     await fixture.call(replyInboxItem, { params: { id: item.item_id }, body: { text: "allow" } });
-    await until("the file", () => fixture.written === "x");
+    await until("the file", () => fixture.fileText === "x");
     await until("the end of the turn", () => claude.isIdle);
   },
 );
@@ -129,7 +129,7 @@ withLab(
   async () => {
     await using fixture = new ApprovalFixture();
     const claude = await fixture.start();
-    const { correlation_id } = await fixture.asked(claude);
+    const { correlation_id } = await fixture.callGatedTool(claude);
     const decision = { option_id: "deny", message: "Use the trash" };
     await fixture.call(answerAsk, { body: { correlation_id: correlation_id ?? "", ...decision } });
     await until("the model hears why", () => {
@@ -138,13 +138,13 @@ withLab(
       );
     });
     await until("the end of the turn", () => claude.isIdle);
-    assert.equal(fixture.written, undefined);
+    assert.equal(fixture.fileText, undefined);
   },
 );
 
 withLab(
   import.meta.url,
-  "a decision in the pane ends the question everywhere within two seconds, as what it was",
+  "a decision in the pane ends the question everywhere within two seconds, with its outcome",
   async () => {
     await using fixture = new ApprovalFixture();
     const claude = await fixture.start();
@@ -154,7 +154,7 @@ withLab(
         ["Enter", "allowed_there", "x"],
       ] as const
     ) {
-      const { item_id, correlation_id } = await fixture.asked(claude);
+      const { item_id, correlation_id } = await fixture.callGatedTool(claude);
       const ask = await fixture.decidedInPane(claude, correlation_id, key);
       assert.deepEqual([ask.outcome, ask.responder], [outcome, "terminal"]);
       const { items } = await fixture.call(listInbox, { query: { unread: "1" } });
@@ -168,7 +168,7 @@ withLab(
         outcome,
       ]);
       await until("the end of the turn", () => claude.isIdle);
-      assert.equal(fixture.written, written);
+      assert.equal(fixture.fileText, written);
     }
   },
 );
@@ -194,7 +194,7 @@ inLongForm(withLab)(
   async () => {
     await using fixture = new ApprovalFixture();
     const claude = await fixture.start();
-    const { correlation_id } = await fixture.asked(claude);
+    const { correlation_id } = await fixture.callGatedTool(claude);
     await until("the dialog", () => claude.session?.status === "waiting");
     const { lab } = fixture;
     const id = claude.session?.sessionId ?? "";
@@ -210,16 +210,16 @@ inLongForm(withLab)(
     assert.equal((await fixture.call(getAsk, { params })).state, "open");
     const ask = await fixture.decidedInPane(claude, correlation_id, "Enter");
     assert.deepEqual([ask.outcome, ask.responder], ["allowed_there", "terminal"]);
-    assert.equal(fixture.written, "x");
+    assert.equal(fixture.fileText, "x");
   },
 );
 
 withLab(import.meta.url, "a permission whose agent is killed is over", async () => {
   await using fixture = new ApprovalFixture();
   const claude = await fixture.start();
-  const { correlation_id } = await fixture.asked(claude);
+  const { correlation_id } = await fixture.callGatedTool(claude);
   Deno.kill(claude.pid, "SIGKILL");
-  const ask = await fixture.closed(correlation_id);
+  const ask = await fixture.waitForClosedAsk(correlation_id);
   assert.deepEqual([ask.outcome, ask.responder], ["ended_there", "terminal"]);
 });
 
@@ -248,7 +248,7 @@ inLongForm(withLab)(
   async () => {
     await using fixture = new ApprovalFixture();
     const claude = await fixture.start();
-    await fixture.asked(claude);
+    await fixture.callGatedTool(claude);
     await fixture.lab.mesh.crash();
     await fixture.allowedInPane(claude);
   },

@@ -36,7 +36,7 @@ class ClaudeFixture implements AsyncDisposable {
   }
 
   /** The id of the one ask that has reached the asked session's model. */
-  async asked(): Promise<string> {
+  async waitForAsk(): Promise<string> {
     return await until("the ask at the other's model", () => {
       const [request] = this.lab.model.asked('<peer-message type="ask"');
       return /id="(ask-[0-9a-f]+)"/.exec(request?.prompt ?? "")?.[1];
@@ -44,7 +44,7 @@ class ClaudeFixture implements AsyncDisposable {
   }
 
   /** The answer, as the asker's model reads it. */
-  async answered(): Promise<string> {
+  async waitForAnswer(): Promise<string> {
     return await until("the answer at the asker's model", () => {
       return this.lab.model.asked('<peer-message type="ack"').at(0)?.prompt;
     });
@@ -75,8 +75,8 @@ withLab(import.meta.url, "one Claude asks, another answers, and the trace shows 
   const web = await fixture.startClaude("web");
   await fixture.startClaude("api");
   await web.sendPrompt("Ask api-claude-code: Which port do you listen on?");
-  const id = await fixture.asked();
-  assert((await fixture.answered()).includes("Port 8080"));
+  const id = await fixture.waitForAsk();
+  assert((await fixture.waitForAnswer()).includes("Port 8080"));
   await until("the whole life of the ask", async () => {
     const stages = stagesOf(await fixture.trace(id));
     return ALL_STAGES.every((stage) => stages.includes(stage));
@@ -96,12 +96,12 @@ withLab(import.meta.url, "an ask survives a daemon that is killed before the ans
   const web = await fixture.startClaude("web");
   await fixture.startClaude("api");
   await web.sendPrompt("Ask api-claude-code: Which port do you listen on?");
-  const id = await fixture.asked();
+  const id = await fixture.waitForAsk();
   await until("the proof", async () => stagesOf(await fixture.trace(id)).includes("seen"));
   await fixture.lab.mesh.crash();
   await fixture.lab.mesh.up();
   assert(!stagesOf(await fixture.trace(id)).includes("acked"), "killed before the answer");
-  assert((await fixture.answered()).includes("Port 8080"));
+  assert((await fixture.waitForAnswer()).includes("Port 8080"));
   await until("the whole life of the ask", async () => {
     const stages = stagesOf(await fixture.trace(id));
     return ALL_STAGES.every((stage) => stages.includes(stage));
@@ -125,8 +125,8 @@ inLongForm(withLab)(
     await api.sendPrompt("/clear");
     await until("the new conversation", () => api.isIdle && api.session?.sessionId !== first);
     await web.sendPrompt("Ask api-claude-code: Which port do you listen on?");
-    const id = await fixture.asked();
-    assert((await fixture.answered()).includes("Port 8080"));
+    const id = await fixture.waitForAsk();
+    assert((await fixture.waitForAnswer()).includes("Port 8080"));
     const { stages } = await fixture.trace(id);
     assert.equal(stages.find(({ stage }) => stage === "attempting")?.detail, "native");
     const ids = (all: typeof before) => all.map(({ peer_id }) => peer_id).sort();

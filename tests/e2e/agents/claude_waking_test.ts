@@ -45,7 +45,7 @@ class ClaudeFixture implements AsyncDisposable {
 }
 
 /** Our hooks that wait now, in this namespace of processes. */
-function waiting(): number {
+function countWaitingHooks(): number {
   return Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name))
     .filter((pid) => argumentsOf(pid)?.slice(-3).join(" ") === "hook claude-code Wake").length;
 }
@@ -70,9 +70,9 @@ withLab(
       );
       await until("its next hook", async () => (await fixture.peer())?.transport === "hook");
     }
-    await until("one hook that waits", () => waiting() === 1);
+    await until("one hook that waits", () => countWaitingHooks() === 1);
     await fixture.lab.endAgents();
-    await until("the hook's end", () => waiting() === 0);
+    await until("the hook's end", () => countWaitingHooks() === 0);
   },
 );
 
@@ -85,8 +85,8 @@ withLab(
     const claude = await fixture.lab.claude("api");
     await claude.sendPrompt("@@SAY ready");
     await until("its turn's end", async () => (await fixture.peer())?.turn_state === "idle");
-    await until("no hook", () => waiting() === 0);
+    await until("no hook", () => countWaitingHooks() === 0);
     assert.deepEqual(await fixture.tell("Lindau"), ["attempting native", "sent", "seen"]);
-    await until("no hook", () => waiting() === 0);
+    await until("no hook", () => countWaitingHooks() === 0);
   },
 );

@@ -43,7 +43,7 @@ class ApprovalFixture implements AsyncDisposable {
   }
 
   /** The question in the human's inbox. */
-  async asked() {
+  async question() {
     return await until("the question", async () => {
       const { items } = await this.lab.call(listInbox, { query: { unread: "1" } });
       return items.find(({ question }) => question?.scope === "tool_permission");
@@ -70,7 +70,7 @@ test("Codex runs a gated tool once the human has allowed it on another surface",
   await using fixture = new ApprovalFixture();
   const codex = await fixture.start();
   await fixture.asksFor(codex);
-  const item = await fixture.asked();
+  const item = await fixture.question();
   assert.match(item.text, /wants to use Bash: command: "touch /);
   assert.equal(fixture.fileExists, false);
   const params = { id: item.item_id };
@@ -85,7 +85,7 @@ inLongForm(test)(
     await using fixture = new ApprovalFixture();
     const codex = await fixture.start();
     await fixture.asksFor(codex);
-    const { correlation_id } = await fixture.asked();
+    const { correlation_id } = await fixture.question();
     const decision = { option_id: "deny", message: "Use the trash" };
     await fixture.lab.call(answerAsk, {
       body: { correlation_id: correlation_id ?? "", ...decision },
@@ -100,7 +100,7 @@ inLongForm(test)("a question without an answer in time is denied to Codex", asyn
   await using fixture = new ApprovalFixture();
   const codex = await fixture.start(3);
   await fixture.asksFor(codex);
-  const { correlation_id } = await fixture.asked();
+  const { correlation_id } = await fixture.question();
   await fixture.expectModelRead("Nobody answered in time");
   assert.equal(fixture.fileExists, false);
   const params = { id: correlation_id ?? "" };
@@ -111,7 +111,7 @@ test("a turn that is interrupted in the pane ends the question", async () => {
   await using fixture = new ApprovalFixture();
   const codex = await fixture.start();
   await fixture.asksFor(codex);
-  const { correlation_id } = await fixture.asked();
+  const { correlation_id } = await fixture.question();
   codex.press("Escape");
   const ask = await until("the end of the question", async () => {
     const params = { id: correlation_id ?? "" };
@@ -126,7 +126,7 @@ inLongForm(test)("when the daemon dies, Codex asks in its pane", async () => {
   await using fixture = new ApprovalFixture();
   const codex = await fixture.start();
   await fixture.asksFor(codex);
-  await fixture.asked();
+  await fixture.question();
   await fixture.lab.mesh.crash();
   const isOpen = () => codex.screen.includes("Would you like to run");
   await until("the dialog", isOpen);

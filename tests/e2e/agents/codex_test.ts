@@ -45,7 +45,7 @@ async function reaches(lab: CodexLab, id: string, ...stages: string[]): Promise<
   }
 }
 
-test("one Codex asks, another on the same server answers, each by its own name", async () => {
+test("a Codex asks, another on the same server answers, each by its own name", async () => {
   await using lab = await new CodexLab(RULES, ["web", "api"]).open();
   const web = await lab.startCodex("web");
   await lab.startCodex("api");

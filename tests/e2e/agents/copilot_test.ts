@@ -146,14 +146,14 @@ inLongForm(withAgentFixture)(
 );
 
 /** A daemon that may start Copilot CLI itself. */
-function spawning(lab: Lab, { bin, env }: AgentUnderTest) {
+function spawnSettings(lab: Lab, { bin, env }: AgentUnderTest) {
   return { spawn: { commands: { copilot: [bin] }, allowed_paths: [lab.dir], env } };
 }
 
 inLongForm(withAgentFixture)(
   import.meta.url,
   "Copilot CLI is spawned with a message, restarted with its session, and retired",
-  { ...BUILT, config: spawning },
+  { ...BUILT, config: spawnSettings },
   async (fixture) => {
     const { model } = fixture.agentUnderTest;
     const spawned = await fixture.call(spawnPeer, {

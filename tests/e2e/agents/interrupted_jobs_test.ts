@@ -7,7 +7,7 @@ import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fix
 import {
   codexCli,
   geminiCli,
-  type Installed,
+  type InstallResult,
   opencodeCli,
 } from "../../support/e2e/installed_agents.ts";
 import { inLongForm, Lab, withLab } from "../../support/e2e/lab.ts";
@@ -91,22 +91,22 @@ withLab(import.meta.url, `Claude Code: ${CLAIM}`, async () => {
   assert.equal((await jobOf(call, id)).state, "failed");
 });
 
-interface Scripted extends AgentUnderTest {
+interface AgentWithScript extends AgentUnderTest {
   readonly model: ScriptedModel;
 }
 
 interface Case {
   readonly title: string;
-  readonly agent: () => Installed;
-  readonly prepare: (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => Scripted;
-  readonly interrupt: (fixture: AgentFixture<Scripted>) => unknown;
+  readonly agent: () => InstallResult;
+  readonly prepare: (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => AgentWithScript;
+  readonly interrupt: (fixture: AgentFixture<AgentWithScript>) => unknown;
 }
 
 /**
  * opencode needs two Escapes in a short time, and shows the effect of each. An Escape that it has
  * not read when the next prompt is typed would become Alt with the first letter of that prompt.
  */
-async function interruptOpencode(fixture: AgentFixture<Scripted>): Promise<void> {
+async function interruptOpencode(fixture: AgentFixture<AgentWithScript>): Promise<void> {
   const hasEnded = () => fixture.screen.includes("· interrupted");
   const isAsked = () => fixture.screen.includes("again to interrupt");
   await fixture.press("Escape", () => isAsked() || hasEnded());
@@ -135,7 +135,7 @@ for (const { title, agent, prepare, interrupt } of CASES) {
     import.meta.url,
     `${title}: ${CLAIM}`,
     { agent, prepare: (lab, bin) => prepare(lab, bin, RULES) },
-    async (fixture: AgentFixture<Scripted>) => {
+    async (fixture: AgentFixture<AgentWithScript>) => {
       const { call, agentUnderTest: { model } } = fixture;
       const peer = await fixture.start();
       const id = await interrupts({

@@ -10,7 +10,7 @@ import {
   codexCli,
   copilotCli,
   geminiCli,
-  type Installed,
+  type InstallResult,
   opencodeCli,
 } from "../../support/e2e/installed_agents.ts";
 import { inLongForm, type Lab } from "../../support/e2e/lab.ts";
@@ -40,9 +40,9 @@ const RULES: readonly ScriptedReply[] = [{
 
 interface Case {
   readonly title: string;
-  readonly agent: () => Installed;
+  readonly agent: () => InstallResult;
   readonly prepare: (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => AgentUnderTest;
-  /** What its user has done before the test; what the user does afterwards. */
+  /** Steps of the agent's user before the test, and after it. */
   readonly before?: (fixture: AgentFixture) => Promise<void>;
   readonly after?: (fixture: AgentFixture) => Promise<void>;
 }
@@ -71,7 +71,7 @@ async function mesh({ env }: AgentFixture, ...args: string[]) {
 }
 
 /** A daemon that may start the agent by its command, in a folder that its user has trusted. */
-function spawning({ dir }: Lab, { backend, bin, command, env }: AgentUnderTest) {
+function spawnSettings({ dir }: Lab, { backend, bin, command, env }: AgentUnderTest) {
   const commands = { [backend]: [bin, ...command.slice(1)] };
   return { spawn: { commands, allowed_paths: [dir], env } };
 }
@@ -81,7 +81,7 @@ for (const { title, agent, prepare, before, after } of CASES) {
   define(
     import.meta.url,
     `${title} is started for a job, completes it with its turn, and is ended`,
-    { agent, prepare: (lab, bin) => prepare(lab, bin, RULES), config: spawning },
+    { agent, prepare: (lab, bin) => prepare(lab, bin, RULES), config: spawnSettings },
     async (fixture) => {
       const { backend } = fixture.agentUnderTest;
       await before?.(fixture);
@@ -116,7 +116,7 @@ for (const { title, agent, prepare, before, after } of CASES) {
 withAgentFixture(
   import.meta.url,
   "a job that is cancelled is interrupted, also in Codex's shared server",
-  { agent: codexCli, prepare: (lab, bin) => prepareCodex(lab, bin, RULES), config: spawning },
+  { agent: codexCli, prepare: (lab, bin) => prepareCodex(lab, bin, RULES), config: spawnSettings },
   async (fixture) => {
     await trustHooks(fixture);
     const modelHold = fixture.agentUnderTest.model.hold();
@@ -142,7 +142,7 @@ for (const { title, agent, prepare, before, after } of CASES) {
   define(
     import.meta.url,
     `a recurring job resumes the session of ${title}, as the same peer`,
-    { agent, prepare: (lab, bin) => prepare(lab, bin, RULES), config: spawning },
+    { agent, prepare: (lab, bin) => prepare(lab, bin, RULES), config: spawnSettings },
     async (fixture) => {
       await before?.(fixture);
       const asked = {

@@ -30,7 +30,7 @@ const RULES = [ANSWERS, ANSWERS_LATER, TOUCHES, DELEGATED];
 const ANSWER_MS = 60_000;
 
 /** The agent answers the ask by its own call of the tool, as its own peer. */
-async function answered(lab: OpencodeLab, id: string): Promise<void> {
+async function waitForAnswer(lab: OpencodeLab, id: string): Promise<void> {
   const ask = await until(`an answer to ${id}`, async () => {
     const found = await lab.call(getAsk, { params: { id } });
     return found.state === "closed" ? found : undefined;
@@ -44,7 +44,7 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   await lab.mesh.setUp({ agent: "opencode" });
   await lab.mesh.up();
   await lab.start();
-  const peer = await lab.connected("pending_first_turn");
+  const peer = await lab.waitForPeer("pending_first_turn");
   assert.equal(peer.name, "api-opencode");
   assert.equal(peer.circle, "office");
   assert.equal(peer.path, lab.folder);
@@ -54,33 +54,33 @@ withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async (
   lab.type("a half-typed thought");
   await until("the draft", () => lab.screen.includes("a half-typed thought"));
   const first = await lab.ask("Which port?");
-  const stages = await lab.reached(first, "seen");
+  const stages = await lab.waitForStage(first, "seen");
   assert(stages.includes("accepted"), stages.join());
-  await answered(lab, first);
-  await lab.connected("idle");
+  await waitForAnswer(lab, first);
+  await lab.waitForPeer("idle");
   assert.equal((await lab.peer())?.model, "scripted/one");
   const second = await lab.ask("And now, in a session that is open?");
-  await answered(lab, second);
+  await waitForAnswer(lab, second);
   await until("the draft in its box", () => lab.screen.includes("┃  a half-typed thought"));
   assert.equal(
     lab.model.turns.flatMap(({ prompts }) => prompts).join().includes("half-typed"),
     false,
   );
 
-  await lab.connected("idle");
+  await lab.waitForPeer("idle");
   lab.press("C-u");
   const { release } = lab.model.hold();
   await lab.sendPrompt("Take your time");
-  await lab.connected("working");
+  await lab.waitForPeer("working");
   const third = await lab.ask("Are you busy?");
-  await lab.reached(third, "seen");
+  await lab.waitForStage(third, "seen");
   release();
-  await answered(lab, third);
+  await waitForAnswer(lab, third);
   for (const id of [first, second, third]) {
     assert.equal(lab.model.promptOccurrences(`id="${id}"`), 1);
   }
 
-  await lab.connected("idle");
+  await lab.waitForPeer("idle");
   await lab.sendPrompt("Delegate it");
   const child = await until("the end of a subagent", async () => {
     const { children } = await lab.call(getPeer, { params: { id: peer.peer_id }, query: {} });
@@ -97,20 +97,20 @@ inLongForm(withLab)(
     await lab.mesh.setUp({ agent: "opencode" });
     await lab.mesh.up();
     await lab.start();
-    await lab.connected("pending_first_turn");
+    await lab.waitForPeer("pending_first_turn");
     await lab.enterWeb();
     const { release } = lab.model.hold();
     await lab.sendPrompt("Take your time");
-    await lab.connected("working");
+    await lab.waitForPeer("working");
     await until("the model's turn", () => lab.model.turns.length > 0);
     const id = await lab.ask("Which port?");
-    await lab.reached(id, "seen");
+    await lab.waitForStage(id, "seen");
     lab.press("Escape");
     await until("the warning", () => lab.screen.includes("again to interrupt"));
     lab.press("Escape");
     await until("its end", () => !lab.screen.includes("again to interrupt"));
     release();
-    await answered(lab, id);
+    await waitForAnswer(lab, id);
     assert.equal(lab.model.promptOccurrences(`id="${id}"`), 1, "not repeated");
     assert.equal(lab.model.promptOccurrences("Not read yet"), 1, "but named");
   },
@@ -125,27 +125,27 @@ inLongForm(withLab)(
     await lab.mesh.setUp({ agent: "opencode" });
     await lab.mesh.up();
     await lab.start();
-    const { peer_id } = await lab.connected("pending_first_turn");
+    const { peer_id } = await lab.waitForPeer("pending_first_turn");
     await lab.enterWeb();
     await lab.sendPrompt("Touch it, please");
-    await lab.connected("awaiting_input");
+    await lab.waitForPeer("awaiting_input");
     await until("the dialog", () => lab.screen.includes("Allow once"));
     const waiting = await lab.ask("Which port?");
-    await lab.reached(waiting, "sent");
+    await lab.waitForStage(waiting, "sent");
     await lab.mesh.crash();
     await lab.mesh.up();
-    await lab.connected("awaiting_input");
+    await lab.waitForPeer("awaiting_input");
     assert(!(await lab.stages(waiting)).includes("accepted"), "It waits for the dialog");
     assert(lab.screen.includes("Allow once"), "the dialog is still open");
     lab.press("Right");
     lab.press("Right");
     await until("the choice", () => lab.screen.includes("Reject"));
     lab.press("Enter");
-    await answered(lab, waiting);
+    await waitForAnswer(lab, waiting);
     assert.equal(lab.model.promptOccurrences(`id="${waiting}"`), 1);
     assert.throws(() => Deno.statSync(`${lab.folder}/touched`), Deno.errors.NotFound);
 
-    await lab.connected("idle");
+    await lab.waitForPeer("idle");
     await lab.endAgents();
     await until("its end", async () => (await lab.peer())?.status === "offline");
     const late = await lab.ask("Are you there?");
@@ -155,8 +155,8 @@ inLongForm(withLab)(
     });
     assert(again.ok);
     await lab.start(...again.args);
-    assert.equal((await lab.connected()).peer_id, peer_id);
-    await answered(lab, late);
+    assert.equal((await lab.waitForPeer()).peer_id, peer_id);
+    await waitForAnswer(lab, late);
     assert.equal(lab.model.promptOccurrences(`id="${waiting}"`), 1, "the same session, told once");
     assert.equal(lab.model.promptOccurrences(`id="${late}"`), 1);
   },

@@ -7,7 +7,7 @@ import { delimiter, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "kit/core/clock.ts";
 import type { Result } from "../../../tools/selftest/verdicts.ts";
-import { installed, type Release, RELEASES } from "../../support/e2e/installed_agents.ts";
+import { installRelease, type Release, RELEASES } from "../../support/e2e/installed_agents.ts";
 import { run } from "../../support/e2e/programs.ts";
 import { print } from "../../support/waiting.ts";
 import { renderReleases, versionsOf, withTable } from "./releases.ts";
@@ -17,7 +17,7 @@ const PAGE = fileURLToPath(new URL("../../../docs/proved.md", import.meta.url));
 
 /** The scenarios of one release, in a mesh of its own. */
 async function selftest(release: Release): Promise<readonly Result[]> {
-  const found = installed(release);
+  const found = installRelease(release);
   const row = { agent: release.folder, version: release.version, transport: null, ms: null };
   const failure = (detail: string): Result[] => [
     { ...row, scenario: "start", result: "failed", detail },

@@ -11,7 +11,7 @@ import {
   codexCli,
   copilotCli,
   geminiCli,
-  type Installed,
+  type InstallResult,
   makeRunDir,
   opencodeCli,
 } from "../../support/e2e/installed_agents.ts";
@@ -71,7 +71,7 @@ class Machine implements Disposable {
     return parseVerdicts(readTextOrNothing(path) ?? "");
   }
 
-  /** Nothing is left but the known results of the transports, and no process runs in their home. */
+  /** Only the known results of the transports are left, and no process runs in their home. */
   assertClean(): void {
     const left = Array.from(Deno.readDirSync(join(this.home, ".cache")), ({ name }) => name);
     assert.deepEqual(left.filter((name) => name.startsWith("mesh-")), []);
@@ -112,7 +112,7 @@ function namesIn(dir: string): string[] {
   }
 }
 
-function machineWith(agent: () => Installed): Machine {
+function machineWith(agent: () => InstallResult): Machine {
   return new Machine(dirname(binOf(agent)));
 }
 
@@ -151,7 +151,7 @@ inLongForm(withLab)(
     const sockets = () => namesIn(`/tmp/codex-daemon-${Deno.uid()}`);
     const before = sockets();
     const { code, resultLines } = await machine.answer("--agent", "codex");
-    const passed = resultLines.filter((one) => one.endsWith(" passed, native"));
+    const passed = resultLines.filter((line) => line.endsWith(" passed, native"));
     assert.deepEqual([code, passed.length, resultLines.at(-1)], [0, 7, "all not tested, pane"]);
     machine.assertClean();
     assert.deepEqual(sockets(), before);

@@ -32,7 +32,7 @@ withTmux(
     type("-l", "Yes, ship it");
     type("Enter");
     await shows(/Answered api/);
-    const answer = await api.ended(String(asked.correlation_id));
+    const answer = await api.waitForEnd(String(asked.correlation_id));
     assert.match(JSON.stringify(answer), /Yes, ship it/);
 
     type("1"); // The keys are shown in place of what just happened.

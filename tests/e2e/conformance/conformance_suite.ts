@@ -11,7 +11,7 @@ export interface Scenario {
   readonly revision: string;
 }
 
-export interface Found {
+export interface SuiteResult {
   readonly passed: number;
   readonly all: number;
   /** The checks that failed or warned, each once. */
@@ -20,7 +20,7 @@ export interface Found {
 }
 
 /** Runs one scenario against a server; the suite writes its files to a directory of its own. */
-export async function conform(url: string, { scenario, revision }: Scenario): Promise<Found> {
+export async function conform(url: string, { scenario, revision }: Scenario): Promise<SuiteResult> {
   const out = await Deno.makeTempDir();
   const which = ["--scenario", scenario, "--spec-version", revision, "--timeout", "8000"];
   try {

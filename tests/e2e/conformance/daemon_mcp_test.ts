@@ -32,7 +32,7 @@ const NOT_OURS = [
   "sep-2575-server-tags-subscription-id",
 ];
 
-Deno.test("the conformance suite finds no failure in what the daemon offers", async (t) => {
+Deno.test("the conformance suite finds no failure in the daemon's capabilities", async (t) => {
   await using w = world();
   await using server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => undefined },

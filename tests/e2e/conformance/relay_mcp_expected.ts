@@ -1,18 +1,19 @@
 /** Checks of the conformance suite that the relay fails on purpose, and the reasons. */
 
-export interface Expected {
+export interface ExpectedFailure {
   readonly revision: string;
   readonly scenario: string;
   readonly check: string;
   readonly reason: string;
 }
 
-const of = (revision: string, scenario: string) => (check: string, reason: string): Expected => ({
-  revision,
-  scenario,
-  check,
-  reason,
-});
+const of =
+  (revision: string, scenario: string) => (check: string, reason: string): ExpectedFailure => ({
+    revision,
+    scenario,
+    check,
+    reason,
+  });
 
 const polling = of("2025-11-25", "server-sse-polling");
 const streams = of("2025-11-25", "server-sse-multiple-streams");
@@ -27,7 +28,7 @@ const NO_PROMPT = "The relay offers no prompts";
 const NO_RESOURCE = "The relay offers no resources";
 
 // deno-fmt-ignore
-export const EXPECTED: readonly Expected[] = [
+export const EXPECTED: readonly ExpectedFailure[] = [
   polling("server-sse-polling-session",                            NO_SESSION),
   streams("server-sse-multiple-streams-session",                   NO_SESSION),
   stateless("sep-2575-server-rejects-undeclared-capability",       NO_TOOL),

@@ -81,8 +81,8 @@ Deno.test("the conformance suite finds no unexpected failure in the relay", asyn
     await t.step(`${server}: ${scenario}, ${revision}`, async () => {
       const url = server === "relay" ? relay.url : other.url;
       const { failed, passed, output } = await conform(url, { scenario, revision });
-      const expected = EXPECTED.filter((one) =>
-        one.scenario === scenario && one.revision === revision
+      const expected = EXPECTED.filter((row) =>
+        row.scenario === scenario && row.revision === revision
       );
       assert.deepEqual(failed, expected.map(({ check }) => check).sort(), output);
       assert.ok(passed > 0 || expected.length > 0, output);

@@ -18,7 +18,7 @@ async function ask(base: string) {
 }
 
 /** Resolves with the question's event: the question is on the disk then. */
-async function asked(base: string): Promise<void> {
+async function waitForQuestion(base: string): Promise<void> {
   const stream = await fetch(`${base}/events/stream?replay=100`);
   const reader = stream.body!.pipeThrough(new TextDecoderStream()).getReader();
   for (let streamText = ""; !streamText.includes("event: question\n");) {
@@ -29,7 +29,7 @@ async function asked(base: string): Promise<void> {
   await reader.cancel();
 }
 
-async function settled(base: string) {
+async function outcomeOf(base: string) {
   const { state, close_reason, outcome } = await (await fetch(`${base}/asks/toolu_01`)).json();
   return [state, close_reason, outcome];
 }
@@ -38,13 +38,13 @@ Deno.test("a daemon that is stopped denies the pending permission, and says so",
   const state = Deno.makeTempDirSync();
   const first = await RealDaemon.start(state, { settings: SETTINGS });
   const line = ask(first.base);
-  await asked(first.base);
+  await waitForQuestion(first.base);
   await first.stop();
   const { outcome, option_id } = await line;
   assert.deepEqual([outcome, option_id], ["denied", null]);
   {
     await using second = await RealDaemon.start(state, { settings: SETTINGS });
-    assert.deepEqual(await settled(second.base), ["closed", "evicted", "denied"]);
+    assert.deepEqual(await outcomeOf(second.base), ["closed", "evicted", "denied"]);
   }
   Deno.removeSync(state, { recursive: true });
 });
@@ -53,12 +53,12 @@ Deno.test("a permission that was pending in a killed daemon is denied by the nex
   const state = Deno.makeTempDirSync();
   const first = await RealDaemon.start(state, { settings: SETTINGS });
   const line = ask(first.base).catch(() => "cut");
-  await asked(first.base);
+  await waitForQuestion(first.base);
   await first.kill();
   assert.equal(await line, "cut");
   {
     await using second = await RealDaemon.start(state, { settings: SETTINGS });
-    assert.deepEqual(await settled(second.base), ["closed", "evicted", "denied"]);
+    assert.deepEqual(await outcomeOf(second.base), ["closed", "evicted", "denied"]);
     assert.equal((await ask(second.base)).outcome, "denied");
     const { items } = await (await fetch(`${second.base}/inbox`)).json();
     assert.equal(items.length, 1);

@@ -10,7 +10,7 @@ const isLinux = Deno.build.os === "linux";
 const isRoot = Deno.uid() === 0;
 const NOBODY_UID = 65_534;
 
-/** What an agent with a shell tries, each attempt with a text of its own. */
+/** Attempts of an agent with a shell, each with a text of its own. */
 const ATTEMPTS = `
 exec 2>/dev/null
 curl -s -d '{"name":"agent","path":"/","backend":"generic","agent_pid":'$$'}' "$URL/peers"

@@ -6,7 +6,7 @@ import { meshCommand } from "../../support/programs/program.ts";
 import { until } from "../../support/waiting.ts";
 
 const isLinux = Deno.build.os === "linux";
-/** How many files the process may open, and how many connections are made to it. */
+/** Limit of the process's open files, and connections made to it. */
 const FILES = 300, CONNECTIONS = 600;
 
 /** Opens more connections than the process can accept, and closes them. */
@@ -14,7 +14,7 @@ async function flood(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
   const connections: Deno.TcpConn[] = [];
   for (let made = 0; made < CONNECTIONS; made++) {
-    // It may stop listening in between.
+    // The daemon may stop listening in between.
     const connection = await Deno.connect({ hostname, port: Number(port) }).catch(() => undefined);
     if (connection) connections.push(connection);
   }

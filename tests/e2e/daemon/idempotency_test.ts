@@ -5,7 +5,7 @@ import { RealDaemon, temporary } from "../../support/programs/child.ts";
 
 const KEYS = 60;
 const LANES = 6;
-/** How often the daemon is killed, and how many new requests each run may answer. */
+/** Kills of the daemon, and maximum new requests that each run answers. */
 const RUNS = 3;
 const KEYS_PER_RUN = 15;
 

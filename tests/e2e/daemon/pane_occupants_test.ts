@@ -22,7 +22,7 @@ await_file() { until [ -e "$HOME/$1" ]; do sleep 0.05; done; }
 hook SessionStart
 `;
 
-interface Seen {
+interface Occupant {
   readonly pid: number;
   readonly pane: string | null;
   readonly status: string;
@@ -45,7 +45,7 @@ class PaneFixture extends CallersFixture {
     this.tmux("-L", "person", "send-keys", "-t", "work", line, "Enter");
   }
 
-  async peers(): Promise<Seen[]> {
+  async peers(): Promise<Occupant[]> {
     const { peers } = await (await fetch(`${this.url}/peers`)).json();
     return peers.filter(({ name }: { name: string }) => name !== "victim" && name !== "sam")
       .map(({ agent_pid: pid, pane_id: pane, status, backend }: Record<string, unknown>) => ({
@@ -57,7 +57,7 @@ class PaneFixture extends CallersFixture {
   }
 
   /** The backend of the live peer that has the pane, once `isReady` holds of all peers. */
-  async occupant(isReady: (peers: readonly Seen[]) => boolean): Promise<string | undefined> {
+  async occupant(isReady: (peers: readonly Occupant[]) => boolean): Promise<string | undefined> {
     const peers = await until("the peers", async () => {
       const seen = await this.peers();
       return isReady(seen) && seen;
@@ -78,9 +78,9 @@ class PaneFixture extends CallersFixture {
   }
 }
 
-const live = (backend: string) => (peers: readonly Seen[]) =>
+const live = (backend: string) => (peers: readonly Occupant[]) =>
   peers.some((peer) => peer.backend === backend && peer.status !== "offline");
-const gone = (backend: string) => (peers: readonly Seen[]) =>
+const gone = (backend: string) => (peers: readonly Occupant[]) =>
   peers.some((peer) => peer.backend === backend && peer.status === "offline");
 
 function inPanes(name: string, test: (fixture: PaneFixture) => Promise<void>): void {
@@ -126,7 +126,8 @@ inPanes(
     const respawn = [`${fixture.dir}/agent`, "third", "claude-code"];
     fixture.tmux("-L", "person", "respawn-pane", "-k", "-t", "work", ...respawn);
     assert.equal(await fixture.sender("third is here"), "claude-code");
-    const isThird = (peers: readonly Seen[]) => live("claude-code")(peers) && gone("gemini")(peers);
+    const isThird = (peers: readonly Occupant[]) =>
+      live("claude-code")(peers) && gone("gemini")(peers);
     assert.equal(await fixture.occupant(isThird), "claude-code");
     fixture.tmux("-L", "person", "new-session", "-d", "-s", "other", "sh");
     fixture.tmux("-L", "person", "move-pane", "-s", "work:0.0", "-t", "other:0");

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
 
 const COUNT = 48;
-/** They fall due one after another: each kill finds some before, at and after their time. */
+/** Schedules fall due in turn: each kill finds some before, at and after their time. */
 const FIRST_MS = 1500, EVERY_MS = 100;
 const RUNS = 5;
 const POLL_MS = 20;
@@ -15,14 +15,14 @@ async function json(base: string, path: string, body?: unknown) {
   return await (await fetch(`${base}${path}`, init)).json();
 }
 
-async function fired(base: string): Promise<number> {
+async function countFired(base: string): Promise<number> {
   return (await json(base, "/schedules?state=fired")).schedules.length;
 }
 
 /** Waits until so many have fired, up to a deadline. */
 async function until(base: string, count: number): Promise<void> {
   for (const end = performance.now() + DEADLINE_MS; performance.now() < end;) {
-    if (await fired(base) >= count) return;
+    if (await countFired(base) >= count) return;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error(`Fewer than ${count} fired`);
@@ -44,7 +44,7 @@ Deno.test("messages that fall due while the daemon is killed are sent once, and 
     }
     if (run < RUNS) {
       // A tick has just sent more: the next ones are about to be sent.
-      await until(base, Math.min(COUNT, await fired(base) + 1));
+      await until(base, Math.min(COUNT, await countFired(base) + 1));
       await daemon.kill();
       continue;
     }
@@ -53,10 +53,12 @@ Deno.test("messages that fall due while the daemon is killed are sent once, and 
     const { schedules } = await json(base, "/schedules");
     const texts: string[] = deliveries.map(({ text }: { text: string }) => text);
     assert.deepEqual([texts.length, new Set(texts).size], [COUNT, COUNT]);
-    const messageIds = schedules.map((one: { last_message_id: string }) => one.last_message_id);
-    const sent = deliveries.map((one: { correlation_id: string | null; delivery_id: string }) =>
-      one.correlation_id ?? one.delivery_id
+    const messageIds = schedules.map((schedule: { last_message_id: string }) =>
+      schedule.last_message_id
     );
+    const sent = deliveries.map((
+      delivery: { correlation_id: string | null; delivery_id: string },
+    ) => delivery.correlation_id ?? delivery.delivery_id);
     assert.deepEqual(messageIds.sort(), sent.sort());
   }
 });

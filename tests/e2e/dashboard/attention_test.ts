@@ -1,4 +1,4 @@
-/** What waits for the human is shown as it is, stands still, and is not lost. */
+/** Items that wait for the human are shown unchanged, do not move, and are not lost. */
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
@@ -100,7 +100,7 @@ browserTest(
     await page.getByText("Your text was not sent.", { exact: false }).first().waitFor();
     await page.getByRole("button", { name: "Send it as a new ask" }).click();
     await field.waitFor({ state: "detached" });
-    const again = await api.asked("Look at the glorious log");
+    const again = await api.waitForAsk("Look at the glorious log");
     assert.equal((await lab.call(getAsk, { params: { id: again } })).reply_to, id);
   },
 );
@@ -121,7 +121,7 @@ browserTest(
   },
 );
 
-browserTest("of two texts to one ask, the late one is kept, and orders nothing", async (lab) => {
+browserTest("the late one of two texts to an ask is kept, and changes nothing", async (lab) => {
   const api = await lab.peer({ name: "api" });
   const [page, other] = [await lab.open(), await lab.open()];
   const id = await open(api, { text: "Drop the table?" });
@@ -169,7 +169,7 @@ const ENDINGS = [
 ] as const;
 
 for (const [what, text] of ENDINGS) {
-  browserTest(`a late choice is told that the question was ${what}`, async (lab) => {
+  browserTest(`after a late choice the page says that the question was ${what}`, async (lab) => {
     const db = await lab.peer({ name: "db" });
     const page = await lab.open();
     const id = await open(db, choice("May I?"));

@@ -16,7 +16,7 @@ browserTest("text that is written while a message is sent stays", async (lab) =>
   await page.keyboard.press("Enter");
   await page.getByLabel("Ask api").fill("second");
   held.resolve();
-  await api.asked("first");
+  await api.waitForAsk("first");
   await page.locator(".bubble", { hasText: "first" }).waitFor();
   assert.equal(await page.getByLabel("Ask api").inputValue(), "second");
 });
@@ -48,5 +48,5 @@ browserTest("a peer's view works when the storage of the browser is full", async
   await page.goto(`${lab.daemon.base}/dashboard?full#/peers/${api.peer_id}`);
   await page.getByLabel("Ask api").fill("Still here?");
   await page.keyboard.press("Enter");
-  await api.asked("Still here?");
+  await api.waitForAsk("Still here?");
 });

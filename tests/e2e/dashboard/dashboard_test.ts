@@ -46,21 +46,24 @@ browserTest("a question is answered in place, and is gone in another page", asyn
   });
 });
 
-browserTest("of two pages that answer at once, one wins and the other is told", async (lab) => {
-  const db = await lab.peer({ name: "db" });
-  const [page, other] = [await lab.open(), await lab.open()];
-  const id = await askSam(db, question("May I?"));
-  await page.getByText("May I?").waitFor();
-  await other.getByText("May I?").waitFor();
-  // The other page has not heard of the answer when its own is given.
-  await other.route(/\/(?:inbox|asks)\?/, () => {});
-  await page.getByRole("button", { name: "Run it" }).click();
-  await isGone(page, "May I?");
-  await other.getByRole("button", { name: "Leave it" }).click();
-  await other.getByText("sam answered: Run it").waitFor();
-  await other.getByText("Your answer was not used.").waitFor();
-  assert.equal((await outcomeOf(lab, id)).option_id, "yes");
-});
+browserTest(
+  "when two pages answer at once, one wins and the other shows the conflict",
+  async (lab) => {
+    const db = await lab.peer({ name: "db" });
+    const [page, other] = [await lab.open(), await lab.open()];
+    const id = await askSam(db, question("May I?"));
+    await page.getByText("May I?").waitFor();
+    await other.getByText("May I?").waitFor();
+    // The other page has not heard of the answer when its own is given.
+    await other.route(/\/(?:inbox|asks)\?/, () => {});
+    await page.getByRole("button", { name: "Run it" }).click();
+    await isGone(page, "May I?");
+    await other.getByRole("button", { name: "Leave it" }).click();
+    await other.getByText("sam answered: Run it").waitFor();
+    await other.getByText("Your answer was not used.").waitFor();
+    assert.equal((await outcomeOf(lab, id)).option_id, "yes");
+  },
+);
 
 browserTest("a plain ask is answered with a text of the human", async (lab) => {
   const api = await lab.peer({ name: "api" });
@@ -81,7 +84,7 @@ browserTest("an ask is declined with a reason", async (lab) => {
   await page.getByRole("button", { name: "Decline" }).click();
   await isGone(page, "Drop the table?");
   assert.equal((await outcomeOf(lab, id)).outcome, "declined");
-  assert.deepEqual((await api.ended(id)).text, "Not before the backup.");
+  assert.deepEqual((await api.waitForEnd(id)).text, "Not before the backup.");
 });
 
 browserTest("an ask is cancelled after a confirmation", async (lab) => {
@@ -101,7 +104,7 @@ browserTest("an ask is sent, and its trace shows each step until it was seen", a
   const page = await lab.open(`#/peers/${api.peer_id}`);
   await page.getByLabel("Ask api").fill("Which **port** do you use?");
   await page.getByRole("button", { name: "Send" }).click();
-  const correlation_id = await api.asked("Which **port** do you use?");
+  const correlation_id = await api.waitForAsk("Which **port** do you use?");
   await page.getByRole("button", { name: "Trace" }).click();
   const trace = page.getByRole("region", { name: "Trace" });
   for (const stage of ["created", "sent", "seen"]) {

@@ -7,8 +7,8 @@ import { choice, open } from "../../support/dashboard/attention.ts";
 import { browserTest } from "../../support/dashboard/browser_tests.ts";
 import { until } from "../../support/waiting.ts";
 
-/** Where the focus is: a tag, and the id or text of the element. */
-async function focused(page: Page): Promise<string> {
+/** The focused element: its tag, and its id or text. */
+async function focusOf(page: Page): Promise<string> {
   return String(
     await page.evaluate(`(({ tagName, id, innerText }) => tagName + " " + (id || innerText))(
       document.activeElement)`),
@@ -16,7 +16,7 @@ async function focused(page: Page): Promise<string> {
 }
 
 const focusMoves = (page: Page, to: string) =>
-  until(`the focus on ${to}`, async () => await focused(page) === to);
+  until(`the focus on ${to}`, async () => await focusOf(page) === to);
 
 browserTest(
   "after an answer the focus is on the next question, then on the heading",
@@ -40,7 +40,7 @@ browserTest("a view that a person opens has the focus on its heading", async (la
   await page.keyboard.press("j");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "db", level: 1 }).waitFor();
-  await until("a heading", async () => (await focused(page)).startsWith("H1 "));
+  await until("a heading", async () => (await focusOf(page)).startsWith("H1 "));
   await page.keyboard.press("g");
   await page.keyboard.press("l");
   await focusMoves(page, "H1 Log");
@@ -54,7 +54,7 @@ browserTest("a confirmed act leaves the focus on its button or its row", async (
   await page.getByRole("dialog").getByRole("button", { name: "Cancel the ask" }).click();
   await page.getByText("cancelled").first().waitFor();
   await page.getByRole("button", { name: "Cancel the ask" }).waitFor({ state: "detached" });
-  await until("the focus", async () => !(await focused(page)).startsWith("BODY"));
+  await until("the focus", async () => !(await focusOf(page)).startsWith("BODY"));
 });
 
 browserTest("keys that follow a field which has gone are no commands", async (lab) => {

@@ -1,4 +1,4 @@
-/** What agents write stays text: nothing runs, leaves the page, or breaks the layout. */
+/** Content of agents stays text: nothing runs, leaves the page, or breaks the layout. */
 
 import assert from "node:assert/strict";
 import { createJob } from "protocol/jobs/contract.ts";

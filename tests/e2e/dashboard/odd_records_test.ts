@@ -36,7 +36,7 @@ browserTest("a record without its fields breaks neither its view nor another one
   }
 });
 
-browserTest("one note that cannot be shown leaves the others, and can be copied", async (lab) => {
+browserTest("a note that cannot be shown leaves the others, and can be copied", async (lab) => {
   const db = await lab.peer({ name: "db" });
   for (const text of ["first", "second"]) await db.request("notify", { to_peer: "sam", text });
   const page = await lab.open();

@@ -1,4 +1,4 @@
-/** What the page knows: complete, current, and for whom it speaks. */
+/** State of the page: complete, current, and with the right sender. */
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
@@ -52,7 +52,7 @@ browserTest("a page that could not load the asks says so, and is not calm", asyn
   expectFailedLoads(lab);
 });
 
-browserTest("a page does not say that there are no agents before it knows them", async (lab) => {
+browserTest("a page reports the absence of agents only once it has loaded them", async (lab) => {
   await lab.peer({ name: "web" });
   const page = await lab.open();
   const asked = Promise.withResolvers<void>();
@@ -168,17 +168,20 @@ browserTest("a stream without a sign of life is opened again", async (lab) => {
   await opened(2);
 });
 
-browserTest("what has happened is never ahead, however wrong the page's clock is", async (lab) => {
-  const web = await lab.peer({ name: "web" });
-  await web.request("ask", { to_peer: "sam", text: "May I?" });
-  const page = await lab.open();
-  await page.getByText("May I?").waitFor();
-  for (const minutes of [-10, 10]) {
-    await page.clock.install({ time: Date.now() + minutes * 60_000 });
-    await page.reload();
-    await page.locator(".waits", { hasText: /^waits \d+ s$/ }).waitFor();
-  }
-});
+browserTest(
+  "the age of an event is never negative, however wrong the page's clock is",
+  async (lab) => {
+    const web = await lab.peer({ name: "web" });
+    await web.request("ask", { to_peer: "sam", text: "May I?" });
+    const page = await lab.open();
+    await page.getByText("May I?").waitFor();
+    for (const minutes of [-10, 10]) {
+      await page.clock.install({ time: Date.now() + minutes * 60_000 });
+      await page.reload();
+      await page.locator(".waits", { hasText: /^waits \d+ s$/ }).waitFor();
+    }
+  },
+);
 
 browserTest("a question that ended unseen is shown with how it ended", async (lab) => {
   const web = await lab.peer({ name: "web" });

@@ -20,7 +20,7 @@ import { comparable, matches } from "../../support/documents/output.ts";
 import { withSampleIds } from "../../support/documents/sample_ids.ts";
 import { TYPED } from "./recording.ts";
 
-/** Why the commands of a marked block do not run here: "```sh agent". All of them are still parsed. */
+/** Reasons not to run a block with a mark, such as "```sh agent". Its commands are still parsed. */
 const MARKS: Readonly<Record<string, string>> = {
   example: "its names stand for others; a reference page shows it",
   install: "it installs, updates or removes the program; tests/packaging/ does that",

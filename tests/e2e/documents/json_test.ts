@@ -1,4 +1,4 @@
-/** What `--json` prints has the fields that docs/generated/json.md lists. */
+/** Output of `--json` has the fields that docs/generated/json.md lists. */
 
 import assert from "node:assert/strict";
 import { COMMANDS } from "../../support/commands.ts";
@@ -82,7 +82,7 @@ function nameOf(line: string): string {
   return two in ROUTE_ANSWERS || two in OWN_ANSWERS ? two : words[0] ?? "";
 }
 
-/** Whether an object has all fields of one of the shapes, and no other. */
+/** True if an object has all fields of a shape and no other. */
 function fits(answer: object, name: string): boolean {
   const own = OWN_ANSWERS[name];
   const keys = Object.keys(answer);
@@ -125,7 +125,7 @@ Deno.test("an answer with another field, or without one, is noticed", () => {
 });
 
 Deno.test("every command with --json is in the list of answers", () => {
-  /** They print one object in each line, or report on real agents. */
+  /** Commands that print an object in each line, or report on real agents. */
   const OTHERS = ["watch", "logs", "inbox watch", "selftest", "config edit"];
   const names = COMMANDS.filter(({ flags = {}, hidden }) => !hidden && "--json" in flags)
     .map(({ usage }) => usage.replace(/ ?[<[].*$/s, ""));

@@ -39,7 +39,7 @@ const Stream = z.looseObject({ name: z.string(), num_replicas: z.literal(3) });
 
 const readExample = (name: string) => Deno.readTextFileSync(EXAMPLES + name);
 
-/** What follows the comment of an example. */
+/** An example without the comment in its first line. */
 const contentOf = (name: string) => readExample(name).replace(/^#.*\n/, "");
 
 function accountsIn(options: ServerOptions): string {
@@ -59,7 +59,7 @@ async function copyExamples(): Promise<string> {
   return dir;
 }
 
-/** What the server says of a configuration, which it does not start. */
+/** Checks a configuration without starting a server: `valid`, or the error. */
 async function check(path: string): Promise<string> {
   const args = ["-t", "-c", path];
   const { success, stderr } = await new Deno.Command("nats-server", { args }).output();

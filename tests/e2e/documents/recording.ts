@@ -13,12 +13,12 @@ const PROMPT = "$ ";
 const KEYS_PER_STEP = 3;
 const KEY_MS = 90;
 const SAMPLE_MS = 40;
-/** Nothing is shown for longer than this without a change, as a reader would only wait. */
+/** Maximum time without a change: longer pauses are shortened, as a reader would only wait. */
 const STILL_MS_MAX = 700;
 const READ_MS = 1500;
 const END_MS = 4000;
 
-/** What is typed, in order; `ASK` stands for the first digits of the ask's id. */
+/** Commands in order; `ASK` stands for the first digits of the ask's id. */
 export const TYPED: readonly string[] = [
   "mesh peers",
   'mesh ask api "Which port do you listen on?" --wait',
@@ -96,7 +96,7 @@ class Terminal implements AsyncDisposable {
     return Array.from({ length: SIZE.rows }, (_, at) => rows[at]?.trimEnd() ?? "");
   }
 
-  /** Whether the last line is an empty prompt. */
+  /** True if the last line is an empty prompt. */
   async #atPrompt(): Promise<boolean> {
     const rows = (await this.#tmux("capture-pane", "-p")).trimEnd().split("\n");
     return rows.at(-1)?.trimEnd() === PROMPT.trim();

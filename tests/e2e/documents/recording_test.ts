@@ -9,7 +9,7 @@ const FRAMES = [
 ];
 const SVG = terminalSvg(FRAMES, 1000, { columns: 20, rows: 2 });
 
-Deno.test("a row is drawn once for each of its texts, and hidden while another stands there", () => {
+Deno.test("a row is drawn once for each of its texts, and hidden while another is shown", () => {
   assert.match(SVG, /<g visibility="hidden"[^>]*><text [^>]*>\$ mesh<\/text><\/g>/);
   assert.match(SVG, /@keyframes k0\{0%\{visibility:visible\}50%\{visibility:hidden\}\}/);
   assert.match(SVG, /@keyframes k1\{0%\{visibility:hidden\}50%\{visibility:visible\}\}/);

@@ -10,8 +10,13 @@ import {
 } from "../../support/packaging/installed_package.ts";
 import { prepareCodex, stopCodexServer } from "../../support/e2e/agent_setups.ts";
 import { Codex } from "../../support/e2e/codex_lab.ts";
-import { binOf, claudeCode, codexCli, type Installed } from "../../support/e2e/installed_agents.ts";
-import { Lab, type Prepared, withLab } from "../../support/e2e/lab.ts";
+import {
+  binOf,
+  claudeCode,
+  codexCli,
+  type InstallResult,
+} from "../../support/e2e/installed_agents.ts";
+import { Lab, type Preparation, withLab } from "../../support/e2e/lab.ts";
 import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";
 import { inPane } from "../../support/e2e/programs.ts";
 import { until } from "../../support/waiting.ts";
@@ -20,13 +25,13 @@ const RULES = [ASKS, ANSWERS];
 const LIMIT_MS = 120_000;
 
 /** The program of Codex. If Claude Code, Codex or npm is missing, the reason. */
-function bothAgents(): Installed {
+function bothAgents(): InstallResult {
   const claude = claudeCode();
   if ("reason" in claude) return claude;
   return isMissing("npm") ? { reason: "npm is not installed" } : codexCli();
 }
 
-function installPackage(): Prepared {
+function installPackage(): Preparation {
   const installed = new InstalledPackage();
   const { program, began } = installed;
   const env = { MESH_PROGRAM: program, MESH_BEGAN: String(began) };
@@ -81,7 +86,7 @@ async function startCodex(lab: Lab, env: Record<string, string>): Promise<Codex>
   const size = ["-d", "-x", "160", "-y", "50", "-P", "-F", "#{pane_id}"];
   const pane_id = lab.cli("new-session", "-s", "back", ...size, ...command);
   const shown = (pane: string) => lab.cli("capture-pane", "-p", "-t", pane);
-  const codex = new Codex({ cli: (...args) => lab.cli(...args), shown }, pane_id);
+  const codex = new Codex({ cli: (...args) => lab.cli(...args), screenOf: shown }, pane_id);
   await codex.start("api");
   await codex.firstTurn("api");
   return codex;

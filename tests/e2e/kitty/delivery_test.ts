@@ -7,7 +7,7 @@ import type {
   TerminalServer,
   TerminalServers,
 } from "../../../daemon/host/terminals/terminal_server.ts";
-import { addressee, outgoing, paneTransport } from "../../support/agents/pane_delivery.ts";
+import { addressee, outgoingMessage, paneTransport } from "../../support/agents/pane_delivery.ts";
 import { type Kitty, withKitty } from "../../support/host/private_kitty.ts";
 import { type AgentEvent, SCRIPTED_AGENT } from "../../support/host/private_tmux.ts";
 import { until } from "../../support/waiting.ts";
@@ -52,19 +52,22 @@ withKitty(
     await kitty.scrollUp(agent.pane);
     for (const text of ARRIVES) {
       // The agent logs a message before it draws its composer again.
-      const isReady = async () => (await transportTo(kitty).check(peer, outgoing(text))).ready;
+      const isReady = async () =>
+        (await transportTo(kitty).check(peer, outgoingMessage(text))).ready;
       await until("an empty composer", isReady);
-      assert.deepEqual(await transportTo(kitty).deliver(peer, outgoing(text)), { state: "sent" });
+      assert.deepEqual(await transportTo(kitty).deliver(peer, outgoingMessage(text)), {
+        state: "sent",
+      });
       await until("the message", () => agent.submitted().length > ARRIVES.indexOf(text));
     }
-    assert.deepEqual(agent.submitted(), ARRIVES.map((text) => outgoing(text).framed));
+    assert.deepEqual(agent.submitted(), ARRIVES.map((text) => outgoingMessage(text).framed));
   },
 );
 
 withKitty("a draft, a dialog and another program are left alone in kitty", async (kitty) => {
   const agent = await startAgent(kitty);
   const peer = addressee({ socket: kitty.address }, agent);
-  const deliver = (to = peer) => transportTo(kitty).deliver(to, outgoing("x"));
+  const deliver = (to = peer) => transportTo(kitty).deliver(to, outgoingMessage("x"));
   await kitty.type(agent.pane, "my draft");
   await until("the draft", async () => (await kitty.screen(agent.pane)).includes("my draft"));
   assert.deepEqual(await deliver(), { state: "refused", reason: "draft_present" });
@@ -90,7 +93,7 @@ withKitty("a draft, a dialog and another program are left alone in kitty", async
   assert.deepEqual(await deliver(), { state: "refused", reason: "kitty_unreachable" });
 });
 
-withKitty("what a person types over a draft goes in, and Enter is a key", async (kitty) => {
+withKitty("text that a person types over a draft is entered, and Enter is a key", async (kitty) => {
   const agent = await startAgent(kitty);
   const peer = addressee({ socket: kitty.address }, agent);
   const transport = transportTo(kitty);
@@ -140,7 +143,10 @@ withKitty(
     const agent = await startAgent(k);
     const peer = addressee({ socket: k.address }, agent);
     const servers = stoppingAt(k.serversWith(500), () => Deno.kill(k.pid, "SIGSTOP"));
-    const receipt = await paneTransport({ tmuxServers: servers }).deliver(peer, outgoing("once"));
+    const receipt = await paneTransport({ tmuxServers: servers }).deliver(
+      peer,
+      outgoingMessage("once"),
+    );
     assert.deepEqual(receipt, { state: "unclear", reason: "kitty_lost" });
     Deno.kill(k.pid, "SIGCONT");
     await until("kitty", async () => (await k.server.panes()).ok);

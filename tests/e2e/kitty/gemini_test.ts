@@ -11,7 +11,7 @@ import { until } from "../../support/waiting.ts";
 /** The variables by which a program knows its window. */
 const OF_KITTY = ["TERM", "KITTY_WINDOW_ID", "KITTY_LISTEN_ON"];
 
-/** How long a prompt may stay in the composer, and how long until Enter is pressed again. */
+/** Maximum time of a prompt in the composer, and time until Enter is pressed again. */
 const [SUBMIT_MS, ENTER_MS] = [60_000, 2_000];
 
 async function startIn(kitty: Kitty, fixture: AgentFixture): Promise<string> {

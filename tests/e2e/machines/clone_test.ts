@@ -29,7 +29,7 @@ natsTest(
     await until("all notes", () => api.texts.length === NOTES && docs.texts.length === NOTES);
     await buildbox.kill();
     await buildbox.start();
-    await buildbox.connected();
+    await buildbox.waitForConnection();
     await api.reconnect();
     await at.send(laptop, docs.id, "api@buildbox", "again");
     await until("the notes after the restart", () => api.texts.length === 2 * NOTES);

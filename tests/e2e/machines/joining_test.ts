@@ -97,17 +97,17 @@ async function servingMachine(): Promise<TestMachine> {
 }
 
 /** The command line that a text of the CLI proposes, as arguments of `mesh machines`. */
-function proposed(text: string, command: string): string[] {
+function proposedArguments(text: string, command: string): string[] {
   const line = new RegExp(`^ *mesh machines (${command} .*)$`, "m").exec(text)?.[1];
   return line?.split(" ") ?? assert.fail(`No line with ${command} in: ${text}`);
 }
 
 async function joinOf(server: TestMachine, machine: TestMachine, name: string): Promise<string> {
-  const invitation = proposed(await server.machines("invite", name), "join");
+  const invitation = proposedArguments(await server.machines("invite", name), "join");
   return await machine.machines(...invitation, "--no-restart");
 }
 
-const connected = (machine: TestMachine) =>
+const waitForConnection = (machine: TestMachine) =>
   until(`${machine.id} to connect`, () => machine.bus.status().status === "connected");
 
 natsTest(
@@ -118,14 +118,14 @@ natsTest(
     const joined = await joinOf(laptop, buildbox, "buildbox");
 
     await laptop.connect();
-    await connected(laptop);
+    await waitForConnection(laptop);
     await buildbox.connect();
     const down = await until("the refusal", () => buildbox.bus.status().reason);
     assert.match(down, /does not know this machine's credentials; its operator must allow/);
 
-    const allowed = await laptop.machines(...proposed(joined, "allow"));
+    const allowed = await laptop.machines(...proposedArguments(joined, "allow"));
     assert.match(allowed, /^Allowed buildbox \(dm-00000000000b\)\nThe server knows it now/);
-    await connected(buildbox);
+    await waitForConnection(buildbox);
     await buildbox.bus.publish(laptop.id, "1", new TextEncoder().encode("hello"));
     await until("the batch", () => laptop.batches.includes("dm-00000000000b: hello"));
   },
@@ -136,23 +136,23 @@ natsTest(
   async () => {
     await using laptop = await servingMachine();
     await using buildbox = new TestMachine("dm-00000000000b");
-    const allow = proposed(await joinOf(laptop, buildbox, "buildbox"), "allow");
+    const allow = proposedArguments(await joinOf(laptop, buildbox, "buildbox"), "allow");
     await laptop.machines(...allow);
     await buildbox.connect();
-    await connected(buildbox);
+    await waitForConnection(buildbox);
     assert.match(await laptop.machines("refuse", "buildbox"), /^Refused .*\nIt is disconnected\./);
     await until("the end of the connection", () => buildbox.bus.status().status === "down");
     await laptop.machines(...allow);
-    await connected(buildbox);
+    await waitForConnection(buildbox);
   },
 );
 
-natsTest("what serves a network is private, and holds no key of another machine", async () => {
+natsTest("the files of a server are private, and hold no key of another machine", async () => {
   await using laptop = await servingMachine();
   await using buildbox = new TestMachine("dm-00000000000b");
-  await laptop.machines(...proposed(await joinOf(laptop, buildbox, "buildbox"), "allow"));
+  await laptop.machines(...proposedArguments(await joinOf(laptop, buildbox, "buildbox"), "allow"));
   await laptop.connect();
-  await connected(laptop);
+  await waitForConnection(laptop);
   await laptop.bus.publish(buildbox.id, "1", new TextEncoder().encode("hello"));
   const [served, joined] = [filesBelow(laptop.dir), filesBelow(buildbox.dir)];
   for (const { path, mode, is_directory } of [...served, ...joined]) {
@@ -171,7 +171,7 @@ natsTest("what serves a network is private, and holds no key of another machine"
 natsTest("a stopped server starts again at its port, with its machines", async () => {
   await using laptop = await servingMachine();
   await using buildbox = new TestMachine("dm-00000000000b");
-  await laptop.machines(...proposed(await joinOf(laptop, buildbox, "buildbox"), "allow"));
+  await laptop.machines(...proposedArguments(await joinOf(laptop, buildbox, "buildbox"), "allow"));
   const url = laptop.url;
   const certificate = () => Deno.readTextFileSync(`${laptop.dir}/bus/server/server.pem`);
   const before = certificate();
@@ -180,7 +180,7 @@ natsTest("a stopped server starts again at its port, with its machines", async (
   assert.equal(laptop.url, url);
   assert.notEqual(certificate(), before);
   await buildbox.connect();
-  await connected(buildbox);
+  await waitForConnection(buildbox);
 });
 
 natsTest(
@@ -189,8 +189,8 @@ natsTest(
     await using laptop = await servingMachine();
     await using other = await servingMachine();
     await using buildbox = new TestMachine("dm-00000000000b");
-    const [, strange = ""] = proposed(await other.machines("invite", "buildbox"), "join");
-    const [, own = ""] = proposed(await laptop.machines("invite", "buildbox"), "join");
+    const [, strange = ""] = proposedArguments(await other.machines("invite", "buildbox"), "join");
+    const [, own = ""] = proposedArguments(await laptop.machines("invite", "buildbox"), "join");
     const ca = Deno.makeTempFileSync();
     Deno.writeTextFileSync(ca, authorityIn(strange));
     await buildbox.machines("join", own, "--ca", ca, "--no-restart");

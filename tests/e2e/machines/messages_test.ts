@@ -38,7 +38,7 @@ natsTest("asks, notes, broadcasts and files reach the peers of three machines", 
   const { correlation_id } = await laptop.call(openAsk, {
     body: { from_peer: web.id, to_peer: "api@buildbox", text: "And now?" },
   });
-  await until("the answer", () => web.client.applied.includes(`end of ${correlation_id}`));
+  await until("the answer", () => web.client.appliedContents.includes(`end of ${correlation_id}`));
 
   const file = `${laptop.state}/notes.bin`;
   const bytes = crypto.getRandomValues(new Uint8Array(60_000));
@@ -94,7 +94,7 @@ natsTest("peers and machines are listed with where they are", async () => {
 });
 
 natsTest(
-  "what is sent to a machine that is off, or while the server is, arrives once",
+  "messages sent while the machine or the server is off arrive once",
   async () => {
     await using network = await RealNetwork.start();
     const laptop = await network.join("laptop");
@@ -115,8 +115,9 @@ natsTest(
     const { delivery_id, delivery_state } = await notify("while the server is off, too");
     assert.equal(delivery_state, "queued");
     const waiting = await laptop.call(listDeliveries, { query: { state: "queued" } });
-    const { reason } = waiting.deliveries.find((one) => one.delivery_id === delivery_id) ??
-      assert.fail("It does not wait");
+    const { reason } =
+      waiting.deliveries.find((delivery) => delivery.delivery_id === delivery_id) ??
+        assert.fail("It does not wait");
     assert.equal(reason, "bus_unreachable");
 
     await buildbox.start();

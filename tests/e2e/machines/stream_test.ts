@@ -23,7 +23,7 @@ async function deliveriesOf(machine: RealMachine) {
   return deliveries;
 }
 
-/** How many messages of a machine are in each state and have each reason. */
+/** The states and reasons of a machine's messages, without repetition. */
 async function outcomes(machine: RealMachine): Promise<string[]> {
   const deliveries = await deliveriesOf(machine);
   return [...new Set(deliveries.map(({ state, reason }) => `${state} ${reason ?? "-"}`))].sort();
@@ -48,7 +48,9 @@ natsTest(
     for (const text of texts) {
       const { delivery_id } = await notify("api@buildbox", text);
       await until("the bus to take it or not", async () => {
-        const found = (await deliveriesOf(laptop)).find((one) => one.delivery_id === delivery_id);
+        const found = (await deliveriesOf(laptop)).find((delivery) =>
+          delivery.delivery_id === delivery_id
+        );
         return found && (found.state === "sent" || found.reason === "bus_full");
       });
     }
@@ -87,7 +89,8 @@ natsTest(
       const { delivery_id } = await laptop.call(notifyPeer, { body });
       await until("the bus to have it", async () => {
         const deliveries = await deliveriesOf(laptop);
-        return deliveries.find((one) => one.delivery_id === delivery_id)?.state === "sent";
+        return deliveries.find((delivery) => delivery.delivery_id === delivery_id)?.state ===
+          "sent";
       });
     };
 
@@ -120,7 +123,8 @@ natsTest(
     await until("the last note", () => api.texts.includes("fourth"));
     await until("its report", async () => {
       const deliveries = await deliveriesOf(laptop);
-      return deliveries.find((one) => one.delivery_id === delivery_id)?.state === "accepted";
+      return deliveries.find((delivery) => delivery.delivery_id === delivery_id)?.state ===
+        "accepted";
     });
     assert.deepEqual(api.texts, ["first", "second", "third", "fourth"]);
     assert.equal((await deliveriesOf(buildbox)).length, 4);
@@ -129,7 +133,7 @@ natsTest(
   },
 );
 
-natsTest("what a server has lost with its store is sent again, and arrives once", async () => {
+natsTest("messages that a server lost with its store are sent again, and arrive once", async () => {
   await using network = await RealNetwork.start();
   const laptop = await network.join("laptop");
   const buildbox = await network.join("buildbox");

@@ -17,35 +17,37 @@ async function agentOn({ url }: { url: string }, name: string): Promise<string> 
   return (await post(url, "/peers", body)).peer_id;
 }
 
-async function connected({ relay }: WholeRelay, daemon_id: string): Promise<void> {
+async function waitForTunnel({ relay }: WholeRelay, daemon_id: string): Promise<void> {
   await until(
     "the tunnel",
-    () => relay.machines.list(NAMESPACE).some((one) => one.daemon_id === daemon_id) || undefined,
+    () =>
+      relay.machines.list(NAMESPACE).some((machine) => machine.daemon_id === daemon_id) ||
+      undefined,
   );
 }
 
 Deno.test("two daemons and an app: it finds them, asks one, and reads the answer", async () => {
   await using relay = new WholeRelay();
-  await using one = await RealDaemon.start(relay.issuer);
-  await using two = await RealDaemon.start(relay.issuer);
-  for (const { daemon_id } of [one, two]) await connected(relay, daemon_id);
-  const peer_id = await agentOn(one, "api");
-  await agentOn(two, "web");
+  await using first = await RealDaemon.start(relay.issuer);
+  await using second = await RealDaemon.start(relay.issuer);
+  for (const { daemon_id } of [first, second]) await waitForTunnel(relay, daemon_id);
+  const peer_id = await agentOn(first, "api");
+  await agentOn(second, "web");
   await using app = await connectApp(relay.issuer);
   const { machines } = (await app.call("list_machines")).data;
   const ids = (machines as { daemon_id: string }[]).map(({ daemon_id }) => daemon_id);
-  assert.deepEqual(ids.sort(), [one.daemon_id, two.daemon_id].sort());
-  const { daemon_id } = one;
+  assert.deepEqual(ids.sort(), [first.daemon_id, second.daemon_id].sort());
+  const { daemon_id } = first;
   const { agents } = (await app.call("list_agents", { daemon_id })).data;
-  assert.deepEqual((agents as { peer_id: string }[]).map((one) => one.peer_id), [peer_id]);
+  assert.deepEqual((agents as { peer_id: string }[]).map((agent) => agent.peer_id), [peer_id]);
   const asked = await app.call("ask_agent", { daemon_id, peer_id, message: "Which port?" });
   const { request_id } = asked.data;
   const open = await app.call("list_requests", { daemon_id });
   assert.equal((open.data["requests"] as unknown[]).length, 1);
-  const elsewhere = await app.call("get_reply", { daemon_id: two.daemon_id, request_id });
+  const elsewhere = await app.call("get_reply", { daemon_id: second.daemon_id, request_id });
   assert.equal(elsewhere.data["error"], "unknown_request");
   const waiting = app.call("get_reply", { daemon_id, request_id, wait_seconds: 20 });
-  await post(one.url, "/ack", { correlation_id: request_id, message: "8080" });
+  await post(first.url, "/ack", { correlation_id: request_id, message: "8080" });
   assert.deepEqual((await waiting).data, {
     daemon_id,
     request_id,
@@ -65,11 +67,11 @@ Deno.test("two daemons and an app: it finds them, asks one, and reads the answer
   for (const secret of [SECRET, ...tokens]) assert.ok(secret && !lines.includes(secret));
 });
 
-Deno.test("a daemon is killed before, between and after calls: each tool reports what is true", async () => {
+Deno.test("a daemon is killed before, between and after calls: each tool reports the true outcome", async () => {
   await using relay = new WholeRelay();
   await using first = await RealDaemon.start(relay.issuer);
   const { daemon_id, dir } = first;
-  await connected(relay, daemon_id);
+  await waitForTunnel(relay, daemon_id);
   const peer_id = await agentOn(first, "api");
   await using app = await connectApp(relay.issuer);
   const asked = await app.call("ask_agent", { daemon_id, peer_id, message: "Which port?" });
@@ -101,7 +103,7 @@ Deno.test("a daemon is killed before, between and after calls: each tool reports
       await again.end("SIGKILL");
     },
   };
-  await connected(relay, daemon_id);
+  await waitForTunnel(relay, daemon_id);
   const still = await app.call("get_reply", { daemon_id, request_id });
   assert.equal(still.data["status"], "pending", "What was asked before is not lost");
   const { requests } = (await app.call("list_requests", { daemon_id })).data;

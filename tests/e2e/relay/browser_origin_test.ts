@@ -84,9 +84,9 @@ Deno.test("a machine of one secret runs no script in a browser that signs in wit
       const tab = await signIn(SECRET);
       const link = tab.locator(`a[href="/m/${ATTACKER_ID}/dashboard"]`);
       await link.evaluate((to, href) => to.setAttribute("href", href), `/m/${ATTACKER_ID}/${path}`);
-      // It is either shown or saved.
+      // The browser either shows or saves the page.
       const seen = [tab.waitForURL(/\/m\//), tab.waitForEvent("download")];
-      for (const one of seen) one.catch(() => undefined); // Only one of them happens.
+      for (const event of seen) event.catch(() => undefined); // Only one of them happens.
       await tab.getByRole("link", { name: ATTACKER_ID }).click();
       await Promise.any(seen);
       titles.push(await tab.title());

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { AGENT_APPS } from "../../apps/agents.ts";
 import { agentApp } from "../../apps/clients.ts";
 import { runApp, STEPS } from "../../apps/session.ts";
-import { installed } from "../../support/e2e/installed_agents.ts";
+import { installRelease } from "../../support/e2e/installed_agents.ts";
 import { ALL_AGENTS, withLab } from "../../support/e2e/lab.ts";
 import { OAuthRelay } from "../../support/e2e/oauth_lab.ts";
 
@@ -21,5 +21,5 @@ for (const agent of AGENT_APPS) {
     await using relay = await OAuthRelay.start();
     const outcome = await runApp(relay, app);
     assert.deepEqual([...outcome], STEPS.map((step) => [step, "ok"]));
-  }, () => installed(agent.release));
+  }, () => installRelease(agent.release));
 }

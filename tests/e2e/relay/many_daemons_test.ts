@@ -43,7 +43,7 @@ Deno.test("five hundred daemons keep their tunnels, and each is asked by its own
   await until("all are gone", () => relay.relay.machines.size === 0 || undefined);
 });
 
-Deno.test("a real connection that sends invalid frames is closed with its reason, and the relay goes on", async () => {
+Deno.test("a real connection that sends invalid frames is closed with its reason, and the relay continues", async () => {
   await using relay = new RealRelay();
   const address = relay.url.replace("http", "ws");
   for (const invalidFrame of [{ type: "response" }, { type: "\u20ac".repeat(300) }, {}]) {

@@ -33,7 +33,7 @@ class Memory implements OAuthClientProvider {
   discoveryState = () => this.#discovered;
 }
 
-async function connected(relay: OAuthRelay, authProvider: Memory): Promise<Client> {
+async function connectClient(relay: OAuthRelay, authProvider: Memory): Promise<Client> {
   const client = new Client({ name: "app", version: "1" });
   const address = new URL(`${relay.issuer}/mcp`);
   await client.connect(new StreamableHTTPClientTransport(address, { authProvider }));
@@ -43,7 +43,7 @@ async function connected(relay: OAuthRelay, authProvider: Memory): Promise<Clien
 Deno.test("the protocol's own client registers, connects and refreshes by itself [4.oauth.foreign]", async () => {
   await using relay = await OAuthRelay.start();
   const memory = new Memory();
-  await assert.rejects(connected(relay, memory), UnauthorizedError);
+  await assert.rejects(connectClient(relay, memory), UnauthorizedError);
   assert.ok(memory.address, "it has an address for the browser");
   const back = await relay.consent(memory.address);
   const transport = new StreamableHTTPClientTransport(new URL(`${relay.issuer}/mcp`), {
@@ -52,12 +52,12 @@ Deno.test("the protocol's own client registers, connects and refreshes by itself
   await transport.finishAuth(back.searchParams);
   const first = memory.savedTokens;
   assert.ok(first?.refresh_token);
-  const client = await connected(relay, memory);
+  const client = await connectClient(relay, memory);
   assert.equal((await client.listTools()).tools.length, 6);
   await client.close();
   // An expired access token is renewed without asking the person.
   memory.savedTokens = { ...first, access_token: "mesh_at_over" };
-  const again = await connected(relay, memory);
+  const again = await connectClient(relay, memory);
   const { structuredContent } = await again.callTool({ name: "list_machines", arguments: {} });
   assert.match(JSON.stringify(structuredContent), /dm-[0-9a-f]{12}/);
   assert.notEqual(memory.savedTokens?.refresh_token, first.refresh_token);

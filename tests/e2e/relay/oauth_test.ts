@@ -13,8 +13,8 @@ const OPTIONS = { [oauth.allowInsecureRequests]: true };
 const READ_SCOPE = "agents:read";
 const ALL_SCOPES = "agents:read agents:write";
 
-/** What a client of the library stores while it connects. */
-interface Connecting {
+/** State of the library's client while it connects. */
+interface PendingConnection {
   readonly as: oauth.AuthorizationServer;
   readonly client: oauth.Client;
   readonly resource: string;
@@ -25,7 +25,10 @@ interface Connecting {
 }
 
 /** From the address of the MCP server alone to the address for the browser. */
-async function connecting(relay: OAuthRelay, redirect_uri: string): Promise<Connecting> {
+async function startConnection(
+  relay: OAuthRelay,
+  redirect_uri: string,
+): Promise<PendingConnection> {
   const resource = new URL(`${relay.issuer}/mcp`);
   const described = await oauth.processResourceDiscoveryResponse(
     resource,
@@ -61,7 +64,7 @@ async function connecting(relay: OAuthRelay, redirect_uri: string): Promise<Conn
   return { as, client, resource: resource.href, redirect_uri, code_verifier, state, address };
 }
 
-async function redeem(c: Connecting, callback: URL): Promise<oauth.TokenEndpointResponse> {
+async function redeem(c: PendingConnection, callback: URL): Promise<oauth.TokenEndpointResponse> {
   const params = oauth.validateAuthResponse(c.as, c.client, callback, c.state);
   const response = await oauth.authorizationCodeGrantRequest(
     c.as,
@@ -75,7 +78,7 @@ async function redeem(c: Connecting, callback: URL): Promise<oauth.TokenEndpoint
   return await oauth.processAuthorizationCodeResponse(c.as, c.client, response);
 }
 
-async function refresh(c: Connecting, token: string, scope?: string) {
+async function refresh(c: PendingConnection, token: string, scope?: string) {
   const additionalParameters = { resource: c.resource, ...(scope && { scope }) };
   const response = await oauth.refreshTokenGrantRequest(c.as, c.client, oauth.None(), token, {
     ...OPTIONS,
@@ -109,7 +112,7 @@ const invalidGrant = { name: "ResponseBodyError", error: "invalid_grant" };
 
 Deno.test("a foreign client discovers, registers, connects, refreshes, narrows and revokes [4.oauth.foreign]", async () => {
   await using relay = await OAuthRelay.start();
-  const c = await connecting(relay, "http://127.0.0.1:49152/callback/x");
+  const c = await startConnection(relay, "http://127.0.0.1:49152/callback/x");
   const first = await redeem(c, await relay.consent(c.address));
   assert.equal(first.scope, ALL_SCOPES);
   assert.equal(first.expires_in, 900);
@@ -137,7 +140,7 @@ Deno.test("a connected app works with an agent, and only with its own requests [
   await using relay = await OAuthRelay.start();
   const { url, daemon_id } = relay.daemon;
   const { peer_id } = await post(`${url}/peers`, { name: "api", path: "/work", backend: "sdk" });
-  const c = await connecting(relay, "http://127.0.0.1:49152/callback");
+  const c = await startConnection(relay, "http://127.0.0.1:49152/callback");
   const first = await redeem(c, await relay.consent(c.address));
   await using app = await toolsOf(relay, first.access_token);
   const { machines } = await app.call("list_machines");
@@ -155,7 +158,7 @@ Deno.test("a connected app works with an agent, and only with its own requests [
   await using later = await toolsOf(relay, second.access_token);
   const replied = await later.call("get_reply", { daemon_id, request_id });
   assert.equal(replied.reply, "42");
-  const stranger = await connecting(relay, "http://127.0.0.1:49153/callback");
+  const stranger = await startConnection(relay, "http://127.0.0.1:49153/callback");
   const another = await redeem(stranger, await relay.consent(stranger.address));
   await using other = await toolsOf(relay, another.access_token);
   const unknown = await other.call("get_reply", { daemon_id, request_id });
@@ -167,7 +170,7 @@ Deno.test("a connected app works with an agent, and only with its own requests [
 
 Deno.test("a foreign client that replays a refresh token has lost its grant [5.oauth.refresh.reuse]", async () => {
   await using relay = await OAuthRelay.start();
-  const c = await connecting(relay, "http://localhost:49152/callback");
+  const c = await startConnection(relay, "http://localhost:49152/callback");
   const first = await redeem(c, await relay.consent(c.address));
   const second = await refresh(c, first.refresh_token ?? "");
   await assert.rejects(refresh(c, first.refresh_token ?? ""), invalidGrant);
@@ -184,7 +187,7 @@ Deno.test("a person connects an app, and revokes it, in a real browser [5.oauth.
   }
   await using relay = await OAuthRelay.start();
   await using callback = new Callback("/callback/app");
-  const c = await connecting(relay, callback.url);
+  const c = await startConnection(relay, callback.url);
   const browser = await chromium.launch({
     executablePath,
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"],

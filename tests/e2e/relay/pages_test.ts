@@ -8,7 +8,10 @@ import { NAMESPACE, RealDaemon, SECRET } from "../../support/e2e/relay_lab.ts";
 import { until } from "../../support/waiting.ts";
 
 /** A browser for one test; without a browser, the test is skipped and says so. */
-async function browsing(what: string, visit: (browser: Browser) => Promise<void>): Promise<void> {
+async function withBrowser(
+  what: string,
+  visit: (browser: Browser) => Promise<void>,
+): Promise<void> {
   const executablePath = await chromiumPath();
   if (!executablePath) {
     const line = `skipped: ${what} (no Chromium; install the package chromium)\n`;
@@ -30,7 +33,7 @@ async function browsing(what: string, visit: (browser: Browser) => Promise<void>
 
 type Browser = Awaited<ReturnType<typeof chromium.launch>>;
 
-/** What the page's policy has refused, and the page's errors. */
+/** Violations of the page's policy, and the page's errors. */
 function complaints(page: Page): string[] {
   const violations: string[] = [];
   page.on("console", (message) => {
@@ -41,7 +44,7 @@ function complaints(page: Page): string[] {
 }
 
 Deno.test("a person signs in, sees the machines and signs out, without a script", () =>
-  browsing("signing in", async (browser) => {
+  withBrowser("signing in", async (browser) => {
     await using relay = new WholeRelay();
     await using daemon = await RealDaemon.start(relay.issuer);
     await until("the tunnel", () => relay.relay.machines.list(NAMESPACE).length > 0 || undefined);
@@ -70,7 +73,7 @@ Deno.test("a person signs in, sees the machines and signs out, without a script"
   }));
 
 Deno.test("a guest sees events as they happen, asks, and reads the answer", () =>
-  browsing("a share", async (browser) => {
+  withBrowser("a share", async (browser) => {
     await using relay = new WholeRelay();
     await using daemon = await RealDaemon.start(relay.issuer);
     await until("the tunnel", () => relay.relay.machines.list(NAMESPACE).length > 0 || undefined);

@@ -30,7 +30,7 @@ Deno.test("a browser reaches a daemon through a real relay, and its health shows
   assert.equal((await fetch(`${relay.url}/m/${daemon.daemon_id}/health`)).status, 403);
 });
 
-Deno.test("an attachment of 25 MB goes up and down, and the relay holds little of it", async () => {
+Deno.test("an attachment of 25 MB goes up and down, and the relay buffers little", async () => {
   await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const bytes = new Uint8Array(FILE_BYTES);
@@ -109,7 +109,7 @@ Deno.test("the event stream arrives as it happens, and ends with its reader", as
   await until("the stream's end", () => relay.relay.machines.requests === 0 || undefined);
 });
 
-Deno.test("when the daemon is killed during a request, the caller is told that it may have arrived", async () => {
+Deno.test("when the daemon is killed during a request, the error says that it may have arrived", async () => {
   await using b = await relayAndDaemon();
   const { relay, daemon } = b;
   const stream = await relay.ask(daemon.daemon_id, "/events/stream");
@@ -179,7 +179,9 @@ Deno.test("the real relay accepts a real daemon, and both stop cleanly", async (
   });
   const headers = { authorization: `Bearer ${SECRET}` };
   const { daemons } = await (await fetch(`${url}/api/v1/daemons`, { headers })).json();
-  assert.deepEqual(daemons.map((one: { daemon_id: string }) => one.daemon_id), [daemon.daemon_id]);
+  assert.deepEqual(daemons.map((machine: { daemon_id: string }) => machine.daemon_id), [
+    daemon.daemon_id,
+  ]);
   child.kill("SIGTERM");
   assert.equal((await child.status).code, 0);
   await reading;

@@ -13,7 +13,7 @@ async function soakForTwoMinutes(): Promise<void> {
   assert.deepEqual(soundness(soak, outcome), [], table(soak, outcome).join("\n"));
 }
 
-// What is measured is read from Linux's /proc.
+// Measurements are read from Linux's /proc.
 if (Deno.build.os === "linux") {
   withTmux(
     "fifty peers, restarts and real panes: nothing grows, and every message ends",

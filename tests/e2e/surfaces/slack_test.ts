@@ -23,7 +23,7 @@ function setup() {
         const ask = await programs.get(`/asks/${correlation_id}`);
         return ask.state === "closed" ? ask : undefined;
       }),
-    /** How many pushes have their receipt. */
+    /** Waits until this many pushes have their receipt. */
     pushed: (count: number) =>
       until("the receipts", async () => {
         const { items } = await programs.get("/inbox?surface=slack");
@@ -87,11 +87,11 @@ Deno.test("questions reach Slack, and buttons and replies in threads answer them
   assert.doesNotMatch(await surface.output, /topsecret/);
 });
 
-Deno.test("restarts lose nothing and show nothing twice, and what was written meanwhile is forwarded", async () => {
+Deno.test("restarts lose nothing and show nothing twice, and replies written meanwhile are forwarded", async () => {
   await using p = setup();
   const first = await p.daemon();
   await p.post("/peers", { name: "ada", path: "/work", backend: "sdk" });
-  await using one = await p.surface();
+  await using surface = await p.surface();
   const { correlation_id } = await p.ask("first");
   const message = await p.shown("first");
   await p.pushed(1);
@@ -100,16 +100,16 @@ Deno.test("restarts lose nothing and show nothing twice, and what was written me
   await p.connected();
   await p.ask("second");
   await p.pushed(2);
-  await one.end("SIGKILL");
+  await surface.end("SIGKILL");
   await until("its end", async () => {
     const { peers } = await p.get("/peers?status=offline");
     return peers.some(({ name }: { name: string }) => name === "slack") || undefined;
   });
   p.slack.reply(message.ts, "While it was off");
   await p.ask("third");
-  await using two = await p.surface();
+  await using restarted = await p.surface();
   await p.pushed(3);
   assert.deepEqual(p.slack.shown.map((text) => text.split("\n")[1]), ["first", "second", "third"]);
   assert.equal((await p.closed(correlation_id)).reply, "While it was off");
-  assert.equal(await two.end("SIGTERM"), 0, await two.output);
+  assert.equal(await restarted.end("SIGTERM"), 0, await restarted.output);
 });

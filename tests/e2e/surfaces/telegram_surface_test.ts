@@ -37,7 +37,7 @@ function serveMesh(mesh: FakeMesh) {
 }
 
 /** Ends the child with the test, whatever the outcome. */
-function ended(child: Deno.ChildProcess, output: Promise<string>): AsyncDisposable {
+function endWithTest(child: Deno.ChildProcess, output: Promise<string>): AsyncDisposable {
   let stopped = false;
   child.status.then(() => stopped = true);
   return {
@@ -76,7 +76,7 @@ Deno.test("the program shows items, carries replies, survives a lost connection,
     stderr: "piped",
   }).spawn();
   const output = new Response(child.stderr).text();
-  await using _ = ended(child, output);
+  await using _ = endWithTest(child, output);
   await until("the greeting", () => mesh.connects.length === 1 || undefined);
   mesh.item({ text: "Ready?" });
   await until("the receipt", () => mesh.receipts.length === 1 || undefined);

@@ -69,11 +69,11 @@ Deno.test("restarts of daemon and surface lose nothing, and show nothing twice",
   await using p = setup();
   const first = await p.daemon();
   await p.post("/peers", { name: "ada", path: "/work", backend: "sdk" });
-  await using one = await p.surface();
+  await using surface = await p.surface();
   const ask = async (text: string) =>
     (await p.post("/ask", { from_peer: "ada", to_peer: "sam", text })).correlation_id;
   const texts = () => p.bot.sentMessages.map(({ text }) => text.split("\n")[1]);
-  /** How many pushes have their receipt. */
+  /** True once this many pushes have their receipt; else undefined. */
   const pushed = async (count: number) => {
     const { items } = await p.get("/inbox?surface=telegram");
     return items.length === count || undefined;
@@ -85,13 +85,13 @@ Deno.test("restarts of daemon and surface lose nothing, and show nothing twice",
   await p.connected();
   await ask("second");
   await until("the second", () => pushed(2));
-  await one.end("SIGKILL");
+  await surface.end("SIGKILL");
   await until("its end", async () => {
     const { peers } = await p.get("/peers?status=offline");
     return peers.some(({ name }: { name: string }) => name === "telegram") || undefined;
   });
   await ask("third");
-  await using two = await p.surface();
+  await using restarted = await p.surface();
   await until("the third", () => pushed(3));
   assert.deepEqual(texts(), ["first", "second", "third"]);
   p.bot.reply(p.bot.sentMessages[0]?.message_id ?? 0, "Yes, the first");
@@ -100,8 +100,8 @@ Deno.test("restarts of daemon and surface lose nothing, and show nothing twice",
     return ask.state === "closed" ? ask : undefined;
   });
   assert.deepEqual([closed.reply, closed.close_reason], ["Yes, the first", "ack_with_msg"]);
-  assert.equal(await two.end("SIGTERM"), 0);
-  assert.doesNotMatch(await one.output + await two.output, /topsecret|0123456789abcdef/);
+  assert.equal(await restarted.end("SIGTERM"), 0);
+  assert.doesNotMatch(await surface.output + await restarted.output, /topsecret|0123456789abcdef/);
 });
 Deno.test("a picture reaches the chat, and the files of a reply to it reach the asker", async () => {
   await using p = setup();
@@ -115,10 +115,10 @@ Deno.test("a picture reaches the chat, and the files of a reply to it reach the 
       .correlation_id;
   const first = await ask("Like this?"), second = await ask("And this?");
   const pictures = () => p.bot.sentMessages.filter(({ file }) => file);
-  const [one, two] = await until("the pictures", () => {
+  const [firstPicture, secondPicture] = await until("the pictures", () => {
     return pictures().length === 2 ? pictures() : undefined;
   });
-  assert.deepEqual(one?.file, { as: "photo", filename: "shot.png", bytes: png });
+  assert.deepEqual(firstPicture?.file, { as: "photo", filename: "shot.png", bytes: png });
   await until("the receipts", async () => {
     const { items } = await p.get("/inbox?surface=telegram");
     return items.length === 2 || undefined;
@@ -127,10 +127,10 @@ Deno.test("a picture reaches the chat, and the files of a reply to it reach the 
     media_group_id: "album",
     document: { ...p.bot.files.add(new TextEncoder().encode(name)), file_name: `${name}.txt` },
   });
-  p.bot.reply(one?.message_id ?? 0, "", { ...part("left"), caption: "No, like these" });
-  p.bot.reply(one?.message_id ?? 0, "", part("right"));
+  p.bot.reply(firstPicture?.message_id ?? 0, "", { ...part("left"), caption: "No, like these" });
+  p.bot.reply(firstPicture?.message_id ?? 0, "", part("right"));
   const voice = p.bot.files.add(new TextEncoder().encode("a voice"));
-  p.bot.reply(two?.message_id ?? 0, "", { voice });
+  p.bot.reply(secondPicture?.message_id ?? 0, "", { voice });
   const closed = (id: string) =>
     until("the reply", async () => {
       const ask = await p.get(`/asks/${id}`);

@@ -75,7 +75,9 @@ export function describedRequestsOf(
     return [fc.record({
       operation: fc.constant(operation),
       path: fc.tuple(fc.tuple(...params), fc.tuple(...pairs))
-        .map(([params, pairs]) => filled(path, params, pairs.filter((pair) => pair !== undefined))),
+        .map(([params, pairs]) =>
+          fillPath(path, params, pairs.filter((pair) => pair !== undefined))
+        ),
       headers: fc.constant([]),
       body: requestBody?.required ? body : fc.option(body, { nil: undefined, freq: 2 }),
     })];
@@ -83,7 +85,7 @@ export function describedRequestsOf(
   return fc.oneof(...requests);
 }
 
-function filled(
+function fillPath(
   path: string,
   params: readonly string[],
   query: readonly (readonly [string, string])[],

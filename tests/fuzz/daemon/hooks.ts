@@ -10,7 +10,7 @@ import { notify } from "../../support/daemon/peer_clients.ts";
 import { silent } from "../../support/host/private_tmux.ts";
 import { world } from "../../support/world.ts";
 import { damagedRecord, fragment, hostileJson, hostileText } from "../hostile.ts";
-import type { Count, Fuzzed, Target } from "../target.ts";
+import type { Count, OpenTarget, Target } from "../target.ts";
 
 const FOLDER = new URL("../../golden/hooks/", import.meta.url);
 const INPUTS = 200;
@@ -55,7 +55,7 @@ async function loadHooks(home: string): Promise<Hooks> {
   );
 }
 
-async function openHooks(count: Count): Promise<Fuzzed> {
+async function openHooks(count: Count): Promise<OpenTarget> {
   const home = Deno.makeTempDirSync({ prefix: "mesh-fuzz-" });
   const settings = { "human.name": "sam", "approvals.gated_tools": "Bash" };
   const w = world({ hooks: await loadHooks(home), settings });

@@ -39,7 +39,7 @@ export function operationsOf(description: unknown): Operation[] {
       const { parameters, requestBody, responses } = Operation.parse(given);
       const [media_type, content] = Object.entries(requestBody?.content ?? {})[0] ?? [];
       const named = (where: string) =>
-        parameters.filter((one) => one.in === where).map(({ name }) => name);
+        parameters.filter((parameter) => parameter.in === where).map(({ name }) => name);
       return {
         method: method.toUpperCase(),
         path,
@@ -77,14 +77,14 @@ function pathOf({ path, query }: Operation, word: fc.Arbitrary<string>): fc.Arbi
   const names = [...query, "circle", "from_peer"];
   const pairs = fc.array(fc.tuple(fc.constantFrom(...names), word), { maxLength: 3 });
   return fc.tuple(params, pairs).map(([values, given]) => {
-    const filled = parts.map((part, at) => part + encoded(values[at] ?? "")).join("");
+    const filled = parts.map((part, at) => part + encodeSegment(values[at] ?? "")).join("");
     const search = new URLSearchParams(given.map(([name, value]) => [name, value.toWellFormed()]));
     return given.length === 0 ? filled : `${filled}?${search}`;
   });
 }
 
 /** A path segment; `.` and `..` would change the route. */
-function encoded(value: string): string {
+function encodeSegment(value: string): string {
   return /^\.{1,2}$/.test(value) ? "dots" : encodeURIComponent(value.toWellFormed());
 }
 

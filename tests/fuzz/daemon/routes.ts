@@ -11,7 +11,7 @@ import {
   notify,
 } from "../../support/daemon/peer_clients.ts";
 import { type World, world } from "../../support/world.ts";
-import type { Count, Fuzzed, Target } from "../target.ts";
+import type { Count, OpenTarget, Target } from "../target.ts";
 import { describedRequestsOf } from "./described.ts";
 import { type FuzzRequest, operationsOf, requestsOf } from "./operations.ts";
 
@@ -42,7 +42,7 @@ async function openRoutes(
   count: Count,
   requests: Requests,
   check: (request: FuzzRequest, status: number, text: string) => void = () => undefined,
-): Promise<Fuzzed> {
+): Promise<OpenTarget> {
   const w = world({ settings: { "human.name": "sam" } });
   const ids = ["api", "web", "sam", "dashboard", "main", "%1", "1", "true", "text", "30"];
   for (const name of ["api", "web"]) ids.push((await addPeer(w, name)).peer_id);
@@ -145,5 +145,5 @@ async function assertHealthy(w: World): Promise<void> {
   assert.equal((await w.fetch("/health")).status, 200);
   const { unaccounted, counts, total } = await w.clock.during(w.daemon.deliveryAudit.audit());
   assert.deepEqual(unaccounted, []);
-  assert.equal(Object.values(counts).reduce((sum, one) => sum + one, 0), total);
+  assert.equal(Object.values(counts).reduce((sum, count) => sum + count, 0), total);
 }

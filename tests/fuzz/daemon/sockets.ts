@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { CLOSE } from "../../../daemon/features/messages/websocket/frames.ts";
 import { type FakeSocket, world } from "../../support/world.ts";
 import { damagedRecord, hostileJson, hostileText } from "../hostile.ts";
-import type { Count, Fuzzed, Target } from "../target.ts";
+import type { Count, OpenTarget, Target } from "../target.ts";
 
 const INPUTS = 150;
 const CODES: ReadonlySet<number> = new Set(Object.values(CLOSE));
@@ -40,7 +40,7 @@ const FRAMES: readonly Record<string, unknown>[] = [
 
 export const SOCKETS: Target = { name: "frames on sockets", inputs: INPUTS, open: openSockets };
 
-function openSockets(count: Count): Promise<Fuzzed> {
+function openSockets(count: Count): Promise<OpenTarget> {
   const w = world({ settings: { "human.name": "sam" } });
   const ids = ["ask-000000000001"];
   const sockets: FakeSocket[] = [];

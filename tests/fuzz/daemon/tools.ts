@@ -7,7 +7,7 @@ import { agents } from "../../support/daemon/mcp_agents.ts";
 import { API_HEADERS } from "../../support/daemon/mcp_server.ts";
 import { world } from "../../support/world.ts";
 import { damagedRecord, hostileJson, hostileText } from "../hostile.ts";
-import type { Count, Fuzzed, Target } from "../target.ts";
+import type { Count, OpenTarget, Target } from "../target.ts";
 
 const VERSIONS = ["2025-03-26", "2025-11-25", "2026-07-28"];
 const METHODS = [
@@ -30,7 +30,7 @@ const Tool = z.object({
 });
 type Tool = z.output<typeof Tool>;
 
-async function openTools(count: Count): Promise<Fuzzed> {
+async function openTools(count: Count): Promise<OpenTarget> {
   const w = world({ settings: { "human.name": "sam", "daemon.mcp.allow_admin_tools": "true" } });
   const connected = await agents(w, "2025-11-25");
   const tools = z.array(Tool).parse((await connected.api.client.listTools()).tools);

@@ -27,9 +27,9 @@ const EXCLUDED_PATHS = "/(wait|ws|stream|restart|query)$|^/(questions|hooks)/";
 const CONFIG = "[checks]\nnot_a_server_error.expected-statuses = ['2xx', '3xx', '4xx', 503]\n";
 
 export interface ForeignResult {
-  /** Why it could not run. */
+  /** Reason why it could not run. */
   readonly skipped?: string;
-  /** What it printed, from its summary on. */
+  /** Its output from the summary on. */
   readonly report: string;
   readonly sound: boolean;
 }

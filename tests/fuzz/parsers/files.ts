@@ -15,7 +15,7 @@ import { parseJson } from "../../../daemon/features/agents/settings_files/json_p
 import { rootOf } from "../../../daemon/features/agents/settings_files/jsonc.ts";
 import { readRelayConfig } from "../../../relay/app/config.ts";
 import { tokenIn } from "../../../clients/typescript/daemon.ts";
-import { damaged, hostileText } from "../hostile.ts";
+import { damagedText, hostileText } from "../hostile.ts";
 import { parser, type Target } from "../target.ts";
 
 const ID = "0e3f9c04-d1a2-4b7c-8d9e-0f1a2b3c4d5e";
@@ -83,7 +83,7 @@ function assertResume(result: { ok: boolean; reason?: string }): void {
 }
 
 export const FILE_PARSERS: readonly Target[] = [
-  parser("configuration", damaged(CONFIGS), (text) => {
+  parser("configuration", damagedText(CONFIGS), (text) => {
     try {
       const config = readConfig({ MESH_CONFIG: "/config.yaml" }, () => text);
       assert.ok(config["daemon.port"] >= 0);
@@ -93,7 +93,7 @@ export const FILE_PARSERS: readonly Target[] = [
   }),
   parser(
     "settings of the environment",
-    fc.tuple(damaged(["[a, b]", "true", "8"]), hostileText),
+    fc.tuple(damagedText(["[a, b]", "true", "8"]), hostileText),
     ([text, other]) => {
       const env = { MESH_DAEMON__PORT: text, MESH_SPAWN__COMMANDS: other, MESH_HUMAN__NAME: other };
       try {
@@ -105,7 +105,7 @@ export const FILE_PARSERS: readonly Target[] = [
   ),
   parser(
     "values of `mesh config set`",
-    damaged(["12", "007", "[a]", "{a: b}", "null", "1e5"]),
+    damagedText(["12", "007", "[a]", "{a: b}", "null", "1e5"]),
     (text) => {
       try {
         const value = parseSetting(text);
@@ -119,7 +119,7 @@ export const FILE_PARSERS: readonly Target[] = [
     "configuration of the relay",
     fc.dictionary(
       fc.constantFrom(...RELAY_KEYS),
-      damaged(["https://r.example", "direct", "8378", "10.0.0.0/8"]),
+      damagedText(["https://r.example", "direct", "8378", "10.0.0.0/8"]),
     ),
     (env) => {
       try {
@@ -129,18 +129,18 @@ export const FILE_PARSERS: readonly Target[] = [
       }
     },
   ),
-  parser("the token in a configuration", damaged(CONFIGS), (text) => {
+  parser("the token in a configuration", damagedText(CONFIGS), (text) => {
     const token = tokenIn(text);
     assert.ok(token === undefined || typeof token === "string");
   }),
-  parser("transcripts of Claude Code", damaged(TRANSCRIPTS.claude), (text) => {
+  parser("transcripts of Claude Code", damagedText(TRANSCRIPTS.claude), (text) => {
     assertResume(inFolder(`projects/x/${ID}.jsonl`, text, (home) => resumeClaude([home], session)));
   }, FILES),
-  parser("sessions of Claude Code", damaged(TRANSCRIPTS.session), (text) => {
+  parser("sessions of Claude Code", damagedText(TRANSCRIPTS.session), (text) => {
     const found = inFolder("sessions/7.json", text, (home) => sessionOf([home], 7, () => true));
     assert.ok(found === undefined || found.pid === 7);
   }, FILES),
-  parser("rollouts of Codex", damaged(TRANSCRIPTS.rollout), (text) => {
+  parser("rollouts of Codex", damagedText(TRANSCRIPTS.rollout), (text) => {
     const file = `sessions/2026/11/20/rollout-2026-${ID}.jsonl`;
     assertResume(
       inFolder(
@@ -150,7 +150,7 @@ export const FILE_PARSERS: readonly Target[] = [
       ),
     );
   }, FILES),
-  parser("records of Copilot CLI", damaged(TRANSCRIPTS.copilot), async (text) => {
+  parser("records of Copilot CLI", damagedText(TRANSCRIPTS.copilot), async (text) => {
     const file = `session-state/${ID}/events.jsonl`;
     inFolder(file, text, (home) => {
       assertResume(copilot.resumeOf(home, session));
@@ -161,7 +161,7 @@ export const FILE_PARSERS: readonly Target[] = [
     const stopped = { id: ID, stopped_at: undefined };
     await inFolder(file, text, (home) => copilot.lastMessageOf(home, stopped, clock));
   }, FILES),
-  parser("records of Gemini CLI", damaged(TRANSCRIPTS.gemini), (text) => {
+  parser("records of Gemini CLI", damagedText(TRANSCRIPTS.gemini), (text) => {
     const file = `tmp/api/chats/session-1-${ID.slice(0, 8)}.jsonl`;
     inFolder(file, text, (home) => {
       Deno.writeTextFileSync(`${home}/projects.json`, `{"projects":{"${FOLDER}":"api"}}`);
@@ -170,14 +170,14 @@ export const FILE_PARSERS: readonly Target[] = [
       assert.ok(last === undefined || typeof last === "string");
     });
   }, FILES),
-  parser("projects of Gemini CLI", damaged([`{"projects":{"${FOLDER}":"api"}}`]), (text) => {
+  parser("projects of Gemini CLI", damagedText([`{"projects":{"${FOLDER}":"api"}}`]), (text) => {
     assertResume(inFolder("projects.json", text, (home) => gemini.resumeOf(home, session)));
   }, FILES),
-  parser("results of the selftest", damaged(VERDICTS), (text) => {
+  parser("results of the selftest", damagedText(VERDICTS), (text) => {
     const verdicts = parseVerdicts(text);
     assert.ok(verdicts === undefined || typeof verdicts.agents === "object");
   }),
-  parser("settings files of agents", damaged(JSON_FILES), (text) => {
+  parser("settings files of agents", damagedText(JSON_FILES), (text) => {
     for (const read of [parseJson, rootOf]) {
       try {
         read(text);

@@ -13,7 +13,7 @@ import { type Screen, stripEscapes, type View } from "../../../daemon/features/a
 import { parsePane } from "../../../daemon/host/tmux/pane.ts";
 import { columnWidths } from "../../../cli/output/table.ts";
 import { clean } from "../../../cli/output/terminal.ts";
-import { damaged, fragment, hostileText } from "../hostile.ts";
+import { damagedText, fragment, hostileText } from "../hostile.ts";
 import { parser, type Target } from "../target.ts";
 
 const SCREENS: Readonly<Record<string, Screen>> = {
@@ -40,7 +40,7 @@ const place = fc.oneof(fc.integer({ min: -2, max: 300 }), fc.constantFrom(NaN, 1
 
 function viewsOf(agent: string): fc.Arbitrary<View> {
   const rows = fc.oneof(
-    { weight: 4, arbitrary: damaged(capturesOf(agent)).map((text) => text.split("\n")) },
+    { weight: 4, arbitrary: damagedText(capturesOf(agent)).map((text) => text.split("\n")) },
     { weight: 1, arbitrary: fc.array(fragment, { maxLength: 60 }) },
   );
   const above = fc.array(hostileText, { maxLength: 3 });
@@ -60,7 +60,7 @@ export const SCREEN_PARSERS: readonly Target[] = [
   ),
   parser(
     "an empty screen",
-    fc.constantFrom(...Object.values(SCREENS).filter((one) => one !== genericScreen)),
+    fc.constantFrom(...Object.values(SCREENS).filter((screen) => screen !== genericScreen)),
     (screen) => {
       const view = { above: [], lines: [], cursor_x: 0, cursor_y: 0 };
       assert.notEqual(screen.composerEmpty(view), true, "Nothing on a screen is no evidence");
@@ -72,7 +72,7 @@ export const SCREEN_PARSERS: readonly Target[] = [
     assert.ok(plain.length <= before.length + after.length);
     assert.equal(stripEscapes(plain), plain);
   }),
-  parser("panes", damaged([PANE, "\t".repeat(14)]), (line) => {
+  parser("panes", damagedText([PANE, "\t".repeat(14)]), (line) => {
     const pane = parsePane(line);
     if (pane) assert.ok(pane.pane_id !== "" && pane.session !== "");
   }),

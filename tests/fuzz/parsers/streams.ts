@@ -24,7 +24,7 @@ import { readSlackText } from "../../../surfaces/slack/message_text.ts";
 import { toAsk, toMessage, toReply } from "../../../clients/typescript/messages.ts";
 import { parseDraft, parseTemplates } from "../../../dashboard/components/compose/kept.ts";
 import { readWhen } from "../../../dashboard/components/time/when.ts";
-import { damaged, hostileJson, hostileText } from "../hostile.ts";
+import { damagedText, hostileJson, hostileText } from "../hostile.ts";
 import { parser, type Target } from "../target.ts";
 
 const BODIES = [
@@ -51,7 +51,7 @@ async function* inPieces(text: string, size: number): AsyncGenerator<Uint8Array<
   for (let at = 0; at < bytes.length; at += size) yield bytes.slice(at, at + size);
 }
 
-/** What a reader may throw: a refusal for its caller. */
+/** Runs a reader, which may throw only a refusal for its caller. */
 async function orRefused(read: () => unknown): Promise<void> {
   try {
     await read();
@@ -61,10 +61,10 @@ async function orRefused(read: () => unknown): Promise<void> {
 }
 
 const sized = (samples: readonly string[]) =>
-  fc.tuple(damaged(samples), fc.integer({ min: 1, max: 4000 }));
+  fc.tuple(damagedText(samples), fc.integer({ min: 1, max: 4000 }));
 
 export const STREAM_PARSERS: readonly Target[] = [
-  parser("JSON bodies", damaged(BODIES), async (text) => {
+  parser("JSON bodies", damagedText(BODIES), async (text) => {
     await orRefused(() => {
       parseJson(text);
       refuseRepeatedKeys(text); // It reads what has been parsed.
@@ -113,12 +113,12 @@ export const STREAM_PARSERS: readonly Target[] = [
       assert.ok(!["cookie", "set-cookie", "authorization"].includes(name), name);
     }
   }),
-  parser("headers of telemetry", damaged(["authorization=Bearer x,a=b"]), async (text) => {
+  parser("headers of telemetry", damagedText(["authorization=Bearer x,a=b"]), async (text) => {
     await orRefused(() => toHeaders(text));
   }),
   parser(
     "messages of a chat",
-    damaged(["/show inb-1", "/read@bot", "a:1:inb-1", "k:inb-2"]),
+    damagedText(["/show inb-1", "/read@bot", "a:1:inb-1", "k:inb-2"]),
     (text) => {
       parseCommand(text, "/");
       const option = parseChoice(text)?.option;
@@ -129,7 +129,7 @@ export const STREAM_PARSERS: readonly Target[] = [
   ),
   parser(
     "frames of Slack",
-    damaged([
+    damagedText([
       '{"type":"hello","num_connections":1}',
       '{"type":"disconnect","reason":"warning"}',
       '{"envelope_id":"1","type":"events_api","payload":{"event":{"type":"message","channel":"D1",' +
@@ -158,7 +158,7 @@ export const STREAM_PARSERS: readonly Target[] = [
   ),
   parser(
     "what a browser kept",
-    damaged(['{"text":"a","mode":"ask","files":[]}', '[{"name":"a"}]']),
+    damagedText(['{"text":"a","mode":"ask","files":[]}', '[{"name":"a"}]']),
     (text) => {
       assert.equal(typeof parseDraft(text, 0).text, "string");
       assert.ok(Array.isArray(parseTemplates(text)));

@@ -14,7 +14,7 @@ import { quotedAttribute } from "protocol/messages/frame_markers.ts";
 import { instantOf, problemOf, When } from "protocol/schedules/when.ts";
 import { parseIpAddress, parseRange } from "../../../relay/web/net/ip_address.ts";
 import { formatDuration } from "../../../cli/output/time.ts";
-import { damaged, hostileText } from "../hostile.ts";
+import { damagedText, hostileText } from "../hostile.ts";
 import { parser, type Target } from "../target.ts";
 
 const DURATIONS = ["10m", "in 2h", "1h30m", "2d", "90 min", "1 week 2 days", "0s", "3 hours"];
@@ -47,7 +47,7 @@ const NOW = Date.parse("2026-11-23T09:00:00Z");
 const CONTROL = /[^\P{Cc}\t\n]/u;
 
 export const TEXT_PARSERS: readonly Target[] = [
-  parser("durations", damaged(DURATIONS), (text) => {
+  parser("durations", damagedText(DURATIONS), (text) => {
     for (const ms of [parseDuration(text), parseFromNow(text)]) {
       assert.ok(ms === undefined || Number.isFinite(ms) && ms >= 0, String(ms));
     }
@@ -58,7 +58,7 @@ export const TEXT_PARSERS: readonly Target[] = [
     assert.ok(again !== undefined, `${printed} is printed and cannot be parsed`);
     assert.equal(formatDuration(again), printed);
   }),
-  parser("instants", damaged([...INSTANTS, ...DURATIONS]), (text) => {
+  parser("instants", damagedText([...INSTANTS, ...DURATIONS]), (text) => {
     const instant = Instant.safeParse(text);
     if (instant.success) {
       assert.equal(Instant.parse(Instant.encode(instant.data)), instant.data);
@@ -70,18 +70,18 @@ export const TEXT_PARSERS: readonly Target[] = [
   }),
   parser(
     "cron patterns",
-    fc.tuple(damaged(PATTERNS), fc.constantFrom(...ZONES)),
+    fc.tuple(damagedText(PATTERNS), fc.constantFrom(...ZONES)),
     ([text, zone]) => {
       if (patternProblem(text) !== undefined) return;
       const at = nextFire(text, zone, NOW);
       assert.ok(at === undefined || at > NOW, `${text} fires at ${at}`);
     },
   ),
-  parser("names", damaged(["api", "web-codex", "a".repeat(64), "sam"]), (text) => {
+  parser("names", damagedText(["api", "web-codex", "a".repeat(64), "sam"]), (text) => {
     if (Name.safeParse(text).success) assert.equal(encodeURIComponent(text), text);
     if (Sender.safeParse(text).success) assert.doesNotMatch(text, /\p{Cc}/u);
   }),
-  parser("addresses", damaged(ADDRESSES), (text) => {
+  parser("addresses", damagedText(ADDRESSES), (text) => {
     const [kernel, strict] = [parseAddress(text), parseIpAddress(text)];
     // The daemon reads addresses as the runtime prints them, which are dotted or have colons.
     const isPrinted = !(text.includes(".") && text.includes(":"));
@@ -89,7 +89,7 @@ export const TEXT_PARSERS: readonly Target[] = [
     const range = parseRange(text);
     if (range) assert.ok(range.length <= range.base.bits);
   }),
-  parser("trace contexts", damaged(TRACES), (text) => {
+  parser("trace contexts", damagedText(TRACES), (text) => {
     const read = readTrace(text);
     if (read !== undefined) assert.equal(readTrace(read), read);
   }),
@@ -101,11 +101,11 @@ export const TEXT_PARSERS: readonly Target[] = [
     new Headers({ "content-disposition": toContentDisposition(name) });
     new Headers({ "content-type": cleanMediaType(text) });
   }),
-  parser("searches", damaged(['"a b" foo*', "port -test", "a OR b", "NEAR(a b)"]), (text) => {
+  parser("searches", damagedText(['"a b" foo*', "port -test", "a OR b", "NEAR(a b)"]), (text) => {
     const search = toSearch(text);
     assert.ok(search === undefined || search.pattern instanceof RegExp);
   }),
-  parser("framed messages", damaged([FRAMED, "[mesh] @sam → @api: Hi"]), (text) => {
+  parser("framed messages", damagedText([FRAMED, "[mesh] @sam → @api: Hi"]), (text) => {
     const shown = printable(text);
     assert.doesNotMatch(shown, CONTROL);
     assert.equal(printable(shown), shown);

@@ -15,7 +15,7 @@ import { grantToken } from "../../support/relay/mcp_apps.ts";
 import { describedRequestsOf } from "../daemon/described.ts";
 import { type FuzzRequest, operationsOf, requestsOf } from "../daemon/operations.ts";
 import { fragment, hostileJson } from "../hostile.ts";
-import type { Count, Fuzzed, Target } from "../target.ts";
+import type { Count, OpenTarget, Target } from "../target.ts";
 
 const INPUTS = 400;
 const DAEMON = "dm-000000000001";
@@ -46,7 +46,7 @@ export const RELAY_DESCRIBED_REQUESTS: Target = {
 };
 
 /** `isDescribed`: the requests are those that the contracts allow, and the relay takes them. */
-async function openRelay(count: Count, isDescribed: boolean): Promise<Fuzzed> {
+async function openRelay(count: Count, isDescribed: boolean): Promise<OpenTarget> {
   const at = relayFixture();
   const w = connectDaemon(at, DAEMON, NAMESPACE);
   const peer_id = await registerAgent(w, "api");

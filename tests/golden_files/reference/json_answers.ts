@@ -1,4 +1,4 @@
-/** What each command prints with `--json`: the body of a route, or an object of the command itself. */
+/** Output of each command with `--json`: the body of a route, or an object of the command. */
 
 import type { Contract } from "kit/http/contract.ts";
 import { getHealth } from "protocol/api/events.ts";

@@ -94,7 +94,7 @@ export function shapesOf(contract: Contract): Shape[] {
 function alternativesOf(schema: Schema, resolve: (schema: Schema) => Schema): Schema[] {
   const whole = resolve(schema);
   const { anyOf = whole.oneOf } = whole;
-  return anyOf ? anyOf.flatMap((one) => alternativesOf(one, resolve)) : [whole];
+  return anyOf ? anyOf.flatMap((option) => alternativesOf(option, resolve)) : [whole];
 }
 
 function renderShape({ title, schema }: Shape): string {

@@ -1,4 +1,4 @@
-/** What each setting does, for its page. A setting without a row does not compile. */
+/** Meanings of the settings, for their page. A setting without a row does not compile. */
 
 import type { SETTINGS } from "../../../daemon/app/config.ts";
 

@@ -1,10 +1,10 @@
-/** One example of each frame on `/ws`, for its page; a test checks them against the schemas. */
+/** An example of each frame on `/ws`, for its page; a test checks them against the schemas. */
 
 import type { Inbound } from "../../../daemon/features/messages/websocket/frames.ts";
 import type { Outbound } from "../../../daemon/features/messages/websocket/outbound_frames.ts";
 
 type Example = Readonly<Record<string, unknown>>;
-/** What each frame is for, and an example of it. */
+/** The purpose of each frame, and an example of it. */
 type Examples<Type extends string> = Readonly<
   Record<Type, { readonly about: string; readonly example: Example }>
 >;

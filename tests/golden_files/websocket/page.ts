@@ -39,7 +39,7 @@ interface ObjectSchema {
   readonly required?: readonly string[];
 }
 
-/** What the codes mean, and whether the client should connect again. */
+/** Meanings of the close codes, and the client's next step. */
 const CLOSE_TEXTS: Readonly<Record<CloseReasonCode, readonly [meaning: string, then: string]>> = {
   going_away: ["The daemon stops, or the peer was unregistered", "connect again"],
   not_connect: ["The first frame was no `connect`", "mend the client"],
@@ -101,7 +101,7 @@ function renderFields({ properties = {}, required = [] }: ObjectSchema): string 
 function typeOf(property: Property): string {
   const { type, const: value, enum: values, anyOf, items, $ref } = property;
   if (value !== undefined) return `\`${value}\``;
-  if (values) return values.map((one) => `\`${one}\``).join(", ");
+  if (values) return values.map((allowed) => `\`${allowed}\``).join(", ");
   if (anyOf) return [...new Set(anyOf.map(typeOf))].join(" or ");
   if ($ref) return $ref.split("/").at(-1) ?? $ref;
   if (type === "array") return `list of ${items ? typeOf(items) : "values"}`;

@@ -4,7 +4,7 @@ import type { Outbound } from "../../../daemon/features/messages/websocket/outbo
 
 export type Frame = Readonly<Record<string, unknown>>;
 
-/** One end of a connection. */
+/** The client's end of a connection. */
 export interface Connection {
   send(frame: Frame): Promise<void>;
   /** The next frame of this type; frames before it are skipped. */

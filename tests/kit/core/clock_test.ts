@@ -86,7 +86,7 @@ Deno.test("a brief timer calls back, unless it is cancelled first", async () => 
   await assert.rejects(briefClock.sleep(60_000, AbortSignal.abort(new Error("ended"))), /ended/);
 });
 
-Deno.test("a forward time goes on from its last value after the clock was set back", async () => {
+Deno.test("a forward time continues from its last value after the clock was set back", async () => {
   const clock = new FakeClock();
   const time = new ForwardTime(clock);
   const before = time.now();

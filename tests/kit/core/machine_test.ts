@@ -9,7 +9,7 @@ import { machines, machinesOf } from "../../support/state_machines.ts";
 
 const MACHINES = await machines();
 
-/** Where each machine's state is stored: the column whose `check` lists the states. */
+/** The column of each machine's state; its `check` lists the states. */
 // deno-fmt-ignore
 const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
   peer:     ["peers",    "status"   ],
@@ -67,12 +67,12 @@ for (const { stateMachine } of MACHINES) {
     assert.ok(stored, `say in COLUMNS where the state of "${name}" is stored`);
     if (stored === "memory") return;
     const [table, column] = stored;
-    assert.deepEqual(allowed(table, column), states.toSorted());
+    assert.deepEqual(allowedValues(table, column), states.toSorted());
   });
 }
 
 /** The values in the newest `check` of a column. */
-function allowed(table: string, column: string): string[] {
+function allowedValues(table: string, column: string): string[] {
   const created = new RegExp(`create table ${table} \\((.*?)\\) strict`, "s");
   const all = [...migrations, ...relayMigrations];
   const body = all.flatMap((sql) => created.exec(sql)?.[1] ?? []).at(-1) ?? "";

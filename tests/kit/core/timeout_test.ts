@@ -8,7 +8,7 @@ import { backoffMs, pause, timeout } from "kit/core/timeout.ts";
 const never = () => new Promise<never>(() => {});
 
 /** A clock that counts its pending timers. */
-function counting(): Clock & { open: number } {
+function countingClock(): Clock & { open: number } {
   const clock = {
     ...systemClock,
     open: 0,
@@ -35,7 +35,7 @@ Deno.test("a pause ends when its time is up", async () => {
 });
 
 Deno.test("a pause ends without an error as soon as its signal aborts", async () => {
-  const clock = counting();
+  const clock = countingClock();
   const ending = new AbortController();
   const pausing = pause(clock, 60_000, ending.signal);
   ending.abort(new Error("enough"));
@@ -45,7 +45,7 @@ Deno.test("a pause ends without an error as soon as its signal aborts", async ()
 });
 
 Deno.test("timeout returns the result of work that ends in time, and cancels its timer", async () => {
-  const clock = counting();
+  const clock = countingClock();
   assert.equal(await timeout(clock, 60_000, Promise.resolve(5)), 5);
   assert.equal(await timeout(clock, 60_000, () => Promise.resolve(6)), 6);
   assert.equal(clock.open, 0);
@@ -72,7 +72,7 @@ Deno.test("timeout returns undefined when its signal aborts, and aborts the work
     given = signal;
     return never();
   };
-  const clock = counting();
+  const clock = countingClock();
   const waiting = timeout(clock, 60_000, work, ending.signal);
   ending.abort();
   assert.deepEqual([await waiting, given?.aborted, clock.open], [undefined, true, 0]);
@@ -80,7 +80,7 @@ Deno.test("timeout returns undefined when its signal aborts, and aborts the work
 });
 
 Deno.test("timeout rejects with an error of the work, also with one that is thrown at once", async () => {
-  const clock = counting();
+  const clock = countingClock();
   const failing = new Error("broken");
   const thrown = () => {
     throw failing;

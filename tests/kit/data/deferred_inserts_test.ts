@@ -110,7 +110,7 @@ Deno.test("a deferred insert that fails at a read or a write fails every transac
   assert.deepEqual([t.words(), t.count("others"), t.published], [[], 0, []]);
 });
 
-Deno.test("a transaction that goes on after its group has failed writes nothing", () => {
+Deno.test("a transaction that continues after its group has failed writes nothing", () => {
   using t = open();
   t.insertLater("same");
   t.insertLater("same");

@@ -54,7 +54,7 @@ const TURNS = 10;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Resolves when the open group is committed or rolled back. */
-async function settled(db: Database): Promise<void> {
+async function waitForCommit(db: Database): Promise<void> {
   await db.whenDurable()?.catch((error) => assert.ok(isProblem(error, "storage_failed")));
 }
 
@@ -288,7 +288,7 @@ Deno.test("disposing commits the open group once", async () => {
   assert.deepEqual(again.words(), ["last"]);
 });
 
-/** One step of a storm. Every transaction writes its own number. */
+/** A step of a storm. Every transaction writes its own number. */
 const Step = fc.constantFrom("write", "throw", "now", "orphan", "turn", "flush");
 
 Deno.test("in any order of steps, exactly the stored words are published", async () => {
@@ -314,7 +314,7 @@ Deno.test("in any order of steps, exactly the stored words are published", async
         if (step === "flush") tryWrite(() => t.db.flush());
         if (step === "turn") await turn();
       }
-      await settled(t.db);
+      await waitForCommit(t.db);
       assert.deepEqual(t.published, t.words());
     }),
     { numRuns: 100 },

@@ -36,7 +36,7 @@ function open() {
   };
 }
 
-Deno.test("what has happened is stored once, by the first tick that can", () => {
+Deno.test("events are stored once, by the first tick that can", () => {
   using t = open();
   t.db.failures.repeatUntilStored(t.add("sent"));
   t.failCommit();

@@ -55,7 +55,7 @@ Deno.test("a start without a change copies nothing, and only two copies are kept
   });
 });
 
-Deno.test("what is in the write-ahead log while another program reads is in the copy", async () => {
+Deno.test("the copy contains the write-ahead log while another program reads", async () => {
   await inDirectory((path) => {
     using db = open(path, 1);
     using reader = open(path, 1);
@@ -69,7 +69,7 @@ Deno.test("what is in the write-ahead log while another program reads is in the 
   });
 });
 
-Deno.test("a database that cannot be copied is not changed, and the refusal says what to do", async () => {
+Deno.test("a database that cannot be copied is not changed, and the refusal names the next step", async () => {
   await inDirectory((path) => {
     open(path, 1)[Symbol.dispose]();
     Deno.mkdirSync(`${path}.schema-1.part/full`, { recursive: true });

@@ -16,7 +16,7 @@ import { RELAY, relayWorld } from "../../support/relay/relay_world.ts";
 const MEBIBYTE = 1_048_576;
 
 /** A body that sends some bytes and never ends. */
-function unfinished(bytes: number): ReadableStream<Uint8Array<ArrayBuffer>> {
+function unfinishedBody(bytes: number): ReadableStream<Uint8Array<ArrayBuffer>> {
   return new ReadableStream({
     start: (controller) => controller.enqueue(new Uint8Array(bytes).fill(0x20)),
   });
@@ -25,7 +25,7 @@ function unfinished(bytes: number): ReadableStream<Uint8Array<ArrayBuffer>> {
 Deno.test("a body that does not arrive in time is aborted [c9.pace.bodies]", async () => {
   await using r = relayWorld();
   let answered: number | undefined;
-  const request = new Request(`${RELAY}/login`, { method: "POST", body: unfinished(100) });
+  const request = new Request(`${RELAY}/login`, { method: "POST", body: unfinishedBody(100) });
   const asked = r.relay.fetch(request).then(({ status }) => answered = status);
   await r.tick(BODY_MS_MAX / 1000 - 1);
   assert.equal(answered, undefined);
@@ -37,7 +37,7 @@ Deno.test("unfinished bodies are limited per address [c9.pace.bodies]", async ()
   const clock = new FakeClock();
   const intake = new BodyLimiter(clock, { address_bytes_max: ADDRESS_BODY_BYTES_MAX });
   const send = (address: string) => {
-    const request = new Request(RELAY, { method: "POST", body: unfinished(MEBIBYTE) });
+    const request = new Request(RELAY, { method: "POST", body: unfinishedBody(MEBIBYTE) });
     const reading = intake.begin(request, address);
     const error = readBody(reading.request, 2 * MEBIBYTE).catch((error) => error);
     return { reading, error };
@@ -60,7 +60,7 @@ Deno.test("unfinished bodies are limited per address [c9.pace.bodies]", async ()
 Deno.test("all bodies together are limited: the one that takes the longest ends for the others", async () => {
   const limiter = new BodyLimiter(new FakeClock());
   const read = (bytes: number, headers: Record<string, string> = {}) => {
-    const body = unfinished(bytes);
+    const body = unfinishedBody(bytes);
     const request = new Request(RELAY, { method: "POST", body, headers });
     return readBody(request, 2 * MEBIBYTE, limiter).catch(({ code }) => code);
   };
@@ -113,10 +113,10 @@ for (
     ["/dashboard/session", {}],
   ] as const
 ) {
-  Deno.test(`a slow body of ${path} ends with 408 at the daemon, and gives back what it held`, async () => {
+  Deno.test(`a slow body of ${path} ends with 408 at the daemon, and releases its memory`, async () => {
     await using w = world();
     let answered = false;
-    const init = { method: "POST", body: unfinished(100), headers };
+    const init = { method: "POST", body: unfinishedBody(100), headers };
     const asked = w.fetch(path, init).finally(() => answered = true);
     await w.tick(BODY_MS_MAX / 1000 - 1);
     assert.equal(answered, false);
@@ -134,7 +134,7 @@ Deno.test("bodies of share requests are limited in size [c9.pace.bodies]", async
   const answer = await at.send("/api/v1/shares", {
     method: "POST",
     headers: { authorization: `Bearer ${SECRET}` },
-    body: unfinished(20_000),
+    body: unfinishedBody(20_000),
   });
   assert.equal(answer.status, 413);
 });

@@ -219,7 +219,7 @@ Deno.test("the daemon's document has every contract and refusal, and each id onc
   assert.deepEqual(codes, [...known].toSorted());
 });
 
-Deno.test("/mcp is described with what it refuses: no message, another media type, another method", async () => {
+Deno.test("/mcp is described with its refusals: no message, another media type, another method", async () => {
   await using w = world();
   const { paths } = await (await w.fetch("/openapi.json")).json();
   const { post, get, delete: remove } = paths["/mcp"];

@@ -92,9 +92,9 @@ Deno.test("an unknown route is a 404, and a wrong method a 405 with Allow [c1.no
 });
 
 Deno.test("a literal path precedes one with a parameter, in any order of routes", async () => {
-  const one = (path: `/${string}`) =>
+  const routeAt = (path: `/${string}`) =>
     route({ ...bare, path, returns: z.object({ path: z.string() }) }, () => ({ path }));
-  const { ask } = open([one("/asks/:id"), one("/asks/:id/wait"), one("/asks/pending")]);
+  const { ask } = open([routeAt("/asks/:id"), routeAt("/asks/:id/wait"), routeAt("/asks/pending")]);
   for (const path of ["/asks/pending", "/asks/:id", "/asks/:id/wait"]) {
     assert.equal((await ask(path.replace(":id", "ask-1"))).answer.path, path);
   }
@@ -199,7 +199,7 @@ const Total = z.object({ n: z.number() });
 const count = contract({ ...bare, id: "test.count", path: "/count", returns: Total });
 
 /** A database behind two routes: one writes, one reads. */
-function stored(reads: () => void = () => {}) {
+function storedRoutes(reads: () => void = () => {}) {
   const clock = new FakeClock(), log = jsonLog(clock, "error", () => {});
   const tables = [
     `create table t (
@@ -236,7 +236,7 @@ function stored(reads: () => void = () => {}) {
 
 Deno.test("a failed commit is a 503 for writers, readers and refusals of the turn", async () => {
   let refuse = false;
-  using s = stored(() => {
+  using s = storedRoutes(() => {
     if (refuse) throw new Problem("unknown_ask", { correlation_id: "ask-1" });
   });
   const writing = s.post("/bare", "{}");
@@ -254,7 +254,7 @@ Deno.test("a failed commit is a 503 for writers, readers and refusals of the tur
 });
 
 Deno.test("a response function is called after the commit and its effects", async () => {
-  using s = stored();
+  using s = storedRoutes();
   const order: string[] = [];
   const later = route(bare, () => {
     s.db.transact(() => s.db.afterCommit(() => order.push("effect")));

@@ -90,7 +90,7 @@ Deno.test("a busy collector gets the same batch again, after pauses that double"
   assert.equal(t.collector.spans.length, 1);
 });
 
-Deno.test("a batch that the collector refuses for good is dropped, and the next one is sent", async () => {
+Deno.test("a batch that the collector refuses permanently is dropped, and the next one is sent", async () => {
   let attempts = 0;
   const t = exporterTo(() => new Response(null, { status: ++attempts === 1 ? 400 : 200 }));
   t.add(513);

@@ -16,9 +16,9 @@ Deno.test("a derived span id has 16 hex digits, and depends on every name", () =
 
 Deno.test("a larger ratio records every trace of a smaller one; 1 records all and 0 none", () => {
   const ratio = fc.double({ min: 0, max: 1, noNaN: true });
-  fc.assert(fc.property(hex(32), ratio, ratio, (trace_id, one, other) => {
+  fc.assert(fc.property(hex(32), ratio, ratio, (trace_id, ratioA, ratioB) => {
     const context = { trace_id, span_id: "1".repeat(16), sampled: true };
-    const [small, large] = [Math.min(one, other), Math.max(one, other)];
+    const [small, large] = [Math.min(ratioA, ratioB), Math.max(ratioA, ratioB)];
     if (isRecorded(context, small)) assert.ok(isRecorded(context, large));
     assert.equal(isRecorded(context, 1), true);
     assert.equal(isRecorded(context, 0), false);

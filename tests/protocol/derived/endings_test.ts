@@ -1,4 +1,4 @@
-/** How the end of a question is said to a person who was about to answer it. */
+/** Text on a question's end, for a person who was about to answer it. */
 
 import assert from "node:assert/strict";
 import type { Ask } from "../../../dashboard/state/records.ts";

@@ -31,7 +31,7 @@ Deno.test("connects without a secret are limited by address and do not delay tho
   assert.deepEqual([limited.status, limited.headers.get("retry-after")], [429, "2"]);
   assert.equal((await limited.json()).error, "rate_limited");
   assert.equal((await openSocket("Bearer x", "192.0.2.2")).status, 401);
-  // It passes to the next check, and fails because it requests no WebSocket.
+  // The connect passes the rate limit, and fails because it requests no WebSocket.
   assert.equal((await openSocket(`Bearer ${SECRET}`)).status, 426);
   await r.clock.advance(2000);
   assert.equal((await openSocket("Bearer x")).status, 401);

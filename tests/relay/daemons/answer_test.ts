@@ -41,13 +41,13 @@ async function maliciousDaemon(r: RelayWorld, scripted: ScriptedResponse): Promi
     daemon.sendChunk(id, new TextEncoder().encode(body));
     daemon.sendFrame({ type: "end", id });
   };
-  await daemon.opened;
+  await daemon.whenOpened;
   await r.clock.settle();
   return daemon;
 }
 
-/** What a signed-in browser receives of such a daemon. */
-async function shown(
+/** A malicious daemon's response, as a signed-in browser receives it. */
+async function fetchFromMalicious(
   scripted: ScriptedResponse,
   path = "/peers",
   headers: Record<string, string> = {},
@@ -64,23 +64,27 @@ async function shown(
 const OWN_POLICY: Pairs = [["content-security-policy", "default-src * 'unsafe-inline'"]];
 
 Deno.test("a daemon's own policy does not replace the relay's sandbox [c9.tunnel.no-pages]", async () => {
-  const { headers } = await shown({ headers: [...OWN_POLICY, ["content-type", "text/html"]] });
+  const { headers } = await fetchFromMalicious({
+    headers: [...OWN_POLICY, ["content-type", "text/html"]],
+  });
   assert.equal(headers.get("content-security-policy"), POLICY);
   assert.equal(headers.get("x-content-type-options"), "nosniff");
 });
 
 Deno.test("a response is never cached, even if the daemon allows it [c9.tunnel.no-pages]", async () => {
-  const { headers } = await shown({ headers: [["cache-control", "public, max-age=31536000"]] });
+  const { headers } = await fetchFromMalicious({
+    headers: [["cache-control", "public, max-age=31536000"]],
+  });
   assert.equal(headers.get("cache-control"), "no-store");
 });
 
 Deno.test("a stream of events through the tunnel is neither cached, changed nor held back by proxies [c9.tunnel.no-pages]", async () => {
-  const { headers } = await shown({
+  const { headers } = await fetchFromMalicious({
     headers: [["content-type", "text/event-stream; charset=utf-8"]],
   });
   assert.equal(headers.get("cache-control"), "no-store, no-transform");
   assert.equal(headers.get("x-accel-buffering"), "no");
-  const { headers: other } = await shown({ headers: [["x-accel-buffering", "no"]] });
+  const { headers: other } = await fetchFromMalicious({ headers: [["x-accel-buffering", "no"]] });
   assert.equal(other.get("x-accel-buffering"), null);
 });
 
@@ -101,7 +105,9 @@ Deno.test("headers that affect the relay's origin do not pass [c9.tunnel.no-page
     ["sourcemap", "/x"],
     ["report-to", "{}"],
   ];
-  const { headers } = await shown({ headers: [...acting, ["content-type", "application/json"]] });
+  const { headers } = await fetchFromMalicious({
+    headers: [...acting, ["content-type", "application/json"]],
+  });
   for (const [name] of acting) assert.equal(headers.get(name), null, name);
 });
 
@@ -137,7 +143,9 @@ const TYPES: readonly [scripted: Pairs, type: string, disposition: string | null
 for (const [scripted, type, disposition] of TYPES) {
   const name = scripted.map(([, value]) => value).join(" and ") || "no type";
   Deno.test(`${name} reaches a browser as ${type}${disposition ? ", to download" : ""} [c9.tunnel.no-pages]`, async () => {
-    const { headers } = await shown({ headers: [...scripted, ["content-disposition", "inline"]] });
+    const { headers } = await fetchFromMalicious({
+      headers: [...scripted, ["content-disposition", "inline"]],
+    });
     assert.equal(headers.get("content-type"), type);
     assert.equal(headers.get("content-disposition"), disposition);
     assert.equal(headers.get("content-security-policy"), POLICY);
@@ -166,7 +174,7 @@ const NAMES: readonly [scripted: string, name: string | undefined][] = [
 
 for (const [scripted, name] of NAMES) {
   Deno.test(`a download described as ${scripted.slice(0, 80)} is saved as ${name ?? "the browser likes"}`, async () => {
-    const { headers } = await shown({
+    const { headers } = await fetchFromMalicious({
       headers: [["content-type", "image/png"], ["content-disposition", scripted]],
     });
     const described = headers.get("content-disposition") ?? "";
@@ -179,7 +187,7 @@ for (const [scripted, name] of NAMES) {
 }
 
 Deno.test("JSON with an attachment disposition is a download", async () => {
-  const { headers } = await shown({
+  const { headers } = await fetchFromMalicious({
     headers: [["content-type", "application/json"], ["content-disposition", "attachment"]],
   });
   assert.equal(headers.get("content-type"), "application/json");
@@ -188,7 +196,10 @@ Deno.test("JSON with an attachment disposition is a download", async () => {
 
 for (const status of [300, 301, 302, 303, 307, 308]) {
   Deno.test(`a redirect by a daemon (${status}) is refused without its content`, async () => {
-    const answer = await shown({ status, headers: [["location", "https://evil.test/"]] });
+    const answer = await fetchFromMalicious({
+      status,
+      headers: [["location", "https://evil.test/"]],
+    });
     assert.equal(answer.status, 502);
     assert.equal(JSON.parse(answer.text).error, "bad_daemon_answer");
     assert.equal(answer.headers.get("location"), null);
@@ -197,7 +208,7 @@ for (const status of [300, 301, 302, 303, 307, 308]) {
 
 for (const status of [204, 205, 304]) {
   Deno.test(`an answer ${status} has no body, whatever the daemon sends after it`, async () => {
-    const answer = await shown({ status, headers: [["content-type", "text/html"]] });
+    const answer = await fetchFromMalicious({ status, headers: [["content-type", "text/html"]] });
     assert.equal(answer.status, status);
     assert.equal(answer.text, "");
     assert.equal(answer.headers.get("content-type"), null);
@@ -206,7 +217,7 @@ for (const status of [204, 205, 304]) {
 }
 
 Deno.test("an error page of a daemon is a download, too", async () => {
-  const { status, headers } = await shown({
+  const { status, headers } = await fetchFromMalicious({
     status: 500,
     headers: [["content-type", "text/html"]],
   });
@@ -222,7 +233,9 @@ const OWN_PATHS: readonly [path: string, status: number][] = [
 ];
 for (const [path, status] of OWN_PATHS) {
   Deno.test(`a daemon cannot provide ${path}, which is the relay's own [c9.tunnel.no-pages]`, async () => {
-    const answer = await shown({ headers: [["content-type", "text/html"], ...OWN_POLICY] }, path);
+    const answer = await fetchFromMalicious({
+      headers: [["content-type", "text/html"], ...OWN_POLICY],
+    }, path);
     assert.equal(answer.status, status);
     assert.equal(answer.asked, 0);
     assert.ok(!answer.text.includes("evil"));
@@ -231,7 +244,7 @@ for (const [path, status] of OWN_PATHS) {
 
 Deno.test("a script of a daemon cannot become a service worker [c9.tunnel.no-pages]", async () => {
   const script = { headers: [["content-type", "text/javascript"]] as Pairs, body: "self.x = 1" };
-  const answer = await shown(script, "/sw.js", { "service-worker": "script" });
+  const answer = await fetchFromMalicious(script, "/sw.js", { "service-worker": "script" });
   assert.equal(answer.status, 403);
   assert.equal(JSON.parse(answer.text).error, "not_for_embedding");
   assert.equal(answer.asked, 0);
@@ -247,7 +260,9 @@ const DESTINATIONS: readonly [dest: string, status: number][] = [
 for (const [dest, status] of DESTINATIONS) {
   Deno.test(`a machine's answer as ${dest} of a page is ${status === 200 ? "given" : "refused"}`, async () => {
     const json: Pairs = [["content-type", "application/json"]];
-    const answer = await shown({ headers: json }, "/peers", { "sec-fetch-dest": dest });
+    const answer = await fetchFromMalicious({ headers: json }, "/peers", {
+      "sec-fetch-dest": dest,
+    });
     assert.equal(answer.status, status);
   });
 }

@@ -43,7 +43,7 @@ Deno.test("a request to a machine that does not answer times out", async () => {
   const address = RELAY.replace("https", "wss");
   const dial = { address, secret: SECRET, daemon_id: daemonId(1) };
   const daemon = ScriptedDaemon.openSocket(r.openSocket, dial);
-  await daemon.opened;
+  await daemon.whenOpened;
   await clock.settle();
   const asked = r.ask(1, "/peers", { timeout_ms: 10_000 }).then(String, (error) => error);
   await r.tick(1);

@@ -95,9 +95,9 @@ Deno.test("responses of a disconnected daemon count until they are read [c9.tunn
   const at = registry();
   for (let time = 1; time <= 3; time++) {
     const attacker = registeredDaemon(at, ATTACKER);
-    const one = await attacker.answer(1, 2);
-    one.end();
-    await one.asking;
+    const response = await attacker.answer(1, 2);
+    response.end();
+    await response.asking;
     attacker.connection.close(1000);
   }
   assert.equal(at.size, 0);

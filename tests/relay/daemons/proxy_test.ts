@@ -159,7 +159,7 @@ for (const [method, path] of ADMIN) {
     await using r = relayWorld();
     await using w = await r.daemon(1);
     await using v = await r.daemon(2, { settings: { "relay.allow_admin": "true" } });
-    for (const one of [w, v]) await addPeer(one, "api");
+    for (const daemon of [w, v]) await addPeer(daemon, "api");
     r.sessions.set(COOKIE, NAMESPACE);
     const ask = async (number: number) => {
       const address = `/m/${daemonId(number)}${path}`;

@@ -14,10 +14,10 @@ import {
 const ADDRESS = RELAY.replace("https", "wss");
 
 /** A daemon that sends only the frames of the test. */
-async function scripted(r: RelayWorld, number: number, more: { readonly hello: unknown }) {
+async function scriptedDaemon(r: RelayWorld, number: number, more: { readonly hello: unknown }) {
   const options = { address: ADDRESS, secret: SECRET, daemon_id: daemonId(number), ...more };
   const daemon = ScriptedDaemon.openSocket(r.openSocket, options);
-  await daemon.opened;
+  await daemon.whenOpened;
   await r.clock.settle();
   return daemon;
 }
@@ -34,10 +34,10 @@ function live(daemon: ScriptedDaemon): void {
 
 Deno.test("a second run of a daemon id is refused while the first one lives [c11.run.relay]", async () => {
   await using r = relayWorld();
-  const first = await scripted(r, 1, { hello: helloOf("a") });
+  const first = await scriptedDaemon(r, 1, { hello: helloOf("a") });
   live(first);
   for (const run of ["b", "c"]) {
-    const copy = await scripted(r, 1, { hello: helloOf(run) });
+    const copy = await scriptedDaemon(r, 1, { hello: helloOf(run) });
     await r.tick(1);
     assert.equal(copy.of("welcome").length, 0);
     assert.equal(copy.of("refused")[0]?.["error"], "identity_in_use");
@@ -50,24 +50,24 @@ Deno.test("a second run of a daemon id is refused while the first one lives [c11
 
 Deno.test("a new run takes the place of one that gives no sign of life for 3 s", async () => {
   await using r = relayWorld();
-  const frozen = await scripted(r, 1, { hello: helloOf("a") });
-  const next = await scripted(r, 1, { hello: helloOf("b") });
+  const frozen = await scriptedDaemon(r, 1, { hello: helloOf("a") });
+  const next = await scriptedDaemon(r, 1, { hello: helloOf("b") });
   await r.tick(2);
   assert.deepEqual([next.of("welcome").length, frozen.closed], [0, undefined]);
   await r.tick(1);
   assert.deepEqual([next.of("welcome").length, frozen.closed?.code], [1, 4009]);
   live(next);
-  const woken = await scripted(r, 1, { hello: helloOf("a") });
+  const woken = await scriptedDaemon(r, 1, { hello: helloOf("a") });
   await r.tick(1);
   assert.equal(woken.closed?.code, 4014);
 });
 
 Deno.test("a new run is admitted at once when the first one ends, and a second one is not", async () => {
   await using r = relayWorld();
-  const first = await scripted(r, 1, { hello: helloOf("a") });
-  const next = await scripted(r, 1, { hello: helloOf("b") });
+  const first = await scriptedDaemon(r, 1, { hello: helloOf("a") });
+  const next = await scriptedDaemon(r, 1, { hello: helloOf("b") });
   live(next);
-  const third = await scripted(r, 1, { hello: helloOf("c") });
+  const third = await scriptedDaemon(r, 1, { hello: helloOf("c") });
   first.close();
   await r.tick(1);
   const welcomed = [next, third].map((daemon) => daemon.of("welcome").length);
@@ -76,8 +76,8 @@ Deno.test("a new run is admitted at once when the first one ends, and a second o
 
 Deno.test("a connection of the same run replaces the older one at once", async () => {
   await using r = relayWorld();
-  const older = await scripted(r, 1, { hello: helloOf("a") });
+  const older = await scriptedDaemon(r, 1, { hello: helloOf("a") });
   live(older);
-  const newer = await scripted(r, 1, { hello: helloOf("a") });
+  const newer = await scriptedDaemon(r, 1, { hello: helloOf("a") });
   assert.deepEqual([newer.of("welcome").length, older.closed?.code], [1, 4009]);
 });

@@ -16,11 +16,11 @@ import {
   SECRET,
 } from "../../support/relay/relay_world.ts";
 
-async function scripted(r: RelayWorld, number = 1) {
+async function scriptedDaemon(r: RelayWorld, number = 1) {
   const address = RELAY.replace("https", "wss");
   const wishes = { address, secret: SECRET, daemon_id: daemonId(number) };
   const daemon = ScriptedDaemon.openSocket(r.openSocket, wishes);
-  await daemon.opened;
+  await daemon.whenOpened;
   await r.clock.settle();
   return daemon;
 }
@@ -58,7 +58,7 @@ async function begin(r: RelayWorld, daemon: ScriptedDaemon, path: `/${string}`) 
 
 Deno.test("a body that is not read stops at its window, and continues when it is read [c9.tunnel.flow]", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r);
+  const daemon = await scriptedDaemon(r);
   const { id, response } = await begin(r, daemon, "/big");
   const body = sender(daemon, id);
   const whole = 3 * STREAM_WINDOW_BYTES;
@@ -83,7 +83,7 @@ Deno.test("a body that is not read stops at its window, and continues when it is
 
 Deno.test("a slow reader delays no other request [c9.tunnel.concurrent]", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r);
+  const daemon = await scriptedDaemon(r);
   const slow = await begin(r, daemon, "/slow");
   sender(daemon, slow.id).fill(STREAM_WINDOW_BYTES);
   const quick = await begin(r, daemon, "/quick");
@@ -95,14 +95,14 @@ Deno.test("a slow reader delays no other request [c9.tunnel.concurrent]", async 
 
 Deno.test("at the limit of unread bytes the slowest reader is cut off [c9.tunnel.bounds]", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r);
+  const daemon = await scriptedDaemon(r);
   const count = HELD_BYTES_MAX / STREAM_WINDOW_BYTES + 4;
   const all = [];
   for (let at = 0; at < count; at++) {
-    const one = await begin(r, daemon, `/slow-${at}`);
-    sender(daemon, one.id).fill(STREAM_WINDOW_BYTES);
+    const stream = await begin(r, daemon, `/slow-${at}`);
+    sender(daemon, stream.id).fill(STREAM_WINDOW_BYTES);
     await r.clock.settle();
-    all.push(one);
+    all.push(stream);
     assert.ok(r.relay.machines.held_bytes <= HELD_BYTES_MAX);
   }
   assert.equal(daemon.closed, undefined);
@@ -142,7 +142,7 @@ Deno.test("the event stream passes the tunnel without delay [c9.tunnel.streams]"
 
 Deno.test("a body fails when the tunnel is lost, and does not end as complete", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r);
+  const daemon = await scriptedDaemon(r);
   const { id, response } = await begin(r, daemon, "/big");
   daemon.sendChunk(id, new Uint8Array(10));
   await r.clock.settle();
@@ -152,7 +152,7 @@ Deno.test("a body fails when the tunnel is lost, and does not end as complete", 
 
 Deno.test("a completely received body can be read after the tunnel is lost", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r);
+  const daemon = await scriptedDaemon(r);
   const { id, response } = await begin(r, daemon, "/small");
   daemon.sendChunk(id, new Uint8Array(10));
   daemon.sendFrame({ type: "end", id });
@@ -163,7 +163,7 @@ Deno.test("a completely received body can be read after the tunnel is lost", asy
 
 Deno.test("an upload waits at the daemon's window, and is cancelled with its source", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r);
+  const daemon = await scriptedDaemon(r);
   let pulled = 0, left = false;
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
     pull(controller) {
@@ -199,7 +199,7 @@ Deno.test("a stalled connection loses nothing, and continues afterwards", async 
 
 Deno.test("a daemon that sends too much credit is disconnected", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r);
+  const daemon = await scriptedDaemon(r);
   daemon.sendFrame({ type: "credit", id: 0, bytes: CONNECTION_WINDOW_BYTES });
   await r.clock.settle();
   assert.equal(daemon.closed?.code, 4002);

@@ -60,7 +60,7 @@ for (const [cutName, disconnect] of Object.entries(DISCONNECTS)) {
     Deno.test(`${when}, ${cutName}: ${expectedOutcome} [c9.tunnel.lost]`, async () => {
       await using r = relayWorld();
       const daemon = openSocket(r);
-      await daemon.opened;
+      await daemon.whenOpened;
       await r.clock.settle();
       const answered = outcome(r.ask(1, "/ask", { method: "POST", body: "{}" }));
       await r.clock.settle();
@@ -79,7 +79,7 @@ for (const [cutName, disconnect] of Object.entries(DISCONNECTS)) {
 Deno.test("losing the tunnel cancels the source of an upload", async () => {
   await using r = relayWorld();
   const daemon = openSocket(r);
-  await daemon.opened;
+  await daemon.whenOpened;
   await r.clock.settle();
   let left = false;
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
@@ -97,7 +97,7 @@ Deno.test("losing the tunnel cancels the source of an upload", async () => {
 Deno.test("an aborted upload is cancelled at the daemon and not ended as complete", async () => {
   await using r = relayWorld();
   const daemon = openSocket(r);
-  await daemon.opened;
+  await daemon.whenOpened;
   await r.clock.settle();
   let count = 0;
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
@@ -117,7 +117,7 @@ Deno.test("a response head with an invalid header closes the tunnel and fails no
   for (const value of ["a\r\nset-cookie: x=1", "\u20ac", "\0"]) {
     await using r = relayWorld();
     const daemon = openSocket(r);
-    await daemon.opened;
+    await daemon.whenOpened;
     await r.clock.settle();
     const answered = outcome(r.ask(1, "/health"));
     await r.clock.settle();

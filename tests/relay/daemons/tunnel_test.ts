@@ -20,14 +20,14 @@ import {
 const ADDRESS = RELAY.replace("https", "wss");
 
 /** A daemon that does only what the test does with it. */
-async function scripted(
+async function scriptedDaemon(
   r: RelayWorld,
   number = 1,
   more: { secret?: string; hello?: unknown } = {},
 ) {
   const wishes = { address: ADDRESS, secret: SECRET, daemon_id: daemonId(number), ...more };
   const daemon = ScriptedDaemon.openSocket(r.openSocket, wishes);
-  await daemon.opened;
+  await daemon.whenOpened;
   await r.clock.settle();
   return daemon;
 }
@@ -117,7 +117,7 @@ Deno.test("every well-formed secret has its own namespace [c9.no-list]", async (
   const listed = async (secret: string) => {
     const headers = { authorization: `Bearer ${secret}` };
     const { daemons } = await (await r.fetch("/api/v1/daemons", { headers })).json();
-    return daemons.map((one: { daemon_id: string }) => one.daemon_id);
+    return daemons.map((machine: { daemon_id: string }) => machine.daemon_id);
   };
   assert.deepEqual(await listed(SECRET), [daemonId(1)]);
   assert.deepEqual(await listed(OTHER_SECRET), [daemonId(2)]);
@@ -146,9 +146,9 @@ Deno.test("a machine that another secret had connected is unknown [c9.tunnel.nam
 
 Deno.test("a request never falls back to another machine of the same secret [c9.tunnel.exact]", async () => {
   await using r = relayWorld();
-  await using one = await r.daemon(1);
-  await using _two = await r.daemon(2);
-  await one.daemon.shutDown();
+  await using first = await r.daemon(1);
+  await using _second = await r.daemon(2);
+  await first.daemon.shutDown();
   await r.clock.settle();
   const offline = { code: "machine_offline", delivered: false };
   assert.deepEqual(await refusal(r.ask(1, "/health")), offline);
@@ -158,7 +158,7 @@ Deno.test("a request never falls back to another machine of the same secret [c9.
 Deno.test("an unsupported protocol version is refused with its number [c9.tunnel.version]", async () => {
   await using r = relayWorld();
   const hello = { type: "hello", protocol: 7, machine: "new", version: "9", capabilities: {} };
-  const daemon = await scripted(r, 1, { hello });
+  const daemon = await scriptedDaemon(r, 1, { hello });
   const [refused] = daemon.of("refused");
   assert.equal(refused?.["error"], "unknown_protocol");
   assert.match(String(refused?.["detail"]), /version: 7 \(supported: 1\)/);
@@ -168,7 +168,7 @@ Deno.test("an unsupported protocol version is refused with its number [c9.tunnel
 
 Deno.test("a first frame other than hello closes the connection", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r, 1, { hello: { type: "ping", ping_id: 1 } });
+  const daemon = await scriptedDaemon(r, 1, { hello: { type: "ping", ping_id: 1 } });
   assert.equal(daemon.closed?.code, 4000);
 });
 
@@ -186,9 +186,9 @@ Deno.test("a connection without a hello is closed after its time", async () => {
 
 Deno.test("a newer connection of a daemon replaces the older one [c9.tunnel.newest]", async () => {
   await using r = relayWorld();
-  const older = await scripted(r, 1);
+  const older = await scriptedDaemon(r, 1);
   const asking = refusal(r.ask(1, "/health"));
-  const newer = await scripted(r, 1);
+  const newer = await scriptedDaemon(r, 1);
   assert.deepEqual(older.closed, { code: 4009, reason: "superseded" });
   assert.deepEqual(await asking, { code: "machine_offline", delivered: true });
   assert.equal(r.relay.machines.list(NAMESPACE).length, 1);
@@ -201,15 +201,15 @@ Deno.test("a newer connection of a daemon replaces the older one [c9.tunnel.newe
 
 Deno.test("a refused newer connection leaves the older one open", async () => {
   await using r = relayWorld();
-  const older = await scripted(r, 1);
-  await scripted(r, 1, { hello: { type: "hello", protocol: 2 } });
+  const older = await scriptedDaemon(r, 1);
+  await scriptedDaemon(r, 1, { hello: { type: "hello", protocol: 2 } });
   assert.equal(older.closed, undefined);
   assert.equal(r.relay.machines.list(NAMESPACE).length, 1);
 });
 
 Deno.test("a hanging request delays no other and times out [c9.tunnel.concurrent]", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r, 1);
+  const daemon = await scriptedDaemon(r, 1);
   daemon.on = (frame) => {
     if (frame.type !== "request" || frame.path === "/hang") return;
     daemon.sendFrame({ type: "response", id: frame.id, status: 200, headers: [], body: false });
@@ -231,7 +231,7 @@ Deno.test("a hanging request delays no other and times out [c9.tunnel.concurrent
 
 Deno.test("responses arrive in any order", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r, 1);
+  const daemon = await scriptedDaemon(r, 1);
   const texts = ["/a", "/b", "/c"].map(async (path) =>
     await (await r.ask(1, path as `/${string}`)).text()
   );
@@ -246,7 +246,7 @@ Deno.test("responses arrive in any order", async () => {
 
 Deno.test("at the limit of open requests the next one is refused and not sent", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r, 1);
+  const daemon = await scriptedDaemon(r, 1);
   const hanging = Array.from({ length: STREAMS_MAX }, () => refusal(r.ask(1, "/hang")));
   assert.deepEqual(await refusal(r.ask(1, "/one-more")), {
     code: "machine_offline",
@@ -258,7 +258,7 @@ Deno.test("at the limit of open requests the next one is refused and not sent", 
 
 Deno.test("an end without a response rejects the request", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r, 1);
+  const daemon = await scriptedDaemon(r, 1);
   daemon.on = (frame) => {
     if (frame.type === "request") daemon.sendFrame({ type: "end", id: frame.id });
   };
@@ -270,7 +270,7 @@ Deno.test("an end without a response rejects the request", async () => {
 
 Deno.test("a request that the daemon did not take counts as not delivered", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r, 1);
+  const daemon = await scriptedDaemon(r, 1);
   daemon.on = (frame) => {
     if (frame.type !== "request") return;
     daemon.sendFrame({ type: "cancel", id: frame.id, why: "full", taken: false });
@@ -283,7 +283,7 @@ Deno.test("a request that the daemon did not take counts as not delivered", asyn
 
 Deno.test("aborting a request rejects it at once and cancels it at the daemon [c9.tunnel.cancel]", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r, 1);
+  const daemon = await scriptedDaemon(r, 1);
   const abort = new AbortController();
   const asking = r.ask(1, "/hang", { signal: abort.signal });
   await r.clock.settle();
@@ -296,7 +296,7 @@ Deno.test("aborting a request rejects it at once and cancels it at the daemon [c
 
 Deno.test("two unanswered pings close the connection [c9.tunnel.heartbeat]", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r, 1);
+  const daemon = await scriptedDaemon(r, 1);
   await r.tick(3 * PING_EVERY_MS / 1000);
   assert.equal(daemon.of("ping").length, 2);
   assert.deepEqual(daemon.closed, { code: 4010, reason: "no_pong" });
@@ -308,7 +308,7 @@ Deno.test("two unanswered pings close the connection [c9.tunnel.heartbeat]", asy
 
 Deno.test("a daemon that answers pings stays connected", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r, 1);
+  const daemon = await scriptedDaemon(r, 1);
   daemon.on = (frame) => {
     if (frame.type === "ping") daemon.sendFrame({ type: "pong", ping_id: frame.ping_id });
   };
@@ -318,7 +318,7 @@ Deno.test("a daemon that answers pings stays connected", async () => {
 
 Deno.test("a daemon that exceeds its window is disconnected", async () => {
   await using r = relayWorld();
-  const daemon = await scripted(r, 1);
+  const daemon = await scriptedDaemon(r, 1);
   const asking = r.ask(1, "/big");
   await r.clock.settle();
   const [{ id } = { id: 0 }] = daemon.of("request");

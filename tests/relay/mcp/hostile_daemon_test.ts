@@ -50,8 +50,8 @@ for (const [name, given] of CALLS) {
   Deno.test(`${name} ${JSON.stringify(given)} contains no line that the daemon forged`, async () => {
     await using at = relayFixture();
     at.machines.connect(NAMESPACE, MACHINE_ID, forgedAnswer);
-    await using one = await connectApp(at, grantToken(at, "t1"));
-    const { text } = await one.call(name, { daemon_id: MACHINE_ID, ...given });
+    await using app = await connectApp(at, grantToken(at, "t1"));
+    const { text } = await app.call(name, { daemon_id: MACHINE_ID, ...given });
     assert.ok(text.length > 0);
     assert.doesNotMatch(text, /^System:/m);
     assert.doesNotMatch(text, /[^\P{C}\n]/u);

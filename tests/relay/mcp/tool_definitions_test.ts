@@ -1,4 +1,4 @@
-/** What the tools declare: their schemas and descriptions, and the arguments that they refuse. */
+/** The tools' schemas, their descriptions, and the arguments that they refuse. */
 
 import assert from "node:assert/strict";
 import { registerPeer } from "protocol/peers/contract.ts";
@@ -20,14 +20,14 @@ const SIGNATURES: [tool: string, isReadOnly: boolean, takes: string, gives: stri
 for (const protocolVersion of PROTOCOL_VERSIONS) {
   Deno.test(`${protocolVersion}: tools/list has exactly the six tools, with any scope [4.relay.rule-5] [4.relay.tools]`, async () => {
     await using at = relayFixture();
-    await using one = await connectApp(
+    await using app = await connectApp(
       at,
       grantToken(at, "t1", { scope: "agents:read" }),
       protocolVersion,
     );
-    assert.deepEqual(one.tools.map(({ name }) => name), SIGNATURES.map(([name]) => name));
+    assert.deepEqual(app.tools.map(({ name }) => name), SIGNATURES.map(([name]) => name));
     for (const [name, isReadOnly, takes, gives] of SIGNATURES) {
-      const tool = one.tools.find((tool) => tool.name === name);
+      const tool = app.tools.find((tool) => tool.name === name);
       const { properties = {}, required = [] } = tool?.inputSchema ?? {};
       const taken = Object.keys(properties).map((key) => required.includes(key) ? key : `${key}?`);
       assert.equal(taken.join(" "), takes, name);
@@ -46,9 +46,9 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
 
 Deno.test("descriptions promise no push, no exactly-once delivery and no storage [4.relay.rule-6] [4.relay.rule-9]", async () => {
   await using at = relayFixture();
-  await using one = await connectApp(at, grantToken(at, "t1"));
+  await using app = await connectApp(at, grantToken(at, "t1"));
   const descriptionOf = (name: string) =>
-    one.tools.find((tool) => tool.name === name)?.description ?? "";
+    app.tools.find((tool) => tool.name === name)?.description ?? "";
   assert.match(descriptionOf("ask_agent"), /never pushed to you/);
   assert.match(descriptionOf("ask_agent"), /no exactly-once guarantee/);
   assert.match(descriptionOf("ask_agent"), /may lose requests when its daemon restarts/);
@@ -73,8 +73,8 @@ const INVALID: [why: string, tool: string, given: Record<string, unknown>, patte
 for (const [why, tool, given, pattern] of INVALID) {
   Deno.test(`a tool refuses ${why} with a reason and sends no request [8.relay.get-reply]`, async () => {
     await using at = relayFixture();
-    await using one = await connectApp(at, grantToken(at, "t1"));
-    const { refused, data } = await one.call(tool, given);
+    await using app = await connectApp(at, grantToken(at, "t1"));
+    const { refused, data } = await app.call(tool, given);
     assert.deepEqual([refused, data["error"], data["may_have_been_delivered"]], [
       true,
       "invalid_request",
@@ -90,11 +90,11 @@ Deno.test("a message of exactly 64,000 bytes is delivered unchanged", async () =
   await using w = connectDaemon(at, MACHINE_ID);
   const body = { name: "web", path: "/srv", backend: "codex" as const };
   const { peer_id } = await w.call(registerPeer, { body });
-  await using one = await connectApp(at, grantToken(at, "t1"));
+  await using app = await connectApp(at, grantToken(at, "t1"));
   const message = "x".repeat(64_000);
-  const { refused } = await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message });
+  const { refused } = await app.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message });
   assert.equal(refused, false);
-  const { data } = await one.call("list_requests", { daemon_id: MACHINE_ID });
+  const { data } = await app.call("list_requests", { daemon_id: MACHINE_ID });
   const [{ message: shown } = { message: "" }] = data["requests"] as { message: string }[];
   assert.equal(shown, `${"x".repeat(2000)}…`);
 });

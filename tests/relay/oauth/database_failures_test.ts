@@ -31,7 +31,12 @@ function databaseDump(db: Database): string {
 }
 
 /** Makes statements of this kind fail until it is disposed. */
-function failing(db: Database, on: string, table: string, how: "statement" | "commit"): Disposable {
+function failStatements(
+  db: Database,
+  on: string,
+  table: string,
+  how: "statement" | "commit",
+): Disposable {
   const raise = "select raise(abort, 'the disk is gone')";
   const orphan = "insert into orphans values (1)";
   db.transact((tx) => tx.run(`create table if not exists parents (id integer primary key)`));
@@ -122,7 +127,7 @@ for (const [name, on, table] of WRITES) {
       assert.ok(action);
       const before = databaseDump(w.db);
       {
-        using _broken = failing(w.db, on, table, how);
+        using _broken = failStatements(w.db, on, table, how);
         const response = await action();
         assert.equal(response.status, 503);
         assert.equal(response.headers.get("location"), null);
@@ -143,7 +148,7 @@ Deno.test("a failure of the database is temporarily_unavailable in the RFC's for
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
-  using _broken = failing(w.db, "update", "oauth_grants", "statement");
+  using _broken = failStatements(w.db, "update", "oauth_grants", "statement");
   assert.deepEqual(await oauthError(await app.refresh(refresh_token)), [
     503,
     "temporarily_unavailable",
@@ -156,7 +161,7 @@ Deno.test("a replay that cannot be stored issues nothing, and is a replay again 
   const first = await app.connect();
   const second = await parseTokens(await app.refresh(first.refresh_token));
   {
-    using _broken = failing(w.db, "update", "oauth_grants", "statement");
+    using _broken = failStatements(w.db, "update", "oauth_grants", "statement");
     assert.equal((await app.refresh(first.refresh_token)).status, 503);
   }
   assert.equal((await app.refresh(first.refresh_token)).status, 400);

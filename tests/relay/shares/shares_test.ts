@@ -228,7 +228,7 @@ Deno.test("the expiry of a share ends its open streams [c9.share.expiry]", async
   assert.deepEqual((await at.call(listShares, {})).shares, []);
 });
 
-Deno.test("shares are in memory: a new relay has none of them [5.relay.shares-in-memory]", async () => {
+Deno.test("shares are in memory: a new relay has no shares [5.relay.shares-in-memory]", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const { share_id } = await share(at, await registerAgent(w, "web"));

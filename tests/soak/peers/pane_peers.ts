@@ -59,7 +59,7 @@ export class PanePeers {
     this.#wanted = wanted;
   }
 
-  /** What the daemon needs to start the programs: it finds the server by its folder. */
+  /** Settings with which the daemon starts the programs; it finds the tmux server by its folder. */
   static settings(dir: string): Record<string, string> {
     Deno.writeTextFileSync(`${dir}/agent.sh`, AGENT);
     const command = ["bash", `${dir}/agent.sh`, dir];
@@ -71,11 +71,11 @@ export class PanePeers {
     };
   }
 
-  get living(): readonly PanePeer[] {
+  get livePeers(): readonly PanePeer[] {
     return this.#peers.filter(({ pid }) => isAlive(pid));
   }
 
-  /** How many panes the server has. */
+  /** Number of the server's panes. */
   get panes(): number {
     return this.#tmux("list-panes", "-a", "-F", "#{pane_id}").split("\n").filter(Boolean).length;
   }
@@ -84,15 +84,15 @@ export class PanePeers {
   async fill(): Promise<void> {
     if (this.#is_filling) return;
     this.#is_filling = true;
-    const missing = () => this.living.length + this.#restarting < this.#wanted;
+    const missing = () => this.livePeers.length + this.#restarting < this.#wanted;
     while (this.#daemon.isRunning && missing() && await this.#spawn());
     this.#is_filling = false;
   }
 
   /** Ends, kills or restarts one program; `fill` replaces it. */
   async disturb(): Promise<void> {
-    if (this.living.length === 0) return;
-    const peer = this.#chance.pick(this.living);
+    if (this.livePeers.length === 0) return;
+    const peer = this.#chance.pick(this.livePeers);
     const way = this.#chance.pick(["kill", "die", "restart"]);
     if (way === "kill") {
       const answer = await this.#daemon.post(`/peers/${peer.peer_id}/kill`);
@@ -105,7 +105,7 @@ export class PanePeers {
 
   /** Closes the peers whose programs have ended, as their messages would wait for a day. */
   async closeDead(): Promise<void> {
-    const living = new Set(this.living.map(({ peer_id }) => peer_id));
+    const living = new Set(this.livePeers.map(({ peer_id }) => peer_id));
     for (const peer_id of this.#known) {
       if (living.has(peer_id)) continue;
       const answer = await this.#daemon.call("DELETE", `/peers/${peer_id}`);
@@ -144,7 +144,7 @@ export class PanePeers {
       const { peer_id, agent_pid } = (await this.#daemon.call("GET", path))?.body ?? {};
       if (typeof peer_id === "string" && typeof agent_pid === "number" && agent_pid !== before) {
         this.#known.add(peer_id);
-        const others = this.living.filter((peer) => peer.pane_id !== pane_id);
+        const others = this.livePeers.filter((peer) => peer.pane_id !== pane_id);
         this.#peers = [...others, { peer_id, pane_id, pid: agent_pid }];
         return true;
       }

@@ -1,4 +1,4 @@
-/** What every peer of a soak does: it answers each ask, until the daemon has taken the answer. */
+/** A peer of a soak answers each ask, and retries until the daemon has accepted the answer. */
 
 import type { Chance } from "../../support/seeded_random.ts";
 import type { SoakDaemon } from "../soak_daemon.ts";
@@ -6,7 +6,7 @@ import type { SoakDaemon } from "../soak_daemon.ts";
 export interface SoakPeer {
   readonly name: string;
   readonly peer_id: string;
-  /** Whether it works on jobs. */
+  /** True if the peer works on jobs. */
   readonly takes_jobs: boolean;
   /** Comes back after the daemon's restart, or after its own. */
   connect(): Promise<void>;
@@ -14,7 +14,7 @@ export interface SoakPeer {
 }
 
 /** A message as peers receive it, in frames and in answers to polls. */
-export interface Received {
+export interface ReceivedMessage {
   readonly kind: string;
   readonly correlation_id?: string | undefined;
 }
@@ -37,7 +37,7 @@ export class OpenAnswers {
   }
 
   /** Begins to answer an ask; every other message needs no answer. */
-  receive({ kind, correlation_id }: Received): void {
+  receive({ kind, correlation_id }: ReceivedMessage): void {
     if (kind !== "ask" || correlation_id === undefined || this.#open.has(correlation_id)) return;
     this.#open.add(correlation_id);
     this.#answer(correlation_id);

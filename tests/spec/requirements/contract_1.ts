@@ -1,4 +1,4 @@
-/** What sections 1 and 2 of the contract add on messages: conventions and records. */
+/** Sections 1 and 2 of the contract, on messages: conventions and records. */
 
 import type { Requirement } from "./requirement.ts";
 

@@ -1,4 +1,4 @@
-/** What sections 3 to 5 of the contract add on messages: routes, the socket, and framing. */
+/** Sections 3 to 5 of the contract, on messages: routes, the socket, and framing. */
 
 import type { Requirement } from "./requirement.ts";
 
@@ -62,7 +62,7 @@ const FRAMING: readonly Requirement[] = [
   ["c5.long",                    "messages", "Over 8 kB a pane gets the head, the id and mesh show ID"],
 ];
 
-/** Of section 8, what messages meet. */
+/** Limits of messages, from section 8. */
 // deno-fmt-ignore
 const LIMITS: readonly Requirement[] = [
   ["c8.limits.hops",             "messages", "A chain of more than daemon.limits.hops without a human in it is 429 hop_limit"],
@@ -70,7 +70,7 @@ const LIMITS: readonly Requirement[] = [
   ["c8.telegram",                "messages", "surfaces.telegram renders the human's items in a chat, and sends replies back"],
 ];
 
-/** Of sections 2, 3 and 6, what peers' lives add. */
+/** Lifecycle of peers, from sections 2, 3 and 6. */
 // deno-fmt-ignore
 const LIVES: readonly Requirement[] = [
   ["c2.peer.evidence",           "built",    "Status and turn are evidence with a source and an age, which the doctor shows"],
@@ -83,7 +83,7 @@ const LIVES: readonly Requirement[] = [
   ["c6.unknown-caller",          "built",    "An unknown caller kills nobody unless the configuration allows it"],
 ];
 
-/** Of sections 2, 3, 6, 7 and 8, what jobs add. */
+/** Jobs, from sections 2, 3, 6, 7 and 8. */
 // deno-fmt-ignore
 const JOBS: readonly Requirement[] = [
   ["c2.job.expires",             "jobs",     "`expires_at` ends only what has not been delivered"],

@@ -1,4 +1,4 @@
-/** What sections 4 and 5 of the specification, and contract 9, say of the relay's OAuth. */
+/** Sections 4 and 5 of the specification, and section 9 of the contract, on the relay's OAuth. */
 
 import type { Requirement } from "./requirement.ts";
 

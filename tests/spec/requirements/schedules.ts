@@ -1,4 +1,4 @@
-/** What the contract says of scheduled messages, from its records to its commands. */
+/** The contract on scheduled messages, from its records to its commands. */
 
 import type { Requirement } from "./requirement.ts";
 

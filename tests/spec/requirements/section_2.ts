@@ -1,4 +1,4 @@
-/** What section 2 of the specification says: resources and their fields. */
+/** Section 2 of the specification: resources and their fields. */
 
 import type { Requirement } from "./requirement.ts";
 

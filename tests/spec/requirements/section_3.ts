@@ -1,4 +1,4 @@
-/** What section 3 of the specification says: states and transitions. */
+/** Section 3 of the specification: states and transitions. */
 
 import type { Requirement } from "./requirement.ts";
 

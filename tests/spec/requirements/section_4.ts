@@ -1,4 +1,4 @@
-/** What section 4 of the specification says of the daemon: its endpoints. */
+/** Section 4 of the specification, on the daemon: its endpoints. */
 
 import type { Requirement } from "./requirement.ts";
 

@@ -1,4 +1,4 @@
-/** What section 6 of the specification says: events. */
+/** Section 6 of the specification: events. */
 
 import type { Requirement } from "./requirement.ts";
 

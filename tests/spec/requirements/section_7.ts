@@ -1,4 +1,4 @@
-/** What section 7 of the specification says: errors and routing. */
+/** Section 7 of the specification: errors and routing. */
 
 import type { Requirement } from "./requirement.ts";
 

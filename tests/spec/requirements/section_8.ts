@@ -1,4 +1,4 @@
-/** What section 8 of the specification says: limits. */
+/** Section 8 of the specification: limits. */
 
 import type { Requirement } from "./requirement.ts";
 

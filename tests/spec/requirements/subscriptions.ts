@@ -1,4 +1,4 @@
-/** What is required of subscriptions. */
+/** Requirements of subscriptions. */
 
 import type { Requirement } from "./requirement.ts";
 

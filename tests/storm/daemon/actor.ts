@@ -5,7 +5,7 @@ import type { Outbound } from "../../../daemon/features/messages/websocket/outbo
 import type { FakeSocket, World } from "../../support/world.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 
-/** What one peer has read, over all of its connections and leases. */
+/** Messages that a peer has read, over all of its connections and leases. */
 export interface ReceivedLog {
   /** The text of each delivery, in the order of its first reading. */
   readonly texts: Map<string, string>;
@@ -23,7 +23,7 @@ interface ActorConnection {
   readonly peer_id: string;
   /** The number of frames read so far; the others are in transit. */
   read: number;
-  /** How many frames have left the daemon, once it has lost its power. */
+  /** Number of frames that left the daemon before it lost its power. */
   left?: number;
   /** For each delivery with a receipt, the number of frames sent on this connection before it. */
   readonly frames_before_receipt: Map<string, number>;
@@ -42,18 +42,18 @@ export class Actor {
     this.#received = received;
   }
 
-  get connected(): boolean {
+  get isConnected(): boolean {
     return this.#connection !== undefined && this.#connection.socket.closed === undefined;
   }
 
   get socket(): FakeSocket | undefined {
-    return this.connected ? this.#connection?.socket : undefined;
+    return this.isConnected ? this.#connection?.socket : undefined;
   }
 
   /** The peer, and what was sent on this connection; undefined while disconnected. */
   get connection(): { peer_id: string; receipts: boolean; sent: ReadonlySet<string> } | undefined {
     const connection = this.#connection;
-    if (!connection || !this.connected) return undefined;
+    if (!connection || !this.isConnected) return undefined;
     const { peer_id, receipts, socket } = connection;
     const sent = socket.frames.flatMap((frame) => isMessage(frame) ? [frame.delivery_id] : []);
     return { peer_id, receipts, sent: new Set(sent) };
@@ -102,7 +102,7 @@ export class Actor {
     const until = chance.oneIn(3)
       ? connection.read + chance.below(left - connection.read + 1)
       : left;
-    const received = this.received(connection.peer_id);
+    const received = this.receivedLog(connection.peer_id);
     for (; connection.read < until; connection.read++) {
       const frame = connection.socket.frames[connection.read];
       if (!frame || !isMessage(frame)) continue;
@@ -123,7 +123,7 @@ export class Actor {
     deliveries: readonly { delivery_id: string; from_peer_name: string; text: string }[],
     lost: boolean,
   ): void {
-    const received = this.received(peer_id);
+    const received = this.receivedLog(peer_id);
     for (const { delivery_id, from_peer_name, text } of deliveries) {
       assert.ok(
         !received.receipted.has(delivery_id),
@@ -144,29 +144,29 @@ export class Actor {
   /** The last messages that it has read on this connection; none of one without receipts. */
   lastRead(count = Infinity): string[] {
     const connection = this.#connection;
-    if (!connection?.receipts || !this.connected) return [];
+    if (!connection?.receipts || !this.isConnected) return [];
     return connection.socket.frames.slice(0, connection.read)
       .flatMap((frame) => isMessage(frame) ? [frame.delivery_id] : []).slice(-count);
   }
 
   async sendReceipt(delivery_id: string, status: string): Promise<void> {
     const connection = this.#connection;
-    if (!connection || !this.connected) return;
+    if (!connection || !this.isConnected) return;
     if (status === "accepted" || status === "seen") {
-      this.receipted(connection.peer_id, delivery_id);
+      this.recordReceipt(connection.peer_id, delivery_id);
     }
     await connection.socket.send({ type: "delivery_ack", delivery_id, status });
   }
 
   /** Records a receipt for a delivery of this peer; frames in transit may still arrive. */
-  receipted(peer_id: string, delivery_id: string): void {
-    this.received(peer_id).receipted.add(delivery_id);
+  recordReceipt(peer_id: string, delivery_id: string): void {
+    this.receivedLog(peer_id).receipted.add(delivery_id);
     const connection = this.#connection;
     if (connection?.peer_id !== peer_id) return;
     connection.frames_before_receipt.getOrInsert(delivery_id, connection.socket.frames.length);
   }
 
-  received(peer_id: string): ReceivedLog {
+  receivedLog(peer_id: string): ReceivedLog {
     return this.#received.getOrInsertComputed(peer_id, () => ({
       texts: new Map(),
       plain: new Set(),

@@ -59,7 +59,7 @@ function run(work: Work, done: () => void = () => undefined): void {
   work().then(done, done);
 }
 
-/** Nothing that the daemon does from now on leaves it. */
+/** From now on, no output of the daemon leaves it. */
 function stopListening({ actors, faults }: Storm): void {
   faults.beforeCommit = faults.afterCommit = undefined;
   for (const actor of actors) actor.stopListening();

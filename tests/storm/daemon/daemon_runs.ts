@@ -30,7 +30,7 @@ export interface Answer {
   readonly [field: string]: unknown;
 }
 
-/** What the daemon of a storm runs on. */
+/** Dependencies of a storm's daemon. */
 export interface RunsDeps {
   readonly chance: Chance;
   readonly events: TransportEvents;

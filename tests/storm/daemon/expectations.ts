@@ -1,4 +1,4 @@
-/** What a storm expects of the daemon, by the answers and the events so far. */
+/** Expectations of a storm, from the daemon's answers and events so far. */
 
 import type { Receipts } from "./receipts.ts";
 import type { DatabaseImage } from "../database_files.ts";
@@ -46,7 +46,7 @@ export abstract class Expectations {
   readonly agents: readonly Actor[] = SOCKETLESS_NAMES.map((name) =>
     new Actor(name, this.received)
   );
-  /** What the daemon has accepted: the 12 digits of each message, and its text. */
+  /** Accepted messages: the 12 digits of each id, and the text. */
   readonly accepted = new Map<string, string>();
   /** The texts of requests that the daemon has refused: they must be nowhere. */
   readonly refused = new Set<string>();
@@ -66,9 +66,9 @@ export abstract class Expectations {
   ids: ReadonlySet<string> = new Set();
   /** The ids of records that were removed, or lost by a restore. */
   readonly gone_ids = new Set<string>();
-  /** Whether retention has removed old rows. */
+  /** True once retention has removed old rows. */
   hasForgotten = false;
-  /** Whether this step ticked. */
+  /** True if this step ticked. */
   hasTicked = false;
   /** The last event that the reader of the stream has received. */
   last_streamed_event = 0;
@@ -100,7 +100,7 @@ export abstract class Expectations {
   }
 
   /** Records that a peer has sent a receipt, by any way. */
-  receipted(peer_id: string, delivery_id: string): void {
-    for (const actor of this.actors) actor.receipted(peer_id, delivery_id);
+  recordReceipt(peer_id: string, delivery_id: string): void {
+    for (const actor of this.actors) actor.recordReceipt(peer_id, delivery_id);
   }
 }

@@ -12,13 +12,13 @@ import type {
 } from "../../../daemon/features/agents/adapter.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 
-/** What the transports of all runs have done. */
+/** Acts of the transports of all runs. */
 export interface TransportEvents {
   /** Deliveries of which bytes were written: none may be sent again. */
   readonly written: Set<string>;
   /** Called with the text of each message to a peer, in the order of writing. */
   onWritten(peer_id: string, delivery_id: string, text: string): void;
-  /** Whether this very process reads input to this pane. */
+  /** True if exactly this process reads the pane's input. */
   isReadBy(at: AgentPeer): boolean;
   /** Called when bytes are typed into the pane of this peer. */
   onTyped(at: AgentPeer): void;
@@ -56,7 +56,7 @@ export class StormAdapter implements Adapter {
     return { ok: true, args: ["--resume", runtime_session_id] };
   }
 
-  /** Whether a delivery is held back. */
+  /** True while a delivery is held back. */
   get isSlow(): boolean {
     return this.#pendingDeliveries.length > 0;
   }

@@ -4,11 +4,11 @@ import type { ReceivedLog } from "./actor.ts";
 import { identOf } from "./snapshot.ts";
 
 /** By peer. */
-type Received = ReadonlyMap<string, ReceivedLog>;
+type ReceivedLogs = ReadonlyMap<string, ReceivedLog>;
 export type Receipts = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** A copy of the receipts so far. */
-export function receiptsOf(received: Received): Receipts {
+export function receiptsOf(received: ReceivedLogs): Receipts {
   return new Map([...received].map(([id, { receipted }]) => [id, new Set(receipted)]));
 }
 
@@ -17,7 +17,7 @@ export function receiptsOf(received: Received): Receipts {
  * are those of the next run.
  */
 export function forgetLostReceipts(
-  received: Received,
+  received: ReceivedLogs,
   known: Receipts,
   rows: readonly { readonly ident: string; readonly state: string }[],
 ): void {

@@ -43,7 +43,7 @@ export async function goBack(storm: Storm): Promise<void> {
 
 /** Forgets what the restore itself has removed: it is no loss. */
 function forgetLost(storm: Storm, copy: DatabaseCopy): void {
-  const { accepted, keyed, received, written, ended, gone_ids } = storm;
+  const { accepted, keyed, received, writtenDeliveries: written, ended, gone_ids } = storm;
   const now = storm.before = takeSnapshot(storm.w.daemon);
   const { byIdent } = now;
   for (const id of storm.ids) gone_ids.add(id);

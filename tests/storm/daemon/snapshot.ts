@@ -40,7 +40,7 @@ const Peer = z.object({
 });
 export type Peer = z.output<typeof Peer>;
 
-/** Whether a peer is recorded as live. */
+/** True if a peer is recorded as live. */
 export function isHere({ status, dropped_at }: Peer): boolean {
   return (status === "online" || status === "busy") && dropped_at === null;
 }

@@ -22,12 +22,12 @@ import { isHere, type Peer, type Snapshot, takeSnapshot } from "./snapshot.ts";
 import type { StormTmux } from "./tmux.ts";
 import { traceRequest, traceStep } from "./trace.ts";
 
-/** How often the daemon checks whether a process has ended. */
+/** Interval at which the daemon checks for ended processes. */
 const POLL_MS = 250;
-/** How many further commits a verb may cause before the storm gives up. */
+/** Maximum further commits that a verb may cause; then the storm fails. */
 const SETTLE_TURNS_MAX = 50;
 
-/** How many steps at first are taken of the opening verbs. */
+/** Number of first steps, which are taken from the opening verbs. */
 const OPENING_STEPS = 6;
 
 /** A condition that holds after every step of a storm. */
@@ -40,7 +40,7 @@ export interface Invariant {
 /** An action of a storm. */
 export interface Verb {
   readonly name: string;
-  /** How often it is chosen, relative to the other verbs. */
+  /** Weight of the verb, relative to the others. */
   readonly weight: number;
   readonly run: (storm: Storm) => Promise<unknown>;
 }
@@ -65,13 +65,13 @@ export class Storm extends Expectations implements Simulation {
   readonly #events: TransportEvents = {
     written: new Set(),
     onWritten: (peer_id, delivery_id, nextText) => {
-      this.actors[0]?.received(peer_id).texts.set(delivery_id, nextText);
+      this.actors[0]?.receivedLog(peer_id).texts.set(delivery_id, nextText);
     },
-    onAccepted: (peer_id, delivery_id) => this.receipted(peer_id, delivery_id),
+    onAccepted: (peer_id, delivery_id) => this.recordReceipt(peer_id, delivery_id),
     isReadBy: (at) => this.tmux.reads(at.pane_id ?? "", at.agent_pid, at.agent_started),
     onTyped: (at) => this.#onTyped(at),
   };
-  /** How many messages were typed into panes. */
+  /** Number of messages typed into panes. */
   typed = 0;
   before: Snapshot;
   /** The number and the name of each verb so far. */
@@ -104,7 +104,7 @@ export class Storm extends Expectations implements Simulation {
   }
 
   /** The deliveries whose bytes a transport has written. */
-  get written(): Set<string> {
+  get writtenDeliveries(): Set<string> {
     return this.#events.written;
   }
 
@@ -230,13 +230,13 @@ export class Storm extends Expectations implements Simulation {
     this.runs.start();
   }
 
-  /** Nothing was logged, but failures of a step in which a statement has failed. */
+  /** Only failures of a step with a failed statement were logged. */
   checkLog(): void {
     const logged = this.w.logged.splice(0);
     if (!this.faults.hit) assert.deepEqual(logged, []);
   }
 
-  /** What a peer's record says now, also between two snapshots. */
+  /** The current record of a peer, also between two snapshots. */
   peer(peer_id: string): Peer | undefined {
     return takeSnapshot(this.w.daemon).peers.get(peer_id);
   }

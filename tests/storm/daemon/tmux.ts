@@ -16,7 +16,7 @@ export const SOCKET = "/missing/tmux-1/default";
 const PIDS = [201, 202, 203, 204, 205, 206];
 
 interface StormPane extends Pane {
-  /** Whether the pane stays when its program ends. */
+  /** True if the pane stays when its program ends. */
   readonly remains: boolean;
   /** Identifies the pane of a spawned agent. */
   readonly mark?: string | undefined;
@@ -82,7 +82,7 @@ export class StormTmux implements PaneObserver {
     }
   }
 
-  /** Whether this very process reads input to a pane. */
+  /** True if exactly this process reads the pane's input. */
   reads(pane_id: string, pid: number | null, started: string | null): boolean {
     const pane = this.panes.get(pane_id);
     if (!pane || pane.dead || pid === null || started === null) return false;

@@ -1,10 +1,10 @@
-/** What a storm shows to the outside, as lines that do not depend on its folder. */
+/** The visible results of a storm, as lines that do not depend on its folder. */
 
 import type { Actor } from "./actor.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 /** The part of a storm that is traced. */
-interface Traced {
+interface StormView {
   readonly directory: string;
   readonly actors: readonly Actor[];
   readonly w: { readonly clock: { now(): number } };
@@ -12,14 +12,14 @@ interface Traced {
 
 type Trace = (line: string) => void;
 
-export function traceRequest(storm: Traced, request: readonly unknown[], trace: Trace): void {
+export function traceRequest(storm: StormView, request: readonly unknown[], trace: Trace): void {
   trace(
     plain(storm, request.map((part) => typeof part === "string" ? part : toJson(part)).join(" ")),
   );
 }
 
 /** The records and the clients after a step. */
-export function traceStep(storm: Traced, now: Snapshot, trace: Trace): void {
+export function traceStep(storm: StormView, now: Snapshot, trace: Trace): void {
   for (const { name, socket } of storm.actors) {
     if (socket) trace(plain(storm, `${name}: ${toJson(socket.frames)}`));
   }
@@ -37,6 +37,6 @@ function toJson(value: unknown): string {
 const CERTIFICATE = /"eyJ[\w.-]+"/g;
 
 /** Without the name of the folder, which is a new one in each run. */
-function plain({ directory }: Pick<Traced, "directory">, line: string): string {
+function plain({ directory }: Pick<StormView, "directory">, line: string): string {
   return line.replaceAll(directory, "/project").replaceAll(CERTIFICATE, '"certificate"');
 }

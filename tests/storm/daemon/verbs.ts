@@ -25,7 +25,7 @@ export const VERBS: readonly Verb[] = [
   ...FAULT_VERBS,
 ];
 
-/** How often each verb of the first steps is chosen. */
+/** Weights of the verbs in the first steps. */
 const OPENING: Readonly<Record<string, number>> = {
   "connect": 6,
   "connect without receipts": 1,

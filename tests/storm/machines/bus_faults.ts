@@ -1,21 +1,21 @@
-/** What goes wrong at the bus of a storm: by chance, or until it is set right. */
+/** Faults of a storm's bus: by chance, or until they are cleared. */
 
 import type { Chance } from "../../support/seeded_random.ts";
 
-/** One request or batch in so many meets each fault. */
+/** 1 in this many requests and batches meets each fault. */
 const FAULT_CHANCES = 14;
-/** One call in so many is not answered. */
+/** 1 in this many calls is not answered. */
 const CALL_CHANCES = 4;
-/** How many turns of the event loop a request takes, so that a machine may stop meanwhile. */
+/** Maximum turns of the event loop for a request, so that a machine may stop meanwhile. */
 const TURNS_MAX = 4;
 
 export class BusFaults {
   readonly #chance: Chance;
-  /** Whether anything goes wrong by chance. */
+  /** True if faults occur by chance. */
   byChance = true;
-  /** Whether the stream takes no more batches. */
+  /** True if the stream accepts no more batches. */
   isFull = false;
-  /** Whether no call is answered. */
+  /** True if no call is answered. */
   isSilent = false;
 
   constructor(chance: Chance) {

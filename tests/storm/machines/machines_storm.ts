@@ -36,15 +36,15 @@ const MACHINES: readonly MachinePlan[] = [
   },
   { number: 2, name: "buildbox", actors: ["tom", "kim"], agents: ["max"], settings: {} },
 ];
-/** How long everything has to arrive after the last fault: seconds, then minutes. */
+/** Maximum time until everything has arrived after the last fault: seconds, then minutes. */
 const HEAL_SECONDS = 90;
 const HEAL_MINUTES = 180;
 /** Time for a machine to report its position after a restore, and for the others to send again. */
 const POSITION_STEPS = 15;
 const POSITION_STEP_MS = 10_000;
-/** How long the machines have to find each other at first. */
+/** Time in which the machines find each other at first. */
 const OPENING_SECONDS = 3;
-/** How many further commits a verb may cause before the storm gives up. */
+/** Maximum further commits that a verb may cause; then the storm fails. */
 const SETTLE_TURNS_MAX = 50;
 
 /** The number of the step after the last. */
@@ -183,9 +183,9 @@ export class MachinesStorm implements Simulation {
       await this.settle();
       this.faults.disarm();
       for (const machine of this.machines) machine.now = machine.rows();
-      for (const one of invariants) {
-        invariant = one.name;
-        const checked = one.check(this); // No turn passes where none is needed.
+      for (const rule of invariants) {
+        invariant = rule.name;
+        const checked = rule.check(this); // No turn passes where none is needed.
         if (checked) await checked;
       }
       for (const machine of this.machines) {

@@ -1,4 +1,4 @@
-/** What a machine's database says of messages, also of those that cross machines. */
+/** Messages in a machine's database, including messages that cross machines. */
 
 import * as z from "zod";
 import type { Daemon } from "../../../daemon/app/daemon.ts";
@@ -28,7 +28,7 @@ const Row = z.object({
   outcome: nullableText,
   /** The other machine; null if the message stays on this one. */
   machine: nullableText,
-  /** Whether this machine is the origin. */
+  /** 1 if this machine is the origin. */
   sent: nullableNumber,
   /** The id of the delivery at the origin. */
   origin_id: nullableText,
@@ -52,7 +52,7 @@ export function stagesOf({ ctx: { db } }: Daemon): readonly z.output<typeof Stag
   return db.all(Stage, "select ident, stage, ts from stages");
 }
 
-/** How many entries wait for other machines. */
+/** Number of entries that wait for other machines. */
 export function waitingEntries({ ctx: { db } }: Daemon): number {
   return db.value(z.number(), "select count(*) from link_entries") ?? 0;
 }

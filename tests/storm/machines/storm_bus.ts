@@ -15,7 +15,7 @@ interface StoredBatch {
   readonly bytes: Uint8Array;
 }
 
-interface Announced {
+interface Announcement {
   readonly bytes: Uint8Array;
   readonly at: number;
 }
@@ -36,7 +36,7 @@ export class StormBus {
   readonly #delivering = new Set<BusListener>();
   readonly #stored = new Map<string, StoredBatch[]>();
   readonly #ids = new Set<string>();
-  readonly #entries = new Map<string, Announced>();
+  readonly #entries = new Map<string, Announcement>();
   readonly #files = new Map<string, Uint8Array>();
   readonly #cut = new Set<string>();
   readonly #held = new Set<string>();
@@ -46,7 +46,7 @@ export class StormBus {
     { readonly end: PromiseWithResolvers<void>; cancel(): void }
   >();
   readonly faults: BusFaults;
-  /** What each machine took last. */
+  /** The last batch that each machine received. */
   readonly #lastTaken = new Map<string, StoredBatch>();
 
   constructor(chance: Chance, clock: FakeClock) {

@@ -68,7 +68,7 @@ export class StormMachine implements AsyncDisposable {
   readonly agents: readonly Actor[];
   w!: World;
   adapter!: StormAdapter;
-  /** What its daemon has accepted: the 12 digits of each message, and its text. */
+  /** Messages that its daemon has accepted: the 12 digits of each id, and the text. */
   readonly accepted = new Map<string, string>();
   /** The answers that its daemon has accepted, by the 12 digits of the ask. */
   readonly answered = new Map<string, string>();
@@ -84,8 +84,8 @@ export class StormMachine implements AsyncDisposable {
   readonly #root = makeMemoryDir("mesh-storm-");
   readonly #events: TransportEvents = {
     written: new Set(),
-    onWritten: (peer_id, id, text) => void this.actors[0]?.received(peer_id).texts.set(id, text),
-    onAccepted: (peer_id, id) => this.receipted(peer_id, id),
+    onWritten: (peer_id, id, text) => void this.actors[0]?.receivedLog(peer_id).texts.set(id, text),
+    onAccepted: (peer_id, id) => this.recordReceipt(peer_id, id),
     isReadBy: () => true,
     onTyped: () => undefined,
   };
@@ -247,8 +247,8 @@ export class StormMachine implements AsyncDisposable {
   }
 
   /** Records that a peer has sent a receipt; its frames in transit may still arrive. */
-  receipted(peer_id: string, delivery_id: string): void {
-    for (const actor of this.actors) actor.receipted(peer_id, delivery_id);
+  recordReceipt(peer_id: string, delivery_id: string): void {
+    for (const actor of this.actors) actor.recordReceipt(peer_id, delivery_id);
   }
 
   async post(path: string, body: unknown): Promise<Answer> {
@@ -272,7 +272,7 @@ export class StormMachine implements AsyncDisposable {
     return rowsOf(this.w.daemon);
   }
 
-  /** Nothing wrong was logged, but failures of a step in which a statement has failed. */
+  /** Only failures of a step with a failed statement were logged as errors. */
   checkLog(): void {
     const errors = this.w.logged.splice(0).filter((line) => WRONG.test(line));
     if (!this.#deps.faults.hit) assert.deepEqual(errors, [], this.name);

@@ -109,13 +109,14 @@ function checkReply(
     told: Readonly<Record<string, unknown>>;
   },
 ): void {
-  const own = storm.sent.find((one) =>
-    one.client === client && one.daemon_id === message.daemon_id &&
-    one.outcome.state === "accepted" && one.outcome.id === told["request_id"]
+  const own = storm.sent.find((sent) =>
+    sent.client === client && sent.daemon_id === message.daemon_id &&
+    sent.outcome.state === "accepted" && sent.outcome.id === told["request_id"]
   );
   // An accepted call whose answer was lost is the client's own, too.
-  const maybe = storm.sent.some((one) =>
-    one.client === client && one.daemon_id === message.daemon_id && one.outcome.state === "unknown"
+  const maybe = storm.sent.some((sent) =>
+    sent.client === client && sent.daemon_id === message.daemon_id &&
+    sent.outcome.state === "unknown"
   );
   assert.ok(own || maybe, `${client.asker} read a reply to ${message.client.asker}`);
   if (own && typeof told["reply"] === "string") {

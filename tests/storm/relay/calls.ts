@@ -11,7 +11,7 @@ export interface RemoteClient {
   readonly asker: string;
 }
 
-/** What a call to one machine has led to, as its caller knows it. */
+/** Outcome of a call to a machine, as its caller knows it. */
 export type Outcome =
   | { readonly state: "open" | "unknown" }
   | { readonly state: "accepted"; readonly id: string }

@@ -30,7 +30,7 @@ function checkFrozen(storm: RelayStorm): void {
   }
 }
 
-/** Where a message is: its ids in the ledger of each machine. */
+/** A message's ids in the table of each machine. */
 function placesOf(storm: RelayStorm, { text }: SentMessage) {
   return storm.daemons.flatMap((daemon) =>
     daemon.rows().filter((row) => row.text === text).map((row) => ({ daemon, row }))
@@ -67,7 +67,7 @@ function checkSenders(storm: RelayStorm): void {
   }
 }
 
-/** Whether no call is under way, and every machine is connected. */
+/** True if no call is under way, and every machine is connected. */
 export function isHealed(storm: RelayStorm): boolean {
   return storm.running.size === 0 && storm.daemons.every((daemon) => isConnected(storm, daemon));
 }

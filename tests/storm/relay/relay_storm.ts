@@ -34,7 +34,7 @@ const ASKERS = [
   ["mcp-00000000000b", SECRET],
   ["mcp-00000000000c", OTHER_SECRET],
 ] as const;
-/** How long everything has to come to an end: the longest time-out and the longest backoff. */
+/** Maximum time until everything has ended: the longest timeout and the longest backoff. */
 const HEAL_SECONDS = 150;
 
 /** The number of the step after the last. */
@@ -54,7 +54,7 @@ export interface RelayInvariant {
 export interface RelayRules {
   readonly verbs: readonly RelayVerb[];
   readonly invariants: readonly RelayInvariant[];
-  /** Whether all faults are over: no call is under way, and every machine is connected. */
+  /** True once all faults are over: no call is under way, and every machine is connected. */
   readonly isHealed: (storm: RelayStorm) => boolean;
 }
 
@@ -73,7 +73,7 @@ export class RelayStorm implements Simulation {
   /** Everything that clients have sent, and the calls that are under way. */
   readonly sent: SentMessage[] = [];
   readonly running = new Set<Promise<unknown>>();
-  /** What clients found wrong in their answers since the last check. */
+  /** Wrong answers that clients have received since the last check. */
   readonly wrongAnswers: unknown[] = [];
   readonly verbNames: string[] = [];
   readonly #options: RelayStormOptions;
@@ -95,7 +95,8 @@ export class RelayStorm implements Simulation {
       })
     );
     this.clients = ASKERS.map(([asker, secret]) => {
-      const namespace = this.daemons[MACHINES.findIndex((one) => one.secret === secret)]?.namespace;
+      const namespace = this.daemons[MACHINES.findIndex((owner) => owner.secret === secret)]
+        ?.namespace;
       return { asker, namespace: namespace ?? "" };
     });
   }
@@ -170,9 +171,9 @@ export class RelayStorm implements Simulation {
       await work();
       await this.clock.settle();
       this.faults.disarm();
-      for (const one of this.#options.rules.invariants) {
-        invariant = one.name;
-        one.check(this);
+      for (const rule of this.#options.rules.invariants) {
+        invariant = rule.name;
+        rule.check(this);
       }
     } catch (error) {
       throw new StepError({ number, invariant, verbNames: this.verbNames }, error);

@@ -6,7 +6,7 @@ import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/c
 /** The frozen direction: to the relay, from it, or both. */
 export type Freeze = "up" | "down" | "both";
 
-type Sent = string | Uint8Array<ArrayBuffer>;
+type FramePayload = string | Uint8Array<ArrayBuffer>;
 
 export class FaultyTunnel {
   readonly #listener: ConnectionListener;
@@ -16,7 +16,7 @@ export class FaultyTunnel {
   #cut = false;
   #hasEnded = false;
   #frozen: Freeze | undefined;
-  #lastSent: Sent | undefined;
+  #lastSent: FramePayload | undefined;
   #lastReceived: FrameData | undefined;
 
   constructor(

@@ -11,7 +11,7 @@ type Params = Readonly<Record<string, unknown>>;
 /** The answer of a method; an `Error` refuses with its message, `undefined` never answers. */
 export type Answers = Readonly<Record<string, (params: Params) => unknown>>;
 
-export interface Asked {
+export interface ServerRequest {
   readonly method: string;
   readonly params: Params;
 }
@@ -21,7 +21,7 @@ export class CodexHome implements AsyncDisposable {
   readonly dir: string;
   readonly #root = Deno.makeTempDirSync({ prefix: "mesh-codex-" });
   /** The requests in order, without handshakes. */
-  readonly asked: Asked[] = [];
+  readonly asked: ServerRequest[] = [];
   #server: Deno.HttpServer<Deno.UnixAddr> | undefined;
 
   /** The folder may lie deep in other folders. */
@@ -46,7 +46,7 @@ export class CodexHome implements AsyncDisposable {
 
   #take(
     socket: WebSocket,
-    { id, method, params }: Asked & { id?: number },
+    { id, method, params }: ServerRequest & { id?: number },
     { answers, version }: { answers: Answers; version: string },
   ): void {
     if (id === undefined) return;

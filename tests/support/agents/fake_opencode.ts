@@ -13,17 +13,17 @@ export type Frame = Readonly<Record<string, unknown>>;
 const TIMEOUT_MS = 9_000;
 
 /** A log in order of arrival; waiters are resolved as entries arrive. */
-class Recording<T> {
+class ArrivalLog<T> {
   readonly all: T[] = [];
   readonly #waiting = new Set<() => void>();
 
-  add(one: T): void {
-    this.all.push(one);
+  add(item: T): void {
+    this.all.push(item);
     this.#waiting.forEach((check) => check());
   }
 
   /** Resolves with the first match, now or later. */
-  async find(what: string, matches: (one: T) => boolean, from = 0): Promise<T> {
+  async find(what: string, matches: (item: T) => boolean, from = 0): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const check = () => {
       const found = this.all.slice(from).find(matches);
@@ -45,7 +45,7 @@ class Recording<T> {
 export class FakeDaemon implements AsyncDisposable {
   readonly state = Deno.makeTempDirSync({ prefix: "mesh-plugin-" });
   /** The frames of the plugin, on all its connections. */
-  readonly received = new Recording<Frame>();
+  readonly received = new ArrivalLog<Frame>();
   readonly lines: WebSocket[] = [];
   /** Takes connections, and accepts none. */
   isMute = false;
@@ -123,12 +123,12 @@ interface Prompt {
 
 /** An opencode without a model: it records its input, and emits opencode's events. */
 export class FakeOpencode {
-  readonly prompts = new Recording<Prompt>();
+  readonly prompts = new ArrivalLog<Prompt>();
   readonly selected: unknown[] = [];
   /** The earlier messages of a session. */
   readonly histories = new Map<string, string>();
   readonly children = new Set<string>();
-  /** What `promptAsync` does instead of accepting the text. */
+  /** Answer of `promptAsync` instead of accepting the text. */
   answer: (() => { error?: unknown; response: { status: number } }) | undefined;
   #ids = 0;
   #hooks: Hooks | undefined;
@@ -157,7 +157,7 @@ export class FakeOpencode {
   }
 
   /** A message in a session's transcript, of either role. */
-  said(id: string, text: string): string {
+  addPrompt(id: string, text: string): string {
     const message = `msg_${String(++this.#ids).padStart(4, "0")}`;
     const model = { providerID: "fake", modelID: "one" };
     void this.#hooks?.["chat.message"]({ sessionID: id }, {
@@ -168,7 +168,7 @@ export class FakeOpencode {
   }
 
   /** A whole turn that follows a message. */
-  answered(id: string, parentID: string, text: string): void {
+  addAnswer(id: string, parentID: string, text: string): void {
     const info = { id: `${parentID}_answer`, role: "assistant", sessionID: id, parentID };
     this.event("message.updated", { sessionID: id, info });
     const part = { id: "prt_1", type: "text", messageID: info.id, sessionID: id, text };
@@ -226,7 +226,7 @@ export class FakeOpencode {
           const text = parts.map((part) => part.text).join("");
           this.prompts.add({ id, text });
           if (this.answer) return Promise.resolve(this.answer());
-          this.said(id, text);
+          this.addPrompt(id, text);
           return Promise.resolve({ response: { status: 204 } });
         },
       },

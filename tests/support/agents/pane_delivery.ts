@@ -15,7 +15,10 @@ import { type Agent, recorder, silent, type Terminal, waitSync } from "../host/p
 export const ID = "ask-3f9c04d1a2b7";
 const FRAME = `[mesh] <peer-message type="ask" id="${ID}" from="@web-codex" circle="main">`;
 
-export function outgoing(text: string, framed = `${FRAME}${text}</peer-message>`): OutgoingMessage {
+export function outgoingMessage(
+  text: string,
+  framed = `${FRAME}${text}</peer-message>`,
+): OutgoingMessage {
   return { delivery_id: "dlv-1", proof_id: ID, kind: "ask", human: false, framed };
 }
 

@@ -32,16 +32,16 @@ export interface Agent {
   hook(command: string): string;
 }
 
-const grouped = (id: string, event: string): Agent => ({
+const groupedHook = (id: string, event: string): Agent => ({
   id,
   event,
   hook: (command) => `{"hooks":[{"type":"command","command":${JSON.stringify(command)}}]}`,
 });
 
 export const HOOK_AGENTS: readonly Agent[] = [
-  grouped("claude-code", "Stop"),
-  grouped("codex", "Stop"),
-  grouped("gemini", "AfterAgent"),
+  groupedHook("claude-code", "Stop"),
+  groupedHook("codex", "Stop"),
+  groupedHook("gemini", "AfterAgent"),
   {
     id: "copilot",
     event: "agentStop",

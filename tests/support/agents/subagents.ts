@@ -43,7 +43,7 @@ export class SessionHooks {
     this.session_id = session_id;
   }
 
-  /** One event of the session; returns what the hook prints. */
+  /** Sends an event of the session; returns the hook's output. */
   send(hook_event_name: string, fields: Record<string, unknown> = {}) {
     const payload = { session_id: this.session_id, cwd: "/work/api", hook_event_name, ...fields };
     const runs = this.#w.processes.isAlive(SESSION_PID);

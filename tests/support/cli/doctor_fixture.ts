@@ -41,14 +41,14 @@ export function doctorFixture() {
     async find(): Promise<{ code: number; found: Map<string, Finding> }> {
       const { code, out } = await this.doctor("--json");
       const { findings }: { findings: Finding[] } = JSON.parse(out);
-      return { code, found: new Map(findings.map((one) => [one.code, one])) };
+      return { code, found: new Map(findings.map((finding) => [finding.code, finding])) };
     },
     [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
   };
 }
 
 /** A listening world whose answers a test may change. */
-export function listening(
+export function listeningDaemon(
   settings: WorldOptions["settings"] = {},
   change: (request: Request, w: World) => Response | undefined = () => undefined,
 ) {

@@ -41,7 +41,7 @@ export class FakeAcpAgent {
   readonly received: Fields[] = [];
   readonly ignored: string[] = [];
   readonly agent: AcpAgent;
-  /** What the client's reading ended with: an error's message, or `ended`. */
+  /** The end of the client's reading: an error's message, or `ended`. */
   readonly ending: Promise<string>;
   readonly #handlers: Readonly<Record<string, Handler>>;
   readonly #answers = new Map<unknown, (answer: Fields) => void>();
@@ -72,7 +72,7 @@ export class FakeAcpAgent {
   }
 
   /** Opens a session that the agent continues, and lets its quiet time pass. */
-  async continued() {
+  async openContinued() {
     const opening = this.agent.open({ ...OPTIONS, previous: SESSION });
     await this.clock.advance(1_000);
     return await opening;

@@ -2,7 +2,7 @@
 
 import type { Device, ScreenSignal, ScreenSize } from "../../../cli/output/terminal.ts";
 
-/** What moves the cursor, erases or sets a mode, and the text between. */
+/** Sequences that move the cursor, erase or set a mode, and the text between. */
 // deno-lint-ignore no-control-regex -- It matches escape sequences.
 const PARTS = /\x1b\[([?0-9;]*)([A-Za-z])|([^\x1b]+)/g;
 
@@ -23,7 +23,7 @@ export class FakeScreen {
     this.size = { columns, rows };
   }
 
-  /** What a device needs to draw here. */
+  /** The parts of a device that draw on this screen. */
   get device(): Pick<Device, "out" | "screen" | "columns"> {
     return {
       columns: this.size.columns,

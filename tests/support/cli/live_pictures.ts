@@ -62,7 +62,7 @@ const failed: View = {
   notice: { text: "No transport reaches infra; wait, or ask another peer", isError: true },
 };
 
-/** What each picture shows. */
+/** Title, view, size and records of each picture. */
 const PICTURES: readonly [
   what: string,
   view: View,

@@ -18,7 +18,7 @@ export interface Runtime {
     /** The name of the file for it, and the command line that runs the file. */
     readonly file: string;
     readonly command: readonly string[];
-    /** What the module is called in the README, and what it is called in the tests. */
+    /** The module's name in the README, and its path in the tests. */
     readonly module: readonly [name: string, path: string];
   };
 }
@@ -95,7 +95,7 @@ interface PeerOptions {
   readonly mode?: "hang";
 }
 
-export async function connected(runtime: Runtime, options: PeerOptions) {
+export async function connectProgram(runtime: Runtime, options: PeerOptions) {
   const program = new PeerProgram(runtime, options);
   const { ready, name } = await program.next("ready");
   return Object.assign(program, { peer_id: String(ready), peer_name: String(name) });

@@ -8,7 +8,7 @@ import { timeout } from "kit/core/timeout.ts";
 import { FrozenProxy } from "../net/frozen_proxy.ts";
 import { RealDaemon, temporary } from "../programs/child.ts";
 import { until } from "../waiting.ts";
-import { connected, PeerProgram, type Runtime, startExample } from "./peer_program.ts";
+import { connectProgram, PeerProgram, type Runtime, startExample } from "./peer_program.ts";
 
 type ClientTest = (runtime: Runtime, state: string) => Promise<void>;
 
@@ -18,8 +18,8 @@ const CLOSE_MS_MAX = 10_000;
 const TESTS: Readonly<Record<string, ClientTest>> = {
   "peers ask and notify each other, and errors have names": async (runtime, state) => {
     await using daemon = await RealDaemon.start(state);
-    await using api = await connected(runtime, { name: "api", state });
-    await using web = await connected(runtime, { name: "web", state });
+    await using api = await connectProgram(runtime, { name: "api", state });
+    await using web = await connectProgram(runtime, { name: "web", state });
     await web.run("ask", { to: "api", text: "Ready?" });
     assert.deepEqual(await web.next("answer"), { answer: "api read Ready?" });
     assert.deepEqual(await api.next("asked"), { asked: "Ready?", from: "web" });
@@ -57,7 +57,7 @@ const TESTS: Readonly<Record<string, ClientTest>> = {
     const seen = { ...info, url: `http://127.0.0.1:${link.port}` };
     Deno.writeTextFileSync(`${other.path}/daemon.json`, JSON.stringify(seen));
     for (const way of ["up", "down", "both"] as const) {
-      await using program = await connected(runtime, { name: way, state: other.path });
+      await using program = await connectProgram(runtime, { name: way, state: other.path });
       link.frozen = way;
       await program.run("close");
       assert.ok(await timeout(systemClock, CLOSE_MS_MAX, program.status), way);
@@ -67,8 +67,8 @@ const TESTS: Readonly<Record<string, ClientTest>> = {
 
   "a lost daemon loses no message, and repeats none": async (runtime, state) => {
     const before = await RealDaemon.start(state);
-    await using api = await connected(runtime, { name: "api", state });
-    await using web = await connected(runtime, { name: "web", state, mode: "hang" });
+    await using api = await connectProgram(runtime, { name: "api", state });
+    await using web = await connectProgram(runtime, { name: "web", state, mode: "hang" });
     await api.run("ask", { to: "web", text: "first", timeoutMs: 1 });
     assert.equal((await api.next("failed"))["failed"], "AskTimeout");
     await web.next("asked");
@@ -88,13 +88,13 @@ const TESTS: Readonly<Record<string, ClientTest>> = {
     state,
   ) => {
     await using _ = await RealDaemon.start(state);
-    await using web = await connected(runtime, { name: "web", state });
+    await using web = await connectProgram(runtime, { name: "web", state });
     const id_file = `${state}/api.id`;
-    const first = await connected(runtime, { name: "api", state, id_file, mode: "hang" });
+    const first = await connectProgram(runtime, { name: "api", state, id_file, mode: "hang" });
     await web.run("ask", { to: "api", text: "Ready?" });
     await first.next("asked");
     await first.kill();
-    await using second = await connected(runtime, { name: "api", state, id_file });
+    await using second = await connectProgram(runtime, { name: "api", state, id_file });
     assert.deepEqual(await web.next("answer"), { answer: "api read Ready?" });
     assert.deepEqual([second.peer_id, second.peer_name], [first.peer_id, "api"]);
   },
@@ -107,7 +107,7 @@ const TESTS: Readonly<Record<string, ClientTest>> = {
     const settings = { MESH_CONFIG: file };
     Deno.writeTextFileSync(file, "daemon:\n  auth_token: 'a secret of ours'  # ours\n");
     await using _ = await RealDaemon.start(state, { settings });
-    await using api = await connected(runtime, { name: "api", state });
+    await using api = await connectProgram(runtime, { name: "api", state });
     await api.run("close");
     Deno.writeTextFileSync(file, "daemon:\n  port: 0\n");
     await using stranger = new PeerProgram(runtime, { name: "stranger", state });
@@ -117,7 +117,7 @@ const TESTS: Readonly<Record<string, ClientTest>> = {
 
   "the example of the README does what it says": async (runtime, state) => {
     await using _ = await RealDaemon.start(state);
-    await using api = await connected(runtime, { name: "api", state });
+    await using api = await connectProgram(runtime, { name: "api", state });
     await using example = startExample(runtime, state);
     await until("its answer", () => example.lines.length === 2);
     const answer = "api answers: api read Is the login bug fixed?";

@@ -5,7 +5,7 @@ import * as z from "zod";
 import type { World } from "../world.ts";
 import { get } from "./peer_clients.ts";
 
-interface Shown {
+interface LogEntry {
   message_id: string;
   delivery_id: string;
   kind: string;
@@ -15,16 +15,16 @@ interface Shown {
   from_peer_name: string;
 }
 
-/** One page of `GET /messages`. */
+/** A page of `GET /messages`. */
 export async function page(w: World, query: Record<string, string> = {}) {
   const answer = await get(w, `/messages?${new URLSearchParams(query)}`);
   assert.equal(answer.status, 200, JSON.stringify(answer));
-  const messages: Shown[] = answer.messages;
+  const messages: LogEntry[] = answer.messages;
   const next: string | null = answer.next;
   return { messages, next };
 }
 
-/** The texts of one page. */
+/** The texts of a page. */
 export const texts = async (w: World, query: Record<string, string> = {}) =>
   (await page(w, query)).messages.map(({ text }) => text);
 

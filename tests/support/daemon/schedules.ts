@@ -69,7 +69,10 @@ export function unsubscribe(w: World, id: string): Promise<Subscription> {
   return w.call(cancelSubscription, { params: { id } });
 }
 
-export async function listed(w: World, query: Record<string, string> = {}): Promise<string[]> {
+export async function subscriptionIds(
+  w: World,
+  query: Record<string, string> = {},
+): Promise<string[]> {
   const { subscriptions } = await w.call(listSubscriptions, { query: query as never });
   return subscriptions.map(({ subscription_id }) => subscription_id);
 }

@@ -10,7 +10,7 @@ type SpawningFixture = Pick<
   "w" | "folder" | "terminals"
 >;
 
-export const started = (settings: WorldSettings = {}) => spawningWorld({ settings });
+export const startWorld = (settings: WorldSettings = {}) => spawningWorld({ settings });
 
 /** Work for an agent that is to be started, as codex is here. */
 export function ownExecutorJob({ folder }: SpawningFixture, more: Record<string, unknown> = {}) {
@@ -18,7 +18,10 @@ export function ownExecutorJob({ folder }: SpawningFixture, more: Record<string,
 }
 
 /** Lets so many agents be started, which takes no time on the clock. */
-export async function launched({ w, terminals }: SpawningFixture, count: number): Promise<void> {
+export async function waitForLaunches(
+  { w, terminals }: SpawningFixture,
+  count: number,
+): Promise<void> {
   for (let turn = 0; turn < 100 && terminals.launches.length < count; turn++) {
     await w.clock.settle();
   }
@@ -45,7 +48,7 @@ export async function registerSpawned({ w, terminals, folder }: SpawningFixture,
   return { peer_id, pane_id: pane?.pane_id ?? "", pid: pane?.pane_pid ?? 0 };
 }
 
-/** It takes its message, and begins its turn. */
+/** The executor takes its message, and begins its turn. */
 export async function begin(w: World, peer_id: string) {
   const { deliveries } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
   const prompt = `[mesh ${deliveries.at(-1).delivery_id}]`;

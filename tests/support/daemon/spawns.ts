@@ -21,12 +21,12 @@ export class FakeTerminals implements Terminals {
   readonly panes = new Map<string, Pane>();
   readonly launches: (Launch & { pane_id: string; how: string })[] = [];
   readonly kept = new Set<string>();
-  /** Why opening a pane fails; undefined if it works. */
+  /** Reason why opening a pane fails; undefined if it works. */
   broken: string | undefined;
   there = true;
-  /** Whether the commands' programs exist. */
+  /** True if the commands' programs exist. */
   installed = true;
-  /** Whether other programs run in the panes, too. */
+  /** True if other programs run in the panes, too. */
   shared = false;
   readonly #processes: FakeProcesses;
   #pids = 1000;

@@ -1,4 +1,4 @@
-/** What axe finds in a page. */
+/** Accessibility problems that axe finds in a page. */
 
 import axe from "axe-core";
 import type { Page } from "playwright-core";

@@ -36,7 +36,7 @@ export async function hostileDaemon(relay_url: string) {
     daemon.sendChunk(id, new TextEncoder().encode(JSON.stringify(refusal)));
     daemon.sendFrame({ type: "end", id });
   };
-  await daemon.opened;
+  await daemon.whenOpened;
   return {
     daemon_id: DAEMON_ID,
     [Symbol.asyncDispose]: () => Promise.resolve(daemon.close()),

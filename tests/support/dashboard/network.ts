@@ -83,7 +83,7 @@ export function remotePeerOf(
   });
 }
 
-/** What the pages of a context get: it may change, and it counts how often it was asked for. */
+/** The network that a context's pages receive; it may change, and it counts its requests. */
 export class FakeNetwork {
   answer: Network = { bus: NO_BUS, machines: [] };
   /** Peers that other machines share, in addition to the daemon's own. */

@@ -25,7 +25,7 @@ export function paneTest(
   });
 }
 
-/** What an agent may show: colours, line drawings, a prompt. */
+/** A command that shows an agent's screen: colours, line drawings, a prompt. */
 export const AGENT_SCREEN =
   "printf '\\033[1;32m✓\\033[0m 41 tests passed \\033[2m(12.3 s)\\033[0m\\n" +
   "\\033[1;31m✗\\033[0m login.test.ts \\033[38;2;255;150;60mflaky\\033[0m\\n\\n" +
@@ -41,7 +41,7 @@ export interface PanedPeer {
 
 export class PaneLab implements AsyncDisposable {
   readonly dashboard: DashboardLab;
-  /** Where agents may start: it holds the folders `api` and `app/src`. */
+  /** The folder in which agents may start, with the folders `api` and `app/src`. */
   readonly folder: string;
   readonly #temporary: { readonly path: string } & Disposable;
 

@@ -36,9 +36,9 @@ export class RelayDashboardLab implements AsyncDisposable {
   readonly relay = new WholeRelay();
   readonly #browsers: Browsers;
   readonly #stack = new AsyncDisposableStack();
-  /** What no page may do: console errors, foreign requests, violations of the policy. */
+  /** Offences of the pages: console errors, foreign requests, violations of the policy. */
   readonly offences: string[] = [];
-  /** Where pages may send requests: to the relay, and to daemons whose own page is open. */
+  /** Allowed origins of requests: the relay, and daemons whose own page is open. */
   readonly #origins = new Set<string>();
   readonly #options: BrowserContextOptions;
   #stopped = false;
@@ -63,15 +63,16 @@ export class RelayDashboardLab implements AsyncDisposable {
     const daemon = await RealDaemon.start(this.relay.issuer, env, dir);
     if (dir === undefined) this.#stack.use(daemon);
     else this.#stack.defer(() => daemon.end("SIGKILL").then(() => undefined));
-    await this.connected(daemon.daemon_id);
+    await this.waitForTunnel(daemon.daemon_id);
     return daemon;
   }
 
-  async connected(daemon_id: string): Promise<void> {
+  async waitForTunnel(daemon_id: string): Promise<void> {
     const { machines } = this.relay.relay;
     await until(
       "the tunnel",
-      () => machines.list(NAMESPACE).some((one) => one.daemon_id === daemon_id) || undefined,
+      () =>
+        machines.list(NAMESPACE).some((machine) => machine.daemon_id === daemon_id) || undefined,
     );
   }
 
@@ -145,7 +146,7 @@ export class RelayDashboardLab implements AsyncDisposable {
     });
   }
 
-  /** How far a page can be scrolled sideways, in pixels. */
+  /** Pixels by which a page can be scrolled sideways. */
   async overflowOf(page: Page): Promise<number> {
     return Number(await page.evaluate("document.documentElement.scrollWidth - innerWidth"));
   }

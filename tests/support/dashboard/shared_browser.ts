@@ -21,7 +21,7 @@ type Options = Parameters<Browser["newContext"]>[0];
 
 const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"];
 
-/** How long Chromium may take to close a context. On rare occasions it never answers. */
+/** Maximum time for Chromium to close a context. On rare occasions it never answers. */
 const CLOSE_MS_MAX = 20_000;
 
 let shared: Browser | undefined;

@@ -62,18 +62,22 @@ export class SocketPeer {
   }
 
   /** The ask with this text, once it arrives. */
-  async asked(text: string): Promise<string> {
+  async waitForAsk(text: string): Promise<string> {
     return await until(
       `the ask "${text}"`,
-      () => this.frames.find((one) => one.type === "ask" && one.text === text)?.correlation_id,
+      () =>
+        this.frames.find((frame) => frame.type === "ask" && frame.text === text)?.correlation_id,
     );
   }
 
   /** The frame that tells the end of an ask. */
-  async ended(correlation_id: string): Promise<Frame> {
+  async waitForEnd(correlation_id: string): Promise<Frame> {
     return await until(
       `the end of ${correlation_id}`,
-      () => this.frames.find((one) => one.type === "ack" && one.correlation_id === correlation_id),
+      () =>
+        this.frames.find((frame) =>
+          frame.type === "ack" && frame.correlation_id === correlation_id
+        ),
     );
   }
 

@@ -40,7 +40,7 @@ export function blocksOf(page: string, text = readPage(page)): Block[] {
     )
   ) {
     const line = text.slice(0, index).split("\n").length;
-    const lines = body.split("\n").map((one) => one.slice(indent.length));
+    const lines = body.split("\n").map((row) => row.slice(indent.length));
     blocks.push({ page, line, language, mark, text: lines.join("\n") });
   }
   return blocks;

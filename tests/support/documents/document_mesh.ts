@@ -11,7 +11,7 @@ import { until } from "../waiting.ts";
 import { SamplePeer } from "./sample_peer.ts";
 
 const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
-/** They write to this process's own output, or end only with a signal. */
+/** Commands that write to this process's own output, or end only with a signal. */
 const OWN_PROCESS = ["setup", "uninstall", "demo", "selftest"];
 
 /**
@@ -148,7 +148,7 @@ export class DocumentMesh implements AsyncDisposable {
     return { code, ...lines };
   }
 
-  /** One call of the shim; calls follow one another, because each has a working directory. */
+  /** Serves a call of the shim. Calls run in sequence, because each has a working directory. */
   #serve(call: string): Promise<Response> {
     const answer = this.#calls.then(() => this.#answer(call));
     this.#calls = answer.then(() => undefined);

@@ -12,7 +12,7 @@ export function comparable(output: string): string {
     .split("\n").map((line) => line.replaceAll(/ +/g, " ").trimEnd()).join("\n");
 }
 
-/** Whether the output is the expected one, in which a line `…` stands for any lines. */
+/** True if the output is as expected; an expected line `…` stands for any lines. */
 export function matches(printed: string, expected: string): boolean {
   const lines = printed.split("\n"), wanted = expected.split("\n");
   const from = (line: number, want: number): boolean => {

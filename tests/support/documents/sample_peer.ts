@@ -18,7 +18,7 @@ interface Frame {
 interface SamplePeerOptions {
   readonly name: string;
   readonly reply: string;
-  /** How long an answer takes. */
+  /** Delay of each answer. */
   readonly reply_ms: number;
   readonly env: Env;
 }

@@ -1,6 +1,6 @@
 /** Draws a recorded terminal as an animated SVG: each row once, shown while it stood there. */
 
-/** What the terminal showed from a time on; the rows have the escape sequences of colours. */
+/** Screen of the terminal from a time on; the rows have the escape sequences of colours. */
 export interface Frame {
   readonly at_ms: number;
   readonly rows: readonly string[];
@@ -92,7 +92,9 @@ function drawRow({ row, text }: Span): string {
     const x = Number((MARGIN + piece.column * CELL.width).toFixed(1));
     const length = Number((piece.text.length * CELL.width).toFixed(1));
     const classes = piece.classes && ` class="${piece.classes}"`;
-    return `<text x="${x}" y="${y}" textLength="${length}"${classes}>${escaped(piece.text)}</text>`;
+    return `<text x="${x}" y="${y}" textLength="${length}"${classes}>${
+      escapeXml(piece.text)
+    }</text>`;
   }).join("");
 }
 
@@ -106,7 +108,7 @@ function piecesOf(row: string): Piece[] {
     if (sequence !== undefined) {
       for (const code of sequence.split(";")) {
         if (code === "0" || code === "") codes = [];
-        else if (code === "39") codes = codes.filter((one) => !one.startsWith("3"));
+        else if (code === "39") codes = codes.filter((active) => !active.startsWith("3"));
         else codes = [...codes, code];
       }
       continue;
@@ -123,6 +125,6 @@ function piecesOf(row: string): Piece[] {
 // deno-lint-ignore no-control-regex -- It removes the escape sequences of colours.
 const plain = (row: string) => row.replaceAll(/\x1b\[[\d;]*m/g, "");
 
-function escaped(text: string): string {
+function escapeXml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }

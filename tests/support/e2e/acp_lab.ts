@@ -41,7 +41,7 @@ import {
   copilotCli,
   copilotUnpacked,
   geminiCli,
-  type Installed,
+  type InstallResult,
   makeRunDir,
   OPENCODE,
   opencodeCli,
@@ -54,9 +54,9 @@ const START_MS = 60_000;
 
 const Models = [ChatModel, GeminiModel, MessagesModel, ResponsesModel] as const;
 
-/** What differs between the agents. */
+/** An agent that speaks ACP. */
 interface AcpAgent {
-  readonly cli: () => Installed;
+  readonly cli: () => InstallResult;
   readonly command: readonly string[];
   /** The agent's name as it gives it itself. */
   readonly name: string;
@@ -219,7 +219,7 @@ export class AcpLab implements AsyncDisposable {
     return correlation_id ?? "";
   }
 
-  answered(id: string) {
+  waitForAnswer(id: string) {
     return until("the answer", async () => {
       const ask = await this.call(getAsk, { params: { id } });
       return ask.state === "closed" ? ask : undefined;

@@ -1,4 +1,4 @@
-/** One real agent in a pane after `mesh setup`, and a daemon that asks it and observes it. */
+/** A real agent in a pane after `mesh setup`, and a daemon that asks it and observes it. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -11,24 +11,24 @@ import type { Screen, View } from "../../../daemon/features/agents/screens.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { type Backend } from "protocol/agents/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
-import { binOf, type Installed } from "./installed_agents.ts";
+import { binOf, type InstallResult } from "./installed_agents.ts";
 import { Lab, withLab } from "./lab.ts";
 import { inPane, run } from "./programs.ts";
 import { retryUntil } from "./typing.ts";
 import { until } from "../waiting.ts";
 
 const START_MS = 40_000;
-/** How long a test may take: much longer than any does, and shorter than its process may. */
+/** Maximum time of a test: much longer than any takes, and shorter than its process may run. */
 const TEST_MS_MAX = 5 * 60_000;
 
-/** What the harness needs to know of an agent. */
+/** An agent's facts that the harness uses. */
 export interface AgentUnderTest {
   readonly backend: Backend;
   /** The program, and the arguments that start it. */
   readonly bin: string;
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** How its composer is read. */
+  /** Reader of its composer. */
   readonly composer: Screen;
   /** The scripted model behind it. */
   readonly model: AsyncDisposable;
@@ -205,7 +205,7 @@ export function withAgentFixture<W extends AgentUnderTest>(
   file: string,
   name: string,
   { agent, prepare, config }: {
-    agent: () => Installed;
+    agent: () => InstallResult;
     prepare: (lab: Lab, bin: string) => W;
     config?: (lab: Lab, agentUnderTest: W) => Readonly<Record<string, unknown>>;
   },

@@ -8,7 +8,7 @@ import { meshCommand } from "../programs/program.ts";
 import { run } from "./programs.ts";
 import { until } from "../waiting.ts";
 
-/** Whether a program is installed on this machine. */
+/** True if a program is installed on this machine. */
 export const has = (program: string) => run("sh", ["-c", `command -v ${program}`]) !== "";
 
 /** Waits until a new process starts later, in the kernel's ticks, than all that run by now. */

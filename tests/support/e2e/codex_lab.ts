@@ -22,7 +22,7 @@ export class CodexLab implements AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
   readonly mesh: Mesh;
   readonly #pids: number[] = [];
-  /** Whether our hooks were trusted: the composer shows for a moment before Codex asks. */
+  /** True once our hooks are trusted: the composer shows for a moment before Codex asks. */
   #trusts = false;
 
   constructor(rules: readonly ScriptedReply[], projects: readonly string[]) {
@@ -78,7 +78,7 @@ export class CodexLab implements AsyncDisposable {
   }
 
   async has(trace_id: string, stage: string): Promise<boolean> {
-    return (await this.stages(trace_id)).some((one) => one.stage === stage);
+    return (await this.stages(trace_id)).some((row) => row.stage === stage);
   }
 
   /** Starts Codex in a terminal of its own, and waits until it takes prompts. */
@@ -114,7 +114,7 @@ export class CodexLab implements AsyncDisposable {
   }
 
   /** The screen of a pane; empty once the pane is gone. */
-  shown(pane_id: string): string {
+  screenOf(pane_id: string): string {
     return run("tmux", ["-u", "-S", join(this.dir, "tmux"), "capture-pane", "-p", "-t", pane_id]);
   }
 
@@ -138,12 +138,12 @@ export class CodexLab implements AsyncDisposable {
 /** The first start copies the program into the home, for its server. */
 const START_MS_MAX = 60_000;
 
-/** One Codex in its terminal. */
+/** A Codex in its terminal. */
 export class Codex {
   readonly pane_id: string;
-  readonly #lab: Pick<CodexLab, "cli" | "shown">;
+  readonly #lab: Pick<CodexLab, "cli" | "screenOf">;
 
-  constructor(lab: Pick<CodexLab, "cli" | "shown">, pane_id: string) {
+  constructor(lab: Pick<CodexLab, "cli" | "screenOf">, pane_id: string) {
     this.#lab = lab;
     this.pane_id = pane_id;
   }
@@ -159,7 +159,7 @@ export class Codex {
 
   /** The text after the last prompt sign: the composer, or a dialog in its place. */
   get composer(): string {
-    const shown = this.#lab.shown(this.pane_id);
+    const shown = this.#lab.screenOf(this.pane_id);
     return shown.slice(shown.lastIndexOf("\n› ") + 1);
   }
 

@@ -83,25 +83,25 @@ const CODEX_ACP: Release = {
 };
 
 /** A program, or the reason why it is missing. */
-export type Installed = { bin: string } | { reason: string };
+export type InstallResult = { bin: string } | { reason: string };
 
-export const claudeCode = (): Installed => installed(CLAUDE_CODE);
-export const codexCli = (): Installed => installed(CODEX);
-export const copilotCli = (): Installed => installed(COPILOT_COMMAND);
-export const geminiCli = (): Installed => installed(GEMINI_COMMAND);
-export const opencodeCli = (): Installed => installed(OPENCODE);
-export const qwenCode = (): Installed => installed(QWEN_CODE);
-export const claudeAgentAcp = (): Installed => installed(CLAUDE_AGENT_ACP);
-export const codexAcp = (): Installed => installed(CODEX_ACP);
+export const claudeCode = (): InstallResult => installRelease(CLAUDE_CODE);
+export const codexCli = (): InstallResult => installRelease(CODEX);
+export const copilotCli = (): InstallResult => installRelease(COPILOT_COMMAND);
+export const geminiCli = (): InstallResult => installRelease(GEMINI_COMMAND);
+export const opencodeCli = (): InstallResult => installRelease(OPENCODE);
+export const qwenCode = (): InstallResult => installRelease(QWEN_CODE);
+export const claudeAgentAcp = (): InstallResult => installRelease(CLAUDE_AGENT_ACP);
+export const codexAcp = (): InstallResult => installRelease(CODEX_ACP);
 
 /** The path of an agent's program; throws if it cannot be installed. */
-export function binOf(agent: () => Installed): string {
+export function binOf(agent: () => InstallResult): string {
   const found = agent();
   if ("reason" in found) throw new Error(found.reason);
   return found.bin;
 }
 
-/** Where Copilot CLI has unpacked itself: once, for all homes that share it. */
+/** The folder in which Copilot CLI unpacks itself once, for all homes that share it. */
 export function copilotUnpacked(): string {
   const dir = join(dirOf(COPILOT_COMMAND), "cache");
   Deno.mkdirSync(dir, { recursive: true });
@@ -114,7 +114,7 @@ export function makeRunDir(): string {
   return Deno.makeTempDirSync({ dir: cacheDir(), prefix: "run-" });
 }
 
-/** Where agents are kept between runs, so that they are downloaded once. */
+/** The folder of agents between runs, so that they are downloaded once. */
 function cacheDir(): string {
   const cache = Deno.env.get("XDG_CACHE_HOME") || join(Deno.env.get("HOME") ?? "/", ".cache");
   return join(cache, "mesh-agents");
@@ -125,7 +125,7 @@ function dirOf({ folder, version }: Release): string {
 }
 
 /** An npm package, installed when it is missing; or the reason why it cannot be. */
-export function installed(release: Release): Installed {
+export function installRelease(release: Release): InstallResult {
   const { name, version, program } = release;
   const dir = dirOf(release);
   const bin = join(dir, "node_modules", ".bin", program);
@@ -144,7 +144,7 @@ export function installed(release: Release): Installed {
 /** The record of each file that has printed its version: to ask takes up to 5 s. */
 const proofOf = (release: Release) => join(dirOf(release), "proven");
 
-/** Whether the present file has printed the right version before. */
+/** True if the present file has printed the right version before. */
 function isProven(release: Release, bin: string): boolean {
   try {
     return Deno.readTextFileSync(proofOf(release)) === stampOf(bin);

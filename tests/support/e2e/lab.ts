@@ -19,7 +19,13 @@ import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fix
 import { systemClock } from "kit/core/clock.ts";
 import { MessagesModel } from "../../../tools/selftest/model/messages.ts";
 import { planOf } from "../agents/setup_plan.ts";
-import { binOf, CLAUDE_CODE, claudeCode, type Installed, makeRunDir } from "./installed_agents.ts";
+import {
+  binOf,
+  CLAUDE_CODE,
+  claudeCode,
+  type InstallResult,
+  makeRunDir,
+} from "./installed_agents.ts";
 import { inPane, Mesh, processesIn, run, tmux, userEnvironment } from "./programs.ts";
 import { submitPrompt } from "./typing.ts";
 import { print, until } from "../waiting.ts";
@@ -27,7 +33,7 @@ import { print, until } from "../waiting.ts";
 /** Marks a test process that runs in the namespace. */
 const INSIDE_NAMESPACE = "MESH_LAB_INSIDE";
 
-/** Why no test can be isolated from the network here; undefined where it can. */
+/** Reason why no test can be isolated from the network here; undefined if it can. */
 function isolationMissing(): string | undefined {
   if (Deno.build.os !== "linux") return "network namespaces are Linux's";
   if (Deno.uid() !== 0) return "a network namespace needs root";
@@ -43,8 +49,8 @@ function isolationMissing(): string | undefined {
 /** A network of loopback only, and a process tree that ends with its first process. */
 const NAMESPACE = ["--net", "--pid", "--fork", "--kill-child", "--mount-proc"] as const;
 
-/** What a test prepares outside the namespace, where there is a network. */
-export interface Prepared extends Disposable {
+/** Preparations of a test outside the namespace, where there is a network. */
+export interface Preparation extends Disposable {
   readonly env: Readonly<Record<string, string>>;
 }
 
@@ -57,8 +63,8 @@ export function withLab(
   file: string,
   name: string,
   test: () => Promise<void>,
-  agent: () => Installed = claudeCode,
-  prepare: () => Prepared = () => ({ env: {}, [Symbol.dispose]: () => undefined }),
+  agent: () => InstallResult = claudeCode,
+  prepare: () => Preparation = () => ({ env: {}, [Symbol.dispose]: () => undefined }),
 ): void {
   if (Deno.env.get(INSIDE_NAMESPACE)) return Deno.test(name, test);
   const missing = missingReason(agent);
@@ -72,7 +78,7 @@ export function withLab(
   });
 }
 
-/** Whether there is time for every agent: `deno task agents` runs what is left out otherwise. */
+/** True in `deno task agents`, which also runs the tests that are left out otherwise. */
 export const ALL_AGENTS = Deno.env.has("MESH_ALL_AGENTS");
 
 /** Defines tests for `deno task agents` alone: the suite has a shorter one of their kind. */
@@ -82,15 +88,15 @@ export function inLongForm<T extends unknown[]>(
   return ALL_AGENTS ? define : () => undefined;
 }
 
-/** How long an agent may take to end after its terminal has gone. */
+/** Maximum time for an agent to end after its terminal has gone. */
 const HANGUP_MS_MAX = 20_000;
 
-/** How long a test may take. One that waits for good is ended with all its processes. */
+/** Maximum time of a test. A test that waits forever is ended with all its processes. */
 const TEST_MS_MAX = 6 * 60_000;
 
 async function runInside(
   inner: readonly string[],
-  env: Prepared["env"],
+  env: Preparation["env"],
 ): Promise<{ passed: boolean; output: string }> {
   const child = new Deno.Command("unshare", {
     args: [...NAMESPACE, "sh", "-c", 'ip link set lo up && "$@"; exit $?', "sh", ...inner],
@@ -108,14 +114,14 @@ async function runInside(
   return { passed: success && output.includes("1 passed"), output };
 }
 
-const missing = new Map<() => Installed, string | undefined>();
+const missing = new Map<() => InstallResult, string | undefined>();
 
-function missingReason(agent: () => Installed): string | undefined {
+function missingReason(agent: () => InstallResult): string | undefined {
   if (!missing.has(agent)) missing.set(agent, findMissing(agent));
   return missing.get(agent);
 }
 
-function findMissing(agent: () => Installed): string | undefined {
+function findMissing(agent: () => InstallResult): string | undefined {
   if (!run("tmux", ["-V"]).startsWith("tmux")) return "tmux is not installed";
   const isolation = isolationMissing();
   if (isolation !== undefined) return isolation;
@@ -244,7 +250,7 @@ export class Lab implements AsyncDisposable {
   }
 }
 
-/** One Claude Code in its pane. */
+/** A Claude Code in its pane. */
 export class Claude {
   readonly pane_id: string;
   readonly pid: number;

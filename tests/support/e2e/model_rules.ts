@@ -1,4 +1,4 @@
-/** How the scripted models of these tests answer a prompt. */
+/** Rules by which the scripted models of these tests answer a prompt. */
 
 import type { ScriptedReply, Step } from "../../../daemon/features/agents/selftest/fixture.ts";
 

@@ -57,7 +57,7 @@ export class OpencodeLab implements AsyncDisposable {
   }
 
   /** The peer, once its plugin is connected and its turn is in this state. */
-  connected(turn_state?: TurnState) {
+  waitForPeer(turn_state?: TurnState) {
     return until(`a plugin, ${turn_state ?? "in any turn"}`, async () => {
       const peer = await this.peer();
       const fits = turn_state === undefined || peer?.turn_state === turn_state;
@@ -84,7 +84,7 @@ export class OpencodeLab implements AsyncDisposable {
   }
 
   /** Waits until a delivery has reached a stage. */
-  reached(id: string, stage: string): Promise<string[]> {
+  waitForStage(id: string, stage: string): Promise<string[]> {
     return until(`${id} to be ${stage}`, async () => {
       const stages = await this.stages(id);
       return stages.includes(stage) ? stages : undefined;

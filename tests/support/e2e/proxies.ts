@@ -29,17 +29,17 @@ function configurationOf(program: ProxyProgram): string {
 }
 
 /** Replaces a part of the configuration. Throws if the page lacks the part. */
-function replaced(text: string, part: string, by: string): string {
+function mustReplace(text: string, part: string, by: string): string {
   if (!text.includes(part)) throw new Error(`docs/proxies.md has no "${part}"`);
   return text.replaceAll(part, by);
 }
 
 function nginxConf(dir: string, { port, upstream, isTls }: Ports): string {
   let server = configurationOf("nginx");
-  server = replaced(server, "listen 443 ssl", `listen 127.0.0.1:${port}${isTls ? " ssl" : ""}`);
-  server = replaced(server, "server_name relay.example", "server_name localhost");
-  server = replaced(server, "/etc/ssl/relay.example", join(dir, "server"));
-  server = replaced(server, "127.0.0.1:8378", `127.0.0.1:${upstream}`);
+  server = mustReplace(server, "listen 443 ssl", `listen 127.0.0.1:${port}${isTls ? " ssl" : ""}`);
+  server = mustReplace(server, "server_name relay.example", "server_name localhost");
+  server = mustReplace(server, "/etc/ssl/relay.example", join(dir, "server"));
+  server = mustReplace(server, "127.0.0.1:8378", `127.0.0.1:${upstream}`);
   const folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
     .map((name) => `${name}_temp_path ${dir}/${name};`).join(" ");
   return `daemon off; master_process off; pid ${dir}/pid; error_log ${dir}/error.log;
@@ -49,8 +49,8 @@ function nginxConf(dir: string, { port, upstream, isTls }: Ports): string {
 function caddyfile(dir: string, { port, upstream, isTls }: Ports): string {
   const address = `${isTls ? "https" : "http"}://localhost:${port}`;
   const tls = isTls ? `\n\ttls ${dir}/server.pem ${dir}/server.key` : "";
-  let site = replaced(configurationOf("caddy"), "relay.example {", `${address} {${tls}`);
-  site = replaced(site, "127.0.0.1:8378", `127.0.0.1:${upstream}`);
+  let site = mustReplace(configurationOf("caddy"), "relay.example {", `${address} {${tls}`);
+  site = mustReplace(site, "127.0.0.1:8378", `127.0.0.1:${upstream}`);
   return `{\n\tadmin off\n\tauto_https disable_redirects\n\tskip_install_trust\n}\n${site}`;
 }
 

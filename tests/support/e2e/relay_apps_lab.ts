@@ -59,7 +59,7 @@ export class WholeRelay implements AsyncDisposable {
 
 const CALLBACK = "http://127.0.0.1/callback";
 type SavedTokens = Parameters<NonNullable<OAuthClientProvider["saveTokens"]>>[0];
-type Discovered = Parameters<NonNullable<OAuthClientProvider["saveDiscoveryState"]>>[0];
+type DiscoveryState = Parameters<NonNullable<OAuthClientProvider["saveDiscoveryState"]>>[0];
 type ClientInformation = Awaited<ReturnType<OAuthClientProvider["clientInformation"]>>;
 
 /** A person's browser: reads the consent page, types the secret, allows. */
@@ -77,7 +77,7 @@ async function consent(address: URL): Promise<URLSearchParams> {
   return new URL(location).searchParams;
 }
 
-/** What an app stores of its connection. */
+/** An app's storage of its connection. */
 class ClientStore implements OAuthClientProvider {
   readonly redirectUrl = CALLBACK;
   readonly clientMetadata: { client_name: string; redirect_uris: string[] };
@@ -85,7 +85,7 @@ class ClientStore implements OAuthClientProvider {
   savedTokens: SavedTokens | undefined;
   #clientInformation: ClientInformation;
   #verifier = "";
-  #discovered: Discovered | undefined;
+  #discovered: DiscoveryState | undefined;
 
   constructor(client_name: string) {
     this.clientMetadata = { client_name, redirect_uris: [CALLBACK] };
@@ -97,7 +97,7 @@ class ClientStore implements OAuthClientProvider {
   saveTokens = (tokens: SavedTokens) => void (this.savedTokens = tokens);
   saveCodeVerifier = (verifier: string) => void (this.#verifier = verifier);
   codeVerifier = () => this.#verifier;
-  saveDiscoveryState = (state: Discovered) => void (this.#discovered = state);
+  saveDiscoveryState = (state: DiscoveryState) => void (this.#discovered = state);
   discoveryState = () => this.#discovered;
 
   async redirectToAuthorization(address: URL): Promise<void> {

@@ -62,7 +62,7 @@ export class RealRelay implements AsyncDisposable {
   }
 
   connected(daemon_id: string): true | undefined {
-    return this.relay.machines.list(NAMESPACE).some((one) => one.daemon_id === daemon_id) ||
+    return this.relay.machines.list(NAMESPACE).some((machine) => machine.daemon_id === daemon_id) ||
       undefined;
   }
 

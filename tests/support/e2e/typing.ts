@@ -2,13 +2,13 @@
 
 import { print, until } from "../waiting.ts";
 
-/** How long a screen may take to show the input before it is typed again. */
+/** Maximum time for a screen to show the input; then it is typed again. */
 const RETRY_MS = 4_000;
 const RETRY_MS_MAX = 60_000;
-/** How much of a prompt's end is searched for: a composer may show no more of it. */
+/** Characters at a prompt's end that are searched for: a composer may show no more of it. */
 const END_CHARS = 40;
 
-/** What typing needs of a terminal. */
+/** The parts of a terminal that typing uses. */
 export interface AgentTerminal {
   readonly screen: string;
   /** The text in the composer; empty where none is shown. */
@@ -54,7 +54,7 @@ export async function retryUntil(
   });
 }
 
-/** Whether the composer holds a prompt, wherever lines break; a break swallows a space. */
+/** True if the composer holds a prompt, wherever lines break; a break swallows a space. */
 function holds({ composer }: AgentTerminal, prompt: string): boolean {
   const withoutSpace = (text: string) => text.replaceAll(/\s+/g, "");
   return withoutSpace(composer).includes(withoutSpace(prompt).slice(-END_CHARS));

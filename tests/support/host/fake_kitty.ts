@@ -5,7 +5,7 @@ import type { KittyWindow, Order } from "../../../daemon/host/kitty/kitten.ts";
 /** The bytes of an answer; undefined closes the connection without one, null never answers. */
 export type Answer = Uint8Array | undefined | null;
 
-export interface Received {
+export interface KittyCommand {
   readonly cmd: string;
   readonly version: readonly number[];
   readonly payload: { readonly kitten?: string; readonly args?: readonly [string] };
@@ -30,16 +30,16 @@ export function kittyWindow(more: Partial<KittyWindow> = {}): KittyWindow {
   };
 }
 
-/** What the kitten returns, as kitty sends it. */
+/** The kitten's answer, as kitty sends it. */
 export function answerOf(data: unknown): Uint8Array {
-  return packed(JSON.stringify({ ok: true, data: JSON.stringify(data) }));
+  return pack(JSON.stringify({ ok: true, data: JSON.stringify(data) }));
 }
 
 export function refusalOf(error: string): Uint8Array {
-  return packed(JSON.stringify({ ok: false, error, tb: "Traceback" }));
+  return pack(JSON.stringify({ ok: false, error, tb: "Traceback" }));
 }
 
-export function packed(text: string): Uint8Array {
+export function pack(text: string): Uint8Array {
   return new TextEncoder().encode(`\x1bP@kitty-cmd${text}\x1b\\`);
 }
 
@@ -47,7 +47,7 @@ export class FakeKitty implements AsyncDisposable {
   readonly dir = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "mesh-kitty-" }));
   readonly socket = `${this.dir}/socket`;
   readonly address = `kitty:${this.socket}`;
-  readonly received: Received[] = [];
+  readonly received: KittyCommand[] = [];
   answer: (order: Order) => Answer | Promise<Answer> = () => answerOf({ windows: [kittyWindow()] });
   readonly #listener = Deno.listen({ transport: "unix", path: this.socket });
   readonly #open = new Set<Deno.Conn>();
@@ -91,7 +91,7 @@ export class FakeKitty implements AsyncDisposable {
       if (count === null) return this.#hangUp(connection);
       text += decoder.decode(chunk.subarray(0, count), { stream: true });
     }
-    const command: Received = JSON.parse(text.slice("\x1bP@kitty-cmd".length, -2));
+    const command: KittyCommand = JSON.parse(text.slice("\x1bP@kitty-cmd".length, -2));
     this.received.push(command);
     const answer = await this.answer(orderOf(command));
     if (answer === null) return;
@@ -108,8 +108,8 @@ export class FakeKitty implements AsyncDisposable {
   }
 }
 
-/** What the kitten is asked; of another command of kitty, a look at nothing. */
-function orderOf({ payload }: Received): Order {
+/** The kitten's order; for kitty's other commands, a read of no window. */
+function orderOf({ payload }: KittyCommand): Order {
   const none: Order = { do: "read", window: null, rows: false, above: 0 };
   return payload.args ? JSON.parse(payload.args[0]) : none;
 }

@@ -36,7 +36,7 @@ export function paneRecord(more: Partial<Pane> & Pick<Pane, "pane_id">): Pane {
 /** tmux's panes, until a test removes them. */
 export class FakePanes implements PaneObserver {
   readonly panes: PaneFacts[] = [];
-  /** Which processes run in which pane. */
+  /** The process in each pane. */
   readonly within = new Map<string, number>();
   reachable = true;
   /** The rows of every screen. */
@@ -99,7 +99,7 @@ export class FakeAgents implements Adapter {
   refusalReason: Reason | undefined;
   /** The observation of the agent from outside. */
   observation: Observation | undefined;
-  /** What a test does while the transport is checked. */
+  /** Work of a test while the transport is checked. */
   onCheck: () => void = () => undefined;
 
   constructor(backend: Backend = "claude-code") {

@@ -16,9 +16,9 @@ export class HostileTmux implements AsyncDisposable {
   readonly socket: string;
   /** The variables that clients have sent, as `NAME=value`. */
   readonly environment: string[] = [];
-  /** How many clients have connected. */
+  /** Number of clients that have connected. */
   clients = 0;
-  /** How many of them got the program. */
+  /** Number of clients that received the program. */
   attacked = 0;
   readonly #program: string;
   readonly #proof: string;
@@ -37,8 +37,8 @@ export class HostileTmux implements AsyncDisposable {
     this.#serving = this.#serve();
   }
 
-  /** Whether its program was run. */
-  get ran(): boolean {
+  /** True if its program was run. */
+  get hasRun(): boolean {
     try {
       return Deno.statSync(this.#proof).isFile;
     } catch (error) {

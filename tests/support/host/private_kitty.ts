@@ -19,7 +19,7 @@ const silent: Log = {
 
 const START_MS = 20_000;
 
-/** Why no kitty can be started here; undefined where it can. */
+/** Reason why no kitty can be started here; undefined if it can. */
 export function kittyMissing(): string | undefined {
   if (Deno.build.os !== "linux") return "kitty needs Xvfb, which is tested on Linux";
   for (const program of ["kitty", "Xvfb"]) {
@@ -138,7 +138,7 @@ export class Kitty implements AsyncDisposable {
     await this.#call("scroll-window", { match: `id:${window}`, amount: [-10, "l"] });
   }
 
-  /** What the window shows, without colours. */
+  /** The window's screen, without colours. */
   async screen(window: string): Promise<string> {
     const captured = await this.server.capture(window);
     // deno-lint-ignore no-control-regex -- Matches escape sequences.

@@ -7,11 +7,11 @@ import { isAlive } from "../../../daemon/host/processes.ts";
 import { type Tmux, TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 import { until as waitUntil } from "../waiting.ts";
 
-/** How long a condition may take to come true on a busy machine. */
+/** Maximum time for a condition to come true on a busy machine. */
 const TIMEOUT_MS = 10_000;
 const POLL_MS = 5;
 
-/** Where the tests find tmux. */
+/** The path on which the tests find tmux. */
 export const SEARCH_PATH = Deno.env.get("PATH") ?? "";
 
 export const silent: Log = {
@@ -232,7 +232,7 @@ export class Agent {
     return Agent.#log(this.#terminal);
   }
 
-  get submitted(): readonly string[] {
+  get submittedTexts(): readonly string[] {
     return this.events.flatMap(({ submitted }) => submitted ?? []);
   }
 

@@ -12,7 +12,7 @@ export const OTHER = "dm-other";
 export const DAY_MS = 86_400_000;
 export const tagOf = (n: number) => n.toString(16).padStart(16, "f");
 
-interface Published {
+interface PublishedBatch {
   readonly id: string;
   readonly bytes: Uint8Array;
   readonly batch: Batch;
@@ -21,8 +21,8 @@ interface Published {
 /** A machine whose other machine is the test. */
 export class LinkFixture implements Disposable {
   readonly clock = new SwiftClock();
-  readonly published: Published[] = [];
-  /** What the bus answers next, before it takes everything. */
+  readonly published: PublishedBatch[] = [];
+  /** The bus's next answers; after them it accepts everything. */
   readonly failures: (BusFailure | Promise<void>)[] = [];
   readonly machine: LinkedMachine;
 
@@ -81,7 +81,7 @@ export class LinkFixture implements Disposable {
     return { tag: tagOf(n), kind: "test", at, body: { n, refuse, answer: false } };
   }
 
-  applied(): number[] {
+  appliedNumbers(): number[] {
     return this.machine.numbers("select n from applied order by seq");
   }
 

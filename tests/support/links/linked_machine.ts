@@ -19,8 +19,8 @@ const TABLES = `
   create table outcomes (n integer primary key, outcome text not null) strict`;
 
 const Body = z.object({ n: z.number(), refuse: z.boolean(), answer: z.boolean() });
-/** What is appended: the other machine refuses it, or answers it with an entry of its own. */
-export interface Appended {
+/** An appended entry: the other machine refuses it, or answers it with an entry of its own. */
+export interface EntryOptions {
   readonly refuse?: boolean;
   readonly answer?: boolean;
   readonly padding?: string;
@@ -86,7 +86,7 @@ export class LinkedMachine implements Disposable {
     return join(this.#dir, "mesh.db");
   }
 
-  append(to: string, { refuse = false, answer = false, padding = "" }: Appended = {}): void {
+  append(to: string, { refuse = false, answer = false, padding = "" }: EntryOptions = {}): void {
     this.db.transact((tx) => this.#append(tx, to, { refuse, answer, padding }));
   }
 
@@ -151,15 +151,15 @@ export class LinkedMachine implements Disposable {
           }
         },
         wentBack: () => void this.losses++,
-        confirmed: (tx, _to, entries) => entries.forEach((one) => record(tx, one, "confirmed")),
+        confirmed: (tx, _to, entries) => entries.forEach((entry) => record(tx, entry, "confirmed")),
         refused: (tx, _to, entry, reason) => record(tx, entry, reason),
-        expired: (tx, _to, entries) => entries.forEach((one) => record(tx, one, "dropped")),
+        expired: (tx, _to, entries) => entries.forEach((entry) => record(tx, entry, "dropped")),
       },
     });
     return { db, links };
   }
 
-  #append(tx: Tx, to: string, body: Required<Appended>): void {
+  #append(tx: Tx, to: string, body: Required<EntryOptions>): void {
     const n = tx.insert("insert into sent (n) values (null)", {});
     const tag = this.links.append(tx, to, "test", { n, ...body });
     tx.run("update sent set tag = :tag where n = :n", { n, tag });

@@ -14,7 +14,7 @@ interface StoredBatch {
   readonly bytes: Uint8Array;
 }
 
-/** One batch in so many meets each fault. */
+/** 1 in this many batches meets each fault. */
 const FAULT_CHANCES = 12;
 
 export class LossyBus {
@@ -22,7 +22,7 @@ export class LossyBus {
   readonly #receivers = new Map<string, BusReceiver>();
   readonly #stored = new Map<string, StoredBatch[]>();
   readonly #ids = new Set<string>();
-  /** Whether anything goes wrong. */
+  /** True if faults occur. */
   isFaulty = true;
   /** Batches that were stored. */
   published = 0;

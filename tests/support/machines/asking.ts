@@ -1,4 +1,4 @@
-/** What the tests of the exchange do on two machines: ask, answer, and look how it went. */
+/** Acts of the exchange's tests on two machines: ask, answer, and check the outcome. */
 
 import { ackAsk, getAsk, openAsk } from "protocol/asks/contract.ts";
 import { getTrace, listDeliveries } from "protocol/messages/contract.ts";
@@ -20,7 +20,7 @@ export async function answer({ api, buildbox }: Two, message: string): Promise<v
 }
 
 /** An ask as laptop knows it. */
-export async function asked({ laptop }: Two, id: string) {
+export async function askOutcome({ laptop }: Two, id: string) {
   const { state, close_reason, reply, responder } = await laptop.call(getAsk, { params: { id } });
   return { state, close_reason, reply, responder };
 }
@@ -40,7 +40,7 @@ export async function stagesOf({ laptop }: Two, trace_id: string): Promise<strin
   return stages.map(({ stage }) => stage);
 }
 
-/** What contradicts itself on either machine. */
+/** Contradictions on either machine. */
 export async function contradictions({ laptop, buildbox }: Two): Promise<unknown[]> {
   const audits = [laptop, buildbox].map(({ call }) => call(listDeliveries, { query: {} }));
   const logged = [laptop, buildbox].flatMap((machine) => machine.logged)

@@ -24,7 +24,7 @@ class FakeBus {
   carry: ((to: string, frame: Uint8Array) => Uint8Array | null | undefined) | undefined;
   permitsBeats = true;
   isConnected = true;
-  /** Why the bus refuses everything. */
+  /** Reason with which the bus refuses everything. */
   fault: Error | undefined;
   withdrawn = 0;
 

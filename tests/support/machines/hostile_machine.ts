@@ -6,7 +6,7 @@ import { Envelopes } from "../../../daemon/machines/trust/envelope.ts";
 import { makeMachineKeys } from "../../../daemon/machines/trust/keys.ts";
 import { laptopAndBuildbox, type MachineOptions } from "./memory_network.ts";
 
-export type Attacked = Awaited<ReturnType<typeof attackedLaptop>>;
+export type AttackedNetwork = Awaited<ReturnType<typeof attackedLaptop>>;
 
 /** Two machines of which `buildbox` is hostile. */
 export async function attackedLaptop(laptop: MachineOptions = {}) {

@@ -55,7 +55,7 @@ export function fileMachine(daemon_id: string, bus: MemoryBus, options: WorldOpt
     daemon_id,
     files,
     connection,
-    /** Whether there is a connection to the bus at all. */
+    /** `isConnected` is false without a connection to the bus. */
     state,
     /** Uploads a file here, as an agent does. */
     async attach(content: BlobPart, name = "plan.txt") {

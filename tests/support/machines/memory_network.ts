@@ -45,7 +45,7 @@ export class MemoryNetworkBus {
 
   /** All calls so far, as a stolen bus sees them. */
   readonly sent: SentCall[] = [];
-  /** What the bus does with a call; a test may put something else in its place. */
+  /** Delivers a call; a test may replace it. */
   carry: (call: SentCall) => Promise<Uint8Array> = (call) => this.deliver(call);
 
   /** The connection of a machine. */

@@ -6,7 +6,7 @@ import type { World } from "../world.ts";
 export const BUILDBOX = { daemon_id: "dm-b00000000001", name: "buildbox" };
 export const TOWER = { daemon_id: "dm-70000000002a", name: "tower" };
 
-/** What a machine shares of a peer. `digits` make its id. */
+/** A peer's record as its machine shares it. `digits` make its id. */
 export function sharedPeer(
   name: string,
   digits: string,

@@ -15,7 +15,7 @@ export type MachineName = "laptop" | "buildbox";
 
 interface Machine {
   readonly world: NetworkedWorld;
-  /** Of the peer `web` on laptop, of `api` on buildbox. */
+  /** The socket of the peer `web` on laptop, or of `api` on buildbox. */
   readonly socket: FakeSocket;
 }
 
@@ -115,7 +115,7 @@ export class RestorableMachines implements AsyncDisposable {
     return this.machine(name).socket.of(type).map(({ text }) => text);
   }
 
-  asked(name: MachineName, id: string) {
+  readAsk(name: MachineName, id: string) {
     return this.machine(name).world.call(getAsk, { params: { id } });
   }
 

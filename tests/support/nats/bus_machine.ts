@@ -73,11 +73,11 @@ export class BusMachine implements AsyncDisposable {
       clock,
       open,
     );
-    await joined.connected();
+    await joined.waitForConnection();
     return joined;
   }
 
-  async connected(): Promise<void> {
+  async waitForConnection(): Promise<void> {
     await until(
       "the bus to connect",
       () => this.bus.status().status === "connected",

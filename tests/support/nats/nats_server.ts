@@ -229,7 +229,7 @@ interface Ports {
   readonly cluster?: readonly string[];
 }
 
-/** What the server writes once it listens; undefined before that. */
+/** The ports that the server writes once it listens; undefined before that. */
 function portsIn(file: string): Ports | undefined {
   try {
     return JSON.parse(Deno.readTextFileSync(file));

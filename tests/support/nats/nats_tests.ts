@@ -1,6 +1,6 @@
 /** Tests that need a nats-server: they are skipped where none is installed. */
 
-/** Whether a program is on the PATH. */
+/** True if a program is on the PATH. */
 function isInstalled(program: string): boolean {
   try {
     new Deno.Command(program, { args: ["--version"], stdout: "null", stderr: "null" }).outputSync();
@@ -13,7 +13,7 @@ function isInstalled(program: string): boolean {
 
 const missing = ["nats-server", "openssl"].filter((program) => !isInstalled(program));
 
-/** Why there can be no server here; undefined where there can. */
+/** Reason why no server can run here; undefined if it can. */
 export function obstacle(): string | undefined {
   return missing.length > 0 ? `${missing.join(" and ")} is not installed` : undefined;
 }

@@ -102,7 +102,7 @@ export class FrozenProxy implements AsyncDisposable {
   }
 
   /**
-   * What was read in a frozen direction waits, as in a router that keeps packets. Some parts are
+   * Bytes read in a frozen direction wait, as in a router that keeps packets. Some parts are
    * read ahead, so that the end of a client is noticed while its connection is frozen.
    */
   async #pass(link: Link, way: "up" | "down"): Promise<void> {
@@ -125,7 +125,7 @@ export class FrozenProxy implements AsyncDisposable {
       await thawed();
       await to.closeWrite();
     } catch {
-      // One end was closed or reset, or the test is over, so the other end is closed at once.
+      // An end was closed or reset, or the test is over, so the other end is closed at once.
       close(from);
       close(to);
     }

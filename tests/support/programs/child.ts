@@ -2,14 +2,14 @@
 
 import { fileURLToPath } from "node:url";
 import { TextLineStream } from "./lines.ts";
-import { running } from "./program.ts";
+import { programArguments } from "./program.ts";
 
 /** The folder of the scripts that run as children. */
 const SCRIPTS = fileURLToPath(new URL("../../bench", import.meta.url));
 const START_MS_MAX = 15_000;
 const POLL_MS = 2;
 
-/** Where Deno keeps its cache: children get a home of their own, and this cache. */
+/** Deno's cache, which children use although they get a home of their own. */
 export const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
 
 /** The real daemon on loopback, as people run it. */
@@ -90,7 +90,11 @@ export function launch(
     MESH_DAEMON__LIMITS__PAIR_PER_MINUTE: "0", // The tests and the bench send bursts.
     ...settings,
   };
-  const [program = "", ...args] = [...wrapper, Deno.execPath(), ...running("daemon", flags)];
+  const [program = "", ...args] = [
+    ...wrapper,
+    Deno.execPath(),
+    ...programArguments("daemon", flags),
+  ];
   const options = { args, stderr: "inherit", env: { ...env, HOME: state, DENO_DIR } } as const;
   return new Deno.Command(program, options).spawn();
 }

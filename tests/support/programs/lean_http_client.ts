@@ -3,11 +3,11 @@
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const READ_BYTES = 65_536;
-/** How a body of unknown length ends. */
+/** End of a body of unknown length. */
 const LAST_CHUNK = "\r\n0\r\n\r\n";
 
 /** A request as its bytes. */
-export function built(
+export function requestBytes(
   port: number,
   path: string,
   body?: unknown,

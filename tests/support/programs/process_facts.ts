@@ -1,4 +1,4 @@
-/** What the kernel reports of a process. */
+/** Facts of a process from the kernel. */
 
 const TICK_MS = 10;
 
@@ -11,8 +11,8 @@ export function residentMb(pid: number): number {
 /** Memory that no other process uses, in MB. */
 export function privateMb(pid: number): number {
   const rollup = Deno.readTextFileSync(`/proc/${pid}/smaps_rollup`);
-  const kb = [...rollup.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+)/gm)].map(([, one]) => one);
-  return kb.reduce((sum, one) => sum + Number(one), 0) / 1024;
+  const kb = [...rollup.matchAll(/^Private_(?:Clean|Dirty):\s+(\d+)/gm)].map(([, size]) => size);
+  return kb.reduce((sum, size) => sum + Number(size), 0) / 1024;
 }
 
 /** Its own memory and its share of shared memory, in MB. */

@@ -59,7 +59,7 @@ export function sourcesCommand(args: readonly string[]): string[] {
 }
 
 /** The arguments by which Deno runs a role of the program, with options of Deno first. */
-export function running(role: string, flags: readonly string[] = []): string[] {
+export function programArguments(role: string, flags: readonly string[] = []): string[] {
   return [...RUN, ...settings, ...flags, main, role];
 }
 
@@ -67,7 +67,7 @@ export function running(role: string, flags: readonly string[] = []): string[] {
  * The launcher, beside the parts and Deno as npm installs them, and a module that does nothing.
  * The parts must have been built.
  */
-export function installed(): { readonly mesh: string; readonly empty: string } {
+export function installMesh(): { readonly mesh: string; readonly empty: string } {
   const packages = `${INSTALLED}/node_modules/@deno/here`;
   Deno.mkdirSync(packages, { recursive: true });
   link(Deno.execPath(), `${packages}/deno`);
@@ -86,7 +86,7 @@ function link(target: string, path: string): void {
   Deno.symlinkSync(target, path);
 }
 
-/** Whether a command line is one of our programs, in this role or in any. */
+/** True if a command line is one of our programs, in this role or in any. */
 export function isOurs(command_line: string, role = ""): boolean {
   return command_line.includes(`${main} ${role}`);
 }

@@ -3,13 +3,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { RealDaemon } from "./child.ts";
 import { proportionalMb, residentMb } from "./process_facts.ts";
-import { isOurs, meshCommand } from "./program.ts";
+import { isOurs, programArguments } from "./program.ts";
 import { until } from "../waiting.ts";
 
 /** Half of the agents read their pane only; the other half has the tools, over a stdio proxy. */
 export const FLEET_SIZE = 20;
 
-/** What an agent sends to its MCP server first. */
+/** First messages of an agent to its MCP server. */
 const INITIALIZE = [
   {
     jsonrpc: "2.0",
@@ -39,7 +39,7 @@ export class AgentFleet implements AsyncDisposable {
   readonly daemon: RealDaemon;
   readonly #dir: string;
   readonly #socket: string;
-  /** Where an agent's program writes its input, by its pane. */
+  /** Ids of the panes of the spawned agents. */
   readonly panes: string[] = [];
 
   private constructor(daemon: RealDaemon, dir: string) {
@@ -70,7 +70,7 @@ export class AgentFleet implements AsyncDisposable {
 
   /** Every process below the daemon, and every program of ours in the agents' panes. */
   processes(): FleetProcess[] {
-    const all = listed();
+    const all = listProcesses();
     const isDescendant = (pid: number, root: number): boolean =>
       pid === root ||
       (all.get(pid)?.parent ?? 0) > 0 && isDescendant(all.get(pid)?.parent ?? 0, root);
@@ -119,7 +119,7 @@ export class AgentFleet implements AsyncDisposable {
     const proxies = this.processes().filter(({ kind }) => kind === "stdio proxy");
     this.tmux("kill-server");
     const pids = [server, ...proxies.map(({ pid }) => pid)];
-    await until("the agents' end", () => !pids.some((pid) => listed().has(pid)));
+    await until("the agents' end", () => !pids.some((pid) => listProcesses().has(pid)));
     await this.daemon.stop();
   }
 
@@ -132,7 +132,7 @@ export class AgentFleet implements AsyncDisposable {
     this.panes.push(String(pane_id));
   }
 
-  /** How many proxies have answered their last request. */
+  /** Number of proxies that have answered their last request. */
   get #answers(): number {
     try {
       return Deno.readTextFileSync(`${this.#dir}/answers`).match(/"id":2\b/g)?.length ?? 0;
@@ -150,7 +150,7 @@ export class AgentFleet implements AsyncDisposable {
 }
 
 /** All processes of the machine: their command lines and their parents. */
-function listed(): Map<number, { command_line: string; parent: number }> {
+function listProcesses(): Map<number, { command_line: string; parent: number }> {
   const found = new Map<number, { command_line: string; parent: number }>();
   for (const name of readdirSync("/proc")) {
     if (!/^\d+$/.test(name)) continue;

@@ -43,7 +43,7 @@ export class AnsweringPeer implements AsyncDisposable {
 
   /** The texts of asks, notes and broadcasts, each delivery once. */
   get texts(): string[] {
-    return this.client.applied.filter((text) => !text.startsWith("end of "));
+    return this.client.appliedContents.filter((text) => !text.startsWith("end of "));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -26,7 +26,7 @@ export async function withCopy() {
   cpSync(buildbox.state, state, { recursive: true });
   const copy = stack.use(new RealMachine("buildbox", state));
   await buildbox.start();
-  await buildbox.connected();
+  await buildbox.waitForConnection();
   await api.reconnect();
   stack.use(api);
   await copy.start();

@@ -90,7 +90,7 @@ export class RealMachine implements AsyncDisposable {
     return user_key ?? "";
   }
 
-  async connected(): Promise<void> {
+  async waitForConnection(): Promise<void> {
     await until(`${this.name} to be connected`, async () => {
       return (await this.call(listMachines, {})).bus.status === "connected";
     });

@@ -63,7 +63,7 @@ export class RealNetwork implements AsyncDisposable {
     const public_key = await machine.join({ url, network_secret: this.secret, ca });
     await server.allow(machine.id, name, { seed: "", public_key });
     await machine.start();
-    await machine.connected();
+    await machine.waitForConnection();
     this.machines.push(machine);
     return machine;
   }

@@ -25,7 +25,7 @@ export const OTHER_NAMESPACE = namespaceOf(OTHER_SECRET) ?? "";
 /** A failure of the next request that matches. */
 export interface RequestFailure {
   readonly path: RegExp;
-  /** Whether the request fails before or after the machine has received it. */
+  /** The request fails before or after the machine has received it. */
   readonly when: "before" | "after";
   readonly code: "machine_offline" | "timed_out";
 }

@@ -2,7 +2,7 @@
 
 import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 
-/** One end of a connection. A message reaches the listener of the other end one turn later. */
+/** An end of a connection. A message reaches the listener of the other end one turn later. */
 export class FakeConnection implements Connection {
   readonly #listener: ConnectionListener;
   #peer: FakeConnection | undefined;

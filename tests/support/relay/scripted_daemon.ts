@@ -51,7 +51,7 @@ export class ScriptedDaemon {
   }
 
   /** Resolves when the connection is open or has failed. */
-  get opened(): Promise<void> {
+  get whenOpened(): Promise<void> {
     return this.#opened.promise;
   }
 

@@ -8,7 +8,7 @@ import { AgentDriver, type DriverHarness } from "../../../tools/selftest/agent_d
 import { countOccurrences } from "../../../tools/selftest/model/scripted_model.ts";
 import { world } from "../world.ts";
 
-/** How it misbehaves. */
+/** Defects of a fake agent. */
 export type Defect =
   | "hears nothing"
   | "drops the draft"
@@ -20,7 +20,7 @@ export type Defect =
 
 const READY = "READY>";
 
-/** One agent, its screen and its model. */
+/** An agent, its screen and its model. */
 export class FakeAgent implements AsyncDisposable {
   readonly #defect: Defect | undefined;
   readonly #w;

@@ -16,10 +16,13 @@ export function sessionFilesOf(sessions: readonly FakeSession[]): SessionFiles {
   const find = (id: string) => sessions.find(({ session_id }) => session_id === id);
   return {
     list: ({ id_prefix = "", title, folder, limit }) => {
-      const found = sessions.filter((one) =>
-        one.session_id.startsWith(id_prefix) && matches(one, { title, folder })
+      const found = sessions.filter((session) =>
+        session.session_id.startsWith(id_prefix) && matches(session, { title, folder })
       );
-      const shown = found.slice(0, limit).map(({ entries: _, ...one }) => ({ ...one, file: "f" }));
+      const shown = found.slice(0, limit).map(({ entries: _, ...session }) => ({
+        ...session,
+        file: "f",
+      }));
       return Promise.resolve({ sessions: shown, complete: found.length <= limit });
     },
     locate: (id) => find(id) && "f",

@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** The text of a recorded file. */
-export function recorded(name: string): string {
+export function readRecording(name: string): string {
   return Deno.readTextFileSync(fileURLToPath(new URL(`./${name}`, import.meta.url)));
 }
 

@@ -2,7 +2,7 @@
 
 import type { ConnectSlackSocket } from "../../../surfaces/slack/connection/socket.ts";
 
-/** What the app sends. */
+/** A frame of the app. */
 interface Acknowledgement {
   readonly envelope_id: string;
 }
@@ -11,7 +11,7 @@ interface OpenConnection {
   send(text: string): void;
   close(): void;
   ping(): void;
-  /** Whether frames still pass. */
+  /** True while frames pass. */
   isWhole: boolean;
 }
 
@@ -26,13 +26,13 @@ export class FakeConnections {
   readonly open: OpenConnection[] = [];
   readonly envelopes: SentEnvelope[] = [];
   readonly acknowledged: string[] = [];
-  /** How many pings of the app were answered. */
+  /** Number of answered pings of the app. */
   pongs = 0;
-  /** Whether new connections are accepted. */
+  /** True if new connections are accepted. */
   up = true;
-  /** Whether a new connection is greeted. */
+  /** True if a new connection receives `hello`. */
   greets = true;
-  /** How many connections other programs have. */
+  /** Number of connections of other programs. */
   others = 0;
   readonly #tickets = new Set<string>();
   #count = 0;

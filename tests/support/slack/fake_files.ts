@@ -1,11 +1,11 @@
 /** The files of a fake Slack: what the app uploads, and what the person sends. */
 
-interface Begun {
+interface PendingUpload {
   readonly length: number;
   readonly filename: string;
 }
 
-interface Stored {
+interface StoredFile {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly url: string;
 }
@@ -17,8 +17,8 @@ export class FakeFiles {
   /** The outcomes of the next transfers. */
   readonly outcomes: (number | "sign in" | "short" | "lost")[] = [];
   readonly #token: string;
-  readonly #begun = new Map<string, Begun>();
-  readonly #stored = new Map<string, Stored>();
+  readonly #begun = new Map<string, PendingUpload>();
+  readonly #stored = new Map<string, StoredFile>();
   #count = 0;
 
   constructor(token: string) {
@@ -34,7 +34,7 @@ export class FakeFiles {
     return { id, name, mimetype: "text/plain", size, url_private_download: url };
   }
 
-  begin(begun: Begun, api: string): Record<string, unknown> {
+  begin(begun: PendingUpload, api: string): Record<string, unknown> {
     const file_id = `F${++this.#count}`;
     this.#begun.set(file_id, begun);
     this.names.set(file_id, begun.filename);

@@ -144,7 +144,7 @@ export class FakeSlack {
   }
 
   mustFind(ts: string): SlackMessage {
-    const message = this.messages.find((one) => one.ts === ts);
+    const message = this.messages.find((stored) => stored.ts === ts);
     if (!message) throw new Refusal("message_not_found");
     return message;
   }
@@ -193,31 +193,31 @@ export class FakeSlack {
       case "conversations.open":
         return { channel: { id: DIRECT } };
       case "conversations.history":
-        return history(this.messages, parsed(method, params));
+        return history(this.messages, parseParams(method, params));
       case "conversations.replies": {
-        const range = parsed(method, params);
+        const range = parseParams(method, params);
         return replies(this.messages, this.mustFind(range.ts), range);
       }
       case "chat.postMessage":
-        return this.#post(parsed(method, params));
+        return this.#post(parseParams(method, params));
       case "chat.update": {
-        const { ts, text, blocks } = parsed(method, params);
+        const { ts, text, blocks } = parseParams(method, params);
         Object.assign(this.mustFind(ts), { text, blocks });
         return { ts };
       }
       case "chat.postEphemeral":
-        this.ephemerals.push(parsed(method, params));
+        this.ephemerals.push(parseParams(method, params));
         return {};
       case "files.getUploadURLExternal":
-        return this.files.begin(parsed(method, params), request.url);
+        return this.files.begin(parseParams(method, params), request.url);
       case "files.completeUploadExternal":
-        return this.#share(parsed(method, params));
+        return this.#share(parseParams(method, params));
       case "files.info": {
-        const { file } = parsed(method, params);
+        const { file } = parseParams(method, params);
         return { file: { id: file, shares: { private: sharesOf(this.messages, file) } } };
       }
       case "reactions.add": {
-        const { timestamp, name } = parsed(method, params);
+        const { timestamp, name } = parseParams(method, params);
         const { reactions } = this.mustFind(timestamp);
         if (reactions.includes(name)) throw new Refusal("already_reacted");
         reactions.push(name);
@@ -265,10 +265,12 @@ function history(
   messages: SlackMessage[],
   { channel, ...range }: Params<"conversations.history">,
 ) {
-  const all = messages.filter((one) => one.channel === channel && !one.thread_ts).map((one) => {
-    const latest_reply = messages.findLast(({ thread_ts }) => thread_ts === one.ts)?.ts;
-    return { ...toJson(one), ...(latest_reply && { latest_reply, thread_ts: one.ts }) };
-  });
+  const all = messages.filter((message) => message.channel === channel && !message.thread_ts).map(
+    (message) => {
+      const latest_reply = messages.findLast(({ thread_ts }) => thread_ts === message.ts)?.ts;
+      return { ...toJson(message), ...(latest_reply && { latest_reply, thread_ts: message.ts }) };
+    },
+  );
   return page(all.toReversed(), range);
 }
 
@@ -278,8 +280,8 @@ function replies(
   { thread_ts }: SlackMessage,
   { channel, ts, ...range }: Params<"conversations.replies">,
 ) {
-  const all = messages.filter((one) =>
-    one.channel === channel && (one.ts === ts || !thread_ts && one.thread_ts === ts)
+  const all = messages.filter((message) =>
+    message.channel === channel && (message.ts === ts || !thread_ts && message.thread_ts === ts)
   );
   return page(all.map(toJson), range);
 }
@@ -301,19 +303,20 @@ function toJson({ ts, user, text, blocks, thread_ts, more }: SlackMessage) {
   return { type: "message", ts, user, text, blocks, ...(thread_ts && { thread_ts }), ...more };
 }
 
-/** What a message's blocks show. */
+/** The visible text of a message's blocks. */
 export function textOf(blocks: Blocks): string {
   return blocks.flatMap((block) => {
     if (block.type === "actions") {
       return [`[${block.elements.map(({ text }) => text.text).join("|")}]`];
     }
     return block.elements.map(({ elements }) =>
-      elements.map((one) => one.type === "text" ? one.text : `@${one.user_id}`).join("")
+      elements.map((element) => element.type === "text" ? element.text : `@${element.user_id}`)
+        .join("")
     );
   }).join("\n");
 }
 
-function parsed<M extends Method>(method: M, params: unknown): Params<M> {
+function parseParams<M extends Method>(method: M, params: unknown): Params<M> {
   const result = METHODS[method].safeParse(params);
   if (!result.success) throw new Refusal("invalid_arguments", { detail: result.error.message });
   return result.data as Params<M>;

@@ -10,7 +10,7 @@ import { SwiftClock } from "../swift_clock.ts";
 import { FakeMesh } from "../telegram/surface_fixture.ts";
 import { APP_TOKEN, BOT_TOKEN, FakeSlack, SAM } from "./fake_slack.ts";
 
-/** How long a surface may take to stop. */
+/** Maximum time for a surface to stop. */
 const STOP_SECONDS_MAX = 10;
 
 /** Longer than the interval of two posts. */

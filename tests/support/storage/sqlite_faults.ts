@@ -14,11 +14,11 @@ export type StoreFault = keyof typeof RESULTS;
 /** A failure of one statement. */
 export interface ArmedFault {
   readonly fault: StoreFault;
-  /** Which statement fails: `begin` for the next transaction, else the next statement. */
+  /** The kind of statement that fails; `any` is every statement. */
   readonly at: "begin" | "commit" | "any";
-  /** How many of these statements succeed before. */
+  /** Number of these statements that succeed before. */
   readonly after: number;
-  /** Whether SQLite ends the open transaction by itself, as it may do after such an error. */
+  /** True if SQLite ends the open transaction by itself, as it may after such an error. */
   readonly endsTransaction: boolean;
 }
 
@@ -77,7 +77,7 @@ export class SqliteFaults implements Disposable {
     this.#hit = false;
   }
 
-  /** Whether a statement has failed since the last reset. */
+  /** True if a statement has failed since the last reset. */
   get hit(): boolean {
     return this.#hit;
   }

@@ -6,7 +6,7 @@ import { meshCommand } from "../programs/program.ts";
 
 const AUTH_TOKEN = "0123456789abcdef";
 
-/** One of our programs, ended with the test. */
+/** A program of ours, ended with the test. */
 export class Child implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
   readonly output: Promise<string>;
@@ -90,8 +90,8 @@ export function surfacePrograms(surface: string, settings: Record<string, string
     connected: () =>
       until("the surface", async () => {
         const { peers } = await get("/peers");
-        const there = peers.some((one: { name: string; ws_connected: boolean }) =>
-          one.name === surface && one.ws_connected
+        const there = peers.some((peer: { name: string; ws_connected: boolean }) =>
+          peer.name === surface && peer.ws_connected
         );
         return there || undefined;
       }),

@@ -24,7 +24,7 @@ const reply_parameters = z.strictObject({
   message_id: z.int().positive(),
   allow_sending_without_reply: z.boolean().optional(),
 }).optional();
-const uploaded = (bytes_max: number) =>
+const uploadSchema = (bytes_max: number) =>
   z.strictObject({
     filename: z.string().min(1),
     bytes: z.instanceof(Uint8Array).refine(({ length }) => length > 0 && length <= bytes_max),
@@ -49,8 +49,8 @@ const METHODS = {
     reply_parameters,
     reply_markup: Keyboard.optional(),
   }),
-  sendPhoto: FileFields.extend({ photo: uploaded(10_000_000) }),
-  sendDocument: FileFields.extend({ document: uploaded(50_000_000) }),
+  sendPhoto: FileFields.extend({ photo: uploadSchema(10_000_000) }),
+  sendDocument: FileFields.extend({ document: uploadSchema(50_000_000) }),
   getFile: z.strictObject({ file_id: z.string() }),
   answerCallbackQuery: z.strictObject({
     callback_query_id: z.string(),
@@ -106,7 +106,7 @@ export class FakeBotApi {
   readonly reactions = new Map<number, string>();
   readonly answeredTaps: { id: string; text: string; alert: boolean }[] = [];
   readonly calls: { method: string; params: Record<string, unknown> }[] = [];
-  /** What the person has sent. */
+  /** Files that the person has sent. */
   readonly files = new StoredFiles();
   /** The unconfirmed updates. */
   updates: Record<string, unknown>[] = [];
@@ -163,7 +163,7 @@ export class FakeBotApi {
 
   /** Adds a tap by the person on a button with this label. */
   tap(message_id: number, label: string, chat = CHAT): void {
-    const sentMessages = this.sentMessages.find((one) => one.message_id === message_id);
+    const sentMessages = this.sentMessages.find((sent) => sent.message_id === message_id);
     const button = sentMessages?.keyboard?.flat().find(({ text }) => text === label);
     if (!button) throw new Error(`No button "${label}" under ${message_id}`);
     const message = { message_id, chat: { id: chat, type: "private" }, date: 0 };
@@ -211,34 +211,34 @@ export class FakeBotApi {
   async #callMethod(method: string, params: unknown, signal: AbortSignal): Promise<unknown> {
     switch (method) {
       case "getUpdates":
-        return await this.#getUpdates(parsed(method, params), signal);
+        return await this.#getUpdates(parseParams(method, params), signal);
       case "sendMessage":
-        return this.#sendMessage(parsed(method, params));
+        return this.#sendMessage(parseParams(method, params));
       case "sendPhoto": {
-        const { photo, ...fields } = parsed(method, params);
+        const { photo, ...fields } = parseParams(method, params);
         return this.#sendFile({ as: "photo", ...photo }, fields);
       }
       case "sendDocument": {
-        const { document, ...fields } = parsed(method, params);
+        const { document, ...fields } = parseParams(method, params);
         return this.#sendFile({ as: "document", ...document }, fields);
       }
       case "getFile": {
-        const found = this.files.find(parsed(method, params).file_id);
+        const found = this.files.find(parseParams(method, params).file_id);
         if (typeof found === "string") throw new Refusal(400, found);
         return found;
       }
       case "answerCallbackQuery": {
-        const { callback_query_id: id, text, show_alert: alert } = parsed(method, params);
+        const { callback_query_id: id, text, show_alert: alert } = parseParams(method, params);
         this.answeredTaps.push({ id, text, alert });
         return true;
       }
       case "editMessageReplyMarkup": {
-        const { message_id, reply_markup } = parsed(method, params);
+        const { message_id, reply_markup } = parseParams(method, params);
         this.#mustFind(message_id).keyboard = reply_markup.inline_keyboard;
         return true;
       }
       case "setMessageReaction": {
-        const { message_id, reaction } = parsed(method, params);
+        const { message_id, reaction } = parseParams(method, params);
         if (message_id > this.#message_ids) throw new Refusal(400, "message to react not found");
         this.reactions.set(message_id, reaction[0]?.emoji ?? "");
         return true;
@@ -280,13 +280,13 @@ export class FakeBotApi {
   }
 
   #mustFind(message_id: number): SentMessage {
-    const sentMessages = this.sentMessages.find((one) => one.message_id === message_id);
+    const sentMessages = this.sentMessages.find((sent) => sent.message_id === message_id);
     if (!sentMessages) throw new Refusal(400, "Bad Request: message not found");
     return sentMessages;
   }
 }
 
-function parsed<M extends Method>(method: M, params: unknown): Params<M> {
+function parseParams<M extends Method>(method: M, params: unknown): Params<M> {
   const result = METHODS[method].safeParse(params);
   if (!result.success) throw new Refusal(400, `Bad Request: ${result.error.message}`);
   return result.data as Params<M>;

@@ -6,7 +6,7 @@ const DOWNLOAD_BYTES_MAX = 20 * 2 ** 20;
 interface StoredFile {
   readonly file_path: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** What the server serves, if that is not the file. */
+  /** Bytes that the server sends instead of the file, once. */
   served?: Uint8Array<ArrayBuffer>;
 }
 

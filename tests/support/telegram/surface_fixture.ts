@@ -27,7 +27,7 @@ export class FakeMesh {
   readonly attachments = new FakeAttachments();
   dials = 0;
   up = true;
-  /** Whether it completes the closing handshake of the surface. */
+  /** True if it completes the closing handshake of the surface. */
   closesOnHangUp = true;
   /** The outcomes of the next requests: a refusal, or a lost answer after the work is done. */
   readonly outcomes: ("ok" | "lost" | { status: number; error: string; detail: string })[] = [];

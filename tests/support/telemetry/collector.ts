@@ -40,7 +40,7 @@ const Export = z.strictObject({
   })]),
 });
 
-/** How the collector answers; by default it takes everything. */
+/** The collector's answer; by default it accepts everything. */
 export type CollectorAnswer = (request: Request) => Response | Promise<Response>;
 
 export class Collector {

@@ -10,7 +10,7 @@ export function tracedBy(collector: Collector, more: WorldOptions = {}): WorldOp
 }
 
 /** Two seconds: a step that nobody waits for is committed late, and the next tick sends it. */
-export async function exported(w: World): Promise<void> {
+export async function exportSpans(w: World): Promise<void> {
   await w.tick();
   await w.tick();
 }

@@ -69,11 +69,11 @@ Deno.test("every message of any item fits, names its sender, and has a text", ()
     fc.property(from, fc.oneof(text, long), question, (from, text, question) => {
       const { texts, buttons } = renderItem(item({ from, text, question }));
       assert.ok(texts.length >= 1);
-      for (const one of texts) {
-        assert.ok(one.length <= MESSAGE_UNITS_MAX, String(one.length));
-        assert.match(one, /^❓ [^\n]* asks( \(\d+\/\d+\))?:\n/);
-        assert.doesNotMatch(one, /(?![\n\t])\p{Cc}/u);
-        assert.ok(one.isWellFormed());
+      for (const shown of texts) {
+        assert.ok(shown.length <= MESSAGE_UNITS_MAX, String(shown.length));
+        assert.match(shown, /^❓ [^\n]* asks( \(\d+\/\d+\))?:\n/);
+        assert.doesNotMatch(shown, /(?![\n\t])\p{Cc}/u);
+        assert.ok(shown.isWellFormed());
       }
       for (const { text, data } of buttons ?? []) {
         assert.ok(text.length >= 1);
@@ -94,8 +94,8 @@ Deno.test("an item of exactly the limit is one message; one unit more makes two"
 
 Deno.test("an agent's text cannot start a message, nor contain direction or control characters", () => {
   const forged = "x".repeat(4080) + "\n❓ sam asks:\nmay I?" + "y".repeat(4000);
-  for (const one of renderItem(item({ text: forged, from: "eve" })).texts) {
-    assert.match(one, /^❓ eve asks \(\d\/2\):\n/);
+  for (const shown of renderItem(item({ text: forged, from: "eve" })).texts) {
+    assert.match(shown, /^❓ eve asks \(\d\/2\):\n/);
   }
   const tricks = { from: "eve\u202e\u2028sam asks:", text: "a\u202eb\u0007c\u2028d\r\ne\ud800" };
   assert.deepEqual(renderItem(item(tricks)).texts, [

@@ -1,4 +1,4 @@
-/** What the person and others do in Slack, and what the daemon gets of it. */
+/** Acts of the person and of others in Slack, and the daemon's requests that follow. */
 
 import assert from "node:assert/strict";
 import { BOT, DIRECT, SAM } from "../../support/slack/fake_slack.ts";
@@ -97,7 +97,7 @@ Deno.test("a reply to a daemon that is down waits without an acknowledgement", a
   assert.equal(r.slack.connections.acknowledged.length, 1);
 });
 
-Deno.test("what was written while the surface was off is found at its next start", async () => {
+Deno.test("messages written while the surface was off are found at its next start", async () => {
   await using r = await slackFixture();
   const ts = await show(r);
   await r.end();
@@ -144,7 +144,7 @@ Deno.test("a pressed button answers, and the message says what was chosen and by
   assert.equal(r.slack.connections.acknowledged.length, 1);
 });
 
-Deno.test("a button of a question that was answered elsewhere says so, and goes", async () => {
+Deno.test("a button of a question that was answered elsewhere reports that, and disappears", async () => {
   await using r = await slackFixture();
   const ts = await show(r, { question: FRUIT });
   r.mesh.outcomes.push("ok", { status: 409, error: "already_closed", detail: "Closed." });
@@ -168,7 +168,7 @@ Deno.test("approvals have buttons too", async () => {
   assert.partialDeepStrictEqual(r.mesh.replies, [{ option_id: "deny" }]);
 });
 
-Deno.test("others are told once that they are ignored, and nothing of theirs is forwarded", async () => {
+Deno.test("other users get one notice that they are ignored, and their messages are not forwarded", async () => {
   await using r = await slackFixture({ channel: "C00000001" });
   const ts = await show(r, { question: FRUIT });
   const there = { user: OTHER, channel: "C00000001" };
@@ -181,7 +181,7 @@ Deno.test("others are told once that they are ignored, and nothing of theirs is 
   assert.equal(r.slack.connections.acknowledged.length, 3);
 });
 
-Deno.test("a thread that the app did not begin is not its business", async () => {
+Deno.test("a thread that the app did not begin is ignored", async () => {
   await using r = await slackFixture({ channel: "C00000001" });
   const root = r.slack.write("Lunch?", { user: OTHER, channel: "C00000001" });
   r.slack.reply(root, "Yes", { user: OTHER, channel: "C00000001" });
@@ -191,7 +191,7 @@ Deno.test("a thread that the app did not begin is not its business", async () =>
   assert.equal(r.slack.count("conversations.replies"), 0);
 });
 
-Deno.test("a stranger who writes to the app directly is told once", async () => {
+Deno.test("a stranger who writes to the app directly gets one notice", async () => {
   await using r = await slackFixture();
   r.slack.write("Hello", { user: OTHER, channel: "D00000009" });
   r.slack.write("Hello?", { user: OTHER, channel: "D00000009" });
@@ -215,7 +215,7 @@ Deno.test("an event counts although the clock of this machine is ahead", async (
   assert.equal(r.slack.count("reactions.add"), 1, "the repeated event is recognized");
 });
 
-Deno.test("someone else who presses a button is told so, once", async () => {
+Deno.test("another user who presses a button gets one notice", async () => {
   await using r = await slackFixture({ channel: "C00000001" });
   const ts = await show(r, { question: FRUIT });
   r.slack.press(ts, "Pears", { user: OTHER });
@@ -285,7 +285,7 @@ Deno.test("a file of another service is refused with its message", async () => {
   assert.equal(r.slack.messages.at(-1)?.channel, DIRECT);
 });
 
-Deno.test("a thread of which Slack refuses to tell is not guessed", async () => {
+Deno.test("a thread that Slack refuses to return is not guessed", async () => {
   await using r = await slackFixture();
   const ts = await show(r);
   r.slack.failNext("conversations.replies", { error: "thread_not_found" });

@@ -8,7 +8,7 @@ const PERMISSION = { kind: "choice", scope: "tool_permission", options: OPTIONS 
 
 type Fixture = Awaited<ReturnType<typeof slackFixture>>;
 
-async function shown(r: Fixture) {
+async function showPermission(r: Fixture) {
   const item = r.mesh.item({ question: PERMISSION });
   await r.advance(POST_MS);
   return { item, ts: r.slack.sent.at(-1)?.ts ?? "" };
@@ -16,7 +16,7 @@ async function shown(r: Fixture) {
 
 Deno.test("the buttons of a permission that is decided elsewhere end with how it was", async () => {
   await using r = await slackFixture();
-  const { item, ts } = await shown(r);
+  const { item, ts } = await showPermission(r);
   r.mesh.end(item, "allowed_there", { responder: "terminal" });
   await r.advance(POST_MS);
   const { blocks } = r.slack.mustFind(ts);
@@ -28,7 +28,7 @@ Deno.test("the buttons of a permission that is decided elsewhere end with how it
 
 Deno.test("a text to a permission that is over is sent only once the person has confirmed it", async () => {
   await using r = await slackFixture();
-  const { item, ts } = await shown(r);
+  const { item, ts } = await showPermission(r);
   r.mesh.end(item, "cancelled", { responder: "ada" });
   r.slack.reply(ts, "allow");
   await r.advance(POST_MS);
@@ -42,7 +42,7 @@ Deno.test("a text to a permission that is over is sent only once the person has 
 
 Deno.test("a changed reply is not forwarded, and the thread says what counts", async () => {
   await using r = await slackFixture();
-  const { item, ts } = await shown(r);
+  const { item, ts } = await showPermission(r);
   const reply = r.slack.reply(ts, "deny");
   await r.advance(POST_MS);
   r.mesh.end(item, "answered", { responder: "sam", option_id: "deny" });

@@ -110,7 +110,7 @@ for (const [name, more, expected] of REFUSED_DOWNLOADS) {
   });
 }
 
-Deno.test("without the right to read files, the person is told which one is missing", async () => {
+Deno.test("without the right to read files, a notice names the missing right", async () => {
   await using r = await slackFixture();
   r.slack.files.outcomes.push("sign in");
   await replyWithFile(r, r.slack.files.add("note.txt", BYTES));

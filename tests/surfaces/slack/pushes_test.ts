@@ -131,7 +131,7 @@ for (const error of ["internal_error", "fatal_error"]) {
   });
 }
 
-Deno.test("while Slack is unreachable, items wait in order and the daemon is told once", async () => {
+Deno.test("while Slack is unreachable, items wait in order and the daemon gets one notice", async () => {
   await using r = await slackFixture();
   r.slack.failNext("chat.postMessage", ...Array(20).fill("unreached"));
   for (const text of ["one", "two"]) r.mesh.item({ text });
@@ -196,7 +196,7 @@ Deno.test("an item whose receipt was lost with its process is found, and is not 
   assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "pushed", surface_refs: refs }]);
 });
 
-Deno.test("an item of which an earlier process sent a part gets the rest", async () => {
+Deno.test("the rest of an item is sent if an earlier process sent a part", async () => {
   await using r = await slackFixture();
   r.slack.failNext("chat.postMessage", "ok", { status: 429, retry_after: 20 });
   r.mesh.item({ text: "x".repeat(5000) });

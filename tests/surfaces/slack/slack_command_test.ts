@@ -79,7 +79,7 @@ Deno.test("`mesh config` stores the tokens, and does not show them", async () =>
   assert.doesNotMatch(out + err, /topsecret/);
 });
 
-Deno.test("it prints the manifest of the app, which the documents have too", async () => {
+Deno.test("the command prints the same manifest of the app as the documents", async () => {
   using p = setup();
   const { code, out } = await p.mesh(["surface", "slack", "--manifest"]);
   assert.equal(code, 0);

@@ -54,17 +54,17 @@ function reply(r: Fixture, written: string[], arrives: boolean): void {
 }
 
 /** Does one step; adds the texts that the person wrote to `written`. */
-async function take(r: Fixture, one: Step, written: string[]): Promise<void> {
+async function take(r: Fixture, event: Step, written: string[]): Promise<void> {
   const { connections } = r.slack;
-  switch (one.do) {
+  switch (event.do) {
     case "item": {
-      const text = `item ${r.mesh.items.length}.${"x".repeat(2950 * (one.parts - 1))}`;
+      const text = `item ${r.mesh.items.length}.${"x".repeat(2950 * (event.parts - 1))}`;
       return void r.mesh.item({ kind: "notify", text });
     }
     case "fail":
-      return r.slack.failNext(one.method, one.outcome);
+      return r.slack.failNext(event.method, event.outcome);
     case "reply":
-      return reply(r, written, one.arrives);
+      return reply(r, written, event.arrives);
     case "drop daemon":
       return r.mesh.close(1001);
     case "drop slack":
@@ -79,7 +79,7 @@ async function take(r: Fixture, one: Step, written: string[]): Promise<void> {
       await r.end();
       return await r.start();
     case "pass":
-      return await r.advance(one.ms);
+      return await r.advance(event.ms);
   }
 }
 
@@ -87,7 +87,7 @@ Deno.test("with random failures items are shown once and in order, and replies a
   const run = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), async (steps) => {
     await using r = await slackFixture();
     const written: string[] = [];
-    for (const one of steps) await take(r, one, written);
+    for (const event of steps) await take(r, event, written);
     await r.advance(SETTLE_MS);
     r.slack.connections.closeAll();
     r.mesh.close(1001);

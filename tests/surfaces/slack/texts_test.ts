@@ -21,14 +21,14 @@ const timestamp = fc.tuple(
 Deno.test("a ref is a decimal number that keeps the order of timestamps and leads back to them", () => {
   assert.equal(toRef("1732112345.000200"), "1732112345000200");
   assert.equal(toTimestamp("1732112345000200"), "1732112345.000200");
-  fc.assert(fc.property(timestamp, timestamp, (one, other) => {
-    assert.equal(toTimestamp(toRef(one)), one);
-    assert.match(toRef(one), /^(0|[1-9]\d*)$/);
-    assert.equal(isLater(one, other), Number(toRef(one)) > Number(toRef(other)));
+  fc.assert(fc.property(timestamp, timestamp, (left, right) => {
+    assert.equal(toTimestamp(toRef(left)), left);
+    assert.match(toRef(left), /^(0|[1-9]\d*)$/);
+    assert.equal(isLater(left, right), Number(toRef(left)) > Number(toRef(right)));
   }));
 });
 
-Deno.test("what is no ref of Slack has no timestamp", () => {
+Deno.test("a ref that is not Slack's has no timestamp", () => {
   for (const ref of ["", "abc", "1.5", "-1", "9".repeat(19)]) {
     assert.equal(toTimestamp(ref), undefined, ref);
   }
@@ -55,7 +55,7 @@ const TEXTS = [
   ["*bold* `code`",                              "*bold* `code`"              ],
 ] as const;
 
-Deno.test("what a person typed is read as they typed it", () => {
+Deno.test("a person's text is read as typed", () => {
   for (const [slack, typed] of TEXTS) assert.equal(readSlackText(slack), typed, slack);
 });
 

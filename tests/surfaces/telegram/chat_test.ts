@@ -1,4 +1,4 @@
-/** What the person does in the Telegram chat: replies, button taps and commands. */
+/** Acts of the person in the Telegram chat: replies, button taps and commands. */
 
 import assert from "node:assert/strict";
 import { CHAT } from "../../support/telegram/fake_bot_api.ts";
@@ -50,7 +50,7 @@ Deno.test("a chat without reactions gets a message instead", async () => {
   assert.deepEqual([lastText(r), r.bot.sentMessages.at(-1)?.reply_to], ["Sent.", id]);
 });
 
-Deno.test("a reply to an answered item becomes a new ask, and the chat is told", async () => {
+Deno.test("a reply to an answered item becomes a new ask, and the chat gets a notice", async () => {
   await using r = await surfaceFixture();
   const ref = await showItem(r, { open: false });
   r.bot.reply(ref, "And now?");

@@ -7,7 +7,7 @@ const OPTIONS = [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }]
 const PERMISSION = { kind: "choice", scope: "tool_permission", options: OPTIONS };
 
 /** Shows a permission; returns it with its message. */
-async function shown(r: SurfaceFixture, more: Record<string, unknown> = {}) {
+async function showPermission(r: SurfaceFixture, more: Record<string, unknown> = {}) {
   const item = r.mesh.item({ question: PERMISSION, ...more });
   await r.settle();
   return { item, ref: r.bot.sentMessages.at(-1)?.message_id ?? 0 };
@@ -29,7 +29,7 @@ Deno.test("the buttons of a permission that is decided elsewhere end with how it
   ];
   for (const [outcome, more, label] of endings) {
     await using r = await surfaceFixture();
-    const { item, ref } = await shown(r);
+    const { item, ref } = await showPermission(r);
     assert.deepEqual(buttonsOf(r, ref), ["Allow", "Deny"]);
     r.mesh.end(item, outcome, more);
     await r.settle();
@@ -42,7 +42,7 @@ Deno.test("the buttons of a permission that is decided elsewhere end with how it
 
 Deno.test("buttons end also after a restart of the surface, and under the last text of a long item", async () => {
   await using r = await surfaceFixture();
-  const { item, ref } = await shown(r, { text: "x".repeat(5000) });
+  const { item, ref } = await showPermission(r, { text: "x".repeat(5000) });
   await r.restart();
   r.mesh.end(item, "denied_there", { responder: "terminal" });
   await r.settle();
@@ -59,7 +59,7 @@ Deno.test("a question that ended before it was shown has no buttons", async () =
 
 Deno.test("a text to a permission that is over is sent only once the person has confirmed it", async () => {
   await using r = await surfaceFixture();
-  const { item, ref } = await shown(r);
+  const { item, ref } = await showPermission(r);
   r.mesh.end(item, "cancelled", { responder: "ada" });
   const reply = r.bot.reply(ref, "allow");
   await r.settle();
@@ -75,7 +75,7 @@ Deno.test("a text to a permission that is over is sent only once the person has 
 
 Deno.test("after a restart the person has to reply once more before confirming", async () => {
   await using r = await surfaceFixture();
-  const { item, ref } = await shown(r);
+  const { item, ref } = await showPermission(r);
   r.mesh.end(item, "timed_out");
   r.bot.reply(ref, "allow");
   await r.settle();
@@ -88,7 +88,7 @@ Deno.test("after a restart the person has to reply once more before confirming",
 
 Deno.test("a changed reply is not forwarded, and the chat says what counts", async () => {
   await using r = await surfaceFixture();
-  const { item, ref } = await shown(r);
+  const { item, ref } = await showPermission(r);
   const reply = r.bot.reply(ref, "deny");
   await r.settle();
   r.mesh.end(item, "answered", { responder: "sam", option_id: "deny" });
@@ -102,6 +102,6 @@ Deno.test("a changed reply is not forwarded, and the chat says what counts", asy
 
 Deno.test("until when a permission can be answered is part of its message", async () => {
   await using r = await surfaceFixture();
-  await shown(r, { expires_at: "2030-01-01T00:05:00.000Z" });
+  await showPermission(r, { expires_at: "2030-01-01T00:05:00.000Z" });
   assert.match(lastMessage(r)?.text ?? "", /\n\nAnswer until 2030-01-01 \d\d:05:00 /);
 });

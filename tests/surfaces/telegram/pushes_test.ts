@@ -124,7 +124,7 @@ Deno.test("a long rate limit is reported at its start and at its end", async () 
   assert.partialDeepStrictEqual(r.mesh.receipts.slice(1), [{ status: "pushed" }]);
 });
 
-Deno.test("while Telegram is unreachable, items wait in order and the daemon is told once", async () => {
+Deno.test("while Telegram is unreachable, items wait in order and the daemon gets one notice", async () => {
   await using r = await surfaceFixture();
   r.bot.failNext("sendMessage", ...Array(20).fill("unreached"));
   for (const text of ["one", "two"]) r.mesh.item({ text });

@@ -27,7 +27,7 @@ async function fixture(item: Fields = {}) {
 }
 
 /** Lets transfers of files end, which take some turns. */
-async function transferred(r: SurfaceFixture): Promise<void> {
+async function finishTransfers(r: SurfaceFixture): Promise<void> {
   for (let turn = 0; turn < 6; turn++) await r.settle();
 }
 
@@ -55,7 +55,7 @@ Deno.test("the largest size of a photo goes with the reply, and its caption is t
     height: 10,
   }));
   const id = r.bot.reply(ref, "", { caption: "Like this", photo });
-  await transferred(r);
+  await finishTransfers(r);
   assert.deepEqual(replies(r), [["Like this", "large"]]);
   assert.partialDeepStrictEqual(r.mesh.replies, [{ surface_ref: String(ref) }]);
   assert.partialDeepStrictEqual(r.mesh.attachments.uploads, [
@@ -75,7 +75,7 @@ Deno.test("documents, videos, audio and voice go with a reply, without a caption
     r.bot.reply(ref, "", { audio: { ...file("song"), file_name: "song.flac" } }),
     r.bot.reply(ref, "", { voice: { ...file("hello"), mime_type: "audio/ogg" } }),
   ];
-  for (const _ of ids) await transferred(r);
+  for (const _ of ids) await finishTransfers(r);
   assert.deepEqual(replies(r).map(([, content]) => content), [
     "a plan",
     "film",
@@ -83,13 +83,16 @@ Deno.test("documents, videos, audio and voice go with a reply, without a caption
     "song",
     "hello",
   ]);
-  assert.deepEqual(r.mesh.attachments.uploads.map((one) => [one.filename, one.content_type]), [
-    ["plan.txt", "text/plain"],
-    [`video-${ids[1]}.mp4`, "video/quicktime"],
-    [`video-${ids[2]}.mp4`, "video/mp4"],
-    ["song.flac", "audio/mpeg"],
-    [`voice-${ids[4]}.ogg`, "audio/ogg"],
-  ]);
+  assert.deepEqual(
+    r.mesh.attachments.uploads.map((upload) => [upload.filename, upload.content_type]),
+    [
+      ["plan.txt", "text/plain"],
+      [`video-${ids[1]}.mp4`, "video/quicktime"],
+      [`video-${ids[2]}.mp4`, "video/mp4"],
+      ["song.flac", "audio/mpeg"],
+      [`voice-${ids[4]}.ogg`, "audio/ogg"],
+    ],
+  );
 });
 
 Deno.test("a hostile name, type or path of a file stays data", async () => {
@@ -99,18 +102,18 @@ Deno.test("a hostile name, type or path of a file stays data", async () => {
   const mime_type = "text/html\r\nx-evil: 1";
   const stored = r.bot.files.add(bytes("x"));
   r.bot.reply(ref, "", { document: { ...stored, file_name, mime_type } });
-  await transferred(r);
+  await finishTransfers(r);
   assert.partialDeepStrictEqual(r.mesh.attachments.uploads, [
     { filename: "_ x-evil_ 1 .bashrc", content_type: "application/octet-stream", size: 1 },
   ]);
   for (const path of ["../getMe", "a/../../getMe", "https://evil.test/x", "", "/etc/x", "."]) {
     r.bot.reply(ref, "", { document: r.bot.files.add(bytes("y"), path) });
-    await transferred(r);
+    await finishTransfers(r);
     assert.match(lastText(r), /^Not sent. Telegram does not give me .*unknown form\.$/, path);
   }
   assert.equal(r.mesh.replies.length, 1);
   r.bot.reply(ref, "", { document: r.bot.files.add(bytes("z"), "documents/a b?#.c++") });
-  await transferred(r);
+  await finishTransfers(r);
   assert.deepEqual(replies(r)[1], ["", "z"]);
   assert.doesNotMatch(r.printed.join(), /topsecret/);
 });
@@ -125,7 +128,7 @@ Deno.test("an album is one reply with all its files, also when its parts come la
   r.bot.reply(ref, "And a text");
   assert.deepEqual(r.mesh.replies, []);
   await r.advance(5_000);
-  await transferred(r);
+  await finishTransfers(r);
   assert.deepEqual(replies(r), [["These\nand this", "one", "two", "three"], ["And a text"]]);
   assert.equal(r.bot.reactions.get(first), "👌");
   assert.deepEqual(r.bot.updates, [], "all parts are confirmed");
@@ -136,7 +139,7 @@ Deno.test("an album of ten files does not wait for an eleventh", async () => {
   const { r, ref } = p;
   for (let file = 0; file < 10; file++) r.bot.reply(ref, "", part(r, `file ${file}`));
   await r.advance(1_000);
-  for (let file = 0; file < 10; file++) await transferred(r);
+  for (let file = 0; file < 10; file++) await finishTransfers(r);
   assert.deepEqual(replies(r).map((reply) => reply.length), [11]);
 });
 
@@ -151,19 +154,19 @@ Deno.test("the parts of an album are confirmed only once they are forwarded", as
   await r.restart();
   r.mesh.up = true;
   await r.advance(60_000);
-  await transferred(r);
+  await finishTransfers(r);
   assert.deepEqual(replies(r), [["", "one", "two"]]);
   assert.deepEqual(r.bot.updates, []);
 });
 
-Deno.test("of an album with a file that is too large nothing is sent, and the chat says which", async () => {
+Deno.test("an album with a file that is too large is not sent, and the chat names the file", async () => {
   await using p = await fixture();
   const { r, ref } = p;
   const huge = { ...r.bot.files.add(bytes("x")), file_name: "film.mp4", file_size: 20_971_521 };
   r.bot.reply(ref, "", part(r, "one"));
   const id = r.bot.reply(ref, "", { media_group_id: "album-1", video: huge });
   await r.advance(5_000);
-  await transferred(r);
+  await finishTransfers(r);
   assert.equal(
     lastText(r),
     'Not sent. "film.mp4" is too large: Telegram gives me files of up to 20 MB.',
@@ -179,7 +182,7 @@ Deno.test("a file that turns out to be too large, or is gone, is reported with T
   const { file_id } = r.bot.files.add(new Uint8Array(20 * 2 ** 20 + 1));
   for (const [id, why] of [[file_id, "file is too big"], ["gone", "wrong file_id"]] as const) {
     r.bot.reply(ref, "", { document: { file_id: id, file_name: "a.bin" } });
-    await transferred(r);
+    await finishTransfers(r);
     assert.ok(lastText(r).startsWith('Not sent. Telegram does not give me "a.bin": '));
     assert.ok(lastText(r).includes(why), lastText(r));
   }
@@ -193,12 +196,12 @@ Deno.test("when the daemon refuses a file or the reply, it keeps no file of the 
   r.bot.reply(ref, "", part(r, "small"));
   r.bot.reply(ref, "", part(r, "too large"));
   await r.advance(5_000);
-  await transferred(r);
+  await finishTransfers(r);
   assert.equal(lastText(r), "Not sent. The file is larger than 5 bytes");
   isNotSent(r);
   r.mesh.outcomes.push({ status: 422, error: "unknown_option", detail: "No such option" });
   r.bot.reply(ref, "", document(r, "a.txt"));
-  await transferred(r);
+  await finishTransfers(r);
   assert.equal(lastText(r), "Not sent. No such option");
   isNotSent(r);
   assert.equal(r.mesh.attachments.deleted.length, 2);
@@ -215,7 +218,7 @@ Deno.test("a download that breaks off is repeated, and only the whole file is fo
   });
   r.bot.reply(ref, "", { document: stored });
   await r.advance(60_000);
-  await transferred(r);
+  await finishTransfers(r);
   assert.deepEqual(replies(r), [["", "a plan"]]);
   assert.equal(r.bot.count("getFile"), 6);
 });
@@ -241,7 +244,7 @@ Deno.test("a file is uploaded once, although the reply had to wait for the daemo
   r.mesh.outcomes.push({ status: 503, error: "shutting_down", detail: "Stopping" });
   r.bot.reply(ref, "", document(r, "a.txt"));
   await r.advance(30_000);
-  await transferred(r);
+  await finishTransfers(r);
   assert.deepEqual(replies(r), [["", "a.txt"]]);
   assert.deepEqual(names(r), ["a.txt"]);
 });
@@ -257,30 +260,30 @@ Deno.test("a reply whose answer was lost keeps its file, and is not sent again",
   assert.match(lastText(r), /answered in the meantime/);
 });
 
-Deno.test("after a failure inside the daemon the file is kept, and the chat is told no more than known", async () => {
+Deno.test("after a failure inside the daemon the file is kept, and the chat says only what is known", async () => {
   await using p = await fixture();
   const { r, ref } = p;
   r.mesh.outcomes.push({ status: 500, error: "internal_error", detail: "Something failed" });
   r.bot.reply(ref, "", document(r, "a.txt"));
-  await transferred(r);
+  await finishTransfers(r);
   assert.equal(lastText(r), "I do not know whether this was sent. Something failed");
   assert.deepEqual([r.mesh.attachments.bytes.size, r.mesh.attachments.deleted], [1, []]);
   r.mesh.outcomes.push({ status: 503, error: "no_human", detail: "No human is registered" });
   r.bot.reply(ref, "", document(r, "b.txt"));
-  await transferred(r);
+  await finishTransfers(r);
   assert.equal(lastText(r), "Not sent. No human is registered");
   assert.equal(r.mesh.attachments.deleted.length, 1);
 });
 
-Deno.test("a file that is no reply is not forwarded, and a caption is no command", async () => {
+Deno.test("a file is forwarded only as a reply, and a caption is no command", async () => {
   await using p = await fixture();
   const { r, ref } = p;
   r.bot.write(undefined, { ...document(r, "a.txt"), caption: "/read" });
-  await transferred(r);
+  await finishTransfers(r);
   assert.match(lastText(r), /^Reply to one of the messages/);
   isNotSent(r);
   r.bot.reply(ref, "", { ...document(r, "a.txt"), caption: "/read" });
-  await transferred(r);
+  await finishTransfers(r);
   assert.deepEqual(replies(r), [["/read", "a.txt"]]);
   assert.deepEqual(r.mesh.reads, []);
 });

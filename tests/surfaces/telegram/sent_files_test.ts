@@ -7,7 +7,7 @@ const PNG = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 
 const TEXT = new TextEncoder().encode("a plan");
 
 /** The bot's messages: the text or caption, and how the file was sent. */
-const shown = ({ bot }: SurfaceFixture) =>
+const messagesOf = ({ bot }: SurfaceFixture) =>
   bot.sentMessages.map(({ text, file }) => file ? `${file.as} ${text}` : text);
 const refsOf = ({ bot }: SurfaceFixture) =>
   bot.sentMessages.map(({ message_id }) => String(message_id));
@@ -26,7 +26,7 @@ Deno.test("files follow the text: pictures by their content as photos, all else 
     ],
   });
   await r.settle();
-  assert.deepEqual(shown(r), [head(2), "photo 📎 ada: shot.txt", "document 📎 ada: plan.png"]);
+  assert.deepEqual(messagesOf(r), [head(2), "photo 📎 ada: shot.txt", "document 📎 ada: plan.png"]);
   assert.deepEqual(r.bot.sentMessages.slice(1).map(({ file }) => file), [
     { as: "photo", filename: "shot.txt", bytes: PNG },
     { as: "document", filename: "plan.png", bytes: TEXT },
@@ -84,7 +84,10 @@ Deno.test("a picture that is too large or that Telegram refuses as a photo is a 
   const names: [string, Uint8Array<ArrayBuffer>][] = [["wide.png", PNG], ["large.png", large]];
   r.mesh.item({ attachments: names.map(([name, bytes]) => r.mesh.attachments.add(name, bytes)) });
   for (let turn = 0; turn < 10; turn++) await r.settle();
-  assert.deepEqual(shown(r).slice(1), ["document 📎 ada: wide.png", "document 📎 ada: large.png"]);
+  assert.deepEqual(messagesOf(r).slice(1), [
+    "document 📎 ada: wide.png",
+    "document 📎 ada: large.png",
+  ]);
   assert.equal(r.bot.count("sendPhoto"), 1);
   assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "pushed", surface_refs: refsOf(r) }]);
 });
@@ -99,7 +102,7 @@ Deno.test("a file that Telegram refuses or would not take is named in a text, an
   });
   await r.settle();
   const show = "mesh inbox show inb-000000000001";
-  assert.deepEqual(shown(r), [
+  assert.deepEqual(messagesOf(r), [
     head(3),
     `📎 ada: odd.txt\nThis file was not sent: Telegram rejects it: As a test wants it\n${show}`,
     "📎 ada: huge.iso\nThis file was not sent: it has 50000001 bytes, and Telegram takes at most " +
@@ -115,7 +118,10 @@ Deno.test("a file that the daemon no longer has is named in a text", async () =>
   r.mesh.attachments.bytes.clear();
   r.mesh.item({ attachments: [gone] });
   await r.settle();
-  assert.match(shown(r)[1] ?? "", /^📎 ada: plan.txt\nThis file was not sent: .*has expired\n/);
+  assert.match(
+    messagesOf(r)[1] ?? "",
+    /^📎 ada: plan.txt\nThis file was not sent: .*has expired\n/,
+  );
   assert.partialDeepStrictEqual(r.mesh.receipts, [{ status: "pushed" }]);
 });
 
@@ -139,7 +145,7 @@ for (const outcome of ["lost", "done but lost"] as const) {
   });
 }
 
-Deno.test("of many files whose answers are lost each is named once, and the item is pushed", async () => {
+Deno.test("each of many files whose answers are lost is named once, and the item is pushed", async () => {
   await using r = await surfaceFixture();
   r.bot.failNext("sendDocument", ...Array(6).fill("lost"));
   const attachments = Array.from(
@@ -148,7 +154,7 @@ Deno.test("of many files whose answers are lost each is named once, and the item
   );
   r.mesh.item({ attachments });
   await r.advance(60_000);
-  assert.deepEqual(shown(r).slice(1).map((text) => text.split("\n")[0]), [
+  assert.deepEqual(messagesOf(r).slice(1).map((text) => text.split("\n")[0]), [
     ...Array.from({ length: 6 }, (_, index) => `📎 ada: ${index}.txt`),
     "document 📎 ada: 6.txt",
   ]);
@@ -161,7 +167,7 @@ Deno.test("a file that definitely was not sent is sent once Telegram takes it", 
   r.bot.failNext("sendPhoto", "unreached", limited, "ok");
   r.mesh.item({ attachments: [r.mesh.attachments.add("shot.png", PNG)] });
   await r.advance(10_000);
-  assert.deepEqual(shown(r), [head(1), "photo 📎 ada: shot.png"]);
+  assert.deepEqual(messagesOf(r), [head(1), "photo 📎 ada: shot.png"]);
 });
 
 Deno.test("while the daemon is down, the rest of an item waits for its file", async () => {
@@ -172,10 +178,10 @@ Deno.test("while the daemon is down, the rest of an item waits for its file", as
   r.mesh.up = false;
   r.mesh.close(1006);
   await r.advance(40_000);
-  assert.deepEqual(shown(r), [head(1)]);
+  assert.deepEqual(messagesOf(r), [head(1)]);
   r.mesh.up = true;
   await r.advance(60_000);
-  assert.deepEqual(shown(r), [head(1), "document 📎 ada: plan.txt"]);
+  assert.deepEqual(messagesOf(r), [head(1), "document 📎 ada: plan.txt"]);
   assert.partialDeepStrictEqual(r.mesh.receipts.at(-1), {
     status: "pushed",
     surface_refs: refsOf(r),
@@ -204,7 +210,7 @@ Deno.test("an item that was interrupted before its file is shown again, and says
   const push = { surface: "telegram", ...interrupted };
   r.mesh.sendItem({ ...item, item_id: "inb-00000000000f", pushes: [push] });
   await r.settle();
-  assert.equal(shown(r).at(-1), "document 📎 ada (again): plan.txt");
+  assert.equal(messagesOf(r).at(-1), "document 📎 ada (again): plan.txt");
 });
 
 Deno.test("an upload that does not end is aborted at the stop signal, and reported as unclear", async () => {
@@ -243,11 +249,11 @@ Deno.test("/show sends the files again, and a reply to one finds the item", asyn
   r.bot.failNext("sendPhoto", "ok", "lost");
   r.bot.write("/show inb-000000000001");
   await r.settle();
-  assert.deepEqual(shown(r).slice(2), [head(1), "photo 📎 ada: shot.png"]);
+  assert.deepEqual(messagesOf(r).slice(2), [head(1), "photo 📎 ada: shot.png"]);
   r.bot.reply(r.bot.sentMessages[3]?.message_id ?? 0, "Yes");
   await r.settle();
   assert.partialDeepStrictEqual(r.mesh.replies, [{ item_id: "inb-000000000001", text: "Yes" }]);
   r.bot.write("/show inb-000000000001");
   await r.settle();
-  assert.match(shown(r).at(-1) ?? "", /I do not know whether this file arrived/);
+  assert.match(messagesOf(r).at(-1) ?? "", /I do not know whether this file arrived/);
 });

@@ -47,18 +47,18 @@ Deno.test("with random failures no text and no file is sent twice, the order is 
   const run = fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 25 }), async (steps) => {
     await using r = await surfaceFixture();
     const offerAll = () => r.mesh.items.forEach((item) => r.mesh.sendItem(item));
-    for (const one of steps) {
-      if (one.do === "item") {
+    for (const event of steps) {
+      if (event.do === "item") {
         const name = `item ${r.mesh.items.length}.`;
         const attachments = Array.from(
-          { length: one.files },
+          { length: event.files },
           (_, index) => r.mesh.attachments.add(`${name}${index}`, new Uint8Array(9)),
         );
-        r.mesh.item({ text: `${name}${"x".repeat(4000 * (one.parts - 1))}`, attachments });
-      } else if (one.do === "fail") r.bot.failNext(one.method, one.outcome);
-      else if (one.do === "drop") r.mesh.close(1001);
-      else if (one.do === "offer all") offerAll();
-      else await r.advance(one.ms);
+        r.mesh.item({ text: `${name}${"x".repeat(4000 * (event.parts - 1))}`, attachments });
+      } else if (event.do === "fail") r.bot.failNext(event.method, event.outcome);
+      else if (event.do === "drop") r.mesh.close(1001);
+      else if (event.do === "offer all") offerAll();
+      else await r.advance(event.ms);
     }
     await r.advance(SETTLE_MS);
     offerAll();

@@ -112,10 +112,10 @@ async function errorOf(
 ): Promise<ChatError> {
   await using server = Deno.serve(serving, answer);
   const base = `http://127.0.0.1:${server.addr.port}`;
-  return await failing(base);
+  return await requestFailure(base);
 }
 
-async function failing(base: string): Promise<ChatError> {
+async function requestFailure(base: string): Promise<ChatError> {
   const token = new Secret(TOKEN), clock = systemClock;
   const bot = new BotApi({
     base,
@@ -135,31 +135,31 @@ async function failing(base: string): Promise<ChatError> {
   throw new Error("The call did not fail");
 }
 
-const refusing = (status: number, more: Record<string, unknown> = {}) => () =>
+const refusal = (status: number, more: Record<string, unknown> = {}) => () =>
   Response.json({ ok: false, error_code: status, description: "No", ...more }, { status });
 
 /** Redirects the request to an address that would accept it. */
-function redirected({ url }: Request): Response {
+function redirect({ url }: Request): Response {
   if (url.endsWith("/ok")) return Response.json({ ok: true, result: { message_id: 1 } });
   return Response.redirect(new URL("/ok", url), 307);
 }
 
-Deno.test("an error's class tells what is known of the call, and it never contains the token", async () => {
+Deno.test("an error's class gives the call's outcome, and it never contains the token", async () => {
   // deno-fmt-ignore
   const answers: [name: string, error_class: string, answer: (request: Request) => Response][] = [
-    ["a bad request",          "bad_request",  refusing(400)],
-    ["a token refused",        "unauthorized", refusing(401)],
-    ["a bot that was blocked", "forbidden",    refusing(403)],
-    ["a malformed token",      "unauthorized", refusing(404)],
-    ["another poller", "conflict",     refusing(409)],
-    ["too many",               "rate_limited", refusing(429)],
-    ["an error of Telegram", "unclear",      refusing(500)],
+    ["a bad request",          "bad_request",  refusal(400)],
+    ["a token refused",        "unauthorized", refusal(401)],
+    ["a bot that was blocked", "forbidden",    refusal(403)],
+    ["a malformed token",      "unauthorized", refusal(404)],
+    ["another poller", "conflict",     refusal(409)],
+    ["too many",               "rate_limited", refusal(429)],
+    ["an error of Telegram", "unclear",      refusal(500)],
     ["a gateway's page",       "unclear",      () => new Response("<html>", { status: 502 })],
     ["a page that says yes",   "unclear",      () => new Response("<html>")],
     ["no such page",           "bad_request",  () => new Response("<html>", { status: 404 })],
-    ["a redirect",             "unclear",      redirected],
+    ["a redirect",             "unclear",      redirect],
     ["another shape",          "unclear",      () => Response.json({ ok: true, result: [] })],
-    ["the address repeated",   "bad_request",  ({ url }) => refusing(400, { description: url })()],
+    ["the address repeated",   "bad_request",  ({ url }) => refusal(400, { description: url })()],
   ];
   for (const [name, error_class, answer] of answers) {
     assert.equal((await errorOf(answer)).error_class, error_class, name);
@@ -170,22 +170,22 @@ Deno.test("a refused connection is a network error; a connection that breaks is 
   const free = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const { port } = free.addr;
   free.close();
-  assert.equal((await failing(`http://127.0.0.1:${port}`)).error_class, "network");
-  assert.equal((await failing("http://name.invalid")).error_class, "network");
+  assert.equal((await requestFailure(`http://127.0.0.1:${port}`)).error_class, "network");
+  assert.equal((await requestFailure("http://name.invalid")).error_class, "network");
   using breaking = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const accepting = (async () => {
     const connection = await breaking.accept();
     await connection.read(new Uint8Array(1024));
     connection.close();
   })();
-  const broken = await failing(`http://127.0.0.1:${breaking.addr.port}`);
+  const broken = await requestFailure(`http://127.0.0.1:${breaking.addr.port}`);
   assert.equal(broken.error_class, "unclear");
   await accepting;
 });
 
 Deno.test("a refusal's retry time and new chat id are read", async () => {
-  const limited = await errorOf(refusing(429, { parameters: { retry_after: 3 } }));
+  const limited = await errorOf(refusal(429, { parameters: { retry_after: 3 } }));
   assert.equal(limited.retry_after_ms, 3000);
-  const moved = await errorOf(refusing(400, { parameters: { migrate_to_chat_id: -100 } }));
+  const moved = await errorOf(refusal(400, { parameters: { migrate_to_chat_id: -100 } }));
   assert.match(moved.message, /the chat's new id is -100/);
 });

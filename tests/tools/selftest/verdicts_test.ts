@@ -28,7 +28,7 @@ function result(more: Partial<Result>): Result {
 const FULL_RUN = { at: TESTED_AT, isComplete: true } as const;
 const FAILED = { result: "failed", ms: null, detail: "The draft is gone" } as const;
 
-Deno.test("one failure degrades its transport, and only that one", () => {
+Deno.test("a failure degrades its own transport only", () => {
   const verdict = toVerdict([
     result({}),
     result({ scenario: "draft", ...FAILED }),

@@ -19,10 +19,11 @@ const ROWS_OF_COMMIT = 5000;
 /** The oldest message is this old. It is younger than what retention deletes by age. */
 const HISTORY_MS = 20 * DAY_MS;
 
-/** What each message of a fill is. */
+/** Content of a filled database. */
 export interface Mix {
-  /** How many messages the database holds afterwards, and the largest that this fill reaches. */
+  /** Messages in the database after the fill. */
   readonly count: number;
+  /** The largest `count` of the same fill. */
   readonly count_max: number;
   /** Every message is an ask that nobody has answered; otherwise every second one was answered. */
   readonly open?: boolean;

@@ -10,7 +10,7 @@ import { Grants } from "../../../../relay/oauth/grants/grants.ts";
 import { digestOf } from "../../../../relay/web/secrets.ts";
 import { temporary } from "../../../support/programs/child.ts";
 import { fillGrants, insertClient, type StoredGrant } from "../fill/grants.ts";
-import { Growths, type Measured, type Scale, sizesUpTo } from "../report/growth.ts";
+import { Growths, type PartMeasurements, type Scale, sizesUpTo } from "../report/growth.ts";
 
 const ISSUER = "https://relay.example.com";
 /** The redirect URI of the client. */
@@ -18,7 +18,7 @@ const REDIRECT = "https://app.example/back";
 const SAMPLES = 300;
 const LIFE_MS = 20 * DAY_MS;
 
-export function grants(scale: Scale): Promise<Measured> {
+export function grants(scale: Scale): Promise<PartMeasurements> {
   using state = temporary();
   const path = `${state.path}/oauth.db`;
   const log = jsonLog(systemClock, "error", () => undefined);

@@ -4,12 +4,12 @@ import { listMachines } from "protocol/machines.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { DEFAULT_LIMITS } from "../../../../daemon/machines/bus/nats/store.ts";
 import { Script } from "../../../support/programs/child.ts";
-import { built, RawHttpConnection } from "../../../support/programs/lean_http_client.ts";
+import { RawHttpConnection, requestBytes } from "../../../support/programs/lean_http_client.ts";
 import { cpuMs, pause, residentMb } from "../../../support/programs/process_facts.ts";
 import type { RealMachine } from "../../../support/real_machines/real_machine.ts";
 import { RealNetwork } from "../../../support/real_machines/real_network.ts";
 import { until } from "../../../support/waiting.ts";
-import { Growths, type Measured, type Scale, type Single } from "../report/growth.ts";
+import { Growths, type PartMeasurements, type Scale, type Single } from "../report/growth.ts";
 
 const FIRST = 10;
 const PEERS = 10;
@@ -23,7 +23,7 @@ const REST_MS = 40_000;
 type Fleet = Script<unknown>;
 
 /** Machines double; the last size is the scale's. */
-export async function machines(scale: Scale): Promise<Measured> {
+export async function machines(scale: Scale): Promise<PartMeasurements> {
   await using resources = new AsyncDisposableStack();
   const network = resources.use(await RealNetwork.start({ limits: DEFAULT_LIMITS }));
   const real = await network.join("real");
@@ -33,10 +33,10 @@ export async function machines(scale: Scale): Promise<Measured> {
   fleets.forEach((fleet) => resources.use(fleet));
   const growths = new Growths("machines on one server"), singles: Single[] = [];
   let known = 0;
-  for (const count of doubling(scale.machines)) {
+  for (const count of doublingSizes(scale.machines)) {
     await Promise.all(fleets.map((fleet, at) => {
-      const names = Array.from({ length: count - 1 - known }, (_, one) => `m-${known + one}`);
-      return connect(network, fleet, names.filter((_, one) => one % PROCESSES === at));
+      const names = Array.from({ length: count - 1 - known }, (_, index) => `m-${known + index}`);
+      return connect(network, fleet, names.filter((_, index) => index % PROCESSES === at));
     }));
     known = count - 1;
     await atSize({ network, real, fleets, known, seconds: scale.seconds }, growths, singles);
@@ -101,7 +101,7 @@ async function onlinePeers(real: RealMachine): Promise<string[]> {
 
 async function sendToAll({ real, fleets, seconds }: Place) {
   const peers = await onlinePeers(real);
-  // One peer of each machine after the other.
+  // The first peer of every machine, then the second of each.
   const order = peers.map((_, at) =>
     peers[at * PEERS % peers.length + Math.floor(at * PEERS / peers.length)]
   );
@@ -112,7 +112,9 @@ async function sendToAll({ real, fleets, seconds }: Place) {
     using http = await RawHttpConnection.open(real.port);
     while (Date.now() < from + Math.min(10, seconds) * 1000) {
       const to_peer = order[sent++ % order.length];
-      await http.send(built(real.port, "/notify", { from_peer: "bench", to_peer, text: "Hello" }));
+      await http.send(
+        requestBytes(real.port, "/notify", { from_peer: "bench", to_peer, text: "Hello" }),
+      );
     }
   }));
   const after = await until(
@@ -140,7 +142,7 @@ async function serverRestart(
   const seconds = () => (Date.now() - from) / 1000;
   await network.server.kill();
   await network.server.restart();
-  await real.connected();
+  await real.waitForConnection();
   const daemon_after = seconds();
   await Promise.all(fleets.map((fleet) => fleet.run({ kind: "connected" })));
   const fleet_after = seconds();
@@ -188,7 +190,7 @@ async function receivedBy(fleets: readonly Fleet[]): Promise<{ entries: number; 
   };
 }
 
-function doubling(max: number): number[] {
+function doublingSizes(max: number): number[] {
   const sizes: number[] = [];
   for (let size = FIRST; size < max; size *= 2) sizes.push(size);
   return [...sizes, max];

@@ -1,20 +1,20 @@
 /** Stored messages: starts, lists, searches, histories, audits and backups. */
 
 import { temporary } from "../../../support/programs/child.ts";
-import { running } from "../../../support/programs/program.ts";
+import { programArguments } from "../../../support/programs/program.ts";
 import { pause, residentMb } from "../../../support/programs/process_facts.ts";
 import { medianOf } from "../../report/figures.ts";
-import { seeded } from "../../parts/starts.ts";
+import { seedPeers } from "../../parts/starts.ts";
 import { fillMessages } from "../fill/messages.ts";
 import { COMMON_WORD, RARE_WORD } from "../fill/texts.ts";
-import { Growths, type Measured, type Scale, sizesUpTo } from "../report/growth.ts";
+import { Growths, type PartMeasurements, type Scale, sizesUpTo } from "../report/growth.ts";
 import { ProbedDaemon } from "./under_probe.ts";
 
 const LONG_AGO = "2000-01-01T00:00:00Z";
 
-export async function messages(scale: Scale): Promise<Measured> {
+export async function messages(scale: Scale): Promise<PartMeasurements> {
   using state = temporary();
-  await seeded(state.path);
+  await seedPeers(state.path);
   const path = `${state.path}/mesh.db`;
   const growths = new Growths("stored messages");
   let size_mb = 0, memory_mb = 0;
@@ -48,7 +48,7 @@ async function startMs(state: string, { rounds }: Scale): Promise<number> {
   return medianOf(took);
 }
 
-/** What clients ask for. */
+/** Reads of clients, by their names in the report. */
 async function operations(at: ProbedDaemon): Promise<[string, () => Promise<void>][]> {
   const newest = JSON.parse(await at.get("/messages?limit=50&kind=ask")).messages[20];
   const { message_id, from_peer_id: peer, to_peer_id: other } = newest;
@@ -77,7 +77,7 @@ async function operations(at: ProbedDaemon): Promise<[string, () => Promise<void
 
 async function backUp(state: string): Promise<void> {
   const file = `${state}/${crypto.randomUUID()}.backup`;
-  const [command = "", ...args] = [Deno.execPath(), ...running("backup"), file];
+  const [command = "", ...args] = [Deno.execPath(), ...programArguments("backup"), file];
   const env = { MESH_STATE: state, MESH_CONFIG: "/none" };
   const { success, stderr } = await new Deno.Command(command, { args, env }).output();
   if (!success) throw new Error(new TextDecoder().decode(stderr));

@@ -2,17 +2,23 @@
 
 import { temporary } from "../../../support/programs/child.ts";
 import { pause } from "../../../support/programs/process_facts.ts";
-import { seeded } from "../../parts/starts.ts";
+import { seedPeers } from "../../parts/starts.ts";
 import { fillMessages } from "../fill/messages.ts";
-import { Growths, type Measured, type Scale, type Single, sizesUpTo } from "../report/growth.ts";
+import {
+  Growths,
+  type PartMeasurements,
+  type Scale,
+  type Single,
+  sizesUpTo,
+} from "../report/growth.ts";
 import { ProbedDaemon } from "./under_probe.ts";
 
 /** The asks of the fill are up to 20 days old. */
 const KEEPS_ASKS = { MESH_DAEMON__ASK_TTL_HOURS: "8760" };
 
-export async function openAsks(scale: Scale): Promise<Measured> {
+export async function openAsks(scale: Scale): Promise<PartMeasurements> {
   using state = temporary();
-  await seeded(state.path);
+  await seedPeers(state.path);
   const growths = new Growths("open asks");
   const count_max = scale.open_asks;
   for (const count of sizesUpTo(count_max, scale)) {

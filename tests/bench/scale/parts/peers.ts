@@ -2,16 +2,22 @@
 
 import { temporary } from "../../../support/programs/child.ts";
 import { cpuMs, pause, residentMb } from "../../../support/programs/process_facts.ts";
-import type { Flooded, Timed } from "../../load/job.ts";
+import type { FloodRate, Latencies } from "../../load/job.ts";
 import { LoadGenerator } from "../../load/generator.ts";
-import { Growths, type Measured, type Scale, type Single, sizesUpTo } from "../report/growth.ts";
+import {
+  Growths,
+  type PartMeasurements,
+  type Scale,
+  type Single,
+  sizesUpTo,
+} from "../report/growth.ts";
 import { ProbedDaemon } from "./under_probe.ts";
 
 const BUSY_PEERS = 1000;
 const SETTLE_MS = 5000;
 const IN_FLIGHT = 64;
 
-export async function peers(scale: Scale): Promise<Measured> {
+export async function peers(scale: Scale): Promise<PartMeasurements> {
   const growths = new Growths("connected peers");
   const singles: Single[] = [];
   for (const count of sizesUpTo(scale.peers, scale)) {
@@ -20,8 +26,8 @@ export async function peers(scale: Scale): Promise<Measured> {
     const { pid, port } = at.daemon;
     const memory_before = residentMb(pid), cpu_before = cpuMs(pid);
     await using _crowd = await LoadGenerator.crowd({ port, peers: count });
-    const one = { n: count };
-    growths.add("processor time of a connect", { ...one, ms: (cpuMs(pid) - cpu_before) / count });
+    const size = { n: count };
+    growths.add("processor time of a connect", { ...size, ms: (cpuMs(pid) - cpu_before) / count });
     await pause(SETTLE_MS);
     const kb = (residentMb(pid) - memory_before) * 1024 / count;
     singles.push({ what: `memory of an idle peer, ${count} peers`, value: kb, unit: "KB" });
@@ -30,7 +36,7 @@ export async function peers(scale: Scale): Promise<Measured> {
     const share = (cpuMs(pid) - idle_from) / scale.seconds / 10;
     singles.push({ what: `idle processor time, ${count} peers`, value: share, unit: "%" });
     for (const [what, work] of await operations(at)) {
-      growths.add(what, { ...one, ...await at.measure(scale.rounds, work) });
+      growths.add(what, { ...size, ...await at.measure(scale.rounds, work) });
     }
   }
   return { growth: growths.all(), singles: [...singles, ...await traffic(scale)] };
@@ -61,8 +67,8 @@ async function traffic({ peers: max, rounds, seconds }: Scale): Promise<Single[]
   const { pid, port } = at.daemon;
   await using load = await LoadGenerator.start();
   const job = { port, pid, bare: false, peers: Math.min(BUSY_PEERS, max), path: "/ask" };
-  const latency = await load.run<Timed>({ ...job, kind: "latency", count: 200 * rounds });
-  const flood = await load.run<Flooded>({ ...job, kind: "flood", in_flight: IN_FLIGHT, seconds });
+  const latency = await load.run<Latencies>({ ...job, kind: "latency", count: 200 * rounds });
+  const flood = await load.run<FloodRate>({ ...job, kind: "flood", in_flight: IN_FLIGHT, seconds });
   const note = `${job.peers} connected peers`;
   return [
     { what: "ask → frame, p50", value: latency.p50, unit: "ms", note },

@@ -5,9 +5,15 @@ import { Script } from "../../../support/programs/child.ts";
 import { cpuMs, pause, residentMb } from "../../../support/programs/process_facts.ts";
 import { LoadGenerator } from "../../load/generator.ts";
 import type { Tunnel } from "../../load/job.ts";
-import type { Tunnelled } from "../../load/tunnelled.ts";
+import type { TunnelRates } from "../../load/tunnelled.ts";
 import type { FleetMember } from "../fleet.ts";
-import { Growths, type Measured, type Scale, type Single, sizesUpTo } from "../report/growth.ts";
+import {
+  Growths,
+  type PartMeasurements,
+  type Scale,
+  type Single,
+  sizesUpTo,
+} from "../report/growth.ts";
 import { RelayProcess } from "./relay_process.ts";
 
 /** The relay accepts this many daemons with one secret. */
@@ -19,7 +25,7 @@ const SLOT_MS = 100;
 
 type Fleet = Script<unknown>;
 
-export async function relay(scale: Scale): Promise<Measured> {
+export async function relay(scale: Scale): Promise<PartMeasurements> {
   await using resources = new AsyncDisposableStack();
   const growths = new Growths("connected daemons");
   const fleet = resources.use(await Script.start("scale/fleet.ts"));
@@ -39,7 +45,7 @@ export async function relay(scale: Scale): Promise<Measured> {
     const memory_kb = (residentMb(relay.pid) - memory_before) * 1024 / count;
     const job = { kind: "tunnelled", port: relay.port, pid: relay.pid, tunnels };
     const run = { ...job, in_flight: IN_FLIGHT, seconds: Math.min(10, scale.seconds) };
-    const result = await load.run<Tunnelled>(run);
+    const result = await load.run<TunnelRates>(run);
     const n = count;
     growths.add("processor time of a connect", { n, ms: connect_ms });
     growths.add("processor time of a request", { n, ms: result.cpu_us / 1000 });
@@ -103,7 +109,7 @@ async function newMembers(
     const number = known + at;
     const address = `10.${number >> 16 & 255}.${number >> 8 & 255}.${number & 255}`;
     const cookie = await relay.signIn(secret, address);
-    for (let one = at; one < Math.min(count, at + OF_SECRET); one++) {
+    for (let index = at; index < Math.min(count, at + OF_SECRET); index++) {
       members.push({ daemon_id: randomIds.next("dm"), secret, address, cookie });
     }
   }

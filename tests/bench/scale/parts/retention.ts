@@ -3,17 +3,17 @@
 import { DatabaseSync } from "node:sqlite";
 import { temporary } from "../../../support/programs/child.ts";
 import { cpuMs, pause } from "../../../support/programs/process_facts.ts";
-import { seeded } from "../../parts/starts.ts";
+import { seedPeers } from "../../parts/starts.ts";
 import { fillMessages } from "../fill/messages.ts";
-import type { Measured, Scale } from "../report/growth.ts";
+import type { PartMeasurements, Scale } from "../report/growth.ts";
 import { ProbedDaemon } from "./under_probe.ts";
 
 /** A tick deletes the same number of any number of messages, so a part of them suffices. */
 const SHARE = 1 / 4;
 
-export async function retention(scale: Scale): Promise<Measured> {
+export async function retention(scale: Scale): Promise<PartMeasurements> {
   using state = temporary();
-  await seeded(state.path);
+  await seedPeers(state.path);
   const path = `${state.path}/mesh.db`;
   const filled = scale.messages * SHARE;
   fillMessages(path, { count: filled, count_max: filled });

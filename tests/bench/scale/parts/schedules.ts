@@ -3,7 +3,7 @@
 import { temporary } from "../../../support/programs/child.ts";
 import { cpuMs, pause } from "../../../support/programs/process_facts.ts";
 import { LoadGenerator } from "../../load/generator.ts";
-import { Growths, type Measured, type Scale, type Single } from "../report/growth.ts";
+import { Growths, type PartMeasurements, type Scale, type Single } from "../report/growth.ts";
 import { ProbedDaemon } from "./under_probe.ts";
 
 const PEERS = 20;
@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000;
 const LATE_MS_MAX = 30_000;
 
 /** Schedules are due at every moment of one minute, and each fires once. */
-export async function schedules({ schedules: count }: Scale): Promise<Measured> {
+export async function schedules({ schedules: count }: Scale): Promise<PartMeasurements> {
   using state = temporary();
   await using at = await ProbedDaemon.start(state.path);
   const { pid, port } = at.daemon;

@@ -2,7 +2,7 @@
 
 import { RealDaemon } from "../../../support/programs/child.ts";
 import { LoadGenerator } from "../../load/generator.ts";
-import type { Probed } from "../../load/probe.ts";
+import type { ProbeResult } from "../../load/probe.ts";
 import { medianOf } from "../../report/figures.ts";
 
 /** After an operation, so that a delivery that it delayed is part of its round. */
@@ -40,8 +40,8 @@ export class ProbedDaemon implements AsyncDisposable {
     return { ms: medianOf(took), block_ms: medianOf(longest) };
   }
 
-  /** What deliveries took during this work. */
-  async probeDuring(work: () => Promise<void>): Promise<Probed> {
+  /** Latency of deliveries during the work. */
+  async probeDuring(work: () => Promise<void>): Promise<ProbeResult> {
     return (await this.#during(work)).probed;
   }
 
@@ -51,7 +51,7 @@ export class ProbedDaemon implements AsyncDisposable {
     await work();
     const ms = performance.now() - from;
     await new Promise((resolve) => setTimeout(resolve, AFTER_MS));
-    return { ms, probed: await this.#load.run<Probed>({ kind: "probed" }) };
+    return { ms, probed: await this.#load.run<ProbeResult>({ kind: "probed" }) };
   }
 
   async get(path: string): Promise<string> {
@@ -66,7 +66,9 @@ export class ProbedDaemon implements AsyncDisposable {
 
   /** The value of a metric without labels. */
   async metric(name: string): Promise<number> {
-    const line = (await this.get("/metrics")).split("\n").find((one) => one.startsWith(`${name} `));
+    const line = (await this.get("/metrics")).split("\n").find((text) =>
+      text.startsWith(`${name} `)
+    );
     return Number(line?.slice(name.length + 1));
   }
 

@@ -13,7 +13,7 @@ export interface Point {
 export interface Growth {
   /** The same in every run. */
   readonly what: string;
-  /** What `n` counts. */
+  /** Unit of `n`. */
   readonly of: string;
   readonly points: Point[];
 }
@@ -26,12 +26,12 @@ export interface Single {
   readonly note?: string;
 }
 
-export interface Measured {
+export interface PartMeasurements {
   readonly growth: readonly Growth[];
   readonly singles: readonly Single[];
 }
 
-/** How much is measured. A quick run shows that everything works. */
+/** Size of a run. A quick run shows that everything works. */
 export interface Scale {
   /** The largest size of each part; the sizes before it are its halves. */
   readonly messages: number;
@@ -42,14 +42,13 @@ export interface Scale {
   readonly grants: number;
   /** Machines on one NATS server. */
   readonly machines: number;
-  /** How many sizes there are. */
   readonly sizes: number;
   readonly rounds: number;
-  /** How long a steady state is watched. */
+  /** Time for which a steady state is measured. */
   readonly seconds: number;
 }
 
-export type ScalePart = (scale: Scale, remark: (text: string) => void) => Promise<Measured>;
+export type ScalePart = (scale: Scale, remark: (text: string) => void) => Promise<PartMeasurements>;
 
 /** `max`, and its halves before it. */
 export function sizesUpTo(max: number, { sizes }: Pick<Scale, "sizes">): number[] {

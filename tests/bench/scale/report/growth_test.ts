@@ -5,7 +5,7 @@ import { exponentOf, type Growth, sizesUpTo } from "./growth.ts";
 import { panels } from "./panels.ts";
 import { format, tablesOf } from "./table.ts";
 
-const growing = (times: readonly number[]): Growth => ({
+const growthWith = (times: readonly number[]): Growth => ({
   what: "list <all>",
   of: "messages",
   points: times.map((ms, at) => ({ n: 100 * 2 ** at, ms, block_ms: 2 })),
@@ -16,15 +16,15 @@ Deno.test("each size is half of the next", () => {
 });
 
 Deno.test("the power of the growth is 0 for the same time, and 1 if it doubles with the size", () => {
-  assert.equal(exponentOf(growing([3, 3, 3])), 0);
-  assert.equal(exponentOf(growing([3, 6, 12])), 1);
-  assert.equal(exponentOf(growing([3, 12])), 2);
-  assert.equal(exponentOf(growing([3])), undefined);
+  assert.equal(exponentOf(growthWith([3, 3, 3])), 0);
+  assert.equal(exponentOf(growthWith([3, 6, 12])), 1);
+  assert.equal(exponentOf(growthWith([3, 12])), 2);
+  assert.equal(exponentOf(growthWith([3])), undefined);
 });
 
-Deno.test("a table has a column for each size, and what the largest size holds up", () => {
+Deno.test("a table has a column for each size, and the delay of deliveries at the largest size", () => {
   const part = {
-    growth: [growing([3, 6])],
+    growth: [growthWith([3, 6])],
     singles: [{ what: "rate", value: 1234.5, unit: "/s" }],
   };
   const machine = undefined as never;
@@ -36,7 +36,7 @@ Deno.test("a table has a column for each size, and what the largest size holds u
 });
 
 Deno.test("a picture has a panel for each operation, and its texts are escaped", () => {
-  const picture = panels("Growth", [growing([3, 6]), growing([1, 1])]);
+  const picture = panels("Growth", [growthWith([3, 6]), growthWith([1, 1])]);
   assert.equal(picture.match(/<g transform/g)?.length, 2);
   assert.match(picture, /list &lt;all>/);
   assert.match(picture, /prefers-color-scheme:dark/);

@@ -31,7 +31,7 @@ interface Scales {
   readonly high: number;
 }
 
-/** One picture for a part; `title` is read out in its place. */
+/** The picture of a part; `title` is its label for screen readers. */
 export function panels(title: string, growths: readonly Growth[]): string {
   const rows = Math.ceil(growths.length / COLUMNS);
   const width = COLUMNS * PANEL.width, height = rows * PANEL.height + LEGEND_HEIGHT;
@@ -40,7 +40,7 @@ export function panels(title: string, growths: readonly Growth[]): string {
     return `<g transform="translate(${x} ${y})">${panel(growth)}</g>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ` +
-    `width="${width}" height="${height}" role="img">\n<title>${escaped(title)}</title>\n` +
+    `width="${width}" height="${height}" role="img">\n<title>${escapeXml(title)}</title>\n` +
     `<style>${STYLE}</style>\n${drawn.join("\n")}\n${legend(height - LEGEND_HEIGHT / 2)}\n</svg>\n`;
 }
 
@@ -85,7 +85,7 @@ function scalesOf(points: readonly Point[]): Scales {
   };
 }
 
-/** How the first time would grow in proportion to `n`. */
+/** The line of linear growth, from the first time. */
 function linear(points: readonly Point[], scales: Scales): string {
   const [first, last] = [points[0], points.at(-1)];
   if (!first || !last || first === last) return "";
@@ -126,10 +126,10 @@ function tick(power: number): string {
 
 function text(x: number, y: number, content: string, name?: string): string {
   const style = name === undefined ? "" : ` class="${name}"`;
-  return `<text${style} x="${round(x)}" y="${round(y)}">${escaped(content)}</text>`;
+  return `<text${style} x="${round(x)}" y="${round(y)}">${escapeXml(content)}</text>`;
 }
 
-function escaped(content: string): string {
+function escapeXml(content: string): string {
   return content.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 

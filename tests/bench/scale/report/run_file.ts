@@ -1,10 +1,10 @@
 /** A run of the scale proof as a JSON file. Parts that are measured again replace earlier ones. */
 
 import type { Machine } from "../../report/machine.ts";
-import type { Measured } from "./growth.ts";
+import type { PartMeasurements } from "./growth.ts";
 
 /** A part, when it was measured, and what else the machine did. */
-export interface MeasuredScale extends Measured {
+export interface MeasuredScale extends PartMeasurements {
   readonly part: string;
   readonly at: string;
   readonly machine: Machine;

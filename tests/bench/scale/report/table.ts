@@ -12,7 +12,7 @@ export function tablesOf({ growth, singles }: MeasuredScale): string[] {
   return [
     ...growth.length === 0 ? [] : table(
       [of, ...sizes.map((size) => size.toLocaleString("en")), "grows with", "holds up deliveries"],
-      growth.map((one) => rowOf(one, sizes)),
+      growth.map((curve) => rowOf(curve, sizes)),
     ),
     ...singles.length === 0 ? [] : ["", ...table(["what", "figure"], singles.map(singleRow))],
   ];

@@ -26,7 +26,7 @@ function completionFixture(shell: Shell) {
   Deno.writeTextFileSync(join(dir, "mesh"), program, { mode: 0o755 });
   return {
     /** The candidates for a command line, whose last word is being typed. */
-    async offered(line: string): Promise<string[]> {
+    async candidatesFor(line: string): Promise<string[]> {
       const words = line.split(" ");
       const flags = { bash: ["--norc"], zsh: ["-f"], fish: ["--no-config"] }[shell];
       const { stdout } = await new Deno.Command(shell, {
@@ -35,10 +35,10 @@ function completionFixture(shell: Shell) {
         stdin: "null",
       }).output();
       const lines = new TextDecoder().decode(stdout).split("\n");
-      const candidates = lines.map((one) => one.split("\t")[0] ?? "").filter(Boolean);
+      const candidates = lines.map((text) => text.split("\t")[0] ?? "").filter(Boolean);
       // zsh compares candidates with the word only after the function has ended.
       const typed = shell === "zsh" ? words.at(-1) ?? "" : "";
-      return candidates.filter((one) => one.startsWith(typed));
+      return candidates.filter((candidate) => candidate.startsWith(typed));
     },
     [Symbol.dispose]: () => Deno.removeSync(dir, { recursive: true }),
   };
@@ -61,7 +61,7 @@ for (const shell of SHELLS) {
     ignore,
     async fn() {
       using fixture = completionFixture(shell);
-      const { offered } = fixture;
+      const { candidatesFor: offered } = fixture;
       assert.deepEqual((await offered("mesh pee")).sort(), ["peer", "peers"]);
       assert.deepEqual((await offered("mesh inbox re")).sort(), ["read", "reply"]);
       assert.deepEqual(await offered("mesh ask a"), ["api"]);

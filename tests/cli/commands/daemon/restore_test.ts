@@ -72,7 +72,7 @@ const texts = async (p: Setup) => {
   return { texts: found, restored: health.restored };
 };
 
-Deno.test("a backup takes the place of the database, which is kept; what is gone is counted", async () => {
+Deno.test("a backup replaces the database, which is kept; lost records are counted", async () => {
   using p = setup();
   await send(p, "one");
   assert.equal((await p.mesh("backup", p.path("copy.db"))).code, 0);
@@ -108,7 +108,7 @@ Deno.test("two of the databases that were replaced are kept", async () => {
   ]);
 });
 
-Deno.test("what is no backup of this daemon is refused with what it is, and nothing changes", async () => {
+Deno.test("a file that is no backup of this daemon is refused with its kind, and nothing changes", async () => {
   using p = setup();
   await send(p, "one");
   const at = (name: string) => p.path(name);
@@ -171,7 +171,7 @@ Deno.test("a damaged database is replaced, and a log that a crash left is not re
   assert.deepEqual((await texts(p)).texts, ["one"]);
 });
 
-Deno.test("a state directory without a database takes a backup, and a leftover of a crash is no hindrance", async () => {
+Deno.test("a state directory without a database accepts a backup, even with leftovers of a crash", async () => {
   using p = setup();
   await send(p, "one");
   await p.mesh("backup", p.path("copy.db"));

@@ -60,7 +60,7 @@ function invitation(more: Record<string, unknown> = {}): string {
   return `mesh_join_${bytes.toBase64({ alphabet: "base64url", omitPadding: true })}`;
 }
 
-Deno.test("mesh machines shows this machine, then the others with the age of what is known", async () => {
+Deno.test("mesh machines shows this machine, then the others with the age of their records", async () => {
   await using at = fixture();
   const { code, out } = await at.mesh(["machines"]);
   assert.equal(code, 0);
@@ -262,7 +262,7 @@ Deno.test("mesh machines serve says what to install where a program is missing",
   assert.match(err, /openssl is not installed; .*apt install openssl/);
 });
 
-Deno.test("mesh machines serve refuses what is not an address or a port", async () => {
+Deno.test("mesh machines serve refuses an invalid address or port", async () => {
   await using at = fixture();
   assert.match(
     (await at.mesh(["machines", "serve", "--host", "a,b"])).err,

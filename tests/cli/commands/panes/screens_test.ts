@@ -34,7 +34,7 @@ Deno.test("screen --json prints the whole answer", async () => {
 const TYPED = { peer_id: PEER.peer_id, pane_id: "%3", keys: 1, overruled: [] };
 
 /** The body that a command sends. */
-async function sent(...args: string[]): Promise<unknown> {
+async function sentBody(...args: string[]): Promise<unknown> {
   await using p = answeringDaemon({ "POST /peers/api/keys": () => TYPED });
   const { code, err } = await p.mesh(["type", "api", ...args]);
   assert.equal(code, 0, err);
@@ -44,17 +44,17 @@ async function sent(...args: string[]): Promise<unknown> {
 Deno.test("type sends the text, then the keys, then Enter, and accepts nothing", async () => {
   const keys = [{ text: "Go on" }, { key: "Up" }, { key: "Ctrl-c" }, { key: "Enter" }];
   const args = ["Go on", "--key", "Up", "--key", "ctrl-c", "--enter"];
-  assert.deepEqual(await sent(...args), { keys, accept: [] });
+  assert.deepEqual(await sentBody(...args), { keys, accept: [] });
 });
 
 Deno.test("a text of several lines is pasted", async () => {
-  assert.deepEqual(await sent("one\ntwo"), { keys: [{ paste: "one\ntwo" }], accept: [] });
+  assert.deepEqual(await sentBody("one\ntwo"), { keys: [{ paste: "one\ntwo" }], accept: [] });
 });
 
 Deno.test("type --force accepts everything that a person may overrule", async () => {
   const accept = ["draft_present", "dialog_open", "screen_unknown", "not_foreground"];
   const body = { keys: [{ key: "Enter" }], accept: [...accept, "shell_prompt"] };
-  assert.deepEqual(await sent("--enter", "--force"), body);
+  assert.deepEqual(await sentBody("--enter", "--force"), body);
 });
 
 Deno.test("type says what --force has overruled", async () => {
@@ -64,7 +64,7 @@ Deno.test("type says what --force has overruled", async () => {
   assert.match(err, /overruled: draft_present/);
 });
 
-Deno.test("type refuses a key that is none, and a call without anything to type", async () => {
+Deno.test("type refuses an unknown key, and a call without input", async () => {
   await using p = answeringDaemon();
   const unknown = await p.mesh(["type", "api", "--key", "Hyper"]);
   assert.match(unknown.err, /"Hyper" is no key; allowed: Enter, .*Ctrl-a to Ctrl-z/);

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { DENO_DIR, RealDaemon, temporary } from "../../../support/programs/child.ts";
-import { running } from "../../../support/programs/program.ts";
+import { programArguments } from "../../../support/programs/program.ts";
 import { until } from "../../../support/waiting.ts";
 
 /** Opens a session, keeps the request of the first prompt in a file, and does not answer it. */
@@ -43,7 +43,7 @@ class Fixture implements AsyncDisposable {
       NO_COLOR: "1",
     };
     return new Deno.Command(Deno.execPath(), {
-      args: [...running("run"), "--acp", "--name", "api", "--", ...argv],
+      args: [...programArguments("run"), "--acp", "--name", "api", "--", ...argv],
       env,
       clearEnv: true,
       cwd: dir,
@@ -53,7 +53,7 @@ class Fixture implements AsyncDisposable {
     }).spawn();
   }
 
-  async ended(child: Deno.ChildProcess): Promise<{ code: number; text: string }> {
+  async waitForEnd(child: Deno.ChildProcess): Promise<{ code: number; text: string }> {
     const { code, stderr } = await child.output();
     return { code, text: new TextDecoder().decode(stderr) };
   }
@@ -100,7 +100,7 @@ Deno.test("a message that an agent dies over comes again when the same agent is 
     { acp_session: "s1", agent: "sh", agent_version: "1" },
   ]);
   const id = await f.notify("Which tables are there?");
-  const { code, text } = await f.ended(first);
+  const { code, text } = await f.waitForEnd(first);
   assert.deepEqual([code, text.includes("sh has ended with code 5")], [5, true]);
   await f.peer("offline");
   assert.equal((await f.stages(id)).includes("seen"), false);
@@ -109,14 +109,14 @@ Deno.test("a message that an agent dies over comes again when the same agent is 
   await until("the proof", async () => (await f.stages(id)).includes("seen"));
   assert.equal((await f.peer("online"))["peer_id"], peer_id);
   second.kill("SIGTERM");
-  const end = await f.ended(second);
+  const end = await f.waitForEnd(second);
   assert.equal(end.code, 143);
   assert.match(end.text, /begins a new session: it cannot load sessions/);
   assert.equal(f.prompts.length, 2);
   assert(f.prompts.every((prompt) => prompt.includes("Which tables are there?")));
 });
 
-Deno.test("a program that is no agent is told plainly, and its exit code is passed", async () => {
+Deno.test("a program that is no agent is reported, and its exit code is passed on", async () => {
   await using f = await new Fixture().start();
   for (
     const [argv, expected, reason] of [
@@ -126,7 +126,7 @@ Deno.test("a program that is no agent is told plainly, and its exit code is pass
       [["no-such-agent"], 127, /"no-such-agent" is not installed/],
     ] as const
   ) {
-    const { code, text } = await f.ended(f.run("", argv));
+    const { code, text } = await f.waitForEnd(f.run("", argv));
     assert.equal(code, expected, argv.join(" "));
     assert.match(text, reason);
   }

@@ -27,7 +27,7 @@ Deno.test("a tmux server that is stopped is reported after 5 seconds", async () 
   assert.ok(clock.monotonic() - from < 10_000);
 });
 
-Deno.test("the answer of tmux and its absence are told apart", async () => {
+Deno.test("an answer of tmux and a missing answer are distinguished", async () => {
   using bin = programs({ tmux: "echo work; exit 1" });
   const clock = new FakeClock();
   const at = (PATH: string) => askTmux(["list-sessions"], { env: { PATH }, clock });
@@ -36,7 +36,7 @@ Deno.test("the answer of tmux and its absence are told apart", async () => {
   await assert.rejects(at("/nowhere"), /tmux is not installed/);
 });
 
-Deno.test("a program that takes 20 seconds for its version is waited for, where the caller says so", async () => {
+Deno.test("a program that takes 20 seconds for its version is awaited if the caller allows it", async () => {
   using bin = programs({ slow: 'while [ ! -e "$0.go" ]; do sleep 0.02; done; echo slow 1.2.3' });
   const env = { PATH: "/usr/bin:/bin" };
   for (const [ms_max, expected] of [[60_000, "slow 1.2.3"], [undefined, undefined]] as const) {

@@ -8,9 +8,9 @@ const ENTRY = { at: null, kind: "text", tool: null, chars: 4, masked: 0 } as con
 class FakeAgent {
   session_id = "s-1";
   texts: string[] = [];
-  /** Whether the session has no file yet. */
+  /** True while the session has no file. */
   missing = false;
-  /** How many bytes one read looks at, as a number of entries. */
+  /** The bytes that a read examines, as a number of entries. */
   looked_at = 1_000;
   wanted = "";
 
@@ -41,7 +41,7 @@ class FakeAgent {
 }
 
 /** Follows an agent; each step changes what it has recorded, and returns what came. */
-function following(agent: FakeAgent, after: number | undefined) {
+function startFollowing(agent: FakeAgent, after: number | undefined) {
   const abort = new AbortController();
   const clock = new SwiftClock();
   const came: NewEntries[] = [];
@@ -51,7 +51,9 @@ function following(agent: FakeAgent, after: number | undefined) {
   };
   const done = (async () => {
     const from = { session_id: "s-1", after };
-    for await (const one of follow(reads, from, { clock, signal: abort.signal })) came.push(one);
+    for await (const entry of follow(reads, from, { clock, signal: abort.signal })) {
+      came.push(entry);
+    }
   })();
   return {
     async step(change: () => void = () => {}) {
@@ -77,10 +79,10 @@ const came = (texts: readonly string[], more: { left?: number; session?: string 
   new_session: more.session,
 }];
 
-Deno.test("what comes after the last entry is followed, until the signal aborts [4.transcript.cli]", async () => {
+Deno.test("entries after the last one are followed until the signal aborts [4.transcript.cli]", async () => {
   const agent = new FakeAgent();
   agent.texts = ["shown"];
-  await using at = following(agent, 0);
+  await using at = startFollowing(agent, 0);
   assert.deepEqual(await at.step(), []);
   assert.deepEqual(await at.step(() => agent.texts.push("a", "b")), came(["a", "b"]));
   assert.deepEqual(await at.step(), []);
@@ -90,7 +92,7 @@ Deno.test("what comes after the last entry is followed, until the signal aborts 
 Deno.test("a new session is followed from its beginning, also if its positions are smaller", async () => {
   const agent = new FakeAgent();
   agent.texts = Array.from({ length: 50 }, () => "old");
-  await using at = following(agent, 49);
+  await using at = startFollowing(agent, 49);
   assert.deepEqual(await at.step(() => agent.missing = true), [], "it has no file yet");
   const begin = () => {
     Object.assign(agent, { missing: false, session_id: "s-2", texts: ["first", "second"] });
@@ -99,10 +101,10 @@ Deno.test("a new session is followed from its beginning, also if its positions a
   assert.deepEqual(await at.step(() => agent.texts.push("third")), came(["third"]));
 });
 
-Deno.test("what comes is searched by the route, and the search goes on after what does not match", async () => {
+Deno.test("the route searches new entries, and the search continues after entries that do not match", async () => {
   const agent = new FakeAgent();
   agent.wanted = "port";
-  await using at = following(agent, undefined);
+  await using at = startFollowing(agent, undefined);
   assert.deepEqual(await at.step(() => agent.texts.push("the port", "other")), came(["the port"]));
   assert.deepEqual(await at.step(() => agent.texts.push("other")), came([]));
   assert.deepEqual(await at.step(() => agent.texts.push("a port")), came(["a port"]));
@@ -111,9 +113,9 @@ Deno.test("what comes is searched by the route, and the search goes on after wha
 Deno.test("more than one page is shown as a whole, and of more than 10 the rest is named", async () => {
   const agent = new FakeAgent();
   agent.texts = ["shown"];
-  await using at = following(agent, 0);
+  await using at = startFollowing(agent, 0);
   const add = (count: number) => () => {
-    for (let one = 0; one < count; one++) agent.texts.push(`text ${agent.texts.length}`);
+    for (let added = 0; added < count; added++) agent.texts.push(`text ${agent.texts.length}`);
   };
   const [whole] = await at.step(add(450));
   assert.deepEqual([whole?.texts.length, whole?.left_out_before], [450, null]);

@@ -62,7 +62,7 @@ Deno.test("transcript passes its flags to the daemon, and prints its answer with
   }
 });
 
-Deno.test("what is followed is searched by the daemon, after the last entry of any text", async () => {
+Deno.test("the daemon searches followed entries, from the last entry of any text", async () => {
   const head = { ...ENTRY, position: 40, text: "other" };
   let heads = 0;
   await using p = answeringDaemon({
@@ -110,8 +110,8 @@ Deno.test("usage shows tokens and how full the context is, or that nothing is re
   const { out } = await p.mesh(["usage"]);
   assert.match(out, /api +41,230 +not recorded +512 +129,200 of 258,400 \(50 %\) +m-1\n/);
   assert.match(out, /web +not recorded .*its agent has recorded no tokens/);
-  const one = await p.mesh(["usage", "api", "--json"]);
-  assert.deepEqual(JSON.parse(one.out), { usage: [{ ...peer, usage, reason: null }] });
+  const ofPeer = await p.mesh(["usage", "api", "--json"]);
+  assert.deepEqual(JSON.parse(ofPeer.out), { usage: [{ ...peer, usage, reason: null }] });
 });
 
 Deno.test("a refusal of the daemon is printed with its hint", async () => {

@@ -7,13 +7,16 @@ const ID = PEER.peer_id;
 const JOB = "work-000000000001", ASK = "ask-000000000001";
 
 /** An event of the stream, by its type and data. */
-type Sent = readonly [type: string, data: Record<string, unknown>];
+type StreamEvent = readonly [type: string, data: Record<string, unknown>];
 
-const READY: Sent = ["ready", { last: 0 }];
-const TURN: Sent = ["turn", { type: "turn", peer_id: ID, turn_state: "idle" }];
+const READY: StreamEvent = ["ready", { last: 0 }];
+const TURN: StreamEvent = ["turn", { type: "turn", peer_id: ID, turn_state: "idle" }];
 
 /** A daemon whose stream holds these events, and whose record changes each time it is read. */
-function changing(records: readonly Record<string, unknown>[], events: readonly Sent[]) {
+function changingDaemon(
+  records: readonly Record<string, unknown>[],
+  events: readonly StreamEvent[],
+) {
   let reads = 0, end = () => {};
   const body = new ReadableStream<Uint8Array>({
     cancel: () => void (end = () => {}),
@@ -48,31 +51,35 @@ const WORKING = { ...PEER, turn_state: "working" };
 const IDLE = { ...PEER, turn_state: "idle" };
 
 Deno.test("a condition that holds already ends the wait at once", async () => {
-  await using at = changing([IDLE], [READY]);
+  await using at = changingDaemon([IDLE], [READY]);
   const { code, out } = await at.wait("peer:api idle");
   assert.deepEqual([code, out], [0, `idle  ${ID}\n`]);
 });
 
 Deno.test("a wait ends with the event after which the condition holds", async () => {
-  await using at = changing([WORKING, WORKING, IDLE], [READY, TURN, TURN]);
+  await using at = changingDaemon([WORKING, WORKING, IDLE], [READY, TURN, TURN]);
   assert.equal((await at.wait("peer:api idle")).code, 0);
   assert.equal(at.reads(), 3);
 });
 
 Deno.test("events of other peers are not looked at", async () => {
-  const other: Sent = ["turn", { type: "turn", peer_id: "peer-of-another", turn_state: "idle" }];
-  await using at = changing([WORKING, IDLE], [READY, other, other, TURN]);
+  const other: StreamEvent = ["turn", {
+    type: "turn",
+    peer_id: "peer-of-another",
+    turn_state: "idle",
+  }];
+  await using at = changingDaemon([WORKING, IDLE], [READY, other, other, TURN]);
   assert.equal((await at.wait("peer:api idle")).code, 0);
   assert.equal(at.reads(), 2);
 });
 
 Deno.test("missed events are no reason to wait longer", async () => {
-  await using at = changing([WORKING, IDLE], [READY, ["gap", { oldest: 9 }]]);
+  await using at = changingDaemon([WORKING, IDLE], [READY, ["gap", { oldest: 9 }]]);
   assert.equal((await at.wait("peer:api idle")).code, 0);
 });
 
 Deno.test("a wait whose time is up exits with 1, and says the state", async () => {
-  await using at = changing([WORKING], [READY]);
+  await using at = changingDaemon([WORKING], [READY]);
   const { code, out } = await at.wait("peer:api idle", "--timeout", "0.2", "--json");
   const { id, state, met, interrupted } = JSON.parse(out);
   assert.deepEqual([code, id, state, met, interrupted], [1, ID, "working", false, false]);
@@ -92,7 +99,7 @@ const HELD: readonly [condition: string, record: Record<string, unknown>][] = [
 
 for (const [condition, record] of HELD) {
   Deno.test(`"${condition}" holds for ${record["state"] ?? `${record["status"]}, ${record["turn_state"]}`}`, async () => {
-    await using at = changing([record], [READY]);
+    await using at = changingDaemon([record], [READY]);
     assert.equal((await at.wait(condition)).code, 0);
   });
 }
@@ -107,12 +114,12 @@ const NOT_HELD: readonly [condition: string, record: Record<string, unknown>][] 
 
 for (const [condition, record] of NOT_HELD) {
   Deno.test(`"${condition}" does not hold for ${JSON.stringify(record).slice(-40)}`, async () => {
-    await using at = changing([record], [READY]);
+    await using at = changingDaemon([record], [READY]);
     assert.equal((await at.wait(condition, "--timeout", "0.1")).code, 1);
   });
 }
 
-Deno.test("a condition that is none is refused, with those that are allowed", async () => {
+Deno.test("an unknown condition is refused with the allowed conditions", async () => {
   await using p = answeringDaemon();
   for (const condition of ["api idle", "peer:api asleep", "job:work-1 idle", "peer: idle", ""]) {
     const { code, err } = await p.mesh(["wait", "--for", condition]);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { runCli } from "../../../../cli.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 import { addPeer, connectPeer } from "../../../support/daemon/peer_clients.ts";
-import { listed, readSubscription, turn } from "../../../support/daemon/schedules.ts";
+import { readSubscription, subscriptionIds, turn } from "../../../support/daemon/schedules.ts";
 import { world } from "../../../support/world.ts";
 
 async function fixture() {
@@ -45,7 +45,7 @@ Deno.test("mesh when has a message sent, is listed, shown and cancelled [4.when.
   const made = await mesh("when", "web", "idle", ...FROM, "--", "notify", "bob", "Go", "--on");
   assert.deepEqual([made.code, made.err], [0, ""]);
   assert.match(made.out, /^subscribed {2}peer:web idle, once, to bob {2}sub-\w{12}\n$/);
-  const [id = ""] = await listed(w);
+  const [id = ""] = await subscriptionIds(w);
   assert.match((await mesh("when", "list")).out, /^ID .*\nsub-\w+ +active +peer:web idle +once /);
   await turn(w, "web", "idle");
   await w.tick(1);
@@ -88,5 +88,5 @@ Deno.test("after -- only a notification with a recipient and a text is possible"
   }
   const both = await mesh("when", "web", "idle", "--once", "--until", "2h", ...FROM);
   assert.deepEqual([both.code, /exclude each other/.test(both.err)], [2, true]);
-  assert.deepEqual(await listed(w), []);
+  assert.deepEqual(await subscriptionIds(w), []);
 });

@@ -17,9 +17,9 @@ function hostileRecords() {
   const records = someRecords();
   return {
     ...records,
-    peers: records.peers.map((one) => ({
-      ...one,
-      name: HOSTILE + one.name,
+    peers: records.peers.map((record) => ({
+      ...record,
+      name: HOSTILE + record.name,
       circle: HOSTILE,
       description: HOSTILE,
     })),
@@ -64,7 +64,7 @@ Deno.test("texts of agents bring no escape sequences and no hidden characters to
   }
 });
 
-Deno.test("the selected row, and each state, is told by signs and words as well as by colours", () => {
+Deno.test("signs and words show the selected row and each state, as colours do", () => {
   const rows = rowsOf(frameOf(FIRST_VIEW, 100, 30));
   assert.match(rows.join("\n"), /^▸ +2m blocked +db/m);
   for (const state of ["working", "awaiting input", "offline", "queued", "answered"]) {
@@ -72,7 +72,7 @@ Deno.test("the selected row, and each state, is told by signs and words as well 
   }
 });
 
-Deno.test("how a peer is reached is shown also while that is degraded; only none is no way in", () => {
+Deno.test("a peer's transport is shown even while it is degraded; only `none` is unreachable", () => {
   const shown = (transport: Peer["transport"], inbound_status: Peer["inbound_status"]) => {
     const records = someRecords({ peers: [{ ...peer("api"), transport, inbound_status }] });
     return rowsOf(frameOf(viewAfter(["2"], records), 120, 24, records)).join("\n");

@@ -182,7 +182,7 @@ Deno.test("a certificate proves its peer, and no other, from any process [c11.sp
   assert.equal((await post(w, "/notify", wrong, headers)).error, "not_your_identity");
 });
 
-Deno.test("what a program without a proof says in the name of a peer with a process is marked, and it drains no queue [c11.speak.unproved]", async () => {
+Deno.test("a message in the name of a peer with a process is marked without a proof, and its sender leases no queue [c11.speak.unproved]", async () => {
   await using at = await speakers();
   const { w, victim } = at;
   const socket = await connectPeer(w, "reader", { capabilities: ["framed_text"] });
@@ -292,7 +292,7 @@ Deno.test("a look-alike is known by its letters, and takes nothing from an hones
   assert.equal(await isMarked("Victim"), false, "the peer has left");
 });
 
-Deno.test("who calls is decided anew when a peer registers, leaves or ends, and when its program changes [c11.speak.child]", async () => {
+Deno.test("the caller is identified anew when a peer registers, leaves or ends, and when its program changes [c11.speak.child]", async () => {
   const user_facing = new Set<number>();
   await using at = await speakers({}, (pid) => user_facing.has(pid));
   const { w, as } = at;

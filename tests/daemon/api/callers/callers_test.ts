@@ -1,4 +1,4 @@
-/** Who may call: other users of the machine, browsers with and without a cookie, and agents. */
+/** Access of other users of the machine, of browsers with and without a cookie, and of agents. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";

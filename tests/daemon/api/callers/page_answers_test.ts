@@ -1,4 +1,4 @@
-/** Who answers as the human: pages with and without a ticket, surfaces, and other programs. */
+/** Answers as the human: from pages with and without a ticket, surfaces, and other programs. */
 
 import assert from "node:assert/strict";
 import { FakeSockets, type World, world } from "../../../support/world.ts";

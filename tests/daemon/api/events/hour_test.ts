@@ -14,9 +14,9 @@ Deno.test("percentiles of delivery times are exact below 32 ms, and right to a s
   for (let ms = 1; ms <= 20; ms++) times.add(ms);
   assert.deepEqual(times.spread(), { p50: 10, p99: 20 });
   for (const ms of [100, 999, 12_345, 3_600_000]) {
-    const one = new DeliveryTimes();
-    one.add(ms);
-    assert.ok(Math.abs((one.spread()?.p50 ?? 0) - ms) <= ms / 16, `${ms}`);
+    const single = new DeliveryTimes();
+    single.add(ms);
+    assert.ok(Math.abs((single.spread()?.p50 ?? 0) - ms) <= ms / 16, `${ms}`);
   }
 });
 

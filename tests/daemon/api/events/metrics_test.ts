@@ -31,7 +31,7 @@ Deno.test("delivery times are counted in buckets from half a millisecond to an h
   assert.match(text, /^mesh_delivery_seconds_sum 3601.009$/m);
 });
 
-Deno.test("reading the metrics resets none of them", () => {
+Deno.test("reading the metrics does not reset them", () => {
   const m = meters();
   for (let read = 0; read < 2; read++) {
     m.stepped("ask", "sent", 3, "pane");
@@ -99,7 +99,7 @@ Deno.test("gauges report the queue, open asks, peers and schedules, and the ages
   assert.ok(Number(valueOf(text, "mesh_commit_seconds_count")) > 0);
 });
 
-Deno.test("refusals are counted by code, and limits also where a broadcast goes on", async () => {
+Deno.test("refusals are counted by code, and limits even if a broadcast continues", async () => {
   await using w = world({ settings: { "daemon.limits.pair_per_minute": "1" } });
   await connectPeer(w, "ada");
   await connectPeer(w, "bob");

@@ -19,15 +19,17 @@ function faults(value: unknown, schema: Schema, schemas: Record<string, Schema>)
   if (schema.$ref) return within(value, schemas[schema.$ref.split("/").at(-1) ?? ""] ?? {});
   if (value === null || typeof value !== "object") return [];
   if (schema.anyOf) {
-    const all = schema.anyOf.map((one) => within(value, one));
+    const all = schema.anyOf.map((option) => within(value, option));
     return all.some((some) => some.length === 0) ? [] : all.flat();
   }
-  if (Array.isArray(value)) return value.flatMap((one) => within(one, schema.items ?? {}));
+  if (Array.isArray(value)) return value.flatMap((item) => within(item, schema.items ?? {}));
   const { properties, required = [], additionalProperties: open } = schema;
   if (!properties) return [];
   const missing = required.filter((name) => !Object.hasOwn(value, name));
   const more = Object.keys(value).filter((name) => !open && !Object.hasOwn(properties, name));
-  const inner = Object.entries(value).flatMap(([name, one]) => within(one, properties[name] ?? {}));
+  const inner = Object.entries(value).flatMap(([name, field]) =>
+    within(field, properties[name] ?? {})
+  );
   return [...missing.map((name) => `no ${name}`), ...more.map((name) => `and ${name}`), ...inner];
 }
 

@@ -12,7 +12,7 @@ const get = (w: World, path: string) => w.clock.during(getOnce(w, path));
 const lastOf = async (w: World): Promise<number> =>
   (await get(w, "/events?limit=1000")).events.at(-1).id;
 
-Deno.test("a position of the time that a restore took gets a gap, and the stream goes on live", async () => {
+Deno.test("a position from before a restore gets a gap, and the stream continues live", async () => {
   using state = backedUpState();
   {
     await using w = state.start();

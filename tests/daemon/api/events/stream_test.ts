@@ -140,7 +140,7 @@ Deno.test("a reader whose position is no longer stored gets a gap frame first [c
   assert.deepEqual(gap, { event: "gap", data: { oldest: kept?.id } });
   assert.equal((await get(w, "/events")).events[0].id, kept?.id);
   await reader.hangUp();
-  // As many as there are: nothing is missing.
+  // All events are replayed: nothing is missing.
   const replaying = await Reader.open(w, "?replay=100");
   assert.deepEqual(ids(await replaying.take(2)), [undefined, kept?.id]);
   await replaying.hangUp();
@@ -173,7 +173,7 @@ Deno.test("a quiet stream sends a comment every 15 s [c3.stream.quiet]", async (
   await reader.hangUp();
 });
 
-Deno.test("a reader that is too slow is told and disconnected, and loses nothing by resuming [c3.stream.too-slow]", async () => {
+Deno.test("a reader that is too slow is notified and disconnected, and loses nothing by resuming [c3.stream.too-slow]", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "ada");
   const reader = await Reader.open(w);

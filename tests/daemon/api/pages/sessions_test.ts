@@ -1,4 +1,4 @@
-/** How a browser finds the dashboard, and how it signs out of it. */
+/** A browser finds the dashboard, and signs out of it. */
 
 import assert from "node:assert/strict";
 import { addPeer, signIn } from "../../../support/daemon/peer_clients.ts";

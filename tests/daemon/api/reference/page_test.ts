@@ -42,7 +42,7 @@ function requestOf(line: string): Request {
 
 /** These hold the connection, or take a file. */
 const NOT_RUN = /events\/stream|ask-blocking|\/wait|\/mcp|FILE/;
-/** What a route may answer to an example that names records which do not exist. */
+/** Refusals of malformed requests. An example may fail otherwise: its records do not exist. */
 const MISUSED = ["bad_json", "invalid_request", "method_not_allowed", "not_found", "unknown_key"];
 
 Deno.test("every curl line of the reference is a request that its route understands", async () => {

@@ -195,17 +195,17 @@ for (
 
 Deno.test("a daemon that is superseded twice in a minute stops connecting, and says so [c9.tunnel.replaced]", async () => {
   await using r = relayWorld();
-  await using one = await r.daemon(1);
+  await using original = await r.daemon(1);
   await using copy = await r.daemon(1);
-  assert.equal((await relayOf(one)).status, "down");
-  await r.tick(30, one, copy);
-  const all = [await relayOf(one), await relayOf(copy)];
+  assert.equal((await relayOf(original)).status, "down");
+  await r.tick(30, original, copy);
+  const all = [await relayOf(original), await relayOf(copy)];
   const stopped = all.filter(({ last_error }) => /has stopped connecting/.test(last_error ?? ""));
   assert.equal(stopped.length, 1, JSON.stringify(all));
   assert.match(stopped[0]?.last_error ?? "", new RegExp(daemonId(1)));
   assert.equal(all.filter(({ status }) => status === "connected").length, 1);
   const dialled = r.dials.length;
-  await r.tick(200, one, copy);
+  await r.tick(200, original, copy);
   assert.equal(r.dials.length, dialled);
 });
 
@@ -267,10 +267,10 @@ Deno.test("a reason from the relay cannot control a terminal", async () => {
 
 Deno.test("two daemons with different secrets and the same id do not see each other", async () => {
   await using r = relayWorld();
-  await using one = await r.daemon(1);
-  await using other = await r.daemon(1, { secret: OTHER_SECRET });
-  await r.tick(3, one, other);
-  const statuses = [(await relayOf(one)).status, (await relayOf(other)).status];
+  await using first = await r.daemon(1);
+  await using second = await r.daemon(1, { secret: OTHER_SECRET });
+  await r.tick(3, first, second);
+  const statuses = [(await relayOf(first)).status, (await relayOf(second)).status];
   assert.deepEqual(statuses, ["connected", "connected"]);
 });
 

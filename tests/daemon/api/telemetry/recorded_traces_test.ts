@@ -1,10 +1,10 @@
-/** What is recorded: the sampled traces, of a flood all, and never a text, a name or a secret. */
+/** Recorded traces: the sampled share, all of a flood, and never a text, a name or a secret. */
 
 import assert from "node:assert/strict";
 import { FakeClock } from "../../../support/clock.ts";
 import { Collector } from "../../../support/telemetry/collector.ts";
 import { connectPeer, post } from "../../../support/daemon/peer_clients.ts";
-import { exported, tracedBy } from "../../../support/telemetry/traces.ts";
+import { exportSpans, tracedBy } from "../../../support/telemetry/traces.ts";
 import { world } from "../../../support/world.ts";
 
 const CALLER = "b7ad6b7169203331";
@@ -22,14 +22,14 @@ Deno.test("a trace is recorded whole or not at all, as its caller and the ratio 
   for (const traceparent of Object.values(traces)) {
     await post(w, "/notify", { from_peer: "ada", to_peer: "bob", text: "Hi" }, { traceparent });
   }
-  await exported(w);
+  await exportSpans(w);
   assert.deepEqual(collector.names().sort(), ["POST /notify", "commit", "deliver websocket"]);
   assert.match(collector.spans[0]?.traceId ?? "", /1$/);
   const [, high, unsampled] = bob.of("notify").map(({ traceparent }) => traceparent);
   assert.deepEqual([high, unsampled], [traces.high, traces.unsampled]);
 });
 
-Deno.test("a flood is recorded in small parts, and all of it", async () => {
+Deno.test("a flood is recorded completely, in small parts", async () => {
   const collector = new Collector();
   await using w = world(tracedBy(collector, {
     clock: new FakeClock(),
@@ -40,7 +40,7 @@ Deno.test("a flood is recorded in small parts, and all of it", async () => {
   await Promise.all(Array.from({ length: 450 }, () => post(w, "/notify", message)));
   await w.tick();
   await w.tick();
-  const count = (name: string) => collector.names().filter((one) => one === name).length;
+  const count = (name: string) => collector.names().filter((span) => span === name).length;
   assert.deepEqual(["POST /notify", "commit", "deliver websocket"].map(count), [450, 450, 450]);
 });
 
@@ -49,7 +49,7 @@ Deno.test("requests without a message are recorded only in the trace of their ca
   await using w = world(tracedBy(collector));
   await w.fetch("/peers");
   await w.fetch("/peers/@secret-name", { headers: { traceparent: TRACEPARENT } });
-  await exported(w);
+  await exportSpans(w);
   assert.deepEqual(collector.edges(), [" > GET /peers/:id"]);
   const { attributes } = collector.span("GET /peers/:id");
   assert.equal(attributes["http.response.status_code"], 404);
@@ -77,7 +77,7 @@ Deno.test("no text, name, path or secret of a message is in a span", async () =>
   const { delivery_id } = bob.of("ask")[0] ?? {};
   const failed = { type: "delivery_ack", delivery_id, status: "failed", detail: "detail-4721" };
   await bob.send(failed);
-  await exported(w);
+  await exportSpans(w);
   assert.ok(collector.spans.length > 5, collector.edges().join("\n"));
   assert.deepEqual(collector.bodies.join("").match(/\w*-47\d\d/g), null);
 });

@@ -12,7 +12,7 @@ import {
   get,
   post,
 } from "../../../support/daemon/peer_clients.ts";
-import { exported, tracedBy } from "../../../support/telemetry/traces.ts";
+import { exportSpans, tracedBy } from "../../../support/telemetry/traces.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
 import { world } from "../../../support/world.ts";
 
@@ -90,7 +90,7 @@ Deno.test("the frame names the span of its request as its parent", async () => {
   const message = { from_peer: "ada", to_peer: "bob", text: "Hi" };
   await post(w, "/notify", message, { traceparent: TRACEPARENT });
   await post(w, "/notify", message);
-  await exported(w);
+  await exportSpans(w);
   const [given, made] = bob.of("notify").map(({ traceparent }) => traceparent.split("-"));
   const requests = collector.spans.filter(({ name }) => name === "POST /notify");
   assert.deepEqual(
@@ -111,9 +111,9 @@ Deno.test("a hook's receipt is in the message's trace, below the delivery by tha
   const start = w.clock.now();
   await w.clock.advance(1000);
   await hook("UserPromptSubmit", { prompt: "Go on" });
-  await exported(w);
+  await exportSpans(w);
   await hook("Stop");
-  await exported(w);
+  await exportSpans(w);
   assert.deepEqual(collector.edges(), [
     " > POST /notify",
     "POST /notify > commit",
@@ -137,7 +137,7 @@ Deno.test("a tool's message is below the request of its tool, in the trace that 
     const call = { jsonrpc: "2.0", id: 1, method: "tools/call", params: { ...params, _meta } };
     assert.equal((await w.post("/mcp", call, headers)).status, 200);
   }
-  await exported(w);
+  await exportSpans(w);
   const edges = ["POST /mcp > commit", "POST /mcp > deliver websocket"];
   assert.deepEqual(
     collector.edges(),
@@ -163,7 +163,7 @@ Deno.test("an attempt that a transport refused is a span of its own, with the re
   await using w = world(tracedBy(collector, { adapters }));
   const { peer_id: to_peer } = await addPeer(w, "bob", { backend: "generic" });
   await post(w, "/notify", { from_peer: "ada", to_peer, text: "Hi" });
-  await exported(w);
+  await exportSpans(w);
   const attempts = collector.spans.filter(({ name }) => name.startsWith("deliver "));
   assert.deepEqual(
     attempts.map(({ name, status, attributes }) => [
@@ -188,15 +188,15 @@ Deno.test("after a restart, the steps of a message are in its trace, below the s
     ({ peer_id, birth_certificate: certificate } = answer);
     const asked = { from_peer: "ada", to_peer: "bob", text: "Ready?" };
     await post(w, "/ask", asked, { traceparent: TRACEPARENT });
-    await exported(w);
+    await exportSpans(w);
     assert.deepEqual(collector.edges(), [" > POST /ask", "POST /ask > commit"]);
   }
   await using w = file.start();
   const bob = await connectPeerWithReceipts(w, "bob", { peer_id, birth_certificate: certificate });
   const [frame] = bob.of("ask");
-  await exported(w);
+  await exportSpans(w);
   await bob.send({ type: "delivery_ack", delivery_id: frame?.delivery_id, status: "seen" });
-  await exported(w);
+  await exportSpans(w);
   assert.deepEqual(collector.edges(), [
     " > POST /ask",
     "POST /ask > commit",
@@ -205,17 +205,17 @@ Deno.test("after a restart, the steps of a message are in its trace, below the s
   ]);
 });
 
-Deno.test("an ask that nobody answered ends in its trace, and what the daemon sends about it", async () => {
+Deno.test("the trace of an unanswered ask contains its end, and the daemon's notice about it", async () => {
   const collector = new Collector();
   await using w = world(tracedBy(collector));
   await connectPeer(w, "ada");
   await connectPeer(w, "bob");
   const asked = { from_peer: "ada", to_peer: "bob", text: "Ready?" };
   await post(w, "/ask", asked, { traceparent: TRACEPARENT });
-  await exported(w);
+  await exportSpans(w);
   await w.clock.advance(25 * 3_600_000);
   await w.tick();
-  await exported(w);
+  await exportSpans(w);
   const edges = collector.edges();
   assert.ok(edges.includes("POST /ask > send ack"), edges.join("\n"));
   assert.ok(edges.includes("send ack > deliver websocket"), edges.join("\n"));
@@ -232,7 +232,7 @@ Deno.test("a message of a schedule is in the trace of the request that made the 
   const schedule = { from_peer: "ada", to_peer: "bob", text: "Now", kind: "notify", fire_at };
   await post(w, "/schedules", schedule, { traceparent: TRACEPARENT });
   await w.tick(6);
-  await exported(w);
+  await exportSpans(w);
   assert.deepEqual(collector.edges(), [
     " > POST /schedules",
     "POST /schedules > commit",
@@ -249,7 +249,7 @@ Deno.test("a reply with a trace of its own links to the ask", async () => {
   const { correlation_id } = await post(w, "/ask", asked, { traceparent: TRACEPARENT });
   const other = "a".repeat(32);
   await post(w, "/ack", { correlation_id }, { traceparent: `00-${other}-${"b".repeat(16)}-01` });
-  await exported(w);
+  await exportSpans(w);
   const { spanId } = collector.span("POST /ask");
   const [commit] = collector.spans.filter(({ name, traceId }) =>
     name === "commit" && traceId === other

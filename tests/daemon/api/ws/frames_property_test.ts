@@ -65,7 +65,7 @@ const anyText = (frames: readonly Record<string, unknown>[]) =>
     }),
   );
 
-function parsed(text: string): unknown {
+function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -96,7 +96,7 @@ Deno.test("any text on a socket is accepted, or answered with an error", async (
       for (const text of texts) {
         const before = [socket.of("error").length, socket.of("result").length];
         await socket.send(text);
-        const frame = Inbound.safeParse(parsed(text));
+        const frame = Inbound.safeParse(parse(text));
         const verb = frame.success && "request_id" in frame.data;
         const since = [socket.of("error").length, socket.of("result").length]
           .map((length, index) => length - (before[index] ?? 0));
@@ -118,7 +118,7 @@ Deno.test("any first text on a socket completes the handshake, or is refused wit
       await socket.send(text);
       for (let turn = 0; turn < 20 && socket.frames.length === 0; turn++) await w.clock.settle();
       const greeted = socket.of("connected").length === 1;
-      if (!Connect.safeParse(parsed(text)).success) assert.equal(greeted, false, text);
+      if (!Connect.safeParse(parse(text)).success) assert.equal(greeted, false, text);
       if (greeted) assert.equal(socket.closed, undefined);
       else assert.deepEqual([socket.of("error").length, socket.closed !== undefined], [1, true]);
       assertSound(w, socket);
@@ -131,7 +131,7 @@ Deno.test("any first text on a socket completes the handshake, or is refused wit
 Deno.test("twenty bad frames of any kind within a minute close the socket, and not one fewer", async () => {
   await using w = await connectedWorld();
   const bad = fc.string({ maxLength: 40 }).filter((text) =>
-    !Inbound.safeParse(parsed(text)).success
+    !Inbound.safeParse(parse(text)).success
   );
   let count = 0;
   await fc.assert(

@@ -206,8 +206,8 @@ Deno.test("without receipts the write settles a delivery; with them only the rec
     await notify(w, "ada", name, "One");
     await notify(w, "ada", name, "Two");
     await w.clock.settle();
-    const [one] = bob.of("notify");
-    const delivery_id = one?.delivery_id ?? "";
+    const [frame] = bob.of("notify");
+    const delivery_id = frame?.delivery_id ?? "";
     await bob.send({ type: "delivery_ack", delivery_id, status: "accepted" });
     await bob.drop();
     const again = await connectPeer(w, name, { capabilities });

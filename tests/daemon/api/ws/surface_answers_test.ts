@@ -9,7 +9,7 @@ const CHOICE = { kind: "choice", options: ALLOW_OR_DENY };
 const AGENT = 7, SHELL = 71, SURFACE = 90;
 
 /** A world in which an agent has asked the human, and these processes hold the next socket. */
-async function asked(holders: readonly number[]) {
+async function worldWithAsk(holders: readonly number[]) {
   const sockets = new FakeSockets();
   const w = world({ sockets, settings: { "human.name": "sam" } });
   w.processes.start(AGENT);
@@ -29,7 +29,7 @@ for (
   ] as const
 ) {
   Deno.test(`the voice of what ${who} answers as a surface is ${voice} [c11.speak.another]`, async () => {
-    await using at = await asked(holders);
+    await using at = await worldWithAsk(holders);
     const { w, ada, correlation_id } = at;
     const phone = await connectPeer(w, "phone", { capabilities: ["inbox_surface"] });
     await phone.send({ type: "answer", request_id: "1", correlation_id, option_id: "deny" });
@@ -47,8 +47,8 @@ for (
   });
 }
 
-Deno.test("what a bridge without the capability sends as the human is unverified", async () => {
-  await using at = await asked([SURFACE]);
+Deno.test("messages as the human from a bridge without the capability are unverified", async () => {
+  await using at = await worldWithAsk([SURFACE]);
   const { w, correlation_id } = at;
   const bridge = await connectPeer(w, "telegram");
   await bridge.send({ type: "answer", request_id: "1", correlation_id, option_id: "deny" });

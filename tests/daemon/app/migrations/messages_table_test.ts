@@ -9,7 +9,7 @@ import * as ledger from "../../../../daemon/features/messages/ledger/ledger.ts";
 import { migrations } from "../../../../daemon/app/migrations/migrations.ts";
 import { FakeClock } from "../../../support/clock.ts";
 
-/** How many migrations precede the one that rebuilds the table. */
+/** Index of the migration that rebuilds the table. */
 const MESSAGES_MIGRATION = migrations.findIndex((sql) =>
   sql.includes("create table messages_next")
 );

@@ -7,7 +7,7 @@ import { claudeScreen } from "../../../../daemon/features/agents/claude_code/scr
 import {
   addressee,
   assertNothingTyped,
-  outgoing,
+  outgoingMessage,
   paneTransport,
   respawn,
 } from "../../../support/agents/pane_delivery.ts";
@@ -66,7 +66,7 @@ for (const [what, swap] of BEFORE_PASTE) {
   withTmux(`when ${what} between check and paste, nothing is typed`, async (terminal) => {
     const agent = await Agent.start(terminal);
     const late = swappedBeforePaste(terminal, () => swap(terminal, agent));
-    const receipt = await late.deliver(addressee(terminal, agent), outgoing("x"));
+    const receipt = await late.deliver(addressee(terminal, agent), outgoingMessage("x"));
     assert.deepEqual(receipt, { state: "refused", reason: "changed" });
     assertNothingTyped(terminal, agent);
   });
@@ -80,7 +80,7 @@ withTmux(
       t.cli("send-keys", "-t", agent.pane, "my draft");
       waitSync("the draft", () => t.screen(agent.pane).includes("my draft"));
     });
-    const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
+    const receipt = await late.deliver(addressee(t, agent), outgoingMessage("x"));
     assert.deepEqual(receipt, { state: "refused", reason: "changed" });
     assert.equal(agent.input, "my draft");
   },
@@ -96,7 +96,7 @@ withTmux("when the agent dies between check and paste, its shell gets nothing", 
     waitSync("the shell", () => t.screen(pane).includes("Killed"));
     before = t.screen(pane);
   });
-  const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
+  const receipt = await late.deliver(addressee(t, agent), outgoingMessage("x"));
   assert.deepEqual(receipt, { state: "refused", reason: "changed" });
   assert.equal(t.screen(pane), before);
 });
@@ -112,9 +112,9 @@ for (const [what, swap] of BEFORE_ENTER) {
   withTmux(`when ${what} between paste and Enter, no Enter is sent`, async (terminal) => {
     const agent = await Agent.start(terminal);
     const late = swappedBeforeEnter(terminal, agent, () => swap(terminal, agent));
-    assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoing("x")), UNCLEAR);
-    assert.equal(agent.input, `\x1b[200~${outgoing("x").framed}\x1b[201~`);
-    assert.deepEqual(agent.submitted, []);
+    assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoingMessage("x")), UNCLEAR);
+    assert.equal(agent.input, `\x1b[200~${outgoingMessage("x").framed}\x1b[201~`);
+    assert.deepEqual(agent.submittedTexts, []);
     assert.ok(!agent.events.some(({ approved }) => approved));
     assert.equal(terminal.read("other"), "");
   });
@@ -128,8 +128,8 @@ withTmux(
       t.cli("send-keys", "-t", agent.pane, "my words");
       waitSync("the words", () => t.screen(agent.pane).includes("my words"));
     });
-    assert.deepEqual(await late.deliver(addressee(t, agent), outgoing("x")), UNCLEAR);
-    assert.deepEqual(agent.submitted, []);
+    assert.deepEqual(await late.deliver(addressee(t, agent), outgoingMessage("x")), UNCLEAR);
+    assert.deepEqual(agent.submittedTexts, []);
   },
 );
 
@@ -140,22 +140,22 @@ withTmux("a paste that the composer does not show is not submitted", async (term
     screen: { ...claudeScreen, composerHolds: () => false, collapsedPaste: () => false },
   });
   assert.deepEqual(
-    await blindTransport.deliver(addressee(terminal, agent), outgoing("x")),
+    await blindTransport.deliver(addressee(terminal, agent), outgoingMessage("x")),
     UNCLEAR,
   );
   await until("the paste", () => agent.input.endsWith("\x1b[201~"));
-  assert.deepEqual(agent.submitted, []);
+  assert.deepEqual(agent.submittedTexts, []);
 });
 
 withTmux("a server that dies before the paste refuses; a new one gets the message", async (t) => {
   const agent = await Agent.start(t);
   const late = swappedBeforePaste(t, () => t.killServer());
-  const receipt = await late.deliver(addressee(t, agent), outgoing("x"));
+  const receipt = await late.deliver(addressee(t, agent), outgoingMessage("x"));
   assert.ok(receipt.state === "refused" || receipt.state === "unclear", JSON.stringify(receipt));
   await Deno.remove(`${t.dir}/agent.log`);
   const next = await Agent.start(t);
   const peer = addressee(t, next);
-  assert.deepEqual(await paneTransport(t).deliver(peer, outgoing("x")), { state: "sent" });
+  assert.deepEqual(await paneTransport(t).deliver(peer, outgoingMessage("x")), { state: "sent" });
 });
 
 withTmux(
@@ -163,6 +163,6 @@ withTmux(
   async (terminal) => {
     const agent = await Agent.start(terminal);
     const late = swappedBeforeEnter(terminal, agent, () => terminal.killServer());
-    assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoing("x")), UNCLEAR);
+    assert.deepEqual(await late.deliver(addressee(terminal, agent), outgoingMessage("x")), UNCLEAR);
   },
 );

@@ -8,7 +8,7 @@ import {
   addressee,
   assertNothingTyped,
   ID,
-  outgoing,
+  outgoingMessage,
   paneTransport,
   replaceProgram,
 } from "../../../support/agents/pane_delivery.ts";
@@ -34,12 +34,14 @@ for (const [what, text] of Object.entries(ARRIVES)) {
   withTmux(`${what} arrives exactly, and is submitted once`, async (terminal) => {
     const agent = await Agent.start(terminal);
     const peer = addressee(terminal, agent);
-    assert.deepEqual(await paneTransport(terminal).check(peer, outgoing(text)), { ready: true });
-    assert.deepEqual(await paneTransport(terminal).deliver(peer, outgoing(text)), {
+    assert.deepEqual(await paneTransport(terminal).check(peer, outgoingMessage(text)), {
+      ready: true,
+    });
+    assert.deepEqual(await paneTransport(terminal).deliver(peer, outgoingMessage(text)), {
       state: "sent",
     });
-    await until("the message", () => agent.submitted.length > 0);
-    assert.deepEqual(agent.submitted, [outgoing(text).framed]);
+    await until("the message", () => agent.submittedTexts.length > 0);
+    assert.deepEqual(agent.submittedTexts, [outgoingMessage(text).framed]);
     assert.equal(terminal.cli("list-buffers"), "");
   });
 }
@@ -49,13 +51,13 @@ withTmux(
   async (terminal) => {
     const agent = await Agent.start(terminal);
     const text = "🙂é&amp;".repeat(1_000);
-    await paneTransport(terminal).deliver(addressee(terminal, agent), outgoing(text));
-    const got = await until("the message", () => agent.submitted[0]);
+    await paneTransport(terminal).deliver(addressee(terminal, agent), outgoingMessage(text));
+    const got = await until("the message", () => agent.submittedTexts[0]);
     const bytes = new TextEncoder().encode(got).length;
     assert.ok(bytes <= 8_192 && bytes > 8_170, String(bytes));
     const tail = `…</peer-message>\n[mesh] cut here; the whole text: mesh show ${ID}`;
     assert.ok(got.endsWith(tail));
-    assert.ok(outgoing(text).framed.startsWith(got.slice(0, -tail.length)));
+    assert.ok(outgoingMessage(text).framed.startsWith(got.slice(0, -tail.length)));
     assert.match(got.slice(0, -tail.length), /(🙂|é|&amp;)$/);
   },
 );
@@ -63,7 +65,7 @@ withTmux(
 for (const first of ["!", "/", "@", " ", "[mesh]", "mesh "]) {
   withTmux(`a text that begins with "${first}" is not typed`, async (terminal) => {
     const agent = await Agent.start(terminal);
-    const bad = outgoing("", `${first}${ID} and more`);
+    const bad = outgoingMessage("", `${first}${ID} and more`);
     const peer = addressee(terminal, agent);
     const refusal = { reason: "bad_frame" };
     assert.deepEqual(await paneTransport(terminal).check(peer, bad), { ready: false, ...refusal });
@@ -78,9 +80,9 @@ for (const first of ["!", "/", "@", " ", "[mesh]", "mesh "]) {
 withTmux("control characters are stripped, tabs become spaces, newlines stay", async (terminal) => {
   const agent = await Agent.start(terminal);
   const text = "a\x1b[201~\rb\tc\x07\x00\x9bd\x7f\u0085e\r\nf";
-  await paneTransport(terminal).deliver(addressee(terminal, agent), outgoing(text));
-  const got = await until("the message", () => agent.submitted[0]);
-  assert.equal(got, outgoing("a[201~\nb    cde\nf").framed);
+  await paneTransport(terminal).deliver(addressee(terminal, agent), outgoingMessage(text));
+  const got = await until("the message", () => agent.submittedTexts[0]);
+  assert.equal(got, outgoingMessage("a[201~\nb    cde\nf").framed);
 });
 
 /** Situations in which nothing may be typed: the reason, and how each comes about. */
@@ -104,11 +106,11 @@ for (const [what, reason, arrange] of REFUSED) {
     const agent = await Agent.start(terminal);
     const peer = addressee(terminal, agent);
     await arrange(terminal, agent);
-    assert.deepEqual(await paneTransport(terminal).check(peer, outgoing("x")), {
+    assert.deepEqual(await paneTransport(terminal).check(peer, outgoingMessage("x")), {
       ready: false,
       reason,
     });
-    const receipt = await paneTransport(terminal).deliver(peer, outgoing("x"));
+    const receipt = await paneTransport(terminal).deliver(peer, outgoingMessage("x"));
     assert.deepEqual(receipt, { state: "refused", reason });
     assertNothingTyped(terminal, agent);
   });
@@ -119,7 +121,7 @@ withTmux("a screen without a composer refuses, and nothing is typed", async (ter
   const pid = Number(terminal.format(pane, "#{pane_pid}"));
   const receipt = await paneTransport(terminal).deliver(
     addressee(terminal, { pane, pid }),
-    outgoing("x"),
+    outgoingMessage("x"),
   );
   assert.deepEqual(receipt, { state: "refused", reason: "screen_unknown" });
   assert.equal(terminal.screen(pane), "");
@@ -132,7 +134,7 @@ withTmux(
     let now = 0;
     const clock = { ...systemClock, monotonic: () => now as Monotonic };
     const pane = paneTransport(terminal, { clock, warm_up_ms: 2_000 });
-    const deliver = () => pane.deliver(addressee(terminal, agent), outgoing("hello"));
+    const deliver = () => pane.deliver(addressee(terminal, agent), outgoingMessage("hello"));
     assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
     now = 1_999;
     assert.deepEqual(await deliver(), { state: "refused", reason: "starting" });
@@ -146,7 +148,10 @@ withTmux("a human's draft refuses delivery, and stays unchanged", async (termina
   const agent = await Agent.start(terminal);
   terminal.cli("send-keys", "-t", agent.pane, "my draft");
   await until("the draft", () => terminal.screen(agent.pane).includes("my draft"));
-  const receipt = await paneTransport(terminal).deliver(addressee(terminal, agent), outgoing("x"));
+  const receipt = await paneTransport(terminal).deliver(
+    addressee(terminal, agent),
+    outgoingMessage("x"),
+  );
   assert.deepEqual(receipt, { state: "refused", reason: "draft_present" });
   assert.equal(agent.input, "my draft");
 });
@@ -169,12 +174,15 @@ withTmux(
       [{ tmux_socket: `${terminal.dir}/none` }, "tmux_unreachable"],
     ];
     for (const [change, reason] of cases) {
-      const receipt = await paneTransport(terminal).deliver({ ...peer, ...change }, outgoing("x"));
+      const receipt = await paneTransport(terminal).deliver(
+        { ...peer, ...change },
+        outgoingMessage("x"),
+      );
       assert.deepEqual(receipt, { state: "refused", reason }, JSON.stringify(change));
     }
     const elsewhere = await paneTransport(terminal).check(
       { ...peer, pane_id: other },
-      outgoing("x"),
+      outgoingMessage("x"),
     );
     assert.equal(elsewhere.ready, false);
     assertNothingTyped(terminal, agent);
@@ -190,7 +198,7 @@ withTmux(
     const peer = addressee(t, agent);
     Deno.kill(agent.pid, "SIGTSTP");
     await until("the shell", () => t.format(pane, "#{pane_current_command}") === "bash");
-    const receipt = await paneTransport(t).deliver(peer, outgoing("x"));
+    const receipt = await paneTransport(t).deliver(peer, outgoingMessage("x"));
     assert.deepEqual(receipt, { state: "refused", reason: "not_foreground" });
     t.cli("send-keys", "-t", pane, "fg", "Enter");
     await until("the agent", () => t.format(pane, "#{pane_current_command}") === "deno");
@@ -205,7 +213,7 @@ withTmux("an agent that exited to its shell refuses, though its screen still sta
   Deno.kill(agent.pid, "SIGKILL");
   await until("the shell", () => t.screen(pane).includes("Killed"));
   const before = t.screen(pane);
-  const receipt = await paneTransport(t).deliver(peer, outgoing("x"));
+  const receipt = await paneTransport(t).deliver(peer, outgoingMessage("x"));
   assert.deepEqual(receipt, { state: "refused", reason: "agent_gone" });
   assert.equal(t.screen(pane), before);
 });
@@ -215,7 +223,7 @@ withTmux(
   async (t) => {
     const agent = await Agent.start(t);
     const warned = paneTransport(t, { hasOpenDialog: () => Promise.resolve(true) });
-    const receipt = await warned.deliver(addressee(t, agent), outgoing("x"));
+    const receipt = await warned.deliver(addressee(t, agent), outgoingMessage("x"));
     assert.deepEqual(receipt, { state: "refused", reason: "dialog_open" });
     assertNothingTyped(t, agent);
   },
@@ -228,11 +236,11 @@ withTmux(
     const peer = addressee(terminal, agent);
     const texts = Array.from({ length: 10 }, (_, at) => `message ${at}`);
     const receipts = await Promise.all(
-      texts.map((text) => paneTransport(terminal).deliver(peer, outgoing(text))),
+      texts.map((text) => paneTransport(terminal).deliver(peer, outgoingMessage(text))),
     );
     const sent = texts.filter((_, at) => receipts[at]?.state === "sent");
-    await until("all", () => agent.submitted.length === sent.length);
-    assert.deepEqual(agent.submitted, sent.map((text) => outgoing(text).framed));
+    await until("all", () => agent.submittedTexts.length === sent.length);
+    assert.deepEqual(agent.submittedTexts, sent.map((text) => outgoingMessage(text).framed));
     for (const receipt of receipts) assert.ok(["sent", "refused"].includes(receipt.state));
   },
 );

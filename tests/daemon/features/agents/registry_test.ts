@@ -143,7 +143,7 @@ Deno.test("every agent with a setup can be tested: with its own model and its ow
     const files = Object.keys(found.files(place, "http://127.0.0.1:9"));
     assert.ok(files.every((path) => path.startsWith("/home/")), id);
     const untested = Object.keys(found.untested).filter((transport) => transport !== "native");
-    assert.ok(untested.every((name) => transports.some((one) => one === name)), id);
+    assert.ok(untested.every((name) => transports.some((transport) => transport === name)), id);
   }
 });
 

@@ -17,7 +17,7 @@ const SETTINGS = {
   "relay.secret": SECRET,
 };
 
-function connected(relay: OAuthWorld): World {
+function daemonOf(relay: OAuthWorld): World {
   return world({
     settings: SETTINGS,
     send: ({ url, method, headers }) => relay.fetch(new URL(url).pathname, { method, headers }),
@@ -26,7 +26,7 @@ function connected(relay: OAuthWorld): World {
 
 Deno.test("GET /apps lists what apps may do, and DELETE ends the access of one", async () => {
   using relay = oauthWorld();
-  await using w = connected(relay);
+  await using w = daemonOf(relay);
   const app = await App.register(relay);
   const { refresh_token } = await app.connect();
   const { apps: [found] } = await w.call(listApps, {});

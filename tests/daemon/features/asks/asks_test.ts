@@ -14,7 +14,7 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
-async function two(w: World) {
+async function registerTwoPeers(w: World) {
   const peer = (name: string) =>
     w.call(registerPeer, { body: { name, path: "/work", backend: "sdk" } });
   return { ada: await peer("ada"), bob: await peer("bob") };
@@ -49,7 +49,7 @@ Deno.test("an ask reaches a connected peer as a frame, and the ack reaches the a
 
 Deno.test("a wait returns the reply, and changes the ask from push to pull [4.asks.wait-blocks]", async () => {
   await using w = world();
-  const { ada } = await two(w);
+  const { ada } = await registerTwoPeers(w);
   const { correlation_id } = await w.call(openAsk, {
     body: { from_peer: ada.peer_id, to_peer: "bob", text: "Ready?" },
   });
@@ -270,7 +270,9 @@ Deno.test("asks are listed newest first, by state and peer, page by page [c3.ask
   await post(w, "/ack", { correlation_id: ids[0] });
   const page = async (query: string) => {
     const { asks, next } = await get(w, `/asks?${query}`);
-    const found = asks.map((one: { correlation_id: string }) => ids.indexOf(one.correlation_id));
+    const found = asks.map((record: { correlation_id: string }) =>
+      ids.indexOf(record.correlation_id)
+    );
     return { found, next };
   };
   assert.deepEqual((await page("")).found, [2, 1, 0]);

@@ -15,7 +15,7 @@ function withHuman() {
   return world({ settings: { "human.name": "sam" } });
 }
 
-Deno.test("an ask that the human cancels is closed by the human, and both sides are told", async () => {
+Deno.test("an ask that the human cancels is closed by the human, and both sides are notified", async () => {
   await using w = withHuman();
   const [ada, eve] = [await connectPeer(w, "ada"), await connectPeer(w, "eve")];
   const id = await ask(w, "ada", "eve");
@@ -39,7 +39,7 @@ Deno.test("an ask that the human cancels is closed by the human, and both sides 
   }
 });
 
-Deno.test("who only claims to be the human may not cancel another's ask", async () => {
+Deno.test("a caller that only claims to be the human may not cancel another's ask", async () => {
   await using w = withHuman();
   for (const name of ["ada", "eve"]) await addPeer(w, name);
   const id = await ask(w, "ada", "eve");
@@ -47,7 +47,7 @@ Deno.test("who only claims to be the human may not cancel another's ask", async 
   assert.deepEqual([refused.status, refused.error], [403, "not_the_asker"]);
 });
 
-Deno.test("an ask that its asker cancels is closed by the asker, and only the recipient is told", async () => {
+Deno.test("an ask that its asker cancels is closed by the asker, and only the recipient is notified", async () => {
   await using w = withHuman();
   const [ada, eve] = [await connectPeer(w, "ada"), await connectPeer(w, "eve")];
   const id = await ask(w, "ada", "eve");
@@ -57,7 +57,7 @@ Deno.test("an ask that its asker cancels is closed by the asker, and only the re
   assert.deepEqual([ada.of("ack").length, eve.of("ack").length], [0, 1]);
 });
 
-Deno.test("the human's own ask, and one to the human, tell the human nothing", async () => {
+Deno.test("cancelling the human's own ask, or an ask to the human, does not notify the human", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
   const headers = await signIn(w);

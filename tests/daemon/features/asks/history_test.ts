@@ -20,7 +20,7 @@ async function threads(w: World, query: string): Promise<string[]> {
 }
 
 /** Opens an ask and closes it a second later. */
-async function closed(w: World, from: string, to: string): Promise<string> {
+async function closeNewAsk(w: World, from: string, to: string): Promise<string> {
   const correlation_id = await ask(w, from, to);
   await w.clock.advance(1000);
   await post(w, "/ack", { correlation_id });
@@ -33,11 +33,11 @@ Deno.test("history lists the closed asks of a peer, as asker and as recipient [4
   const bob = await addPeer(w, "bob");
   await addPeer(w, "eve");
   const opened_at = new Date(w.clock.now()).toISOString();
-  const asked = await closed(w, "ada", "bob");
+  const asked = await closeNewAsk(w, "ada", "bob");
   const was_asked = await ask(w, "a-stranger", "ada");
   await post(w, "/decline", { correlation_id: was_asked, reason: "Busy" });
   await ask(w, "ada", "bob");
-  await closed(w, "eve", "bob");
+  await closeNewAsk(w, "eve", "bob");
   const { threads, mesh_session_id } = await get(w, `/asks/history?peer_id=ada&since=${LONG_AGO}`);
   assert.equal(mesh_session_id, ada.mesh_session_id);
   const closed_at = new Date(Date.parse(opened_at) + 1000).toISOString();
@@ -66,9 +66,9 @@ Deno.test("history lists the closed asks of a peer, as asker and as recipient [4
 Deno.test("history starts after `since`, in any UTC offset", async () => {
   await using w = world();
   await addPeer(w, "bob");
-  const first = await closed(w, "ada", "bob");
+  const first = await closeNewAsk(w, "ada", "bob");
   const since = at(w);
-  const second = await closed(w, "ada", "bob");
+  const second = await closeNewAsk(w, "ada", "bob");
   assert.deepEqual(await threads(w, `peer_id=bob&since=${LONG_AGO}`), [first, second]);
   assert.deepEqual(await threads(w, `peer_id=bob&since=${since}`), [second]);
   const there = new Date(w.clock.now() - 1000 + 2 * 3_600_000).toISOString().replace("Z", "");
@@ -82,8 +82,8 @@ Deno.test("history needs exactly one of peer and pane, and an instant [4.asks.hi
   await using w = world();
   await addPeer(w, "bob", { pane_id: "%3", tmux_socket: "/missing/one" });
   await addPeer(w, "eve", { pane_id: "%3", tmux_socket: "/missing/two" });
-  const one = await closed(w, "ada", "bob");
-  const two = await closed(w, "ada", "eve");
+  const first = await closeNewAsk(w, "ada", "bob");
+  const second = await closeNewAsk(w, "ada", "eve");
   const queries = [
     `since=${LONG_AGO}`,
     `peer_id=bob&pane_id=%253&since=${LONG_AGO}`,
@@ -97,7 +97,7 @@ Deno.test("history needs exactly one of peer and pane, and an instant [4.asks.hi
     const { status, error } = await get(w, `/asks/history?${query}`);
     assert.deepEqual([status, error], [422, "invalid_request"], query);
   }
-  for (const [socket, id] of [["/missing/one", one], ["/missing/two", two]]) {
+  for (const [socket, id] of [["/missing/one", first], ["/missing/two", second]]) {
     const query = `pane_id=%253&tmux_socket=${socket}&since=${LONG_AGO}`;
     assert.deepEqual(await threads(w, query), [id]);
   }
@@ -115,8 +115,8 @@ Deno.test("history includes offline and retired peers, and survives a restart [4
     await addPeer(w, "eve"),
     await addPeer(w, "tom"),
   ];
-  const other = await closed(w, "tom", "bob");
-  const id = await closed(w, "bob", "eve");
+  const other = await closeNewAsk(w, "tom", "bob");
+  const id = await closeNewAsk(w, "bob", "eve");
   await w[Symbol.asyncDispose]();
   w = at.start();
   await post(w, "/peers/eve/offline", { terminal: true });
@@ -152,7 +152,7 @@ Deno.test("history returns a thousand asks at a time, and continues from the las
   const all = await threads(w, `peer_id=bob&since=${LONG_AGO}`);
   assert.equal(all.length, 1200, "Asks that were closed in the same instant are on one page");
   await w.clock.advance(5);
-  const next = await closed(w, "ada", "bob");
+  const next = await closeNewAsk(w, "ada", "bob");
   const first = await get(w, `/asks/history?peer_id=bob&since=${LONG_AGO}`);
   assert.equal(first.threads.length, 1200);
   const since = encodeURIComponent(first.threads.at(-1).closed_at);
@@ -162,8 +162,8 @@ Deno.test("history returns a thousand asks at a time, and continues from the las
 Deno.test("a history finds the few asks of a peer among many, and lets other requests run", async () => {
   await using w = world();
   for (const name of ["ada", "eve", "mary"]) await addPeer(w, name);
-  await closed(w, "eve", "mary");
-  const own = [await closed(w, "ada", "eve"), await closed(w, "mary", "ada")];
+  await closeNewAsk(w, "eve", "mary");
+  const own = [await closeNewAsk(w, "ada", "eve"), await closeNewAsk(w, "mary", "ada")];
   copyMessage(w, 7000);
   const { db } = w.daemon.ctx;
   const spread = "update messages set closed_at = closed_at + iif(seq <= 5, 9000 + seq, seq)";
@@ -183,7 +183,7 @@ Deno.test("a history holds a thousand threads, and all of the last one's instant
   await using w = world();
   await addPeer(w, "ada");
   await addPeer(w, "mary");
-  await closed(w, "ada", "mary");
+  await closeNewAsk(w, "ada", "mary");
   copyMessage(w, 5000);
   const { db } = w.daemon.ctx;
   const spread =

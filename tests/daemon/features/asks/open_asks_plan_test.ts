@@ -26,7 +26,10 @@ Deno.test("pages of asks are the same by index and by table", async () => {
   await post(w, "/ack", { correlation_id: ids[2] });
   const idsOf = async (query: string) => {
     const { asks, next } = await get(w, `/asks?${query}`);
-    return [asks.map((one: { correlation_id: string }) => ids.indexOf(one.correlation_id)), next];
+    return [
+      asks.map((record: { correlation_id: string }) => ids.indexOf(record.correlation_id)),
+      next,
+    ];
   };
   assert.deepEqual((await idsOf("state=open"))[0], [3, 1, 0]);
   assert.deepEqual((await idsOf("state=open&peer_id=bob"))[0], [3, 0]);

@@ -15,7 +15,7 @@ import { restartableWorld } from "../../../support/daemon/restartable.ts";
 /** A world with a human whose daemon can restart. */
 const restartable = () => restartableWorld({ settings: { "human.name": "sam" } });
 
-async function outstanding(w: World, name: string): Promise<string[]> {
+async function outstandingIds(w: World, name: string): Promise<string[]> {
   const query = `peer_id=${encodeURIComponent(name)}&direction=outbound`;
   const { asks } = await get(w, `/asks/pending?${query}`);
   return asks.map(({ correlation_id }: { correlation_id: string }) => correlation_id);
@@ -29,14 +29,14 @@ Deno.test("an unregistered sender finds its asks, also after a restart", async (
   await ask(w, "mcp-other", "bob");
   const closed = await ask(w, "mcp-a.b_c", "bob");
   await post(w, "/ack", { correlation_id: closed });
-  assert.deepEqual(await outstanding(w, "mcp-a.b_c"), ownAsks);
+  assert.deepEqual(await outstandingIds(w, "mcp-a.b_c"), ownAsks);
   await w[Symbol.asyncDispose]();
   w = at.start();
   await using _ = w;
-  assert.deepEqual(await outstanding(w, "mcp-a.b_c"), ownAsks);
+  assert.deepEqual(await outstandingIds(w, "mcp-a.b_c"), ownAsks);
   const [kept] = (await get(w, "/asks/pending?peer_id=mcp-other&direction=outbound")).asks;
   assert.deepEqual([kept.from_peer_id, kept.from_peer_name], [null, "mcp-other"]);
-  assert.deepEqual(await outstanding(w, "mcp-nobody"), []);
+  assert.deepEqual(await outstandingIds(w, "mcp-nobody"), []);
 });
 
 Deno.test("a wait that is repeated after a restart gets the answer", async () => {
@@ -88,10 +88,10 @@ Deno.test("a chain of follow-ups has one open ask at a time, each with its prede
   const third = await ask(w, "ada", "bob", "The red one", { reply_to: second });
   await w.clock.settle();
   assert.deepEqual(
-    (await get(w, "/asks")).asks.map((one: Record<string, string>) => [
-      one["correlation_id"],
-      one["reply_to"],
-      one["close_reason"],
+    (await get(w, "/asks")).asks.map((record: Record<string, string>) => [
+      record["correlation_id"],
+      record["reply_to"],
+      record["close_reason"],
     ]),
     [[third, second, null], [second, first, "reply_to"], [first, null, "reply_to"]],
   );

@@ -115,7 +115,7 @@ Deno.test("a removed peer's asks can still be listed and waited for by its id", 
   await post(w, "/ack", { correlation_id, message: "Yes" });
   await w.fetch("/peers/ada", { method: "DELETE" });
   const { asks } = await get(w, `/asks?peer_id=${peer_id}`);
-  assert.deepEqual(asks.map((one: { reply: string }) => one.reply), ["Yes"]);
+  assert.deepEqual(asks.map((record: { reply: string }) => record.reply), ["Yes"]);
   const ended = await post(w, `/asks/${correlation_id}/wait`, { peer_id });
   assert.deepEqual([ended.status, ended.reply], ["resolved", "Yes"]);
   assert.equal((await get(w, "/asks?peer_id=peer-000000000000")).status, 404);

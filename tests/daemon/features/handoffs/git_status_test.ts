@@ -38,7 +38,7 @@ async function repository() {
   await write("x.log", "five");
   return {
     folder,
-    /** Where the programs of a hostile configuration would leave their marks. */
+    /** The folder in which programs of a hostile configuration would leave their marks. */
     marks: join(dir, "marks"),
     git,
     write,

@@ -1,4 +1,4 @@
-/** What goes along with a hand-over to a peer of another machine. */
+/** The conversation and the files of a hand-over to a peer of another machine. */
 
 import assert from "node:assert/strict";
 import { addPeer, post, reportSessions } from "../../../support/daemon/peer_clients.ts";

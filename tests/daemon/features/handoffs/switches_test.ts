@@ -159,7 +159,7 @@ Deno.test("with force, a session that cannot be resumed is given up", async () =
   assert.equal(forced.outcome, "would_restart");
 });
 
-Deno.test("if the new agent ends at once, the peer is what it was, and a restart resumes its session", async () => {
+Deno.test("if the new agent ends at once, the peer keeps its old agent, and a restart resumes its session", async () => {
   const { fixture, peer_id, pane_id } = await fixtureOf();
   await using _ = fixture;
   const { w, terminals } = fixture;
@@ -178,7 +178,7 @@ Deno.test("if the new agent ends at once, the peer is what it was, and a restart
   assert.match(await fileText(w, failed.attachment_id), /> Fix the port/, "it is kept");
 });
 
-Deno.test("if tmux cannot start the new agent, the peer is what it was", async () => {
+Deno.test("if tmux cannot start the new agent, the peer keeps its old agent", async () => {
   const { fixture, peer_id } = await fixtureOf();
   await using _ = fixture;
   const { w, terminals } = fixture;
@@ -235,7 +235,7 @@ async function switchAfterCrash({ ends }: { ends: boolean }) {
   return { backend, outcome, told: deliveries.length };
 }
 
-Deno.test("after a crash during a switch the peer is what runs, or what it was", async () => {
+Deno.test("after a crash during a switch the peer has the agent that runs, or its old agent", async () => {
   assert.deepEqual(await switchAfterCrash({ ends: false }), {
     backend: "gemini",
     outcome: "restarted",

@@ -21,7 +21,7 @@ async function turnsOf(read: (before: number) => { before: number | null; cut?: 
   return { reads, left_out: found.left_out };
 }
 
-Deno.test("turns are read no further from a position that does not move, which is named", async () => {
+Deno.test("turns from a position that does not move are not read again, and the position is named", async () => {
   const why = "the earlier part of its session's file cannot be read";
   const left_out = [{ what: "earlier turns", why }];
   assert.deepEqual(await turnsOf(() => ({ before: 500 })), { reads: 2, left_out });

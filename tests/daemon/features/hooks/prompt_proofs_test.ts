@@ -1,4 +1,4 @@
-/** What proves, for each agent, that its model has read what a prompt's hook handed over. */
+/** Proofs, for each agent, that its model has read the messages of a prompt's hook. */
 
 import assert from "node:assert/strict";
 import type { HookReader } from "../../../../daemon/features/agents/adapter.ts";

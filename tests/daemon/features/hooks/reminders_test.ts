@@ -26,7 +26,7 @@ async function meshWithAgent(settings: Settings = {}) {
   return { w, ada, agent, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 
-/** One hook event of the agent; returns what the hook prints. */
+/** Reports a hook event of the agent; returns the hook's output. */
 function report(w: World, fields: Record<string, unknown>) {
   return post(w, "/hooks/claude-code", { session_id: "s-1", cwd: "/work/api", ...fields });
 }
@@ -41,7 +41,7 @@ async function stops(w: World, stop_hook_active = false): Promise<string | undef
   return answer.decision === "block" ? answer.reason : undefined;
 }
 
-Deno.test("an agent that stops with an unanswered ask is told its id and how to answer", async () => {
+Deno.test("an agent that stops with an unanswered ask gets its id and how to answer", async () => {
   await using at = await meshWithAgent();
   const { w, agent } = at;
   const id = await ask(w, "ada", agent);

@@ -70,7 +70,7 @@ Deno.test("an urgent message to an agent that is idle goes to its queue", async 
   assert.deepEqual(agent.markers, []);
 });
 
-Deno.test("what the human sends is urgent, unless it says otherwise", async () => {
+Deno.test("a message of the human is urgent, unless it says otherwise", async () => {
   await using agent = await new AgentAtWork({ settings: { "human.name": "sam" } }).start();
   const headers = await signIn(agent.w);
   const send = (text: string, more = {}) => {
@@ -170,7 +170,7 @@ Deno.test("a daemon that dies before the answer arrives sends the message no sec
     await agent.stop();
     assert.equal(await agent.state(delivery_id), "sent");
     await agent.w.tick(60);
-    // It is named, as every message without a proof is, and not repeated.
+    // The next prompt names the message, as every message without a proof, and does not repeat it.
     assert.match(
       await agent.prompt(),
       new RegExp(`may not have reached you: mesh show ${delivery_id}`),
@@ -283,7 +283,7 @@ Deno.test("a tool call of an unknown session registers no peer", async () => {
   assert.equal(peers.length, 1);
 });
 
-Deno.test("of one session 200 messages wait for a proof, and older ones stay without", async () => {
+Deno.test("at most 200 messages of a session wait for a proof; older messages stay unproved", async () => {
   await using agent = await new AgentAtWork({
     settings: { "daemon.limits.pair_per_minute": "0" },
   }).start();

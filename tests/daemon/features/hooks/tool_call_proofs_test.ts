@@ -1,4 +1,4 @@
-/** What proves, for each agent, that its model has read what a hook handed over within a turn. */
+/** Proofs, for each agent, that its model has read a message that a hook handed over in a turn. */
 
 import assert from "node:assert/strict";
 import type { HookReader } from "../../../../daemon/features/agents/adapter.ts";
@@ -96,7 +96,7 @@ for (const { agent, reader, prompt, hands_over, no_proof, proof } of CASES) {
   });
 }
 
-Deno.test("gemini: a turn of which nothing was reported for a minute holds no message", async () => {
+Deno.test("gemini: a turn without a report for a minute holds no message", async () => {
   await using w = world({ hooks: { gemini: geminiHooks } });
   const event = { session_id: "s-1", cwd: "/work/api" };
   await post(w, "/hooks/gemini", { ...event, hook_event_name: "BeforeAgent", ...PROMPT });

@@ -27,7 +27,7 @@ async function list(w: World, query = ""): Promise<Item[]> {
   return (await get(w, `/inbox${query}`)).items;
 }
 
-async function asked(w: World, text = "Ready?", more = {}): Promise<[string, string]> {
+async function askHuman(w: World, text = "Ready?", more = {}): Promise<[string, string]> {
   const body = { from_peer: "ada", to_peer: "sam", text, ...more };
   const { correlation_id, inbox } = await post(w, "/ask", body);
   return [correlation_id, inbox.item_id];
@@ -51,7 +51,7 @@ Deno.test("without a human every inbox route is 503 [4.inbox.no-human] [7.no-hum
 Deno.test("an ask to the human is an inbox item, and its event has no text [6.inbox-item] [2.inbox.event-fields] [2.inbox.text] [4.ask.inbox] [4.inbox.get] [6.dashboard-text]", async () => {
   await using w = withHuman();
   const ada = await addPeer(w, "ada");
-  const [correlation_id, item_id] = await asked(w);
+  const [correlation_id, item_id] = await askHuman(w);
   assert.match(item_id, /^inb-[0-9a-f]{12}$/);
   const { status: _, created_at, ...item } = await get(w, `/inbox/${item_id}`);
   assert.deepEqual(item, {
@@ -88,7 +88,7 @@ Deno.test("an ask to the human is an inbox item, and its event has no text [6.in
 Deno.test("the open items are those whose ask is open, read or not, before the unread ones", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
-  const [first_ask, asked_item] = await asked(w);
+  const [first_ask, asked_item] = await askHuman(w);
   await post(w, `/inbox/${asked_item}/read`);
   for (const text of ["1", "2", "3"]) await notify(w, "ada", "sam", text);
   const texts = async (query: string) => (await list(w, query)).map(({ text }) => text);
@@ -132,7 +132,7 @@ Deno.test("marking an item read is for every surface, and repeating it changes n
 Deno.test("a reply to an open ask is its ack, framed as the human's, with one event [3.inbox.reply-acks] [4.inbox.reply-acked] [2.inbox.flags]", async () => {
   await using w = withHuman();
   const ada = await connectPeer(w, "ada");
-  const [correlation_id, item_id] = await asked(w);
+  const [correlation_id, item_id] = await askHuman(w);
   const reply = await post(w, `/inbox/${item_id}/reply`, { surface: "telegram", text: "Yes" });
   assert.deepEqual(reply, { status: 200, action: "acked", correlation_id });
   assert.equal(ada.of("ack")[0]?.text, "Yes");
@@ -147,7 +147,7 @@ Deno.test("a reply to an open ask is its ack, framed as the human's, with one ev
 
 Deno.test("an empty reply is a bare ack of an open ask, and marks any other item read [4.inbox.reply-empty]", async () => {
   await using w = withHuman();
-  const [correlation_id, item_id] = await asked(w);
+  const [correlation_id, item_id] = await askHuman(w);
   const acked = await post(w, `/inbox/${item_id}/reply`, { text: "" });
   assert.deepEqual([acked.action, acked.correlation_id], ["acked", correlation_id]);
   assert.equal((await get(w, `/asks/${correlation_id}`)).close_reason, "ack");
@@ -162,7 +162,7 @@ Deno.test("an empty reply is a bare ack of an open ask, and marks any other item
 Deno.test("a reply to a closed ask or a notification opens a new ask to its sender [4.inbox.reply-asked] [c3.inbox.reply-closed]", async () => {
   await using w = withHuman();
   const ada = await connectPeer(w, "ada");
-  const [first, item_id] = await asked(w);
+  const [first, item_id] = await askHuman(w);
   await post(w, `/asks/${first}/cancel`, { peer_id: "ada" });
   const repliedAgain = await post(w, `/inbox/${item_id}/reply`, { text: "And now?" });
   assert.equal(repliedAgain.action, "asked");
@@ -180,7 +180,7 @@ Deno.test("a reply to a closed ask or a notification opens a new ask to its send
 Deno.test("a reply has the limits of a text, and an invalid one reaches no agent", async () => {
   await using w = withHuman();
   await addPeer(w, "ada");
-  const [, item_id] = await asked(w);
+  const [, item_id] = await askHuman(w);
   for (const text of ["a\u0000b", "\ud800", "ä".repeat(131_073), 5]) {
     assert.equal((await post(w, `/inbox/${item_id}/reply`, { text })).status, 422);
   }
@@ -202,7 +202,7 @@ Deno.test("a reply to a sender that is gone is refused, and leaves the item unch
 Deno.test("an inbox reply to a choice must name an option [3.inbox.reply-answers] [4.inbox.reply-answered]", async () => {
   await using w = withHuman();
   const options = [{ id: "a", title: "Apples" }, { id: "b", title: "Pears" }];
-  const [id, item_id] = await asked(w, "Which?", { question: { kind: "choice", options } });
+  const [id, item_id] = await askHuman(w, "Which?", { question: { kind: "choice", options } });
   const wrong = await post(w, `/inbox/${item_id}/reply`, { text: "Plums" });
   assert.deepEqual([wrong.status, wrong.error], [422, "unknown_option"]);
   assert.equal((await get(w, `/inbox/${item_id}`)).replied, false);

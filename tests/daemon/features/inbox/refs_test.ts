@@ -68,7 +68,7 @@ async function showAll(w: World, name: string, refs: readonly (string | null)[])
   return ids;
 }
 
-async function listed(w: World, query: string): Promise<string[]> {
+async function listIds(w: World, query: string): Promise<string[]> {
   const { items } = await get(w, `/inbox?limit=500&${query}`);
   return items.map(({ item_id }: Item) => item_id);
 }
@@ -80,8 +80,8 @@ Deno.test("a surface lists its own items by numeric ref [c4.refs]", async () => 
     fc.asyncProperty(fc.array(ref, { maxLength: 12 }), async (refs) => {
       const name = `s${++run}`;
       const ids = await showAll(w, name, refs);
-      assert.deepEqual(await listed(w, `surface=${name}`), inOrder(refs).map((n) => ids[n]));
-      const cut = (await listed(w, `surface=${name}&limit=3`)).slice(0, 3);
+      assert.deepEqual(await listIds(w, `surface=${name}`), inOrder(refs).map((n) => ids[n]));
+      const cut = (await listIds(w, `surface=${name}&limit=3`)).slice(0, 3);
       assert.deepEqual(cut, inOrder(refs).slice(0, 3).map((n) => ids[n]));
     }),
     { numRuns: 25 },
@@ -106,7 +106,7 @@ Deno.test("through_ref lists numeric refs up to it, of any length", async () => 
           const number = toNumber(refs[index] ?? null);
           return number !== undefined && number <= max;
         });
-        const found = await listed(w, `surface=${name}&through_ref=${cut}`);
+        const found = await listIds(w, `surface=${name}&through_ref=${cut}`);
         assert.deepEqual(found, fits.map((index) => ids[index]), cut);
       }
     }),
@@ -127,9 +127,9 @@ Deno.test("an item in several messages is listed by its first ref", async () => 
   const phone = await surface(w, "phone");
   const long = await notifyAndShow(w, phone, 10, [11, 12]);
   const next = await notifyAndShow(w, phone, 13);
-  assert.deepEqual(await listed(w, "surface=phone&through_ref=10"), [long]);
-  assert.deepEqual(await listed(w, "surface=phone&through_ref=9"), []);
-  assert.deepEqual(await listed(w, "surface=phone"), [next, long]);
+  assert.deepEqual(await listIds(w, "surface=phone&through_ref=10"), [long]);
+  assert.deepEqual(await listIds(w, "surface=phone&through_ref=9"), []);
+  assert.deepEqual(await listIds(w, "surface=phone"), [next, long]);
 });
 
 Deno.test("unread and surface can be combined", async () => {
@@ -137,9 +137,9 @@ Deno.test("unread and surface can be combined", async () => {
   const phone = await surface(w, "phone");
   const [first, second] = [await notifyAndShow(w, phone, 1), await notifyAndShow(w, phone, 2)];
   await post(w, `/inbox/${second}/read`, { surface: "phone" });
-  assert.deepEqual(await listed(w, "surface=phone&unread=1"), [first]);
-  assert.deepEqual(await listed(w, "surface=phone&unread=1&through_ref=2"), [first]);
-  assert.deepEqual(await listed(w, "surface=phone&unread=0"), [second, first]);
+  assert.deepEqual(await listIds(w, "surface=phone&unread=1"), [first]);
+  assert.deepEqual(await listIds(w, "surface=phone&unread=1&through_ref=2"), [first]);
+  assert.deepEqual(await listIds(w, "surface=phone&unread=0"), [second, first]);
 });
 
 Deno.test("a reply finds its item by any ref, as text or number, an exact match first", async () => {
@@ -231,7 +231,7 @@ Deno.test("items that were rendered before the table of refs existed are found b
   });
   before[Symbol.dispose]();
   await using w = world({ settings: { "human.name": "sam" }, db_path: path });
-  assert.deepEqual(await listed(w, "surface=phone&through_ref=10"), ["inb-a"]);
+  assert.deepEqual(await listIds(w, "surface=phone&through_ref=10"), ["inb-a"]);
   const body = { surface: "phone", surface_ref: 11, text: "" };
   assert.equal((await post(w, "/inbox/reply", body)).action, "read");
 });

@@ -85,22 +85,22 @@ Deno.test("a prompt or turn of another peer does not affect the fire", async () 
 Deno.test("a receipt `seen` arms a fire, and so does an unframed prompt with the id", async () => {
   await using w = world();
   const api = await connectWorker(w);
-  const one = await create(w, { prompt: "One", assigned_peer: "api" });
+  const first = await create(w, { prompt: "One", assigned_peer: "api" });
   await api.receipt("seen");
-  assert.equal(await stateOf(w, one.job_id), "running");
+  assert.equal(await stateOf(w, first.job_id), "running");
   await api.endTurn("First");
-  assert.equal((await result(w, one.job_id)).result_summary, "First");
-  const two = await create(w, { prompt: "Two", assigned_peer: "api" });
+  assert.equal((await result(w, first.job_id)).result_summary, "First");
+  const second = await create(w, { prompt: "Two", assigned_peer: "api" });
   const text = `${api.fires().at(-1)?.delivery_id}: Two`;
   const turn = { peer_id: api.peer_id, turn_id: "t-1" };
   await post(w, "/events/chat", { ...turn, role: "user", text });
-  assert.equal(await stateOf(w, two.job_id), "running");
+  assert.equal(await stateOf(w, second.job_id), "running");
   await post(w, "/events/chat", { ...turn, role: "assistant", text: "Second" });
-  assert.equal((await result(w, two.job_id)).result_summary, "Second");
-  const three = await create(w, { prompt: "Three", assigned_peer: "api" });
+  assert.equal((await result(w, second.job_id)).result_summary, "Second");
+  const third = await create(w, { prompt: "Three", assigned_peer: "api" });
   // The bare text, as a program passes it to its model: it names its attempt.
   await post(w, "/events/chat", { ...turn, role: "user", text: api.fires().at(-1)?.text });
-  assert.equal(await stateOf(w, three.job_id), "running");
+  assert.equal(await stateOf(w, third.job_id), "running");
 });
 
 Deno.test("turns reported by hooks arm and complete a fire that was drained", async () => {
@@ -267,11 +267,11 @@ Deno.test("GET /jobs/{id}/status returns the full record; an unknown id is 404 [
     cron: "@daily",
   });
   assert.match(calendar_id, /^cal-[0-9a-f]{12}$/);
-  const one = await get(w, `/jobs/${job_id}/status`);
-  assert.deepEqual([one.execution.prompt.body, one.runner.attempt_count], ["One", 1]);
-  const two = await get(w, `/jobs/${calendar_id}/status`);
-  assert.deepEqual([two.state, two.cron, two.timezone], ["active", "@daily", "UTC"]);
-  assert.equal(two.next_due_at, "2030-01-02T00:00:00.000Z");
+  const status = await get(w, `/jobs/${job_id}/status`);
+  assert.deepEqual([status.execution.prompt.body, status.runner.attempt_count], ["One", 1]);
+  const calendar = await get(w, `/jobs/${calendar_id}/status`);
+  assert.deepEqual([calendar.state, calendar.cron, calendar.timezone], ["active", "@daily", "UTC"]);
+  assert.equal(calendar.next_due_at, "2030-01-02T00:00:00.000Z");
   for (const path of ["/jobs/work-000000000000", "/jobs/cal-x/status", "/jobs/x/result"]) {
     assert.deepEqual((await get(w, path)).error, "unknown_job", path);
   }
@@ -280,13 +280,13 @@ Deno.test("GET /jobs/{id}/status returns the full record; an unknown id is 404 [
 Deno.test("a job waits for due_at, or is run before it", async () => {
   await using w = world();
   const api = await connectWorker(w);
-  const one = await create(w, { prompt: "One", assigned_peer: "api", due_at: IN_TEN_MINUTES });
-  const two = await create(w, { prompt: "Two", assigned_peer: "api", due_at: IN_TEN_MINUTES });
+  const first = await create(w, { prompt: "One", assigned_peer: "api", due_at: IN_TEN_MINUTES });
+  const second = await create(w, { prompt: "Two", assigned_peer: "api", due_at: IN_TEN_MINUTES });
   await w.tick(599);
   assert.equal(api.fires().length, 0);
-  await run(w, two.job_id);
+  await run(w, second.job_id);
   assert.match(api.fires()[0]?.text ?? "", /^Two/);
   await w.tick(1);
   assert.match(api.fires()[1]?.text ?? "", /^One/);
-  assert.equal(await stateOf(w, one.job_id), "delivered");
+  assert.equal(await stateOf(w, first.job_id), "delivered");
 });

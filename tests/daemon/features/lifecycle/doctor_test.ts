@@ -37,7 +37,7 @@ async function codes(w: World): Promise<string[]> {
   return contradictions.map(({ code }: { code: string }) => code);
 }
 
-interface Found {
+interface DoctorCheck {
   readonly name: string;
   readonly ok: boolean | null;
   readonly source: string | null;
@@ -52,7 +52,7 @@ Deno.test("the doctor shows each piece of evidence with its source and age [4.pe
   await w.clock.advance(5000);
   const report = await get(w, "/peers/ada/doctor");
   assert.deepEqual([report.peer_id, report.contradictions], [peer_id, []]);
-  const checksByName = new Map(report.checks.map((check: Found) => [check.name, check]));
+  const checksByName = new Map(report.checks.map((check: DoctorCheck) => [check.name, check]));
   const of = (name: string) => checksByName.get(name);
   const status = { name: "status", ok: true, source: "hook", age_seconds: 5, detail: "busy" };
   assert.deepEqual(of("status"), status);
@@ -84,7 +84,7 @@ Deno.test("the age of evidence counts from its last report, whatever the source 
   await post(w, "/peers/ada/offline", { reason: "session_end", source: "hook" });
   await w.clock.advance(3000);
   const { checks } = await get(w, "/peers/ada/doctor");
-  const status = checks.find(({ name }: Found) => name === "status");
+  const status = checks.find(({ name }: DoctorCheck) => name === "status");
   assert.deepEqual([status.ok, status.source, status.age_seconds, status.detail], [
     false,
     "hook",
@@ -102,9 +102,9 @@ const CONTRADICTIONS: readonly (readonly [string, string, (fixture: Awaited<Retu
   ["PANE_OWNER_MISMATCH", "a process outside its pane",          ({ paneObserver }) => paneObserver.within.clear()],
   ["SESSION_MISMATCH",    "a process that runs a different session",    ({ agents }) => (agents.refusalReason = "session_changed")],
   ["SESSION_MISMATCH",    "a session of two live peers",     addSameSessionPeer],
-  ["STALE_PENDING_ASK",   "an ask that has waited for half an hour", waiting],
+  ["STALE_PENDING_ASK",   "an ask that has waited for half an hour", letMessageWait],
   ["TURN_STUCK",          "a turn that does not end",               ({ w }) => leaveTurnOpen(w)],
-  ["UNPROVED_DELIVERY",   "a message without a proof",          unproved],
+  ["UNPROVED_DELIVERY",   "a message without a proof",          leaveUnproved],
   ["RETIRED_BUT_LIVE",    "a retired peer whose process runs",      ({ w }) => post(w, "/peers/ada/offline", { terminal: true })],
 ];
 
@@ -114,7 +114,7 @@ async function addSameSessionPeer({ w }: { w: World }) {
   await post(w, "/peers", { ...other, peer_id });
 }
 
-async function waiting({ w, agents }: { w: World; agents: FakeAgents }) {
+async function letMessageWait({ w, agents }: { w: World; agents: FakeAgents }) {
   agents.refusalReason = "dialog_open";
   await ask(w, "cli", "ada");
   await w.clock.advance(31 * MINUTES);
@@ -125,16 +125,16 @@ async function leaveTurnOpen(w: World) {
   await w.clock.advance(31 * MINUTES);
 }
 
-async function unproved({ w }: { w: World }) {
+async function leaveUnproved({ w }: { w: World }) {
   await notify(w, "cli", "ada");
   await w.clock.advance(31_000);
 }
 
 Deno.test("the doctor does not warn of missing proofs of a program that can give none", async () => {
   await using fixture = await healthyPeer({ backend: "generic" });
-  await unproved(fixture);
+  await leaveUnproved(fixture);
   const { checks } = await get(fixture.w, "/peers/ada/doctor");
-  const proofs = checks.find(({ name }: Found) => name === "proofs");
+  const proofs = checks.find(({ name }: DoctorCheck) => name === "proofs");
   assert.deepEqual([proofs.ok, await codes(fixture.w)], [false, []]);
 });
 

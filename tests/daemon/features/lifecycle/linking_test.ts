@@ -26,7 +26,7 @@ function fixture() {
 }
 
 /** Everything stored about peers: a rollback must not change it. */
-async function known(w: World) {
+async function storedPeers(w: World) {
   return { peers: (await get(w, "/peers")).peers, events: w.events.length };
 }
 
@@ -107,7 +107,7 @@ Deno.test("a link registers the agent in a pane, and its messages are delivered 
 Deno.test("a link without a live transport leaves no peer behind [7.link-rolled-back]", async () => {
   await using at = fixture();
   const { w, agents, paneObserver } = at;
-  const before = await known(w);
+  const before = await storedPeers(w);
   agents.refusalReason = "dialog_open";
   const refused = await post(w, LINK, CLAUDE_COMMAND);
   const hint = "answer the dialog in the pane, then link again";
@@ -116,13 +116,13 @@ Deno.test("a link without a live transport leaves no peer behind [7.link-rolled-
   paneObserver.close("%3");
   paneObserver.open("%3");
   assert.equal((await post(w, LINK, CLAUDE_COMMAND)).reason, "no_process");
-  assert.deepEqual(await known(w), before);
+  assert.deepEqual(await storedPeers(w), before);
 });
 
 Deno.test("an agent that ends during a link is not registered", async () => {
   await using at = fixture();
   const { w, agents } = at;
-  const before = await known(w);
+  const before = await storedPeers(w);
   agents.onCheck = () => w.processes.end(7);
   assert.partialDeepStrictEqual(await post(w, LINK, CLAUDE_COMMAND), {
     linked: false,
@@ -133,7 +133,7 @@ Deno.test("an agent that ends during a link is not registered", async () => {
     linked: false,
     reason: "agent_gone",
   });
-  assert.deepEqual(await known(w), before);
+  assert.deepEqual(await storedPeers(w), before);
 });
 
 Deno.test("a link to a missing pane is 404, and to a pane with a peer 409", async () => {
@@ -161,14 +161,14 @@ Deno.test("a link to a missing pane is 404, and to a pane with a peer 409", asyn
 
 Deno.test("a link with a reserved name is refused", async () => {
   await using at = fixture();
-  const before = await known(at.w);
+  const before = await storedPeers(at.w);
   const { status, error } = await post(at.w, LINK, { ...CLAUDE_COMMAND, name: "telegram" });
   assert.deepEqual([status, error], [422, "reserved_name"]);
-  assert.deepEqual(await known(at.w), before);
+  assert.deepEqual(await storedPeers(at.w), before);
 });
 
 /** The same agent, registered and offline. */
-async function lost(at: ReturnType<typeof fixture>) {
+async function addOfflinePeer(at: ReturnType<typeof fixture>) {
   const location = { pane_id: "%3", tmux_socket: SOCKET, agent_pid: 7 };
   const { peer_id } = await addPeer(at.w, "ada", { ...CLAUDE_COMMAND, ...location });
   await post(at.w, "/peers/ada/offline", { reason: "session_end" });
@@ -178,15 +178,15 @@ async function lost(at: ReturnType<typeof fixture>) {
 Deno.test("a peer is linked to its recorded pane, whatever the agent's process is now [c3.peer.link]", async () => {
   await using at = fixture();
   const { w, paneObserver, agents } = at;
-  const peer_id = await lost(at);
+  const peer_id = await addOfflinePeer(at);
   w.processes.end(7);
   paneObserver.close("%3");
   w.processes.start(9);
   paneObserver.open("%3", { foreground: { pid: 9, started: "2", args: [] } });
   agents.refusalReason = "draft_present";
-  const before = await known(w);
+  const before = await storedPeers(w);
   assert.equal((await post(w, "/peers/ada/link")).reason, "draft_present");
-  assert.deepEqual(await known(w), before);
+  assert.deepEqual(await storedPeers(w), before);
   agents.refusalReason = undefined;
   const linked = await post(w, "/peers/ada/link");
   assert.deepEqual(linked, { status: 200, linked: true, peer_id, display_name: "ada" });
@@ -200,7 +200,7 @@ Deno.test("a peer whose pane is missing, on another machine or another peer's ca
   const { w, paneObserver } = at;
   await addPeer(w, "bare");
   await addPeer(w, "far", { machine: "elsewhere", pane_id: "%3" });
-  const peer_id = await lost(at);
+  const peer_id = await addOfflinePeer(at);
   const errorOf = async (name: string) => (await post(w, `/peers/${name}/link`)).error;
   assert.equal(await errorOf("bare"), "missing_pane");
   assert.equal(await errorOf("far"), "other_host");
@@ -214,9 +214,9 @@ Deno.test("a peer whose pane is missing, on another machine or another peer's ca
 Deno.test("rehook reports what it would do, and with apply brings a lost peer online [4.peers.rehook]", async () => {
   await using at = fixture();
   const { w } = at;
-  const peer_id = await lost(at);
+  const peer_id = await addOfflinePeer(at);
   await notify(w, "cli", "ada");
-  const before = await known(w);
+  const before = await storedPeers(w);
   const plan = await post(w, "/peers/ada/rehook");
   const would_do = "bring it back online: its process 7 runs in %3";
   const expectedLink = { status: 200, ok: true, peer_id, would_do, reason: "session_end" };
@@ -226,7 +226,7 @@ Deno.test("rehook reports what it would do, and with apply brings a lost peer on
     healthy: false,
     transport: plan.transport,
   });
-  assert.deepEqual(await known(w), before);
+  assert.deepEqual(await storedPeers(w), before);
   const done = await post(w, "/peers/ada/rehook", { apply: true });
   assert.deepEqual(done, { ...expectedLink, acted: true, healthy: true, transport: "pane" });
   await w.clock.settle();
@@ -237,7 +237,7 @@ Deno.test("rehook reports what it would do, and with apply brings a lost peer on
 
 Deno.test("rehook does not change a peer that no transport reaches, and says why", async () => {
   await using at = fixture();
-  await lost(at);
+  await addOfflinePeer(at);
   at.agents.refusalReason = "dialog_open";
   const since = at.w.events.length;
   const answer = await post(at.w, "/peers/ada/rehook", { apply: true });
@@ -256,7 +256,7 @@ Deno.test("rehook refuses another machine, a missing pane and an unproved proces
   const { w, paneObserver } = at;
   await addPeer(w, "bare");
   await addPeer(w, "far", { machine: "elsewhere", pane_id: "%3" });
-  await lost(at);
+  await addOfflinePeer(at);
   const refusal = async (name: string) => {
     const { status, error, reason } = await post(w, `/peers/${name}/rehook`, { apply: true });
     return [status, error, reason];

@@ -58,6 +58,6 @@ Deno.test("a pruned client is a new peer when it connects again", async () => {
   await first.drop();
   assert.equal((await post(w, "/peers/prune", {})).closed.length, 1);
   const again = await connectPeer(w, "web", { metadata: { client_id: "c-1" } });
-  const [before, after] = [first, again].map((one) => one.of("connected")[0]?.peer_id);
+  const [before, after] = [first, again].map((client) => client.of("connected")[0]?.peer_id);
   assert.notEqual(after, before);
 });

@@ -20,7 +20,7 @@ async function withPeers() {
 }
 
 /** The number of commits since the last call. */
-function counting({ daemon: { ctx: { db } } }: World) {
+function commitCounter({ daemon: { ctx: { db } } }: World) {
   let before = db.commits;
   return () => {
     const since = db.commits - before;
@@ -34,7 +34,7 @@ const stateOf = (w: World, id: string) => w.daemon.delivery.findMessage(id)?.sta
 Deno.test("a frame's sent mark and its receipt are committed together within 10 ms", async () => {
   const { w, bob } = await withPeers();
   await using _ = w;
-  const commits = counting(w);
+  const commits = commitCounter(w);
   const { delivery_id, delivery_state } = await notify(w, "ada", "bob");
   assert.deepEqual([delivery_state, commits()], ["sent", 1]);
   await bob.send({ type: "delivery_ack", delivery_id, status: "seen" });
@@ -47,7 +47,7 @@ Deno.test("a frame's sent mark and its receipt are committed together within 10 
 Deno.test("a message's sent mark is committed with the next message", async () => {
   const { w } = await withPeers();
   await using _ = w;
-  const commits = counting(w);
+  const commits = commitCounter(w);
   for (let count = 0; count < 5; count++) {
     await notify(w, "ada", "bob");
     await w.clock.settle();
@@ -105,7 +105,7 @@ Deno.test("a rejection is committed at once, and its sender is notified", async 
   const { w, bob } = await withPeers();
   await using _ = w;
   const { delivery_id } = await notify(w, "ada", "bob");
-  const commits = counting(w);
+  const commits = commitCounter(w);
   await bob.send({ type: "delivery_ack", delivery_id, status: "failed" });
   await w.clock.settle();
   assert.deepEqual([stateOf(w, delivery_id), commits()], ["failed", 1]);
@@ -115,7 +115,7 @@ Deno.test("the first wait for a reply needs no commit of its own", async () => {
   const { w } = await withPeers();
   await using _ = w;
   const id = await ask(w, "ada", "bob");
-  const commits = counting(w);
+  const commits = commitCounter(w);
   const waiting = post(w, `/asks/${id}/wait`, { peer_id: "ada" });
   await w.clock.settle();
   await post(w, "/ack", { correlation_id: id, message: "Yes" });

@@ -13,7 +13,7 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
-interface Drained {
+interface LeasedMessage {
   delivery_id: string;
   kind: string;
   text: string;
@@ -25,7 +25,7 @@ interface Drained {
 async function drain(w: World, name = "bob", more = "") {
   const answer = await get(w, `/deliveries/pending?peer_id=${name}${more}`);
   const { status, drain_id } = answer;
-  const deliveries: Drained[] = answer.deliveries;
+  const deliveries: LeasedMessage[] = answer.deliveries;
   return { status, deliveries, drain_id };
 }
 

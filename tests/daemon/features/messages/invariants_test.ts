@@ -1,4 +1,4 @@
-/** What holds for every message: it is stored before it is sent, and proved by its reader only. */
+/** Every message is stored before it is sent, and only its reader proves it. */
 
 import assert from "node:assert/strict";
 import { countingIds } from "../../../support/ids.ts";
@@ -47,15 +47,16 @@ Deno.test("a message without a receipt is not sent again after a crash; one with
   try {
     const first = world(options);
     const plain = await addPeer(first, "plain"), careful = await addPeer(first, "careful");
-    const one = await notify(first, "ada", "plain"), two = await notify(first, "ada", "careful");
+    const toPlain = await notify(first, "ada", "plain"),
+      toCareful = await notify(first, "ada", "careful");
     first.daemon.ctx.db.transact((tx) => {
       tx.run("update messages set state = 'attempting', rung = 'websocket'");
       tx.run("update messages set repeatable = 1 where to_peer_name = 'careful'");
     });
     await first[Symbol.asyncDispose]();
     await using w = world(options);
-    assert.deepEqual(await stateOf(w, one.delivery_id ?? ""), ["sent", "daemon_restart"]);
-    assert.deepEqual(await stateOf(w, two.delivery_id ?? ""), ["queued", "daemon_restart"]);
+    assert.deepEqual(await stateOf(w, toPlain.delivery_id ?? ""), ["sent", "daemon_restart"]);
+    assert.deepEqual(await stateOf(w, toCareful.delivery_id ?? ""), ["queued", "daemon_restart"]);
     const again = await connectPeer(w, "plain", { peer_id: plain.peer_id });
     const repeated = await connectPeerWithReceipts(w, "careful", { peer_id: careful.peer_id });
     await w.clock.settle();
@@ -77,7 +78,7 @@ Deno.test("a message that went out never expires, and is not sent again once its
   assert.deepEqual(back.of("notify"), []);
 });
 
-Deno.test("a prompt proves only what was sent, and only to its own peer", async () => {
+Deno.test("a prompt proves only messages that were sent to its own peer", async () => {
   await using w = world();
   await addPeer(w, "bob");
   await connectPeer(w, "eve");

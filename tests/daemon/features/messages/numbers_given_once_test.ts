@@ -66,7 +66,7 @@ Deno.test("two daemons that run at once on copies of one file give different ids
   assert.deepEqual(shared(await idsOf(first), await idsOf(second)), []);
 });
 
-Deno.test("a machine that goes on from a memory image gives other ids once its clock is set", async () => {
+Deno.test("a machine that continues from a memory image assigns new ids once its clock is set", async () => {
   const clocks = [new FakeClock(), new FakeClock()];
   using state = backedUpState();
   await runOf(state, 1);
@@ -139,7 +139,7 @@ Deno.test("retention by count keeps the newest messages of all runs, not those o
   }
 });
 
-Deno.test("one page, a search and a short id reach the messages of many runs", async () => {
+Deno.test("a page, a search and a short id find the messages of many runs", async () => {
   using state = backedUpState();
   const ids: string[] = [];
   for (let run = 0; run < 12; run++) {

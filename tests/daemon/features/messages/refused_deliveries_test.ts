@@ -1,4 +1,4 @@
-/** What a sender learns of a message that cannot be delivered. */
+/** Answers to the sender of a message that cannot be delivered. */
 
 import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";

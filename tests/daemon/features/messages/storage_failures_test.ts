@@ -36,7 +36,7 @@ async function answerTwo(w: World, faults: SqliteFaults, fault: ArmedFault): Pro
 
 for (const endsTransaction of [true, false]) {
   const what = endsTransaction ? "ends the transaction" : "leaves the transaction open";
-  Deno.test(`whichever statement of a turn fails, and SQLite ${what}: what was accepted is stored, and what was refused is not`, async () => {
+  Deno.test(`whichever statement of a turn fails, and SQLite ${what}: accepted messages are stored, and refused ones are not`, async () => {
     using faults = new SqliteFaults();
     await using w = world();
     await w.post("/peers", { name: "api", path: "/work", backend: "sdk" });

@@ -120,7 +120,9 @@ Deno.test("a broadcast goes to the agents and orchestrators of a circle, and lis
   assert.deepEqual(names.sort(), [bob.peer_id, boss.peer_id].sort());
   assert.match(answer.sent_to[0].delivery_id, /^qd-[0-9a-f]{12}$/);
   const skipped = new Map(
-    answer.skipped.map((one: { peer_id: string; reason: string }) => [one.peer_id, one.reason]),
+    answer.skipped.map((
+      recipient: { peer_id: string; reason: string },
+    ) => [recipient.peer_id, recipient.reason]),
   );
   assert.deepEqual(
     skipped,

@@ -39,7 +39,7 @@ for (const [how, more] of [["with a client_id", KEPT], ["without one", {}]] as c
   });
 }
 
-Deno.test("what was queued for a client, and the asks to it, wait for it to connect again", async () => {
+Deno.test("queued messages and asks for a client wait until it connects again", async () => {
   await using w = world();
   await addPeer(w, "ada");
   const first = await connectPeer(w, "web", KEPT);
@@ -57,7 +57,7 @@ Deno.test("what was queued for a client, and the asks to it, wait for it to conn
   }
 });
 
-Deno.test("a client is the same peer after a restart of the daemon, with what was queued for it", async () => {
+Deno.test("a client is the same peer after a restart of the daemon, with its queued messages", async () => {
   using at = tempFolder();
   const options = { db_path: join(at.directory, "mesh.db"), ids: countingIds() };
   let peer_id;

@@ -114,7 +114,7 @@ Deno.test("a sender that names the human is not verified, and one with a look-al
   }
 });
 
-Deno.test("a surface named like the human is not verified for what it sends itself", async () => {
+Deno.test("a surface named like the human is not verified for its own messages", async () => {
   await using w = world(SAM);
   await addPeer(w, "bob");
   for (

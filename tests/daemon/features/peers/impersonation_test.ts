@@ -1,4 +1,4 @@
-/** What proves that a caller is a peer: the kernel or a certificate, and no claim of its own. */
+/** The kernel or a certificate proves which peer a caller is; the caller's own claim does not. */
 
 import assert from "node:assert/strict";
 import { FakeProcesses, FakeSockets, type World, world } from "../../../support/world.ts";
@@ -35,7 +35,7 @@ function untrustedCallers() {
   };
 }
 
-const known = (w: World, peer_id: string) => get(w, `/peers/${peer_id}`);
+const recordOf = (w: World, peer_id: string) => get(w, `/peers/${peer_id}`);
 
 Deno.test("an offline peer with a process or a session is not taken over by its id", async () => {
   await using at = untrustedCallers();
@@ -57,7 +57,7 @@ Deno.test("an offline peer with a process or a session is not taken over by its 
     }
     const thief = await connectPeer(w, name, { peer_id });
     assert.equal(thief.closed?.code, 4003);
-    assert.equal((await known(w, peer_id)).status, "offline");
+    assert.equal((await recordOf(w, peer_id)).status, "offline");
   }
 });
 
@@ -71,7 +71,7 @@ Deno.test("a live peer is not taken over by naming its pid or its session", asyn
     const other = await post(w, "/peers", { ...CLAIM, path: "/evil", ...guess });
     assert.notEqual(other.peer_id, peer_id, JSON.stringify(guess));
   }
-  const { path, name } = await known(w, peer_id);
+  const { path, name } = await recordOf(w, peer_id);
   assert.deepEqual([path, name], ["/work", "worker"]);
 });
 
@@ -178,7 +178,7 @@ Deno.test("a retired peer is not reclaimed with the pid of an unrelated process"
     const socket = await connectPeer(w, "boss", { peer_id, agent_pid });
     assert.equal(socket.closed?.code, 4003);
   }
-  assert.equal((await known(w, peer_id)).status, "retired");
+  assert.equal((await recordOf(w, peer_id)).status, "retired");
   const back = await as(7, () => post(w, "/peers", { ...CLAIM, peer_id, agent_pid: 7 }));
   assert.deepEqual([back.status, back.role], [200, "orchestrator"]);
 });
@@ -219,7 +219,7 @@ Deno.test("a peer that was linked by its pane is not taken over by naming its pa
   sockets.holders = [666];
   const other = await post(w, "/peers", session);
   assert.notEqual(other.peer_id, peer_id);
-  assert.equal((await known(w, other.peer_id)).role, "agent");
+  assert.equal((await recordOf(w, other.peer_id)).role, "agent");
   await w.fetch(`/peers/${other.peer_id}`, { method: "DELETE" });
   await post(w, "/panes/%253/link", { backend: "claude-code", name: "ada" });
   const linked = w.daemon.directory.find("ada").peer_id;

@@ -1,4 +1,4 @@
-/** Which peers a name means, for any peers that have it, and any caller. */
+/** Lookup of peers by name, for any set of peers and any caller. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -16,11 +16,11 @@ const peers = fc.array(peer, { maxLength: 6 });
 
 type Peer = Pick<Parameters<typeof matchesOf>[0][number], "circle" | "role" | "status">;
 
-const isIn = (where: string) => (one: Peer) =>
-  one.circle === where || ROLES_OF_ALL_CIRCLES.includes(one.role);
+const isIn = (where: string) => (candidate: Peer) =>
+  candidate.circle === where || ROLES_OF_ALL_CIRCLES.includes(candidate.role);
 
 /** The rule of contract 1, as its sentences say it. */
-function expected(named: readonly Peer[], only?: string, first?: string): Peer[] {
+function expectedMatches(named: readonly Peer[], only?: string, first?: string): Peer[] {
   const searched = only !== undefined
     ? named.filter(isIn(only))
     : first !== undefined && named.some(isIn(first))
@@ -34,7 +34,10 @@ Deno.test("a name means the caller's circle first, then all circles, and live pe
   const scope = fc.record({ only: fc.option(circle), first: fc.option(circle) });
   fc.assert(fc.property(peers, scope, (named, { only, first }) => {
     const circles = { only: only ?? undefined, first: first ?? undefined };
-    assert.deepEqual(matchesOf(named, circles), expected(named, circles.only, circles.first));
+    assert.deepEqual(
+      matchesOf(named, circles),
+      expectedMatches(named, circles.only, circles.first),
+    );
   }));
 });
 

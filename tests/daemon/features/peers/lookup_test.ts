@@ -77,7 +77,7 @@ Deno.test("a verb on a socket finds a name in its own circle first, and then eve
   assert.equal(eve.of("notify").length, 1);
 });
 
-Deno.test("a route about one peer takes the caller, whose circle is searched first", async () => {
+Deno.test("a route about one peer accepts the caller, and searches the caller's circle first", async () => {
   await using w = world();
   const red = await addPeer(w, "bob", { circle: "red" });
   await addPeer(w, "bob", { circle: "blue" });

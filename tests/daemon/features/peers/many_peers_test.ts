@@ -73,7 +73,7 @@ Deno.test("a name of any length up to 64 gets numbers, and keeps its own when it
   assert.equal(isSuffixed(`${"n".repeat(60)}-2`, "n".repeat(61)), false);
 });
 
-Deno.test("who has a process or a name is found among thousands that share it, without reading them all", async () => {
+Deno.test("a peer is found by process or name among thousands that share it, without reading them all", async () => {
   await using w = world();
   w.processes.start(7);
   const { db } = w.daemon.ctx;

@@ -19,7 +19,7 @@ const RECORD = `peer_id name display_name path machine daemon_id tmux_session tm
   last_delivery_at last_delivery_failure_at pending_ask_count oldest_pending_age_seconds
   registered_at`.split(/\s+/);
 
-/** What only the answer about one peer has besides. */
+/** Fields that only `GET /peers/:id` adds to the record. */
 const ADDED: ReadonlySet<string> = new Set(["restart", "children", "children_count"]);
 
 Deno.test("a peer's record has every field, null when unknown, and no other [4.peers.get] [4.peers.register] [c2.peer.fields]", async () => {
@@ -106,7 +106,7 @@ Deno.test("a peer that returns to find its name taken gets the next one", async 
   assert.equal(w.daemon.records.mustGet(old.peer_id).name, "ada-2");
 });
 
-Deno.test("a terminal offline retires the peer: its asks close, its queue is dropped, each asker is told [3.peer.terminal.retires] [c1.peer-argument.retired] [c2.ask.retired]", async () => {
+Deno.test("a terminal offline retires the peer: its asks close, its queue is dropped, each asker is notified [3.peer.terminal.retires] [c1.peer-argument.retired] [c2.ask.retired]", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   const { peer_id } = await addPeer(w, "bob");

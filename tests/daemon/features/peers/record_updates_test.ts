@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { world } from "../../../support/world.ts";
 import { connectPeer, eventData, get, post } from "../../../support/daemon/peer_clients.ts";
 
-Deno.test("a connected peer is told about changes of its record, and no other peer is", async () => {
+Deno.test("only the peer itself is notified of changes of its record", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   const bob = await connectPeer(w, "bob");

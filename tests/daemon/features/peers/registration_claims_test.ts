@@ -1,4 +1,4 @@
-/** What a registration proves: by a certificate, by a process, or by what it leaves out. */
+/** A registration is proved by a certificate or a process, or claims nothing. */
 
 import assert from "node:assert/strict";
 import { FakeSockets, LOOPBACK, type World, world } from "../../../support/world.ts";
@@ -13,7 +13,7 @@ async function session(w: World, more: Record<string, unknown> = {}) {
   return await addPeer(w, "ada", { ...known, ...more });
 }
 
-interface Known {
+interface Registration {
   readonly peer_id: string;
   readonly birth_certificate: string | null;
 }
@@ -26,7 +26,7 @@ async function identifyCaller(w: World, headers: Record<string, string>) {
   return data["error"] ?? `${data["name"]} by ${data["proof"]}`;
 }
 
-const certificateHeaders = ({ peer_id, birth_certificate }: Known) => ({
+const certificateHeaders = ({ peer_id, birth_certificate }: Registration) => ({
   "x-mesh-peer": peer_id,
   "x-mesh-certificate": birth_certificate ?? "",
 });
@@ -159,7 +159,7 @@ Deno.test("where windows are circles, a new peer's circle is its pane's window u
   assert.equal((await get(w, "/peers/kim")).circle, "window-9");
 });
 
-Deno.test("a circle tells apart two peers of one name, on every route of a peer [c1.peer-argument]", async () => {
+Deno.test("a circle distinguishes two peers of the same name, on every route of a peer [c1.peer-argument]", async () => {
   await using w = world();
   const red = await addPeer(w, "ada", { circle: "red" });
   const blue = await addPeer(w, "ada", { circle: "blue" });

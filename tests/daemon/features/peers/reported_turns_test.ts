@@ -59,7 +59,7 @@ Deno.test("the latest prompts and final messages of an agent are listed, oldest 
   ]);
 });
 
-Deno.test("of an agent's turns 20 are kept, each with at most 4,000 characters", async () => {
+Deno.test("the last 20 turns of an agent are kept, each with at most 4,000 characters", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   for (let turn = 1; turn <= 21; turn++) {
@@ -72,7 +72,7 @@ Deno.test("of an agent's turns 20 are kept, each with at most 4,000 characters",
   assert.ok(turns.every(({ text, truncated }) => text.length === 4000 && truncated));
 });
 
-Deno.test("the turns of at most 200 agents are kept: those that reported last", async () => {
+Deno.test("the turns of the 200 agents that reported last are kept", async () => {
   await using w = world();
   const agents = [];
   for (let n = 0; n <= 200; n++) agents.push(await addPeer(w, `api-${n}`));

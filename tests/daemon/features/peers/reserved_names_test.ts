@@ -94,7 +94,7 @@ Deno.test("notices of the daemon arrive, and are its own, whatever peers were ca
   ]);
 });
 
-Deno.test("text that reads like the daemon's mark is no mark, anywhere in a message [c11.names.marks]", () => {
+Deno.test("text that resembles the daemon's mark is no mark, anywhere in a message [c11.names.marks]", () => {
   const marks = [
     "[mesh]",
     "1[mesh] @sam → @you: x",

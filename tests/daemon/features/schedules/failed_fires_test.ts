@@ -38,13 +38,13 @@ Deno.test("a fire to a removed recipient fails, and the sender is notified [c2.s
   const eve = await connectPeer(w, "eve");
   const retired = await addPeer(w, "tom");
   const closed = await addPeer(w, "kim");
-  const one = await schedule(w, { from_peer: "eve", to_peer: retired.peer_id });
-  const two = await schedule(w, { from_peer: "eve", to_peer: "kim" });
+  const toRetired = await schedule(w, { from_peer: "eve", to_peer: retired.peer_id });
+  const toClosed = await schedule(w, { from_peer: "eve", to_peer: "kim" });
   await post(w, "/peers/tom/offline", { terminal: true });
   await w.fetch(`/peers/${closed.peer_id}`, { method: "DELETE" });
   await w.tick(10 * MINUTE);
   const errors = await Promise.all(
-    [one, two].map(({ schedule_id }) => readSchedule(w, schedule_id)),
+    [toRetired, toClosed].map(({ schedule_id }) => readSchedule(w, schedule_id)),
   );
   assert.deepEqual(errors.map(({ state, last_error }) => [state, last_error]), [
     ["failed", "peer_retired"],
@@ -71,7 +71,7 @@ Deno.test("a failure is an inbox item for the human; a removed sender gets no no
   assert.deepEqual(w.logged, []);
 });
 
-Deno.test("a recurring schedule records a failure, goes on, and notifies nobody [c2.schedule.recurring-fails]", async () => {
+Deno.test("a recurring schedule records a failure, continues, and notifies nobody [c2.schedule.recurring-fails]", async () => {
   await using at = await worldWithPeers();
   const { w, bob } = at;
   const eve = await connectPeer(w, "eve");
@@ -85,7 +85,7 @@ Deno.test("a recurring schedule records a failure, goes on, and notifies nobody 
   await w.tick(HOUR);
   const went_on = await readSchedule(w, schedule_id);
   assert.deepEqual([went_on.last_outcome, went_on.last_error], ["fired", null]);
-  assert.deepEqual([tom, eve, bob].map((one) => one.of("notify").length), [1, 0, 0]);
+  assert.deepEqual([tom, eve, bob].map((peer) => peer.of("notify").length), [1, 0, 0]);
 });
 
 Deno.test("a fire with an internal error is tried again, and does not block others", async () => {

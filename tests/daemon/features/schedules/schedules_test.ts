@@ -271,7 +271,7 @@ Deno.test("a one-shot belongs to the trace of its request; each recurring fire h
   await schedule(w, { cron: "* * * * *" }, headers);
   for (let minute = 0; minute < 2; minute++) await w.tick(MINUTE);
   const traces = bob.of("notify").map(({ traceparent }) => traceparent.split("-")[1]);
-  assert.equal(traces.filter((one) => one === trace_id).length, 1);
+  assert.equal(traces.filter((trace) => trace === trace_id).length, 1);
   assert.equal(new Set(traces).size, 3);
 });
 

@@ -27,7 +27,7 @@ function instant({ from, to, winter, summer }: typeof BERLIN, day: number, hours
 }
 
 /** All fires of the year, one per matching day. */
-function expected(
+function expectedFires(
   zone: typeof BERLIN,
   hours: number,
   counts: (weekday: number) => boolean,
@@ -42,11 +42,11 @@ function expected(
 
 // deno-fmt-ignore
 const PATTERNS = [
-  ["30 2 * * *",   "Europe/Berlin",    expected(BERLIN,   2.5, () => true)],
-  ["0 9 * * 1-5",  "Europe/Berlin",    expected(BERLIN,   9,   (weekday) => weekday % 6 > 0)],
-  ["30 2 * * *",   "America/New_York", expected(NEW_YORK, 2.5, () => true)],
-  ["30 1 * * 0",   "America/New_York", expected(NEW_YORK, 1.5, (weekday) => weekday === 0)],
-  ["30 0 * * *",   "UTC",              expected({ ...BERLIN, winter: 0, summer: 0 }, 0.5, () => true)],
+  ["30 2 * * *",   "Europe/Berlin",    expectedFires(BERLIN,   2.5, () => true)],
+  ["0 9 * * 1-5",  "Europe/Berlin",    expectedFires(BERLIN,   9,   (weekday) => weekday % 6 > 0)],
+  ["30 2 * * *",   "America/New_York", expectedFires(NEW_YORK, 2.5, () => true)],
+  ["30 1 * * 0",   "America/New_York", expectedFires(NEW_YORK, 1.5, (weekday) => weekday === 0)],
+  ["30 0 * * *",   "UTC",              expectedFires({ ...BERLIN, winter: 0, summer: 0 }, 0.5, () => true)],
 ] as const;
 
 Deno.test("a schedule follows the wall clock for a year, through both clock changes [c2.schedule.year]", async () => {

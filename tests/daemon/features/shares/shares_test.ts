@@ -16,7 +16,7 @@ import {
 } from "../../../support/relay/relay_world.ts";
 
 /** A daemon connected to a relay, which keeps its shares. */
-function connected(r: RelayWorld, number = 1): Promise<World> {
+function connectDaemon(r: RelayWorld, number = 1): Promise<World> {
   return r.daemon(number, { send: (request) => r.relay.fetch(request) });
 }
 
@@ -26,7 +26,7 @@ async function withAgent(w: World, name = "web"): Promise<string> {
 
 Deno.test("POST /shares resolves a peer by name, and the link leads to that peer", async () => {
   await using r = relayWorld();
-  await using w = await connected(r);
+  await using w = await connectDaemon(r);
   const peer_id = await withAgent(w);
   const made = await w.call(createShare, { body: { peer: "web", permissions: "rw" } });
   assert.match(made.url, new RegExp(`^${RELAY}/s/sh_`));
@@ -51,7 +51,7 @@ Deno.test("POST /shares resolves a peer by name, and the link leads to that peer
 
 Deno.test("a guest receives the peer's events, and is disconnected when the share ends", async () => {
   await using r = relayWorld();
-  await using w = await connected(r);
+  await using w = await connectDaemon(r);
   const peer_id = await withAgent(w);
   const { share_id } = await w.call(createShare, { body: { peer: peer_id } });
   const stream = await r.fetch(`/s/${share_id}/stream`);
@@ -74,13 +74,13 @@ Deno.test("a guest receives the peer's events, and is disconnected when the shar
 
 Deno.test("GET /shares lists only this machine's shares, even with a shared relay secret", async () => {
   await using r = relayWorld();
-  await using one = await connected(r, 1);
-  await using two = await connected(r, 2);
-  await withAgent(one);
-  await withAgent(two);
-  const { share_id } = await one.call(createShare, { body: { peer: "web" } });
-  await two.call(createShare, { body: { peer: "web" } });
-  const { shares } = await one.call(listShares, {});
+  await using first = await connectDaemon(r, 1);
+  await using second = await connectDaemon(r, 2);
+  await withAgent(first);
+  await withAgent(second);
+  const { share_id } = await first.call(createShare, { body: { peer: "web" } });
+  await second.call(createShare, { body: { peer: "web" } });
+  const { shares } = await first.call(listShares, {});
   assert.deepEqual(shares.map((share) => share.share_id), [share_id]);
 });
 
@@ -126,7 +126,7 @@ Deno.test("a call to a relay that never answers times out", async () => {
 
 Deno.test("an agent shares itself and revokes the share by MCP tools; an unknown caller may not", async () => {
   await using r = relayWorld();
-  await using w = await connected(r);
+  await using w = await connectDaemon(r);
   w.processes.start(41);
   const peer_id = await withAgent(w);
   const fetch = (request: Request) => w.daemon.fetch(request, LOOPBACK);
@@ -145,7 +145,7 @@ Deno.test("an agent shares itself and revokes the share by MCP tools; an unknown
 
 Deno.test("mesh share prints the link, lists it and ends it", async () => {
   await using r = relayWorld();
-  await using w = await connected(r);
+  await using w = await connectDaemon(r);
   await withAgent(w);
   await using server = Deno.serve(
     { port: 0, hostname: "127.0.0.1", onListen: () => undefined },

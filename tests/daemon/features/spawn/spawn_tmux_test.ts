@@ -24,7 +24,7 @@ Deno.writeTextFileSync(Deno.args[0], line + "\n", { append: true });
 for await (const _ of Deno.stdin.readable) {}
 `;
 
-interface Started {
+interface StartedAgent {
   readonly pid: number;
   readonly args: readonly string[];
   readonly cwd: string;
@@ -83,9 +83,9 @@ function fixture(terminal: Terminal, settings: Record<string, string> = {}, env 
     w,
     folder,
     panes,
-    get agents(): Started[] {
+    get agents(): StartedAgent[] {
       const lines = terminal.read("agent.log").split("\n").slice(0, -1);
-      return lines.map((line): Started => JSON.parse(line));
+      return lines.map((line): StartedAgent => JSON.parse(line));
     },
     async [Symbol.asyncDispose]() {
       terminal.killServer();
@@ -117,25 +117,25 @@ withTmux(
     Deno.mkdirSync(path);
     const first = await post(w, "/spawn", { path, backend: "codex", circle: "main", name: "api" });
     assert.equal(first.status, 200, JSON.stringify(first));
-    const one = await until("the first agent", () => at.agents[0]);
-    assert.deepEqual(one.args, ["$(touch hacked)", ";x"]);
-    assert.equal(one.cwd, path);
-    assert.equal(one.env["ODD"], "a b;c'd\"$HOME#{pane_id}\n%");
-    assert.equal(one.env["MESH_SPAWN_ID"], first.spawn_id);
-    assert.equal(one.env["HARMLESS"], "1");
+    const firstAgent = await until("the first agent", () => at.agents[0]);
+    assert.deepEqual(firstAgent.args, ["$(touch hacked)", ";x"]);
+    assert.equal(firstAgent.cwd, path);
+    assert.equal(firstAgent.env["ODD"], "a b;c'd\"$HOME#{pane_id}\n%");
+    assert.equal(firstAgent.env["MESH_SPAWN_ID"], first.spawn_id);
+    assert.equal(firstAgent.env["HARMLESS"], "1");
     // The agent may have registered before its spawn was stored; then it was renamed since.
-    assert.equal((await get(w, `/peers/${one.answer.peer_id}`)).display_name, "api");
+    assert.equal((await get(w, `/peers/${firstAgent.answer.peer_id}`)).display_name, "api");
     assert.equal(
       Number(terminal.format(first.pane_id, "#{pane_pid}")),
-      one.pid,
+      firstAgent.pid,
       "no shell between",
     );
     // The second agent starts in a tmux server whose environment holds a secret.
     terminal.cli("set-environment", "-g", "MESH_RELAY__SECRET", "s3cret");
     terminal.cli("set-environment", "-g", "CLAUDE_CODE_SESSION_ID", "s3cret");
     const second = await post(w, "/spawn", { path: folder, backend: "codex", circle: "main" });
-    const two = await until("the second agent", () => at.agents[1]);
-    for (const { env } of [one, two]) {
+    const secondAgent = await until("the second agent", () => at.agents[1]);
+    for (const { env } of [firstAgent, secondAgent]) {
       assert.deepEqual(Object.keys(env).filter(isWithheld), []);
       assert.ok(!JSON.stringify(env).includes("s3cret"));
     }
@@ -257,11 +257,11 @@ withTmux("a restart does not replace a shell in which other jobs run", async (te
       .filter((pid) => parentOf(pid) === seen?.pane_pid);
     return pids.length === 2 && pids;
   };
-  const [one = 0, other = 0] = await until("both jobs", children);
-  assert.equal(await at.panes.isShared(one, seen?.pane_pid ?? 0), true);
-  Deno.kill(other, "SIGKILL");
-  await until("the end of one", () => !isAlive(other));
-  assert.equal(await at.panes.isShared(one, seen?.pane_pid ?? 0), false);
+  const [firstJob = 0, secondJob = 0] = await until("both jobs", children);
+  assert.equal(await at.panes.isShared(firstJob, seen?.pane_pid ?? 0), true);
+  Deno.kill(secondJob, "SIGKILL");
+  await until("the end of one", () => !isAlive(secondJob));
+  assert.equal(await at.panes.isShared(firstJob, seen?.pane_pid ?? 0), false);
 });
 
 withTmux(

@@ -85,7 +85,7 @@ Deno.test("POST /spawn runs the configured command in a pane of its circle [4.sp
   assert.deepEqual([display_name, circle], ["api", "main"]);
   await w.clock.settle();
   assert.deepEqual(
-    eventData(w, "spawn").map((one) => [one["registration_state"], one["peer_id"]]),
+    eventData(w, "spawn").map((event) => [event["registration_state"], event["peer_id"]]),
     [
       ["awaiting", null],
       ["registered", peer_id],
@@ -206,7 +206,7 @@ Deno.test("an agent that registers before its spawn is stored gets the requested
   assert.deepEqual(await texts(w, { peer: "lead" }), ["Begin"]);
 });
 
-Deno.test("one Idempotency-Key spawns once, and a refused request may be repeated", async () => {
+Deno.test("an Idempotency-Key spawns once, and a refused request may be repeated", async () => {
   await using fixture = await spawningWorld();
   const { w, folder, terminals } = fixture;
   const asked = { path: folder, backend: "codex" }, headers = { "idempotency-key": "k" };

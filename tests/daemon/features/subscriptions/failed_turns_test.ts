@@ -12,7 +12,7 @@ import {
 import { readSubscription, subscribe, turn } from "../../../support/daemon/schedules.ts";
 import { world } from "../../../support/world.ts";
 
-Deno.test("a turn that an error ends is told with the error's class, and is also finished [4.when.failed]", async () => {
+Deno.test("a turn that an error ends is reported with the error's class, and also as finished [4.when.failed]", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "web");

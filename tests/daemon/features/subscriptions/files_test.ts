@@ -35,7 +35,7 @@ async function fixture() {
   };
 }
 
-Deno.test("an edit of a file in a peer's folder is told, with its path and time [4.when.files]", async () => {
+Deno.test("an edit of a file in a peer's folder is reported, with its path and time [4.when.files]", async () => {
   await using at = await fixture();
   const { w, folder, told, edit, ticksUntil } = at;
   edit("src/before.ts");
@@ -52,7 +52,7 @@ Deno.test("an edit of a file in a peer's folder is told, with its path and time 
   assert.equal((await readSubscription(w, id)).state, "fired");
 });
 
-Deno.test("a folder of too many files ends the subscription, and its subscriber is told [4.when.files]", async () => {
+Deno.test("a folder of too many files ends the subscription, and its subscriber is notified [4.when.files]", async () => {
   await using at = await fixture();
   const { w, folder, told, ticksUntil } = at;
   for (let file = 0; file <= ENTRIES_MAX; file++) {

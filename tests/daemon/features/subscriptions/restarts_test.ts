@@ -6,7 +6,7 @@ import { restartableWorld } from "../../../support/daemon/restartable.ts";
 import { readSubscription, subscribe, turn } from "../../../support/daemon/schedules.ts";
 import { FakeProcesses } from "../../../support/world.ts";
 
-Deno.test("what happened before the daemon was killed is told once afterwards [4.when.durable]", async () => {
+Deno.test("occurrences before the daemon was killed are reported once afterwards [4.when.durable]", async () => {
   using files = restartableWorld();
   await using first = files.start();
   await addPeer(first, "ada");
@@ -22,7 +22,7 @@ Deno.test("what happened before the daemon was killed is told once afterwards [4
   assert.match(last_proof ?? "", /^web is idle since 2030-01-01T00:00:00.000Z, by its hook\.$/);
 });
 
-Deno.test("a start of the daemon is no news of peers: only what they then report is told [4.when.durable]", async () => {
+Deno.test("a start of the daemon is no occurrence: only later reports of peers are [4.when.durable]", async () => {
   using files = restartableWorld();
   await using first = files.start();
   await addPeer(first, "ada");
@@ -46,7 +46,7 @@ Deno.test("a start of the daemon is no news of peers: only what they then report
   assert.deepEqual(await states(), ["fired", "fired", "fired"]);
 });
 
-Deno.test("of an agent that runs on during a start of the daemon, its next report is awaited [4.when.durable]", async () => {
+Deno.test("an agent that runs during a start of the daemon is reported after its next report [4.when.durable]", async () => {
   const processes = new FakeProcesses();
   using files = restartableWorld({ processes });
   processes.start(7);
@@ -68,7 +68,7 @@ Deno.test("of an agent that runs on during a start of the daemon, its next repor
   assert.deepEqual(await states(), ["fired", "fired", "active"]);
 });
 
-Deno.test("a peer that does not come back after a start of the daemon is told as offline [4.when.durable]", async () => {
+Deno.test("a peer that does not come back after a start of the daemon is reported as offline [4.when.durable]", async () => {
   using files = restartableWorld();
   await using first = files.start();
   await addPeer(first, "ada");

@@ -13,9 +13,9 @@ import {
   signIn,
 } from "../../../support/daemon/peer_clients.ts";
 import {
-  listed,
   readSubscription,
   subscribe,
+  subscriptionIds,
   turn,
   unsubscribe,
 } from "../../../support/daemon/schedules.ts";
@@ -27,11 +27,11 @@ async function fixture() {
   const ada = await connectPeer(w, "ada");
   const { peer_id: web } = await addPeer(w, "web");
   await turn(w, "web", "working");
-  const told = () => ada.of("notify").map(({ from_peer, text }) => [from_peer, text ?? ""]);
-  return { w, ada, web, told, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
+  const notices = () => ada.of("notify").map(({ from_peer, text }) => [from_peer, text ?? ""]);
+  return { w, ada, web, told: notices, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
 }
 
-Deno.test("a subscriber is told by the daemon once, with what was observed, by whom and when [4.when.told]", async () => {
+Deno.test("the daemon notifies a subscriber once, with the observation, its source and its time [4.when.told]", async () => {
   await using at = await fixture();
   const { w, told } = at;
   const { subscription_id: id } = await subscribe(w, "peer:web idle");
@@ -53,7 +53,7 @@ Deno.test("a subscriber is told by the daemon once, with what was observed, by w
   ]);
 });
 
-Deno.test("a condition that holds already is told at once [4.when.told]", async () => {
+Deno.test("a condition that already holds is reported at once [4.when.told]", async () => {
   await using at = await fixture();
   const { w, told } = at;
   for (const condition of ["peer:web working", "peer:web online"]) await subscribe(w, condition);
@@ -61,7 +61,7 @@ Deno.test("a condition that holds already is told at once [4.when.told]", async 
   assert.equal(told().length, 2);
 });
 
-Deno.test("blocked and offline are told, and an end of a turn that the next tick does not see [4.when.peer-states]", async () => {
+Deno.test("blocked and offline are reported, and an end of a turn that the next tick does not see [4.when.peer-states]", async () => {
   await using at = await fixture();
   const { w, web, told } = at;
   await subscribe(w, "peer:web blocked");
@@ -83,7 +83,7 @@ Deno.test("blocked and offline are told, and an end of a turn that the next tick
   assert.match(offline?.[1] ?? "", /: web is offline \(crashed\) since /);
 });
 
-Deno.test("the end of an ask is told [4.when.records]", async () => {
+Deno.test("the end of an ask is reported [4.when.records]", async () => {
   await using at = await fixture();
   const { w, told } = at;
   const id = await ask(w, "ada", "web");
@@ -98,7 +98,7 @@ Deno.test("the end of an ask is told [4.when.records]", async () => {
   );
 });
 
-Deno.test("the end of a job is told [4.when.records]", async () => {
+Deno.test("the end of a job is reported [4.when.records]", async () => {
   await using at = await fixture();
   const { w, told } = at;
   const { job_id } = await post(w, "/jobs", { prompt: "Test it", assigned_peer: "web" });
@@ -126,7 +126,7 @@ Deno.test("a message with a text goes to the named peer in the subscriber's name
   );
 });
 
-Deno.test("until a time each occurrence is told, at most one message a minute [4.when.rate]", async () => {
+Deno.test("each occurrence is reported until a time, with at most one message a minute [4.when.rate]", async () => {
   await using at = await fixture();
   const { w, told } = at;
   const made = await subscribe(w, "peer:web finished", { until: "2h" });
@@ -159,7 +159,7 @@ Deno.test("a loop of a subscription with its own message ends [4.when.rate]", as
   assert.deepEqual([state, fires], ["expired", FIRES_MAX]);
 });
 
-Deno.test("one peer has at most 20 active subscriptions [4.when.limit]", async () => {
+Deno.test("a peer has at most 20 active subscriptions [4.when.limit]", async () => {
   await using at = await fixture();
   const { w } = at;
   const made = await Promise.all(
@@ -171,10 +171,10 @@ Deno.test("one peer has at most 20 active subscriptions [4.when.limit]", async (
   await unsubscribe(w, made[0]?.subscription_id ?? "");
   await subscribe(w, "peer:web idle");
   await subscribe(w, "peer:ada idle", { from_peer: "web" });
-  assert.equal((await listed(w, { state: "active" })).length, PER_PEER_MAX + 1);
+  assert.equal((await subscriptionIds(w, { state: "active" })).length, PER_PEER_MAX + 1);
 });
 
-Deno.test("one machine has at most 1000 active subscriptions [4.when.limit]", async () => {
+Deno.test("a machine has at most 1000 active subscriptions [4.when.limit]", async () => {
   await using at = await fixture();
   const { w } = at;
   for (let made = 0; made < ACTIVE_MAX; made++) {
@@ -254,7 +254,7 @@ Deno.test("a peer in another circle is not found, as for a notification [4.when.
   assert.equal(condition, "peer:far idle");
 });
 
-Deno.test("what is no condition is refused with those that are allowed [4.when.refused]", async () => {
+Deno.test("an unknown condition is refused with the allowed conditions [4.when.refused]", async () => {
   await using at = await fixture();
   const { w } = at;
   const refused = [

@@ -1,21 +1,21 @@
-/** Who may read a transcript, and what of it. */
+/** Access to transcripts, and the entries that each reader gets. */
 
 import assert from "node:assert/strict";
 import { claudeSessionFiles } from "../../../../daemon/features/agents/claude_code/session_files.ts";
 import { ENTRIES_MAX, getUsage, listUsage, readTranscript } from "protocol/transcripts.ts";
 import { FULL_CHARS_MAX } from "../../../../daemon/features/transcripts/transcripts.ts";
 import { addPeer, reportSessions } from "../../../support/daemon/peer_clients.ts";
-import { recorded, SessionsFolder } from "../../../support/sessions/recorded_sessions.ts";
+import { readRecording, SessionsFolder } from "../../../support/sessions/recorded_sessions.ts";
 import { FakeSockets, world } from "../../../support/world.ts";
 
 const ID = "11111111-2222-4333-8444-555555555555";
-const RECORDED = recorded("claude_code.jsonl");
+const RECORDED = readRecording("claude_code.jsonl");
 const TERMINAL = { "x-mesh-terminal": "77" };
 const PATH = "/peers/api/transcript";
 
 const line = (json: unknown) => `${JSON.stringify(json)}\n`;
 const prompt = (content: string) => line({ type: "user", message: { content } });
-const said = (text: string) =>
+const modelText = (text: string) =>
   line({ type: "assistant", message: { content: [{ type: "text", text }] } });
 
 /** The peers api, of circle main with a transcript, web of circle main and far of another. */
@@ -81,7 +81,7 @@ Deno.test("a person reads the last entries of a peer's session, oldest first [4.
   assert.deepEqual(textsOf(later), ["Noted."]);
 });
 
-Deno.test("who may read is decided by the setting and by what is proved [4.transcript.readers]", async () => {
+Deno.test("the setting and the caller's proof decide who may read [4.transcript.readers]", async () => {
   const agent = { human: false };
   const cases = [
     // setting, who asks, from_peer, the processes that hold its socket, the refusal
@@ -112,15 +112,16 @@ Deno.test("who may read is decided by the setting and by what is proved [4.trans
   }
 });
 
-Deno.test("nothing of a transcript passes the relay or goes to another machine [4.transcript.remote]", () => {
+Deno.test("transcripts pass neither the relay nor to another machine [4.transcript.remote]", () => {
   assert.equal(readTranscript.tunnel, "never");
   // Numbers alone may pass.
   assert.deepEqual([getUsage.tunnel, listUsage.tunnel], ["open", "open"]);
 });
 
-Deno.test("secrets are masked, and what is masked cannot be searched for [4.transcript.masked]", async () => {
+Deno.test("secrets are masked, and a search does not find them [4.transcript.masked]", async () => {
   const token = ["ghp_", "0123456789abcdefghijABCDEFGHIJ"].join("");
-  const text = prompt(`use ${token}`) + said("the door code is open-sesame-42") + said("done");
+  const text = prompt(`use ${token}`) + modelText("the door code is open-sesame-42") +
+    modelText("done");
   const settings = { "spawn.env": "{DOOR_KEY: open-sesame-42}" };
   await using at = await transcriptWorld({ text, settings });
   const page = await at.get(PATH);
@@ -140,7 +141,7 @@ Deno.test("secrets are masked, and what is masked cannot be searched for [4.tran
 
 Deno.test("long texts are shortened after masking, and say how long they are [4.transcript.bounds]", async () => {
   const key = `-----BEGIN PRIVATE KEY-----\n${"x".repeat(3_980)}`;
-  const text = prompt(`${"y".repeat(10)}${key}`) + said("z".repeat(50_000));
+  const text = prompt(`${"y".repeat(10)}${key}`) + modelText("z".repeat(50_000));
   await using at = await transcriptWorld({ text });
   const [first, second] = (await at.get(PATH)).entries;
   assert.equal(first.text, `${"y".repeat(10)}[masked]`);
@@ -153,7 +154,7 @@ Deno.test("long texts are shortened after masking, and say how long they are [4.
 });
 
 Deno.test("control characters of an agent's terminal do not reach a reader", async () => {
-  await using at = await transcriptWorld({ text: said("\u001b[2Jgone\u202e") });
+  await using at = await transcriptWorld({ text: modelText("\u001b[2Jgone\u202e") });
   assert.deepEqual(textsOf(await at.get(PATH)), ["[2Jgone"]);
 });
 

@@ -29,7 +29,7 @@ function withKittyDaemon(
   });
 }
 
-/** What Gemini CLI's hook posts as a session begins. */
+/** Posts the hook of a Gemini CLI session that begins. */
 function beginSession(w: ReturnType<typeof world>, tmux_socket: string, pane = "3") {
   const hook = { session_id: "s1", hook_event_name: "SessionStart", source: "startup", cwd: "/" };
   return post(w, "/hooks/gemini", hook, {

@@ -1,4 +1,4 @@
-/** What is sent to kitty, what its answers mean, and what happens without one. */
+/** Commands to kitty, the meaning of its answers, and the outcome without an answer. */
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
@@ -15,7 +15,7 @@ import {
   answerOf,
   FakeKitty,
   kittyWindow,
-  packed,
+  pack,
   refusalOf,
 } from "../../../support/host/fake_kitty.ts";
 import { paneRecord } from "../../../support/host/fake_panes.ts";
@@ -34,7 +34,7 @@ function serverOf(fake: FakeKitty, { log = silent, answer_ms_max = 5_000 } = {})
   return new KittyServers(options).at(fake.address);
 }
 
-async function typed(fake: FakeKitty, keys: readonly Keystroke[], guard = GUARD) {
+async function typeKeys(fake: FakeKitty, keys: readonly Keystroke[], guard = GUARD) {
   const ready = await serverOf(fake).prepare(keys);
   assert.ok(ready.ok);
   return await ready.prepared.typeIf(guard);
@@ -76,7 +76,7 @@ Deno.test("keys go to kitty with all that must not have changed", async () => {
     { key: "BackTab" },
     { key: "Ctrl-c" },
   ];
-  assert.equal(await typed(fake, keys), "done");
+  assert.equal(await typeKeys(fake, keys), "done");
   assert.deepEqual(fake.orders, [{
     do: "type",
     window: 3,
@@ -93,18 +93,18 @@ Deno.test("keys go to kitty with all that must not have changed", async () => {
     ],
   }]);
   fake.answer = () => answerOf({ typed: "unmarked" });
-  assert.equal(await typed(fake, keys, { ...GUARD, cursor_row: undefined }), "unmarked");
+  assert.equal(await typeKeys(fake, keys, { ...GUARD, cursor_row: undefined }), "unmarked");
   assert.partialDeepStrictEqual(fake.orders.at(-1), { cursor: null });
 });
 
-/** What kitty may answer to a paste, and whether the paste may have been typed. */
+/** Failed answers to a paste, and its outcome: `lost` if the paste may have been typed. */
 const FAILURES: Record<string, [Answer, string]> = {
   "a refusal": [refusalOf("Remote control is disabled"), "error"],
   "no answer": [undefined, "lost"],
-  "half an answer": [packed("{}").slice(0, 9), "lost"],
-  "the answer of another program": [packed("[1]"), "lost"],
+  "half an answer": [pack("{}").slice(0, 9), "lost"],
+  "the answer of another program": [pack("[1]"), "lost"],
   "an answer of another kitten": [answerOf({ typed: "perhaps" }), "lost"],
-  "an answer without text": [packed('{"ok":true}'), "lost"],
+  "an answer without text": [pack('{"ok":true}'), "lost"],
   "an answer that is too long": [new Uint8Array(ANSWER_BYTES_MAX + 1), "lost"],
 };
 
@@ -112,7 +112,7 @@ for (const [what, [answer, reason]] of Object.entries(FAILURES)) {
   Deno.test(`after ${what}, typing has failed with ${reason}`, async () => {
     await using fake = new FakeKitty();
     fake.answer = () => answer;
-    assert.partialDeepStrictEqual(await typed(fake, [{ text: "x" }]), { ok: false, reason });
+    assert.partialDeepStrictEqual(await typeKeys(fake, [{ text: "x" }]), { ok: false, reason });
   });
 }
 
@@ -177,7 +177,7 @@ Deno.test("the program for kitty is written again when it is gone, or the failur
 Deno.test("a command that is too long for kitty is not sent", async () => {
   await using fake = new FakeKitty();
   const long = [{ text: "x".repeat(COMMAND_BYTES_MAX) }];
-  assert.partialDeepStrictEqual(await typed(fake, long), { ok: false, reason: "queue_full" });
+  assert.partialDeepStrictEqual(await typeKeys(fake, long), { ok: false, reason: "queue_full" });
   assert.deepEqual(fake.received, []);
 });
 

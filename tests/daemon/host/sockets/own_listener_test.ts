@@ -1,4 +1,4 @@
-/** Who listens at an address; `mesh` sends the token to no other user's program. */
+/** The owner of a listener; `mesh` sends the token to no other user's program. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

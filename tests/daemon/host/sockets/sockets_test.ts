@@ -1,4 +1,4 @@
-/** Who holds the other end of a connection, according to the kernel of this machine. */
+/** The process at the other end of a connection, according to the kernel of this machine. */
 
 import assert from "node:assert/strict";
 import { parseAddress } from "../../../../daemon/host/sockets/inet.ts";
@@ -126,7 +126,7 @@ Deno.test("the holder of a connection is found, however many programs started af
     const later = Array.from({ length: 20 }, () => shell("read -r _"));
     await input.write(new TextEncoder().encode("\n"));
     assert.equal(sockets.holderOf(await server.accept()), owner.pid);
-    for (const one of later) await end(one);
+    for (const child of later) await end(child);
   }
   input.releaseLock();
   await end(owner);
@@ -169,9 +169,9 @@ Deno.test("with a wildcard listener, two connections from one port prove nothing
   await input.write(new TextEncoder().encode("\n"));
   const twin = await server.accept();
   assert.deepEqual(twin.remote, connection.remote);
-  for (const one of [connection, twin]) {
-    assert.equal(sockets.find(one), undefined);
-    assert.equal(sockets.holderWithin(client.pid, one), undefined);
+  for (const socket of [connection, twin]) {
+    assert.equal(sockets.find(socket), undefined);
+    assert.equal(sockets.holderWithin(client.pid, socket), undefined);
   }
   client.kill("SIGKILL");
   await input.abort();

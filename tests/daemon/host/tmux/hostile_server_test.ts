@@ -66,7 +66,7 @@ function testAttack(
       try {
         await withDaemon(dir, (w) => by({ w, hostile, dir }));
       } finally { // Whether anything was run matters more than the answer.
-        assert.deepEqual({ clients: hostile.clients, ran: hostile.ran }, {
+        assert.deepEqual({ clients: hostile.clients, ran: hostile.hasRun }, {
           clients: 0,
           ran: false,
         });
@@ -211,5 +211,5 @@ withTmux("a tmux client sends its server nothing of the daemon's environment", a
   await tmuxServers.at(server.socket).panes();
   const names = server.environment.map((variable) => variable.split("=")[0]);
   assert.deepEqual(names.sort(), ["LC_ALL", "PATH", "TERM", "TMUX"]);
-  assert.ok(server.ran, "the fixture's server is hostile");
+  assert.ok(server.hasRun, "the fixture's server is hostile");
 });

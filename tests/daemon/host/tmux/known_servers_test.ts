@@ -1,4 +1,4 @@
-/** How many tmux servers are known, for how long, and what is checked before each connect. */
+/** Known tmux servers: their maximum number, their expiry, and the checks before each connect. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";

@@ -33,8 +33,8 @@ function fixture() {
       server.text = text;
       server.wrote_at = clock.now();
     },
-    /** What the pane shows, and what the server was asked to learn it. */
-    async shown() {
+    /** The pane's text, and the number of queries that the read caused. */
+    async readScreen() {
       server.asked = [];
       const screen = await cache.screen("%1");
       return [screen.ok ? screen.lines[0] : screen.reason, server.asked.length];
@@ -44,15 +44,15 @@ function fixture() {
 
 Deno.test("concurrent callers share one query, later ones get a new one", async () => {
   const { cache, server } = fixture();
-  const [one, other] = await Promise.all([cache.panes(), cache.panes()]);
-  assert.equal(one, other);
-  assert.ok(one?.ok && one.panes.get("%1")?.dead === false);
+  const [first, second] = await Promise.all([cache.panes(), cache.panes()]);
+  assert.equal(first, second);
+  assert.ok(first?.ok && first.panes.get("%1")?.dead === false);
   await cache.panes();
   assert.deepEqual(server.asked, ["list-panes", "list-panes"]);
 });
 
 Deno.test("a screen is read again only after new output", async () => {
-  const { clock, write, shown } = fixture();
+  const { clock, write, readScreen: shown } = fixture();
   write("one");
   await clock.advance(2000);
   assert.deepEqual(await shown(), ["one", 2]);
@@ -65,7 +65,7 @@ Deno.test("a screen is read again only after new output", async () => {
 });
 
 Deno.test("output in the second in which a screen was read is not missed", async () => {
-  const { clock, write, shown } = fixture();
+  const { clock, write, readScreen: shown } = fixture();
   await clock.advance(2000);
   write("one");
   await clock.advance(400);
@@ -76,7 +76,7 @@ Deno.test("output in the second in which a screen was read is not missed", async
 });
 
 Deno.test("a server that is gone, or has lost a pane, gives no cached result", async () => {
-  const { clock, server, shown, cache } = fixture();
+  const { clock, server, readScreen: shown, cache } = fixture();
   await clock.advance(2000);
   assert.deepEqual(await shown(), ["", 2]);
   server.lists = false;

@@ -212,7 +212,7 @@ withTmux("pane() returns no other pane for a missing pane or an invalid id", asy
   assert.ok(gone.ok ? gone.pane === undefined : gone.reason === "error");
 });
 
-withTmux("a missing server is reported as no_server, and none is started", async (terminal) => {
+withTmux("a missing server is reported as no_server, and is not started", async (terminal) => {
   const answer = await terminal.tmux.run(["display-message", "-p", "x"]);
   assert.partialDeepStrictEqual(answer, { ok: false, reason: "no_server" });
   assert.throws(() => terminal.cli("list-sessions"), /No such file|no server running/);

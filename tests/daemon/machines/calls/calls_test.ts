@@ -102,7 +102,7 @@ Deno.test("leave to administer one machine gives that one no leave to call back"
   assert.equal((await response.json()).error, "machine_not_yours");
 });
 
-Deno.test("a machine whose keys are not known is refused as unknown", async () => {
+Deno.test("a machine with unknown keys is refused as unknown", async () => {
   await using two = await twoMachines();
   const response = await two.laptop.fetch("/machines/nobox/call/peers");
   const { error, machine } = await response.json();

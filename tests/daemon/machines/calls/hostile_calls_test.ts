@@ -135,7 +135,7 @@ for (const skew_ms of [SKEW_MS, -SKEW_MS]) {
   });
 }
 
-Deno.test("a call whose time is refused twice is given up", async () => {
+Deno.test("a call fails once its time is refused twice", async () => {
   await using two = await twoMachines();
   const { clock } = two.buildbox;
   two.bus.carry = (call) => {
@@ -177,7 +177,7 @@ Deno.test("calls that are answered at a time are bounded", async () => {
   const { error, retry_after_seconds } = await (await two.fetch("/peers")).json();
   assert.deepEqual([error, retry_after_seconds], ["rate_limited", 1]);
   release();
-  for (const one of running) assert.equal((await one).status, 200);
+  for (const call of running) assert.equal((await call).status, 200);
   assert.equal((await two.fetch("/peers")).status, 200);
 });
 

@@ -96,7 +96,7 @@ Deno.test("latency and clock are the median of the last three measurements", asy
   assert.equal(pings.of("dm-0").latency_ms, null);
 });
 
-Deno.test("a machine that does not answer keeps what was measured before, and is pinged again", async () => {
+Deno.test("a machine that does not answer keeps its last measurement, and is pinged again", async () => {
   const lost = new Problem("machine_unreachable", {
     machine: "m0",
     reason: "it does not answer",

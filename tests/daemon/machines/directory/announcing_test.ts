@@ -1,4 +1,4 @@
-/** What a machine announces: which peers, which part of each, and when. */
+/** A machine's announcements: their peers, the fields of each, and their times. */
 
 import assert from "node:assert/strict";
 import { fromBytes } from "../../../../daemon/machines/directory/entry.ts";
@@ -19,7 +19,7 @@ function lastEntry({ daemon_id, entries }: Member) {
 
 const namesOf = (machine: Member) => lastEntry(machine).peers.map(({ name }) => name);
 
-Deno.test("only peers of shared circles are announced, and none without any", async () => {
+Deno.test("only peers of shared circles are announced, and no peers without shared circles", async () => {
   await using none = member({ name: "none", circles: [] });
   await addPeer(none.w, "api", { circle: "team" });
   await none.tick();
@@ -64,7 +64,7 @@ Deno.test("peers that lists leave out are not announced: sub-agents alone, sende
   assert.deepEqual(namesOf(a).sort(), ["off", "parent", "sub"]);
 });
 
-Deno.test("of a peer, only the last folder of its path and the begin of its description are announced", async () => {
+Deno.test("only the last folder of a peer's path and the beginning of its description are announced", async () => {
   await using a = member({ name: "laptop" });
   await addPeer(a.w, "api", { path: "/home/sam/secret/api/", agent_pid: 77, metadata: { key: 1 } });
   await a.w.post("/peers/api/description", { description: `${"x".repeat(199)}😀 and more` });

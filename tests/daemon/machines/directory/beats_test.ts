@@ -141,7 +141,7 @@ Deno.test("a machine without heartbeats gets whole entries, and its own count as
   assert.deepEqual([a.entries.length, a.bus.beats.length], [3, 1]);
 });
 
-Deno.test("the bus cannot say of a machine with heartbeats that it went, nor repeat that it did", async () => {
+Deno.test("the bus can neither report a machine with heartbeats as gone, nor replay its leaving", async () => {
   await using at = await twoMembers();
   const { a, b } = at;
   await b.tick();

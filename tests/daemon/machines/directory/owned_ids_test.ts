@@ -114,7 +114,7 @@ Deno.test("a proof holds for one machine and one id", () => {
   assert.ok(!isOwnId("dm-1", { ...mine, id_proof: null }));
 });
 
-Deno.test("with a new identity the peers of a copied machine get ids of their own, and keep what is theirs [c11.ids.renewed]", async () => {
+Deno.test("with a new identity the peers of a copied machine get new ids, and keep their records [c11.ids.renewed]", async () => {
   using disk = restartableWorld({ settings: { "human.name": "sam" } });
   let before: Record<string, string>;
   {

@@ -1,4 +1,4 @@
-/** What a machine takes of the entries of others, and what it refuses. */
+/** A machine accepts or refuses the directory entries of others. */
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
@@ -76,7 +76,7 @@ Deno.test("the peers of a machine that withdraws its entry are offline at once",
   assert.deepEqual(a.changes, ["buildbox online", "buildbox offline"]);
 });
 
-Deno.test("when a peer was seen is told by this machine's clock", async () => {
+Deno.test("the time at which a peer was seen is from this machine's clock", async () => {
   await using a = member({ name: "laptop" });
   const ahead = 300_000;
   const now = a.w.clock.now();

@@ -71,7 +71,7 @@ Deno.test("a machine learns that some of its peers are left out, as long as they
   assert.deepEqual(at.a.directory.refusals.refused, []);
 });
 
-Deno.test("a refusal is told once a minute, and is over when nobody tells it any more", async () => {
+Deno.test("a refusal is sent once a minute, and is over when it is no longer sent", async () => {
   await using at = await withNewcomer({}, "laptop");
   for (let second = 0; second < 2 * NOTICE_MS / 1000; second += 10) {
     at.announce();
@@ -103,7 +103,7 @@ Deno.test("nobody can say for another machine, or to another one, that it refuse
   assert.deepEqual(shown(b), ["mallory: name_taken"]);
 });
 
-Deno.test("a machine of a version that hears nothing is not called", async () => {
+Deno.test("a machine of a version without calls is not called", async () => {
   await using at = await withNewcomer({ run: undefined }, "laptop");
   at.announce();
   await at.a.tick();
@@ -111,7 +111,7 @@ Deno.test("a machine of a version that hears nothing is not called", async () =>
   assert.equal(at.a.directory.refusals.refused[0]?.reason, "name_taken");
 });
 
-Deno.test("junk in the place of an entry hides no machine, whose entry is asked for", async () => {
+Deno.test("junk instead of an entry hides no machine; the entry is requested", async () => {
   await using a = member({ name: "laptop" });
   await using b = member({ name: "buildbox", beside: a.w });
   a.bus.carry = (_to, frame) => b.directory.answer(a.daemon_id, frame);

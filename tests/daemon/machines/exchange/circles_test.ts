@@ -5,7 +5,7 @@ import * as z from "zod";
 import { ackAsk, getAsk, openAsk } from "protocol/asks/contract.ts";
 import { listDeliveries } from "protocol/messages/contract.ts";
 import { listPeers } from "protocol/peers/contract.ts";
-import { ask, asked, deliveryOf } from "../../../support/machines/asking.ts";
+import { ask, askOutcome, deliveryOf } from "../../../support/machines/asking.ts";
 import { attackedLaptop } from "../../../support/machines/hostile_machine.ts";
 import { laptopAndBuildbox, pass } from "../../../support/machines/memory_network.ts";
 
@@ -32,7 +32,7 @@ Deno.test("A peer of a circle that is not shared asks elsewhere and gets its ans
   assert.equal(from_peer, "diary@laptop");
   await buildbox.call(ackAsk, { body: { correlation_id: id, message: "8377", from_peer: "api" } });
   await pass([laptop, buildbox, third], 2);
-  assert.equal((await asked(two, correlation_id ?? "")).reply, "8377");
+  assert.equal((await askOutcome(two, correlation_id ?? "")).reply, "8377");
   assert.deepEqual([...recipients], [buildbox.daemon_id]);
   for (const machine of [buildbox, third]) {
     const { peers } = await machine.call(listPeers, { query: {} });
@@ -71,11 +71,11 @@ Deno.test("An ask waits for a machine as long as it is open, and is closed there
   await two.pass();
   await two.network.clock.advance(24 * HOUR_MS - 60_000);
   await two.pass();
-  assert.equal((await asked(two, id)).state, "open");
+  assert.equal((await askOutcome(two, id)).state, "open");
   await two.network.clock.advance(60_000);
   await two.pass(2);
   const evicted = { state: "closed", close_reason: "evicted" };
-  assert.partialDeepStrictEqual(await asked(two, id), evicted);
+  assert.partialDeepStrictEqual(await askOutcome(two, id), evicted);
   two.network.bus.setReachable(two.buildbox.daemon_id, true);
   await two.pass(5);
   const { correlation_id = "" } = two.api.of("ask").at(-1) ?? {};

@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { listMachines } from "protocol/machines.ts";
 import { broadcast, notifyPeer } from "protocol/notifications.ts";
-import { answer, ask, asked, deliveryOf } from "../../../support/machines/asking.ts";
+import { answer, ask, askOutcome, deliveryOf } from "../../../support/machines/asking.ts";
 import { laptopAndBuildbox } from "../../../support/machines/memory_network.ts";
 
 const HOUR_MS = 3_600_000;
@@ -25,7 +25,7 @@ for (const [name, ahead_ms] of Object.entries(SKEWS_MS)) {
       await two.pass(2);
       await answer(two, "8377");
       await two.pass(2);
-      const { state, close_reason, reply } = await asked(two, id);
+      const { state, close_reason, reply } = await askOutcome(two, id);
       assert.deepEqual([state, close_reason, reply], ["closed", "ack_with_msg", "8377"]);
     });
 
@@ -68,7 +68,7 @@ for (const ms of [-2 * HOUR_MS, 2 * HOUR_MS, -60_000]) {
     await two.pass(2);
     await answer(two, "8377");
     await two.pass(2);
-    assert.equal((await asked(two, id)).reply, "8377");
+    assert.equal((await askOutcome(two, id)).reply, "8377");
     for (let minute = 0; minute < 5; minute++) {
       await two.pass(60);
       for (const machine of [two.laptop, two.buildbox]) {

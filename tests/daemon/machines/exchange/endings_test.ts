@@ -20,8 +20,8 @@ async function twoMachines() {
   const laptop = network.join("laptop");
   const buildbox = network.join("buildbox");
   const machines = [laptop, buildbox];
-  const web = await connected(laptop, "web");
-  const api = await connected(buildbox, "api");
+  const web = await connectPeer(laptop, "web");
+  const api = await connectPeer(buildbox, "api");
   await pass(machines, 3);
   return {
     bus: network.bus,
@@ -41,7 +41,7 @@ interface ConnectedPeer {
   readonly peer_id: string;
 }
 
-async function connected(machine: NetworkedWorld, display_name: string): Promise<ConnectedPeer> {
+async function connectPeer(machine: NetworkedWorld, display_name: string): Promise<ConnectedPeer> {
   const socket = machine.socket();
   const frame = await socket.connect({ display_name, circle: "work" });
   assert.ok(frame?.type === "connected");

@@ -15,7 +15,7 @@ import { broadcast, notifyPeer } from "protocol/notifications.ts";
 import {
   answer,
   ask,
-  asked,
+  askOutcome,
   contradictions,
   deliveryOf,
   stagesOf,
@@ -29,7 +29,7 @@ Deno.test("An ask to name@machine reaches the peer, and its answer comes back", 
   assert.equal(two.api.of("ask")[0]?.from_peer, "web@laptop");
   await answer(two, "8377");
   await two.pass();
-  assert.deepEqual(await asked(two, id), {
+  assert.deepEqual(await askOutcome(two, id), {
     state: "closed",
     close_reason: "ack_with_msg",
     reply: "8377",
@@ -48,7 +48,7 @@ Deno.test("The answer of a peer that no transport had reached comes back, too", 
   const correlation_id = asks[0]?.correlation_id ?? "";
   await two.buildbox.call(ackAsk, { body: { correlation_id, message: "8377" } });
   await two.pass();
-  const { close_reason, reply } = await asked(two, id);
+  const { close_reason, reply } = await askOutcome(two, id);
   assert.deepEqual([close_reason, reply], ["ack_with_msg", "8377"]);
   assert.equal((await deliveryOf(two, id)).state, "dropped");
   assert.deepEqual(await contradictions(two), []);
@@ -79,7 +79,7 @@ Deno.test("The reason of a peer that declines goes to the asker", async () => {
   const correlation_id = two.api.of("ask")[0]?.correlation_id ?? "";
   await two.buildbox.call(declineAsk, { body: { correlation_id, reason: "Not mine" } });
   await two.pass();
-  const { close_reason, reply } = await asked(two, id);
+  const { close_reason, reply } = await askOutcome(two, id);
   assert.deepEqual([close_reason, reply], ["declined", "Not mine"]);
 });
 
@@ -97,7 +97,7 @@ Deno.test("An option of a structured question comes back as an answer", async ()
   assert.deepEqual([closed.close_reason, closed.answer?.option_id], ["answered", "b"]);
 });
 
-Deno.test("The recipient is told of a cancelled ask, and can no longer answer it", async () => {
+Deno.test("The recipient is notified of a cancelled ask, and can no longer answer it", async () => {
   await using two = await laptopAndBuildbox();
   const id = await ask(two);
   await two.pass();
@@ -112,7 +112,7 @@ Deno.test("The recipient is told of a cancelled ask, and can no longer answer it
   assert.deepEqual(await contradictions(two), []);
 });
 
-Deno.test("Who answers an ask that was cancelled meanwhile is told so", async () => {
+Deno.test("A peer that answers a cancelled ask is notified of the cancellation", async () => {
   await using two = await laptopAndBuildbox();
   const id = await ask(two);
   await two.pass();
@@ -121,7 +121,7 @@ Deno.test("Who answers an ask that was cancelled meanwhile is told so", async ()
   await answer(two, "8377");
   two.network.bus.setReachable(two.buildbox.daemon_id, true);
   await two.pass(3);
-  assert.equal((await asked(two, id)).close_reason, "cancelled");
+  assert.equal((await askOutcome(two, id)).close_reason, "cancelled");
   const [notice] = two.api.of("notify");
   assert.match(notice?.text ?? "", /^The answer to ask-\w+ was not delivered: web@laptop closed/);
   assert.deepEqual(await contradictions(two), []);
@@ -135,7 +135,7 @@ Deno.test("A question in return closes the ask on both machines", async () => {
   const body = { from_peer: "api", to_peer: "web@laptop", text: "Of which server?", reply_to };
   await two.buildbox.call(openAsk, { body });
   await two.pass();
-  assert.equal((await asked(two, id)).close_reason, "reply_to");
+  assert.equal((await askOutcome(two, id)).close_reason, "reply_to");
   const [followUp] = two.web.of("ask");
   assert.deepEqual([followUp?.from_peer, followUp?.reply_to], ["api@buildbox", id]);
 });

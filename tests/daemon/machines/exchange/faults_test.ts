@@ -9,7 +9,7 @@ import { listPeers } from "protocol/peers/contract.ts";
 import {
   answer,
   ask,
-  asked,
+  askOutcome,
   contradictions,
   deliveryOf,
   type Two,
@@ -23,7 +23,7 @@ async function note({ laptop }: Two, text: string): Promise<string> {
   return (await laptop.call(notifyPeer, { body })).delivery_id;
 }
 
-Deno.test("Without the bus a message waits with its reason, and local work goes on", async () => {
+Deno.test("Without the bus a message waits with its reason, and local work continues", async () => {
   await using two = await laptopAndBuildbox();
   two.network.bus.setReachable(two.laptop.daemon_id, false);
   const id = await ask(two);
@@ -102,7 +102,7 @@ Deno.test("After an hour's partition both sides have everything", async () => {
   assert.equal(api?.status, "offline");
   two.network.bus.setReachable(two.buildbox.daemon_id, true);
   await two.pass(3);
-  assert.equal((await asked(two, id)).reply, "8377");
+  assert.equal((await askOutcome(two, id)).reply, "8377");
   assert.equal((await deliveryOf(two, noted)).state, "accepted");
   assert.deepEqual(await contradictions(two), []);
 });
@@ -132,7 +132,7 @@ Deno.test("A message to a peer that is gone from its machine ends with that reas
   two.network.bus.setReachable(two.laptop.daemon_id, true);
   await two.pass(3);
   assert.deepEqual(await deliveryOf(two, id), { state: "failed", reason: "unknown_peer" });
-  assert.equal((await asked(two, id)).close_reason, "send_failed");
+  assert.equal((await askOutcome(two, id)).close_reason, "send_failed");
   assert.deepEqual(await contradictions(two), []);
 });
 
@@ -232,7 +232,7 @@ Deno.test("Follow-ups are counted on both machines together", async () => {
   await assert.rejects(followUp(3), /^ApiError: hop_limit/);
 });
 
-Deno.test("What waits for a machine that is forgotten ends with that reason", async () => {
+Deno.test("Messages for a forgotten machine end with that reason", async () => {
   await using two = await laptopAndBuildbox();
   two.network.bus.setReachable(two.laptop.daemon_id, false);
   const id = await ask(two);
@@ -240,7 +240,7 @@ Deno.test("What waits for a machine that is forgotten ends with that reason", as
   await two.laptop.fetch("/machines/buildbox", { method: "DELETE" });
   await two.pass();
   assert.deepEqual(await deliveryOf(two, id), { state: "dropped", reason: "machine_forgotten" });
-  assert.equal((await asked(two, id)).state, "closed");
+  assert.equal((await askOutcome(two, id)).state, "closed");
   const { unaccounted } = await two.laptop.call(listDeliveries, { query: {} });
   assert.deepEqual(unaccounted, []);
 });

@@ -19,9 +19,9 @@ const AT_TERMINAL = { "x-mesh-terminal": "7" };
 const HUMAN = { "human.name": "sam" };
 
 interface HomeOptions {
-  /** Whether laptop takes messages to its human from buildbox. */
+  /** True if laptop accepts messages to its human from buildbox. */
   readonly takes?: boolean;
-  /** Whether buildbox lets laptop speak as its human. */
+  /** True if buildbox lets laptop speak as its human. */
   readonly trusts?: boolean;
   readonly human_here?: boolean;
   /** More settings of buildbox, and of laptop. */
@@ -84,7 +84,7 @@ async function reply(at: NetworkedWorld, fields: object, headers = {}): Promise<
   return action;
 }
 
-async function closed({ buildbox }: Home, id: string) {
+async function closureOf({ buildbox }: Home, id: string) {
   const { close_reason, reply, reply_voice } = await buildbox.call(getAsk, { params: { id } });
   return { close_reason, reply, reply_voice };
 }
@@ -98,7 +98,7 @@ for (const named of ["sam", "dashboard", "sam@laptop"]) {
     assert.deepEqual(await inboxOf(two.buildbox), []);
     assert.equal(await reply(two.laptop, { text: "Yes" }, AT_TERMINAL), "acked");
     await two.pass();
-    assert.deepEqual(await closed(two, id), {
+    assert.deepEqual(await closureOf(two, id), {
       close_reason: "ack_with_msg",
       reply: "Yes",
       reply_voice: "human",
@@ -113,7 +113,7 @@ Deno.test("An ask at home is answered from the machine of the asker, too, as the
   const id = await askHuman(two);
   assert.equal(await reply(two.buildbox, { text: "Yes" }, AT_TERMINAL), "acked");
   await two.pass();
-  assert.deepEqual(await closed(two, id), {
+  assert.deepEqual(await closureOf(two, id), {
     close_reason: "ack_with_msg",
     reply: "Yes",
     reply_voice: "human",
@@ -133,7 +133,7 @@ for (
     const id = await askHuman(two);
     await reply(two.laptop, { text: "Yes", surface: "dashboard" }, headers);
     await two.pass();
-    assert.equal((await closed(two, id)).reply_voice, "unverified");
+    assert.equal((await closureOf(two, id)).reply_voice, "unverified");
     assert.equal(two.api.of("ack")[0]?.voice, "unverified");
   });
 }
@@ -152,7 +152,7 @@ Deno.test("A home that does not know the machine refuses the message, which come
   const body = { text: "Yes" };
   await two.buildbox.call(replyInboxItem, { params, body, headers: AT_TERMINAL });
   await two.pass();
-  assert.equal((await closed(two, id)).reply_voice, "human");
+  assert.equal((await closureOf(two, id)).reply_voice, "human");
   assert.deepEqual(two.api.of("ack").map(({ text }) => text), ["Yes"]);
   assert.equal(two.laptop.logged.length, 1, "laptop got more than the ask that it refused");
   assert.deepEqual(await contradictions(two), []);
@@ -162,7 +162,7 @@ Deno.test("Without a human of its own, a machine ends a message that the home re
   await using two = await withHome({ takes: false, human_here: false });
   const id = await askHuman(two, "sam@laptop");
   await two.pass();
-  assert.deepEqual(await closed(two, id), {
+  assert.deepEqual(await closureOf(two, id), {
     close_reason: "send_failed",
     reply: "unknown_peer",
     reply_voice: null,
@@ -203,7 +203,7 @@ Deno.test("An ask to the human at home stays open for as long as one to the huma
   const id = await askHuman(two);
   await two.network.clock.advance(48 * 3_600_000);
   await two.pass(3);
-  assert.equal((await closed(two, id)).close_reason, null);
+  assert.equal((await closureOf(two, id)).close_reason, null);
 });
 
 Deno.test("A blocking question goes home, and its verdict comes back", async () => {

@@ -24,10 +24,10 @@ Deno.test("an ask that was read before its machine was restored is there again, 
   assert.deepEqual(machines.map(({ went_back }) => went_back?.sent_again), [1]);
   await mesh.answer("buildbox", "Which port?", "8377");
   await mesh.pass(2);
-  assert.equal((await mesh.asked("laptop", id)).reply, "8377");
+  assert.equal((await mesh.readAsk("laptop", id)).reply, "8377");
 });
 
-Deno.test("what waited at a machine that was restored arrives, and what it still has arrives once", async () => {
+Deno.test("messages that waited at a restored machine arrive, and messages that it still has arrive once", async () => {
   await using mesh = await restorableMachines();
   await mesh.notify("laptop", "before the backup");
   const kept = await mesh.ask("laptop", "kept");
@@ -41,10 +41,10 @@ Deno.test("what waited at a machine that was restored arrives, and what it still
   await mesh.pass(3);
   assert.deepEqual(mesh.got("buildbox", "ask"), ["lost"]);
   assert.deepEqual(mesh.got("buildbox", "notify"), ["after it"]);
-  assert.equal((await mesh.asked("laptop", kept)).state, "open");
+  assert.equal((await mesh.readAsk("laptop", kept)).state, "open");
 });
 
-Deno.test("an answer that the asker's machine lost is told to it again", async () => {
+Deno.test("an answer that the asker's machine lost is sent to it again", async () => {
   await using mesh = await restorableMachines();
   const id = await mesh.ask("laptop", "Which port?");
   await mesh.pass(2);
@@ -53,7 +53,7 @@ Deno.test("an answer that the asker's machine lost is told to it again", async (
   await mesh.pass(2);
   await mesh.restore("laptop");
   await mesh.pass(2);
-  assert.equal((await mesh.asked("laptop", id)).reply, "8377");
+  assert.equal((await mesh.readAsk("laptop", id)).reply, "8377");
   assert.doesNotMatch(JSON.stringify(mesh.got("buildbox", "notify")), /not delivered/);
 });
 
@@ -99,7 +99,7 @@ Deno.test("an ask that was cancelled is closed again at a machine that was resto
   await mesh.pass(2);
   await mesh.restore("buildbox");
   await mesh.pass(2);
-  const received = await mesh.asked("buildbox", asked?.correlation_id ?? "");
+  const received = await mesh.readAsk("buildbox", asked?.correlation_id ?? "");
   assert.deepEqual([received.state, received.close_reason], ["closed", "cancelled"]);
 });
 
@@ -134,7 +134,7 @@ Deno.test("a machine that goes back is noticed by a sender that was started agai
   for (const id of [lost, next]) assert.equal(await mesh.stateOf("laptop", id), "accepted");
 });
 
-Deno.test("an answer is told again by a machine that was started again before the asker's lost it", async () => {
+Deno.test("a machine sends an answer again if it restarted before the asker's machine lost it", async () => {
   await using mesh = await restorableMachines();
   const id = await mesh.ask("laptop", "Which port?");
   await mesh.pass(2);
@@ -144,7 +144,7 @@ Deno.test("an answer is told again by a machine that was started again before th
   await restoreUnheard(mesh, { restarted: "buildbox", restored: "laptop" });
   await mesh.notify("buildbox", "next");
   await mesh.pass(70);
-  assert.equal((await mesh.asked("laptop", id)).reply, "8377");
+  assert.equal((await mesh.readAsk("laptop", id)).reply, "8377");
 });
 
 Deno.test("a machine that is only started again gets nothing twice, and nothing is sent again", async () => {

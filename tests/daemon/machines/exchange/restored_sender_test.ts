@@ -30,7 +30,7 @@ Deno.test("after the sender was restored, each new message arrives and has a new
   // notified.
   await mesh.answer("buildbox", "AQ", "for the lost ask");
   await mesh.pass(2);
-  assert.equal((await mesh.asked("laptop", asked)).state, "open");
+  assert.equal((await mesh.readAsk("laptop", asked)).state, "open");
   assert.match(mesh.machine("buildbox").socket.of("notify").at(-1)?.text ?? "", /not delivered/);
   assert.match(
     await mesh.stages(
@@ -41,10 +41,10 @@ Deno.test("after the sender was restored, each new message arrives and has a new
   );
   await mesh.answer("buildbox", "BQ", "for the new one");
   await mesh.pass(2);
-  assert.equal((await mesh.asked("laptop", asked)).reply, "for the new one");
+  assert.equal((await mesh.readAsk("laptop", asked)).reply, "for the new one");
 });
 
-Deno.test("an id that another message had is refused, told to the sender, and confirmed never [c11.ids.reused]", async () => {
+Deno.test("an id of another message is refused, reported to the sender, and never confirmed [c11.ids.reused]", async () => {
   await using mesh = await restorableMachines({ repeatsNumbers: true });
   await mesh.backUp("laptop");
   const old = [await mesh.notify("laptop", "A"), await mesh.ask("laptop", "AQ")];
@@ -60,8 +60,8 @@ Deno.test("an id that another message had is refused, told to the sender, and co
   const third = await mesh.ask("laptop", "CQ");
   await mesh.answer("buildbox", "AQ", "old");
   await mesh.pass(2);
-  assert.equal((await mesh.asked("laptop", third)).state, "open");
-  assert.equal((await mesh.asked("laptop", again[1] ?? "")).close_reason, "send_failed");
+  assert.equal((await mesh.readAsk("laptop", third)).state, "open");
+  assert.equal((await mesh.readAsk("laptop", again[1] ?? "")).close_reason, "send_failed");
 });
 
 Deno.test("an ask that its restored sender shows as open is closed there, although a new one came first", async () => {
@@ -78,7 +78,7 @@ Deno.test("an ask that its restored sender shows as open is closed there, althou
   mesh.network.bus.onPublish = () => true;
   await mesh.ask("laptop", "BQ");
   await mesh.pass(5);
-  assert.equal((await mesh.asked("laptop", id)).close_reason, "cancelled");
+  assert.equal((await mesh.readAsk("laptop", id)).close_reason, "cancelled");
 });
 
 Deno.test("an answer that meets another open ask under its id does not close it", async () => {
@@ -94,7 +94,7 @@ Deno.test("an answer that meets another open ask under its id does not close it"
   await mesh.pass();
   mesh.network.bus.setReachable(buildbox, true);
   await mesh.pass(2);
-  const { reply, close_reason } = await mesh.asked("laptop", id);
+  const { reply, close_reason } = await mesh.readAsk("laptop", id);
   assert.deepEqual([reply, close_reason], ["id_reused", "send_failed"]);
 });
 
@@ -125,7 +125,7 @@ Deno.test("a permission that is asked again under the id that its asker chose ge
   assert.equal((await question.answer).option_id, "allow");
 });
 
-Deno.test("what was on its way when the sender was restored arrives once, and is confirmed", async () => {
+Deno.test("messages under way when the sender was restored arrive once, and are confirmed", async () => {
   await using mesh = await restorableMachines();
   mesh.network.bus.setReachable(mesh.machine("buildbox").world.daemon_id, false);
   const waiting = await mesh.notify("laptop", "before the backup");
@@ -150,7 +150,7 @@ Deno.test("an older backup, restored twice, still loses and repeats nothing that
     await mesh.pass(2);
     await mesh.answer("buildbox", `ask ${round}`, `answer ${round}`);
     await mesh.pass(2);
-    assert.equal((await mesh.asked("laptop", id)).reply, `answer ${round}`);
+    assert.equal((await mesh.readAsk("laptop", id)).reply, `answer ${round}`);
     if (round < 2) await mesh.restore("laptop");
   }
   assert.deepEqual(mesh.got("buildbox", "notify"), ["note 0", "note 1", "note 2"]);

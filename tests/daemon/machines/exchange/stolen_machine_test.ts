@@ -7,7 +7,7 @@ import { REFUSALS_MAX } from "../../../../daemon/machines/links/links.ts";
 import { getTrace, listDeliveries } from "protocol/messages/contract.ts";
 import { broadcast, notifyPeer } from "protocol/notifications.ts";
 import { listPeers } from "protocol/peers/contract.ts";
-import { ask, asked } from "../../../support/machines/asking.ts";
+import { ask, askOutcome } from "../../../support/machines/asking.ts";
 import { attackedLaptop } from "../../../support/machines/hostile_machine.ts";
 import { pass } from "../../../support/machines/memory_network.ts";
 
@@ -45,10 +45,10 @@ Deno.test("A report with impossible times is refused, and the trace can still be
   };
   await send([{ kind: "step", body }]);
   await laptop.call(getTrace, { params: { trace_id: id } });
-  assert.equal((await asked(two, id)).state, "open");
+  assert.equal((await askOutcome(two, id)).state, "open");
 });
 
-Deno.test("A late answer is told once, however often the other machine says so", async () => {
+Deno.test("A late answer is reported once, even if the other machine repeats it", async () => {
   await using two = await attackedLaptop();
   const { laptop, send, web, message } = two;
   const correlation_id = "ask-000000000001";
@@ -85,7 +85,7 @@ Deno.test("The reason of another machine is one line, and comes as the words of 
   assert.equal(two.web.of("ack").at(-1)?.text, "x [mesh] @sam → @web: run it");
 });
 
-Deno.test("What a machine does not confirm takes a limited number of rows", async () => {
+Deno.test("Unconfirmed messages to a machine take a limited number of rows", async () => {
   await using two = await attackedLaptop();
   const { laptop, network, buildbox, send } = two;
   network.bus.setReachable(buildbox.daemon_id, false);
@@ -142,7 +142,7 @@ Deno.test("A broadcast goes to no other machine unless its circle is shared", as
   assert.deepEqual(lurker.of("broadcast"), []);
 });
 
-Deno.test("A machine writes as no peer of this machine, and as none of a third one", async () => {
+Deno.test("A machine cannot write as a peer of this machine or of a third machine", async () => {
   await using two = await attackedLaptop();
   const { laptop, buildbox, message, send, web } = two;
   await using third = two.network.join("third");

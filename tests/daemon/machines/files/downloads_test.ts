@@ -195,7 +195,7 @@ Deno.test("while there is no connection a fetch is repeated, and counts no attem
   assert.equal(s.missing(), "");
 });
 
-Deno.test("after 3 attempts that failed the message goes on without its file", async () => {
+Deno.test("after 3 failed attempts the message continues without its file", async () => {
   await using s = await sentFile();
   s.bus.refusal = (verb) => verb === "get" ? "no_answer" : undefined;
   await assert.rejects(s.fetch(), { reason: "no_answer" });
@@ -223,7 +223,7 @@ Deno.test("many files that cannot be fetched hold up their batch as long as one"
   assert.equal(s.bus.count("get"), 9);
 });
 
-Deno.test("a machine whose files fail again and again holds up the others no longer", async () => {
+Deno.test("a machine whose files fail repeatedly no longer delays the others", async () => {
   await using s = await sentFile();
   s.bus.refusal = () => "failed";
   const entries = brokenFiles(s.sent, 300).map((file) => entryWith([file]));
@@ -280,7 +280,7 @@ Deno.test("an attachment that was deleted here before its entry was applied is n
   assert.match(s.missing(), /it was deleted on this machine/);
 });
 
-Deno.test("what was received is forgotten after 38 days", async () => {
+Deno.test("records of received files are deleted after 38 days", async () => {
   await using s = await sentFile();
   await s.fetch();
   s.buildbox.world.clock.sleepMachine(38 * 86_400_000 - 1);
@@ -312,7 +312,7 @@ Deno.test("only one file of this machine is in memory at a time", async () => {
     running--;
     return bytes;
   };
-  await Promise.all(sent.map((one) => s.fetch([entryWith([one])])));
+  await Promise.all(sent.map((file) => s.fetch([entryWith([file])])));
   assert.equal(max, 1);
   assert.equal(s.bus.count("get"), 3);
 });

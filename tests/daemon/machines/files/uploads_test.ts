@@ -307,7 +307,7 @@ Deno.test("a file that the bus does not delete is left to its expiry there", asy
   assert.equal(bus.count("delete"), 1);
 });
 
-Deno.test("what was never released is forgotten after 38 days", async () => {
+Deno.test("files that were never released are deleted after 38 days", async () => {
   const { bus, laptop } = setUp();
   await using _ = laptop;
   const entries = [entryWith([laptop.describe(BUILDBOX, await laptop.attach("plan"))])];

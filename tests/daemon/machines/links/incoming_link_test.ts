@@ -1,4 +1,4 @@
-/** What is taken from another machine, and how it is answered. */
+/** Batches of another machine: accepted or refused entries, and the answers. */
 
 import assert from "node:assert/strict";
 import {
@@ -33,13 +33,13 @@ Deno.test("a confirmation travels with entries that are published before it is d
 
 Deno.test("a repeated batch is applied once, and the batches behind it go on", async () => {
   using f = connectedLink();
-  const [one, two, three] = [1, 2, 3].map((n) => f.entry(n));
-  assert.ok(one && two && three);
-  await f.receive({ entries: [one, two] });
-  await f.receive({ entries: [one] });
-  await f.receive({ previous: one.tag, entries: [two, three] });
+  const [first, second, third] = [1, 2, 3].map((n) => f.entry(n));
+  assert.ok(first && second && third);
+  await f.receive({ entries: [first, second] });
+  await f.receive({ entries: [first] });
+  await f.receive({ previous: first.tag, entries: [second, third] });
   await f.clock.advance(20);
-  assert.deepEqual(f.applied(), [1, 2, 3]);
+  assert.deepEqual(f.appliedNumbers(), [1, 2, 3]);
   assert.ok(f.batches.every(({ resend }) => !resend));
 });
 
@@ -48,7 +48,7 @@ Deno.test("a batch behind a missing one is not applied, and a resend is asked", 
   await f.receive({ previous: tagOf(1), entries: [f.entry(2)] });
   await f.receive({ previous: tagOf(2), entries: [f.entry(3)] });
   await f.clock.advance(20);
-  assert.deepEqual(f.applied(), []);
+  assert.deepEqual(f.appliedNumbers(), []);
   assert.deepEqual(f.batches.map(({ resend }) => resend), [true]);
 });
 
@@ -66,7 +66,7 @@ Deno.test("an entry that cannot be applied is reported, and the next ones are ap
   await f.receive({ entries });
   await f.receive({ entries });
   await f.clock.advance(20);
-  assert.deepEqual(f.applied(), [1, 4]);
+  assert.deepEqual(f.appliedNumbers(), [1, 4]);
   const reports = f.batches.flatMap((batch) => batch.entries);
   assert.deepEqual(reports.map(({ kind }) => kind), ["refused", "refused"]);
   assert.deepEqual(reports.map(({ body }) => body), [
@@ -99,7 +99,7 @@ Deno.test("a refused entry that is repeated is refused again, with the same reas
   ]);
   // The other machine has lost the refusals, and knows of none.
   assert.deepEqual(await takeRefusals(f, f.receive({ entries })), refusals);
-  assert.deepEqual(f.applied(), [1, 4]);
+  assert.deepEqual(f.appliedNumbers(), [1, 4]);
 });
 
 Deno.test("a machine that went back gets the lost refusals before any confirmation", async () => {
@@ -116,7 +116,7 @@ Deno.test("a machine that went back gets the lost refusals before any confirmati
   await f.append(1);
   await f.receive({ applied: f.lastTag() });
   assert.deepEqual(await takeRefusals(f, f.receive(recent)), [], "it was refused long before");
-  // It applied an entry that this machine has lost, so this one went back.
+  // The other machine has applied an entry that this machine lost by going back.
   await f.clock.advance(1000);
   const later = { ...lost, applied: tagOf(7), applied_at: f.clock.now() };
   assert.deepEqual(await takeRefusals(f, f.receive(later)), refusals);
@@ -187,9 +187,9 @@ Deno.test("a batch that the disk refuses is rejected, and applied when it is rep
     faults.arm({ fault: "full", at, after: at === "any" ? 4 : 0, endsTransaction: false });
     await assert.rejects(f.receive({ entries: [f.entry(1)] }), { code: "storage_failed" });
   }
-  assert.deepEqual(f.applied(), []);
+  assert.deepEqual(f.appliedNumbers(), []);
   await f.receive({ entries: [f.entry(1)] });
-  assert.deepEqual(f.applied(), [1]);
+  assert.deepEqual(f.appliedNumbers(), [1]);
 });
 
 Deno.test("bytes that are no batch are dropped", async () => {
@@ -201,15 +201,15 @@ Deno.test("bytes that are no batch are dropped", async () => {
 
 Deno.test("an entry that a batch holds twice is applied once", async () => {
   using f = connectedLink();
-  const one = f.entry(1);
-  await f.receive({ entries: [one, one, f.entry(2)] });
-  assert.deepEqual(f.applied(), [1, 2]);
+  const entry = f.entry(1);
+  await f.receive({ entries: [entry, entry, f.entry(2)] });
+  assert.deepEqual(f.appliedNumbers(), [1, 2]);
 });
 
 Deno.test("a batch that is not sealed is dropped, although it could be read", async () => {
   using f = connectedLink();
   await f.receive({ entries: [f.entry(1)] }, { isSealed: false });
-  assert.deepEqual(f.applied(), []);
+  assert.deepEqual(f.appliedNumbers(), []);
   await f.receive({ entries: [f.entry(1)] });
-  assert.deepEqual(f.applied(), [1]);
+  assert.deepEqual(f.appliedNumbers(), [1]);
 });

@@ -35,28 +35,28 @@ Deno.test("an entry of more than 30 days ago is refused, as its receipt may be g
   assert.deepEqual(f.machine.numbers("select count(*) from link_receipts"), [0]);
   await f.receive({ entries: [entry] });
   await f.receive({ previous: entry.tag, entries: [f.entry(2)] });
-  assert.deepEqual(f.applied(), [1, 2]);
+  assert.deepEqual(f.appliedNumbers(), [1, 2]);
 });
 
 Deno.test("an entry of two days ahead is applied once, although no clock was measured", async () => {
   using f = connectedLink();
   const entry = { ...f.entry(1), at: f.clock.now() + 2 * DAY_MS };
   await f.receive({ entries: [entry] });
-  assert.deepEqual(f.applied(), [1]);
+  assert.deepEqual(f.appliedNumbers(), [1]);
   await f.clock.advance(31 * DAY_MS);
   f.machine.links.removeExpired();
   await f.clock.settle();
   await f.receive({ entries: [entry] });
-  assert.deepEqual(f.applied(), [1]);
+  assert.deepEqual(f.appliedNumbers(), [1]);
 });
 
 Deno.test("an entry of more than 30 days ahead is refused", async () => {
   using f = connectedLink();
   const at = f.clock.now() + 31 * DAY_MS;
   await f.receive({ entries: [{ ...f.entry(1), at }] });
-  assert.deepEqual(f.applied(), []);
+  assert.deepEqual(f.appliedNumbers(), []);
   await f.receive({ previous: f.entry(1).tag, entries: [f.entry(2)] });
-  assert.deepEqual(f.applied(), [2]);
+  assert.deepEqual(f.appliedNumbers(), [2]);
 });
 
 Deno.test("an entry of a clock that is ahead is applied once it was measured", async () => {
@@ -64,7 +64,7 @@ Deno.test("an entry of a clock that is ahead is applied once it was measured", a
   f.machine.measured_ms = 2 * DAY_MS;
   const at = f.clock.now() + 2 * DAY_MS;
   await f.receive({ entries: [{ ...f.entry(1), at }] });
-  assert.deepEqual(f.applied(), [1]);
+  assert.deepEqual(f.appliedNumbers(), [1]);
 });
 
 Deno.test("an entry of a clock that is 40 days behind is applied once it was measured", async () => {
@@ -72,7 +72,7 @@ Deno.test("an entry of a clock that is 40 days behind is applied once it was mea
   f.machine.measured_ms = -40 * DAY_MS;
   const at = f.clock.now() - 40 * DAY_MS;
   await f.receive({ entries: [{ ...f.entry(1), at }] });
-  assert.deepEqual(f.applied(), [1]);
+  assert.deepEqual(f.appliedNumbers(), [1]);
 });
 
 Deno.test("an entry of a clock that was ahead, and is right again, is not applied again", async () => {
@@ -85,7 +85,7 @@ Deno.test("an entry of a clock that was ahead, and is right again, is not applie
   f.machine.links.removeExpired();
   await f.clock.settle();
   await f.receive({ entries: [entry] });
-  assert.deepEqual(f.applied(), [1]);
+  assert.deepEqual(f.appliedNumbers(), [1]);
 });
 
 Deno.test("a forgotten machine gets nothing any more, and its repeats are still known", async () => {
@@ -96,7 +96,7 @@ Deno.test("a forgotten machine gets nothing any more, and its repeats are still 
   f.machine.connect();
   await f.receive({ entries: [f.entry(1)] });
   await f.clock.settle();
-  assert.deepEqual([f.numbers.flat(), f.applied()], [[], [1]]);
+  assert.deepEqual([f.numbers.flat(), f.appliedNumbers()], [[], [1]]);
 });
 
 Deno.test("a stopped link publishes nothing, and leaves batches to the bus", async () => {
@@ -137,7 +137,7 @@ Deno.test("a receipt is kept for as long as its entry may come again", async () 
   f.machine.links.removeExpired();
   await f.clock.settle();
   await f.receive({ entries: [entry] });
-  assert.deepEqual(f.applied(), [1]);
+  assert.deepEqual(f.appliedNumbers(), [1]);
 });
 
 Deno.test("a disk that is full when the bus is back delays the entries that wait", async () => {

@@ -1,4 +1,4 @@
-/** What is published to another machine, and when. */
+/** Batches to another machine, and their times. */
 
 import assert from "node:assert/strict";
 import {
@@ -16,7 +16,7 @@ Deno.test("entries are published in batches that name the entry before", async (
   assert.equal(f.published.length, 0);
   f.machine.connect();
   await f.clock.advance(1);
-  assert.deepEqual(f.numbers.map((one) => one.length), [64, 64, 22]);
+  assert.deepEqual(f.numbers.map((batch) => batch.length), [64, 64, 22]);
   assert.deepEqual(f.numbers.flat(), Array.from({ length: 150 }, (_, index) => index + 1));
   const [first, second] = f.batches;
   assert.equal(first?.previous, null);
@@ -92,7 +92,7 @@ Deno.test("a request to resend is not lost with a batch that the bus has no room
   assert.deepEqual(f.batches.map(({ resend }) => resend), [true, true, false]);
 });
 
-Deno.test("what is not durable yet is not published", async () => {
+Deno.test("entries are published only once they are durable", async () => {
   using faults = new SqliteFaults();
   using f = connectedLink();
   f.machine.append(OTHER);
@@ -147,28 +147,28 @@ Deno.test("a request to resend begins a chain, also while a batch is under way",
 Deno.test("the first chain of a run begins after the last confirmed entry", async () => {
   using f = connectedLink();
   await f.append(2);
-  const [one = "", two = ""] = tagsOf(f);
-  await f.receive({ applied: one });
+  const [firstTag = "", secondTag = ""] = tagsOf(f);
+  await f.receive({ applied: firstTag });
   f.crash();
   f.machine.connect();
   await f.clock.settle();
-  assert.equal(f.batches.at(-1)?.previous, one);
+  assert.equal(f.batches.at(-1)?.previous, firstTag);
   assert.deepEqual(f.numbers.at(-1), [2]);
   f.crash();
   // Entries that were confirmed before the first batch of the run are not a part of the chain.
-  await f.receive({ applied: two });
+  await f.receive({ applied: secondTag });
   f.machine.connect();
   await f.append(1);
-  assert.equal(f.batches.at(-1)?.previous, two);
+  assert.equal(f.batches.at(-1)?.previous, secondTag);
 });
 
 Deno.test("a chain begins where the machine is that asks, whatever it has confirmed", async () => {
   using f = connectedLink();
   await f.append(3);
-  const [one = "", two = ""] = tagsOf(f);
-  await f.receive({ applied: one });
-  // Of a version that does not tell when it has applied the entry, so that no loss is noticed.
-  for (const applied of [null, tagOf(9), two]) {
+  const [firstTag = "", secondTag = ""] = tagsOf(f);
+  await f.receive({ applied: firstTag });
+  // A version that does not report `applied_at`, so that no loss is noticed.
+  for (const applied of [null, tagOf(9), secondTag]) {
     await f.clock.advance(5000);
     await f.receive({ previous: tagOf(1), applied, resend: true });
     await f.clock.settle();
@@ -189,7 +189,7 @@ Deno.test("a request to resend goes out with the position, after the refusals th
   assert.deepEqual(asked.map(({ applied }) => applied), [tagOf(100)]);
 });
 
-Deno.test("what is not confirmed is asked for by probes, at doubling intervals", async () => {
+Deno.test("unconfirmed entries are probed at doubling intervals", async () => {
   using f = connectedLink();
   await f.append(1);
   const tag = f.lastTag();

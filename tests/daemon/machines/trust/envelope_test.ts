@@ -81,7 +81,7 @@ Deno.test("an envelope is refused by a machine that took the keys of the receive
   assert.equal(thief.envelopes.openFrom(A.card, "batch", envelope), null);
 });
 
-/** What a holder of the key from A to B can seal: any content that begins with a signature. */
+/** Seals content behind a signature, as a holder of the key from A to B can. */
 function sealWithPairKey(signature: Uint8Array, bytes: Uint8Array, contextNow = "batch") {
   const { receive } = pairKeysOf(B.daemon_id, B.keys, A.card);
   const about = JSON.stringify(["mesh bus 1", A.daemon_id, B.daemon_id, contextNow]);
@@ -90,7 +90,7 @@ function sealWithPairKey(signature: Uint8Array, bytes: Uint8Array, contextNow = 
 
 const aboutOf = (from: string, to: string, what: string) => ["mesh bus 1", from, to, what];
 
-Deno.test("with the sender's signature, what the pair key seals is accepted", () => {
+Deno.test("with the sender's signature, content sealed by the pair key is accepted", () => {
   const signature = sign(A.keys, aboutOf(A.daemon_id, B.daemon_id, "batch"), BATCH);
   assert.deepEqual(
     B.envelopes.openFrom(A.card, "batch", sealWithPairKey(signature, BATCH)),

@@ -210,14 +210,14 @@ Deno.test("a card that is not authentic pins nothing, and its refusal says what 
   assert.deepEqual(at.trust.list(), []);
 });
 
-Deno.test("a pinned machine is not refused because of what somebody else sends", () => {
+Deno.test("messages of others do not cause the refusal of a pinned machine", () => {
   using at = fixture();
   at.receive(B);
   at.refusalOf({ ...cardToWire(B.card), name: "other" });
   assert.equal(at.receive(B).outcome, "known");
 });
 
-Deno.test("only so many machines are pinned, and those that are pinned stay known", () => {
+Deno.test("the number of pinned machines is limited, and pinned machines stay known", () => {
   using at = fixture();
   at.receive(B);
   at.db.transact((tx) => {

@@ -48,13 +48,16 @@ Deno.test("random bytes of any length never open and never throw", () => {
 
 Deno.test("bytes that are sealed twice look different, and neither shows the text", () => {
   const text = new TextEncoder().encode("the same words");
-  const [one, two] = [seal(KEY, "batch", text, randomIds), seal(KEY, "batch", text, randomIds)];
-  assert.notDeepEqual(one.subarray(1, 13), two.subarray(1, 13));
-  assert.notDeepEqual(one.subarray(13), two.subarray(13));
-  assert.ok(!one.toHex().includes(text.toHex()));
+  const [first, second] = [
+    seal(KEY, "batch", text, randomIds),
+    seal(KEY, "batch", text, randomIds),
+  ];
+  assert.notDeepEqual(first.subarray(1, 13), second.subarray(1, 13));
+  assert.notDeepEqual(first.subarray(13), second.subarray(13));
+  assert.ok(!first.toHex().includes(text.toHex()));
 });
 
-Deno.test("keys are derived as RFC 5869 says, and differ by what they are for", () => {
+Deno.test("keys are derived as in RFC 5869, and differ by their purpose", () => {
   const material = new Uint8Array(22).fill(0x0b); // Test case 3 of the RFC, its first 32 bytes.
   const expected = "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d";
   assert.equal(deriveKey(material, "").toHex(), expected);

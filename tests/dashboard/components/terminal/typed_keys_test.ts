@@ -1,10 +1,10 @@
-/** What xterm.js reports as typed, as keys. */
+/** Conversion of input that xterm.js reports into keys. */
 
 import assert from "node:assert/strict";
 import { Key } from "protocol/agents/contract.ts";
 import { keysOf, pasteOf } from "../../../../dashboard/components/terminal/typed_keys.ts";
 
-Deno.test("texts, named keys and control keys are told apart", () => {
+Deno.test("texts, named keys and control keys are distinguished", () => {
   assert.deepEqual(keysOf("ls é😀\r"), [{ text: "ls é😀" }, { key: "Enter" }]);
   assert.deepEqual(keysOf("\x1b[A\x1bOB\x1b[Z\t\x7f\x1b\x03\n"), [
     { key: "Up" },
@@ -18,7 +18,7 @@ Deno.test("texts, named keys and control keys are told apart", () => {
   ]);
 });
 
-Deno.test("what the daemon takes no key for is left out", () => {
+Deno.test("sequences without a key of the daemon are left out", () => {
   assert.deepEqual(keysOf("\x1b[1;5C\x00\x1c\x9b\x1bOP"), []);
 });
 

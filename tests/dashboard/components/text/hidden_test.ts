@@ -7,23 +7,25 @@ import {
   withoutHidden,
 } from "../../../../dashboard/components/text/hidden.ts";
 
-const shown = (text: string) =>
+const markHidden = (text: string) =>
   piecesOf(text).map(({ text, hidden }) => hidden ? `<${text}>` : text).join("");
 
 Deno.test("characters that hide, or that change the order of others, are shown", () => {
-  assert.equal(shown("/home \u202e#cod/\u202c"), "/home <U+202E>#cod/<U+202C>");
+  assert.equal(markHidden("/home \u202e#cod/\u202c"), "/home <U+202E>#cod/<U+202C>");
   assert.equal(
-    shown("pay\u200bpal\u00ad \u2066x\u2069\ufeff"),
+    markHidden("pay\u200bpal\u00ad \u2066x\u2069\ufeff"),
     "pay<U+200B>pal<U+00AD> <U+2066>x<U+2069><U+FEFF>",
   );
-  assert.equal(shown("a\u{e0041}\u001b[2J\u0085"), "a<U+E0041><U+001B>[2J<U+0085>");
-  assert.equal(shown("one\ttwo\nthree é 日本 \u05d0"), "one\ttwo\nthree é 日本 \u05d0");
+  assert.equal(markHidden("a\u{e0041}\u001b[2J\u0085"), "a<U+E0041><U+001B>[2J<U+0085>");
+  assert.equal(markHidden("one\ttwo\nthree é 日本 \u05d0"), "one\ttwo\nthree é 日本 \u05d0");
 });
 
 Deno.test("joiners stay within emoji and scripts that need them, and nowhere else", () => {
-  for (const text of ["👩\u200d💻", "می\u200cخواهم", "क्\u200dष"]) assert.equal(shown(text), text);
-  assert.equal(shown("a\u200db"), "a<U+200D>b");
-  assert.equal(shown("\u200d"), "<U+200D>");
+  for (const text of ["👩\u200d💻", "می\u200cخواهم", "क्\u200dष"]) {
+    assert.equal(markHidden(text), text);
+  }
+  assert.equal(markHidden("a\u200db"), "a<U+200D>b");
+  assert.equal(markHidden("\u200d"), "<U+200D>");
 });
 
 Deno.test("a copy has no hidden characters, and no line end after the last line", () => {

@@ -91,7 +91,7 @@ Deno.test("nested lists and quotes do not take longer than usual texts", () => {
   for (const mark of ["- ", "1. ", "> ", "- > "]) mustBeCheap(deep(mark).slice(0, CHARS));
 });
 
-Deno.test("usual texts are parsed, and only what exceeds a limit is plain", () => {
+Deno.test("usual texts are parsed, and only texts beyond a limit are plain", () => {
   assert.deepEqual(partsOf("**a**").map(({ type }) => type), ["parsed"]);
   const costly = "*a_".repeat(500);
   const parts = partsOf(`# Title\n\n\`\`\`sh\nrm *_*\n\n  ls\n\`\`\`\n${costly}`);

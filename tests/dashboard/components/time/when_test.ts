@@ -25,7 +25,7 @@ Deno.test("each mode reads its own fields", () => {
   });
 });
 
-Deno.test("what the daemon would refuse is refused with a reason", () => {
+Deno.test("times that the daemon would refuse are refused with a reason", () => {
   const problems = [
     readWhen({ ...TEXT, mode: "in", span: "soon" }, NOW),
     readWhen({ ...TEXT, mode: "at", local: "" }, NOW),

@@ -11,10 +11,11 @@ const message = (delivery_id: string, minute = 5, state: "sent" | "seen" = "sent
     state,
     created_at: new Date(Date.UTC(2026, 0, 1, 12, minute)).toISOString(),
   });
-const shown = ({ messages }: Hour) => messages.map((one) => `${one.delivery_id} ${one.state}`);
+const shown = ({ messages }: Hour) =>
+  messages.map((entry) => `${entry.delivery_id} ${entry.state}`);
 const BEFORE: Hour = { messages: [message("2"), message("1")], truncated: false };
 
-Deno.test("a page that joins what is known replaces its messages, and keeps the older ones", () => {
+Deno.test("a page that overlaps the loaded messages replaces its own, and keeps the older ones", () => {
   const fresh = [message("3"), message("2", 5, "seen")];
   const now = mergeHour(BEFORE, { fresh, complete: false, joined: true, since: SINCE });
   assert.deepEqual(shown(now), ["3 sent", "2 seen", "1 sent"]);
@@ -28,7 +29,7 @@ Deno.test("messages from before the hour leave it", () => {
   assert.deepEqual(shown(now), ["3 sent", "2 sent"]);
 });
 
-Deno.test("after a gap only what was loaded is shown, and said to be a part", () => {
+Deno.test("after a gap only the loaded part is shown, and marked as a part", () => {
   const now = mergeHour(BEFORE, {
     fresh: [message("9")],
     complete: false,

@@ -9,7 +9,7 @@ Deno.test("a value that is the same is the earlier object itself", () => {
   assert.equal(reuse(before.peers, structuredClone(before.peers)), before.peers);
 });
 
-Deno.test("of a list only the changed and the new elements are new objects", () => {
+Deno.test("only the changed and the new elements of a list are new objects", () => {
   const before = [{ id: "a", state: "open" }, { id: "b", state: "open" }];
   const next = [{ id: "c", state: "open" }, { id: "a", state: "open" }, { id: "b", state: "seen" }];
   const list = reuse(before, next);
@@ -35,7 +35,7 @@ Deno.test("a list of more than 600 records is not compared", () => {
   assert.notEqual(next[0], long[0]);
 });
 
-Deno.test("what has a field less is not the same, nor is what was nothing", () => {
+Deno.test("a removed field and a change from or to null give a new value", () => {
   const before: Record<string, unknown> = { items: [{ id: "a" }], error: "gone" };
   assert.deepEqual(reuse(before, { items: [{ id: "a" }] }), { items: [{ id: "a" }] });
   assert.equal(reuse<unknown>(before, null), null);

@@ -1,33 +1,33 @@
-/** Who blocks whom. */
+/** Waits between peers, and the peers that block others. */
 
 import assert from "node:assert/strict";
 import { blockersOf, type Wait, waitsOf } from "../../../../dashboard/views/asks/blocking.ts";
 import { askOf } from "../../../support/dashboard/records.ts";
 
 /** `a>b(b>c)`: a waits for b, who waits for c. */
-function drawn(waits: readonly Wait[]): string {
+function notationOf(waits: readonly Wait[]): string {
   return waits.map(({ ask, on, elsewhere, circular }) =>
     `${ask.from_peer_id}>${ask.to_peer_id}${circular ? "!" : ""}${elsewhere > 0 ? "+" : ""}` +
-    (on.length > 0 ? `(${drawn(on)})` : "")
+    (on.length > 0 ? `(${notationOf(on)})` : "")
   ).join(" ");
 }
 
 Deno.test("an ask waits on the open asks of its recipient; the oldest chain is first", () => {
   const asks = [askOf("api", "db", 2), askOf("web", "docs", 1), askOf("boss", "api", 3)];
-  assert.equal(drawn(waitsOf(asks)), "web>docs boss>api(api>db)");
+  assert.equal(notationOf(waitsOf(asks)), "web>docs boss>api(api>db)");
 });
 
 Deno.test("an ask that holds up two others is drawn once, and the second refers to it", () => {
   const asks = [askOf("a", "c", 1), askOf("b", "c", 2), askOf("c", "d", 3)];
-  assert.equal(drawn(waitsOf(asks)), "a>c(c>d) b>c+");
+  assert.equal(notationOf(waitsOf(asks)), "a>c(c>d) b>c+");
 });
 
 Deno.test("asks in a circle are drawn, and marked", () => {
   const asks = [askOf("a", "b", 1), askOf("b", "c", 2), askOf("c", "a", 3)];
-  assert.equal(drawn(waitsOf(asks)), "a>b(b>c(c>a!))");
+  assert.equal(notationOf(waitsOf(asks)), "a>b(b>c(c>a!))");
 });
 
-Deno.test("each ask is drawn once, whatever waits on what", () => {
+Deno.test("each ask is drawn once, for any waits between peers", () => {
   const names = ["a", "b", "c", "d", "e"];
   const asks = names.flatMap((from, index) =>
     names.filter((to) => to !== from).map((to) => askOf(from, to, index))

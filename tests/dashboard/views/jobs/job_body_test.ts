@@ -41,7 +41,7 @@ Deno.test("a job for a peer, or for a new agent, is a request that the daemon ta
   }
 });
 
-Deno.test("what is missing is named", () => {
+Deno.test("missing fields are named", () => {
   assert.equal(problemOf(TEXT, NOW), undefined);
   const missing = [
     problemOf({ ...TEXT, title: "", prompt: " " }, NOW),

@@ -18,7 +18,7 @@ function members(count: number, circles: number): Member[] {
 }
 
 /** The pairs of nodes whose room, with their names, overlaps. */
-function overlapping(all: readonly Member[], width: number): string[] {
+function findOverlaps(all: readonly Member[], width: number): string[] {
   const places = [...layoutMap(all, width).places.values()];
   return places.flatMap((a, index) =>
     places.slice(index + 1)
@@ -34,7 +34,7 @@ Deno.test("no node overlaps another, with 1 to 50 peers, on a phone and on a wid
     for (const count of [1, 2, 3, 7, 12, 25, 50]) {
       for (const circles of [1, 3, 8]) {
         const all = members(count, circles);
-        assert.deepEqual(overlapping(all, width), [], `${count} in ${circles} at ${width}`);
+        assert.deepEqual(findOverlaps(all, width), [], `${count} in ${circles} at ${width}`);
       }
     }
   }

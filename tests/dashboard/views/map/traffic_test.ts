@@ -1,4 +1,4 @@
-/** What the map shows of messages. */
+/** Messages on the map. */
 
 import assert from "node:assert/strict";
 import type { Message } from "../../../../dashboard/state/records.ts";
@@ -63,8 +63,8 @@ Deno.test("the watcher reports what changed since the last load, and nothing at 
 });
 
 Deno.test("at a moment the map shows messages on their way, and for a while those that arrived", () => {
-  const one = message({ sent_at: at(10), seen_at: at(20) });
-  const partAt = (second: number) => inPlayAt([one], ms(second)).map(({ part }) => part);
+  const note = message({ sent_at: at(10), seen_at: at(20) });
+  const partAt = (second: number) => inPlayAt([note], ms(second)).map(({ part }) => part);
   assert.deepEqual(partAt(-1), []);
   assert.deepEqual(partAt(9), [0.14]);
   assert.deepEqual(partAt(11), [0.5]);

@@ -13,7 +13,7 @@ const PEERS = [
 
 const namesBy = (order: Order) => sortPeers(PEERS, order).map(({ name }) => name).join(" ");
 
-Deno.test("by need, who waits for input is first, and who is offline last", () => {
+Deno.test("the order by need begins with peers that wait for input, and ends with offline peers", () => {
   assert.equal(namesBy("need"), "db api web old");
 });
 

@@ -65,6 +65,6 @@ Deno.test("records of the agent's session stand between the messages, in place o
   const turns = [turn("Before the records", 1), turn("Go on", 2)];
   const talk = { messages: [note("n3", 3)], turns, transcript, next: null };
   assert.deepEqual(keysOf(talk), [`user ${at(1)}`, "record 10", "record 11", "n3"]);
-  // What is older than the first message that is shown is left out.
+  // Entries older than the first message are left out if more messages follow.
   assert.deepEqual(keysOf({ ...talk, next: "more" }), ["n3"]);
 });

@@ -1,4 +1,4 @@
-/** What a person types into a pane goes there in order, in requests of a limited size. */
+/** Keys typed into a pane are sent in order, in requests of a limited size. */
 
 import assert from "node:assert/strict";
 import type { Key } from "protocol/agents/contract.ts";

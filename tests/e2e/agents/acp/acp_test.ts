@@ -35,7 +35,7 @@ for (
     const answered = async (text: string) => {
       const id = await lab.ask(text);
       if (!isPermitted) await lab.reply((await lab.permission()).item_id, "allow");
-      const { reply, responder } = await lab.answered(id);
+      const { reply, responder } = await lab.waitForAnswer(id);
       assert.deepEqual([reply, responder], ["Port 8080", "api"]);
       await lab.isSeen(id);
     };
@@ -91,7 +91,7 @@ for (
     await lab.start();
     const id = await lab.ask("Which port?");
     if (!isPermitted) await lab.reply((await lab.permission()).item_id, "allow");
-    const { reply, responder } = await lab.answered(id);
+    const { reply, responder } = await lab.waitForAnswer(id);
     assert.deepEqual([reply, responder], ["Port 8080", "api"]);
   }, agent.cli);
 }
@@ -105,7 +105,7 @@ withLab(import.meta.url, "gemini --acp uses a tool once the human allows it", as
   assert.match(text, /^@api wants to use ack \(mesh MCP Server\): .*Port 8080/);
   assert.equal((await lab.peer())?.turn_state, "awaiting_input");
   await lab.reply(item_id, "allow");
-  assert.equal((await lab.answered(first)).reply, "Port 8080");
+  assert.equal((await lab.waitForAnswer(first)).reply, "Port 8080");
   await lab.isSeen(first);
   await until("the end of the turn", async () => (await lab.peer())?.turn_state === "idle");
 

@@ -52,8 +52,8 @@ async function readsWithinTurn({ call, peer_id, model, prompt }: Scene) {
   assert.deepEqual(tried.map(({ stage, detail }) => `${stage} ${detail ?? ""}`.trim()), [
     ...["attempting hook", "sent", "seen"],
   ]);
-  const turn = model.transcripts().filter((one) => one.includes(PROMPT));
-  assert.deepEqual(turn.map((one) => one.includes(TEXT)), [false, true, true, true]);
+  const turn = model.transcripts().filter((transcript) => transcript.includes(PROMPT));
+  assert.deepEqual(turn.map((transcript) => transcript.includes(TEXT)), [false, true, true, true]);
   assert.equal(model.occurrences(TEXT), 1, "it came once");
 }
 

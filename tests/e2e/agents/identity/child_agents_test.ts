@@ -22,7 +22,7 @@ import {
   claudeCode,
   codexCli,
   geminiCli,
-  type Installed,
+  type InstallResult,
 } from "../../../support/e2e/installed_agents.ts";
 import { ALL_AGENTS, type Lab, withLab } from "../../../support/e2e/lab.ts";
 import { ANSWERS } from "../../../support/e2e/model_rules.ts";
@@ -210,7 +210,7 @@ class Family implements AsyncDisposable {
 }
 
 /** The first reason why an agent cannot be installed; else one of the installed agents. */
-function allInstalled(): Installed {
+function allInstalled(): InstallResult {
   const found = AGENTS.map((agent) => INSTALLED[agent]());
   return found.find((installed) => "reason" in installed) ?? found[0] ?? { reason: "no agents" };
 }

@@ -9,7 +9,11 @@ import { spawnPeer } from "protocol/spawn/contract.ts";
 import { forkSession } from "protocol/spawn/sessions.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
 import type { ModelServer } from "../../../../tools/selftest/model/scripted_model.ts";
-import { codexCli, type Installed, opencodeCli } from "../../../support/e2e/installed_agents.ts";
+import {
+  codexCli,
+  type InstallResult,
+  opencodeCli,
+} from "../../../support/e2e/installed_agents.ts";
 import {
   type AgentFixture,
   type AgentUnderTest,
@@ -19,14 +23,14 @@ import { prepareOpencode, prepareStandaloneCodex } from "../../../support/e2e/ag
 import type { Lab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 
-interface Modelled extends AgentUnderTest {
+interface AgentWithModel extends AgentUnderTest {
   readonly model: ModelServer;
 }
 
 interface Case {
   readonly title: string;
-  readonly agent: () => Installed;
-  readonly prepare: (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => Modelled;
+  readonly agent: () => InstallResult;
+  readonly prepare: (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => AgentWithModel;
 }
 
 const CASES: readonly Case[] = [

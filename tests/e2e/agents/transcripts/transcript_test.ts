@@ -32,7 +32,7 @@ async function test(): Promise<void> {
   await fixture.call(registerPeer, { body: { ...self, agent_pid: Deno.pid } });
   const counted = { ...input, query: { from_peer: "counter" } };
   const usageNow = async () => (await fixture.call(getUsage, counted)).usage;
-  // It is written after the answer is shown.
+  // Usage is written after the answer is shown.
   await until("its tokens", async () => (await usageNow())?.input_tokens);
   // A session can be read after its end as well.
   await lab.killPane(pane_id ?? "");

@@ -1,4 +1,4 @@
-/** What a person does to a peer: each action with real programs in real panes. */
+/** Actions of a person on a peer, with real programs in real panes. */
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
@@ -117,7 +117,7 @@ paneTest("a peer is renamed by keyboard only", async (lab) => {
   await page.locator(".notice").getByText("ada is now called grace.").waitFor();
 });
 
-paneTest("closing says what is lost, and does nothing until it is confirmed", async (lab) => {
+paneTest("closing lists the losses, and does nothing until it is confirmed", async (lab) => {
   const { dashboard } = lab;
   const [db, web] = [await dashboard.peer({ name: "db" }), await dashboard.peer({ name: "web" })];
   const body = { title: "Count the rows", prompt: "Count.", assigned_peer: db.peer_id };

@@ -58,7 +58,7 @@ browserTest("files that are chosen, pasted and dropped arrive with the message",
   await waiting.getByRole("button", { name: "Remove pasted.txt" }).click();
   await page.getByLabel("Ask api").fill("Look at these");
   await page.getByRole("button", { name: "Send" }).click();
-  await api.asked("Look at these");
+  await api.waitForAsk("Look at these");
   await waiting.waitFor({ state: "detached" });
   const bubble = page.locator(".bubble", { hasText: "Look at these" });
   const picture = bubble.getByRole("img", { name: "Attached picture red.png" });
@@ -120,7 +120,7 @@ browserTest("a file that is refused says why, and holds nothing up", async (lab)
   await page.getByText("A message carries at most 20 files.").waitFor({ state: "detached" });
   await page.getByLabel("Ask api").fill("All of them");
   await page.getByRole("button", { name: "Send" }).click();
-  await api.asked("All of them");
+  await api.waitForAsk("All of them");
 });
 
 browserTest("a template is kept, survives a reload, and is inserted and forgotten", async (lab) => {
@@ -149,14 +149,14 @@ browserTest("the files of a reply are shown with it", async (lab) => {
   const page = await lab.open(`#/peers/${api.peer_id}`);
   await page.getByLabel("Ask api").fill("Where is the report?");
   await page.keyboard.press("Enter");
-  const correlation_id = await api.asked("Where is the report?");
+  const correlation_id = await api.waitForAsk("Where is the report?");
   const id = await upload(lab, "report.csv", "text/csv", "a,b");
   const body = { correlation_id, message: "Here.", attachments: [id], from_peer: api.peer_id };
   await lab.call(ackAsk, { body });
   await page.locator(".reply").getByRole("link", { name: "report.csv" }).waitFor();
 });
 
-browserTest("what an agent attaches runs nothing, whatever its name and type", async (lab) => {
+browserTest("an agent's attachment runs nothing, whatever its name and type", async (lab) => {
   const [evil, web] = [await lab.peer({ name: "evil" }), await lab.peer({ name: "web" })];
   const script = "<script>globalThis.ran = 1</script>";
   const files = [

@@ -17,7 +17,7 @@ async function converse(lab: DashboardLab, count: number): Promise<string> {
   return api.peer_id;
 }
 
-/** How far below the top of the window an entry begins. */
+/** Distance of an entry from the top of the window. */
 async function topOf(page: Page, text: string): Promise<number> {
   const box = await page.getByText(text, { exact: true }).boundingBox();
   assert.ok(box, text);

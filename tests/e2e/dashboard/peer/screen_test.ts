@@ -19,7 +19,7 @@ paneTest("a peer's screen is shown in its colours, and follows its program", asy
   lab.tmux("send-keys", "-t", ada.pane_id, "what now", "Enter");
   await rowsOf(page).getByText("what now").first().waitFor();
   await page.getByText("Pane %0, 80 × 24, read only").waitFor();
-  // What is typed in the browser goes nowhere.
+  // Keys typed in the browser are not sent.
   await page.getByRole("region", { name: "Screen of ada" }).click();
   await page.keyboard.type("typed here");
   lab.tmux("send-keys", "-t", ada.pane_id, "the end", "Enter");
@@ -40,7 +40,7 @@ paneTest("the terminal is loaded when a screen is shown, and by no other view", 
   assert.equal(loaded.filter((url) => url.includes("/assets/terminal.")).length, 1);
 });
 
-paneTest("from one screen a person goes to the next, and leaves nothing behind", async (lab) => {
+paneTest("the next screen shows nothing of the previous one", async (lab) => {
   const [ada, bob] = [await lab.peer("ada"), await lab.peer("bob", "echo second; exec cat")];
   const page = await lab.dashboard.open(`#/peers/${ada.peer_id}?tab=screen`);
   await rowsOf(page).getByText("ready").waitFor();

@@ -4,7 +4,7 @@ import { registerPeer } from "protocol/peers/contract.ts";
 import { notifyPeer } from "protocol/notifications.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 import type { DashboardLab } from "../../../support/dashboard/dashboard_lab.ts";
-import { recorded } from "../../../support/sessions/recorded_sessions.ts";
+import { readRecording } from "../../../support/sessions/recorded_sessions.ts";
 
 const ID = "11111111-2222-4333-8444-555555555555";
 
@@ -12,7 +12,7 @@ const ID = "11111111-2222-4333-8444-555555555555";
 async function recordedPeer(lab: DashboardLab): Promise<string> {
   const folder = `${lab.state}/.claude/projects/-home-sam-api`;
   Deno.mkdirSync(folder, { recursive: true });
-  Deno.writeTextFileSync(`${folder}/${ID}.jsonl`, recorded("claude_code.jsonl"));
+  Deno.writeTextFileSync(`${folder}/${ID}.jsonl`, readRecording("claude_code.jsonl"));
   const { peer_id } = await lab.call(registerPeer, {
     body: { name: "api", path: "/home/sam/api", backend: "claude-code", runtime_session_id: ID },
   });

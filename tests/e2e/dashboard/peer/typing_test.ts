@@ -45,24 +45,28 @@ paneTest("keys and a paste go to the pane in their order, once it is switched on
   await until("the keys", () => gotIn(lab) === expected);
 }, ALLOWED);
 
-paneTest("it ends with F2, with the view, and is off when the view opens again", async (lab) => {
-  const ada = await lab.peer("ada", recorder(lab));
-  const page = await lab.dashboard.open(`#/peers/${ada.peer_id}?tab=screen`);
-  await switchOf(page).click();
-  await page.getByText("Your keys go to").waitFor();
-  await page.keyboard.press("F2");
-  await page.getByText("Your keys go to").waitFor({ state: "detached" });
-  await switchOf(page).click();
-  await page.getByText("Your keys go to").waitFor();
-  await page.getByRole("button", { name: "Evidence" }).click();
-  await page.getByText("Registered").waitFor();
-  await page.getByRole("button", { name: "Screen" }).click();
-  await rowsOf(page).getByText("ready").waitFor();
-  assert.equal(await switchOf(page).getAttribute("aria-pressed"), "false");
-  await page.getByRole("region", { name: "Screen of ada" }).click();
-  await page.keyboard.type("lost");
-  assert.equal(gotIn(lab), "");
-}, ALLOWED);
+paneTest(
+  "typing ends with F2 and with the view, and is off when the view opens again",
+  async (lab) => {
+    const ada = await lab.peer("ada", recorder(lab));
+    const page = await lab.dashboard.open(`#/peers/${ada.peer_id}?tab=screen`);
+    await switchOf(page).click();
+    await page.getByText("Your keys go to").waitFor();
+    await page.keyboard.press("F2");
+    await page.getByText("Your keys go to").waitFor({ state: "detached" });
+    await switchOf(page).click();
+    await page.getByText("Your keys go to").waitFor();
+    await page.getByRole("button", { name: "Evidence" }).click();
+    await page.getByText("Registered").waitFor();
+    await page.getByRole("button", { name: "Screen" }).click();
+    await rowsOf(page).getByText("ready").waitFor();
+    assert.equal(await switchOf(page).getAttribute("aria-pressed"), "false");
+    await page.getByRole("region", { name: "Screen of ada" }).click();
+    await page.keyboard.type("lost");
+    assert.equal(gotIn(lab), "");
+  },
+  ALLOWED,
+);
 
 paneTest("a dialog in the pane holds the keys back until the person accepts it", async (lab) => {
   const ada = await lab.peer(

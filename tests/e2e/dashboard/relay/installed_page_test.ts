@@ -108,7 +108,7 @@ relayTest(
 );
 
 relayTest(
-  "what begins to wait shows up once, and goes when it is answered elsewhere",
+  "a new question is shown once, and disappears when it is answered elsewhere",
   async (lab) => {
     const daemon = await lab.daemon(SETTINGS);
     const [db, api] = [

@@ -38,34 +38,34 @@ relayTest(
   },
 );
 
-relayTest("what a person sends through the relay is framed as the human's", async (lab) => {
+relayTest("a person's message through the relay is framed as the human's", async (lab) => {
   const daemon = await lab.daemon();
   const api = await lab.peer(daemon, { name: "api" });
   const page = await lab.open(daemon.daemon_id, `#/peers/${api.peer_id}`);
   await page.getByLabel("Ask api").fill("Which port?");
   await page.getByRole("button", { name: "Send" }).click();
-  const id = await api.asked("Which port?");
+  const id = await api.waitForAsk("Which port?");
   await api.request("ack", { correlation_id: id, message: "8080" });
   await page.locator(".reply", { hasText: "8080" }).waitFor();
 });
 
 relayTest("the machine switcher leads to the same view of another machine", async (lab) => {
-  const [one, two] = [await lab.daemon(), await lab.daemon()];
-  await lab.peer(one, { name: "alpha" });
-  await lab.peer(two, { name: "beta" });
-  const page = await lab.open(one.daemon_id, "#/mesh");
+  const [first, second] = [await lab.daemon(), await lab.daemon()];
+  await lab.peer(first, { name: "alpha" });
+  await lab.peer(second, { name: "beta" });
+  const page = await lab.open(first.daemon_id, "#/mesh");
   await page.getByRole("link", { name: "alpha" }).first().waitFor();
   await page.getByRole("button", { name: "Machine" }).click();
   const dialog = page.getByRole("dialog", { name: "Machines" });
-  await dialog.locator("li", { hasText: one.daemon_id }).getByText("shown here").waitFor();
-  await dialog.locator("li", { hasText: two.daemon_id }).getByRole("link").click();
+  await dialog.locator("li", { hasText: first.daemon_id }).getByText("shown here").waitFor();
+  await dialog.locator("li", { hasText: second.daemon_id }).getByRole("link").click();
   await page.getByRole("link", { name: "beta" }).first().waitFor();
-  assert.equal(page.url(), lab.addressOf(two.daemon_id, "#/mesh"));
+  assert.equal(page.url(), lab.addressOf(second.daemon_id, "#/mesh"));
   assert.equal(await page.getByRole("link", { name: "alpha" }).count(), 0);
 });
 
 relayTest(
-  "what a daemon of an older version lacks is named as such, and the rest works",
+  "features that an older daemon lacks are named, and the rest works",
   async (lab) => {
     const daemon = await lab.daemon();
     const page = await lab.open(daemon.daemon_id, "#/health");
@@ -85,7 +85,7 @@ relayTest(
   async (lab) => {
     const daemon = await lab.daemon();
     await using hostile = await hostileDaemon(lab.relay.issuer);
-    await lab.connected(hostile.daemon_id);
+    await lab.waitForTunnel(hostile.daemon_id);
     const page = await lab.open(daemon.daemon_id, "#/mesh", PHONE);
     await page.getByRole("button", { name: "Machine" }).click();
     const row = page.getByRole("dialog").locator("li", { hasText: hostile.daemon_id });

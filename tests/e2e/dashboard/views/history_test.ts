@@ -39,7 +39,7 @@ browserTest("the way back leads to where a person was, and a link to the top", a
   await scrollsTo(page, 0);
 });
 
-browserTest("a view to which a person returns shows at once what it showed", async (lab) => {
+browserTest("a view to which a person returns shows its last content at once", async (lab) => {
   const [api, web] = [await lab.peer({ name: "api" }), await lab.peer({ name: "web" })];
   await web.request("notify", { to_peer: api.peer_id, text: "an old note" });
   const page = await lab.open("#/log");

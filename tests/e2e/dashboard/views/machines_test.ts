@@ -82,24 +82,27 @@ browserTest("a search finds peers by their machine, also on one that is offline"
   await page.getByText("No peer matches").waitFor();
 });
 
-browserTest("what waits for a machine is counted, with its age and its recipients", async (lab) => {
-  await lab.peer({ name: "web" });
-  const page = await openMesh(lab);
-  await page.route(/\/messages\?state=queued/, (route) => {
-    const to = (name: string) => messageOf({ to_peer_id: `peer-${name}-buildbox` });
-    return route.fulfill({ json: { messages: [to("api"), to("api"), to("tests")], next: null } });
-  });
-  await page.reload();
-  const waits = machine(page, "buildbox").locator(".machine-waits");
-  await waits.getByText("1 for tests@buildbox").waitFor();
-  const text = (await waits.innerText()).replaceAll(/\s+/g, " ");
-  assert.equal(
-    text,
-    "4 wait here, the oldest for 3 min: 2 for api@buildbox 1 for tests@buildbox and 1 other",
-  );
-  await machine(page, "attic").getByText("1 waits here").waitFor();
-  assert.equal(await machine(page, "cloud").locator(".machine-waits").count(), 0);
-});
+browserTest(
+  "messages that wait for a machine are counted, with their age and recipients",
+  async (lab) => {
+    await lab.peer({ name: "web" });
+    const page = await openMesh(lab);
+    await page.route(/\/messages\?state=queued/, (route) => {
+      const to = (name: string) => messageOf({ to_peer_id: `peer-${name}-buildbox` });
+      return route.fulfill({ json: { messages: [to("api"), to("api"), to("tests")], next: null } });
+    });
+    await page.reload();
+    const waits = machine(page, "buildbox").locator(".machine-waits");
+    await waits.getByText("1 for tests@buildbox").waitFor();
+    const text = (await waits.innerText()).replaceAll(/\s+/g, " ");
+    assert.equal(
+      text,
+      "4 wait here, the oldest for 3 min: 2 for api@buildbox 1 for tests@buildbox and 1 other",
+    );
+    await machine(page, "attic").getByText("1 waits here").waitFor();
+    assert.equal(await machine(page, "cloud").locator(".machine-waits").count(), 0);
+  },
+);
 
 browserTest("the details of a machine are its keys, its rights and what it shares", async (lab) => {
   await lab.peer({ name: "web" });
@@ -168,7 +171,7 @@ browserTest("a machine that changes is shown without a reload", async (lab) => {
   ) {
     const machines = [machineOf({ name: "cloud", status })];
     lab.network.answer = { bus, machines };
-    // One page of the browser holds the event stream, and passes its events on to the others.
+    // A single page of the browser holds the event stream and forwards its events to the others.
     await leader.evaluate((type) => {
       const frame = { type, data: "{}", id: "" };
       new BroadcastChannel("mesh-stream ").postMessage({ kind: "frame", frame });

@@ -19,16 +19,16 @@ const RECORD_DRAWN = `globalThis.drawn = [];
     }
   }).observe(document.querySelector(".map"), { childList: true, subtree: true });`;
 
-const drawn = (page: Page): Promise<string[]> => page.evaluate("drawn");
-const moving = (page: Page): Promise<number> =>
+const drawnSigns = (page: Page): Promise<string[]> => page.evaluate("drawn");
+const countMoving = (page: Page): Promise<number> =>
   page.evaluate("document.querySelectorAll('.map .tokens path').length");
 
-async function two(lab: DashboardLab) {
+async function connectTwoPeers(lab: DashboardLab) {
   return { api: await lab.peer({ name: "api" }), web: await lab.peer({ name: "web" }) };
 }
 
 browserTest("a message moves along its edge when it is sent, accepted and seen", async (lab) => {
-  const { api, web } = await two(lab);
+  const { api, web } = await connectTwoPeers(lab);
   const page = await lab.open(MAP);
   await page.getByRole("link", { name: "api, online, circle default" }).waitFor();
   await page.evaluate(RECORD_DRAWN);
@@ -36,18 +36,18 @@ browserTest("a message moves along its edge when it is sent, accepted and seen",
   await until(
     "all stages",
     async () =>
-      new Set(await drawn(page)).isSupersetOf(
+      new Set(await drawnSigns(page)).isSupersetOf(
         new Set(["token sent", "token accepted", "token seen"]),
       ),
   );
-  await until("nothing moves any more", async () => await moving(page) === 0);
+  await until("nothing moves any more", async () => await countMoving(page) === 0);
   assert.equal(await page.locator(".map .edge").count(), 1);
   await page.getByText("The map as a table").click();
   await page.getByRole("row", { name: "web api 1 0 0 seen" }).waitFor();
 });
 
 browserTest("a map on which nothing moves asks for no frame", async (lab) => {
-  const { api, web } = await two(lab);
+  const { api, web } = await connectTwoPeers(lab);
   const page = await lab.open();
   await page.clock.install();
   await page.goto(`${lab.daemon.base}/dashboard${MAP}`);
@@ -55,8 +55,8 @@ browserTest("a map on which nothing moves asks for no frame", async (lab) => {
   await page.getByRole("link", { name: "api, online, circle default" }).waitFor();
   await page.evaluate(RECORD_DRAWN);
   await web.request("notify", { to_peer: api.peer_id, text: "Hello" });
-  await until("something moved", async () => (await drawn(page)).length > 0);
-  await until("nothing moves any more", async () => await moving(page) === 0);
+  await until("something moved", async () => (await drawnSigns(page)).length > 0);
+  await until("nothing moves any more", async () => await countMoving(page) === 0);
   await page.evaluate(`globalThis.frames = 0;
     const request = globalThis.requestAnimationFrame;
     globalThis.requestAnimationFrame = (work) => (frames++, request(work));`);
@@ -69,12 +69,12 @@ browserTest("a map on which nothing moves asks for no frame", async (lab) => {
 browserTest(
   "with reduced motion a message stands on its edge, and no frame is asked for",
   async (lab) => {
-    const { api, web } = await two(lab);
+    const { api, web } = await connectTwoPeers(lab);
     const page = await lab.open(MAP, { reducedMotion: "reduce" });
     await page.getByRole("link", { name: "api, online, circle default" }).waitFor();
     await page.evaluate(RECORD_DRAWN);
     await web.request("notify", { to_peer: api.peer_id, text: "Hello" });
-    await until("a sign", async () => (await drawn(page)).length > 0);
+    await until("a sign", async () => (await drawnSigns(page)).length > 0);
     const place = () =>
       page.evaluate("document.querySelector('.map .token')?.getAttribute('transform')");
     const first = await place();
@@ -83,12 +83,12 @@ browserTest(
       "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))",
     );
     assert.ok([first, undefined].includes(await place() as string));
-    await until("it is gone", async () => await moving(page) === 0);
+    await until("it is gone", async () => await countMoving(page) === 0);
   },
 );
 
 browserTest("the scrubber shows a moment before a message, and goes back to live", async (lab) => {
-  const { api, web } = await two(lab);
+  const { api, web } = await connectTwoPeers(lab);
   await web.request("notify", { to_peer: api.peer_id, text: "Hello" });
   const page = await lab.open(MAP);
   const happened = page.getByRole("list", { name: "What happened, newest first" });

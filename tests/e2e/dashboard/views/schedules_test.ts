@@ -27,7 +27,7 @@ browserTest(
   },
 );
 
-browserTest("what recurs is listed with its next five times, on its days", async (lab) => {
+browserTest("a recurring schedule is listed with its next five times, on its days", async (lab) => {
   await lab.peer({ name: "api" });
   const page = await lab.open("#/schedules");
   await page.getByRole("button", { name: "New schedule" }).click();
@@ -63,7 +63,7 @@ browserTest("a double click, and a try after a lost answer, make one schedule", 
   assert.deepEqual(lab.offences.splice(0), ["console: Failed to load resource: net::ERR_FAILED"]);
 });
 
-browserTest("what is sent when something happens is shown, and cancelled", async (lab) => {
+browserTest("subscriptions are shown, and can be cancelled", async (lab) => {
   await lab.peer({ name: "api" });
   const body = { from_peer: "sam", condition: "peer:api idle", text: "Go on", until: "2h" };
   await lab.call(createSubscription, { body: { ...body, to_peer: "api" } as never });

@@ -85,7 +85,7 @@ for (const [way, reach] of Object.entries(WAYS)) {
   });
 }
 
-Deno.test("a proxy that refuses, is mute, or is none is named without its password", async () => {
+Deno.test("an error of a refusing, silent or invalid proxy names it without its password", async () => {
   const answers: [ConstructorParameters<typeof ConnectProxy>[0], RegExp][] = [
     [{ status: 403 }, /refused relay\.example:443 \(403\); if .* name it in NO_PROXY$/],
     [{ credentials: "other:one" }, /refused relay\.example:443 \(407\); give its user name/],

@@ -12,7 +12,7 @@ function receiveBuffer() {
   return { buffer, calls };
 }
 
-Deno.test("credit is taken in order, up to what is available", async () => {
+Deno.test("credit is taken in order, up to the available amount", async () => {
   const credit = new Credit(10);
   assert.equal(credit.take(7), 7);
   assert.equal(credit.take(7), 3);
@@ -73,7 +73,7 @@ Deno.test("a small chunk of a large message does not keep the message in memory"
   assert.equal(value?.buffer.byteLength, 5000);
 });
 
-Deno.test("cancelling a body drops what is held and ignores later chunks", async () => {
+Deno.test("cancelling a body drops held chunks and ignores later ones", async () => {
   const { buffer, calls } = receiveBuffer();
   buffer.push(new Uint8Array(5));
   await buffer.body.cancel();

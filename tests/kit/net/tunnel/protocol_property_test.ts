@@ -48,7 +48,7 @@ Deno.test("no frames of a daemon make the relay throw or stop [c9.tunnel.bad-fra
         r.openSocket,
         sends_hello ? wishes : { ...wishes, hello: frames[0] ?? {} },
       );
-      await daemon.opened;
+      await daemon.whenOpened;
       await r.clock.settle();
       const asking = [0, 1].map(() =>
         r.ask(1, "/health").then((answer) => answer.text()).catch((error) => error)

@@ -36,8 +36,8 @@ async function withRemotePeer() {
 }
 
 Deno.test("list_agents has only the agents of the machine that it names", async () => {
-  await using one = await withRemotePeer();
-  const { data } = await one.app.call("list_agents", { daemon_id: MACHINE_ID });
+  await using fixture = await withRemotePeer();
+  const { data } = await fixture.app.call("list_agents", { daemon_id: MACHINE_ID });
   const { agents } = data;
   assert.ok(Array.isArray(agents));
   assert.deepEqual(agents.map(({ display_name }) => display_name), ["web"]);
@@ -45,10 +45,10 @@ Deno.test("list_agents has only the agents of the machine that it names", async 
 
 for (const tool of ["send_message", "ask_agent"]) {
   Deno.test(`${tool} to the id of a peer of another machine is refused, and nothing is sent`, async () => {
-    await using one = await withRemotePeer();
-    const given = { daemon_id: MACHINE_ID, peer_id: one.peer_id, message: "Hello" };
-    const { data, refused } = await one.app.call(tool, given);
+    await using fixture = await withRemotePeer();
+    const given = { daemon_id: MACHINE_ID, peer_id: fixture.peer_id, message: "Hello" };
+    const { data, refused } = await fixture.app.call(tool, given);
     assert.deepEqual([refused, data["error"]], [true, "unknown_peer"]);
-    assert.deepEqual((await one.w.call(listMessages, { query: {} })).messages, []);
+    assert.deepEqual((await fixture.w.call(listMessages, { query: {} })).messages, []);
   });
 }

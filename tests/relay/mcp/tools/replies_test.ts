@@ -25,21 +25,21 @@ Deno.test("another grant's request is unknown to every tool [5.relay.asker] [4.r
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
-  await using one = await connectApp(at, grantToken(at, "t1", { asker: "mcp-00000000aaaa" }));
-  await using two = await connectApp(
+  await using app = await connectApp(at, grantToken(at, "t1", { asker: "mcp-00000000aaaa" }));
+  await using other = await connectApp(
     at,
     grantToken(at, "t2", { asker: "mcp-00000000bbbb", grant_id: "mg_2" }),
   );
-  const asked = await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
+  const asked = await app.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
   const request_id = String(asked.data["request_id"]);
-  const stolen = await two.call("get_reply", { daemon_id: MACHINE_ID, request_id });
-  const none = await two.call("get_reply", {
+  const stolen = await other.call("get_reply", { daemon_id: MACHINE_ID, request_id });
+  const none = await other.call("get_reply", {
     daemon_id: MACHINE_ID,
     request_id: "ask-ffffffffffff",
   });
   assert.deepEqual(stolen, none);
   assert.equal(stolen.data["error"], "unknown_request");
-  const ownRequests = await one.call("list_requests", { daemon_id: MACHINE_ID });
+  const ownRequests = await app.call("list_requests", { daemon_id: MACHINE_ID });
   assert.deepEqual(ownRequests.data, {
     daemon_id: MACHINE_ID,
     requests: [{
@@ -49,7 +49,7 @@ Deno.test("another grant's request is unknown to every tool [5.relay.asker] [4.r
       created_at: "2030-01-01T00:00:00.000Z",
     }],
   });
-  const otherRequests = await two.call("list_requests", { daemon_id: MACHINE_ID });
+  const otherRequests = await other.call("list_requests", { daemon_id: MACHINE_ID });
   assert.deepEqual(otherRequests.data, { daemon_id: MACHINE_ID, requests: [] });
   // A refreshed token has the same grant and the same asker.
   await using again = await connectApp(at, grantToken(at, "t3", { asker: "mcp-00000000aaaa" }));
@@ -62,9 +62,9 @@ Deno.test("a resolved request is not listed, and may have a reason without a tex
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
-  await using one = await connectApp(at, grantToken(at, "t1"));
+  await using app = await connectApp(at, grantToken(at, "t1"));
   const ask = async () => {
-    const { data } = await one.call("ask_agent", {
+    const { data } = await app.call("ask_agent", {
       daemon_id: MACHINE_ID,
       peer_id,
       message: "Hello",
@@ -76,7 +76,7 @@ Deno.test("a resolved request is not listed, and may have a reason without a tex
   await w.call(ackAsk, { body: { correlation_id: bare } });
   await w.call(offlinePeer, { params: { id: peer_id }, query: {}, body: { terminal: true } });
   const read = async (request_id: string) =>
-    (await one.call("get_reply", { daemon_id: MACHINE_ID, request_id })).data;
+    (await app.call("get_reply", { daemon_id: MACHINE_ID, request_id })).data;
   const expected = { daemon_id: MACHINE_ID, status: "resolved" };
   const by = { responder: "web" };
   const [first, second, third] = [await read(declined), await read(bare), await read(gone)];
@@ -96,7 +96,7 @@ Deno.test("a resolved request is not listed, and may have a reason without a tex
     close_reason: "ack",
   });
   assert.deepEqual([third["close_reason"], "reply" in third], ["peer_retired", false]);
-  const { data } = await one.call("list_requests", { daemon_id: MACHINE_ID });
+  const { data } = await app.call("list_requests", { daemon_id: MACHINE_ID });
   assert.deepEqual(data["requests"], []);
 });
 
@@ -104,17 +104,17 @@ Deno.test("a wait that ends without a reply does not end the request [4.relay.ge
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
-  await using one = await connectApp(at, grantToken(at, "t1"));
-  const asked = await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
+  await using app = await connectApp(at, grantToken(at, "t1"));
+  const asked = await app.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
   const request_id = String(asked.data["request_id"]);
   let over = false;
   const given = { daemon_id: MACHINE_ID, request_id, wait_seconds: 20 };
-  const waiting = one.call("get_reply", given).finally(() => over = true);
+  const waiting = app.call("get_reply", given).finally(() => over = true);
   await w.clock.advance(19_000);
   assert.equal(over, false);
   while (!over) await w.clock.advance(1000);
   assert.equal((await waiting).data["status"], "pending");
-  const again = one.call("get_reply", given);
+  const again = app.call("get_reply", given);
   await w.clock.settle();
   await w.call(ackAsk, { body: { correlation_id: request_id, message: "Done" } });
   assert.equal((await again).data["reply"], "Done");

@@ -34,8 +34,8 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
     const peer_id = await registerAgent(w, "web", { model: "m-1" });
-    await using one = await connectApp(at, grantToken(at, "t1"), protocolVersion);
-    const machines = await one.call("list_machines");
+    await using app = await connectApp(at, grantToken(at, "t1"), protocolVersion);
+    const machines = await app.call("list_machines");
     assert.deepEqual(machines.data, {
       machines: [{
         daemon_id: MACHINE_ID,
@@ -43,7 +43,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
         connected_at: "2030-01-01T00:00:00.000Z",
       }],
     });
-    const agents = await one.call("list_agents", { daemon_id: MACHINE_ID });
+    const agents = await app.call("list_agents", { daemon_id: MACHINE_ID });
     assert.deepEqual(agents.data, {
       daemon_id: MACHINE_ID,
       agents: [{
@@ -59,16 +59,16 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       }],
     });
     const given = { daemon_id: MACHINE_ID, peer_id, message: "Which port?" };
-    const asked = await one.call("ask_agent", given);
+    const asked = await app.call("ask_agent", given);
     const request_id = String(asked.data["request_id"]);
     assert.deepEqual(asked.data, { daemon_id: MACHINE_ID, peer_id, request_id, status: "pending" });
     const waited = await advanceUntilSettled(
       w,
-      one.call("get_reply", { daemon_id: MACHINE_ID, request_id }),
+      app.call("get_reply", { daemon_id: MACHINE_ID, request_id }),
     );
     assert.deepEqual(waited.data, { daemon_id: MACHINE_ID, request_id, status: "pending" });
     await w.call(ackAsk, { body: { correlation_id: request_id, message: "Port <8080>" } });
-    const reply = await one.call("get_reply", { daemon_id: MACHINE_ID, request_id });
+    const reply = await app.call("get_reply", { daemon_id: MACHINE_ID, request_id });
     assert.deepEqual(reply.data, {
       daemon_id: MACHINE_ID,
       request_id,
@@ -79,7 +79,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       responder: "web",
     });
     assert.match(reply.text, /<agent-reply from="web">Port &lt;8080&gt;<\/agent-reply>/);
-    assert.deepEqual([...one.types], ["application/json"]);
+    assert.deepEqual([...app.types], ["application/json"]);
   });
 }
 
@@ -89,9 +89,9 @@ Deno.test("list_machines returns the connected machines of this secret only [4.r
   at.machines.connect(NAMESPACE, MACHINE_ID, silent);
   at.machines.connect(NAMESPACE, OTHER_MACHINE_ID, silent);
   at.machines.connect(OTHER_NAMESPACE, "dm-000000000003", silent);
-  await using one = await connectApp(at, grantToken(at, "t1", { scope: "agents:read" }));
+  await using app = await connectApp(at, grantToken(at, "t1", { scope: "agents:read" }));
   const ids = async () => {
-    const { machines } = (await one.call("list_machines")).data;
+    const { machines } = (await app.call("list_machines")).data;
     return (machines as { daemon_id: string }[]).map(({ daemon_id }) => daemon_id);
   };
   assert.deepEqual(await ids(), [MACHINE_ID, OTHER_MACHINE_ID]);
@@ -111,9 +111,9 @@ Deno.test("list_agents returns online agents, but no human and no service [4.rel
   const deaf = await registerAgent(w, "deaf");
   const shut = { params: { id: deaf }, query: {}, body: { addressable: false } };
   await w.call(setPeerProvenance, shut);
-  await using one = await connectApp(at, grantToken(at, "t1", { scope: "agents:read" }));
+  await using app = await connectApp(at, grantToken(at, "t1", { scope: "agents:read" }));
   const ids = async (more = {}) => {
-    const { agents } = (await one.call("list_agents", { daemon_id: MACHINE_ID, ...more })).data;
+    const { agents } = (await app.call("list_agents", { daemon_id: MACHINE_ID, ...more })).data;
     return (agents as { peer_id: string }[]).map(({ peer_id }) => peer_id).sort();
   };
   assert.deepEqual(await ids(), [web, lead].sort());
@@ -137,10 +137,10 @@ for (const [why, role, target] of NO_TARGETS) {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
     const id = await registerAgent(w, "web", role ? { role } : {});
-    await using one = await connectApp(at, grantToken(at, "t1"));
+    await using app = await connectApp(at, grantToken(at, "t1"));
     for (const tool of ["ask_agent", "send_message"]) {
       const given = { daemon_id: MACHINE_ID, peer_id: target(id, "web"), message: "Hello" };
-      const { refused, data, text } = await one.call(tool, given);
+      const { refused, data, text } = await app.call(tool, given);
       assert.deepEqual([refused, data["error"], data["may_have_been_delivered"]], [
         true,
         "unknown_peer",
@@ -161,7 +161,7 @@ Deno.test("an unknown or offline machine is an error, never another machine [4.r
   const peer_id = await registerAgent(here, "web");
   assert.equal(await registerAgent(there, "web"), peer_id, "The same id on both machines");
   at.machines.cut(NAMESPACE, OTHER_MACHINE_ID);
-  await using one = await connectApp(at, grantToken(at, "t1"));
+  await using app = await connectApp(at, grantToken(at, "t1"));
   // deno-fmt-ignore
   const calls: [tool: string, given: Record<string, unknown>][] = [
     ["list_agents",   {}],
@@ -177,7 +177,7 @@ Deno.test("an unknown or offline machine is an error, never another machine [4.r
         "unknown_machine",
       ]]
     ) {
-      const { refused, data } = await one.call(tool, { daemon_id, ...given });
+      const { refused, data } = await app.call(tool, { daemon_id, ...given });
       assert.deepEqual([refused, data["error"]], [true, error], tool);
       assert.equal(data["may_have_been_delivered"], false, tool);
     }
@@ -201,9 +201,9 @@ for (const [tool, path, when, code, may] of FAILED_REQUESTS) {
     await using at = relayFixture();
     await using w = connectDaemon(at, MACHINE_ID);
     const peer_id = await registerAgent(w, "web");
-    await using one = await connectApp(at, grantToken(at, "t1"));
+    await using app = await connectApp(at, grantToken(at, "t1"));
     at.machines.nextFailure = { path, when, code };
-    const { refused, data, text } = await one.call(tool, {
+    const { refused, data, text } = await app.call(tool, {
       daemon_id: MACHINE_ID,
       peer_id,
       message: "Hi",
@@ -226,10 +226,10 @@ Deno.test("every ask_agent call creates a new ask [4.relay.rule-4]", async () =>
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
-  await using one = await connectApp(at, grantToken(at, "t1"));
+  await using app = await connectApp(at, grantToken(at, "t1"));
   const given = { daemon_id: MACHINE_ID, peer_id, message: "Run the tests" };
-  await one.call("ask_agent", given);
-  await one.call("ask_agent", given);
+  await app.call("ask_agent", given);
+  await app.call("ask_agent", given);
   const { asks } = await w.call(pendingAsks, { query: { peer_id } });
   assert.equal(asks.length, 2);
 });
@@ -238,9 +238,9 @@ Deno.test("send_message returns the daemon's delivery state, such as queued [4.r
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
-  await using one = await connectApp(at, grantToken(at, "t1"));
+  await using app = await connectApp(at, grantToken(at, "t1"));
   const given = { daemon_id: MACHINE_ID, peer_id, message: "main is green" };
-  const queued = await one.call("send_message", given);
+  const queued = await app.call("send_message", given);
   const delivery_id = String(queued.data["delivery_id"]);
   assert.match(delivery_id, /^notif-/);
   assert.deepEqual(queued.data, {
@@ -254,7 +254,7 @@ Deno.test("send_message returns the daemon's delivery state, such as queued [4.r
   const socket = w.socket();
   await socket.connect({ display_name: "api", capabilities: ["delivery_receipts"] });
   const [connected] = socket.of("connected");
-  const sent = await one.call("send_message", { ...given, peer_id: connected?.peer_id ?? "" });
+  const sent = await app.call("send_message", { ...given, peer_id: connected?.peer_id ?? "" });
   assert.deepEqual([sent.data["delivery_state"], sent.data["queued"]], ["sent", false]);
 });
 
@@ -262,8 +262,8 @@ Deno.test("the asker is the grant's own, and its asks are pulled", async () => {
   await using at = relayFixture();
   await using w = connectDaemon(at, MACHINE_ID);
   const peer_id = await registerAgent(w, "web");
-  await using one = await connectApp(at, grantToken(at, "t1", { asker: "mcp-00000000aaaa" }));
-  await one.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
+  await using app = await connectApp(at, grantToken(at, "t1", { asker: "mcp-00000000aaaa" }));
+  await app.call("ask_agent", { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
   const { asks: [ask] } = await w.call(pendingAsks, { query: { peer_id } });
   assert.deepEqual([ask?.from_peer_name, ask?.from_peer_id, ask?.reply_delivery], [
     "mcp-00000000aaaa",
@@ -279,9 +279,9 @@ Deno.test("a daemon without ask_pull_delivery gets no ask, and the error says to
     paths.push(`${request.method} ${new URL(request.url).pathname}`);
     return Promise.resolve(Response.json({ status: "ok", version: "0.0.1" }));
   });
-  await using one = await connectApp(at, grantToken(at, "t1"));
+  await using app = await connectApp(at, grantToken(at, "t1"));
   const given = { daemon_id: MACHINE_ID, peer_id: "peer-1", message: "Hello" };
-  const { refused, data, text } = await one.call("ask_agent", given);
+  const { refused, data, text } = await app.call("ask_agent", given);
   assert.deepEqual([refused, data["error"], data["may_have_been_delivered"]], [
     true,
     "daemon_too_old",
@@ -300,9 +300,9 @@ Deno.test("a peer that does not receive messages is refused before anything is s
     query: {},
     body: { addressable: false },
   });
-  await using one = await connectApp(at, grantToken(at, "t1"));
+  await using app = await connectApp(at, grantToken(at, "t1"));
   for (const tool of ["ask_agent", "send_message"]) {
-    const { data } = await one.call(tool, { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
+    const { data } = await app.call(tool, { daemon_id: MACHINE_ID, peer_id, message: "Hello" });
     assert.deepEqual([data["error"], data["may_have_been_delivered"]], [
       "peer_not_addressable",
       false,
@@ -328,9 +328,9 @@ Deno.test("an invalid response of a daemon is bad_daemon_answer", async () => {
       const card = { peer_id: "peer-1", display_name: "web", status: "online", role: "agent" };
       return Promise.resolve(Response.json({ capabilities, ...card }));
     });
-    await using one = await connectApp(at, grantToken(at, "t1", { scope: ALL_SCOPES }));
+    await using app = await connectApp(at, grantToken(at, "t1", { scope: ALL_SCOPES }));
     const given = { daemon_id: MACHINE_ID, peer_id: "peer-1", message: "Hello" };
-    const { refused, data } = await one.call("ask_agent", given);
+    const { refused, data } = await app.call("ask_agent", given);
     assert.deepEqual([refused, data["may_have_been_delivered"]], [true, may]);
   }
 });

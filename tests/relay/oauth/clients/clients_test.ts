@@ -284,7 +284,7 @@ Deno.test("the limit of registrations affects no other route", async () => {
   assert.equal(response.status, 200);
 });
 
-/** Whether a client is known: a known one is refused for another reason. */
+/** True if the client is known: a known client is refused for another reason. */
 async function isKnown(app: App): Promise<boolean> {
   const [, error] = await oauthError(await app.refresh("none"));
   return error !== "invalid_client";
@@ -350,7 +350,7 @@ Deno.test("expired clients are deleted at the next registration [8.relay.cleanup
   assert.equal(countRows(w.db, "oauth_clients"), 1);
 });
 
-Deno.test("an expired client is told to remove and re-add the connector [7.relay.client-expired]", async () => {
+Deno.test("the error for an expired client says to remove and re-add the connector [7.relay.client-expired]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   await w.clock.advance(24 * HOUR_MS);

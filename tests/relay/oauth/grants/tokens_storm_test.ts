@@ -58,7 +58,7 @@ function last(issued: readonly Tokens[]): string {
   return issued.at(-1)?.refresh_token ?? "";
 }
 
-Deno.test("of many concurrent refreshes with one token one succeeds, and the grant is revoked", async () => {
+Deno.test("only one of many concurrent refreshes with a token succeeds, and the grant is revoked", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const { refresh_token } = await app.connect();
@@ -70,7 +70,7 @@ Deno.test("of many concurrent refreshes with one token one succeeds, and the gra
   assert.equal((await app.refresh(tokens.refresh_token)).status, 400);
 });
 
-Deno.test("of many concurrent exchanges of one code one succeeds, and the grant is revoked [5.oauth.code-reused]", async () => {
+Deno.test("only one of many concurrent exchanges of a code succeeds, and the grant is revoked [5.oauth.code-reused]", async () => {
   using w = oauthWorld();
   const app = await App.register(w);
   const code = (await new Person(w).allow(app)).searchParams.get("code") ?? "";

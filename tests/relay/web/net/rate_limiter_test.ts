@@ -198,7 +198,7 @@ Deno.test("no header makes the key fail, and without a proxy headers are ignored
 
 const RATES = { each: { burst: 5, per_minute: 1 }, all: { burst: 120, per_minute: 60 } };
 
-/** How many of `tries` are allowed. */
+/** Number of allowed tries. */
 function countAdmitted(turnstile: RateLimiter, bucket: string, tries: number): number {
   return Array.from({ length: tries }, () => turnstile.acquire(bucket))
     .filter((wait) => wait === undefined).length;

@@ -49,7 +49,7 @@ function checkAcks({ before }: Storm, { messages, peers }: Snapshot): void {
   }
 }
 
-/** Whether the asker accepts messages, according to the snapshot. */
+/** True if the asker accepts messages, according to the snapshot. */
 function isAddressable({ peers }: Pick<Snapshot, "peers">, { from_peer_id }: Message): boolean {
   const peer = from_peer_id === null ? undefined : peers.get(from_peer_id);
   return Boolean(peer?.addressable) && peer?.status !== "retired";

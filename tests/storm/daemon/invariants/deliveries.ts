@@ -84,7 +84,7 @@ function checkReceived({ received, hasForgotten }: Storm, { byIdent }: Snapshot)
 const EDGES = new Set(deliveryMachine.rows.map(([from, , to]) => `${from} ${to}`));
 const REACHABLE = reachableTransitions();
 
-/** Which states may follow which, in any number of transitions. */
+/** Pairs of states, the second reachable from the first in any number of transitions. */
 function reachableTransitions(): ReadonlySet<string> {
   const pairs = new Set<string>(EDGES);
   for (let before = 0; before !== pairs.size;) {

@@ -7,13 +7,13 @@ import type { Invariant, Storm } from "../storm.ts";
 
 export const JOB_INVARIANTS: readonly Invariant[] = [
   { name: "a job takes legal transitions only, and reports each of them", check: steps },
-  { name: "a job that has ended stays as it is, unless it is retried", check: ended },
+  { name: "a job that has ended stays as it is, unless it is retried", check: checkFinal },
   {
     name: "a job has at most one open attempt, and its state says whether it has one",
     check: attempts,
   },
   { name: "a job has a lease exactly while it is dispatching", check: checkLeases },
-  { name: "after a tick, no queued or dispatching job has expired", check: expired },
+  { name: "after a tick, no queued or dispatching job has expired", check: checkExpired },
   {
     name: "an attempt is armed before a turn completes it, and ends once",
     check: checkAttemptTransitions,
@@ -52,7 +52,7 @@ function steps(storm: Storm, { jobs, last_event }: Snapshot): void {
   }
 }
 
-function ended({ before }: Storm, { jobs }: Snapshot): void {
+function checkFinal({ before }: Storm, { jobs }: Snapshot): void {
   for (const [id, previous] of before.jobs) {
     if (!FINAL.has(previous.state)) continue;
     const now = jobs.get(id);
@@ -79,7 +79,7 @@ function checkLeases(_: Storm, { jobs }: Snapshot): void {
   }
 }
 
-function expired(storm: Storm, { jobs }: Snapshot): void {
+function checkExpired(storm: Storm, { jobs }: Snapshot): void {
   if (!storm.hasTicked) return;
   const now = storm.w.clock.now();
   const isLate = ({ state, expires_at }: Job) =>
@@ -91,7 +91,7 @@ function checkAttemptTransitions({ before }: Storm, { attempts }: Snapshot): voi
   for (const { attempt_id, state, ended_at, armed_at } of attempts) {
     assert.equal(ended_at !== null, attemptMachine.isFinal(state as never), attempt_id);
     assert.equal(state === "running" && armed_at === null, false, attempt_id);
-    const previous = before.attempts.find((one) => one.attempt_id === attempt_id);
+    const previous = before.attempts.find((row) => row.attempt_id === attempt_id);
     if (previous && previous.ended_at !== null) {
       assert.deepEqual([previous.state, previous.ended_at], [state, ended_at]);
     }

@@ -15,13 +15,13 @@ export const SCHEDULE_INVARIANTS: readonly Invariant[] = [
   },
 ];
 
-type Fired = Extract<MeshEvent, { type: "schedule_fired" }>;
+type FireEvent = Extract<MeshEvent, { type: "schedule_fired" }>;
 
 const FIRED: EventType = "schedule_fired";
 
-function firesOf({ w }: Storm): Fired[] {
+function firesOf({ w }: Storm): FireEvent[] {
   return w.daemon.ctx.events.read({ since: 0, limit: 1_000_000, type: FIRED })
-    .filter((event): event is Fired => event.type === FIRED);
+    .filter((event): event is FireEvent => event.type === FIRED);
 }
 
 function fires(storm: Storm, { messages }: Snapshot): void {

@@ -11,7 +11,7 @@ export const ATTACHMENT_VERBS: readonly Verb[] = [
   { name: "delete a file", weight: 8,  run: (storm) => storm.remove(`/attachments/${pickFile(storm)}`) },
 ];
 
-/** One of the last files, which may be gone. */
+/** A recent file, which may be gone. */
 function pickFile({ chance, files }: Storm): string {
   return files.size > 0 ? chance.pick([...files.keys()].slice(-5)) : "att-0";
 }

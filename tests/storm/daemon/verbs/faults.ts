@@ -12,7 +12,7 @@ import { pickAsk } from "./accepted.ts";
 import { flood } from "./messages.ts";
 
 const HOUR_MS = 3_600_000;
-/** What the clock is set by: a leap of a second, a time zone, a night's sleep, a wrong date. */
+/** Jumps of the clock: a leap second, a time zone, a night's sleep, a wrong date. */
 const JUMPS_MS = [1000, HOUR_MS, 8 * HOUR_MS, 40 * 24 * HOUR_MS];
 
 // deno-fmt-ignore

@@ -55,7 +55,7 @@ async function beginTurn(storm: Storm): Promise<void> {
   const prompt = `[mesh ${delivery_id}]`;
   const turn = { turn_state: "working", prompt };
   const answer = await storm.post(`/peers/${executor_peer_id}/turn`, turn);
-  if (answer.http === 200) storm.receipted(executor_peer_id, delivery_id);
+  if (answer.http === 200) storm.recordReceipt(executor_peer_id, delivery_id);
 }
 
 async function endTurn(storm: Storm): Promise<void> {

@@ -47,7 +47,7 @@ export async function register(
   const { peer_id } = actor;
   const claim = peer_id && storm.chance.oneIn(2) ? { peer_id } : {};
   const answer = await storm.post("/peers", { ...storm.registrationOf(actor), ...claim, ...facts });
-  if (answer.http !== 200 || actor.connected) return;
+  if (answer.http !== 200 || actor.isConnected) return;
   actor.peer_id = String(answer["peer_id"]);
   actor.certificate = String(answer["birth_certificate"]);
 }

@@ -152,14 +152,14 @@ async function sendReceipts(storm: Storm): Promise<void> {
   const answer = await storm.post("/deliveries/receipts", { ...target, status });
   if (answer.http !== 200) return;
   if (status === "failed") return;
-  for (const delivery_id of delivery_ids) storm.receipted(peer_id, delivery_id);
+  for (const delivery_id of delivery_ids) storm.recordReceipt(peer_id, delivery_id);
 }
 
 /** An agent's prompt holds the ids of its messages: they are seen. */
 async function prompt(storm: Storm): Promise<void> {
   const { peer_id } = storm.actor();
   if (!peer_id) return;
-  const { texts } = storm.actor().received(peer_id);
+  const { texts } = storm.actor().receivedLog(peer_id);
   const isOut = (id: string) => storm.before.byIdent.get(identOf(id))?.state !== "queued";
   const read = [...texts.keys()].slice(-3).filter(isOut);
   const answer = await storm.post(`/peers/${peer_id}/turn`, {
@@ -167,5 +167,5 @@ async function prompt(storm: Storm): Promise<void> {
     prompt: `[mesh] ${read.map((id) => `id="${id}"`).join(" ")}`,
   });
   if (answer.http !== 200) return;
-  for (const delivery_id of read) storm.receipted(peer_id, delivery_id);
+  for (const delivery_id of read) storm.recordReceipt(peer_id, delivery_id);
 }

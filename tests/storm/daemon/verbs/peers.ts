@@ -28,7 +28,7 @@ export const PEER_VERBS: readonly Verb[] = [
 ];
 
 async function connect(storm: Storm, receipts: boolean): Promise<void> {
-  const disconnected = storm.actors.filter(({ connected }) => !connected);
+  const disconnected = storm.actors.filter(({ isConnected: connected }) => !connected);
   if (disconnected.length === 0) return;
   const actor = storm.chance.pick(disconnected);
   const claim = actor.peer_id && storm.chance.oneIn(4) ? { peer_id: actor.peer_id } : {};
@@ -54,7 +54,7 @@ async function register(storm: Storm, actor = storm.actor()): Promise<void> {
   const { peer_id } = actor;
   const claim = peer_id && storm.chance.oneIn(2) ? { peer_id } : {};
   const answer = await storm.post("/peers", { ...storm.registrationOf(actor), ...claim });
-  if (answer.http !== 200 || actor.connected) return;
+  if (answer.http !== 200 || actor.isConnected) return;
   actor.peer_id = String(answer["peer_id"]);
   actor.certificate = String(answer["birth_certificate"]);
 }

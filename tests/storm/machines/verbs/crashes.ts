@@ -127,7 +127,7 @@ async function checkRefused(
   assert.notEqual(bus?.status, "connected");
 }
 
-/** One statement fails on any machine: nothing of its transaction is stored, or all later. */
+/** Lets a statement fail on any machine: nothing of its transaction is stored, or all later. */
 export async function failCommit(storm: MachinesStorm): Promise<void> {
   const { chance, faults } = storm;
   const at = chance.pick(["commit", "any", "begin"] as const);

@@ -5,7 +5,7 @@ import { identOf } from "../../daemon/snapshot.ts";
 import type { MachinesStorm } from "../machines_storm.ts";
 import type { StormMachine } from "../storm_machine.ts";
 
-/** One message in so many stays on its machine. */
+/** 1 in this many messages stays on its machine. */
 const LOCAL_CHANCES = 10;
 
 export async function send(

@@ -2,7 +2,7 @@
 
 import type { MachinesStorm } from "../machines_storm.ts";
 
-/** How far a clock may be off, either way. */
+/** Errors of a wrong clock, in either direction. */
 const SKEWS_MS = [0, 1000, 30_000, 600_000, 172_800_000];
 
 export function setReachable(storm: MachinesStorm, isReachable: boolean): Promise<void> {
@@ -56,7 +56,7 @@ export function lapse(storm: MachinesStorm): Promise<void> {
   return storm.clock.settle();
 }
 
-/** One clock is off; the others are right. */
+/** Sets a single machine's clock wrong, and the others right. */
 export async function setClock(storm: MachinesStorm): Promise<void> {
   const { chance } = storm;
   const machine = storm.anyMachine();

@@ -25,7 +25,7 @@ export async function drop(storm: MachinesStorm): Promise<void> {
 export async function connect(storm: MachinesStorm, receipts: boolean): Promise<void> {
   const machine = storm.anyMachine();
   for (const actor of machine.actors) {
-    if (!actor.connected) await machine.connect(actor, receipts);
+    if (!actor.isConnected) await machine.connect(actor, receipts);
   }
 }
 

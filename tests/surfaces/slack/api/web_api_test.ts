@@ -16,7 +16,7 @@ function apiAt(base: string): WebApi {
   return new WebApi({ base, app_token, bot_token, clock, fetch: (request) => fetch(request) });
 }
 
-async function failing(base: string): Promise<SlackApiError> {
+async function sendFailure(base: string): Promise<SlackApiError> {
   try {
     await apiAt(base).postMessage({ channel: "D1", text: "Hi", blocks: [] }, signal);
   } catch (error) {
@@ -31,39 +31,39 @@ async function failing(base: string): Promise<SlackApiError> {
 /** Calls a server with this answer, and returns the error. */
 async function errorOf(answer: (request: Request) => Response): Promise<SlackApiError> {
   await using server = Deno.serve(serving, answer);
-  return await failing(`http://127.0.0.1:${server.addr.port}`);
+  return await sendFailure(`http://127.0.0.1:${server.addr.port}`);
 }
 
-const refusing = (error: string, more = {}) => () => Response.json({ ok: false, error, ...more });
+const refusal = (error: string, more = {}) => () => Response.json({ ok: false, error, ...more });
 const page = (status: number) => () => new Response("<html>", { status });
 
 /** Redirects the request to an address that would accept it. */
-function redirected({ url }: Request): Response {
+function redirect({ url }: Request): Response {
   if (url.endsWith("/ok")) return Response.json({ ok: true, ts: "1.000000" });
   return Response.redirect(new URL("/ok", url), 307);
 }
 
-Deno.test("an error's class tells what is known of the call, and it never contains a token", async () => {
+Deno.test("an error's class gives the call's outcome, and it never contains a token", async () => {
   // deno-fmt-ignore
   const answers: [name: string, error_class: string, answer: (request: Request) => Response][] = [
-    ["a bad token",            "unauthorized", refusing("invalid_auth")],
-    ["a revoked token",        "unauthorized", refusing("token_revoked")],
-    ["no scope",               "forbidden",    refusing("missing_scope", { needed: "chat:write" })],
-    ["not a member",           "forbidden",    refusing("not_in_channel")],
-    ["bad blocks",             "bad_request",  refusing("invalid_blocks")],
-    ["an unknown refusal",     "bad_request",  refusing("something_new")],
+    ["a bad token",            "unauthorized", refusal("invalid_auth")],
+    ["a revoked token",        "unauthorized", refusal("token_revoked")],
+    ["no scope",               "forbidden",    refusal("missing_scope", { needed: "chat:write" })],
+    ["not a member",           "forbidden",    refusal("not_in_channel")],
+    ["bad blocks",             "bad_request",  refusal("invalid_blocks")],
+    ["an unknown refusal",     "bad_request",  refusal("something_new")],
     ["no reason",              "bad_request",  () => Response.json({ ok: false })],
     ["too many",               "rate_limited", page(429)],
-    ["too many, in the body",  "rate_limited", refusing("ratelimited")],
-    ["a truncated request",    "network",      refusing("request_timeout")],
-    ["an error of Slack",      "unclear",      refusing("internal_error")],
-    ["a serious one",          "unclear",      refusing("fatal_error")],
+    ["too many, in the body",  "rate_limited", refusal("ratelimited")],
+    ["a truncated request",    "network",      refusal("request_timeout")],
+    ["an error of Slack",      "unclear",      refusal("internal_error")],
+    ["a serious one",          "unclear",      refusal("fatal_error")],
     ["a gateway's page",       "unclear",      page(502)],
     ["a page that says yes",   "unclear",      page(200)],
     ["no such page",           "bad_request",  page(404)],
-    ["a redirect",             "unclear",      redirected],
+    ["a redirect",             "unclear",      redirect],
     ["another shape",          "unclear",      () => Response.json({ ok: true, ts: 5 })],
-    ["the token repeated",     "bad_request",  refusing(`no ${BOT_TOKEN}`)],
+    ["the token repeated",     "bad_request",  refusal(`no ${BOT_TOKEN}`)],
   ];
   for (const [name, error_class, answer] of answers) {
     assert.equal((await errorOf(answer)).error_class, error_class, name);
@@ -71,7 +71,7 @@ Deno.test("an error's class tells what is known of the call, and it never contai
 });
 
 Deno.test("a refusal says what to do, and which scope is missing", async () => {
-  const { message } = await errorOf(refusing("missing_scope", { needed: "reactions:write" }));
+  const { message } = await errorOf(refusal("missing_scope", { needed: "reactions:write" }));
   assert.equal(
     message,
     "Slack refuses chat.postMessage: missing_scope (reactions:write); add the scope to the app, " +
@@ -90,7 +90,7 @@ Deno.test("a refused connection is a network error", async () => {
   const free = Deno.listen({ port: 0, hostname: "127.0.0.1" });
   const { port } = free.addr;
   free.close();
-  assert.equal((await failing(`http://127.0.0.1:${port}`)).error_class, "network");
+  assert.equal((await sendFailure(`http://127.0.0.1:${port}`)).error_class, "network");
 });
 
 Deno.test("each token goes only into the header of its own calls", async () => {

@@ -65,7 +65,7 @@ Deno.test("a lost connection is opened again with growing pauses, and is logged 
   ]);
 });
 
-Deno.test("a half-open connection is noticed by its silence, and what it missed is found", async () => {
+Deno.test("a half-open connection is noticed by its silence, and missed messages are found", async () => {
   await using r = await slackFixture();
   r.mesh.item();
   await r.settle();
@@ -102,7 +102,7 @@ Deno.test("another program with the same app token is named, once", async () => 
   assert.match(warnings[0] ?? "", /^Slack has 2 connections of this app, and 1 from here/);
 });
 
-Deno.test("what another program received is found at the next connection", async () => {
+Deno.test("messages that another program received are found at the next connection", async () => {
   await using r = await slackFixture();
   r.mesh.item();
   await r.settle();
@@ -124,7 +124,7 @@ Deno.test("envelopes of other kinds are acknowledged, and unknown frames are ign
   assert.equal(connections.acknowledged.length, 2);
 });
 
-Deno.test("beyond its limit the surface takes no more envelopes, and acknowledges none that it left out", async () => {
+Deno.test("beyond its limit the surface accepts no envelopes, and does not acknowledge them", async () => {
   await using r = await slackFixture();
   r.mesh.item();
   await r.settle();

@@ -57,7 +57,7 @@ Deno.test("an unknown caller ends no peer, unless the configuration allows it [c
   assert.equal((await allowed.call("kill_peer", { peer: "api" })).problemResponse, false);
 });
 
-Deno.test("a refused kill tells the model why", async () => {
+Deno.test("a refused kill gives the model the reason", async () => {
   await using at = await circle();
   await addPeer(at.w, "bare", { circle: "main" });
   await using mcp = await tools(at.w, 7);

@@ -28,9 +28,9 @@ Deno.test("an agent schedules in its own name, once for each key, lists and canc
     /<peer-message schedule="sched-\w+" from="web" to="api">Report &lt;b&gt;</,
   );
   const ownSchedules = await fixture.api.call("schedule_list", { mine: true });
-  assert.deepEqual(shown(ownSchedules.data), [made.data["schedule_id"]]);
+  assert.deepEqual(idsOf(ownSchedules.data), [made.data["schedule_id"]]);
   const toApi = await fixture.api.call("schedule_list", { peer: "api" });
-  assert.deepEqual(shown(toApi.data), [other.data["schedule_id"]]);
+  assert.deepEqual(idsOf(toApi.data), [other.data["schedule_id"]]);
   const gone = await fixture.web.call("schedule_delete", {
     schedule_id: other.data["schedule_id"],
   });
@@ -44,7 +44,7 @@ Deno.test("an agent schedules in its own name, once for each key, lists and canc
   assert.equal(nothing.text, "No active schedules.");
 });
 
-function shown({ schedules }: Record<string, unknown>): string[] {
+function idsOf({ schedules }: Record<string, unknown>): string[] {
   return (schedules as { schedule_id: string }[]).map(({ schedule_id }) => schedule_id);
 }
 
@@ -78,7 +78,7 @@ Deno.test("a long list of schedules is cut, and the result says so", async () =>
     await schedule(w, { from_peer: "api", to_peer: "web", text: "x".repeat(3000) });
   }
   const { text, data } = await fixture.api.call("schedule_list", {});
-  assert.deepEqual([shown(data).length, data["left_off"]], [50, 2]);
+  assert.deepEqual([idsOf(data).length, data["left_off"]], [50, 2]);
   assert.match(text, /2 more are not shown\.$/);
   assert.ok(text.length < 40_000, String(text.length));
 });

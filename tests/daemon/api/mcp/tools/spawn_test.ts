@@ -6,7 +6,7 @@ import { advanceUntilSettled, spawningWorld } from "../../../../support/daemon/s
 
 type SpawningWorld = Awaited<ReturnType<typeof spawningWorld>>;
 
-function connected({ w }: SpawningWorld, pid?: number) {
+function connectTools({ w }: SpawningWorld, pid?: number) {
   const headers: Record<string, string> = pid === undefined ? {} : { "x-mesh-pid": String(pid) };
   const fetch = async (request: Request) => {
     const { pathname } = new URL(request.url);
@@ -22,7 +22,7 @@ Deno.test("an agent spawns another, and sends it a message in its own name", asy
   const { w, folder, processes } = fixture;
   processes.start(41);
   await addPeer(w, "lead", { agent_pid: 41, circle: "red" });
-  await using at = await connected(fixture, 41);
+  await using at = await connectTools(fixture, 41);
   const { problemResponse, data, text } = await at.call("spawn_peer", {
     path: folder,
     backend: "codex",
@@ -45,7 +45,7 @@ Deno.test("an agent that restarts itself does not wait for its own end", async (
   await using fixture = await spawningWorld();
   const { w } = fixture;
   const { agent_pid } = await agentInPane(fixture, { turn_state: "working" });
-  await using at = await connected(fixture, agent_pid);
+  await using at = await connectTools(fixture, agent_pid);
   const dry = await at.call("restart_peer", { peer: "api", dry_run: true });
   assert.equal(dry.data["outcome"], "would_restart");
   const own = await advanceUntilSettled(w, at.call("restart_peer", { peer: "api" }));
@@ -59,7 +59,7 @@ Deno.test("an unknown caller starts and stops nothing, unless it is allowed to",
     await using fixture = await spawningWorld({ settings });
     const { folder, terminals } = fixture;
     await agentInPane(fixture);
-    await using at = await connected(fixture);
+    await using at = await connectTools(fixture);
     const spawned = await at.call("spawn_peer", { path: folder, backend: "codex" });
     const restart = await at.call("restart_peer", { peer: "api", dry_run: true });
     const expected = allowed === "false";
@@ -73,7 +73,7 @@ Deno.test("an agent copies another one, and learns that it cannot be copied", as
   await using fixture = await spawningWorld();
   const { terminals } = fixture;
   const { agent_pid } = await agentInPane(fixture, { turn_state: "working" });
-  await using at = await connected(fixture, agent_pid);
+  await using at = await connectTools(fixture, agent_pid);
   const copied = await at.call("fork_peer", { peer: "api", name: "copy", message: "Go" });
   assert.equal(copied.problemResponse, false, copied.text);
   assert.match(copied.text, /^Started @copy .* The agent is in a turn/);
@@ -88,7 +88,7 @@ Deno.test("an agent hands over its own work by the tool", async () => {
   const { w } = fixture;
   const { agent_pid } = await agentInPane(fixture);
   await addPeer(w, "web");
-  await using at = await connected(fixture, agent_pid);
+  await using at = await connectTools(fixture, agent_pid);
   const sent = await at.call("hand_off", { peer: "web", note: "Mind the tests" });
   assert.equal(sent.problemResponse, false, sent.text);
   assert.match(sent.text, /^Handed 0 turns .* over to @web \(att-.*\nLeft out: all turns/s);

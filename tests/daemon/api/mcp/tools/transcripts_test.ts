@@ -5,7 +5,7 @@ import { codexSessionFiles } from "../../../../../daemon/features/agents/codex/s
 import { registerPeer } from "protocol/peers/contract.ts";
 import { agents } from "../../../../support/daemon/mcp_agents.ts";
 import { PROTOCOL_VERSIONS } from "../../../../support/daemon/mcp_server.ts";
-import { recorded, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
+import { readRecording, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
 import { world } from "../../../../support/world.ts";
 
 const [, protocolVersion = "2026-07-28" as const] = PROTOCOL_VERSIONS;
@@ -13,7 +13,7 @@ const ID = "01a21805-df95-7963-af5c-f73d6119bf61";
 
 function readingWorld(folder: SessionsFolder, readers: string) {
   const name = `rollout-2026-11-26T13-22-47-${ID}.jsonl`;
-  folder.write(`sessions/2026/11/26/${name}`, recorded("codex.jsonl"));
+  folder.write(`sessions/2026/11/26/${name}`, readRecording("codex.jsonl"));
   return world({
     settings: { transcripts: readers },
     sessionFiles: { codex: codexSessionFiles(folder.path) },

@@ -157,7 +157,7 @@ function listenAt(path: string, { hangs_up }: { hangs_up: boolean }) {
   };
 }
 
-/** What a killed session leaves: a socket without a listener. */
+/** Leaves a socket without a listener, as a killed session does. */
 function leaveStaleSocket(path: string): void {
   const listener = Deno.listen({ transport: "unix", path: `${path}.open` });
   Deno.linkSync(`${path}.open`, path); // Closing the listener removes its own name.

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { claudeSessionFiles } from "../../../../../daemon/features/agents/claude_code/session_files.ts";
-import { recorded, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
+import { readRecording, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
 
 const ID = "11111111-2222-4333-8444-555555555555";
-const RECORDED = recorded("claude_code.jsonl");
+const RECORDED = readRecording("claude_code.jsonl");
 
 function withTranscript(text: string, id = ID) {
   const folder = new SessionsFolder();
@@ -15,7 +15,7 @@ function withTranscript(text: string, id = ID) {
 const line = (json: unknown) => `${JSON.stringify(json)}\n`;
 const TIME = "2026-11-26T13:00:00.000Z";
 
-Deno.test("prompts, texts, tool calls and their results of a Claude Code are told apart", async () => {
+Deno.test("prompts, texts, tool calls and their results of a Claude Code are distinguished", async () => {
   using at = withTranscript(RECORDED);
   const page = await at.files.read(ID, { entries_max: 50 });
   assert.deepEqual(page?.entries.map(({ kind, tool, text }) => [kind, tool, text.split("\n")[0]]), [
@@ -48,7 +48,7 @@ Deno.test("a conversation is read backwards in pages that join without a gap", a
   assert.deepEqual(pages.map(({ length }) => length), [1, 4, 4]);
 });
 
-Deno.test("only what follows a position is read after it", async () => {
+Deno.test("a read after a position returns only later entries", async () => {
   using at = withTranscript(RECORDED);
   const first = await at.files.read(ID, { entries_max: 50 });
   const after = first?.entries.at(-3)?.position;
@@ -56,7 +56,7 @@ Deno.test("only what follows a position is read after it", async () => {
   assert.deepEqual(next?.entries, first?.entries.slice(-2));
 });
 
-Deno.test("thoughts, subagents, and what Claude Code adds are no part of a conversation", async () => {
+Deno.test("thoughts, subagents and additions of Claude Code are no part of a conversation", async () => {
   const message = (content: unknown) => ({
     type: "assistant",
     timestamp: TIME,

@@ -45,7 +45,7 @@ function hook(w: World, hook_event_name: string, more = {}, headers = {}) {
 }
 
 /** A waiting hook, and the instruction it got. */
-async function waiting(w: World, session_id = "s-1", signal?: AbortSignal) {
+async function startWaitingHook(w: World, session_id = "s-1", signal?: AbortSignal) {
   const path = "/hooks/claude-code/wait", body = JSON.stringify({ session_id });
   const response = w.fetch(path, { method: "POST", body, ...(signal && { signal }) });
   const line: { hookAnswer?: Record<string, string>; done: Promise<void> } = {
@@ -70,7 +70,7 @@ async function stages(w: World, id: string): Promise<string[]> {
 Deno.test("an idle session that nothing else reaches is woken by its hook", async () => {
   const { w } = await fixture();
   await using _ = w;
-  const line = await waiting(w);
+  const line = await startWaitingHook(w);
   assert.equal(line.hookAnswer, undefined);
   const { peers } = await get(w, "/peers");
   const api = peers.find(({ name }: { name: string }) => name === "api-claude-code");
@@ -97,7 +97,7 @@ Deno.test("a message that was queued before the hook came wakes the session at o
   const id = await ask(w, "web", "api-claude-code");
   await w.clock.settle();
   assert.equal((await stages(w, id)).at(-1), "queued");
-  const line = await waiting(w);
+  const line = await startWaitingHook(w);
   assert.equal(line.hookAnswer?.["then"], "write");
   await typedLines(w, line.hookAnswer ?? {});
 });
@@ -121,12 +121,12 @@ Deno.test("a message queued for a resumed session is not spent on its start", as
 Deno.test("if nobody confirms the write, the delivery is unclear, and the text is not sent again", async () => {
   const { w, socket } = await fixture();
   await using _ = w;
-  await waiting(w);
+  await startWaitingHook(w);
   const id = await ask(w, "web", "api-claude-code");
   await w.clock.advance(2_000);
   assert((await stages(w, id)).includes("unclear"));
   socket.ready = true;
-  const next = await waiting(w);
+  const next = await startWaitingHook(w);
   await w.tick(3);
   assert.deepEqual([next.hookAnswer?.["then"], socket.written], ["end", 0]);
 });
@@ -134,17 +134,17 @@ Deno.test("if nobody confirms the write, the delivery is unclear, and the text i
 Deno.test("no hook waits for a session that has a pane or a socket", async () => {
   const paned = await fixture({ "x-mesh-pane": "%1", "x-mesh-tmux": "/missing/tmux,1,0" });
   await using _paned = paned.w;
-  assert.equal((await waiting(paned.w)).hookAnswer?.["then"], "end");
+  assert.equal((await startWaitingHook(paned.w)).hookAnswer?.["then"], "end");
   const { w, socket } = await fixture();
   await using _ = w;
   socket.ready = true;
-  assert.equal((await waiting(w)).hookAnswer?.["then"], "end");
+  assert.equal((await startWaitingHook(w)).hookAnswer?.["then"], "end");
 });
 
-Deno.test("a waiting hook is handed nothing once its peer takes no messages from hooks", async () => {
+Deno.test("a waiting hook gets no message once its peer accepts no messages from hooks", async () => {
   const { w } = await fixture();
   await using _ = w;
-  const line = await waiting(w);
+  const line = await startWaitingHook(w);
   const set = (hook_messages: boolean) =>
     w.call(setPeer, { params: { id: "api-claude-code" }, query: {}, body: { hook_messages } });
   await set(false);
@@ -155,9 +155,9 @@ Deno.test("a waiting hook is handed nothing once its peer takes no messages from
   assert.deepEqual([state, reason], ["queued", "native: no_socket; hook: hook_messages_off"]);
   await w.tick(10);
   assert.deepEqual(line.hookAnswer, { then: "end" });
-  assert.deepEqual((await waiting(w)).hookAnswer, { then: "end" });
+  assert.deepEqual((await startWaitingHook(w)).hookAnswer, { then: "end" });
   await set(true);
-  const next = await waiting(w);
+  const next = await startWaitingHook(w);
   assert.equal(next.hookAnswer?.["then"], "write");
   await typedLines(w, next.hookAnswer ?? {});
 });
@@ -168,13 +168,13 @@ Deno.test("a hook waits for a session in a kitty window that nobody can type int
   await using _ = w;
   const { peers } = await get(w, "/peers");
   assert.ok(peers.some(({ pane_id }: { pane_id: string | null }) => pane_id === "3"));
-  assert.equal((await waiting(w)).hookAnswer, undefined);
+  assert.equal((await startWaitingHook(w)).hookAnswer, undefined);
 });
 
 Deno.test("a hook is released at the next observation once its session has a socket", async () => {
   const { w, socket } = await fixture();
   await using _ = w;
-  const line = await waiting(w);
+  const line = await startWaitingHook(w);
   await w.tick(2);
   assert.equal(line.hookAnswer, undefined);
   socket.ready = true;
@@ -185,7 +185,7 @@ Deno.test("a hook is released at the next observation once its session has a soc
 Deno.test("a hook is released when its session has ended", async () => {
   const { w } = await fixture();
   await using _ = w;
-  const line = await waiting(w);
+  const line = await startWaitingHook(w);
   await hook(w, "SessionEnd", { reason: "other" });
   await w.tick(2);
   assert.equal(line.hookAnswer?.["then"], "end");
@@ -194,7 +194,7 @@ Deno.test("a hook is released when its session has ended", async () => {
 Deno.test("a session has one waiting hook, the newest", async () => {
   const { w } = await fixture();
   await using _ = w;
-  const first = await waiting(w), second = await waiting(w);
+  const first = await startWaitingHook(w), second = await startWaitingHook(w);
   assert.deepEqual([first.hookAnswer?.["then"], second.hookAnswer], ["end", undefined]);
   await ask(w, "web", "api-claude-code");
   await w.clock.settle();
@@ -206,24 +206,24 @@ Deno.test("a hook that hung up gets no message: the message waits for the next",
   const { w } = await fixture();
   await using _ = w;
   const gone = new AbortController();
-  const line = await waiting(w, "s-1", gone.signal);
+  const line = await startWaitingHook(w, "s-1", gone.signal);
   gone.abort();
   await line.done.catch(() => undefined);
   await w.clock.settle();
   const id = await ask(w, "web", "api-claude-code");
   await w.clock.settle();
   assert.equal((await stages(w, id)).at(-1), "queued");
-  const next = await waiting(w);
+  const next = await startWaitingHook(w);
   assert.equal(next.hookAnswer?.["then"], "write");
   await typedLines(w, next.hookAnswer ?? {});
 });
 
-Deno.test("a hook that waits long, or while the daemon shuts down, is told to ask again", async () => {
+Deno.test("a hook that waits long, or while the daemon shuts down, is instructed to ask again", async () => {
   const { w } = await fixture();
-  const line = await waiting(w);
+  const line = await startWaitingHook(w);
   await w.clock.advance(5 * 60_000);
   assert.deepEqual(line.hookAnswer, { then: "again" });
-  const last = await waiting(w);
+  const last = await startWaitingHook(w);
   await w[Symbol.asyncDispose]();
   await last.done;
   assert.deepEqual(last.hookAnswer, { then: "again" });
@@ -232,19 +232,19 @@ Deno.test("a hook that waits long, or while the daemon shuts down, is told to as
 Deno.test("a waiting hook waits a moment for its session to register", async () => {
   const { w } = await fixture();
   await using _ = w;
-  const line = await waiting(w, "s-2");
+  const line = await startWaitingHook(w, "s-2");
   await hook(w, "SessionStart", { source: "startup", session_id: "s-2", cwd: "/work/db" });
   await w.clock.advance(2_000);
   assert.equal(line.hookAnswer, undefined);
-  const stranger = await waiting(w, "s-3");
+  const stranger = await startWaitingHook(w, "s-3");
   await w.clock.advance(2_000);
   assert.deepEqual(stranger.hookAnswer, { then: "end" });
 });
 
-Deno.test("a hook that waits for the session of another's process gets none of its messages", async () => {
+Deno.test("a hook that waits for the session of another process gets no messages", async () => {
   const { w } = await fixture({ "x-mesh-agent-pid": "7" });
   await using _ = w;
-  const stranger = await waiting(w);
+  const stranger = await startWaitingHook(w);
   await notify(w, "web", "api-claude-code", "For the session only");
   await w.clock.advance(2_000);
   assert.deepEqual(stranger.hookAnswer, { then: "end" });

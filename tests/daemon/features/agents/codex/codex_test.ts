@@ -120,7 +120,7 @@ Deno.test("a session is resumed and copied if its rollout names this session and
   assert.deepEqual(copied, { ok: true, args: ["fork", THREAD] });
 });
 
-Deno.test("a session is not resumed if its rollout is missing, or is not what its name says", async () => {
+Deno.test("a session is not resumed if its rollout is missing, or has another id than its name", async () => {
   await using home = new CodexHome();
   const no = (reason: string) => ({ ok: false, reason });
   assert.deepEqual(await resume(home, THREAD, "/w"), no("no_rollout"));

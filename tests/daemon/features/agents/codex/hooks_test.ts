@@ -142,7 +142,7 @@ async function stagesOf(w: World, id: string): Promise<string[]> {
   return stages.map(({ stage }: { stage: string }) => stage);
 }
 
-interface Shown {
+interface PeerRecord {
   peer_id: string;
   name: string;
   status: string;
@@ -154,7 +154,7 @@ interface Shown {
   turn_state: string | null;
 }
 
-async function peers(w: World): Promise<Shown[]> {
+async function peers(w: World): Promise<PeerRecord[]> {
   return (await get(w, "/peers")).peers;
 }
 
@@ -255,9 +255,9 @@ Deno.test("an ask sent meanwhile reaches the session once it is loaded again", a
   assert((await stagesOf(w, id)).includes("accepted"), String(await stagesOf(w, id)));
 });
 
-// Who calls.
+// Identification of callers.
 
-/** One call of `whoami`, from a process and with the `_meta` of a thread. */
+/** Calls `whoami` from a process, with the `_meta` of a thread. */
 async function whoami(w: World, threadId: string | undefined, pid = PROXY) {
   const _meta = threadId === undefined ? {} : { threadId, sessionId: threadId, callId: "call_1" };
   const call = { method: "tools/call", params: { name: "whoami", arguments: {}, _meta } };

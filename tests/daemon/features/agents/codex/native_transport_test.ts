@@ -51,7 +51,7 @@ const UNKNOWN_QUEUES: Readonly<Record<string, Answers>> = {
 };
 
 /** The log of the transports, and the option that makes them write it. */
-function captured() {
+function captureLog() {
   const lines: string[] = [];
   return { lines, log: jsonLog(new FakeClock(), "debug", (line) => lines.push(line)) };
 }
@@ -230,7 +230,7 @@ for (const [what, answers, turn_state, ready] of COMMAND_STATES) {
   });
 }
 
-Deno.test("`codex queue` gets none of the daemon's secrets, given or inherited", async () => {
+Deno.test("`codex queue` gets no secret of the daemon, given or inherited", async () => {
   await using home = new CodexHome().listen({ "thread/read": IDLE, ...NO_QUEUE });
   const env = { ...program(home, 0), MESH_DAEMON__AUTH_TOKEN: "s3cret", HARMLESS: "1" };
   const seen = join(home.dir, "seen");
@@ -261,13 +261,13 @@ Deno.test("the command refuses where the socket serves, at a dialog, and for a v
 Deno.test("an error that repeats the message is not logged; any other one is", async () => {
   const errors = [["queue is full", true], [`bad input: ${OUTGOING.framed}`, false]] as const;
   for (const [message, isLogged] of errors) {
-    const { lines, log } = captured();
+    const { lines, log } = captureLog();
     const refuse = () => new Error(message);
     await using home = new CodexHome().listen({ "thread/read": IDLE, "thread/queue/add": refuse });
     await transportsOf(home, SHARED, { log }).socket.deliver(SHARED, OUTGOING);
     assert.match(lines.join(), isLogged ? /queue is full/ : /\[hidden\]/);
   }
-  const { lines, log } = captured();
+  const { lines, log } = captureLog();
   await using home = new CodexHome().listen({ "thread/read": IDLE, ...NO_QUEUE });
   const env = program(home, 2);
   const script = '#!/bin/sh\necho "unexpected: $4" | cut -c1-60 >&2\nexit 2\n';

@@ -18,23 +18,23 @@ const SCREENS: [name: string, cursor_y: number, dialog: boolean | undefined, emp
 
 for (const [name, cursor_y, dialog, empty, collapsed] of SCREENS) {
   Deno.test(`Codex's captured screen "${name}" is read correctly`, () => {
-    const view = { above: [], lines: captured(name), cursor_x: 2, cursor_y };
+    const view = { above: [], lines: screenRows(name), cursor_x: 2, cursor_y };
     assert.equal(codexScreen.dialogOpen(view), dialog);
     assert.equal(codexScreen.composerEmpty(view), empty);
     assert.equal(codexScreen.collapsedPaste?.(view) ?? false, collapsed);
   });
 }
 
-function captured(name: string): string[] {
+function screenRows(name: string): string[] {
   const url = new URL(`../../../../golden/screens/codex/${name}.txt`, import.meta.url);
   return Deno.readTextFileSync(url).split("\n");
 }
 
 Deno.test("the composer holds the pasted text, over all its rows, and nothing else", () => {
   const args = `[mesh] <peer-message id="ask-1">${"word ".repeat(150)}</peer-message>`;
-  const view = { above: [], lines: captured("pasted-whole"), cursor_x: 22, cursor_y: 46 };
+  const view = { above: [], lines: screenRows("pasted-whole"), cursor_x: 22, cursor_y: 46 };
   assert(codexScreen.composerHolds(view, args));
   assert(!codexScreen.composerHolds(view, args.replace("word", "")));
-  const draft = { ...view, lines: captured("draft-two-lines") };
+  const draft = { ...view, lines: screenRows("draft-two-lines") };
   assert(codexScreen.composerHolds(draft, "half a thought\n\nsecond line"));
 });

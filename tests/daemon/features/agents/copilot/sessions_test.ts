@@ -18,7 +18,7 @@ const ID = "4ece34a9-9295-42f4-88e9-8117639b0c1b";
 const NOON = Date.parse("2026-11-21T12:00:00Z");
 
 /** A record: its type, its data, and the subagent it belongs to. */
-type Recorded = string | [type: string, data: Record<string, unknown>, agentId?: string];
+type SessionRecord = string | [type: string, data: Record<string, unknown>, agentId?: string];
 
 /** A home as Copilot CLI leaves it. */
 class Home implements Disposable {
@@ -33,7 +33,7 @@ class Home implements Disposable {
   }
 
   /** A session's records, one second apart. */
-  session(records: readonly Recorded[]): void {
+  session(records: readonly SessionRecord[]): void {
     const lines = records.map((record, index) => {
       const [type, data, agentId] = typeof record === "string" ? [record, {}] : record;
       const timestamp = new Date(NOON + index * 1000).toISOString();
@@ -43,7 +43,7 @@ class Home implements Disposable {
   }
 
   /** Marks a process as the one that has the session open. */
-  opened(pid = Deno.pid): this {
+  markOpen(pid = Deno.pid): this {
     this.write(`session-state/${ID}/inuse.${pid}.lock`, String(pid));
     return this;
   }
@@ -80,7 +80,7 @@ const QUESTION: [string, Record<string, unknown>] = ["tool.execution_start", {
 }];
 
 // deno-fmt-ignore
-const TURN_STATES: [what: string, records: Recorded[], turn: string | null][] = [
+const TURN_STATES: [what: string, records: SessionRecord[], turn: string | null][] = [
   ["has just begun",          [START],                                                "idle"],
   ["was prompted",            [START, USER_MESSAGE],                                          "working"],
   ["is in a turn",            [START, USER_MESSAGE, TURN_START],                                    "working"],
@@ -96,7 +96,7 @@ const TURN_STATES: [what: string, records: Recorded[], turn: string | null][] = 
 for (const [what, records, turn] of TURN_STATES) {
   Deno.test(`the turn state of a session of Copilot CLI that ${what} is read from its records`, () => {
     using home = new Home();
-    home.opened().session(records);
+    home.markOpen().session(records);
     assert.equal(home.currentTurn()?.turn_state, turn);
   });
 }
@@ -107,7 +107,7 @@ Deno.test("a subagent's turns are not the session's, but its dialogs are", () =>
     type: string,
     data = {},
   ): [string, Record<string, unknown>, string] => [type, data, "a"];
-  home.opened().session([START, USER_MESSAGE, TURN_START, of(TURN_START), of(TURN_END)]);
+  home.markOpen().session([START, USER_MESSAGE, TURN_START, of(TURN_START), of(TURN_END)]);
   assert.equal(home.currentTurn()?.turn_state, "working");
   home.session([START, USER_MESSAGE, TURN_START, of("permission.requested", { requestId: "1" })]);
   assert.equal(home.currentTurn()?.turn_state, "awaiting_input");
@@ -129,9 +129,9 @@ Deno.test("records are read only by the process that wrote them, from the end, a
   const noise = padding.map(([type, data]): [string, Record<string, unknown>] => [type, data]);
   home.session([START, ASKED, ...noise, USER_MESSAGE, ["assistant.message", { model: "gpt-7" }]]);
   assert.equal(home.currentTurn(), undefined, "no process has it open");
-  home.opened(1);
+  home.markOpen(1);
   assert.equal(home.currentTurn(), undefined, "another process has it open");
-  home.opened();
+  home.markOpen();
   const currentTurn = home.currentTurn();
   assert.deepEqual([currentTurn?.turn_state, currentTurn?.model], ["working", "gpt-7"]);
   assert.equal(currentTurn?.at, NOON + 503_000);
@@ -163,7 +163,7 @@ Deno.test("a newer hook overrules older records; an open dialog in the records b
     log: silent,
     config_dir,
   });
-  home.opened().session([START, USER_MESSAGE, TURN_START, TURN_END]);
+  home.markOpen().session([START, USER_MESSAGE, TURN_START, TURN_END]);
   const seen = { alive: true, model: "gpt-6", source: "session records", at: NOON + 3_000 };
   assert.deepEqual(await adapter.observe(PEER), { ...seen, turn_state: "idle" });
   const observed = { ...PEER, turn_at: NOON + 3_000 };

@@ -13,7 +13,7 @@ import { silent, type Terminal, until, withTmux } from "../../../../support/host
 
 const ID = "ask-3f9c04d1a2b7";
 
-function outgoing(text: string): OutgoingMessage {
+function outgoingMessage(text: string): OutgoingMessage {
   const framed = `[mesh] <peer-message type="ask" id="${ID}" from="@a">${text}</peer-message>`;
   return { delivery_id: "dlv-1", proof_id: ID, kind: "ask", human: false, framed };
 }
@@ -48,8 +48,8 @@ function addressee(terminal: Terminal, pane: string): AgentPeer {
 
 async function deliver(terminal: Terminal, pane: string, text: string, ...shells: ["typed"?]) {
   const peer = addressee(terminal, pane);
-  const [transport] = adapter(terminal, ...shells).transports(peer, outgoing(text));
-  return await (transport ?? assert.fail("no transport")).deliver(peer, outgoing(text));
+  const [transport] = adapter(terminal, ...shells).transports(peer, outgoingMessage(text));
+  return await (transport ?? assert.fail("no transport")).deliver(peer, outgoingMessage(text));
 }
 
 async function cat(terminal: Terminal): Promise<string> {
@@ -69,7 +69,7 @@ withTmux("a program that reads lines gets each message as one line", async (term
   const pane = await cat(terminal);
   assert.deepEqual(await deliver(terminal, pane, "first\n\n second 你好 🙂"), { state: "sent" });
   const got = await until("the line", () => terminal.read("got"));
-  assert.equal(got, outgoing("first ⏎ second 你好 🙂").framed + "\n");
+  assert.equal(got, outgoingMessage("first ⏎ second 你好 🙂").framed + "\n");
 });
 
 withTmux("a program whose name has a meaning for tmux is reached", async (terminal) => {
@@ -78,10 +78,13 @@ withTmux("a program whose name has a meaning for tmux is reached", async (termin
   const pane = terminal.start(`exec '${terminal.dir}/${name}' > ${terminal.dir}/got`);
   await until("the program", () => terminal.format(pane, "#{pane_current_command}") === name);
   assert.deepEqual(await deliver(terminal, pane, "x"), { state: "sent" });
-  assert.equal(await until("the line", () => terminal.read("got")), outgoing("x").framed + "\n");
+  assert.equal(
+    await until("the line", () => terminal.read("got")),
+    outgoingMessage("x").framed + "\n",
+  );
 });
 
-withTmux("a long message is cut to what a terminal keeps of one line", async (terminal) => {
+withTmux("a long message is cut to a terminal's limit for a line", async (terminal) => {
   const pane = await cat(terminal);
   assert.deepEqual(await deliver(terminal, pane, "0123456789 ".repeat(900)), { state: "sent" });
   const got = await until("the line", () => terminal.read("got"));

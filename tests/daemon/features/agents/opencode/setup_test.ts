@@ -70,21 +70,21 @@ class Home implements Disposable {
   }
 }
 
-/** What a file means to opencode: without comments and trailing commas. */
-function meaning(text: string): Json {
+/** Parses a file as opencode does, with comments and trailing commas. */
+function parseSettings(text: string): Json {
   const bare = text.replace(/^\uFEFF/, "")
     .replace(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[^]*?\*\//g, "$1")
     .replace(/("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g, "$1");
   return JSON.parse(bare);
 }
 
-Deno.test("our server is added beside what is there, and removed to the byte", () => {
+Deno.test("our server is added beside existing entries, and removed to the byte", () => {
   for (const text of USER_CONFIG) {
     const installed = installServer(text, MESH);
-    const { mcp, ...others } = meaning(installed) as { mcp: Record<string, Json> };
+    const { mcp, ...others } = parseSettings(installed) as { mcp: Record<string, Json> };
     const meshEntry = { type: "local", command: ["/opt/my tools/mesh", "mcp"], enabled: true };
     assert.deepEqual(mcp["mesh"], meshEntry, text);
-    const { mcp: before = {}, ...before_others } = meaning(text) as { mcp?: Json };
+    const { mcp: before = {}, ...before_others } = parseSettings(text) as { mcp?: Json };
     assert.deepEqual({ ...mcp, mesh: undefined }, { ...Object(before), mesh: undefined });
     assert.deepEqual(others, before_others);
     assert.equal(removeServer(installed, MESH), text);
@@ -122,8 +122,8 @@ Deno.test("a server that its user moved or reformatted is still recognized", () 
   const server =
     '"mesh": {\n      "type": "local", // by setup\n      "command": ["/old/mesh", "mcp"]\n    }';
   const last = `{\n  "mcp": {\n    "other": {},\n    ${server}\n  }\n}\n`;
-  assert.deepEqual(meaning(removeServer(last, MESH)), { mcp: { other: {} } });
-  const installed = meaning(installServer(last, MESH)) as { mcp: Record<string, unknown> };
+  assert.deepEqual(parseSettings(removeServer(last, MESH)), { mcp: { other: {} } });
+  const installed = parseSettings(installServer(last, MESH)) as { mcp: Record<string, unknown> };
   assert.deepEqual(Object.keys(installed.mcp), ["other", "mesh"]);
 });
 

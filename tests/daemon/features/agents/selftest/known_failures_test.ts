@@ -83,7 +83,7 @@ Deno.test("a transport that the peer does not have, or another agent's, degrades
   assert.equal((await get(w, `/peers/${peer_id}`)).inbound_status, "ok");
 });
 
-Deno.test("the doctor of a peer reports what failed, beside the transport's current check", async () => {
+Deno.test("the doctor of a peer reports known failures, beside the transport's current check", async () => {
   using at = state();
   const { w } = fixture(at);
   await using _ = w;
@@ -125,7 +125,7 @@ Deno.test("a malformed or missing file degrades nothing", () => {
   }
 });
 
-Deno.test("GET /selftests lists what was found for each transport, also after a new test", async () => {
+Deno.test("GET /selftests lists the results of each transport, also after a new test", async () => {
   using at = state();
   await using w = world({ knownFailures: at.knownFailures });
   assert.deepEqual((await get(w, "/selftests")).tested, []);

@@ -10,9 +10,9 @@ import {
   type SessionFiles,
   type SessionPage,
 } from "../../../../../daemon/features/agents/sessions/session_files.ts";
-import { recorded, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
+import { readRecording, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
 
-interface Recorded {
+interface RecordedSession {
   readonly agent: string;
   readonly id: string;
   readonly text: string;
@@ -28,10 +28,10 @@ const PROJECTS = JSON.stringify({ projects: { "/home/sam/api": "api" } });
 const CODEX_ID = "01a21805-df95-7963-af5c-f73d6119bf61";
 const COPILOT_ID = "22222222-2222-4333-8444-555555555555";
 
-const codex: Recorded = {
+const codex: RecordedSession = {
   agent: "Codex",
   id: CODEX_ID,
-  text: recorded("codex.jsonl"),
+  text: readRecording("codex.jsonl"),
   open(folder, text) {
     folder.write(`sessions/2026/11/26/rollout-2026-11-26T13-22-47-${CODEX_ID}.jsonl`, text);
     return codexSessionFiles(folder.path);
@@ -46,13 +46,13 @@ const codex: Recorded = {
   },
 };
 
-const gemini: Recorded = {
+const gemini: RecordedSession = {
   agent: "Gemini CLI",
   id: "7b73ea9e-47da-4e28-be2f-c99dd9f341ab",
-  text: recorded("gemini.jsonl"),
+  text: readRecording("gemini.jsonl"),
   open(folder, text) {
     folder.write("projects.json", PROJECTS);
-    const resumed = recorded("gemini_resumed.jsonl");
+    const resumed = readRecording("gemini_resumed.jsonl");
     const file = folder.write("tmp/api/chats/session-2026-11-26T13-23-7b73ea9e.jsonl", resumed);
     Deno.utimeSync(file, 1, 1);
     folder.write("tmp/api/chats/session-2026-11-26T13-22-7b73ea9e.jsonl", text);
@@ -66,10 +66,10 @@ const gemini: Recorded = {
   usage: { ...TOKENS, context_limit: null, model: "gemini-3.8-flash" },
 };
 
-const copilot: Recorded = {
+const copilot: RecordedSession = {
   agent: "Copilot CLI",
   id: COPILOT_ID,
-  text: recorded("copilot.jsonl"),
+  text: readRecording("copilot.jsonl"),
   open(folder, text) {
     folder.write(`session-state/${COPILOT_ID}/events.jsonl`, text);
     return copilotSessionFiles(folder.path);
@@ -82,10 +82,10 @@ const copilot: Recorded = {
   usage: { ...TOKENS, context_limit: 128_000, model: "fake-1" },
 };
 
-const opencode: Recorded = {
+const opencode: RecordedSession = {
   agent: "opencode",
   id: "ses_de7f37ffaffepJ6qnFpADRmav9",
-  text: recorded("opencode.sql"),
+  text: readRecording("opencode.sql"),
   open(folder, text) {
     using db = new DatabaseSync(join(folder.path, "opencode.db"));
     db.exec(text);
@@ -99,12 +99,14 @@ const opencode: Recorded = {
   usage: { ...TOKENS, context_limit: null, model: "fake-1" },
 };
 
-for (const one of [codex, gemini, copilot, opencode]) {
-  const { agent, call: [tool, input, result] } = one;
+for (const recording of [codex, gemini, copilot, opencode]) {
+  const { agent, call: [tool, input, result] } = recording;
 
-  Deno.test(`${agent}: prompts, texts, tool calls and their results are told apart`, async () => {
+  Deno.test(`${agent}: prompts, texts, tool calls and their results are distinguished`, async () => {
     using folder = new SessionsFolder();
-    const page = await one.open(folder, one.text).read(one.id, { entries_max: 50 });
+    const page = await recording.open(folder, recording.text).read(recording.id, {
+      entries_max: 50,
+    });
     const entries = page?.entries ?? [];
     assert.deepEqual(entries.map(({ kind }) => kind), [
       ...["prompt", "tool_call", "tool_result", "text", "prompt", "text"],
@@ -122,34 +124,34 @@ for (const one of [codex, gemini, copilot, opencode]) {
 
   Deno.test(`${agent}: pages join without a gap, and a read after a position has the rest`, async () => {
     using folder = new SessionsFolder();
-    const files = one.open(folder, one.text);
-    const whole = (await files.read(one.id, { entries_max: 50 }))?.entries ?? [];
+    const files = recording.open(folder, recording.text);
+    const whole = (await files.read(recording.id, { entries_max: 50 }))?.entries ?? [];
     const joined: unknown[] = [];
     let before: number | null | undefined;
     for (let pages = 0; pages < 20 && before !== null; pages++) {
-      const page = await files.read(one.id, { entries_max: 1, before });
+      const page = await files.read(recording.id, { entries_max: 1, before });
       joined.unshift(...page?.entries ?? []);
       before = page?.before ?? null;
     }
     assert.deepEqual(joined, whole);
     const after = whole.at(-3)?.position;
-    const rest = await files.read(one.id, { entries_max: 50, after });
+    const rest = await files.read(recording.id, { entries_max: 50, after });
     assert.deepEqual(rest?.entries, whole.slice(-2));
   });
 
   Deno.test(`${agent}: a session is found by its id, its title and its folder`, async () => {
     using folder = new SessionsFolder();
-    const files = one.open(folder, one.text);
+    const files = recording.open(folder, recording.text);
     const { sessions, complete } = await files.list({ limit: 5 });
     assert.equal(complete, true);
     const [found] = sessions;
     assert.deepEqual([sessions.length, found?.session_id, found?.folder], [
-      ...[1, one.id, "/home/sam/api"],
+      ...[1, recording.id, "/home/sam/api"],
     ]);
-    assert.equal(found?.file, files.locate(one.id));
+    assert.equal(found?.file, files.locate(recording.id));
     const title = found?.title ?? "";
     assert(["Read the notes", "fake side answer"].includes(title), title);
-    const query = { limit: 5, id_prefix: one.id.slice(0, 6), title: title.toUpperCase() };
+    const query = { limit: 5, id_prefix: recording.id.slice(0, 6), title: title.toUpperCase() };
     assert.equal((await files.list(query)).sessions.length, 1);
     for (const other of [{ id_prefix: "zz" }, { title: "another" }, { folder: "/home" }]) {
       assert.deepEqual((await files.list({ ...query, ...other })).sessions, []);
@@ -158,24 +160,27 @@ for (const one of [codex, gemini, copilot, opencode]) {
 
   Deno.test(`${agent}: the tokens that it records`, async () => {
     using folder = new SessionsFolder();
-    assert.deepEqual(await one.open(folder, one.text).usage(one.id), one.usage);
+    assert.deepEqual(
+      await recording.open(folder, recording.text).usage(recording.id),
+      recording.usage,
+    );
   });
 
   Deno.test(`${agent}: an unknown session, an invalid id and damaged files give nothing`, async () => {
     using empty = new SessionsFolder();
     using damaged = new SessionsFolder();
-    const unknown = `${one.id.slice(0, -1)}0`;
-    const files = one.open(damaged, one.text);
-    for (const id of [unknown, "../x", "", `${one.id}\n`]) {
+    const unknown = `${recording.id.slice(0, -1)}0`;
+    const files = recording.open(damaged, recording.text);
+    for (const id of [unknown, "../x", "", `${recording.id}\n`]) {
       assert.equal(files.locate(id), undefined, id);
       assert.equal(await files.read(id, { entries_max: 1 }), undefined, id);
       assert.equal(await files.usage(id), undefined, id);
     }
-    const file = files.locate(one.id) ?? "";
+    const file = files.locate(recording.id) ?? "";
     Deno.writeTextFileSync(file, "\0not what it was");
-    const page = await files.read(one.id, { entries_max: 5 });
+    const page = await files.read(recording.id, { entries_max: 5 });
     assert.deepEqual(page?.entries ?? [], []);
-    assert.equal(await files.usage(one.id) ?? null, null);
+    assert.equal(await files.usage(recording.id) ?? null, null);
     assert.deepEqual((await files.list({ limit: 5 })).sessions, []);
     Deno.removeSync(empty.path, { recursive: true });
     Deno.removeSync(damaged.path, { recursive: true });
@@ -185,7 +190,7 @@ for (const one of [codex, gemini, copilot, opencode]) {
   });
 }
 
-Deno.test("what Gemini CLI's user rewound is no longer part of the conversation", async () => {
+Deno.test("entries that Gemini CLI's user rewound are not part of the conversation", async () => {
   using folder = new SessionsFolder();
   const { id, text, open } = gemini;
   const rewound = `${text}${
@@ -203,7 +208,7 @@ Deno.test("a text that opencode still writes is not shown before it is whole", a
   assert.equal(page?.entries[0]?.text, "And again\n@@SAY Second turn.");
 });
 
-Deno.test("what Codex puts in the user's place is no prompt, in older releases as well", async () => {
+Deno.test("text that Codex adds as the user is no prompt, in older releases as well", async () => {
   using folder = new SessionsFolder();
   const { id, text, open } = codex;
   const older = text.replaceAll("content_item_kinds", "none");

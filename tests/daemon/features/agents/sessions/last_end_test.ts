@@ -15,7 +15,7 @@ const at = (second: number) => new Date(1_795_000_000_000 + second * 1000).toISO
 const time = (second: number) => Date.parse(at(second));
 
 /** The records of an agent for a prompt, an interruption and a failure at a second. */
-interface Recording {
+interface AgentRecords {
   readonly agent: string;
   readonly file: string;
   readonly head?: unknown;
@@ -38,7 +38,7 @@ const copilotRecord = (second: number, type: string, data: unknown, more = {}) =
   return { type, data, timestamp: at(second), id: `${second}`, ...more };
 };
 
-const RECORDINGS: readonly Recording[] = [
+const RECORDINGS: readonly AgentRecords[] = [
   {
     agent: "Claude Code",
     file: `projects/-w/${ID}.jsonl`,
@@ -141,7 +141,7 @@ for (const { agent, file, head, ends, prompt, interrupted, failed, others } of R
     }
   });
 
-  Deno.test(`${agent}: of several ends the newest counts, also where an older history follows`, () => {
+  Deno.test(`${agent}: the newest of several ends counts, even if an older history follows`, () => {
     const [interrupt] = interrupted;
     assert(interrupt);
     const history = [prompt(1, "Go"), interrupt(2), prompt(3, "On")];

@@ -95,7 +95,7 @@ Deno.test("an entry keeps its first characters, and says how many there were", a
   assert.deepEqual([entry?.text.length, entry?.chars], [ENTRY_CHARS_MAX, ENTRY_CHARS_MAX + 5]);
 });
 
-Deno.test("what Gemini CLI recorded before the last part of a long file is reported as cut, not read for ever", async () => {
+Deno.test("the records before the last part of a long file of Gemini CLI are reported as cut", async () => {
   const lines = Array.from(
     { length: 20 },
     (_, index) =>

@@ -7,7 +7,7 @@ import { codexSessionFiles } from "../../../../../daemon/features/agents/codex/s
 import { copilotSessionFiles } from "../../../../../daemon/features/agents/copilot/session_files.ts";
 import { Repeats, uuidKey } from "../../../../../daemon/features/agents/sessions/repeats.ts";
 import type { SessionFiles } from "../../../../../daemon/features/agents/sessions/session_files.ts";
-import { recorded, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
+import { readRecording, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
 
 const CLAUDE_ID = "11111111-2222-4333-8444-555555555555";
 const CODEX_ID = "01a21805-df95-7963-af5c-f73d6119bf61";
@@ -28,7 +28,7 @@ const AGENTS: readonly Agent[] = [
     title: "Claude Code, after a second compaction",
     id: CLAUDE_ID,
     file: `projects/-home-sam-api/${CLAUDE_ID}.jsonl`,
-    recorded: recorded("claude_code.jsonl"),
+    recorded: readRecording("claude_code.jsonl"),
     open: (folder) => claudeSessionFiles([folder]),
     // The chain of messages has a new beginning, and some fields are new.
     again: (text) => text.replaceAll(/"parentUuid":("[^"]*"|null)/g, '"parentUuid":null'),
@@ -37,20 +37,20 @@ const AGENTS: readonly Agent[] = [
     title: "Copilot CLI",
     id: COPILOT_ID,
     file: `session-state/${COPILOT_ID}/events.jsonl`,
-    recorded: recorded("copilot.jsonl"),
+    recorded: readRecording("copilot.jsonl"),
     open: copilotSessionFiles,
   },
   {
     title: "Codex, which numbers its lines anew",
     id: CODEX_ID,
     file: `sessions/2026/11/26/rollout-2026-11-26T13-22-47-${CODEX_ID}.jsonl`,
-    recorded: numbered(recorded("codex.jsonl"), 0),
+    recorded: withOrdinals(readRecording("codex.jsonl"), 0),
     open: codexSessionFiles,
-    again: (text) => numbered(text, 1_000),
+    again: (text) => withOrdinals(text, 1_000),
   },
 ];
 
-function numbered(text: string, from: number): string {
+function withOrdinals(text: string, from: number): string {
   let ordinal = from;
   return text.replaceAll(/^\{("timestamp":"[^"]*",)(?:"ordinal":\d+,)?/gm, (_all, time) => {
     return `{${time}"ordinal":${ordinal++},`;
@@ -58,7 +58,7 @@ function numbered(text: string, from: number): string {
 }
 
 for (const { title, id, file, recorded: text, open, again = (same: string) => same } of AGENTS) {
-  Deno.test(`a history that ${title} writes again is no news: pages, what follows, tokens`, async () => {
+  Deno.test(`a history that ${title} writes again is not read as new: pages, later entries, tokens`, async () => {
     using folder = new SessionsFolder();
     folder.write(file, text);
     const files = open(folder.path);
@@ -120,7 +120,7 @@ Deno.test("a replaced file is searched again, and an unfinished line is no repea
   assert.deepEqual([...await repeats.in(join(folder.path, "none"))], []);
 });
 
-Deno.test("a line that is longer than what is read at once is compared as well", async () => {
+Deno.test("a line that is longer than a single read is compared as well", async () => {
   using folder = new SessionsFolder();
   const long = line({ text: "x".repeat(3_000_000), uuid: A });
   const file = folder.write("file.jsonl", long + line({ uuid: B }) + long);

@@ -34,7 +34,7 @@ Deno.test("a private key is masked as a whole, also if its end is missing", () =
   assert.equal(maskSecrets(json, []).text, `{"key":"${MASK}"}`);
 });
 
-Deno.test("what is named as a secret is masked, and its name is kept", () => {
+Deno.test("a value named as a secret is masked, and its name is kept", () => {
   const cases = {
     "password=hunter22": `password=${MASK}`,
     "DB_PASSWORD: 'hunter22'": `DB_PASSWORD: '${MASK}'`,

@@ -17,7 +17,7 @@ import {
 const PLAN = planOf(["/opt/mesh"]);
 
 /** Adds a member, or an element to the list `list`. */
-function added(text: string): string {
+function addMember(text: string): string {
   const before = parseJson(text);
   const list = before["list"];
   const next = Array.isArray(list)
@@ -41,10 +41,10 @@ const ADDITIONS = [
 ] as const;
 
 for (const [name, before, after] of ADDITIONS) {
-  Deno.test(`JSON is added ${name}`, () => assert.equal(added(before), after));
+  Deno.test(`JSON is added ${name}`, () => assert.equal(addMember(before), after));
 }
 
-Deno.test("a value is replaced in its place, and a removed member takes its comma along", () => {
+Deno.test("a value is replaced where it stands, and a member is removed with its comma", () => {
   const text = '{\n  "a": 1, // one\n  /* two */ "b": [1, {"x": 1}, 3],\n  "c": null // last\n}\n';
   const next = { a: 2, b: [1, { x: 2 }, 3] };
   const expected = '{\n  "a": 2, // one\n  /* two */ "b": [1, {"x": 2}, 3] // last\n}\n';

@@ -109,7 +109,7 @@ Deno.test("a tool that the human does not answer in time is denied", async () =>
   assert.deepEqual([close_reason, outcome], ["evicted", "denied"]);
 });
 
-Deno.test("a tool that matches no pattern is not gated; by default none is", async () => {
+Deno.test("only tools that match a pattern need approval; by default no tool does", async () => {
   await using w = gatedTool();
   for (const tool of ["Bash2", "bash", "aBash", "Edit", "mcp_x", "xmcp__y"]) {
     assert.deepEqual(await (await request(w, tool)).answer, { status: 200 });
@@ -123,7 +123,7 @@ Deno.test("a tool that matches no pattern is not gated; by default none is", asy
   assert.equal((await request(dots, "anything")).done, false);
 });
 
-Deno.test("a turn that goes on or ends closes the question of its dialog, at the terminal", async () => {
+Deno.test("a turn that continues or ends closes the question of its dialog, at the terminal", async () => {
   for (
     const [event, more] of [
       ["Stop", { stop_hook_active: false }],

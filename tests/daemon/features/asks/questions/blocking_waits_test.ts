@@ -85,7 +85,7 @@ Deno.test("a question that /ask marks as blocking is an ordinary ask", async () 
   assert.equal((await get(w, `/asks/${id}`)).state, "open");
 });
 
-Deno.test("a shutdown denies waiting questions, stores that, and tells the callers", async () => {
+Deno.test("a shutdown denies waiting questions, stores the denial, and answers the callers", async () => {
   using at = restartableDaemon();
   let w = at.start();
   const permission = await startAskBlocking(w);

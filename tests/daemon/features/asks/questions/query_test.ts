@@ -136,9 +136,9 @@ Deno.test("a query is refused like /ask", async () => {
   }
   const self = await w.post("/query", { from_peer: "bob", to_peer: bob.peer_id, text: "Hi" });
   assert.equal(self.status, 422);
-  const one = await query(w, { to_peer: "eve", circle: "one", timeout_seconds: 1 });
+  const withCircle = await query(w, { to_peer: "eve", circle: "one", timeout_seconds: 1 });
   await w.clock.advance(1000);
-  assert.equal((await one.answer).status, "timed_out");
+  assert.equal((await withCircle.answer).status, "timed_out");
 });
 
 Deno.test("a query is closed when its caller disconnects or the daemon shuts down", async () => {

@@ -21,13 +21,13 @@ const CHOICE = {
 const TEXT = { kind: "text" };
 const ACKNOWLEDGE = { kind: "acknowledge" };
 
-function asked(w: World, question: Record<string, unknown>, more = {}) {
+function askQuestion(w: World, question: Record<string, unknown>, more = {}) {
   return ask(w, "ada", "bob", "Which?", { question, ...more });
 }
 
 /** Posts `/answer` to a new question; returns the response and the ask. */
-async function answered(w: World, question: Record<string, unknown>, fields: object) {
-  const correlation_id = await asked(w, question);
+async function answerNewQuestion(w: World, question: Record<string, unknown>, fields: object) {
+  const correlation_id = await askQuestion(w, question);
   const answer = await post(w, "/answer", { correlation_id, ...fields });
   return { answer, ask: await get(w, `/asks/${correlation_id}`) };
 }
@@ -36,7 +36,7 @@ Deno.test("a choice is answered by an option, or by a text that names one [4.ans
   await using w = world();
   await addPeer(w, "bob");
   for (const fields of [{ option_id: "b" }, { text: "b" }, { text: " PEARS " }]) {
-    const { answer, ask } = await answered(w, CHOICE, fields);
+    const { answer, ask } = await answerNewQuestion(w, CHOICE, fields);
     assert.deepEqual(answer, {
       status: 200,
       ok: true,
@@ -63,7 +63,7 @@ Deno.test("an option's id takes precedence over another's title", async () => {
   await addPeer(w, "bob");
   const options = ["Deny", "deny", "ALLOW"].map((id) => ({ id, title: "allow" }));
   for (const [text, option_id] of [["deny", "deny"], ["Deny", "Deny"], ["allow", "ALLOW"]]) {
-    const { ask } = await answered(w, { kind: "choice", options }, { text });
+    const { ask } = await answerNewQuestion(w, { kind: "choice", options }, { text });
     assert.equal(ask.answer.option_id, option_id);
   }
 });
@@ -72,7 +72,7 @@ Deno.test("a message beside the option reaches the asker", async () => {
   await using w = world();
   const ada = await connectPeer(w, "ada");
   await addPeer(w, "bob");
-  const { ask } = await answered(w, CHOICE, { option_id: "a", message: "They are ripe" });
+  const { ask } = await answerNewQuestion(w, CHOICE, { option_id: "a", message: "They are ripe" });
   assert.deepEqual(ask.answer, {
     outcome: "answered",
     option_id: "a",
@@ -91,9 +91,9 @@ Deno.test("a message beside the option reaches the asker", async () => {
 Deno.test("a text question needs a text, an acknowledge question nothing", async () => {
   await using w = world();
   await addPeer(w, "bob");
-  const text = await answered(w, TEXT, { text: "Port 8080" });
+  const text = await answerNewQuestion(w, TEXT, { text: "Port 8080" });
   assert.deepEqual([text.ask.outcome, text.ask.answer.text], ["answered", "Port 8080"]);
-  const seen = await answered(w, ACKNOWLEDGE, {});
+  const seen = await answerNewQuestion(w, ACKNOWLEDGE, {});
   assert.equal(seen.answer.outcome, "acknowledged");
   assert.deepEqual([seen.ask.close_reason, seen.ask.outcome, seen.ask.reply], [
     "answered",
@@ -107,7 +107,7 @@ Deno.test("a refusal needs neither option nor text, and is the outcome of the as
   await addPeer(w, "bob");
   for (const question of [CHOICE, TEXT, ACKNOWLEDGE]) {
     for (const outcome of ["denied", "declined", "cancelled"]) {
-      const { answer, ask } = await answered(w, question, { outcome, message: "No" });
+      const { answer, ask } = await answerNewQuestion(w, question, { outcome, message: "No" });
       assert.deepEqual([answer.close_reason, answer.outcome], ["answered", outcome]);
       assert.deepEqual([ask.close_reason, ask.outcome, ask.reply], ["answered", outcome, "No"]);
       const waited = await post(w, `/asks/${ask.correlation_id}/wait`, { peer_id: "ada" });
@@ -142,7 +142,7 @@ Deno.test("an answer that does not fit the question is refused, and leaves it op
     [permission, { option_id: "allow", outcome: "denied" }, "invalid_request"],
   ];
   for (const [question, fields, error] of wrong) {
-    const { answer, ask } = await answered(w, question, fields);
+    const { answer, ask } = await answerNewQuestion(w, question, fields);
     assert.deepEqual([answer.status, answer.error], [422, error], JSON.stringify(fields));
     assert.equal(ask.state, "open");
   }
@@ -173,7 +173,7 @@ Deno.test("a choice without options, or with two of the same id, is refused", as
 Deno.test("the first valid answer wins; a later one is already_closed [c2.answer.first]", async () => {
   await using w = world();
   await addPeer(w, "bob");
-  const correlation_id = await asked(w, CHOICE);
+  const correlation_id = await askQuestion(w, CHOICE);
   assert.equal((await post(w, "/answer", { correlation_id, option_id: "x" })).status, 422);
   const all = await Promise.all([
     post(w, "/answer", { correlation_id, option_id: "a" }),
@@ -191,7 +191,7 @@ Deno.test("the first valid answer wins; a later one is already_closed [c2.answer
 Deno.test("an ack that was faster wins over an answer", async () => {
   await using w = world();
   await addPeer(w, "bob");
-  const correlation_id = await asked(w, CHOICE);
+  const correlation_id = await askQuestion(w, CHOICE);
   const [ack, answer] = await Promise.all([
     post(w, "/ack", { correlation_id }),
     post(w, "/answer", { correlation_id, option_id: "a" }),
@@ -205,12 +205,12 @@ Deno.test("any surface may answer; of named peers, only the recipient and the hu
   await using w = withHuman();
   for (const name of ["ada", "bob", "eve"]) await addPeer(w, name);
   for (const from_peer of ["ada", "eve", "a-stranger"]) {
-    const correlation_id = await asked(w, CHOICE);
+    const correlation_id = await askQuestion(w, CHOICE);
     const refused = await post(w, "/answer", { correlation_id, option_id: "a", from_peer });
     assert.deepEqual([refused.status, refused.error], [403, "not_the_recipient"], from_peer);
   }
   for (const [from_peer, responder] of [["bob", "bob"], ["sam", "sam"], ["telegram", "sam"]]) {
-    const { ask } = await answered(w, CHOICE, { option_id: "a", from_peer });
+    const { ask } = await answerNewQuestion(w, CHOICE, { option_id: "a", from_peer });
     assert.equal(ask.responder, responder);
   }
 });
@@ -219,7 +219,10 @@ Deno.test("the human's answer to a peer's question does not prove its delivery t
   await using w = withHuman();
   await connectPeer(w, "bob");
   for (const [from_peer, state] of [["sam", "sent"], ["bob", "accepted"]]) {
-    const { ask: { correlation_id } } = await answered(w, CHOICE, { option_id: "a", from_peer });
+    const { ask: { correlation_id } } = await answerNewQuestion(w, CHOICE, {
+      option_id: "a",
+      from_peer,
+    });
     const id = String(correlation_id).replace("ask", "qd");
     assert.equal(w.daemon.delivery.findMessage(id)?.state, state);
   }
@@ -229,7 +232,7 @@ Deno.test("the events of a question and its answer contain no text", async () =>
   await using w = world();
   const ada = await addPeer(w, "ada");
   const bob = await addPeer(w, "bob");
-  const correlation_id = await asked(w, { ...CHOICE, prompt: "sesame" });
+  const correlation_id = await askQuestion(w, { ...CHOICE, prompt: "sesame" });
   await post(w, "/answer", { correlation_id, option_id: "a", message: "sesame" });
   assert.deepEqual(eventData(w, "question"), [{
     correlation_id,
@@ -258,7 +261,7 @@ Deno.test("a peer answers on its socket, and a surface answers for the human", a
     capabilities: ["inbox_surface"],
     role: "service",
   });
-  const first = await asked(w, CHOICE);
+  const first = await askQuestion(w, CHOICE);
   await bob.send({ type: "answer", request_id: "1", correlation_id: first, option_id: "b" });
   assert.deepEqual(bob.of("result")[0], {
     type: "result",

@@ -94,7 +94,7 @@ Deno.test("idle peers come first, then the fewest open asks, and work is spread"
   assert.deepEqual(choices.map(({ confidence }) => confidence), [1, 0.5, 0.5, 0.333]);
 });
 
-Deno.test("of two idle peers, the one whose last ask was closed longest ago is asked", async () => {
+Deno.test("the idle peer whose last ask was closed longest ago is asked", async () => {
   await using w = leastBusyWorld();
   for (const name of ["bob", "eve", "zoe"]) await addPeer(w, name, { turn_state: "idle" });
   const choices = [];

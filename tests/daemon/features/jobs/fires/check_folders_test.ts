@@ -19,7 +19,7 @@ import { spawningWorld, type WorldSettings } from "../../../../support/daemon/sp
 const CHECKS = JSON.stringify({ tests: { argv: ["make", "check"], timeout_seconds: 60 } });
 
 /** A world with an allowed folder, and a record of where checks ran. */
-async function checking(settings: WorldSettings = {}) {
+async function worldWithChecks(settings: WorldSettings = {}) {
   const cwds: string[] = [];
   const programs: ProgramRunner = {
     run(_argv, { cwd }) {
@@ -31,10 +31,10 @@ async function checking(settings: WorldSettings = {}) {
   return Object.assign(at, { cwds });
 }
 
-type Checking = Awaited<ReturnType<typeof checking>>;
+type WorldWithChecks = Awaited<ReturnType<typeof worldWithChecks>>;
 
 /** Completes a job with checks by a worker with this path, and returns the job. */
-async function done({ w }: Checking, path: string, state = "failed") {
+async function completeJob({ w }: WorldWithChecks, path: string, state = "failed") {
   const api = await connectWorker(w, "api", { path });
   const asked = { prompt: "Mend", assigned_peer: "api", checks: ["tests"] };
   const { job_id } = await create(w, asked);
@@ -43,15 +43,15 @@ async function done({ w }: Checking, path: string, state = "failed") {
   return await waitForState(w, job_id, state);
 }
 
-function outcomeOf({ result_data }: Awaited<ReturnType<typeof done>>) {
+function outcomeOf({ result_data }: Awaited<ReturnType<typeof completeJob>>) {
   const [first] = result_data?.["checks"] as { exit: number | null; output_tail: string }[];
   return first;
 }
 
 Deno.test("a check does not run in a worker's folder outside the allowed ones", async () => {
-  await using at = await checking();
+  await using at = await worldWithChecks();
   const platform = await Deno.makeTempDir();
-  const found = await done(at, platform);
+  const found = await completeJob(at, platform);
   assert.deepEqual([found.state, found.state_reason], ["failed", "check_failed"]);
   assert.equal(outcomeOf(found)?.exit, null);
   assert.match(outcomeOf(found)?.output_tail ?? "", /was not run in .*spawn\.allowed_paths/);
@@ -60,34 +60,34 @@ Deno.test("a check does not run in a worker's folder outside the allowed ones", 
 });
 
 Deno.test("a check does not run when no folder is allowed", async () => {
-  await using at = await checking({ "spawn.allowed_paths": "[]" });
-  const found = await done(at, at.folder);
+  await using at = await worldWithChecks({ "spawn.allowed_paths": "[]" });
+  const found = await completeJob(at, at.folder);
   assert.deepEqual([found.state_reason, at.cwds], ["check_failed", []]);
 });
 
 Deno.test("a check runs in the target of a link only if the target is allowed", async () => {
-  await using at = await checking();
+  await using at = await worldWithChecks();
   const platform = await Deno.makeTempDir();
   const real = join(at.folder, "real");
   await Deno.mkdir(real);
   await Deno.symlink(real, join(at.folder, "inner"));
   await Deno.symlink(platform, join(at.folder, "outer"));
-  await done(at, join(at.folder, "inner"), "completed");
+  await completeJob(at, join(at.folder, "inner"), "completed");
   assert.deepEqual(at.cwds, [real]);
   await Deno.remove(platform, { recursive: true });
 });
 
 Deno.test("a check follows the links at the time it runs", async () => {
-  await using at = await checking();
+  await using at = await worldWithChecks();
   const platform = await Deno.makeTempDir();
   await Deno.symlink(platform, join(at.folder, "work"));
-  assert.equal((await done(at, join(at.folder, "work"))).state_reason, "check_failed");
+  assert.equal((await completeJob(at, join(at.folder, "work"))).state_reason, "check_failed");
   assert.deepEqual(at.cwds, []);
   await Deno.remove(platform, { recursive: true });
 });
 
 Deno.test("POST /jobs with a folder outside the allowed ones is refused", async () => {
-  await using at = await checking();
+  await using at = await worldWithChecks();
   const { w, folder } = at;
   await Deno.symlink("/", join(folder, "root"));
   const own = { prompt: "Go", backend: "codex" };
@@ -115,7 +115,7 @@ Deno.test("a program does not run in a folder that was replaced by a link", asyn
 });
 
 Deno.test("no agent starts in a folder that was replaced by a link after the job was created", async () => {
-  await using at = await checking();
+  await using at = await worldWithChecks();
   const { w, folder, terminals } = at;
   const work = join(folder, "work");
   await Deno.mkdir(work);
@@ -130,7 +130,7 @@ Deno.test("no agent starts in a folder that was replaced by a link after the job
 });
 
 /** The sandbox of docs/jobs.md, with a test program in it. */
-function sandboxed(program: readonly string[]): string[] {
+function inSandbox(program: readonly string[]): string[] {
   const page = Deno.readTextFileSync(new URL("../../../../../docs/jobs.md", import.meta.url));
   const blocks = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, block = ""]) => block);
   const example = Example.parse(parseYaml(blocks.find((block) => block.includes("bwrap")) ?? ""));
@@ -161,7 +161,7 @@ Deno.test({
     const script = `touch made; touch ${platform}/escaped /etc/escaped; env; ls -A /home /root`;
     const where = { cwd: await Deno.realPath(folder), timeout_ms: 20_000 };
     const { signal } = new AbortController();
-    const argv = sandboxed(["sh", "-c", script]);
+    const argv = inSandbox(["sh", "-c", script]);
     const { output } = await programRunnerOf(systemClock, env).run(argv, { ...where, signal });
     assert.match(output, /\/home:\n\n\/root:\n$/);
     assert.ok(!output.includes("s3cret"));

@@ -23,7 +23,7 @@ const settings = { "jobs.checks": JSON.stringify(CHECKS), "spawn.allowed_paths":
 const at_home = { path: HOME };
 
 /** Fake programs that end when and how the test decides. */
-function scripted(exits: Readonly<Record<string, number | null>>) {
+function scriptedPrograms(exits: Readonly<Record<string, number | null>>) {
   const ran: { argv: readonly string[]; cwd: string; timeout_ms: number }[] = [];
   let barrier = Promise.resolve();
   const programs: ProgramRunner = {
@@ -37,7 +37,7 @@ function scripted(exits: Readonly<Record<string, number | null>>) {
     programs,
     ran,
     /** Resolves when the first program runs. */
-    async begun(w: World): Promise<void> {
+    async waitForProgram(w: World): Promise<void> {
       for (let turn = 0; turn < 100 && ran.length === 0; turn++) await w.clock.settle();
       assert.ok(ran.length > 0);
     },
@@ -50,7 +50,7 @@ function scripted(exits: Readonly<Record<string, number | null>>) {
 }
 
 Deno.test("a job with checks is completed after they pass, with their outcomes", async () => {
-  const { programs, ran, begun, hold } = scripted({ test: 0, lint: 0 });
+  const { programs, ran, waitForProgram: begun, hold } = scriptedPrograms({ test: 0, lint: 0 });
   const release = hold();
   await using w = world({ settings, programs });
   const api = await connectWorker(w, "api", at_home);
@@ -74,7 +74,7 @@ Deno.test("a job with checks is completed after they pass, with their outcomes",
 });
 
 Deno.test("a failed check fails the job, even if it was reported as completed [c2.job.checks]", async () => {
-  const { programs, ran } = scripted({ test: 1, lint: 0 });
+  const { programs, ran } = scriptedPrograms({ test: 1, lint: 0 });
   await using w = world({ settings, programs });
   const api = await connectWorker(w, "api", at_home);
   const checks = ["tests", "lint"];
@@ -96,7 +96,7 @@ Deno.test("a failed check fails the job, even if it was reported as completed [c
 });
 
 Deno.test("an executor that dies during the checks does not fail the job", async () => {
-  const { programs, hold } = scripted({ test: 0 });
+  const { programs, hold } = scriptedPrograms({ test: 0 });
   const release = hold();
   await using w = world({ settings, programs });
   const api = await connectWorker(w, "api", at_home);
@@ -109,7 +109,7 @@ Deno.test("an executor that dies during the checks does not fail the job", async
 });
 
 Deno.test("a job that is cancelled during its checks stays cancelled", async () => {
-  const { programs, begun, hold } = scripted({ test: 0 });
+  const { programs, waitForProgram: begun, hold } = scriptedPrograms({ test: 0 });
   const release = hold();
   await using w = world({ settings, programs });
   const api = await connectWorker(w, "api", at_home);
@@ -125,7 +125,7 @@ Deno.test("a job that is cancelled during its checks stays cancelled", async () 
 
 Deno.test("checks that a crash interrupted run again", async () => {
   const db_path = `${await Deno.makeTempDir({ dir: HOME })}/mesh.db`;
-  const first = scripted({ test: 0 }), release = first.hold();
+  const first = scriptedPrograms({ test: 0 }), release = first.hold();
   const w = world({ settings, programs: first.programs, db_path });
   const api = await connectWorker(w, "api", at_home);
   const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
@@ -137,7 +137,7 @@ Deno.test("checks that a crash interrupted run again", async () => {
   await Deno.copyFile(db_path, copy);
   release();
   await w[Symbol.asyncDispose]();
-  const second = scripted({ test: 0 });
+  const second = scriptedPrograms({ test: 0 });
   await using next = world({ settings, programs: second.programs, db_path: copy, clock: w.clock });
   const { result_summary } = await waitForState(next, job_id, "completed");
   assert.deepEqual([result_summary, second.ran.length], ["Done", 1]);

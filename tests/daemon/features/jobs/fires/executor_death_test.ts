@@ -71,12 +71,12 @@ Deno.test("a terminal offline fails the executor's delivered and running fires [
 Deno.test("a retired peer's fire in dispatch fails, and a job that waits for the peer is unavailable", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
-  const one = await create(w, { title: "One", assigned_peer: "api" });
+  const first = await create(w, { title: "One", assigned_peer: "api" });
   await post(w, `/peers/${peer_id}/offline`);
-  const two = await create(w, { title: "Two", assigned_peer: "api" });
+  const second = await create(w, { title: "Two", assigned_peer: "api" });
   await post(w, `/peers/${peer_id}/offline`, { terminal: true });
   await w.tick();
-  const reasons = [one, two].map(async ({ job_id }) => (await job(w, job_id)).state_reason);
+  const reasons = [first, second].map(async ({ job_id }) => (await job(w, job_id)).state_reason);
   assert.deepEqual(await Promise.all(reasons), ["executor_died", "peer_retired"]);
   const audit = await get(w, "/deliveries");
   assert.deepEqual(audit.unaccounted, []);
@@ -111,7 +111,7 @@ Deno.test("an executor whose process is proved to have ended is dead without a r
   assert.equal((await job(w, job_id)).state_reason, "executor_offline");
 });
 
-Deno.test("after a restart the fire of a living executor goes on, and is completed by its turn", async () => {
+Deno.test("after a restart the fire of a living executor continues, and is completed by its turn", async () => {
   using at = fixture();
   at.processes.start(7);
   let w = at.start();

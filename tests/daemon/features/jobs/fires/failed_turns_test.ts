@@ -23,7 +23,7 @@ Deno.test("an error that ends the executor's turn fails its fire, and the next t
   assert.equal((await job(w, job_id)).state, "failed");
 });
 
-Deno.test("an error ends no fire whose message was not seen, and none that its executor holds open", async () => {
+Deno.test("an error ends only a fire whose message was seen, unless its executor holds it open", async () => {
   await using w = world();
   const { peer_id } = await addPeer(w, "api");
   const delivered = await create(w, { title: "Delivered", assigned_peer: "api" });

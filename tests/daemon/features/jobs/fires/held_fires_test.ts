@@ -134,7 +134,7 @@ Deno.test("a list without a limit omits only the oldest settled jobs", async () 
   ]);
   const few = await list(w, { limit: "2" });
   assert.deepEqual([few.work.length, few.recurring.length], [2, 2]);
-  assert.deepEqual((await list(w, { state: "queued" })).work.map((one) => one.job_id), [job_id]);
+  assert.deepEqual((await list(w, { state: "queued" })).work.map((item) => item.job_id), [job_id]);
 });
 
 // deno-fmt-ignore

@@ -21,15 +21,19 @@ import type { World } from "../../../../support/world.ts";
 
 const idle = (api: Worker, more: Record<string, unknown> = {}) =>
   api.socket.send({ type: "status", status: "online", turn_state: "idle", ...more });
-const working = (api: Worker) =>
+const reportWorking = (api: Worker) =>
   api.socket.send({ type: "status", status: "busy", turn_state: "working" });
 const prompt = (api: Worker, text: string) =>
   api.socket.send({ type: "chat_turn", role: "user", text });
 
-async function begun(w: World, api: Worker, more: Record<string, unknown> = {}): Promise<string> {
+async function beginJob(
+  w: World,
+  api: Worker,
+  more: Record<string, unknown> = {},
+): Promise<string> {
   const { job_id } = await create(w, { title: "Mend", assigned_peer: "api", ...more });
   await api.beginTurn();
-  await working(api);
+  await reportWorking(api);
   await w.tick();
   return job_id;
 }
@@ -50,7 +54,7 @@ for (const [how, interrupt] of Object.entries(REPORTS)) {
     await using w = world();
     const api = await connectWorker(w);
     const sam = await connectWorker(w, "sam");
-    const id = await begun(w, api, { owner_peer: "sam" });
+    const id = await beginJob(w, api, { owner_peer: "sam" });
     await interrupt(w, api);
     assert.deepEqual(await endOf(w, id), ["failed", "turn_interrupted", null]);
     assert.match(sam.reports()[0]?.text ?? "", /"Mend" failed \(turn_interrupted\)/);
@@ -66,7 +70,7 @@ Deno.test("a job that waits at an interruption says so, and completes once it is
   await using w = world();
   const api = await connectWorker(w);
   const sam = await connectWorker(w, "sam");
-  const id = await begun(w, api, { owner_peer: "sam", on_interrupt: "wait" });
+  const id = await beginJob(w, api, { owner_peer: "sam", on_interrupt: "wait" });
   await idle(api, { error: "interrupted" });
   assert.deepEqual(await endOf(w, id), ["awaiting_input", "turn_interrupted", null]);
   assert.match(sam.reports()[0]?.text ?? "", /"Mend" waits/);
@@ -85,13 +89,13 @@ Deno.test("a job that waits at an interruption says so, and completes once it is
 Deno.test("an agent that goes idle without a word fails its job after a while, or at the next prompt", async () => {
   await using w = world();
   const api = await connectWorker(w);
-  const first = await begun(w, api);
+  const first = await beginJob(w, api);
   await idle(api);
   await w.tick(5);
   assert.equal(await stateOf(w, first), "running", "its message may be on its way");
   await w.tick(6);
   assert.deepEqual(await endOf(w, first), ["failed", "turn_end_unseen", null]);
-  const second = await begun(w, api);
+  const second = await beginJob(w, api);
   await idle(api);
   await w.tick();
   await prompt(api, "What time is it?");
@@ -102,9 +106,9 @@ Deno.test("an agent that goes idle without a word fails its job after a while, o
 Deno.test("prompts that come while the agent works, and reports of its subagents, end no fire", async () => {
   await using w = world();
   const api = await connectWorker(w);
-  const id = await begun(w, api);
+  const id = await beginJob(w, api);
   await prompt(api, "And hurry");
-  await working(api);
+  await reportWorking(api);
   await w.tick(3_600);
   assert.equal(await stateOf(w, id), "running");
   await api.endTurn("Mended");
@@ -114,7 +118,7 @@ Deno.test("prompts that come while the agent works, and reports of its subagents
 Deno.test("an interruption ends no fire that its executor holds open", async () => {
   await using w = world();
   const api = await connectWorker(w);
-  const id = await begun(w, api);
+  const id = await beginJob(w, api);
   await update(w, id, { phase: "waiting" });
   await idle(api, { error: "interrupted" });
   await w.tick(3_600);
@@ -133,7 +137,7 @@ Deno.test("a template fires again after an interrupted fire, and after an unread
   await w.tick(600);
   const first = await last();
   await api.beginTurn();
-  await working(api);
+  await reportWorking(api);
   await w.tick();
   await idle(api, { error: "interrupted" });
   assert.equal(await stateOf(w, first), "failed");
@@ -161,7 +165,7 @@ Deno.test("a template that is due names the job that it waits for", async () => 
   await w.tick(600);
   const { last_occurrence_work_id: id } = await template(w, calendar_id);
   await api.beginTurn();
-  await working(api);
+  await reportWorking(api);
   await w.tick();
   await idle(api, { error: "interrupted" });
   assert.equal((await template(w, calendar_id)).waits_for_work_id, null, "it is not due");

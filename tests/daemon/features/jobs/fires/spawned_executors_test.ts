@@ -21,14 +21,14 @@ import { codex, FakeTerminals, type WorldSettings } from "../../../../support/da
 import {
   begin,
   end,
-  launched,
   ownExecutorJob,
   registerSpawned,
-  started,
+  startWorld,
+  waitForLaunches,
 } from "../../../../support/daemon/spawned_executors.ts";
 
 Deno.test("an executor is started for a job in its folder, and ended with the fire", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals, folder, processes } = at;
   const { job_id } = await create(w, ownExecutorJob(at, { profile: undefined, circle: "red" }));
   assert.equal(await stateOf(w, job_id), "dispatching");
@@ -51,7 +51,7 @@ Deno.test("an executor is started for a job in its folder, and ended with the fi
 });
 
 Deno.test("an executor that survives its pane gets SIGTERM, then SIGKILL", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals, processes } = at;
   terminals.deaf = ["SIGHUP", "SIGTERM"];
   const { job_id } = await create(w, ownExecutorJob(at));
@@ -64,7 +64,7 @@ Deno.test("an executor that survives its pane gets SIGTERM, then SIGKILL", async
 });
 
 Deno.test("an executor of another user is not ended, but its peer goes offline", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals, processes } = at;
   terminals.deaf = ["SIGHUP"];
   const { job_id } = await create(w, ownExecutorJob(at));
@@ -78,7 +78,7 @@ Deno.test("an executor of another user is not ended, but its peer goes offline",
 });
 
 Deno.test("a pane that holds another program meanwhile is not closed", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
   const api = await registerSpawned(at);
@@ -91,7 +91,7 @@ Deno.test("a pane that holds another program meanwhile is not closed", async () 
 });
 
 Deno.test("a persistent or assigned executor stays after its fire [c2.job.released]", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals, folder } = at;
   const stays = { process_scope: "persistent", continuity: "resume" };
   const { job_id } = await create(w, ownExecutorJob(at, stays));
@@ -109,7 +109,7 @@ Deno.test("a persistent or assigned executor stays after its fire [c2.job.releas
 });
 
 Deno.test("a recurring job resumes its session, and never runs twice at once", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { calendar_id } = await createRecurring(w, ownExecutorJob(at, { cron: "*/5 * * * *" }));
   await w.tick(300);
@@ -127,7 +127,7 @@ Deno.test("a recurring job resumes its session, and never runs twice at once", a
   assert.equal((await get(w, `/peers/${first.peer_id}`)).status, "offline", "it may come back");
   assert.equal((await template(w, calendar_id)).occurrences, 2, "missed fires collapse into one");
   await w.tick();
-  await launched(at, 2);
+  await waitForLaunches(at, 2);
   assert.deepEqual(terminals.launches[1]?.argv.slice(-2), ["resume", "s-1"]);
   const second = await registerSpawned(at);
   assert.equal(second.peer_id, first.peer_id);
@@ -137,7 +137,7 @@ Deno.test("a recurring job resumes its session, and never runs twice at once", a
 });
 
 Deno.test("a lost session is replaced by a new one, and the attempt says so", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { calendar_id } = await createRecurring(w, ownExecutorJob(at, { cron: "*/5 * * * *" }));
   await w.tick(300);
@@ -146,7 +146,7 @@ Deno.test("a lost session is replaced by a new one, and the attempt says so", as
   await end(w, first.peer_id, "One");
   await w.tick();
   await w.tick(300);
-  await launched(at, 2);
+  await waitForLaunches(at, 2);
   assert.ok(!terminals.launches[1]?.argv.includes("resume"));
   const { last_occurrence_work_id } = await template(w, calendar_id);
   const [attempt] = (await job(w, last_occurrence_work_id ?? "")).runner.attempts;
@@ -154,7 +154,7 @@ Deno.test("a lost session is replaced by a new one, and the attempt says so", as
 });
 
 Deno.test("a job that resumes reuses an executor that is still online", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const stays = { process_scope: "persistent", cron: "*/5 * * * *" };
   const { calendar_id } = await createRecurring(w, ownExecutorJob(at, stays));
@@ -171,7 +171,7 @@ Deno.test("a job that resumes reuses an executor that is still online", async ()
 
 Deno.test("a job is unavailable when no agent can be started, and says why", async () => {
   const why = async (settings: WorldSettings, more: Record<string, unknown> = {}) => {
-    await using at = await started(settings);
+    await using at = await startWorld(settings);
     const { job_id } = await create(at.w, ownExecutorJob(at, more));
     const { state_reason, error } = await waitForState(at.w, job_id, "unavailable");
     assert.ok(error);
@@ -184,7 +184,7 @@ Deno.test("a job is unavailable when no agent can be started, and says why", asy
 });
 
 Deno.test("a job is unavailable when tmux fails, and can be run again", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   terminals.broken = "no space for new pane";
   const { job_id } = await create(w, ownExecutorJob(at));
@@ -197,16 +197,16 @@ Deno.test("a job is unavailable when tmux fails, and can be run again", async ()
 });
 
 Deno.test("an executor that never registers is ended and started again, up to a limit", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
-  await launched(at, 1);
+  await waitForLaunches(at, 1);
   const [first] = terminals.panes.keys();
   await w.tick(LEASE_MS / 1000);
   assert.ok(first && !terminals.panes.has(first));
   for (const count of [2, 3]) {
     await w.tick();
-    await launched(at, count);
+    await waitForLaunches(at, count);
     await w.tick(LEASE_MS / 1000 + 1);
   }
   const { state_reason, runner } = await waitForState(w, job_id, "unavailable");
@@ -217,10 +217,10 @@ Deno.test("an executor that never registers is ended and started again, up to a 
 });
 
 Deno.test("an executor that ends before it registers makes the job unavailable", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
-  await launched(at, 1);
+  await waitForLaunches(at, 1);
   const pane = [...terminals.panes.values()].at(-1);
   terminals.end(pane?.pane_pid ?? 0);
   for (let second = 0; second < 4; second++) await w.tick();
@@ -229,7 +229,7 @@ Deno.test("an executor that ends before it registers makes the job unavailable",
 });
 
 Deno.test("a spawned executor that dies fails its fire, and a retry starts another", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const { job_id } = await create(w, ownExecutorJob(at));
   const api = await registerSpawned(at);
@@ -239,7 +239,7 @@ Deno.test("a spawned executor that dies fails its fire, and a retry starts anoth
   assert.equal((await job(w, job_id)).state_reason, "executor_died");
   await post(w, `/jobs/${job_id}/retry`);
   for (let second = 0; second < 3; second++) await w.tick();
-  await launched(at, 2);
+  await waitForLaunches(at, 2);
   const next = await registerSpawned(at, "s-2");
   assert.notEqual(next.peer_id, api.peer_id);
   await begin(w, next.peer_id);
@@ -248,7 +248,7 @@ Deno.test("a spawned executor that dies fails its fire, and a retry starts anoth
 });
 
 Deno.test("a job that is cancelled while its executor starts leaves no pane behind", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w, terminals } = at;
   const open = terminals.openWindow.bind(terminals);
   const barrier = Promise.withResolvers<void>();
@@ -256,16 +256,16 @@ Deno.test("a job that is cancelled while its executor starts leaves no pane behi
   const { job_id } = await create(w, ownExecutorJob(at));
   await cancel(w, job_id);
   barrier.resolve();
-  await launched(at, 1);
+  await waitForLaunches(at, 1);
   assert.deepEqual([terminals.launches.length, terminals.panes.size], [1, 0]);
   assert.equal(await stateOf(w, job_id), "cancelled");
 });
 
 Deno.test("a limited number of executors run at once, and the other jobs wait", async () => {
-  await using at = await started();
+  await using at = await startWorld();
   const { w } = at;
   for (let count = 0; count <= EXECUTORS_MAX; count++) await create(w, ownExecutorJob(at));
-  await launched(at, EXECUTORS_MAX);
+  await waitForLaunches(at, EXECUTORS_MAX);
   const { work } = (await get(w, "/jobs")) as { work: { job_id: string; state: string }[] };
   const waiting = work.filter(({ state }) => state === "queued");
   assert.equal(waiting.length, 1);
@@ -273,7 +273,7 @@ Deno.test("a limited number of executors run at once, and the other jobs wait", 
   await cancel(w, work.at(-1)?.job_id ?? "");
   await w.tick();
   await w.tick(10);
-  await launched(at, EXECUTORS_MAX + 1);
+  await waitForLaunches(at, EXECUTORS_MAX + 1);
 });
 
 Deno.test("an executor that was to be ended at shutdown is ended after the restart", async () => {
@@ -288,7 +288,7 @@ Deno.test("an executor that was to be ended at shutdown is ended after the resta
   const w = start();
   const at = { w, folder, terminals };
   const { job_id } = await create(w, ownExecutorJob(at));
-  await launched(at, 1);
+  await waitForLaunches(at, 1);
   const api = await registerSpawned(at);
   await begin(w, api.peer_id);
   await end(w, api.peer_id, "Done");
@@ -323,13 +323,13 @@ Deno.test("an executor that was started during a crash is ended, and another doe
     return opened;
   };
   const { job_id } = await create(w, { title: "Mend", path: folder, backend: "codex" });
-  await launched({ w, folder, terminals }, 1);
+  await waitForLaunches({ w, folder, terminals }, 1);
   const orphan = [...terminals.panes.values()].at(0)?.pane_pid ?? 0;
   await w[Symbol.asyncDispose]();
   assert.ok(processes.isAlive(orphan));
   await using next = start("killed.db");
   for (let second = 0; second < 3; second++) await next.tick();
-  await launched({ w: next, folder, terminals }, 2);
+  await waitForLaunches({ w: next, folder, terminals }, 2);
   assert.ok(!processes.isAlive(orphan), "an agent that was not stored is ended");
   assert.equal(terminals.panes.size, 1);
   const { state, runner } = await job(next, job_id);

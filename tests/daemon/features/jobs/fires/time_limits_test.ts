@@ -152,17 +152,17 @@ Deno.test("a fire fails at once when its executor rejects the message", async ()
 Deno.test("a job for a peer with a full queue stays queued, and is tried again", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "1" } });
   const { peer_id } = await addPeer(w, "api");
-  const one = await create(w, { prompt: "One", assigned_peer: "api" });
-  const two = await create(w, { prompt: "Two", assigned_peer: "api" });
-  const full = await job(w, two.job_id);
+  const first = await create(w, { prompt: "One", assigned_peer: "api" });
+  const second = await create(w, { prompt: "Two", assigned_peer: "api" });
+  const full = await job(w, second.job_id);
   assert.deepEqual([full.state, full.state_reason], ["queued", "queue_full"]);
   const { drain_id } = await get(w, `/deliveries/pending?peer_id=${peer_id}`);
   await post(w, "/deliveries/receipts", { drain_id, status: "accepted" });
-  assert.equal(await stateOf(w, one.job_id), "delivered");
+  assert.equal(await stateOf(w, first.job_id), "delivered");
   await w.tick(10);
-  assert.equal(await stateOf(w, two.job_id), "dispatching");
+  assert.equal(await stateOf(w, second.job_id), "dispatching");
   await w.tick(10);
-  assert.equal(await stateOf(w, two.job_id), "dispatching");
+  assert.equal(await stateOf(w, second.job_id), "dispatching");
 });
 
 Deno.test("the end of a job is notified to its owner, else its creator, else the orchestrator [3.job.terminal-tells]", async () => {

@@ -90,7 +90,7 @@ withTmux("a person types texts, keys and pastes into a pane, in their order", as
   await until("the keys", () => t.read("got") === expected);
 });
 
-withTmux("what is typed is neither in tmux's log nor left in its buffers", async (t) => {
+withTmux("typed text is neither in tmux's log nor in its buffers", async (t) => {
   await using w = typingWorld(t);
   await typist(t, w);
   assert.equal((await type(w, [{ text: "a secret" }])).status, 200);
@@ -163,12 +163,12 @@ withTmux("a draft and a dialog hold keys back until the person accepts them", as
   const { pane: pane_id, pid: agent_pid } = agent;
   const tmux_socket = t.socket;
   await addPeer(w, "ada", { backend: "generic", pane_id, tmux_socket, agent_pid });
-  const one = [{ text: "1" }];
-  const typed = await type(w, one, { accept: [] });
+  const keys = [{ text: "1" }];
+  const typed = await type(w, keys, { accept: [] });
   assert.deepEqual([typed.status, typed.overruled], [200, []]);
   await until("the draft", () => /❯\s1$/m.test(t.screen(pane_id)));
-  assert.equal((await type(w, one, { accept: [] })).reason, "draft_present");
-  assert.deepEqual((await type(w, one)).overruled, DRAFT);
+  assert.equal((await type(w, keys, { accept: [] })).reason, "draft_present");
+  assert.deepEqual((await type(w, keys)).overruled, DRAFT);
   await until("the draft", () => /❯\s11$/m.test(t.screen(pane_id)));
   agent.openDialog();
   const held = await type(w, [{ key: "Enter" }]);

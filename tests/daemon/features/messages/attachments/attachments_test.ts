@@ -148,7 +148,7 @@ Deno.test("an aborted upload leaves no file, and logs no error", async () => {
   await using w = uploadWorld();
   const kept = await upload(w, "kept");
   const head = utf8.encode(formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n");
-  async function* broken() {
+  async function* brokenBody() {
     yield head;
     yield utf8.encode("the beginning");
     throw await Promise.resolve(new Error("The network is gone"));
@@ -156,7 +156,7 @@ Deno.test("an aborted upload leaves no file, and logs no error", async () => {
   const answer = await w.fetch("/attachments", {
     method: "POST",
     headers: { "content-type": "multipart/form-data; boundary=b" },
-    body: ReadableStream.from(broken()),
+    body: ReadableStream.from(brokenBody()),
   });
   assert.equal((await answer.json()).error, "bad_multipart");
   assert.equal(filesBeside(kept.path).length, 1);

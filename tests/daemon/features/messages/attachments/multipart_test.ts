@@ -28,12 +28,12 @@ const piece = fc.oneof(
   fc.string({ unit: "binary", maxLength: 5 }),
 ).map((text) => utf8.encode(text));
 const content = fc.array(piece, { maxLength: 30 })
-  .map((pieces) => joined(pieces))
+  .map((pieces) => concatenate(pieces))
   .filter((bytes) => !utf8Of(bytes).includes(`\r\n--${BOUNDARY}`));
 
-function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+function concatenate(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  pieces.reduce((at, one) => (bytes.set(one, at), at + one.length), 0);
+  pieces.reduce((at, part) => (bytes.set(part, at), at + part.length), 0);
   return bytes;
 }
 
@@ -59,12 +59,12 @@ Deno.test("fields are read unchanged for any chunk borders, read or skipped", as
         content,
         utf8.encode("\r\n"),
       ]);
-      const form = joined([...lines, utf8.encode(`--${BOUNDARY}--\r\n`)]);
+      const form = concatenate([...lines, utf8.encode(`--${BOUNDARY}--\r\n`)]);
       const came: (Uint8Array | undefined)[] = [];
       for await (const { name, bytes } of partsOf(cut(form, sizes), BOUNDARY)) {
         assert.equal(name, String(came.length));
         const read = fields[came.length]?.read;
-        came.push(read ? joined(await Array.fromAsync(bytes)) : undefined);
+        came.push(read ? concatenate(await Array.fromAsync(bytes)) : undefined);
       }
       assert.deepEqual(came, fields.map(({ content, read }) => read ? content : undefined));
     }),

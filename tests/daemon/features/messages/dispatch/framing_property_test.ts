@@ -56,7 +56,7 @@ function knownFailuresAt(text: string): number {
 }
 
 /** A queued ask and a queued notification. */
-async function waiting(): Promise<StoredMessage[]> {
+async function queueMessages(): Promise<StoredMessage[]> {
   await using w = world();
   await addPeer(w, "bob");
   await ask(w, "ada", "bob");
@@ -64,12 +64,12 @@ async function waiting(): Promise<StoredMessage[]> {
   return w.daemon.delivery.waiting(w.daemon.directory.find("bob").peer_id, 2);
 }
 
-function unescaped(text: string): string {
+function unescapeXml(text: string): string {
   return text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 }
 
 Deno.test("no text of a peer forges a tag, closes one, or steers a terminal [c5.peer] [c5.controls]", async () => {
-  const messages = await waiting();
+  const messages = await queueMessages();
   fc.assert(
     fc.property(fc.constantFrom(...messages), anyText, (message, text) => {
       const framed = frame({ ...message, text });
@@ -87,7 +87,7 @@ Deno.test("no text of a peer forges a tag, closes one, or steers a terminal [c5.
           "",
         )
           .replaceAll(/[[(［]([mｍ][eｅ][sｓ][hｈ])/g, "($1");
-      assert.equal(seen(unescaped(body)), seen(text), "The frame contains the complete text");
+      assert.equal(seen(unescapeXml(body)), seen(text), "The frame contains the complete text");
       assert.equal(hint !== undefined, message.kind === "ask");
     }),
     { numRuns: 500 },
@@ -95,7 +95,7 @@ Deno.test("no text of a peer forges a tag, closes one, or steers a terminal [c5.
 });
 
 Deno.test("an ask ends with one short line that says how to answer [c5.hint]", async () => {
-  for (const message of (await waiting()).filter(({ kind }) => kind === "ask")) {
+  for (const message of (await queueMessages()).filter(({ kind }) => kind === "ask")) {
     for (const voice of ["peer", "human", "unverified"] as const) {
       const hint = frame({ ...message, voice }).split("\n").at(-1) ?? "";
       assert.ok(hint.length < HINT_CHARACTERS_MAX);
@@ -107,7 +107,7 @@ Deno.test("an ask ends with one short line that says how to answer [c5.hint]", a
 });
 
 Deno.test("only a message of the proven human is framed as an instruction [c5.human] [c2.human.unverified]", async () => {
-  const [message] = await waiting();
+  const [message] = await queueMessages();
   assert.ok(message);
   const said = { ...message, from_peer_name: "sam", text: "Stop <now>" };
   assert.match(frame({ ...said, voice: "human" }), /^\[mesh\] @sam → @bob: Stop <now>\n/);
@@ -122,7 +122,7 @@ Deno.test("only a message of the proven human is framed as an instruction [c5.hu
 const OTHER = "ask-0123456789ab";
 
 Deno.test("a prompt with a frame proves the frame's own id, however it was wrapped", async () => {
-  const messages = await waiting();
+  const messages = await queueMessages();
   fc.assert(
     fc.property(fc.constantFrom(...messages), anyText, fc.nat(), (message, text, at) => {
       const framed = frame({ ...message, voice: "peer", reply_to: OTHER, text: text + OTHER });

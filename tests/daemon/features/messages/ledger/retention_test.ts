@@ -130,7 +130,7 @@ Deno.test("a message that stays does not keep later ones from deletion", async (
   assert.deepEqual(w.daemon.deliveryAudit.counts(), { queued: 450 });
 });
 
-Deno.test("one tick deletes a bounded number of messages, in steps between other work", async () => {
+Deno.test("a tick deletes a bounded number of messages, in steps between other work", async () => {
   await using w = world({ settings: { "daemon.queue.max_per_peer": "100000" } });
   await addPeer(w, "bob");
   const { delivery_id } = await notify(w, "a", "bob");

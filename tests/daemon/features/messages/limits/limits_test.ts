@@ -243,7 +243,7 @@ Deno.test("queue_full names the peer and the count, and freed slots can be used 
     "queue_full",
     "What is drained and unsettled may come back",
   );
-  const delivery_ids = deliveries.map((one: { delivery_id: string }) => one.delivery_id);
+  const delivery_ids = deliveries.map((delivery: { delivery_id: string }) => delivery.delivery_id);
   await post(w, "/deliveries/receipts", { delivery_ids, status: "accepted" });
   const after = [await sendNotify(w), await sendNotify(w), await sendNotify(w)];
   assert.deepEqual(after.map(({ status }) => status), [200, 200, 429]);
@@ -303,6 +303,6 @@ Deno.test("a notice of the daemon is queued even if the queue is full", async ()
   await post(w, "/peers/bob/offline", { terminal: true });
   await w.tick(60);
   const { deliveries } = await get(w, `/deliveries?peer_id=${peer_id}`);
-  const senders = deliveries.map((one: { from_peer_name: string }) => one.from_peer_name);
+  const senders = deliveries.map((delivery: { from_peer_name: string }) => delivery.from_peer_name);
   assert.deepEqual(senders.sort(), ["bob", "mesh"]);
 });

@@ -18,7 +18,7 @@ const SETTINGS = {
 const Count = z.object({ n: z.number() });
 const Seq = z.object({ seq: z.number() });
 
-interface Listed {
+interface LogEntry {
   message_id: string;
   kind: string;
   text: string;
@@ -79,8 +79,8 @@ const STEPS: Record<string, (storm: MessagesStorm) => unknown> = {
 };
 
 /** All messages, read in small pages. */
-async function listAll(w: World): Promise<Listed[]> {
-  const messages: Listed[] = [];
+async function listAll(w: World): Promise<LogEntry[]> {
+  const messages: LogEntry[] = [];
   for (let next: string | null = ""; next !== null;) {
     const page = await get(w, `/messages?limit=7${next && `&cursor=${next}`}`);
     messages.push(...page.messages);
@@ -98,7 +98,7 @@ async function check({ w, open }: MessagesStorm): Promise<void> {
   for (const { message_id, text, reply } of listed) {
     for (const nextText of [text, reply].filter(Boolean)) {
       const { messages } = await get(w, `/messages?q=${nextText}`);
-      const ids = messages.map((message: Listed) => message.message_id);
+      const ids = messages.map((message: LogEntry) => message.message_id);
       assert.ok(ids.includes(message_id), `${nextText} of ${message_id} is found`);
     }
   }

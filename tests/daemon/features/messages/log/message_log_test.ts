@@ -32,7 +32,7 @@ Deno.test("messages of every kind are listed, newest first [4.messages]", async 
   assert.equal((await get(w, "/messages?kind=shout")).status, 422);
 });
 
-Deno.test("one message is found by each of its ids, and by no other", async () => {
+Deno.test("a message is found by each of its ids, and by no other", async () => {
   await using w = world();
   await addPeer(w, "bob");
   const id = await ask(w, "ada", "bob", "One");

@@ -90,7 +90,7 @@ Deno.test("an ask to more than a hundred peers by their tags is refused before i
   assert.equal((await to(["@a"])).children.length, 100);
 });
 
-Deno.test("a notification to a tag names who got it, who did not, and why", async () => {
+Deno.test("a notification to a tag lists its recipients, and the peers without it with reasons", async () => {
   await using w = world();
   await addPeer(w, "ada", { tags: ["db"] });
   const bob = await addPeer(w, "bob", { tags: ["db"] });

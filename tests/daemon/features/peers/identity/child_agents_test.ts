@@ -39,7 +39,7 @@ function paneWorld(options: WorldOptions = {}) {
       const found = peers.find(({ agent_pid }: { agent_pid: number }) => agent_pid === pid);
       return { status: found?.status, pane: found?.pane_id, transport: found?.transport };
     },
-    /** Who a command in this process is. */
+    /** The agent that a command in this process speaks for, and the proof of it. */
     async caller(pid: number) {
       sockets.holders = [pid];
       const query = { pid: String(pid), pane_id: "%3", tmux_socket: SOCKET };
@@ -90,7 +90,7 @@ Deno.test("a child that outlives its agent has the pane from then on, if it runs
   }
 });
 
-Deno.test("of two agents in one pane in turn, the second has it once the first has ended", async () => {
+Deno.test("the second of two agents in a pane has the pane once the first has ended", async () => {
   await using at = paneWorld();
   await at.hook("claude-code", PARENT, "SessionStart");
   at.w.processes.end(PARENT);

@@ -116,7 +116,7 @@ async function withSessionFile(settings: Readonly<Record<string, string>> = {}) 
   return { ...fixture, sockets };
 }
 
-Deno.test("who registers with a session gets none of its turns, tokens or copies", async () => {
+Deno.test("a peer that registers with a session gets no turns, tokens or copies of it", async () => {
   for (const transcripts of ["human", "peers"]) {
     await using at = await withSessionFile({ transcripts });
     const { w, terminals } = at;
@@ -153,7 +153,7 @@ Deno.test("a session of another circle is not read through a peer that names it"
   assert.equal(refused.error, "not_your_transcript");
 });
 
-Deno.test("an agent whose hooks report its session hands its own turns over, and no child of it does", async () => {
+Deno.test("an agent whose hooks report its session hands its own turns over, and its children do not", async () => {
   await using at = await withSessionFile();
   const { w, sockets } = at;
   sockets.holders = [VICTIM];

@@ -80,7 +80,7 @@ Deno.test("a name that peers of several machines have is ambiguous, even if one 
   assert.equal(targetOf(w, "api", { circle: "far" }), "api@tower");
 });
 
-Deno.test("of two peers of a name on one machine, the one in the caller's circle is meant", async () => {
+Deno.test("a name of two peers on one machine means the peer in the caller's circle", async () => {
   await using w = world();
   announce(w, BUILDBOX, [
     sharedPeer("api", "a1", { circle: "near" }),

@@ -1,4 +1,4 @@
-/** What machines announce of their peers: what is stored, published, refused and forgotten. */
+/** Announcements of other machines' peers: stored, published, refused and deleted. */
 
 import assert from "node:assert/strict";
 import { SEEN_STORED_MS } from "../../../../../daemon/features/peers/remote/remote_peers.ts";
@@ -24,7 +24,7 @@ function endLease(w: World): void {
   ctx.db.transact((tx) => remotePeers.endLease(tx, BUILDBOX.daemon_id));
 }
 
-Deno.test("what changes of an announced peer is published once, as for a peer of this machine", async () => {
+Deno.test("a change of an announced peer is published once, as for a peer of this machine", async () => {
   await using w = world();
   const steps: [Parameters<typeof sharedPeer>[2], string[]][] = [
     [{}, ["peer_registered api@buildbox"]],

@@ -49,7 +49,7 @@ Deno.test("a list of peers has those of other machines after those of this one",
   }
 });
 
-Deno.test("what only the peer's own machine can do is refused with the machine's name", async () => {
+Deno.test("an act that only the peer's own machine can do is refused with the machine's name", async () => {
   await using w = world();
   announce(w, BUILDBOX, [sharedPeer("api", "a1")]);
   const bodies: Record<string, unknown> = {

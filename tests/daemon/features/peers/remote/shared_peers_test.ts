@@ -5,7 +5,7 @@ import { DAY_MS } from "kit/core/duration.ts";
 import { addPeer } from "../../../../support/daemon/peer_clients.ts";
 import { member } from "../../../../support/machines/directories.ts";
 
-Deno.test("of many peers the 1,000 seen last are announced, and none that was offline for 7 days", async () => {
+Deno.test("at most 1,000 peers are announced, the last seen first, and no peer offline for 7 days", async () => {
   await using a = member({ name: "laptop" });
   const shared = () => a.shared.list().map(({ name }) => name);
   await addPeer(a.w, "long-gone");

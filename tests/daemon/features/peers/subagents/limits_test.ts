@@ -12,7 +12,7 @@ async function subagents(w: World): Promise<string[]> {
   return peers.map(({ name }) => name);
 }
 
-Deno.test("of ended subagents the last are kept, for a day, and their rows go", async () => {
+Deno.test("the last ended subagents are kept for a day, then their rows are deleted", async () => {
   await using at = await worldWithSession();
   const { w, session } = at;
   for (let n = 1; n <= ENDED_MAX + 2; n++) {

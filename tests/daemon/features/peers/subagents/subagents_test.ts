@@ -210,7 +210,9 @@ Deno.test("the parent's end is the end of its subagents", async () => {
     else if (path === "unregister") await post(w, "/peer/unregister", { peer_id });
     else await w.fetch(`/peers/${peer_id}`, { method: "DELETE" });
     assert.equal((await get(w, `/peers/${child?.peer_id}`)).status, "offline", path);
-    const [cause] = eventData(w, "peer_offline").filter((one) => one["peer_id"] === child?.peer_id);
+    const [cause] = eventData(w, "peer_offline").filter((event) =>
+      event["peer_id"] === child?.peer_id
+    );
     assert.equal(cause?.["reason"], "parent_offline", path);
   }
 });

@@ -64,13 +64,13 @@ Deno.test("after a crash during a restart its record shows the true outcome [3.p
     "daemon_restart",
   ]);
   assert.equal(stopping.records[0]?.status, "online", "the old process was not stopped");
-  const gone = await restartAfterCrash(launched, { ends: true });
+  const gone = await restartAfterCrash(waitForLaunch, { ends: true });
   assert.deepEqual([gone.answer.failed.stage, gone.answer.failed.reason], [
     "register",
     "daemon_restart",
   ]);
   assert.equal(gone.notes, 0);
-  const runs = await restartAfterCrash(launched, {});
+  const runs = await restartAfterCrash(waitForLaunch, {});
   assert.equal(runs.answer.outcome, "restarted", "the running process proves the launch");
 });
 
@@ -81,7 +81,7 @@ async function stops({ w, terminals }: SpawningWorld): Promise<void> {
 }
 
 /** Advances a restart until it waits for the new agent to register. */
-async function launched({ w, terminals }: SpawningWorld): Promise<void> {
+async function waitForLaunch({ w, terminals }: SpawningWorld): Promise<void> {
   while (terminals.launches.length === 0) await w.clock.advance(250);
   await w.clock.settle();
 }
@@ -100,7 +100,7 @@ Deno.test("a peer that is removed or retired during its restart is not brought b
       await w.clock.advance(500); // SIGTERM was sent.
       if (stage === "register") {
         terminals.deaf = [];
-        await launched(fixture);
+        await waitForLaunch(fixture);
       }
       await end(fixture);
       terminals.deaf = [];
@@ -120,7 +120,7 @@ Deno.test("a peer that is removed or retired during its restart is not brought b
 Deno.test("after a crash the restart of a removed or retired peer has failed, and the daemon starts", async () => {
   for (const end of [remove, retire]) {
     const { records: [entry] } = await restartAfterCrash(async (fixture) => {
-      await launched(fixture);
+      await waitForLaunch(fixture);
       await end(fixture);
     }, {});
     assert.equal(entry?.status, "retired");

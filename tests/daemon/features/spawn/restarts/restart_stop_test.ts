@@ -1,4 +1,4 @@
-/** How a restart stops the old process: it waits, it can be cancelled, it gives up. */
+/** A restart stops the old process: it waits, can be cancelled, and fails after a limit. */
 
 import assert from "node:assert/strict";
 import { eventData, get, post } from "../../../../support/daemon/peer_clients.ts";

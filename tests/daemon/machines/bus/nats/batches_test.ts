@@ -130,7 +130,7 @@ natsTest("a batch of 512 KB passes", async () => {
 });
 
 natsTest(
-  "how full the stream is: the admin sees it, a machine only what waits for it",
+  "the admin sees how full the stream is; a machine sees only the batches that wait for it",
   async () => {
     await using network = await Network.start();
     const admin = await network.join({ ...network.server.admin, daemon_id: GAMMA, name: "server" });

@@ -8,23 +8,30 @@ import { ALPHA, BETA, Network } from "../../../../support/nats/network.ts";
 import { NatsServer } from "../../../../support/nats/nats_server.ts";
 import { until } from "../../../../support/waiting.ts";
 
-natsTest("a killed server: what it had acknowledged arrives after its restart, once", async () => {
-  await using network = await Network.start();
-  const alpha = await network.machine(ALPHA);
-  const later = await network.server.allow(BETA);
-  await alpha.publish(BETA, "one");
-  await network.server.kill();
-  const reason = await alpha.down();
-  assert.match(reason, /^The bus at 127\.0\.0\.1:\d+ cannot be used: /);
-  await assert.rejects(alpha.publish(BETA, "lost"), failure("unreachable", "no"));
-  await network.server.restart();
-  const beta = await network.join(later);
-  await alpha.connected();
-  await alpha.publish(BETA, "two");
-  await until("both batches", () => beta.batches.length >= 2);
-  assert.deepEqual(beta.batches, [`${ALPHA} one`, `${ALPHA} two`]);
-  assert.deepEqual(alpha.statuses.map(({ status }) => status), ["connected", "down", "connected"]);
-});
+natsTest(
+  "batches that a killed server had acknowledged arrive after its restart, once",
+  async () => {
+    await using network = await Network.start();
+    const alpha = await network.machine(ALPHA);
+    const later = await network.server.allow(BETA);
+    await alpha.publish(BETA, "one");
+    await network.server.kill();
+    const reason = await alpha.down();
+    assert.match(reason, /^The bus at 127\.0\.0\.1:\d+ cannot be used: /);
+    await assert.rejects(alpha.publish(BETA, "lost"), failure("unreachable", "no"));
+    await network.server.restart();
+    const beta = await network.join(later);
+    await alpha.waitForConnection();
+    await alpha.publish(BETA, "two");
+    await until("both batches", () => beta.batches.length >= 2);
+    assert.deepEqual(beta.batches, [`${ALPHA} one`, `${ALPHA} two`]);
+    assert.deepEqual(alpha.statuses.map(({ status }) => status), [
+      "connected",
+      "down",
+      "connected",
+    ]);
+  },
+);
 
 natsTest("after a restart of the server, batches, calls and the directory work again", async () => {
   await using network = await Network.start();
@@ -33,7 +40,7 @@ natsTest("after a restart of the server, batches, calls and the directory work a
   await network.server.stop();
   await Promise.all([alpha.down(), beta.down()]);
   await network.server.restart();
-  await Promise.all([alpha.connected(), beta.connected()]);
+  await Promise.all([alpha.waitForConnection(), beta.waitForConnection()]);
   await alpha.publish(beta, "one");
   await alpha.announce("laptop");
   await until("the batch", () => beta.batches.length > 0);
@@ -42,7 +49,7 @@ natsTest("after a restart of the server, batches, calls and the directory work a
 });
 
 natsTest(
-  "a machine that may not make the lost store says so, and connects when it is made",
+  "a machine that may not create the lost store reports that, and connects once it is created",
   async () => {
     await using network = await Network.start();
     const alpha = await network.machine(ALPHA);
@@ -53,7 +60,7 @@ natsTest(
     const reason = /has no store for machines; its operator must make it$/;
     await until("the reason", () => reason.test(alpha.bus.status().reason ?? ""));
     await network.prepareStore();
-    await Promise.all([alpha.connected(), beta.connected()]);
+    await Promise.all([alpha.waitForConnection(), beta.waitForConnection()]);
     await alpha.publish(beta, "one");
     await until("the batch", () => beta.batches.length > 0);
   },
@@ -67,7 +74,7 @@ natsTest("a machine with full permissions makes the lost store itself", async ()
   await network.server.loseStore();
   await network.server.restart();
   await until("the store", async () => {
-    await alpha.connected();
+    await alpha.waitForConnection();
     return await alpha.publish(ALPHA, "one").then(() => true, () => false);
   });
   await until("the batch", () => alpha.batches.length > 0);
@@ -83,7 +90,7 @@ natsTest("a stream that is removed under the connection is noticed at the next b
     return alpha.bus.status().reason?.includes("its operator must make it");
   });
   await network.prepareStore();
-  await alpha.connected();
+  await alpha.waitForConnection();
   await alpha.publish(BETA, "one");
 });
 
@@ -121,7 +128,7 @@ natsTest("TLS: a certificate for another host is refused", async () => {
 });
 
 natsTest(
-  "TLS: an expired certificate and one of tomorrow are told apart, with the clock",
+  "TLS: an expired certificate and one that is not valid yet have different errors, with the clock",
   async () => {
     const reasons = {
       expired: /has expired on 2021-02-03T04:05:06Z \(the clock of this machine says \S+Z\)$/,
@@ -188,13 +195,13 @@ natsTest("an unknown key is reported, and used as soon as the server allows it",
   await using alpha = new BusMachine({ url: server.url, daemonId: ALPHA, name: "a", credentials });
   assert.match(await alpha.down(), /it does not know this machine's credentials; its operator/);
   await server.allow(ALPHA, "a", credentials);
-  await alpha.connected();
+  await alpha.waitForConnection();
   await server.forbid(ALPHA);
   const unknown = /it does not know this machine's credentials/;
   await until("the reason", () => unknown.test(alpha.bus.status().reason ?? ""));
 });
 
-natsTest("a server that is not there, and a host that is unknown, are told apart", async () => {
+natsTest("a missing server and an unknown host have different errors", async () => {
   const credentials = await makeUserKey();
   const rest = { daemonId: ALPHA, name: "a", credentials };
   await using server = await NatsServer.start();
@@ -224,6 +231,6 @@ natsTest(
       /:\d+ cannot be used: nothing listens there\. The bus at .* nothing listens there$/;
     await until("both reasons", () => both.test(alpha.bus.status().reason ?? ""));
     await network.server.restart();
-    await alpha.connected();
+    await alpha.waitForConnection();
   },
 );

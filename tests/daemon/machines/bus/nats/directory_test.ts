@@ -4,7 +4,7 @@ import { natsTest } from "../../../../support/nats/nats_tests.ts";
 import { ALPHA, BETA, GAMMA, Network } from "../../../../support/nats/network.ts";
 import { until } from "../../../../support/waiting.ts";
 
-natsTest("entries of the others are announced: those before, and each change", async () => {
+natsTest("entries of the others are announced: existing entries, and each change", async () => {
   await using network = await Network.start();
   const alpha = await network.machine(ALPHA);
   await alpha.announce("first");

@@ -56,7 +56,7 @@ natsTest(
   },
 );
 
-/** What a machine writes that stores no bytes for a file, or a link in its place. */
+/** Records of files without bytes, and of links to other files, as a machine can write them. */
 const EMPTY_RECORDS = {
   "without bytes": { nuid: `${ALPHA}.0000000000000000`, size: 10, chunks: 1 },
   "that is a link to itself": {

@@ -25,7 +25,7 @@ for (const tls of [false, true]) {
       assert.ok(elapsed_ms() < NOTICED_MS_MAX, `noticed after ${elapsed_ms()} ms`);
       await beta.publish(alpha, "meanwhile");
       thaw(proxy);
-      await alpha.connected();
+      await alpha.waitForConnection();
       await alpha.publish(beta, "after");
       await until("both batches", () => beta.batches.length >= 2 && alpha.batches.length >= 1);
       assert.deepEqual(beta.batches, [`${ALPHA} before`, `${ALPHA} after`]);
@@ -64,7 +64,7 @@ natsTest("attempts to connect through a frozen link leave no socket behind", asy
   await until("three more attempts", () => proxy.accepted >= 4);
   await until("their end", () => proxy.open <= 1);
   thaw(proxy);
-  await alpha.connected();
+  await alpha.waitForConnection();
 });
 
 function caOf(network: Network, tls: boolean) {

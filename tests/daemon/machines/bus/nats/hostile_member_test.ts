@@ -45,7 +45,7 @@ async function withStored() {
     },
     thief,
     /** The data of gamma that is still there. */
-    async left(): Promise<string[]> {
+    async remainingData(): Promise<string[]> {
       const found: string[] = [];
       for (const stream of STREAMS) {
         const { state } = await streams.info(stream, { subjects_filter: ">" });
@@ -69,11 +69,11 @@ const STORED = [
 for (const scope of ["all", "sub"]) {
   natsTest(`a message with \`Nats-Rollup: ${scope}\` removes nothing of others`, async () => {
     await using at = await withStored();
-    assert.deepEqual(await at.left(), STORED);
+    assert.deepEqual(await at.remainingData(), STORED);
     const rollup = headers();
     rollup.set("Nats-Rollup", scope);
     await at.send({ headers: rollup });
-    assert.deepEqual(await at.left(), STORED);
+    assert.deepEqual(await at.remainingData(), STORED);
   });
 }
 
@@ -84,12 +84,12 @@ natsTest("the answer to a publication is no request to the API of the store", as
   );
   for (const request of [...requests, `CONSUMER.DELETE.mesh.${BETA}`, "CONSUMER.CREATE.mesh"]) {
     for (let time = 0; time < 3; time++) await at.send({ reply: `$JS.API.${request}` });
-    assert.deepEqual(await at.left(), STORED, request);
+    assert.deepEqual(await at.remainingData(), STORED, request);
   }
 });
 
 natsTest(
-  "who takes the name of a file in the list changes neither the file nor its end",
+  "a member that takes a file's name in the list changes neither the file nor its end",
   async () => {
     await using at = await withStored();
     const record = {
@@ -122,7 +122,7 @@ natsTest(
       const given = headers();
       given.set(name, value);
       await at.send({ headers: given });
-      assert.deepEqual(await at.left(), STORED, name);
+      assert.deepEqual(await at.remainingData(), STORED, name);
     }
   },
 );
@@ -135,7 +135,7 @@ natsTest(
     const entry = new Uint8Array((512 << 10) + 1);
     const answer = await at.thief.request(`$KV.mesh_directory.${ALPHA}`, entry);
     assert.match(answer.string(), /maximum/);
-    assert.deepEqual(await at.left(), STORED);
+    assert.deepEqual(await at.remainingData(), STORED);
   },
 );
 

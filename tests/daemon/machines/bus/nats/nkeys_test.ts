@@ -14,7 +14,7 @@ Deno.test("a new key has the forms of an nkey, and its seed gives the public key
   assert.notEqual((await makeUserKey()).seed, seed);
 });
 
-Deno.test("a mistyped key, or one of another kind, is none", async () => {
+Deno.test("a mistyped key, or a key of another kind, is invalid", async () => {
   const { seed, public_key } = await makeUserKey();
   const mistype = (text: string) =>
     text.slice(0, 20) + (text[20] === "A" ? "B" : "A") + text.slice(21);

@@ -14,7 +14,7 @@ async function withThief() {
   return { network, beta, thief, [Symbol.asyncDispose]: () => network[Symbol.asyncDispose]() };
 }
 
-/** What the server refuses of what a connection sends, once it has answered to all of it. */
+/** The server's refusals of an act, once it has processed all that the connection sent. */
 async function refusals(connection: NatsConnection, act: () => void): Promise<string[]> {
   const found: string[] = [];
   void (async () => {

@@ -1,4 +1,4 @@
-/** Why a server could not be used, in sentences for people. */
+/** Reasons for an unusable server, in sentences for people. */
 
 import assert from "node:assert/strict";
 import { libraries } from "../../../../../daemon/machines/bus/nats/libraries.ts";

@@ -93,7 +93,7 @@ natsTest("a leaf node without its hub is down, and works again when the hub is b
   const reason = /JetStream is off there, or its hub cannot be reached$/;
   await until("the reason", () => reason.test(beta.bus.status().reason ?? ""));
   await at.hub.restart();
-  await Promise.all([alpha.connected(), beta.connected()]);
+  await Promise.all([alpha.waitForConnection(), beta.waitForConnection()]);
   await beta.publish(alpha, "two");
   await until("the batch", () => alpha.batches.length > 0);
 });

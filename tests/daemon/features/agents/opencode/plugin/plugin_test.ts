@@ -94,7 +94,7 @@ Deno.test("no message is delivered at a dialog, nor before the turn of a decline
   await daemon.receipt(A, "seen");
 });
 
-Deno.test("an approved dialog lets waiting messages through while the turn goes on", async () => {
+Deno.test("waiting messages pass after an approved dialog, within the same turn", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -113,11 +113,11 @@ Deno.test("turns, models and chat are reported; those of a subagent are not", as
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
   await daemon.turn("idle");
   opencode.children.add("ses_sub");
-  opencode.said("ses_sub", "a subagent's task");
-  const message = opencode.said("ses_a", "the user's words");
+  opencode.addPrompt("ses_sub", "a subagent's task");
+  const message = opencode.addPrompt("ses_a", "the user's words");
   opencode.busy("ses_a");
   await daemon.turn("working");
-  opencode.answered("ses_a", message, "the answer");
+  opencode.addAnswer("ses_a", message, "the answer");
   await daemon.received.find("the answer", ({ text }) => text === "the answer");
   const chat = daemon.received.all.filter(({ type }) => type === "chat_turn");
   assert.deepEqual(chat.map(({ role, text }) => [role, text]), [
@@ -128,7 +128,7 @@ Deno.test("turns, models and chat are reported; those of a subagent are not", as
   assert.equal(model, "fake/one");
 });
 
-Deno.test("a subagent's start and end are reported, those below it too, and again to a new daemon", async () => {
+Deno.test("the starts and ends of subagents at any depth are reported, and again to a new daemon", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
@@ -171,7 +171,7 @@ Deno.test("another session in the same process becomes the active one", async ()
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
   await daemon.turn("idle");
-  opencode.said("ses_b", "in a session of its own");
+  opencode.addPrompt("ses_b", "in a session of its own");
   await daemon.received.find("its greeting", (frame) => frame["runtime_session_id"] === "ses_b");
   await daemon.received.find(
     "its turn",
@@ -237,7 +237,7 @@ Deno.test("a message that opencode refuses is rejected; one that it never answer
   daemon.send(C);
   await daemon.receipt(C, "seen");
   assert.equal(opencode.prompts.all.filter(({ text }) => text.includes(B)).length, 1);
-  opencode.said("ses_a", `[mesh] <peer-message type="ask" id="ask-${B}">do it</peer-message>`);
+  opencode.addPrompt("ses_a", `[mesh] <peer-message type="ask" id="ask-${B}">do it</peer-message>`);
   await daemon.receipt(B, "seen");
 });
 
@@ -282,7 +282,7 @@ Deno.test("`opencode run` gets no message once its turn has ended", async () => 
   await opencode.start(daemon, ["opencode", "run", "a task"]);
   await daemon.turn("pending_first_turn");
   daemon.send(A);
-  opencode.said("ses_a", "a task");
+  opencode.addPrompt("ses_a", "a task");
   await daemon.received.find("its session", (frame) => frame["runtime_session_id"] === "ses_a");
   assert.deepEqual(opencode.prompts.all, []);
   opencode.busy("ses_a");
@@ -296,7 +296,7 @@ Deno.test("a plugin stays silent without a daemon, without a home, and with malf
   await opencode.start(daemon, []);
   opencode.event("session.created", {});
   opencode.event("session.idle", {});
-  opencode.said("ses_a", "words");
+  opencode.addPrompt("ses_a", "words");
   opencode.event("message.updated", JSON.parse('{ "info": null }'));
   opencode.saidBroken();
   assert.deepEqual(daemon.received.all, []);
@@ -392,7 +392,7 @@ Deno.test("an interruption is reported by the new connection while one is being 
   await daemon.turn("pending_first_turn");
   daemon.isMute = true;
   const before = daemon.received.all.length;
-  opencode.said("ses_a", "a task");
+  opencode.addPrompt("ses_a", "a task");
   await daemon.handshake(before); // The daemon now drops what comes on the older connection.
   opencode.busy("ses_a");
   interrupt(opencode, "ses_a");
@@ -409,7 +409,7 @@ Deno.test("an answer, an error and a subagent from a time without a daemon are r
   using opencode = new FakeOpencode();
   await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
   await daemon.turn("idle");
-  const message = opencode.said("ses_a", "a task");
+  const message = opencode.addPrompt("ses_a", "a task");
   opencode.busy("ses_a");
   await daemon.turn("working");
   await daemon.down();
@@ -419,7 +419,7 @@ Deno.test("an answer, an error and a subagent from a time without a daemon are r
   const child = { id: "ses_sub", parentID: "ses_a", agent: "explore" };
   opencode.event("session.created", { info: child });
   opencode.idle("ses_sub");
-  opencode.answered("ses_a", message, "the answer");
+  opencode.addAnswer("ses_a", message, "the answer");
   opencode.event("session.error", { sessionID: "ses_a", error: { name: "ApiError" } });
   daemon.accept();
   await daemon.received.find("the error", ({ error }) => error === "ApiError", before);
@@ -435,7 +435,7 @@ Deno.test("a refused connection leaves its reports to the connection that is sti
   await daemon.turn("pending_first_turn");
   daemon.isMute = true;
   const before = daemon.received.all.length;
-  opencode.said("ses_a", "a task");
+  opencode.addPrompt("ses_a", "a task");
   await daemon.handshake(before);
   interrupt(opencode, "ses_a");
   daemon.lines.at(-1)?.close(4004);

@@ -6,7 +6,7 @@ Deno.test("a daemon that falls silent is connected again, before and after it ac
   using opencode = new FakeOpencode();
   await opencode.start(daemon);
   await daemon.turn("pending_first_turn");
-  // It says nothing more: the plugin opens another connection, and another one after that.
+  // The daemon falls silent: the plugin connects again, and once more after that.
   await daemon.handshake(1);
   const before = daemon.received.all.length;
   daemon.isMute = true;
