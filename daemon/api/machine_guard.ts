@@ -6,7 +6,7 @@ import { EVENT_STREAM } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Contract } from "kit/http/contract.ts";
 import type { Caller } from "kit/http/route.ts";
-import { remoteCaller } from "./relay/tunnel_guard.ts";
+import { remoteCaller } from "./remote_guard.ts";
 
 /**
  * The caller of a request from another machine. Routes that no tunnel may reach are closed here as

@@ -16,7 +16,7 @@ import { identifyByHeaders } from "../api/mcp/identify.ts";
 import { LazyMcp } from "../api/mcp/lazy_mcp.ts";
 import { Pages } from "../api/pages/pages.ts";
 import { CAPABILITIES, RelayClient, type TunnelHandler } from "../api/relay/relay_client.ts";
-import { authorizeTunnel } from "../api/relay/tunnel_guard.ts";
+import { authorizeTunnel } from "../api/remote_guard.ts";
 import { answerTunnelRequest, RequestScheduler } from "../api/relay/tunnel_requests.ts";
 import { authorizeMachine } from "../api/machine_guard.ts";
 import { SocketConnections } from "../api/ws/connections.ts";

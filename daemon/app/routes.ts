@@ -11,7 +11,7 @@ import { callerRoutes } from "../api/callers/routes.ts";
 import type { Health } from "protocol/api/events.ts";
 import type { Meters } from "../api/events/metrics.ts";
 import { systemRoutes } from "../api/events/routes.ts";
-import { shortIdRoutes } from "../api/ids/routes.ts";
+import { shortIdRoutes } from "../api/short_ids.ts";
 import type { LazyMcp } from "../api/mcp/lazy_mcp.ts";
 import { mcpRoutes } from "../api/mcp/routes.ts";
 import type { Pages } from "../api/pages/pages.ts";

@@ -5,7 +5,7 @@
 import type { Context } from "../data/context.ts";
 import { messageOf } from "kit/core/text.ts";
 import { Problem } from "protocol/problems.ts";
-import { type Bus, BusError, type BusListener, type BusStatus, IdentityInUse } from "./bus/bus.ts";
+import { type Bus, BusError, type BusListener, type BusStatus, IdentityInUse } from "./bus.ts";
 import type { Links } from "./links/links.ts";
 import { MachineTrust } from "./trust/machine_trust.ts";
 import { PinnedSeal } from "./trust/pinned_seal.ts";

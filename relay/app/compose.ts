@@ -3,7 +3,7 @@
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import type { Route } from "kit/http/route.ts";
-import { machinePageRoutes } from "../dashboard/routes.ts";
+import { machinePageRoutes } from "../sign_in/machine_pages.ts";
 import { type KeyDeps, keyRoutes } from "../sign_in/routes.ts";
 import type { Mcp } from "../mcp/mcp.ts";
 import { mcpRoutes, type Tokens } from "../mcp/routes.ts";

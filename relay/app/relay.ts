@@ -14,7 +14,7 @@ import { isOpenToPages, openToPages, preflightResponse } from "../web/cors.ts";
 import { hostOf, OriginPolicy } from "../web/origin_policy.ts";
 import { getRelayHealth } from "protocol/relay/app.ts";
 import { Sessions } from "../sign_in/sessions.ts";
-import type { Proxy } from "../web/net/client_address.ts";
+import type { Proxy } from "../web/client_address.ts";
 import { ADDRESS_BODY_BYTES_MAX, BodyLimiter } from "kit/http/body_limiter.ts";
 import { type OAuth, openOAuth } from "../oauth/oauth.ts";
 import { openRateLimits } from "./rate_limits.ts";

@@ -13,7 +13,7 @@ import { messageOf } from "kit/core/text.ts";
 import { writePrivately } from "kit/host/durable_files.ts";
 import type { Log } from "kit/core/log.ts";
 import type { Database, Tx } from "kit/data/sqlite.ts";
-import { revokeAll } from "../oauth/grants/store.ts";
+import { revokeAll } from "../oauth/grant_store.ts";
 
 const MARK_BYTES = 16;
 

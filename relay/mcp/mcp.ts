@@ -9,9 +9,9 @@ import { Bearer } from "protocol/relay/mcp.ts";
 import { DaemonClient } from "../daemons/daemon_client.ts";
 import { toErrorResult, type ToolError, toToolError } from "./errors.ts";
 import type { Tool, ToolContext } from "./tool.ts";
-import { READ_TOOLS } from "./tools/machines_and_agents.ts";
-import { REPLY_TOOLS } from "./tools/replies.ts";
-import { SEND_TOOLS } from "./tools/sending.ts";
+import { READ_TOOLS } from "./machines_and_agents.ts";
+import { REPLY_TOOLS } from "./replies.ts";
+import { SEND_TOOLS } from "./sending.ts";
 
 /** The tools, in the order of `tools/list`. */
 export const TOOLS: readonly Tool[] = [...READ_TOOLS, ...SEND_TOOLS, ...REPLY_TOOLS];

@@ -50,7 +50,7 @@ export const RELAY_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "relay/oauth/grants/store.ts",
+    file: "relay/oauth/grant_store.ts",
     tests: GRANTS,
     faults: [
       [
@@ -66,7 +66,7 @@ export const RELAY_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "relay/oauth/grants/grants.ts",
+    file: "relay/oauth/grants.ts",
     tests: [...GRANTS, "tests/relay/app/clock_steps_test.ts"],
     faults: [
       [

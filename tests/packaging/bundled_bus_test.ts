@@ -11,7 +11,7 @@ import { temporary } from "../support/programs/child.ts";
 import { until } from "../support/waiting.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const SOURCES = "daemon/machines/bus/nats";
+const SOURCES = "daemon/machines/nats";
 
 /** As `deno task parts` bundles; the parts of both modules lie in the folder. */
 async function bundle(folder: string): Promise<void> {
@@ -26,9 +26,9 @@ async function bundle(folder: string): Promise<void> {
 natsTest("the bundled bus has its libraries: keys, batches, the directory and files", async () => {
   using parts = temporary();
   await bundle(parts.path);
-  const { makeUserKey, publicKeyOf }: typeof import("../../daemon/machines/bus/nats/nkeys.ts") =
+  const { makeUserKey, publicKeyOf }: typeof import("../../daemon/machines/nats/nkeys.ts") =
     await import(`file://${parts.path}/nkeys.js`);
-  const { openNatsBus }: typeof import("../../daemon/machines/bus/nats/nats_bus.ts") = await import(
+  const { openNatsBus }: typeof import("../../daemon/machines/nats/nats_bus.ts") = await import(
     `file://${parts.path}/nats_bus.js`
   );
 

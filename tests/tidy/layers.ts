@@ -36,7 +36,6 @@ export const LAYERS: readonly string[] = [
   "relay/web",
   "relay/daemons",
   "relay/sign_in",
-  "relay/dashboard",
   "relay/mcp",
   "relay/oauth",
   "relay/shares",
@@ -93,7 +92,7 @@ export const SHARED: Readonly<Record<string, readonly string[]>> = {
   cli: [
     "daemon/host/",
     "daemon/features/agents/",
-    "daemon/machines/bus/nats/",
+    "daemon/machines/nats/",
     "daemon/app/",
     "relay/app/main.ts",
     "surfaces/",

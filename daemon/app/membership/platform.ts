@@ -4,7 +4,7 @@
 
 import { messageOf } from "kit/core/text.ts";
 import { networkKeysOf } from "../../machines/trust/network.ts";
-import type { NatsBusContext } from "../../machines/bus/nats/nats_bus.ts";
+import type { NatsBusContext } from "../../machines/nats/nats_bus.ts";
 import { type Env, statePath } from "../../host/paths.ts";
 import type { Config } from "../config.ts";
 import type { MachinesPlatform } from "../platform.ts";
@@ -23,7 +23,7 @@ export async function loadMachines(
   try {
     const membership = await readMembership(env, config, hostname);
     if (!membership) return undefined;
-    const { openNatsBus } = await import("../../machines/bus/nats/nats_bus.ts");
+    const { openNatsBus } = await import("../../machines/nats/nats_bus.ts");
     const { Machines } = await import("../../machines/machines.ts");
     const { ca_path, credentials, keys, name, network_secret, url } = membership;
     const shared = { credentials, env, name, url, ...(ca_path !== undefined && { ca_path }) };

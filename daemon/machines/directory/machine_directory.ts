@@ -6,7 +6,7 @@ import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Context } from "../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { type Bus, BusError } from "../bus/bus.ts";
+import { type Bus, BusError } from "../bus.ts";
 import type { MachineTrust } from "../trust/machine_trust.ts";
 import { openAnnouncement, sealAnnouncement } from "../trust/announcement.ts";
 import { cardToWire, type SignedCard } from "../trust/cards.ts";

@@ -2,7 +2,7 @@
 
 import { isProblem } from "protocol/problems.ts";
 import type { Reader } from "kit/data/sqlite.ts";
-import { BusError } from "../bus/bus.ts";
+import { BusError } from "../bus.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
 import { type MissingReason, SenderReason, toLine } from "./missing_files.ts";
 import { type FileEntry, filesOf, type SentFile } from "./sent_files.ts";

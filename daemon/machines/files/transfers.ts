@@ -2,7 +2,7 @@
 
 import type { Context } from "../../data/context.ts";
 import { crypto } from "kit/host/node_library.ts";
-import { type Bus, BusError } from "../bus/bus.ts";
+import { type Bus, BusError } from "../bus.ts";
 import type { MachineSeal } from "../trust/seal.ts";
 import type { Attachments } from "../../features/messages/attachments/attachments.ts";
 

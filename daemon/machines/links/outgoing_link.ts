@@ -15,7 +15,7 @@
 
 import { messageOf } from "kit/core/text.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { BusError, type BusFailure } from "../bus/bus.ts";
+import { BusError, type BusFailure } from "../bus.ts";
 import { type Batch, BATCH_ENTRIES_MAX, encodeBatch } from "./batch.ts";
 import { callHandler, type LinksDeps } from "./handlers.ts";
 import { ownEntries, readPortion, toLinkEntry } from "./reading.ts";

@@ -9,7 +9,7 @@ import { namespaceOf } from "../../web/secrets.ts";
 import type { Clients } from "../clients/clients.ts";
 import { isLoopback, isRegistered, redirectTo } from "../clients/redirects.ts";
 import { formOf, mustGet, type Params, paramsOf } from "../forms.ts";
-import type { Grants } from "../grants/grants.ts";
+import type { Grants } from "../grants.ts";
 import { OAuthRefusal, toOAuthRefusal } from "../refusals.ts";
 import { allowedScope } from "../scopes.ts";
 import { BrowserCookie, type Form, FormSealer } from "./form.ts";

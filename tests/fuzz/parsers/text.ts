@@ -12,7 +12,7 @@ import { toSearch } from "../../../daemon/features/messages/log/search_terms.ts"
 import { idsIn, printable } from "../../../daemon/features/messages/dispatch/framing.ts";
 import { quotedAttribute } from "protocol/messages/frame_markers.ts";
 import { instantOf, problemOf, When } from "protocol/schedules/when.ts";
-import { parseIpAddress, parseRange } from "../../../relay/web/net/ip_address.ts";
+import { parseIpAddress, parseRange } from "../../../relay/web/ip_address.ts";
 import { formatDuration } from "../../../cli/output/time.ts";
 import { damaged, hostileText } from "../hostile.ts";
 import { parser, type Target } from "../target.ts";

@@ -9,8 +9,8 @@ import {
   makeUserKey,
   publicKeyOf,
   type UserKey,
-} from "../../../../daemon/machines/bus/nats/nkeys.ts";
-import { serverConfig } from "../../../../daemon/machines/bus/nats/server_config.ts";
+} from "../../../../daemon/machines/nats/nkeys.ts";
+import { serverConfig } from "../../../../daemon/machines/nats/server_config.ts";
 import {
   type Env,
   isLoopback,

@@ -1,10 +1,10 @@
 /** The tools for agents (contract 6), in the order in which a model reads them. */
 
 import type { Tool } from "../tool.ts";
-import { ANSWERING_TOOLS } from "./asks/answer_tools.ts";
-import { ASKING_TOOLS } from "./asks/ask_tools.ts";
-import { MANY_TOOLS } from "./asks/many.ts";
-import { PENDING_TOOLS } from "./asks/pending.ts";
+import { ANSWERING_TOOLS } from "./answer_tools.ts";
+import { ASKING_TOOLS } from "./ask_tools.ts";
+import { MANY_TOOLS } from "./many_asks.ts";
+import { PENDING_TOOLS } from "./pending_asks.ts";
 import { HANDOFF_TOOLS } from "./handoffs.ts";
 import { JOB_TOOLS } from "./jobs.ts";
 import { SCHEDULE_TOOLS } from "./schedules.ts";
