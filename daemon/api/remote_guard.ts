@@ -1,9 +1,13 @@
-/** Decides who calls through the tunnel, and which routes that caller may reach (contract 9). */
+/**
+ * Decides which routes are open to callers on other machines, and names the caller: through the
+ * relay's tunnel (contract 9), and from a machine that may administer this one.
+ */
 
 import { Problem } from "protocol/problems.ts";
 import type { Contract } from "kit/http/contract.ts";
 import type { Caller } from "kit/http/route.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
+import { EVENT_STREAM } from "kit/core/problem.ts";
 
 interface TunnelPolicy {
   readonly origin: RequestHead["door"];
@@ -28,6 +32,21 @@ export function authorizeTunnel(
 }
 
 /** A caller on another machine, whom its connection has authenticated. */
-export function remoteCaller(via: "relay" | "machine", human: boolean): Caller {
+function remoteCaller(via: "relay" | "machine", human: boolean): Caller {
   return { remote: undefined, human, authorized: true, holds_token: false, via };
+}
+
+/**
+ * The caller of a request from another machine. Routes that no tunnel may reach are closed here as
+ * well. Routes that need `relay.allow_admin` are open, because only machines in
+ * `mesh.bus.allow_admin` get here. A call has one answer, so streams are refused.
+ */
+export function authorizeMachine(
+  { method, path, responseType, tunnel }: Contract,
+  human: boolean,
+): Caller {
+  if (tunnel === "never" || responseType === EVENT_STREAM) {
+    throw new Problem("not_from_elsewhere", { method, path });
+  }
+  return remoteCaller("machine", human);
 }

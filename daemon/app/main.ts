@@ -155,7 +155,7 @@ async function platformOf(
   const machine = Deno.hostname();
   const bus = settings.config["mesh.bus.url"] === undefined
     ? undefined
-    : await (await import("./membership/platform.ts")).loadMachines(env, settings.config, {
+    : await (await import("./membership/membership.ts")).loadMachines(env, settings.config, {
       context: { clock, ids, log },
       hostname: machine,
     });

@@ -8,7 +8,7 @@ import { Problem } from "protocol/problems.ts";
 import { type Bus, BusError, type BusListener, type BusStatus, IdentityInUse } from "./bus.ts";
 import type { Links } from "./links/links.ts";
 import { MachineTrust } from "./trust/machine_trust.ts";
-import { PinnedSeal } from "./trust/pinned_seal.ts";
+import { PinnedSeal } from "./trust/seal.ts";
 import type { Machine as PinnedMachine } from "./store.ts";
 import { fingerprintOf, signCard, type SignedCard } from "./trust/cards.ts";
 import { Envelopes } from "./trust/envelope.ts";

@@ -132,7 +132,7 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     ]],
   },
   {
-    file: "kit/mcp/messages.ts",
+    file: "protocol/api/mcp.ts",
     tests: ["tests/daemon/api/described_bodies_test.ts"],
     faults: [[
       "the description of MCP allows fields that are refused",

@@ -104,7 +104,7 @@ const TRUST_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/trust/pinned_seal.ts",
+    file: "daemon/machines/trust/seal.ts",
     tests: PINS,
     faults: [
       [

@@ -177,7 +177,7 @@ const CALL_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/calls/nonce_memory.ts",
+    file: "daemon/machines/calls/call_server.ts",
     tests: CALLS,
     faults: [
       ["an old call is executed", "Math.abs(now - at) > CALL_AGE_MS_MAX || ", ""],

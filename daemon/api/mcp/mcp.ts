@@ -7,7 +7,40 @@ import { McpEndpoint } from "kit/mcp/endpoint.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { type Identify, UNKNOWN_CALLER } from "./identify.ts";
 import { type Tool, type ToolHost, toToolError } from "./tool.ts";
-import { TOOLS } from "./tools/list.ts";
+import { ANSWERING_TOOLS } from "./tools/answer_tools.ts";
+import { ASKING_TOOLS } from "./tools/ask_tools.ts";
+import { MANY_TOOLS } from "./tools/many_asks.ts";
+import { PENDING_TOOLS } from "./tools/pending_asks.ts";
+import { HANDOFF_TOOLS } from "./tools/handoffs.ts";
+import { JOB_TOOLS } from "./tools/jobs.ts";
+import { SCHEDULE_TOOLS } from "./tools/schedules.ts";
+import { LIFECYCLE_TOOLS } from "./tools/lifecycle.ts";
+import { MESSAGE_TOOLS } from "./tools/messages.ts";
+import { NOTE_TOOLS } from "./tools/notify_tools.ts";
+import { PEER_TOOLS } from "./tools/peers.ts";
+import { SHARE_TOOLS } from "./tools/shares.ts";
+import { SPAWN_TOOLS } from "./tools/spawn.ts";
+import { SUBSCRIPTION_TOOLS } from "./tools/subscriptions.ts";
+import { TRANSCRIPT_TOOLS } from "./tools/transcripts.ts";
+
+/** The tools for agents (contract 6), in the order in which a model reads them. */
+export const TOOLS: readonly Tool[] = [
+  ...ASKING_TOOLS,
+  ...MANY_TOOLS,
+  ...ANSWERING_TOOLS,
+  ...PENDING_TOOLS,
+  ...NOTE_TOOLS,
+  ...PEER_TOOLS,
+  ...HANDOFF_TOOLS,
+  ...MESSAGE_TOOLS,
+  ...TRANSCRIPT_TOOLS,
+  ...JOB_TOOLS,
+  ...SCHEDULE_TOOLS,
+  ...SUBSCRIPTION_TOOLS,
+  ...LIFECYCLE_TOOLS,
+  ...SPAWN_TOOLS,
+  ...SHARE_TOOLS,
+];
 
 const INSTRUCTIONS = `Agent Mesh connects the coding agents of this machine and their human.
 With ask you put a question to another agent or to the human and get a reply; with notify_peer you \

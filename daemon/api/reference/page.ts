@@ -6,9 +6,7 @@ import { toPublicCode } from "protocol/problems.ts";
 import { escapeMarkup } from "kit/core/text.ts";
 import { describedPath, type openapi } from "kit/http/openapi.ts";
 import { QUERIES } from "./samples.ts";
-import { renderSchema } from "./schema_rows.ts";
-import { STYLES } from "./styles.ts";
-import { tagOf, TAGS } from "./tags.ts";
+import { tagOf, TAGS } from "./api_info.ts";
 
 const CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; " +
   "frame-ancestors 'none'";
@@ -165,4 +163,94 @@ function anchorOf(name: string): string {
 function withCode(text: string, isEscaped = false): string {
   const escaped = isEscaped ? text : escapeMarkup(text);
   return escaped.replaceAll(/`([^`]+)`/g, "<code>$1</code>");
+}
+
+const STYLES = `
+:root { color-scheme: light dark; --line: light-dark(#d8dce2, #3a3f47);
+  --soft: light-dark(#f3f5f8, #1f2329); --link: light-dark(#0a58ad, #7db8ff);
+  --muted: light-dark(#57606a, #a3acb8) }
+* { box-sizing: border-box }
+body { margin: 0; font: 16px/1.55 system-ui, sans-serif; overflow-wrap: break-word }
+a { color: var(--link); text-decoration: none } a:hover { text-decoration: underline }
+nav { padding: 1rem; border-bottom: 1px solid var(--line); font-size: .875rem }
+nav ul { list-style: none; margin: 0 0 .5rem; padding: 0 0 0 1rem }
+nav summary { cursor: pointer; padding: .2rem 0 } nav b { font-weight: 600 }
+main { padding: 1rem; max-width: 62rem; min-width: 0 }
+h1 { font-size: 1.6rem; margin: .5rem 0 } h2 { font-size: 1.3rem; margin: 3rem 0 .5rem }
+h3 { font-size: 1rem; font-family: ui-monospace, monospace; margin: 0 } h4 { margin: 1rem 0 .3rem }
+h2 a, h3 a { color: inherit }
+article { border-top: 1px solid var(--line); padding: 1.2rem 0; scroll-margin-top: .5rem }
+article:target { border-left: 3px solid var(--link); padding-left: .8rem }
+code, pre { font-family: ui-monospace, monospace; font-size: .85em }
+pre { background: var(--soft); padding: .8rem; border-radius: .4rem; overflow-x: auto }
+table { display: block; overflow-x: auto; border-collapse: collapse; font-size: .875rem }
+th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; min-width: 7rem;
+  border-top: 1px solid var(--line) }
+th, i { color: var(--muted); font-weight: 400 } details summary { cursor: pointer }
+@media (min-width: 64rem) {
+  nav { position: fixed; inset: 0 auto 0 0; width: 19rem; overflow-y: auto; border-bottom: 0;
+    border-right: 1px solid var(--line) }
+  main { margin-left: 19rem; padding: 1rem 2rem }
+}
+`;
+
+interface Schema {
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+}
+
+/** Fields of objects within objects are shown down to here. */
+const DEPTH_MAX = 3;
+
+/** The fields of an object, one per row; any other schema in one line. */
+function renderSchema(given: object): string {
+  const schema: Schema = given;
+  const rows = rowsOf(schema, "", 0);
+  if (rows === "") return `<p>${typeOf(schema)}</p>`;
+  return `<table><thead><tr><th>Field<th>Type<th>Meaning</thead><tbody>${rows}</tbody></table>`;
+}
+
+function rowsOf(schema: Schema, prefix: string, depth: number): string {
+  const { properties = {}, required = [] } = schema;
+  return Object.entries(properties).map(([name, field]) => {
+    const isNeeded = required.includes(name);
+    const inner = field.items?.properties ? field.items : field;
+    const nested = depth < DEPTH_MAX
+      ? rowsOf(inner, `${prefix}${name}${inner === field ? "." : "[]."}`, depth + 1)
+      : "";
+    const fallback = field.default === undefined
+      ? ""
+      : ` By default <code>${escapeMarkup(JSON.stringify(field.default))}</code>.`;
+    const about = escapeMarkup(field.description ?? "").replaceAll(
+      /`([^`]+)`/g,
+      "<code>$1</code>",
+    );
+    return `<tr><td><code>${escapeMarkup(prefix + name)}</code>${
+      isNeeded ? "" : " <i>optional</i>"
+    }` +
+      `<td>${typeOf(field)}<td>${about}${fallback}\n${nested}`;
+  }).join("");
+}
+
+function typeOf(schema: Schema): string {
+  const { type, const: value, enum: values, anyOf, oneOf = anyOf, items, $ref } = schema;
+  const code = (literal: unknown) => `<code>${escapeMarkup(JSON.stringify(literal))}</code>`;
+  if ($ref) {
+    const name = escapeMarkup($ref.slice($ref.lastIndexOf("/") + 1));
+    return `<a href="#schema-${name}">${name}</a>`;
+  }
+  if (value !== undefined) return code(value);
+  if (values) return values.map(code).join(", ");
+  if (oneOf) return [...new Set(oneOf.map(typeOf))].join(" or ");
+  if (type === "array") return `list of ${items ? typeOf(items) : "values"}`;
+  return escapeMarkup(typeof type === "string" ? type : type?.join(" or ") ?? "any value");
 }

@@ -14,10 +14,18 @@ import { type Failure, failure, type Result } from "../tmux/connection.ts";
 import type { Pane } from "../tmux/pane.ts";
 import { PaneCache } from "../tmux/pane_cache.ts";
 import { checkTerminal } from "../trusted_socket.ts";
-import { type KittyWindow, KittyWindows, type Order, TypedAnswer } from "./kitten.ts";
-import { KittenFile } from "./kitten_file.ts";
+import { KittenFile, type KittyWindow, KittyWindows, type Order, TypedAnswer } from "./kitten.ts";
 import { callKitty, parseJson } from "./remote_control.ts";
-import type { KittyOptions } from "./options.ts";
+import type { Clock } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
+
+interface KittyOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A private directory (0700) for the program that kitty runs for the daemon. */
+  readonly state_dir: string;
+  readonly answer_ms_max?: number;
+}
 
 /** Maximum number of known kitty processes. */
 export const KITTIES_MAX = 32;

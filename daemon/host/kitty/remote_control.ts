@@ -5,6 +5,8 @@ import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import * as z from "zod";
 import { ANSWER_MS_MAX, type Failure, failure } from "../tmux/connection.ts";
+import { socketPathOf } from "../terminals/addresses.ts";
+import { checkTerminal } from "../trusted_socket.ts";
 
 /** kitty refuses a client that calls itself newer than kitty is. 0.26 is the oldest tested. */
 const PROTOCOL_VERSION = [0, 26, 0];
@@ -135,4 +137,21 @@ function close(connection: Deno.UnixConn): void {
   } catch (error) {
     if (!(error instanceof Deno.errors.BadResource)) throw error;
   }
+}
+
+/** Any command would do; the answer of this command shows nothing that runs in the windows. */
+const HARMLESS = { cmd: "get-colors", payload: {} };
+
+type KittyAccess =
+  | { readonly state: "allowed" }
+  | { readonly state: "untrusted" | "refused"; readonly reason: string };
+
+/**
+ * Checks that the kitty at an address can be used as a terminal, without looking at its windows.
+ */
+export async function accessTo(address: string, clock: Clock): Promise<KittyAccess> {
+  const checked = checkTerminal(address);
+  if (checked.state === "refused") return { state: "untrusted", reason: checked.reason };
+  const answer = await callKitty(socketPathOf(address), HARMLESS, { clock });
+  return answer.ok ? { state: "allowed" } : { state: "refused", reason: answer.message };
 }

@@ -4,8 +4,14 @@ import { isProblem } from "protocol/problems.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import { BusError } from "../bus.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
-import { type MissingReason, SenderReason, toLine } from "./missing_files.ts";
-import { type FileEntry, filesOf, type SentFile } from "./sent_files.ts";
+import {
+  type FileEntry,
+  filesOf,
+  type MissingReason,
+  SenderReason,
+  type SentFile,
+  toLine,
+} from "./sent_files.ts";
 import * as rows from "./store.ts";
 import {
   ATTEMPTS_MAX,

@@ -4,8 +4,7 @@ import type { Tx } from "kit/data/sqlite.ts";
 import { isProblem } from "protocol/problems.ts";
 import { type Bus, BusError } from "../bus.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
-import type { SenderReason } from "./missing_files.ts";
-import { type FileEntry, filesOf, type SentFile } from "./sent_files.ts";
+import { type FileEntry, filesOf, type SenderReason, type SentFile } from "./sent_files.ts";
 import * as rows from "./store.ts";
 import {
   ATTEMPTS_MAX,

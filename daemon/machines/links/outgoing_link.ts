@@ -20,7 +20,7 @@ import { type Batch, BATCH_ENTRIES_MAX, encodeBatch } from "./batch.ts";
 import { callHandler, type LinksDeps } from "./handlers.ts";
 import { ownEntries, readPortion, toLinkEntry } from "./reading.ts";
 import * as store from "./store.ts";
-import { BackOff } from "./back_off.ts";
+import { RetryTimer } from "kit/core/timeout.ts";
 
 /** Delay of a confirmation, so that several share a batch or travel with entries. */
 const ANSWER_MS = 20;
@@ -66,8 +66,8 @@ export class OutgoingLink {
   #handed = 0;
   #isPublishing = false;
   #isConnected = false;
-  readonly #retry: BackOff;
-  readonly #probe: BackOff;
+  readonly #retry: RetryTimer;
+  readonly #probe: RetryTimer;
   #due = { ...NOTHING };
   /** Number of position reports in this run. */
   #positions = 0;
@@ -80,8 +80,8 @@ export class OutgoingLink {
   constructor(daemonId: string, deps: LinksDeps) {
     this.#daemonId = daemonId;
     this.#deps = deps;
-    this.#retry = new BackOff(deps.clock, RETRY_MS, () => this.wake());
-    this.#probe = new BackOff(deps.clock, PROBE_MS, () => {
+    this.#retry = new RetryTimer(deps.clock, RETRY_MS, () => this.wake());
+    this.#probe = new RetryTimer(deps.clock, PROBE_MS, () => {
       this.#due.probe = true;
       this.wake();
     });

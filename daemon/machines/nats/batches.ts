@@ -3,7 +3,7 @@
 import type { ConsumerMessages, JetStreamClient } from "@nats-io/jetstream";
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import { pause } from "kit/core/timeout.ts";
+import { doublingMs, pause } from "kit/core/timeout.ts";
 import { IdentityInUse } from "../bus.ts";
 import { libraries, type NatsConnection } from "./libraries.ts";
 import { senderOf, STREAM, SUBJECTS } from "./names.ts";
@@ -14,8 +14,7 @@ const AHEAD_MAX = 16;
 /** After this time without an acknowledgement, the server repeats a batch. */
 const ACK_MS_MAX = 30_000;
 /** First and longest wait of a rejected batch. */
-const RETRY_MS_MIN = 1000;
-const RETRY_MS_MAX = 30_000;
+const RETRY_MS = { first: 1000, max: 30_000 };
 
 interface BatchReaderDeps {
   readonly clock: Clock;
@@ -74,7 +73,7 @@ export class BatchReader {
       if (this.#isClosed()) return;
       if (outcome === "ended") throw new Error("the server removed the consumer of this machine");
       rejections = outcome === "rejected_first" ? rejections + 1 : 1;
-      const wait_ms = Math.min(RETRY_MS_MIN * 2 ** (rejections - 1), RETRY_MS_MAX);
+      const wait_ms = doublingMs(RETRY_MS, rejections - 1);
       await pause(this.#deps.clock, wait_ms, this.#closed.signal);
       if (this.#isClosed()) return;
       messages = await this.#bind();

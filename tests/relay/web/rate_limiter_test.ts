@@ -3,8 +3,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isWithin, mustParseRange, parseIpAddress } from "../../../relay/web/ip_address.ts";
-import { bucketOf, type Proxy, UNKNOWN_ADDRESS } from "../../../relay/web/client_address.ts";
-import { CDN, LOAD_BALANCER } from "../../../relay/web/provider_ranges.ts";
+import {
+  bucketOf,
+  CDN,
+  LOAD_BALANCER,
+  type Proxy,
+  UNKNOWN_ADDRESS,
+} from "../../../relay/web/client_address.ts";
 import { BUCKETS_MAX, RateLimiter } from "../../../relay/web/rate_limiter.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { SwiftClock } from "../../support/swift_clock.ts";

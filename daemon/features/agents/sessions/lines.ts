@@ -3,6 +3,7 @@
 import { readBefore } from "../../../host/agent_files.ts";
 import { READ_BYTES_MAX } from "./session_files.ts";
 import type { RecordSource } from "./pages.ts";
+import { afterSocketReads } from "kit/core/clock.ts";
 
 /** Bytes per read. */
 const CHUNK_BYTES = 262_144;
@@ -82,4 +83,19 @@ export class BackwardLines implements RecordSource<Line> {
 function decode(parts: readonly Uint8Array[]): string {
   const decoder = new TextDecoder();
   return parts.map((part) => decoder.decode(part, { stream: true })).join("") + decoder.decode();
+}
+
+/** Records per batch. */
+const RECORDS_AT_ONCE = 500;
+
+/** The items of a source. Other work of the daemon runs after each batch. */
+export async function* inBatches<T>(
+  source: Iterable<T>,
+  batch_size = RECORDS_AT_ONCE,
+): AsyncGenerator<T> {
+  let count = 0;
+  for (const item of source) {
+    yield item;
+    if (++count % batch_size === 0) await new Promise<void>(afterSocketReads);
+  }
 }
