@@ -31,8 +31,7 @@ import { fileRefusal } from "kit/host/file_errors.ts";
 import { boundedLog } from "../host/log_file.ts";
 import { IdleCollector, processHeap } from "../host/idle_collector.ts";
 import { sendSignal, startTimeOf, terminalOf } from "../host/processes.ts";
-import { programRunnerOf } from "../host/programs.ts";
-import { StartedPrograms } from "../host/started_programs.ts";
+import { programRunnerOf, StartedPrograms } from "../host/programs.ts";
 import { runtimePath, writeRuntimeFile } from "../host/runtime_file.ts";
 import { callerFacts } from "../host/sockets/caller_facts.ts";
 

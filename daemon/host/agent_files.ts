@@ -32,7 +32,7 @@ export function readTail(path: string, bytes_max: number): string | undefined {
 }
 
 /** A part of a file, and where it begins. */
-export interface FilePart {
+interface FilePart {
   readonly bytes: Uint8Array;
   readonly from: number;
 }

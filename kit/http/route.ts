@@ -38,7 +38,7 @@ export interface RequestParts {
 type ParsedRequest<C extends Contract> =
   & { [P in RequestPart]: C[P] extends z.ZodType ? z.output<C[P]> : undefined }
   & { caller: Caller; readonly headers: Headers; readonly signal: AbortSignal };
-export type Answer<C extends Contract> = z.output<C["returns"]>;
+type Answer<C extends Contract> = z.output<C["returns"]>;
 /** A response, or a function that is called to make it once all writes are on the disk. */
 type HandlerResult<C extends Contract> = Answer<C> | (() => Answer<C>);
 
@@ -52,7 +52,7 @@ export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
 };
 
 /** How an idempotent route recognizes a repeated request and responds to it. */
-export interface Replay<C extends Contract> {
+interface Replay<C extends Contract> {
   /** The sender of the request. Each sender has its own keys. */
   sender(parsed: ParsedRequest<C>): string;
   /** The response to a repetition: the ids of the first response, with the current state. */

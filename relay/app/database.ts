@@ -16,7 +16,7 @@ import runMark from "./migrations/002_run_mark.sql" with { type: "text" };
 /** In order. Only append: never edit a released migration. */
 export const relayMigrations: readonly string[] = [oauth, runMark];
 
-export interface DatabaseDeps {
+interface DatabaseDeps {
   readonly clock: Clock;
   readonly log: Log;
 }

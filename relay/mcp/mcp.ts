@@ -7,8 +7,7 @@ import { McpEndpoint } from "kit/mcp/endpoint.ts";
 import type { Machines } from "protocol/relay/daemons.ts";
 import { Bearer } from "protocol/relay/mcp.ts";
 import { DaemonClient } from "../daemons/daemon_client.ts";
-import { toErrorResult, type ToolError, toToolError } from "./errors.ts";
-import type { Tool, ToolContext } from "./tool.ts";
+import { toErrorResult, type Tool, type ToolContext, type ToolError, toToolError } from "./tool.ts";
 import { READ_TOOLS } from "./machines_and_agents.ts";
 import { REPLY_TOOLS } from "./replies.ts";
 import { SEND_TOOLS } from "./sending.ts";
@@ -27,7 +26,7 @@ const INTERNAL_ERROR: Omit<ToolError, "may_have_been_delivered"> = {
   detail: "Internal error; the log of the relay has the cause",
 };
 
-export interface McpDeps {
+interface McpDeps {
   readonly machines: Machines;
   /** Logs an unexpected error. */
   error(error: unknown): void;

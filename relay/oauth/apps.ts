@@ -5,7 +5,7 @@ import { type Contract, OK } from "kit/http/contract.ts";
 import { UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
-import { ownerOf, type OwnerSessions } from "../sign_in/owner.ts";
+import { ownerOf, type OwnerSessions } from "../sign_in/sessions.ts";
 import type { Grants } from "./grants.ts";
 import type { Connection } from "./grant_store.ts";
 import * as contracts from "protocol/relay/apps.ts";

@@ -29,7 +29,7 @@ const Code = z.object({
   state: z.enum(codeMachine.states),
   expires_at: Instant,
 });
-export type Code = z.output<typeof Code>;
+type Code = z.output<typeof Code>;
 const CodeRow = rowOf(Code);
 
 const RefreshToken = z.object({

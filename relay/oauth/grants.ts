@@ -1,6 +1,6 @@
 /** Grants: issues codes after consents, tokens for codes, and new tokens for refresh tokens. */
 
-import { createHash } from "node:crypto";
+import { sha256 } from "kit/host/node_library.ts";
 import type { Clock, Ids } from "kit/core/clock.ts";
 import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
 import type { Database, Tx } from "kit/data/sqlite.ts";
@@ -15,12 +15,12 @@ import * as rows from "./grant_store.ts";
 const CODE_MS = MINUTE_MS;
 const ACCESS_MS = 15 * MINUTE_MS;
 /** Lifetime of a grant, counted from the consent. A refresh does not extend it. */
-export const GRANT_MS = 30 * DAY_MS;
+const GRANT_MS = 30 * DAY_MS;
 /** Maximum number of connections on the page. */
 const CONNECTIONS_MAX = 200;
 
 /** The decision of a person to allow an app. */
-export interface Consent {
+interface Consent {
   readonly client_id: string;
   readonly namespace: string;
   readonly scope: Scope;
@@ -266,7 +266,7 @@ const VERIFIER = /^[A-Za-z0-9\-._~]{43,128}$/;
 /** Checks PKCE with S256 (RFC 7636 4.6). The challenge is public, so `===` is safe. */
 function isVerifier(code_verifier: string, code_challenge: string): boolean {
   if (!VERIFIER.test(code_verifier)) return false;
-  return createHash("sha256").update(code_verifier).digest("base64url") === code_challenge;
+  return sha256(code_verifier, "base64url") === code_challenge;
 }
 
 /** Few grants per write, because each may have thousands of consumed refresh tokens. */

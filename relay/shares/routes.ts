@@ -10,7 +10,7 @@ import { tryJson } from "kit/core/text.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { failStalled, STALLED_MS_MAX } from "kit/net/silence.ts";
 import { abandon as abandonBody } from "kit/net/tunnel/stream.ts";
-import { ownerOf, type OwnerSessions } from "../sign_in/owner.ts";
+import { ownerOf, type OwnerSessions } from "../sign_in/sessions.ts";
 import { type AddressRateLimit, enforceRateLimit } from "../web/rate_limiter.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { ANSWER_MS_MAX, DaemonClient, DaemonError } from "../daemons/daemon_client.ts";

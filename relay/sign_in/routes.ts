@@ -73,7 +73,7 @@ export function keyRoutes(deps: KeyDeps): Route[] {
   ];
 }
 
-export async function readForm(request: Request): Promise<URLSearchParams> {
+async function readForm(request: Request): Promise<URLSearchParams> {
   return new URLSearchParams(await readBody(request, FORM_BYTES_MAX));
 }
 

@@ -12,7 +12,7 @@ import {
   mustParseRange,
   parseIpAddress,
   parseRange,
-} from "./ip_address.ts";
+} from "kit/net/ip_address.ts";
 
 /** The addresses of the cloud load balancer's front ends (contract 9). */
 export const LOAD_BALANCER: readonly IpRange[] = [

@@ -159,7 +159,7 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     ]],
   },
   {
-    file: "kit/mcp/arguments.ts",
+    file: "kit/mcp/tool_definition.ts",
     tests: ["tests/kit/mcp"],
     faults: [
       ["null is not left out", "if (value === null) return rest;", ""],

@@ -116,7 +116,7 @@ export const RELAY_TARGETS: readonly Target[] = [
     ]],
   },
   {
-    file: "relay/oauth/clients/clients.ts",
+    file: "relay/oauth/clients.ts",
     tests: ["tests/relay/oauth/clients"],
     faults: [[
       "one redirect URI that is not allowed refuses all",

@@ -1,6 +1,7 @@
 /** Connects the metrics that are read on request to the features that know their values. */
 
 import { defineGauges } from "../../api/events/gauges.ts";
+import { unlessMissing } from "../../host/paths.ts";
 import type { RelayClient } from "../../api/relay/relay_client.ts";
 import type { Features } from "./compose.ts";
 
@@ -29,10 +30,5 @@ export function openGauges(
 
 /** 0 for a file that does not exist: the last connection removes the log. */
 function sizeOf(path: string): number {
-  try {
-    return Deno.statSync(path).size;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return 0;
-    throw error;
-  }
+  return unlessMissing(() => Deno.statSync(path).size) ?? 0;
 }

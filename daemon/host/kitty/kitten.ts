@@ -7,6 +7,7 @@
 import * as z from "zod";
 import { join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
+import { unlessMissing } from "../paths.ts";
 import { type Failure, failure } from "../tmux/connection.ts";
 
 /** A command for the kitten. */
@@ -175,7 +176,8 @@ export class KittenFile {
   path(): { ok: true; path: string } | Failure {
     const path = join(this.#folder, "mesh_panes.py");
     try {
-      if (!this.#isWritten || !exists(path)) this.#write(path);
+      const found = unlessMissing(() => Deno.lstatSync(path));
+      if (!this.#isWritten || !found?.isFile) this.#write(path);
       return { ok: true, path };
     } catch (error) {
       return failure("no_file", `Cannot write ${path}: ${messageOf(error)}`);
@@ -188,14 +190,5 @@ export class KittenFile {
     Deno.writeTextFileSync(draft, KITTEN, { mode: 0o600 });
     Deno.renameSync(draft, path); // kitty may read the file at this moment.
     this.#isWritten = true;
-  }
-}
-
-function exists(path: string): boolean {
-  try {
-    return Deno.lstatSync(path).isFile;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
   }
 }

@@ -15,7 +15,8 @@ import type { Pane } from "../tmux/pane.ts";
 import { PaneCache } from "../tmux/pane_cache.ts";
 import { checkTerminal } from "../trusted_socket.ts";
 import { KittenFile, type KittyWindow, KittyWindows, type Order, TypedAnswer } from "./kitten.ts";
-import { callKitty, parseJson } from "./remote_control.ts";
+import { callKitty } from "./remote_control.ts";
+import { tryJson } from "kit/core/text.ts";
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 
@@ -192,7 +193,7 @@ class KittyServer implements TerminalServer {
       const called = await callKitty(checked.path, { cmd: "kitten", payload }, this.#options);
       if (!called.ok) return this.#report(called);
       this.#reported = undefined;
-      return { ok: true, data: typeof called.data === "string" ? parseJson(called.data) : null };
+      return { ok: true, data: typeof called.data === "string" ? tryJson(called.data) : null };
     } finally {
       this.#commands--;
     }

@@ -1,7 +1,7 @@
 /** One command of kitty's remote control, over the socket on which kitty listens. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/text.ts";
+import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import * as z from "zod";
 import { ANSWER_MS_MAX, type Failure, failure } from "../tmux/connection.ts";
@@ -106,18 +106,10 @@ function endsInEnd(received: readonly Uint8Array[]): boolean {
 /** An answer of another form comes from another program, which may have done anything. */
 function readAnswer(bytes: Uint8Array): { ok: true; data: unknown } | Failure {
   const text = new TextDecoder().decode(bytes.subarray(BEGIN.length, bytes.length - END.length));
-  const parsed = Answer.safeParse(parseJson(text));
+  const parsed = Answer.safeParse(tryJson(text));
   if (!parsed.success) return failure("lost", "The answer is not kitty's");
   const { ok, data, error } = parsed.data;
   return ok ? { ok, data } : failure("error", error ?? "kitty refused the command");
-}
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function concat(parts: readonly Uint8Array[]): Uint8Array {

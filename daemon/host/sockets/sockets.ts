@@ -9,7 +9,7 @@ import {
   processOfThread,
   treeOf,
 } from "../processes.ts";
-import { type InetAddress, parseAddress } from "./inet.ts";
+import { type InetAddress, parseAddress } from "./netlink.ts";
 import { LSOF } from "./own_listener.ts";
 import { type Endpoint, listKernelSockets, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
 

@@ -56,7 +56,7 @@ export function quote(argument: string): string {
 }
 
 /** A command in the syntax of tmux's parser. Join several commands with ` ; `. */
-export function commandLine(command: readonly string[]): string {
+function commandLine(command: readonly string[]): string {
   return command.map(quote).join(" ");
 }
 

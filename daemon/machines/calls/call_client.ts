@@ -44,7 +44,7 @@ export interface CallClientDeps {
 }
 
 /** A request for another machine. */
-export interface MachineRequest {
+interface MachineRequest {
   readonly method: RequestHead["method"];
   /** With the query, percent-encoded. */
   readonly path: `/${string}`;

@@ -42,7 +42,7 @@ interface CallServerDeps {
 }
 
 /** Bytes from the bus that are no call of the machine whose connection sent them. */
-export class CallRefused extends Error {
+class CallRefused extends Error {
   override readonly name = "CallRefused";
 }
 

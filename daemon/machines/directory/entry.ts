@@ -38,7 +38,7 @@ export type Entry = z.output<typeof Entry>;
 const ReadEntry = Entry.extend({ peers: z.array(z.unknown()).max(SHARED_PEERS_MAX) });
 const Version = z.object({ version: z.number() });
 
-export type ParsedEntry =
+type ParsedEntry =
   | { readonly ok: true; readonly entry: Entry; readonly skipped: number }
   | { readonly ok: false; readonly reason: "malformed" | "unknown_version" };
 

@@ -1,7 +1,7 @@
 /** Names, limits and queue of files on the bus, shared by uploads and downloads. */
 
 import type { Context } from "../../data/context.ts";
-import { crypto } from "kit/host/node_library.ts";
+import { sha256 } from "kit/host/node_library.ts";
 import { type Bus, BusError } from "../bus.ts";
 import type { MachineSeal } from "../trust/seal.ts";
 import type { Attachments } from "../../features/messages/attachments/attachments.ts";
@@ -45,7 +45,7 @@ export function isBroken({ reason }: BusError): boolean {
 }
 
 export function hashOf(bytes: Uint8Array): string {
-  return crypto().createHash("sha256").update(bytes).digest("hex");
+  return sha256(bytes, "hex");
 }
 
 /** Runs one piece of work at a time, in the order of the calls. */

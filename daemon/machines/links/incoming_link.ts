@@ -46,7 +46,7 @@ const REFUSED_AGAIN_MAX = 10_000;
 const LOG_MS = 10_000;
 
 /** Sends answers to the other machine. */
-export interface Answers {
+interface Answers {
   readonly outgoing: OutgoingLink;
   /** Appends the report of a refused entry. */
   appendRefusal(tx: Tx, refusal: RefusedBody): void;

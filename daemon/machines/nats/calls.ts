@@ -16,7 +16,7 @@ const NONCE_BYTES = 8;
 /** The server's status if the subject of a request has no listener. */
 const NO_RESPONDERS = 503;
 
-export interface CallsDeps {
+interface CallsDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;

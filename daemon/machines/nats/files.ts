@@ -6,7 +6,7 @@ import type { Clock, Ids } from "kit/core/clock.ts";
 import { tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { readUpTo } from "kit/http/body.ts";
-import { crypto } from "kit/host/node_library.ts";
+import { sha256 } from "kit/host/node_library.ts";
 import { BusError } from "../bus.ts";
 import { objectStore } from "./libraries.ts";
 import { FILE_NAME, FILES } from "./names.ts";
@@ -64,7 +64,7 @@ export class BusFiles {
       const part = bytes.subarray(at, at + CHUNK_BYTES);
       await this.#client.publish(chunkSubject(daemonId, id, chunk), part);
     }
-    const record = { id, size: bytes.length, chunks, digest: digestOf(bytes) };
+    const record = { id, size: bytes.length, chunks, digest: sha256(bytes, "base64url") };
     await this.#publish(recordSubject(name), record);
     if (chunks <= 1) await this.#list(name, record);
   }
@@ -92,7 +92,7 @@ export class BusFiles {
         written += part.length;
       }
     }
-    if (written !== size || digestOf(bytes) !== digest) throw toDamagedError(name);
+    if (written !== size || sha256(bytes, "base64url") !== digest) throw toDamagedError(name);
     return bytes;
   }
 
@@ -205,10 +205,6 @@ function chunkSubject(owner: string, id: string, chunk: number): string {
 
 function ownerOf(name: string): string {
   return name.slice(0, name.indexOf("."));
-}
-
-function digestOf(bytes: Uint8Array): string {
-  return crypto().createHash("sha256").update(bytes).digest("base64url");
 }
 
 function toDamagedError(name: string): BusError {

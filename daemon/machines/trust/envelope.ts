@@ -23,7 +23,7 @@ export const CHANNELS_MAX = 1024;
 export type KeyHolder = Pick<Card, "daemon_id" | "sign" | "agree">;
 
 /** This machine, as the sender and the receiver of envelopes. */
-export interface OwnMachine {
+interface OwnMachine {
   readonly daemon_id: string;
   readonly keys: MachineKeys;
 }

@@ -2,10 +2,9 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { readArguments } from "kit/mcp/arguments.ts";
-import { rawPost, withHeaders } from "../../support/relay/mcp_apps.ts";
+import { readArguments } from "kit/mcp/tool_definition.ts";
+import { grantToken, rawPost, withHeaders } from "../../support/relay/mcp_apps.ts";
 import { connectDaemon, registerAgent, relayFixture } from "../../support/relay/composed_relay.ts";
-import { grantToken } from "../../support/relay/mcp_apps.ts";
 import { world } from "../../support/world.ts";
 
 const INPUT = z.strictObject({

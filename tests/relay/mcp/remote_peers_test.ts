@@ -4,11 +4,7 @@ import assert from "node:assert/strict";
 import { listMessages } from "protocol/messages/log.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { announce, BUILDBOX, sharedPeer } from "../../support/machines/remote_peers.ts";
-import {
-  connectDaemon,
-  registerAgent,
-  relayFixture,
-} from "../../support/relay/composed_relay.ts";
+import { connectDaemon, registerAgent, relayFixture } from "../../support/relay/composed_relay.ts";
 import { connectApp, grantToken } from "../../support/relay/mcp_apps.ts";
 
 const MACHINE_ID = "dm-000000000001";

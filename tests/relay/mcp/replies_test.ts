@@ -4,11 +4,7 @@ import assert from "node:assert/strict";
 import { ackAsk, declineAsk } from "protocol/asks/contract.ts";
 import { offlinePeer } from "protocol/peers/contract.ts";
 import type { World } from "../../support/world.ts";
-import {
-  connectDaemon,
-  registerAgent,
-  relayFixture,
-} from "../../support/relay/composed_relay.ts";
+import { connectDaemon, registerAgent, relayFixture } from "../../support/relay/composed_relay.ts";
 import { connectApp, grantToken } from "../../support/relay/mcp_apps.ts";
 
 const MACHINE_ID = "dm-000000000001";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isWithin, mustParseRange, parseIpAddress } from "../../../relay/web/ip_address.ts";
+import { isWithin, mustParseRange, parseIpAddress } from "kit/net/ip_address.ts";
 import {
   bucketOf,
   CDN,

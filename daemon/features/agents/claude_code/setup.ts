@@ -1,5 +1,9 @@
-/** Adds, finds and removes our entries in Claude Code's settings: hooks and an MCP server. */
+/**
+ * Adds, finds and removes our entries in Claude Code's settings, hooks and an MCP server, and finds
+ * what switches them off.
+ */
 
+import { namesIn } from "../../../host/agent_files.ts";
 import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";
 import { type AgentFiles, editsOf, meshServer, SERVER_NAME } from "../mcp_server_entry.ts";
@@ -56,9 +60,12 @@ interface Places {
   readonly managed: string;
 }
 
+/** The settings of Claude Code (2.1.329) that keep our hooks or our MCP server from running. */
 export function switchedOff(places: Places, files: ScopeReader): readonly SwitchedOff[] {
   const { cwd, json } = files;
-  const dropIns = namesIn(`${places.managed}/managed-settings.d`);
+  const dropInFolder = `${places.managed}/managed-settings.d`;
+  const dropIns = namesIn(dropInFolder).filter((name) => name.endsWith(".json"))
+    .map((name) => `${dropInFolder}/${name}`);
   const managed = [`${places.managed}/managed-settings.json`, ...dropIns];
   const project = [`${cwd}/.claude/settings.json`, `${cwd}/.claude/settings.local.json`];
   const scopes = [...new Set([...managed, places.user, ...project])].map((file) => ({
@@ -137,15 +144,4 @@ function listOf(value: Json | undefined): readonly Json[] {
 
 function isNamedMesh(entry: Json): boolean {
   return isObject(entry) && entry["serverName"] === SERVER_NAME;
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return [...Deno.readDirSync(folder)].map(({ name }) => `${folder}/${name}`)
-      .filter((path) => path.endsWith(".json")).sort();
-  } catch (error) {
-    // The folder belongs to another program: usually it is missing, or this user may not read it.
-    if (error instanceof Error && "code" in error) return [];
-    throw error;
-  }
 }

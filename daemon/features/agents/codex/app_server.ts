@@ -28,7 +28,7 @@ const CLOSE_MS_MAX = 1_000;
  * The reply to a call. `refused` has the server's message. `unanswered` means that no answer came,
  * so the effect of the call is unclear.
  */
-export type Reply =
+type Reply =
   | { readonly state: "answered"; readonly result: unknown }
   | { readonly state: "refused"; readonly message: string }
   | { readonly state: "unanswered"; readonly reason: Reason };

@@ -1,4 +1,7 @@
-/** Adds, finds and removes our entries in Codex's files: hooks in JSON, an MCP server in TOML. */
+/**
+ * Adds, finds and removes our entries in Codex's files, hooks in JSON and an MCP server in TOML, and
+ * finds what switches them off.
+ */
 
 import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
@@ -267,6 +270,7 @@ const MANAGED = "/etc/codex";
 /** The feature, and its former name. */
 const FEATURES = ["hooks", "codex_hooks"];
 
+/** The settings of Codex (0.169.0) that keep our hooks or our MCP server from running. */
 export function switchedOff(home: string, files: ScopeReader): readonly SwitchedOff[] {
   const { cwd, toml } = files;
   const managed = ["config.toml", "managed_config.toml", "requirements.toml"].map((name) =>

@@ -1,4 +1,4 @@
-/** Adds, finds and removes our entries in Copilot CLI's files. */
+/** Adds, finds and removes our entries in Copilot CLI's files, and finds what switches them off. */
 
 import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";
@@ -44,6 +44,7 @@ export function edits(files: AgentFiles, plan: SetupPlan): readonly Edit[] {
   return editsOf(files, { hooks, server }, plan);
 }
 
+/** The settings of Copilot CLI (1.0.102) that keep our hooks or our MCP server from running. */
 export function switchedOff(home: string, { cwd, json }: ScopeReader): readonly SwitchedOff[] {
   const names = [
     `${home}/settings.json`,

@@ -1,4 +1,4 @@
-/** Adds, finds and removes our entries in Gemini CLI's settings. */
+/** Adds, finds and removes our entries in Gemini CLI's settings, and finds what switches them off. */
 
 import { MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";
@@ -59,6 +59,7 @@ const SYSTEM = Deno.build.os === "darwin"
   ? "/Library/Application Support/GeminiCli"
   : "/etc/gemini-cli";
 
+/** The settings of Gemini CLI (0.61.0) that keep our hooks or our MCP server from running. */
 export function switchedOff(home: string, env: Env, files: ScopeReader): readonly SwitchedOff[] {
   const { cwd, json } = files;
   const names = [

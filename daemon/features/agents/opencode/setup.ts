@@ -138,6 +138,7 @@ function programIn(server: Json | undefined, { programs }: SetupPlan): Argv | un
 
 const FILES = ["config.json", "opencode.json", "opencode.jsonc"];
 
+/** The settings of opencode (1.18.33) that keep our plugin or our MCP server from running. */
 export function switchedOff(home: string, env: Env, files: ScopeReader): readonly SwitchedOff[] {
   const { cwd, json } = files;
   const folders = [home, cwd, `${cwd}/.opencode`];

@@ -9,7 +9,7 @@ import { afterSocketReads } from "kit/core/clock.ts";
 const CHUNK_BYTES = 262_144;
 const NEWLINE = 10;
 
-export interface Line {
+interface Line {
   /** The offset of the line's end in the file. */
   readonly end: number;
   readonly text: string;

@@ -1,9 +1,5 @@
 import assert from "node:assert/strict";
-import {
-  isPublicKey,
-  makeUserKey,
-  publicKeyOf,
-} from "../../../../daemon/machines/nats/nkeys.ts";
+import { isPublicKey, makeUserKey, publicKeyOf } from "../../../../daemon/machines/nats/nkeys.ts";
 
 Deno.test("a new key has the forms of an nkey, and its seed gives the public key", async () => {
   const { seed, public_key } = await makeUserKey();

@@ -6,10 +6,10 @@ import { DAY_MS } from "kit/core/duration.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
 import type { Client, Registration } from "protocol/relay/oauth.ts";
-import { clientMachine } from "../states.ts";
-import { OAuthRefusal } from "../refusals.ts";
+import { clientMachine } from "./states.ts";
+import { OAuthRefusal } from "./refusals.ts";
 import { REDIRECT_BYTES_MAX, redirectProblem } from "./redirects.ts";
-import * as rows from "./store.ts";
+import * as rows from "./client_store.ts";
 
 const UNUSED_CLIENTS_MAX = 4096;
 const UNUSED_MS = DAY_MS;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { DAY_MS } from "kit/core/duration.ts";
 import * as z from "zod";
 import fc from "fast-check";
-import { isRegistered, redirectProblem } from "../../../../relay/oauth/clients/redirects.ts";
+import { isRegistered, redirectProblem } from "../../../relay/oauth/redirects.ts";
 import {
   ALL_SCOPES,
   App,
@@ -15,7 +15,7 @@ import {
   oauthWorld,
   parseTokens,
   Person,
-} from "../../../support/relay/oauth_world.ts";
+} from "../../support/relay/oauth_world.ts";
 
 const HOUR_MS = 3_600_000;
 
