@@ -6,7 +6,7 @@ import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
-import { HttpListener } from "kit/host/http_listener.ts";
+import { HttpListener, nextStopSignal, urlOf } from "kit/host/http_listener.ts";
 import type { ExposedPath } from "kit/host/private_files.ts";
 import { jsonLog, type Log, logConsole } from "kit/core/log.ts";
 import { definitionOf } from "../features/agents/registry.ts";
@@ -103,13 +103,12 @@ async function serveUntilSignal(
   daemon.start();
   const { background } = daemon.ctx;
   void background.run("A program of the last daemon was not ended", started.endLeft(clock, log));
-  const signalled = nextSignal();
+  const signalled = nextStopSignal();
   let requests = 0;
   const server = listen(config, daemon, { log, onRequest: () => requests++ });
   if (typeof server === "string") return exitWith(server, 1);
-  const { port, hostname: host } = server.addr;
-  daemon.address.port = port;
-  const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  daemon.address.port = server.addr.port;
+  const url = urlOf(server.addr);
   const tokenFile = join(state, "hook.token");
   if (!isHookToken(daemon.identity, readTextOrNothing(tokenFile))) {
     writePrivately(tokenFile, daemon.identity.hook_token);
@@ -226,14 +225,6 @@ function openOrExplain(path: string, open: () => Daemon): Daemon | string {
 function createPrivate(path: string): string {
   Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
   return path;
-}
-
-function nextSignal(): Promise<string> {
-  return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
-      Deno.addSignalListener(signal, () => resolve(signal));
-    }
-  });
 }
 
 /** A lock on a file. The kernel releases it when the process ends, even after a crash. */

@@ -1,4 +1,7 @@
-/** An HTTP listener that keeps listening on its address for as long as the process runs. */
+/**
+ * An HTTP listener that keeps listening on its address for as long as the process runs, and the
+ * signal that ends the process.
+ */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
@@ -87,4 +90,18 @@ export class HttpListener {
     this.#logged_at = clock.monotonic();
     log.error(message, { error });
   }
+}
+
+/** The URL of a listener. An IPv6 address is put in brackets. */
+export function urlOf({ hostname, port }: Pick<Deno.NetAddr, "hostname" | "port">): string {
+  return `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+}
+
+/** Resolves with the first signal that asks the process to end. */
+export function nextStopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      Deno.addSignalListener(signal, () => resolve(signal));
+    }
+  });
 }

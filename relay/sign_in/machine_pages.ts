@@ -18,7 +18,7 @@ import * as contracts from "protocol/relay/dashboard.ts";
 interface MachinePageDeps {
   readonly machines: Pick<Machines, "list">;
   readonly sessions: Pick<Sessions, "get">;
-  readonly originPolicy: Pick<OriginPolicy, "isFromOurPage">;
+  readonly originPolicy: Pick<OriginPolicy, "mustBeFromOurPage">;
 }
 
 /**
@@ -39,11 +39,7 @@ export function machinePageRoutes(deps: MachinePageDeps): Route[] {
       return workerResponse(request);
     }),
     rawRoute(contracts.getMachinePage, (request) => {
-      if (!originPolicy.isFromOurPage(request)) {
-        const { headers } = request;
-        const origin = headers.get("origin") ?? headers.get("sec-fetch-site") ?? "none";
-        throw new Problem("foreign_page", { origin });
-      }
+      originPolicy.mustBeFromOurPage(request);
       const session = sessions.get(request);
       if (!session) throw new Problem("not_signed_in", {});
       const { form_token, namespace } = session;

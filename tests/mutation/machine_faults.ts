@@ -5,7 +5,7 @@ import type { Target } from "./target.ts";
 const TRUST = "tests/daemon/machines/trust";
 const PINS = ["tests/daemon/machines/trust/machine_trust_test.ts"];
 const LINKS = ["tests/daemon/machines/links"];
-const NATS = "tests/daemon/machines/bus/nats";
+const NATS = "tests/daemon/machines/nats";
 
 const TRUST_TARGETS: readonly Target[] = [
   {

@@ -2,7 +2,7 @@
 
 import type { Target } from "./target.ts";
 
-const GRANTS = ["tests/relay/oauth/grants", "tests/relay/oauth", "tests/relay/mcp"];
+const GRANTS = ["tests/relay/oauth", "tests/relay/mcp"];
 const TUNNEL = ["tests/relay/daemons/tunnel_test.ts", "tests/relay/daemons"];
 
 export const RELAY_TARGETS: readonly Target[] = [
@@ -117,7 +117,7 @@ export const RELAY_TARGETS: readonly Target[] = [
   },
   {
     file: "relay/oauth/clients.ts",
-    tests: ["tests/relay/oauth/clients"],
+    tests: ["tests/relay/oauth/clients_test.ts"],
     faults: [[
       "one redirect URI that is not allowed refuses all",
       "const allowed = requested.filter((uri) => redirectProblem(uri) === undefined);",

@@ -1,7 +1,7 @@
 /** kitty processes as terminal servers: their windows are panes. */
 
 import { commandOf } from "../processes.ts";
-import { ExclusiveWork } from "../terminals/exclusive.ts";
+import { ExclusiveWork } from "kit/core/exclusive.ts";
 import { isControlKey, type KeyName, type Keystroke } from "protocol/agents/keys.ts";
 import type {
   PaneGuard,

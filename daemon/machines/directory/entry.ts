@@ -1,6 +1,6 @@
 /**
- * A machine's entry in the directory: the text that lists the peers which it shares, and the reasons
- * why an entry is refused.
+ * A machine's entry in the directory, which lists the peers that it shares, and the reasons why an
+ * entry is refused.
  */
 
 import * as z from "zod";

@@ -1,4 +1,4 @@
-/** Names, limits and queue of files on the bus, shared by uploads and downloads. */
+/** Names and limits of files on the bus, shared by uploads and downloads. */
 
 import type { Context } from "../../data/context.ts";
 import { sha256 } from "kit/host/node_library.ts";
@@ -46,15 +46,4 @@ export function isBroken({ reason }: BusError): boolean {
 
 export function hashOf(bytes: Uint8Array): string {
   return sha256(bytes, "hex");
-}
-
-/** Runs one piece of work at a time, in the order of the calls. */
-export class Turns {
-  #last: Promise<unknown> = Promise.resolve();
-
-  run<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work);
-    this.#last = done.catch(() => undefined); // The caller of `run` gets the error.
-    return done;
-  }
 }

@@ -1,5 +1,5 @@
 /**
- * Adds, finds and removes our entries in Claude Code's settings, hooks and an MCP server, and finds
+ * Adds, finds and removes our entries in Claude Code's settings: hooks and an MCP server. Finds
  * what switches them off.
  */
 

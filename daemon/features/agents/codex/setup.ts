@@ -1,6 +1,6 @@
 /**
- * Adds, finds and removes our entries in Codex's files, hooks in JSON and an MCP server in TOML, and
- * finds what switches them off.
+ * Adds, finds and removes our entries in Codex's files, hooks in JSON and an MCP server in TOML.
+ * Finds what switches them off.
  */
 
 import { isDeepStrictEqual } from "node:util";

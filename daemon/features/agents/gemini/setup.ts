@@ -1,4 +1,4 @@
-/** Adds, finds and removes our entries in Gemini CLI's settings, and finds what switches them off. */
+/** Adds, finds and removes our entries in Gemini CLI's settings. Finds what switches them off. */
 
 import { MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";

@@ -5,7 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { changedAt } from "../../../host/agent_files.ts";
-import { endOf, pageOf, type ParsedEntry, type RecordSource } from "../sessions/pages.ts";
+import { endOf, pageOf, type ParsedEntry } from "../sessions/pages.ts";
+import type { RecordSource } from "../sessions/lines.ts";
 import {
   type FoundSession,
   LISTED_FILES_MAX,

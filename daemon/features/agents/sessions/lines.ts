@@ -1,9 +1,14 @@
-/** Reads the lines of a session's file from its end backwards, up to a number of bytes. */
+/** Reads records last to first, such as the lines of a session's file, up to a number of bytes. */
 
 import { readBefore } from "../../../host/agent_files.ts";
 import { READ_BYTES_MAX } from "./session_files.ts";
-import type { RecordSource } from "./pages.ts";
 import { afterSocketReads } from "kit/core/clock.ts";
+
+/** Records that are read last to first, until the reader has enough or a limit is reached. */
+export interface RecordSource<T extends { readonly end: number }> extends Iterable<T> {
+  /** The `end` of the first record that was not read; 0 if none is left. Known at the end. */
+  readonly unread: number;
+}
 
 /** Bytes per read. */
 const CHUNK_BYTES = 262_144;
