@@ -24,9 +24,10 @@ import type { AnswerMachine } from "../machines/calls/call_server.ts";
 import { type RelayAccess, RelayApi } from "../features/shares/relay_api.ts";
 import { Shares } from "../features/shares/shares.ts";
 import type { Features } from "./compose/compose.ts";
-import { openGauges } from "./compose/gauges.ts";
 import { isHookToken } from "./identity.ts";
 import { featureRoutes, programRoutes, socketRoutes, systemRoutesOf } from "./routes.ts";
+import { defineGauges } from "../api/events/gauges.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** Where the daemon listens; the port is undefined before that. */
 interface ListenAddress {
@@ -308,4 +309,32 @@ function openMachineAnswers(
     );
   const [asHuman, asProgram] = [routesFor(true), routesFor(false)];
   return (request, { human }) => human ? asHuman(request) : asProgram(request);
+}
+
+function openGauges(
+  { ctx, db_path, machines, jobs, meters, sockets, telemetry }: Features,
+  relayClient: RelayClient | undefined,
+): void {
+  const { clock, db } = ctx;
+  db.observeCommits((took_ms) => meters.committed(took_ms));
+  meters.add((metrics) =>
+    defineGauges(metrics, {
+      db,
+      now: () => clock.now(),
+      started_at: clock.now(),
+      sockets: () => sockets.size,
+      jobs: () => jobs.counts(),
+      walBytes: () => sizeOf(`${db_path}-wal`),
+      memory: () => Deno.memoryUsage(),
+      bus: () => machines?.figures() ?? { status: "disabled", waiting: 0 },
+      tunnel: () => relayClient?.report().status ?? "disabled",
+      spans: () => ({ ...telemetry?.exporter.counts }),
+      deno: Deno.version.deno,
+    })
+  );
+}
+
+/** 0 for a file that does not exist: the last connection removes the log. */
+function sizeOf(path: string): number {
+  return unlessMissing(() => Deno.statSync(path).size) ?? 0;
 }

@@ -26,8 +26,8 @@ import { type Config, type ConfigInForce, readConfigInForce } from "./config.ts"
 import { logExposed, protectConfig, protectState } from "./private_state.ts";
 import { MarkerFiles } from "../features/messages/urgent/markers.ts";
 import { filesIn, isDiskError } from "../host/files.ts";
-import { type Env, InvalidPath, readTextOrNothing, statePath, unlessError } from "../host/paths.ts";
-import { fileRefusal } from "kit/host/file_errors.ts";
+import { type Env, InvalidPath, readTextOrNothing, statePath } from "../host/paths.ts";
+import { fileRefusal, unlessError } from "kit/host/file_errors.ts";
 import { boundedLog } from "../host/log_file.ts";
 import { IdleCollector, processHeap } from "../host/idle_collector.ts";
 import { sendSignal, startTimeOf, terminalOf } from "../host/processes.ts";

@@ -8,7 +8,7 @@ import { fs } from "kit/host/node_library.ts";
 import { withoutSecrets } from "./tmux/terminals.ts";
 import { endProcesses, newMark, runProgram } from "./program_group.ts";
 import type { Log } from "kit/core/log.ts";
-import { unlessMissing } from "./paths.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /**
  * The result of a program. `exit` is null if the program could not be run, or if the daemon or a

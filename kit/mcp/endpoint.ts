@@ -2,16 +2,21 @@
 
 import {
   type AuthInfo,
+  type CallToolResult,
   createMcpHandler,
   isLegacyRequest,
   type McpHttpHandler,
+  ProtocolError,
   ProtocolErrorCode,
   readRequestBody,
-  type Server,
+  Server,
+  type ServerContext,
+  type Tool,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
 import * as z from "zod";
 import { CommonProblem } from "kit/core/problem.ts";
+import { VERSION } from "kit/core/version.ts";
 import { BODY_BYTES_MAX, refuseOnAbort } from "kit/http/body.ts";
 import { tryJson } from "kit/core/text.ts";
 
@@ -27,6 +32,32 @@ const VersionInMeta = z.object({
 
 /** The status that nginx logs when a client closes the connection before the response. */
 const CLIENT_CLOSED_REQUEST = 499;
+
+interface ToolServerOptions<T extends { readonly listing: Tool }> {
+  readonly name: string;
+  readonly instructions: string;
+  readonly tools: readonly T[];
+  /** Runs a tool. An error of the tool is a result. */
+  call(tool: T, args: unknown, context: ServerContext): Promise<CallToolResult>;
+}
+
+/** A server of tools, in the order in which a model reads them. */
+export function toolServer<T extends { readonly listing: Tool }>(
+  { name, instructions, tools, call }: ToolServerOptions<T>,
+): Server {
+  const server = new Server({ name, title: "Agent Mesh", version: VERSION }, {
+    capabilities: { tools: {} },
+    instructions,
+  });
+  const listings = tools.map(({ listing }) => listing);
+  server.setRequestHandler("tools/list", () => ({ tools: listings }));
+  server.setRequestHandler("tools/call", async ({ params }, context) => {
+    const tool = tools.find(({ listing }) => listing.name === params.name);
+    if (tool) return await call(tool, params.arguments, context);
+    throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name}`);
+  });
+  return server;
+}
 
 /** Creates the MCP server for one request. Its tools act for the caller of that request. */
 type ServerFactory = (request: Request | undefined) => Server;

@@ -5,7 +5,7 @@
 
 import type { Tool as Listing, ToolAnnotations } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { invalidRequest } from "kit/core/problem.ts";
+import { stillInvalid } from "kit/http/route.ts";
 
 /** `openWorldHint` is false: the tools reach only peers of the mesh. */
 type Hints = Required<Omit<ToolAnnotations, "title">>;
@@ -85,7 +85,6 @@ export function readArguments<I extends z.ZodObject>(input: I, given: unknown): 
   const args = given ?? {};
   const first: z.ZodSafeParseResult<z.output<I>> = input.safeParse(args);
   if (first.success) return first.data;
-  const { issues } = first.error;
   let corrected: unknown = args;
   // Two passes, because text may spell a number that is too large.
   let again: z.ZodSafeParseResult<z.output<I>> = first;
@@ -94,10 +93,7 @@ export function readArguments<I extends z.ZodObject>(input: I, given: unknown): 
     again = input.safeParse(corrected);
   }
   if (again.success) return again.data;
-  // The error names the sent value, not the corrected value.
-  const wrong = new Set(again.error.issues.map(({ path }) => path.join(".")));
-  const remaining = issues.filter(({ path }) => wrong.has(path.join(".")));
-  throw invalidRequest(remaining.length > 0 ? new z.ZodError(remaining) : again.error);
+  throw stillInvalid(first.error, again.error);
 }
 
 /** A copy of the arguments with the argument of an issue corrected, if possible. */

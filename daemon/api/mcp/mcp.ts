@@ -1,9 +1,8 @@
 /** The MCP server for the agents of this machine: identifies the caller and runs its tool. */
 
-import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
+import type { Server } from "@modelcontextprotocol/server";
 import type { Call } from "kit/http/client.ts";
-import { VERSION } from "kit/core/version.ts";
-import { McpEndpoint } from "kit/mcp/endpoint.ts";
+import { McpEndpoint, toolServer } from "kit/mcp/endpoint.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { type Identify, UNKNOWN_CALLER } from "./identify.ts";
 import { type Tool, type ToolHost, toToolError } from "./tool.ts";
@@ -64,36 +63,28 @@ export class Mcp extends McpEndpoint {
   }
 }
 
-const TOOLS_BY_NAME = new Map<string, Tool>(TOOLS.map((tool) => [tool.listing.name, tool]));
-
 function createServer(deps: McpDeps, request: Request | undefined): Server {
-  const server = new Server({ name: "mesh", title: "Agent Mesh", version: VERSION }, {
-    capabilities: { tools: {} },
+  return toolServer({
+    name: "mesh",
     instructions: INSTRUCTIONS,
+    tools: TOOLS,
+    async call(tool, args, { mcpReq: { _meta, signal } }) {
+      try {
+        const caller = request ? await deps.identify(request, _meta) : UNKNOWN_CALLER;
+        const traceparent = traceOf(request, _meta);
+        const call: Call = (contract, options) =>
+          deps.call(contract, {
+            signal,
+            ...options,
+            headers: { ...options.headers, ...(traceparent && { traceparent }) },
+          });
+        const trusted = caller.peer_id !== null || deps.allow_admin_tools === true;
+        return await tool.run(args, { caller, call, trusted });
+      } catch (error) {
+        return toToolError(error, deps, tool);
+      }
+    },
   });
-  const tools = TOOLS.map(({ listing }) => listing);
-  server.setRequestHandler("tools/list", () => ({ tools }));
-  server.setRequestHandler("tools/call", async ({ params }, { mcpReq: { _meta, signal } }) => {
-    const tool = TOOLS_BY_NAME.get(params.name);
-    if (!tool) {
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name}`);
-    }
-    try {
-      const caller = request ? await deps.identify(request, _meta) : UNKNOWN_CALLER;
-      const traceparent = traceOf(request, _meta);
-      const call: Call = (contract, options) =>
-        deps.call(contract, {
-          signal,
-          ...options,
-          headers: { ...options.headers, ...(traceparent && { traceparent }) },
-        });
-      const trusted = caller.peer_id !== null || deps.allow_admin_tools === true;
-      return await tool.run(params.arguments, { caller, call, trusted });
-    } catch (error) {
-      return toToolError(error, deps, tool);
-    }
-  });
-  return server;
 }
 
 /** The trace that the caller named, in `_meta` or in a header. */

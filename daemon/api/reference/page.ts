@@ -25,7 +25,7 @@ interface Schema {
   readonly oneOf?: readonly Schema[];
   readonly items?: Schema;
   readonly $ref?: string;
-  readonly description?: string;
+  readonly description?: string | undefined;
   readonly default?: unknown;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];

@@ -7,8 +7,8 @@
 import * as z from "zod";
 import { join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
-import { unlessMissing } from "../paths.ts";
 import { type Failure, failure } from "../tmux/connection.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** A command for the kitten. */
 export type Order =

@@ -215,5 +215,5 @@ Deno.test("a relay's host is a name or an address; an IPv6 address has brackets"
     urlOf({ hostname: readRelayConfig({ RELAY_HOST: "::1" }).host, port: 80 }),
     "http://[::1]:80",
   );
-  assert.equal(urlOf(readRelayConfig({}).host, 8378), "http://127.0.0.1:8378");
+  assert.equal(urlOf({ hostname: readRelayConfig({}).host, port: 8378 }), "http://127.0.0.1:8378");
 });

@@ -15,8 +15,8 @@ import {
   type SessionUsage,
 } from "../sessions/session_files.ts";
 import { matches } from "../sessions/found.ts";
-import { unlessMissing } from "../../../host/paths.ts";
 import type { ResumableSession, ResumeResult } from "../adapter.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 const Listed = z.object({
   id: z.string(),
