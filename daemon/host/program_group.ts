@@ -9,13 +9,11 @@ import { pause, timeout } from "kit/core/timeout.ts";
 import {
   environmentOf,
   isAlive,
-  isGone,
   isMac,
   processIds,
   sendSignal,
   sessionLeaderOf,
   type Signal,
-  type SignalResult,
 } from "./processes.ts";
 
 /** The variable with the mark. Child processes inherit it. */

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { Name } from "kit/core/schema.ts";
 import { cleanLine, toDisplayName } from "kit/core/text.ts";
-import { READ_HINTS } from "kit/mcp/tool_definition.ts";
+import { READ_HINTS } from "kit/http/mcp_tools.ts";
 import { READ } from "protocol/relay/mcp.ts";
 import { isAgent, type Peer } from "../daemons/daemon_client.ts";
 import { daemon_id, type Tool, tool } from "./tool.ts";

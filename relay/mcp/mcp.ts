@@ -2,7 +2,7 @@
 
 import type { Server } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { McpEndpoint, toolServer } from "kit/mcp/endpoint.ts";
+import { McpEndpoint, toolServer } from "kit/http/mcp_endpoint.ts";
 import type { Machines } from "protocol/relay/daemons.ts";
 import { Bearer } from "protocol/relay/mcp.ts";
 import { DaemonClient } from "../daemons/daemon_client.ts";

@@ -1,7 +1,7 @@
 /** The tools get_reply and list_requests. */
 
 import * as z from "zod";
-import { READ_HINTS } from "kit/mcp/tool_definition.ts";
+import { READ_HINTS } from "kit/http/mcp_tools.ts";
 import { cleanText, escapeAttribute, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 import { READ } from "protocol/relay/mcp.ts";
 import { daemon_id, request_id, type Tool, tool } from "./tool.ts";

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { DisplayText } from "kit/core/schema.ts";
-import { SEND_HINTS } from "kit/mcp/tool_definition.ts";
+import { SEND_HINTS } from "kit/http/mcp_tools.ts";
 import { WRITE } from "protocol/relay/mcp.ts";
 import { daemon_id, peer_id, type Tool, tool } from "./tool.ts";
 

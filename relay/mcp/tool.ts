@@ -10,7 +10,7 @@ import {
   toListing,
   type ToolDefinition,
   type ToolResult,
-} from "kit/mcp/tool_definition.ts";
+} from "kit/http/mcp_tools.ts";
 import { isUnreachable, type Machine } from "protocol/relay/daemons.ts";
 import type { READ, WRITE } from "protocol/relay/mcp.ts";
 import { type DaemonClient, DaemonError } from "../daemons/daemon_client.ts";

@@ -159,8 +159,8 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     ]],
   },
   {
-    file: "kit/mcp/tool_definition.ts",
-    tests: ["tests/kit/mcp"],
+    file: "kit/http/mcp_tools.ts",
+    tests: ["tests/kit/http/mcp_tools_test.ts"],
     faults: [
       ["null is not left out", "if (value === null) return rest;", ""],
       [

@@ -7,7 +7,6 @@ export const LAYERS: readonly string[] = [
   "kit/http",
   "kit/telemetry",
   "kit/net",
-  "kit/mcp",
   "kit/host",
   "protocol",
   "dashboard/files",

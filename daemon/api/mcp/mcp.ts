@@ -2,7 +2,7 @@
 
 import type { Server } from "@modelcontextprotocol/server";
 import type { Call } from "kit/http/client.ts";
-import { McpEndpoint, toolServer } from "kit/mcp/endpoint.ts";
+import { McpEndpoint, toolServer } from "kit/http/mcp_endpoint.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { type Identify, UNKNOWN_CALLER } from "./identify.ts";
 import { type Tool, type ToolHost, toToolError } from "./tool.ts";

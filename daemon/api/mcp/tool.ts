@@ -8,12 +8,12 @@ import {
   toListing,
   type ToolDefinition,
   type ToolResult,
-} from "kit/mcp/tool_definition.ts";
+} from "kit/http/mcp_tools.ts";
 import { type ProblemBody, Refusal } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import type { McpCaller } from "./identify.ts";
 
-export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/mcp/tool_definition.ts";
+export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/http/mcp_tools.ts";
 
 /** The parts of the daemon that the tools use. */
 export interface ToolHost {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { readArguments } from "kit/mcp/tool_definition.ts";
+import { readArguments } from "kit/http/mcp_tools.ts";
 import { grantToken, rawPost, withHeaders } from "../../support/relay/mcp_apps.ts";
 import { connectDaemon, registerAgent, relayFixture } from "../../support/relay/composed_relay.ts";
 import { world } from "../../support/world.ts";
