@@ -4,6 +4,7 @@
 
 import type { Context } from "../data/context.ts";
 import { messageOf } from "kit/core/text.ts";
+import { atMostEvery } from "kit/core/timeout.ts";
 import { Problem } from "protocol/problems.ts";
 import { type Bus, BusError, type BusListener, type BusStatus, IdentityInUse } from "./bus.ts";
 import type { Links } from "./links/links.ts";
@@ -90,13 +91,14 @@ export class Machines {
   readonly #directory: MachineDirectory;
   readonly #shared: SharedPeers;
   readonly #parts: DescribingParts;
-  #removed_at = Number.NEGATIVE_INFINITY;
+  readonly #mayRemove: () => boolean;
   readonly exchange: Exchange;
   readonly calls: Calls;
 
   constructor(ctx: Context, deps: MachinesDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#mayRemove = atMostEvery(ctx.clock, REMOVE_EVERY_MS);
     const { access: { keys, network, open }, attachments, daemon_id, settings } = deps;
     const { name } = settings;
     const created_at = deps.cardMadeAt({ name, sign: keys.public.sign });
@@ -177,14 +179,11 @@ export class Machines {
   }
 
   tick(now: number): void {
-    const monotonic = this.#ctx.clock.monotonic();
     this.#claim.tick();
     this.#directory.tick();
-    this.exchange.tick(monotonic);
+    this.exchange.tick(this.#ctx.clock.monotonic());
     this.#files.tick(now);
-    if (monotonic - this.#removed_at < REMOVE_EVERY_MS) return;
-    this.#removed_at = monotonic;
-    this.#links.removeExpired();
+    if (this.#mayRemove()) this.#links.removeExpired();
   }
 
   async report(): Promise<{ bus: BusReport; machines: Machine[] }> {

@@ -88,6 +88,17 @@ function onTimeoutOrAbort(
   };
 }
 
+/** A function that returns true at its first call, and then at most once in `ms`. */
+export function atMostEvery(clock: Pick<Clock, "monotonic">, ms: number): () => boolean {
+  let last = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = clock.monotonic();
+    const isDue = now - last >= ms;
+    if (isDue) last = now;
+    return isDue;
+  };
+}
+
 /** The first and the longest pause between attempts, in milliseconds. */
 interface RetryPauses {
   readonly first: number;

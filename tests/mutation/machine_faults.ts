@@ -253,7 +253,7 @@ const LINK_TARGETS: readonly Target[] = [
       ],
       [
         "each batch behind a lost one causes everything to be sent again",
-        "if (at !== undefined && now - at < RESEND_MS_MIN) return;",
+        "if (!this.#mayResend()) return;",
         "",
       ],
       [

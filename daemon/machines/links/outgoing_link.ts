@@ -20,7 +20,7 @@ import { type Batch, BATCH_ENTRIES_MAX, encodeBatch } from "./batch.ts";
 import { callHandler, type LinksDeps } from "./handlers.ts";
 import { ownEntries, readPortion, toLinkEntry } from "./reading.ts";
 import * as store from "./store.ts";
-import { RetryTimer } from "kit/core/timeout.ts";
+import { atMostEvery, RetryTimer } from "kit/core/timeout.ts";
 
 /** Delay of a confirmation, so that several share a batch or travel with entries. */
 const ANSWER_MS = 20;
@@ -73,13 +73,14 @@ export class OutgoingLink {
   #positions = 0;
   #cancelPosition: (() => void) | undefined;
   #cancelAnswer: (() => void) | undefined;
-  #resentAt: number | undefined;
+  readonly #mayResend: () => boolean;
   /** Less than usual after the bus found a batch too large, or had no room for it. */
   #entriesMax = BATCH_ENTRIES_MAX;
 
   constructor(daemonId: string, deps: LinksDeps) {
     this.#daemonId = daemonId;
     this.#deps = deps;
+    this.#mayResend = atMostEvery(deps.clock, RESEND_MS_MIN);
     this.#retry = new RetryTimer(deps.clock, RETRY_MS, () => this.wake());
     this.#probe = new RetryTimer(deps.clock, PROBE_MS, () => {
       this.#due.probe = true;
@@ -162,10 +163,7 @@ export class OutgoingLink {
    * differ.
    */
   resend(applied: string | null): void {
-    const now = this.#deps.clock.monotonic();
-    const at = this.#resentAt;
-    if (at !== undefined && now - at < RESEND_MS_MIN) return;
-    this.#resentAt = now;
+    if (!this.#mayResend()) return;
     const { db } = this.#deps;
     const published = applied === null ? undefined : store.idOfTag(db, this.#daemonId, applied);
     this.#chain = { published: published ?? 0, previous: applied };

@@ -6,18 +6,11 @@ import * as rows from "../store.ts";
 import type { Envelopes, KeyHolder } from "./envelope.ts";
 
 /**
- * Seals what goes to another machine, and opens what comes from it. The context, such as `batch`,
- * must be the same on both sides, so that nothing sealed for one purpose serves another.
+ * Seals what goes to a pinned machine, and opens what comes from it, with the keys of the cards that
+ * this daemon trusts. The context, such as `batch`, must be the same on both sides, so that nothing
+ * sealed for one purpose serves another.
  */
-export interface MachineSeal {
-  /** Throws `unknown_machine_name` if the keys of the machine are not known. */
-  seal(to: string, context: string, bytes: Uint8Array): Uint8Array;
-  /** Null for bytes that the machine did not write for this machine in this context. */
-  open(from: string, context: string, bytes: Uint8Array): Uint8Array | null;
-}
-
-/** Seals for pinned machines: their keys come from the cards that this daemon trusts. */
-export class PinnedSeal implements MachineSeal {
+export class PinnedSeal {
   readonly #db: Database;
   readonly #envelopes: Envelopes;
   /** Holders by id, as of the table's revision `#revision`: parsing a card takes 30 µs. */
@@ -29,12 +22,14 @@ export class PinnedSeal implements MachineSeal {
     this.#envelopes = envelopes;
   }
 
+  /** Throws `unknown_machine_name` if the keys of the machine are not known. */
   seal(to: string, context: string, bytes: Uint8Array): Uint8Array {
     const holder = this.#holderOf(to);
     if (!holder) throw new Problem("unknown_machine_name", { machine: to });
     return this.#envelopes.sealFor(holder, context, bytes);
   }
 
+  /** Null for bytes that the machine did not write for this machine in this context. */
   open(from: string, context: string, bytes: Uint8Array): Uint8Array | null {
     const holder = this.#holderOf(from);
     return holder ? this.#envelopes.openFrom(holder, context, bytes) : null;
@@ -49,3 +44,5 @@ export class PinnedSeal implements MachineSeal {
     return found;
   }
 }
+
+export type MachineSeal = Pick<PinnedSeal, keyof PinnedSeal>;
