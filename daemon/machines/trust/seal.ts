@@ -6,9 +6,9 @@ import * as rows from "../store.ts";
 import type { Envelopes, KeyHolder } from "./envelope.ts";
 
 /**
- * Seals what goes to a pinned machine, and opens what comes from it, with the keys of the cards that
- * this daemon trusts. The context, such as `batch`, must be the same on both sides, so that nothing
- * sealed for one purpose serves another.
+ * Seals what goes to a pinned machine, and opens what comes from it. The keys come from the cards
+ * that this daemon trusts. The context, such as `batch`, must be the same on both sides, so that
+ * nothing sealed for one purpose serves another.
  */
 export class PinnedSeal {
   readonly #db: Database;
