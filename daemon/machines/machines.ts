@@ -100,13 +100,12 @@ export class Machines {
     this.#deps = deps;
     this.#mayRemove = atMostEvery(ctx.clock, REMOVE_EVERY_MS);
     const { access: { keys, network, open }, attachments, daemon_id, settings } = deps;
-    const { name } = settings;
+    const { allow, name, url } = settings;
     const created_at = deps.cardMadeAt({ name, sign: keys.public.sign });
     const own = signCard({ daemon_id, name, created_at }, keys, network);
     const reserved = [...settings.allow_admin, ...settings.human_home ? [settings.human_home] : []];
     this.#trust = new MachineTrust(ctx, { network, own, reserved });
     const seal = new PinnedSeal(ctx.db, new Envelopes({ daemon_id, keys }, ctx.ids));
-    const { url, allow } = settings;
     const shown = { url, fingerprint: fingerprintOf(keys.public), shared_circles: [...allow] };
     this.#connection = new BusConnection(
       ctx,
@@ -128,7 +127,7 @@ export class Machines {
     });
     this.#shared = new SharedPeers(ctx, {
       directory: deps.directory,
-      circles: settings.allow,
+      circles: allow,
       description_ttl_ms: settings.description_ttl_ms,
     });
     this.#directory = this.#openDirectory(own);
