@@ -3,7 +3,7 @@
  * plain. Loading those schemas takes longer than everything else that a command does.
  */
 
-import { configPath, type Env, readTextOrNothing, unlessError } from "../../daemon/host/paths.ts";
+import { configPath, type Env, readTextOrNothing } from "../../daemon/host/paths.ts";
 import {
   DEFAULT_HOST,
   DEFAULT_PORT,
@@ -11,6 +11,7 @@ import {
   type RuntimeInfo,
 } from "../../daemon/host/runtime_file.ts";
 import { type ClientSettings, toUrl } from "./daemon_client.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 
 const PORT_MAX = 65_535;
 

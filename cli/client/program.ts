@@ -2,7 +2,8 @@
 
 import { dirname, join } from "kit/core/path.ts";
 import { fileURLToPath } from "node:url";
-import { type Env, unlessMissing } from "../../daemon/host/paths.ts";
+import type { Env } from "../../daemon/host/paths.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** The ways to install mesh (docs/install.md). */
 export type Installation = "npm" | "homebrew" | "executable" | "sources";

@@ -1,6 +1,6 @@
 /** The doctor's check of the surrounding kitty: may mesh read its windows and type? */
 
-import { accessTo } from "../../daemon/host/kitty/access.ts";
+import { accessTo } from "../../daemon/host/kitty/remote_control.ts";
 import { kindOf, kittyAddressOf, paneOf } from "../../daemon/host/terminals/addresses.ts";
 import type { Check } from "./finding.ts";
 

@@ -4,7 +4,7 @@
 
 import { environmentOf } from "../../daemon/host/processes.ts";
 import { readAuthorities } from "kit/net/outgoing/authorities.ts";
-import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
+import { OUTGOING_VARIABLES } from "kit/net/outgoing/proxies.ts";
 import type { Check, CheckResult } from "./finding.ts";
 
 /** Findings never show values, because a proxy's address may hold a password. */

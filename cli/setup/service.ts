@@ -7,7 +7,7 @@ import {
   removeIfPresent,
   statePath,
 } from "../../daemon/host/paths.ts";
-import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
+import { OUTGOING_VARIABLES } from "kit/net/outgoing/proxies.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { logPath } from "../client/daemon_process.ts";
 import { CommandError } from "../client/failures.ts";

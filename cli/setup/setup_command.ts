@@ -1,7 +1,7 @@
 /** `mesh setup`: connects mesh with the coding agents of this machine, or removes it from them. */
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
-import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
+import { OUTGOING_VARIABLES } from "kit/net/outgoing/proxies.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import { messageOf } from "kit/core/text.ts";
 import { fileRefusal } from "kit/host/file_errors.ts";

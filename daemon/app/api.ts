@@ -13,21 +13,21 @@ import { CallingPeers } from "../api/callers/calling_peers.ts";
 import { Guard } from "../api/guard.ts";
 import { Idempotency } from "../api/idempotency.ts";
 import { identifyByHeaders } from "../api/mcp/identify.ts";
-import { LazyMcp } from "../api/mcp/lazy_mcp.ts";
+import { LazyMcp } from "../api/mcp/routes.ts";
 import { Pages } from "../api/pages/pages.ts";
 import { CAPABILITIES, RelayClient, type TunnelHandler } from "../api/relay/relay_client.ts";
-import { authorizeTunnel } from "../api/relay/tunnel_guard.ts";
+import { authorizeMachine, authorizeTunnel } from "../api/remote_guard.ts";
 import { answerTunnelRequest, RequestScheduler } from "../api/relay/tunnel_requests.ts";
-import { authorizeMachine } from "../api/machine_guard.ts";
 import { SocketConnections } from "../api/ws/connections.ts";
 import { Apps } from "../features/apps/apps.ts";
 import type { AnswerMachine } from "../machines/calls/call_server.ts";
 import { type RelayAccess, RelayApi } from "../features/shares/relay_api.ts";
 import { Shares } from "../features/shares/shares.ts";
 import type { Features } from "./compose/compose.ts";
-import { openGauges } from "./compose/gauges.ts";
 import { isHookToken } from "./identity.ts";
 import { featureRoutes, programRoutes, socketRoutes, systemRoutesOf } from "./routes.ts";
+import { defineGauges } from "../api/events/gauges.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** Where the daemon listens; the port is undefined before that. */
 interface ListenAddress {
@@ -309,4 +309,32 @@ function openMachineAnswers(
     );
   const [asHuman, asProgram] = [routesFor(true), routesFor(false)];
   return (request, { human }) => human ? asHuman(request) : asProgram(request);
+}
+
+function openGauges(
+  { ctx, db_path, machines, jobs, meters, sockets, telemetry }: Features,
+  relayClient: RelayClient | undefined,
+): void {
+  const { clock, db } = ctx;
+  db.observeCommits((took_ms) => meters.committed(took_ms));
+  meters.add((metrics) =>
+    defineGauges(metrics, {
+      db,
+      now: () => clock.now(),
+      started_at: clock.now(),
+      sockets: () => sockets.size,
+      jobs: () => jobs.counts(),
+      walBytes: () => sizeOf(`${db_path}-wal`),
+      memory: () => Deno.memoryUsage(),
+      bus: () => machines?.figures() ?? { status: "disabled", waiting: 0 },
+      tunnel: () => relayClient?.report().status ?? "disabled",
+      spans: () => ({ ...telemetry?.exporter.counts }),
+      deno: Deno.version.deno,
+    })
+  );
+}
+
+/** 0 for a file that does not exist: the last connection removes the log. */
+function sizeOf(path: string): number {
+  return unlessMissing(() => Deno.statSync(path).size) ?? 0;
 }

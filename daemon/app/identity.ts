@@ -10,7 +10,7 @@ import type { Database, Reader, Tx } from "kit/data/sqlite.ts";
 
 const SECRET_BYTES = 32;
 
-export interface Identity {
+interface Identity {
   /** `dm-…`: stable per machine and user. */
   readonly daemon_id: string;
   /** Signs birth certificates. */

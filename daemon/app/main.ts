@@ -6,7 +6,7 @@ import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
-import { HttpListener } from "kit/host/http_listener.ts";
+import { HttpListener, nextStopSignal, urlOf } from "kit/host/http_listener.ts";
 import type { ExposedPath } from "kit/host/private_files.ts";
 import { jsonLog, type Log, logConsole } from "kit/core/log.ts";
 import { definitionOf } from "../features/agents/registry.ts";
@@ -26,13 +26,12 @@ import { type Config, type ConfigInForce, readConfigInForce } from "./config.ts"
 import { logExposed, protectConfig, protectState } from "./private_state.ts";
 import { MarkerFiles } from "../features/messages/urgent/markers.ts";
 import { filesIn, isDiskError } from "../host/files.ts";
-import { type Env, InvalidPath, readTextOrNothing, statePath, unlessError } from "../host/paths.ts";
-import { fileRefusal } from "kit/host/file_errors.ts";
+import { type Env, InvalidPath, readTextOrNothing, statePath } from "../host/paths.ts";
+import { fileRefusal, unlessError } from "kit/host/file_errors.ts";
 import { boundedLog } from "../host/log_file.ts";
 import { IdleCollector, processHeap } from "../host/idle_collector.ts";
 import { sendSignal, startTimeOf, terminalOf } from "../host/processes.ts";
-import { programRunnerOf } from "../host/programs.ts";
-import { StartedPrograms } from "../host/started_programs.ts";
+import { programRunnerOf, StartedPrograms } from "../host/programs.ts";
 import { runtimePath, writeRuntimeFile } from "../host/runtime_file.ts";
 import { callerFacts } from "../host/sockets/caller_facts.ts";
 
@@ -104,13 +103,12 @@ async function serveUntilSignal(
   daemon.start();
   const { background } = daemon.ctx;
   void background.run("A program of the last daemon was not ended", started.endLeft(clock, log));
-  const signalled = nextSignal();
+  const signalled = nextStopSignal();
   let requests = 0;
   const server = listen(config, daemon, { log, onRequest: () => requests++ });
   if (typeof server === "string") return exitWith(server, 1);
-  const { port, hostname: host } = server.addr;
-  daemon.address.port = port;
-  const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  daemon.address.port = server.addr.port;
+  const url = urlOf(server.addr);
   const tokenFile = join(state, "hook.token");
   if (!isHookToken(daemon.identity, readTextOrNothing(tokenFile))) {
     writePrivately(tokenFile, daemon.identity.hook_token);
@@ -155,7 +153,7 @@ async function platformOf(
   const machine = Deno.hostname();
   const bus = settings.config["mesh.bus.url"] === undefined
     ? undefined
-    : await (await import("./membership/platform.ts")).loadMachines(env, settings.config, {
+    : await (await import("./membership/membership.ts")).loadMachines(env, settings.config, {
       context: { clock, ids, log },
       hostname: machine,
     });
@@ -227,14 +225,6 @@ function openOrExplain(path: string, open: () => Daemon): Daemon | string {
 function createPrivate(path: string): string {
   Deno.openSync(path, { create: true, append: true, mode: 0o600 }).close();
   return path;
-}
-
-function nextSignal(): Promise<string> {
-  return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
-      Deno.addSignalListener(signal, () => resolve(signal));
-    }
-  });
 }
 
 /** A lock on a file. The kernel releases it when the process ends, even after a crash. */

@@ -8,7 +8,7 @@ import { LivenessCache } from "../host/liveness_cache.ts";
 import type { ProcessTable } from "../host/processes.ts";
 import { TmuxServers } from "../host/tmux/tmux.ts";
 import { KittyServers } from "../host/kitty/kitty.ts";
-import { AllTerminals } from "../host/terminals/servers.ts";
+import type { TerminalServers } from "../host/terminals/terminal_server.ts";
 import { kindOf, kittyAddressOf } from "../host/terminals/addresses.ts";
 import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
 import type { SessionFiles } from "../features/agents/sessions/session_files.ts";
@@ -112,7 +112,9 @@ export async function loadAgents(
     search_path: env["PATH"] ?? "",
   });
   const kittyServers = new KittyServers({ clock, log, state_dir: join(state, "kitty") });
-  const terminalServers = new AllTerminals(tmuxServers, kittyServers);
+  const terminalServers: TerminalServers = {
+    at: (address) => (kindOf(address) === "kitty" ? kittyServers : tmuxServers).at(address),
+  };
   const livenessCache = new LivenessCache();
   const host = { terminalServers, clock, log, isAlive: livenessCache.isAlive, env };
   const runtimes = await Promise.all(AGENTS.map((agent) => agent.open(host)));
@@ -125,7 +127,7 @@ export async function loadAgents(
     adapters: runtimes.map(({ adapter }) => adapter),
     hooks,
     paneObserver: paneObserverOf(terminalServers, ownSocket(env), kittyAddressOf(env)),
-    terminals: new Panes({ tmuxServers, log, env }),
+    terminals: new Panes({ tmuxServers, clock, log, env }),
     async paneOf(tmux_socket, pane_id) {
       if (kindOf(tmux_socket) !== "tmux") return undefined;
       const found = await tmuxServers.at(tmux_socket).panes();

@@ -2,7 +2,7 @@
 
 import type { Stats } from "node:fs";
 import { fs } from "kit/host/node_library.ts";
-import { unlessError } from "./paths.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 
 /** Errors that mean that the file does not exist or that this process may not read it. */
 const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EACCES"]);
@@ -32,7 +32,7 @@ export function readTail(path: string, bytes_max: number): string | undefined {
 }
 
 /** A part of a file, and where it begins. */
-export interface FilePart {
+interface FilePart {
   readonly bytes: Uint8Array;
   readonly from: number;
 }

@@ -2,7 +2,7 @@
 
 import { matchesGlob, splitGlob } from "./glob.ts";
 import { join } from "kit/core/path.ts";
-import { unlessMissing } from "./paths.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** Maximum number of entries of folders that one scan reads. */
 export const ENTRIES_MAX = 20_000;

@@ -3,7 +3,7 @@
 import { resolve } from "kit/core/path.ts";
 
 /** A command line in the form of env(1): assignments, then the program, then its arguments. */
-export interface CommandLine {
+interface CommandLine {
   readonly argv: readonly string[];
   readonly cwd: string;
 }

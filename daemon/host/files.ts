@@ -4,8 +4,8 @@
 
 import { join } from "kit/core/path.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
-import { DISK_ERRORS } from "kit/host/file_errors.ts";
-import { removeIfPresent, unlessMissing } from "./paths.ts";
+import { DISK_ERRORS, unlessMissing } from "kit/host/file_errors.ts";
+import { removeIfPresent } from "./paths.ts";
 
 /** The suffix of a file's name while the file is being written. */
 const PART_SUFFIX = ".part";

@@ -1,6 +1,5 @@
 /** Facts about running processes. Reading a fact again costs a quarter of the first time. */
 
-import { unlessError } from "./paths.ts";
 import {
   type IsAlive,
   isAlive,
@@ -11,6 +10,7 @@ import {
   type ProcessId,
   startTimeOf,
 } from "./processes.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 
 /** Maximum number of open files. The usual limit for a process is about a thousand. */
 const FILES_MAX = 256;

@@ -1,6 +1,6 @@
 /** Limits the size of the log file to which the daemon's standard error is redirected. */
 
-import { unlessMissing } from "./paths.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** When the log would exceed this size, it is moved to `.1`, which replaces the previous backup. */
 const LOG_BYTES_MAX = 10_485_760;

@@ -1,6 +1,6 @@
 /** Paths of configuration and state. Imports no library, so that hooks start fast. */
 
-import { FileRefusal, onFile } from "kit/host/file_errors.ts";
+import { FileRefusal, onFile, unlessMissing } from "kit/host/file_errors.ts";
 
 /** The environment variables that decide the paths. */
 export type Env = Readonly<Record<string, string>>;
@@ -88,24 +88,6 @@ export const HOOKS_VARIABLE = "MESH_HOOKS";
 
 export function hooksAreOff(env: Env): boolean {
   return env[HOOKS_VARIABLE] === "off";
-}
-
-/** Runs an operation; undefined if it fails with an expected error. */
-export function unlessError<T>(
-  isExpected: (error: unknown) => boolean,
-  operation: () => T,
-): T | undefined {
-  try {
-    return operation();
-  } catch (error) {
-    if (isExpected(error)) return undefined;
-    throw error;
-  }
-}
-
-/** Runs a file operation; undefined if the file does not exist. */
-export function unlessMissing<T>(operation: () => T): T | undefined {
-  return unlessError((error) => error instanceof Deno.errors.NotFound, operation);
 }
 
 /** Reads a text file; undefined if the file does not exist. */

@@ -2,7 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
-import { unlessError, unlessMissing } from "./paths.ts";
+import { unlessError, unlessMissing } from "kit/host/file_errors.ts";
 
 /** Maximum number of ancestors that are followed. No pane has that many; the limit ends a cycle. */
 const GENERATIONS_MAX = 64;
@@ -53,7 +53,8 @@ export type Signal = "SIGTERM" | "SIGKILL";
 /** The result of sending a signal. `forbidden`: the process belongs to another user. */
 export type SignalResult = "sent" | "gone" | "forbidden";
 
-export function sendSignal(pid: number, name: Signal | "SIGHUP"): SignalResult {
+/** A negative pid is that of a process group's leader. */
+export function sendSignal(pid: number, name: Signal | "SIGHUP" | "SIGCONT"): SignalResult {
   try {
     Deno.kill(pid, name);
     return "sent";

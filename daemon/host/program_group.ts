@@ -9,13 +9,11 @@ import { pause, timeout } from "kit/core/timeout.ts";
 import {
   environmentOf,
   isAlive,
-  isGone,
   isMac,
   processIds,
   sendSignal,
   sessionLeaderOf,
   type Signal,
-  type SignalResult,
 } from "./processes.ts";
 
 /** The variable with the mark. Child processes inherit it. */
@@ -93,24 +91,13 @@ export async function endProcesses(clock: Clock, search: Search): Promise<readon
 
 function send(signal: Signal, pids: readonly number[], { session }: Search): void {
   for (const pid of pids) sendSignal(pid, signal);
-  if (isMac() && session !== undefined) signalGroup(session, signal);
-}
-
-/** Without /proc, the processes of a session are known only as the process group of its leader. */
-function signalGroup(leader: number, signal: Signal | "SIGCONT"): SignalResult {
-  try {
-    Deno.kill(-leader, signal);
-    return "sent";
-  } catch (error) {
-    if (isGone(error)) return "gone";
-    if (error instanceof Deno.errors.PermissionDenied) return "forbidden";
-    throw error;
-  }
+  // Without /proc, the processes of a session are known only as the process group of its leader.
+  if (isMac() && session !== undefined) sendSignal(-session, signal);
 }
 
 function find({ session, mark }: Search): readonly number[] {
   if (isMac()) {
-    return session !== undefined && signalGroup(session, "SIGCONT") === "sent" ? [session] : [];
+    return session !== undefined && sendSignal(-session, "SIGCONT") === "sent" ? [session] : [];
   }
   return processIds().filter((pid) =>
     pid !== Deno.pid && isAlive(pid) &&

@@ -1,10 +1,14 @@
-/** Runs programs that the configuration names: without a shell, with limits on time and output. */
+/**
+ * Runs programs that the configuration names: without a shell, with limits on time and output. They
+ * are recorded in files, because a daemon that was killed cannot end what it started.
+ */
 
 import type { Clock } from "kit/core/clock.ts";
 import { fs } from "kit/host/node_library.ts";
 import { withoutSecrets } from "./tmux/terminals.ts";
-import { newMark, runProgram } from "./program_group.ts";
-import type { StartedPrograms } from "./started_programs.ts";
+import { endProcesses, newMark, runProgram } from "./program_group.ts";
+import type { Log } from "kit/core/log.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /**
  * The result of a program. `exit` is null if the program could not be run, or if the daemon or a
@@ -74,4 +78,40 @@ function openFolder(path: string): Disposable & { readonly path: string } {
   if (Deno.readLinkSync(held.path) === path) return held;
   held[Symbol.dispose]();
   throw new Error(`"${path}" is a link now`);
+}
+
+const MARK = /^[0-9a-f]{32}$/;
+
+/** One empty file for each running program, named by its mark. */
+export class StartedPrograms {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Records a program until it ends. */
+  add(mark: string): Disposable {
+    const path = `${this.#folder}/${mark}`;
+    Deno.mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    Deno.writeTextFileSync(path, "", { mode: 0o600 });
+    return { [Symbol.dispose]: () => Deno.removeSync(path) };
+  }
+
+  /**
+   * Ends the programs that the last daemon left behind, with all processes that they started. Finds
+   * nothing on macOS, where a process cannot read the environment of others.
+   */
+  async endLeft(clock: Clock, log: Log): Promise<void> {
+    for (const mark of this.#marks()) {
+      const left = await endProcesses(clock, { mark });
+      if (left.length > 0) log.warn("A program of the last daemon does not end", { pids: left });
+      Deno.removeSync(`${this.#folder}/${mark}`);
+    }
+  }
+
+  #marks(): string[] {
+    const files = unlessMissing(() => [...Deno.readDirSync(this.#folder)]) ?? [];
+    return files.map(({ name }) => name).filter((name) => MARK.test(name));
+  }
 }

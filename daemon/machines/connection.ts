@@ -11,7 +11,7 @@ import {
   type BusListener,
   type BusStatus,
   type NewConnection,
-} from "./bus/bus.ts";
+} from "./bus.ts";
 import type { BusReport } from "protocol/machines.ts";
 import { busConnectionMachine, type BusConnectionState } from "./states.ts";
 

@@ -4,11 +4,12 @@
 
 import type { Context } from "../data/context.ts";
 import { messageOf } from "kit/core/text.ts";
+import { atMostEvery } from "kit/core/timeout.ts";
 import { Problem } from "protocol/problems.ts";
-import { type Bus, BusError, type BusListener, type BusStatus, IdentityInUse } from "./bus/bus.ts";
+import { type Bus, BusError, type BusListener, type BusStatus, IdentityInUse } from "./bus.ts";
 import type { Links } from "./links/links.ts";
 import { MachineTrust } from "./trust/machine_trust.ts";
-import { PinnedSeal } from "./trust/pinned_seal.ts";
+import { PinnedSeal } from "./trust/seal.ts";
 import type { Machine as PinnedMachine } from "./store.ts";
 import { fingerprintOf, signCard, type SignedCard } from "./trust/cards.ts";
 import { Envelopes } from "./trust/envelope.ts";
@@ -90,21 +91,21 @@ export class Machines {
   readonly #directory: MachineDirectory;
   readonly #shared: SharedPeers;
   readonly #parts: DescribingParts;
-  #removed_at = Number.NEGATIVE_INFINITY;
+  readonly #mayRemove: () => boolean;
   readonly exchange: Exchange;
   readonly calls: Calls;
 
   constructor(ctx: Context, deps: MachinesDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#mayRemove = atMostEvery(ctx.clock, REMOVE_EVERY_MS);
     const { access: { keys, network, open }, attachments, daemon_id, settings } = deps;
-    const { name } = settings;
+    const { allow, name, url } = settings;
     const created_at = deps.cardMadeAt({ name, sign: keys.public.sign });
     const own = signCard({ daemon_id, name, created_at }, keys, network);
     const reserved = [...settings.allow_admin, ...settings.human_home ? [settings.human_home] : []];
     this.#trust = new MachineTrust(ctx, { network, own, reserved });
     const seal = new PinnedSeal(ctx.db, new Envelopes({ daemon_id, keys }, ctx.ids));
-    const { url, allow } = settings;
     const shown = { url, fingerprint: fingerprintOf(keys.public), shared_circles: [...allow] };
     this.#connection = new BusConnection(
       ctx,
@@ -126,7 +127,7 @@ export class Machines {
     });
     this.#shared = new SharedPeers(ctx, {
       directory: deps.directory,
-      circles: settings.allow,
+      circles: allow,
       description_ttl_ms: settings.description_ttl_ms,
     });
     this.#directory = this.#openDirectory(own);
@@ -177,14 +178,11 @@ export class Machines {
   }
 
   tick(now: number): void {
-    const monotonic = this.#ctx.clock.monotonic();
     this.#claim.tick();
     this.#directory.tick();
-    this.exchange.tick(monotonic);
+    this.exchange.tick(this.#ctx.clock.monotonic());
     this.#files.tick(now);
-    if (monotonic - this.#removed_at < REMOVE_EVERY_MS) return;
-    this.#removed_at = monotonic;
-    this.#links.removeExpired();
+    if (this.#mayRemove()) this.#links.removeExpired();
   }
 
   async report(): Promise<{ bus: BusReport; machines: Machine[] }> {

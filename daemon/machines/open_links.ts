@@ -3,7 +3,7 @@
 import type { Context } from "../data/context.ts";
 import { Links } from "./links/links.ts";
 import type { MachineTrust } from "./trust/machine_trust.ts";
-import type { PinnedSeal } from "./trust/pinned_seal.ts";
+import type { PinnedSeal } from "./trust/seal.ts";
 import type { Pings } from "./calls/pings.ts";
 import type { BusConnection } from "./connection.ts";
 import type { Exchange } from "./exchange/exchange.ts";

@@ -8,7 +8,7 @@ import { hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { Instant } from "kit/core/schema.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
 import type { Context } from "../data/context.ts";
-import { BusError, IdentityInUse, type NewConnection } from "./bus/bus.ts";
+import { BusError, IdentityInUse, type NewConnection } from "./bus.ts";
 import { type MachineKeys, sign, SIGNATURE_BYTES, toVerifyKey, verify } from "./trust/keys.ts";
 import type { NetworkKeys } from "./trust/network.ts";
 import { open, seal } from "./trust/sealing.ts";

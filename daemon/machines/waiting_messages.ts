@@ -1,7 +1,7 @@
 /** Why messages to other machines wait: the bus cannot be reached, or it has no room. */
 
 import type { Reason } from "protocol/reasons.ts";
-import { BusError, type BusStatus } from "./bus/bus.ts";
+import { BusError, type BusStatus } from "./bus.ts";
 
 interface WaitingMessagesDeps {
   readonly status: () => BusStatus;

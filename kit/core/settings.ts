@@ -4,7 +4,7 @@ import * as z from "zod";
 import { hideCredentials } from "./text.ts";
 
 /** Shapes of settings by dotted key. The description of a shape says which values are allowed. */
-export type Settings = Record<string, z.ZodType>;
+type Settings = Record<string, z.ZodType>;
 export type SettingsValues<T extends Settings> = { readonly [K in keyof T]: z.output<T[K]> };
 
 /** The sources of the settings, not yet checked. */

@@ -88,19 +88,75 @@ function onTimeoutOrAbort(
   };
 }
 
+/** A function that returns true at its first call, and then at most once in `ms`. */
+export function atMostEvery(clock: Pick<Clock, "monotonic">, ms: number): () => boolean {
+  let last = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = clock.monotonic();
+    const isDue = now - last >= ms;
+    if (isDue) last = now;
+    return isDue;
+  };
+}
+
+/** The first and the longest pause between attempts, in milliseconds. */
+interface RetryPauses {
+  readonly first: number;
+  readonly max: number;
+}
+
+/** The pause before the next attempt, in milliseconds. It doubles with each failure. */
+export function doublingMs({ first, max }: RetryPauses, failures: number): number {
+  return Math.min(max, first * 2 ** Math.min(failures, DOUBLINGS_MAX));
+}
+
 /**
- * The pause in milliseconds before the next attempt to connect. It doubles with each failure up to
- * a maximum. Half of it is random, so that clients do not all reconnect at once.
+ * The pause before the next attempt to connect, in milliseconds. Half of it is random, so that
+ * clients do not all reconnect at once.
  */
 export function backoffMs(
   ids: Pick<Ids, "hex">,
-  { first, max, failures }: {
-    readonly first: number;
-    readonly max: number;
-    readonly failures: number;
-  },
+  { failures, ...pauses }: RetryPauses & { readonly failures: number },
 ): number {
-  const longest_ms = Math.min(max, first * 2 ** Math.min(failures, DOUBLINGS_MAX));
   const jitter = Number.parseInt(ids.hex(2), 16) / 0x1_0000;
-  return Math.floor(longest_ms * (0.5 + jitter / 2));
+  return Math.floor(doublingMs(pauses, failures) * (0.5 + jitter / 2));
+}
+
+/** A timer whose delay doubles each time, until it is reset. */
+export class RetryTimer {
+  readonly #clock: Pick<Clock, "setTimer">;
+  readonly #pauses: RetryPauses;
+  readonly #callback: () => void;
+  #waits = 0;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Pick<Clock, "setTimer">, pauses: RetryPauses, callback: () => void) {
+    this.#clock = clock;
+    this.#pauses = pauses;
+    this.#callback = callback;
+  }
+
+  get isWaiting(): boolean {
+    return this.#cancel !== undefined;
+  }
+
+  /** True if it has waited since it was reset. */
+  get isFailing(): boolean {
+    return this.#waits > 0;
+  }
+
+  /** Calls back after the next delay, unless it waits already. */
+  wait(): void {
+    this.#cancel ??= this.#clock.setTimer(doublingMs(this.#pauses, this.#waits++), () => {
+      this.#cancel = undefined;
+      this.#callback();
+    });
+  }
+
+  /** Stops waiting, and goes back to the first delay. */
+  reset(): void {
+    this.#cancel?.();
+    this.#cancel = undefined;
+    this.#waits = 0;
+  }
 }

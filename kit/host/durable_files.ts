@@ -4,7 +4,7 @@
  */
 
 import { dirname } from "kit/core/path.ts";
-import { FileRefusal, onFile } from "./file_errors.ts";
+import { FileRefusal, onFile, unlessError, unlessMissing } from "./file_errors.ts";
 
 /**
  * Writes a file atomically, readable by this user only. If the file or its temporary name is a
@@ -12,7 +12,7 @@ import { FileRefusal, onFile } from "./file_errors.ts";
  */
 export function writePrivately(path: string, text: string): void {
   const fresh = `${path}.new`;
-  const removeFresh = () => unlessExpected(Deno.errors.NotFound, () => Deno.removeSync(fresh));
+  const removeFresh = () => unlessMissing(() => Deno.removeSync(fresh));
   onFile("write", path, () => {
     // A crash may have left this file, or another program may have placed a link here.
     removeFresh();
@@ -36,7 +36,11 @@ export function makeDirectory(path: string): void {
   onFile(
     "create",
     path,
-    () => unlessExpected(Deno.errors.AlreadyExists, () => Deno.mkdirSync(path, { mode: 0o700 })),
+    () =>
+      unlessError(
+        (error) => error instanceof Deno.errors.AlreadyExists,
+        () => Deno.mkdirSync(path, { mode: 0o700 }),
+      ),
   );
   if (!isDirectory(path)) {
     throw new FileRefusal(
@@ -69,15 +73,6 @@ function isDirectory(path: string): boolean {
   return onFile(
     "read",
     path,
-    () => unlessExpected(Deno.errors.NotFound, () => Deno.statSync(path).isDirectory),
+    () => unlessMissing(() => Deno.statSync(path).isDirectory),
   ) ?? false;
-}
-
-function unlessExpected<T>(expected: typeof Deno.errors.NotFound, work: () => T): T | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (error instanceof expected) return undefined;
-    throw error;
-  }
 }

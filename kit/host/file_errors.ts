@@ -147,3 +147,21 @@ function modeOf(path: string): number | undefined {
     throw fileRefusal(error, { action: "read", path }) ?? error;
   }
 }
+
+/** Runs an operation; undefined if it fails with an expected error. */
+export function unlessError<T>(
+  isExpected: (error: unknown) => boolean,
+  operation: () => T,
+): T | undefined {
+  try {
+    return operation();
+  } catch (error) {
+    if (isExpected(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Runs a file operation; undefined if the file does not exist. */
+export function unlessMissing<T>(operation: () => T): T | undefined {
+  return unlessError((error) => error instanceof Deno.errors.NotFound, operation);
+}

@@ -1,7 +1,11 @@
-/** An HTTP listener that keeps listening on its address for as long as the process runs. */
+/**
+ * An HTTP listener that keeps listening on its address for as long as the process runs, and the
+ * signal that ends the process.
+ */
 
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
+import { atMostEvery } from "kit/core/timeout.ts";
 
 /** Pause before the next attempt to listen on the address again. */
 const RETRY_MS = 100;
@@ -31,11 +35,12 @@ export class HttpListener {
   readonly #options: HttpListenerOptions;
   readonly #closing = new AbortController();
   #server: Deno.HttpServer<Deno.NetAddr>;
-  #logged_at = Number.NEGATIVE_INFINITY;
+  readonly #mayLog: () => boolean;
 
   /** Throws if it cannot listen on the address. */
   constructor(options: HttpListenerOptions) {
     this.#options = options;
+    this.#mayLog = atMostEvery(options.clock, LOG_EVERY_MS);
     this.#server = this.#listen(options.port);
     void this.#keepListening();
   }
@@ -82,9 +87,20 @@ export class HttpListener {
   }
 
   #logLimited(message: string, error: unknown): void {
-    const { clock, log } = this.#options;
-    if (clock.monotonic() - this.#logged_at < LOG_EVERY_MS) return;
-    this.#logged_at = clock.monotonic();
-    log.error(message, { error });
+    if (this.#mayLog()) this.#options.log.error(message, { error });
   }
+}
+
+/** The URL of a listener. An IPv6 address is put in brackets. */
+export function urlOf({ hostname, port }: Pick<Deno.NetAddr, "hostname" | "port">): string {
+  return `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${port}`;
+}
+
+/** Resolves with the first signal that asks the process to end. */
+export function nextStopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      Deno.addSignalListener(signal, () => resolve(signal));
+    }
+  });
 }

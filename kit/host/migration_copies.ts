@@ -7,6 +7,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { basename, dirname, join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
 import { syncDirectory, syncFile } from "kit/host/durable_files.ts";
+import { unlessError, unlessMissing } from "kit/host/file_errors.ts";
 
 /** Number of copies that are kept: of the last two versions. */
 const KEPT_MAX = 2;
@@ -28,7 +29,7 @@ export function copyBeforeMigration(path: string, version: number, database: Dat
   const copy = pathOf(path, version);
   const partial = `${copy}.part`;
   try {
-    remove(partial);
+    unlessMissing(() => Deno.removeSync(partial));
     Deno.openSync(partial, { write: true, createNew: true, mode: 0o600 }).close();
     // Copying is instant if the file system shares blocks.
     if (isWholeInFile(database)) Deno.copyFileSync(path, partial);
@@ -38,14 +39,17 @@ export function copyBeforeMigration(path: string, version: number, database: Dat
     Deno.renameSync(partial, copy);
     syncDirectory(dirname(copy));
   } catch (error) {
-    unlessError(() => remove(partial));
+    // Its own error is ignored, so that the original error is reported.
+    unlessError(() => true, () => Deno.removeSync(partial));
     const size = Math.ceil(Deno.statSync(path).size / MIB);
     throw new Error(
       `Cannot copy the database to "${copy}" before it is changed for this version: ` +
         `${messageOf(error)}; make room for ${size} MiB there, or use the older version`,
     );
   }
-  for (const { path: older } of migrationCopies(path).slice(KEPT_MAX)) remove(older);
+  for (const { path: older } of migrationCopies(path).slice(KEPT_MAX)) {
+    unlessMissing(() => Deno.removeSync(older));
+  }
 }
 
 /** The copies of a database, newest version first. */
@@ -73,19 +77,4 @@ export function copyFor(path: string, schema: number): MigrationCopy | undefined
 function isWholeInFile(database: DatabaseSync): boolean {
   const { busy } = database.prepare("pragma wal_checkpoint(truncate)").get() ?? {};
   return busy === 0;
-}
-
-/** Ignores errors of the cleanup, so that the original error is reported. */
-function unlessError(work: () => void): void {
-  try {
-    work();
-  } catch { /* The next copy replaces the remains of this one. */ }
-}
-
-function remove(path: string): void {
-  try {
-    Deno.removeSync(path);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  }
 }

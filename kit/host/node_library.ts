@@ -11,9 +11,9 @@ export const v8 = () => load().getBuiltinModule("node:v8");
 export const process = load;
 export const vm = () => load().getBuiltinModule("node:vm");
 
-/** The SHA-256 of a text. */
-export function sha256(text: string, encoding: "hex" | "base64url"): string {
-  return crypto().createHash("sha256").update(text).digest(encoding);
+/** The SHA-256 of a text, in UTF-8, or of bytes. */
+export function sha256(data: string | Uint8Array, encoding: "hex" | "base64url"): string {
+  return crypto().createHash("sha256").update(data).digest(encoding);
 }
 
 /** Compares two secrets in constant time, by their digests, because these have equal lengths. */

@@ -1,5 +1,7 @@
 /** Protects files that hold secrets or settings from other users of this machine. */
 
+import { unlessMissing } from "./file_errors.ts";
+
 /** A file or directory that other users could read or write, and its mode after the change. */
 export interface ExposedPath {
   readonly path: string;
@@ -22,7 +24,7 @@ export function makePrivate(
   path: string,
   mayStayReadable: () => boolean = () => false,
 ): ExposedPath | undefined {
-  const info = statIfExists(path);
+  const info = unlessMissing(() => Deno.statSync(path));
   if (!info || info.mode === null) return undefined; // Windows has no modes.
   mustBeTrustedOwner(path, info.uid);
   const privateMode = info.isDirectory ? 0o700 : 0o600;
@@ -39,7 +41,7 @@ export function makePrivate(
 
 /** Throws if the path exists and belongs to neither this user nor root. */
 export function mustBeOwned(path: string): void {
-  const info = statIfExists(path);
+  const info = unlessMissing(() => Deno.statSync(path));
   if (info) mustBeTrustedOwner(path, info.uid);
 }
 
@@ -50,15 +52,6 @@ function mustBeTrustedOwner(path: string, owner: number | null): void {
     `${path} belongs to user ${owner}, and this program runs as user ${uid}; ` +
       `if it is yours, run: chown ${uid} ${path}`,
   );
-}
-
-function statIfExists(path: string): Deno.FileInfo | undefined {
-  try {
-    return Deno.statSync(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
 }
 
 function tryChmod(path: string, mode: number): boolean {

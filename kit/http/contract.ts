@@ -11,7 +11,7 @@ import * as z from "zod";
  * - `token`: as `caller`, but the dashboard's pages need the token too;
  * - `checked`: everyone; the route itself checks a token of another kind.
  */
-export type Access = "public" | "user" | "caller" | "token" | "checked";
+type Access = "public" | "user" | "caller" | "token" | "checked";
 
 /** Access to a route through the relay; `admin` only with `relay.allow_admin`. */
 export type Tunnel = "open" | "admin" | "never";

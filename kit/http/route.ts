@@ -5,7 +5,7 @@ import { type Actor, type Contract, NO_ACTOR, type RequestPart } from "kit/http/
 import { IdempotencyKey } from "kit/core/schema.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "kit/http/body.ts";
 import type { BodyLimiter } from "kit/http/body_limiter.ts";
-import { invalidRequest, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { type CommonProblem, invalidRequest, UNCACHED_HEADERS } from "kit/core/problem.ts";
 
 /** The caller of a request: only what the request itself proves (contracts 2 and 10). */
 export interface Caller {
@@ -38,7 +38,7 @@ export interface RequestParts {
 type ParsedRequest<C extends Contract> =
   & { [P in RequestPart]: C[P] extends z.ZodType ? z.output<C[P]> : undefined }
   & { caller: Caller; readonly headers: Headers; readonly signal: AbortSignal };
-export type Answer<C extends Contract> = z.output<C["returns"]>;
+type Answer<C extends Contract> = z.output<C["returns"]>;
 /** A response, or a function that is called to make it once all writes are on the disk. */
 type HandlerResult<C extends Contract> = Answer<C> | (() => Answer<C>);
 
@@ -52,7 +52,7 @@ export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
 };
 
 /** How an idempotent route recognizes a repeated request and responds to it. */
-export interface Replay<C extends Contract> {
+interface Replay<C extends Contract> {
   /** The sender of the request. Each sender has its own keys. */
   sender(parsed: ParsedRequest<C>): string;
   /** The response to a repetition: the ids of the first response, with the current state. */
@@ -324,10 +324,18 @@ export function readBodyOf<S extends z.ZodType>(schema: S, value: unknown): z.ou
   if (nullsDropped.length === 0) throw invalidRequest(result.error);
   const again = schema.safeParse(value);
   if (again.success) return again.data;
-  const wrong = new Set(again.error.issues.map(({ path }) => path.join(".")));
-  const remaining = issues.filter(({ path }) => wrong.has(path.join(".")));
-  // Checks of the whole body run only when all its fields are valid.
-  throw invalidRequest(remaining.length > 0 ? new z.ZodError(remaining) : again.error);
+  throw stillInvalid(result.error, again.error);
+}
+
+/** The refusal of a value that is invalid even after its correction. It names the sent value. */
+export function stillInvalid(
+  sent: z.ZodError,
+  corrected: z.ZodError,
+): CommonProblem<"invalid_request"> {
+  const wrong = new Set(corrected.issues.map(({ path }) => path.join(".")));
+  const issues = sent.issues.filter(({ path }) => wrong.has(path.join(".")));
+  // Checks of the whole value run only when all its fields are valid.
+  return invalidRequest(issues.length > 0 ? new z.ZodError(issues) : corrected);
 }
 
 /**

@@ -4,10 +4,9 @@ import * as z from "zod";
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
-import { timeout } from "kit/core/timeout.ts";
+import { doublingMs, timeout } from "kit/core/timeout.ts";
 import { decodeUtf8, readUpTo } from "kit/http/body.ts";
 import type { CollectorOptions } from "./collector.ts";
-import { toOtlp } from "./otlp.ts";
 import type { Attributes, Span } from "./span.ts";
 
 /** Maximum number of spans that wait for the collector. Further spans are dropped and counted. */
@@ -16,9 +15,8 @@ const BATCH_SPANS_MAX = 512;
 /** Maximum time for the collector to answer. */
 const ANSWER_MS_MAX = 10_000;
 const ANSWER_BYTES_MAX = 65_536;
-/** The pause after a failed attempt. It doubles up to the maximum. */
-const RETRY_MS_MIN = 1000;
-const RETRY_MS_MAX = 60_000;
+/** The pause after a failed attempt. */
+const RETRY_MS = { first: 1000, max: 60_000 };
 const DROPS_LOGGED_EVERY_MS = 60_000;
 /** Maximum time that the shutdown waits for the remaining spans. */
 const CLOSE_MS_MAX = 2000;
@@ -50,7 +48,7 @@ export class SpanExporter {
   #logged = { at: Number.NEGATIVE_INFINITY, dropped: 0 };
   #lastFailure: string | undefined;
   #sending: Promise<void> | undefined;
-  #retry_ms = RETRY_MS_MIN;
+  #failures = 0;
   #retry_at = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SpanExporterDeps) {
@@ -95,11 +93,11 @@ export class SpanExporter {
       const outcome = await this.#sendBatch(batch);
       if (outcome.state !== "taken") this.#lastFailure = outcome.why;
       if (outcome.state === "failed") {
-        this.#retry_at = this.#deps.clock.monotonic() + this.#retry_ms;
-        this.#retry_ms = Math.min(this.#retry_ms * 2, RETRY_MS_MAX);
+        const pause_ms = doublingMs(RETRY_MS, this.#failures++);
+        this.#retry_at = this.#deps.clock.monotonic() + pause_ms;
         return;
       }
-      this.#retry_ms = RETRY_MS_MIN;
+      this.#failures = 0;
       this.#queue.splice(0, batch.length);
       const lost = outcome.state === "taken"
         ? Math.min(outcome.rejected, batch.length)
@@ -154,4 +152,56 @@ async function toOutcome(response: Response): Promise<Outcome> {
   const bytes = await readUpTo(response.body, ANSWER_BYTES_MAX);
   const answer = Answer.safeParse(tryJson(bytes && decodeUtf8(bytes) || ""));
   return { state: "taken", rejected: answer.data?.partialSuccess.rejectedSpans ?? 0 };
+}
+
+/** The numbers of OTLP's `SpanKind`. */
+const KINDS = { internal: 1, server: 2, client: 3, producer: 4, consumer: 5 } as const;
+/** The flags of a span that is sampled. */
+const SAMPLED = 1;
+const STATUS_ERROR = 2;
+const SCOPE = "mesh";
+
+/** The body of an export request. */
+function toOtlp(resource: Attributes, spans: readonly Span[]): string {
+  const scope = { name: SCOPE };
+  return JSON.stringify({
+    resourceSpans: [{
+      resource: { attributes: toKeyValues(resource) },
+      scopeSpans: [{ scope, spans: spans.map(toOtlpSpan) }],
+    }],
+  });
+}
+
+function toOtlpSpan(span: Span) {
+  const { trace_id, span_id, parent_id, link } = span;
+  return {
+    traceId: trace_id,
+    spanId: span_id,
+    ...(parent_id !== null && { parentSpanId: parent_id }),
+    flags: SAMPLED,
+    name: span.name,
+    kind: KINDS[span.kind],
+    startTimeUnixNano: toNanoseconds(span.started_at),
+    // A step may be stored before the step that it follows; a span must not end before it starts.
+    endTimeUnixNano: toNanoseconds(Math.max(span.started_at, span.ended_at)),
+    attributes: toKeyValues(span.attributes),
+    ...(link && { links: [{ traceId: link.trace_id, spanId: link.span_id }] }),
+    status: span.failed ? { code: STATUS_ERROR } : {},
+  };
+}
+
+/** A 64-bit number is text in OTLP's JSON. */
+function toNanoseconds(ms: number): string {
+  return `${Math.round(ms)}000000`;
+}
+
+function toKeyValues(attributes: Attributes) {
+  return Object.entries(attributes).flatMap(([key, value]) =>
+    value === null || value === undefined ? [] : [{ key, value: toAnyValue(value) }]
+  );
+}
+
+function toAnyValue(value: string | number | boolean) {
+  if (typeof value === "string") return { stringValue: value };
+  return typeof value === "number" ? { intValue: String(value) } : { boolValue: value };
 }

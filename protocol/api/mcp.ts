@@ -2,7 +2,25 @@
 
 import * as z from "zod";
 import { contract } from "protocol/contract.ts";
-import { JsonRpcError, JsonRpcMessages } from "kit/mcp/messages.ts";
+
+// JSON-RPC messages, for the description of the routes. The SDK itself checks what arrives.
+const Id = z.union([z.string(), z.int()]);
+const JsonRpcMessage = z.strictObject({
+  jsonrpc: z.literal("2.0"),
+  id: Id.optional(),
+  method: z.string(),
+  params: z.looseObject({ _meta: z.looseObject({ progressToken: Id.optional() }).optional() })
+    .nullish(),
+});
+
+/** One message, or a batch of older revisions. */
+const JsonRpcMessages = z.union([JsonRpcMessage, z.array(JsonRpcMessage).min(1)]);
+
+const JsonRpcError = z.object({
+  jsonrpc: z.literal("2.0"),
+  id: z.union([z.string(), z.number(), z.null()]),
+  error: z.object({ code: z.int(), message: z.string(), data: z.unknown().optional() }),
+});
 
 export const postMcp = contract({
   id: "mcp.post",

@@ -4,8 +4,8 @@ import * as z from "zod";
 import { hideCredentials } from "kit/core/text.ts";
 import { toHeaders, tracesUrl } from "kit/telemetry/collector.ts";
 import type { RelayTelemetryOptions } from "./telemetry.ts";
-import { parseIpAddress } from "../web/net/ip_address.ts";
-import { type Proxy, trustedProxiesOf } from "../web/net/client_address.ts";
+import { parseIpAddress } from "kit/net/ip_address.ts";
+import { type Proxy, trustedProxiesOf } from "../web/client_address.ts";
 
 const HOST = "the name or the address that it listens on, such as 127.0.0.1 or ::1";
 const PORT = "a port (0 picks one), 0 to 65535";

@@ -9,10 +9,14 @@ import { copyBeforeMigration, copyFor } from "kit/host/migration_copies.ts";
 import { makePrivate } from "kit/host/private_files.ts";
 import type { Log } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
-import { relayMigrations } from "./migrations/migrations.ts";
 import { RunMark } from "./run_mark.ts";
+import oauth from "./migrations/001_oauth.sql" with { type: "text" };
+import runMark from "./migrations/002_run_mark.sql" with { type: "text" };
 
-export interface DatabaseDeps {
+/** In order. Only append: never edit a released migration. */
+export const relayMigrations: readonly string[] = [oauth, runMark];
+
+interface DatabaseDeps {
   readonly clock: Clock;
   readonly log: Log;
 }

@@ -5,10 +5,9 @@ import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { acceptWebSocket } from "kit/net/frames.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
-import { HttpListener } from "kit/host/http_listener.ts";
+import { HttpListener, nextStopSignal, urlOf } from "kit/host/http_listener.ts";
 import { jsonLog, type Log, logConsole } from "kit/core/log.ts";
 import { type ConnectionListener, toConnection } from "kit/net/tunnel/connection.ts";
-import { urlOf } from "../web/origin_policy.ts";
 import { Relay } from "./relay.ts";
 import { readRelayConfig } from "./config.ts";
 import type { RelayTelemetry, RelayTelemetryDeps, RelayTelemetryOptions } from "./telemetry.ts";
@@ -34,7 +33,7 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
     await using relay = new Relay({ clock, ids, log, proxy, oauth, accept, telemetry });
     const stopSignal = nextStopSignal();
     const server = listen(relay, { host, port, log });
-    log.info("The relay listens", { url: urlOf(host, server.addr.port) });
+    log.info("The relay listens", { url: urlOf({ hostname: host, port: server.addr.port }) });
     const ticking = relay.run();
     log.info("The relay is shutting down", { signal: await stopSignal });
     relay.shutDown();
@@ -91,12 +90,4 @@ async function openTelemetry(
 export function accept(request: Request, listener: ConnectionListener) {
   const { socket, response } = acceptWebSocket(request);
   return { response, connection: toConnection(socket, listener) };
-}
-
-function nextStopSignal(): Promise<string> {
-  return new Promise((resolve) => {
-    for (const signal of ["SIGTERM", "SIGINT"] as const) {
-      Deno.addSignalListener(signal, () => resolve(signal));
-    }
-  });
 }

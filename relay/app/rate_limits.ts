@@ -1,8 +1,8 @@
 /** The relay's rate limits. Requests of each kind are counted separately. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { bucketOf, type Proxy } from "../web/net/client_address.ts";
-import { RateLimiter, type Rates } from "../web/net/rate_limiter.ts";
+import { bucketOf, type Proxy } from "../web/client_address.ts";
+import { RateLimiter, type Rates } from "../web/rate_limiter.ts";
 
 /** Limits client registrations (specification 8). */
 const REGISTRATIONS: Rates = {

@@ -14,15 +14,20 @@ import { isOpenToPages, openToPages, preflightResponse } from "../web/cors.ts";
 import { hostOf, OriginPolicy } from "../web/origin_policy.ts";
 import { getRelayHealth } from "protocol/relay/app.ts";
 import { Sessions } from "../sign_in/sessions.ts";
-import type { Proxy } from "../web/net/client_address.ts";
+import type { Proxy } from "../web/client_address.ts";
 import { ADDRESS_BODY_BYTES_MAX, BodyLimiter } from "kit/http/body_limiter.ts";
 import { type OAuth, openOAuth } from "../oauth/oauth.ts";
 import { openRateLimits } from "./rate_limits.ts";
-import { RelayFeatures } from "./compose.ts";
 import { MachineRegistry } from "../daemons/machine_registry.ts";
 import { RelayMetrics } from "../daemons/metrics.ts";
 import type { RelayTelemetry } from "./telemetry.ts";
 import { type Accept, type TunnelDeps, tunnelRoutes } from "../daemons/routes.ts";
+import { machinePageRoutes } from "../sign_in/machine_pages.ts";
+import { type KeyDeps, keyRoutes } from "../sign_in/routes.ts";
+import type { Mcp } from "../mcp/mcp.ts";
+import { mcpRoutes, type Tokens } from "../mcp/routes.ts";
+import { type ShareDeps, shareRoutes } from "../shares/routes.ts";
+import { Shares } from "../shares/shares.ts";
 
 const TICK_MS = 1000;
 /** Requests whose bodies are streamed to a daemon and not held, so `BodyLimiter` ignores them. */
@@ -225,4 +230,57 @@ function health({ uptime_ms, machines, oauth }: Relay) {
     daemons: machines.size,
     oauth: oauth ? "enabled" as const : "disabled" as const,
   };
+}
+
+interface RelayFeaturesDeps
+  extends Pick<KeyDeps, "ids" | "originPolicy" | "sessions">, Pick<ShareDeps, "machines"> {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Undefined if remote MCP is switched off (specification 5). */
+  readonly oauth: { readonly issuer: string; readonly tokens: Tokens } | undefined;
+  readonly limits: KeyDeps["limits"] & ShareDeps["limits"];
+}
+
+/** The features for people, guests and apps: sign-in, shares and MCP. */
+export class RelayFeatures implements AsyncDisposable {
+  readonly shares: Shares;
+  readonly routes: readonly Route[];
+  readonly #deps: RelayFeaturesDeps;
+  #mcp: Promise<Mcp> | undefined;
+
+  constructor(deps: RelayFeaturesDeps) {
+    this.#deps = deps;
+    const { clock, ids, oauth, originPolicy } = deps;
+    const shares = this.shares = new Shares(clock, ids);
+    const has_apps = oauth !== undefined;
+    this.routes = [
+      ...keyRoutes({ ...deps, has_apps }),
+      ...machinePageRoutes(deps),
+      ...shareRoutes({ ...deps, shares }),
+      ...(oauth ? mcpRoutes({ originPolicy, ...oauth, mcp: () => this.#openMcp() }) : []),
+    ];
+  }
+
+  tick(): void {
+    this.shares.tick();
+  }
+
+  /** Ends all shares, and with them their streams. */
+  shutDown(): void {
+    this.shares.endAll();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.shutDown();
+    await (await this.#mcp)?.[Symbol.asyncDispose]();
+  }
+
+  /** The MCP library is loaded on first use, because it is larger than the rest of the relay. */
+  #openMcp(): Promise<Mcp> {
+    return this.#mcp ??= import("../mcp/mcp.ts").then(({ Mcp }) => {
+      const { machines, log } = this.#deps;
+      const error = (error: unknown) => log.error("A remote tool failed", { error });
+      return new Mcp({ machines, error });
+    });
+  }
 }

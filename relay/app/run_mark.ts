@@ -11,9 +11,10 @@ import * as z from "zod";
 import type { Ids } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { writePrivately } from "kit/host/durable_files.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 import type { Log } from "kit/core/log.ts";
 import type { Database, Tx } from "kit/data/sqlite.ts";
-import { revokeAll } from "../oauth/grants/store.ts";
+import { revokeAll } from "../oauth/grant_store.ts";
 
 const MARK_BYTES = 16;
 
@@ -39,7 +40,7 @@ export class RunMark {
     this.#deps = deps;
     const { db, path, log } = deps;
     const marks = db.get(Marks, "select mark, mark_before from oauth_mark");
-    const inFile = readIfPresent(path);
+    const inFile = unlessMissing(() => Deno.readTextFileSync(path));
     this.#mark = marks?.mark;
     this.#isInFile = inFile !== undefined && inFile === marks?.mark;
     if (this.#isInFile || (inFile !== undefined && inFile === marks?.mark_before)) return;
@@ -93,14 +94,5 @@ export class RunMark {
 
   #changesNow(): number {
     return this.#deps.db.value(z.number(), "select total_changes()") ?? 0;
-  }
-}
-
-function readIfPresent(path: string): string | undefined {
-  try {
-    return Deno.readTextFileSync(path);
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
   }
 }

@@ -39,11 +39,7 @@ export async function proxyToMachine(
   request: Request,
   daemon_id: string,
 ): Promise<Response> {
-  if (!originPolicy.isFromOurPage(request)) {
-    const { headers } = request;
-    const origin = headers.get("origin") ?? headers.get("sec-fetch-site") ?? "none";
-    throw new Problem("foreign_page", { origin });
-  }
+  originPolicy.mustBeFromOurPage(request);
   refuseEmbedding(request);
   const namespace = sessions.namespaceOf(request);
   if (namespace === undefined) throw new Problem("not_signed_in", {});

@@ -1,17 +1,15 @@
 /** Remote MCP: the tools with which apps that hold a grant reach the agents of a namespace. */
 
-import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
+import type { Server } from "@modelcontextprotocol/server";
 import * as z from "zod";
-import { VERSION } from "kit/core/version.ts";
-import { McpEndpoint } from "kit/mcp/endpoint.ts";
+import { McpEndpoint, toolServer } from "kit/http/mcp_endpoint.ts";
 import type { Machines } from "protocol/relay/daemons.ts";
 import { Bearer } from "protocol/relay/mcp.ts";
 import { DaemonClient } from "../daemons/daemon_client.ts";
-import { toErrorResult, type ToolError, toToolError } from "./errors.ts";
-import type { Tool, ToolContext } from "./tool.ts";
-import { READ_TOOLS } from "./tools/machines_and_agents.ts";
-import { REPLY_TOOLS } from "./tools/replies.ts";
-import { SEND_TOOLS } from "./tools/sending.ts";
+import { toErrorResult, type Tool, type ToolContext, type ToolError, toToolError } from "./tool.ts";
+import { READ_TOOLS } from "./machines_and_agents.ts";
+import { REPLY_TOOLS } from "./replies.ts";
+import { SEND_TOOLS } from "./sending.ts";
 
 /** The tools, in the order of `tools/list`. */
 export const TOOLS: readonly Tool[] = [...READ_TOOLS, ...SEND_TOOLS, ...REPLY_TOOLS];
@@ -27,7 +25,7 @@ const INTERNAL_ERROR: Omit<ToolError, "may_have_been_delivered"> = {
   detail: "Internal error; the log of the relay has the cause",
 };
 
-export interface McpDeps {
+interface McpDeps {
   readonly machines: Machines;
   /** Logs an unexpected error. */
   error(error: unknown): void;
@@ -35,7 +33,6 @@ export interface McpDeps {
 
 export class Mcp implements AsyncDisposable {
   readonly #deps: McpDeps;
-  readonly #tools = new Map<string, Tool>(TOOLS.map((tool) => [tool.listing.name, tool]));
   readonly #endpoint = new McpEndpoint(() => this.#serve());
 
   constructor(deps: McpDeps) {
@@ -57,7 +54,7 @@ export class Mcp implements AsyncDisposable {
   missingScopes(message: unknown, scopes: readonly string[]): string[] {
     const missing = [message].flat().flatMap((entry) => {
       const name = ToolCall.safeParse(entry).data?.params.name ?? "";
-      const scope = this.#tools.get(name)?.scope;
+      const scope = TOOLS.find(({ listing }) => listing.name === name)?.scope;
       return scope === undefined || scopes.includes(scope) ? [] : [scope];
     });
     return [...new Set(missing)];
@@ -68,29 +65,23 @@ export class Mcp implements AsyncDisposable {
   }
 
   #serve(): Server {
-    const server = new Server({ name: "mesh-relay", title: "Agent Mesh", version: VERSION }, {
-      capabilities: { tools: {} },
+    return toolServer({
+      name: "mesh-relay",
       instructions: INSTRUCTIONS,
+      tools: TOOLS,
+      call: async (tool, args, { http, mcpReq: { signal } }) => {
+        const daemons: DaemonClient[] = [];
+        try {
+          const bearer = Bearer.parse(http?.authInfo?.extra?.["bearer"]);
+          return await tool.run(args, this.#toolContext(bearer, signal, daemons));
+        } catch (error) {
+          const hasSent = daemons.some((daemon) => daemon.hasSent);
+          const refusal = toToolError(error, hasSent);
+          if (!refusal && !signal.aborted) this.#deps.error(error);
+          return toErrorResult(refusal ?? { ...INTERNAL_ERROR, may_have_been_delivered: hasSent });
+        }
+      },
     });
-    const tools = TOOLS.map(({ listing }) => listing);
-    server.setRequestHandler("tools/list", () => ({ tools }));
-    server.setRequestHandler("tools/call", async ({ params }, { http, mcpReq: { signal } }) => {
-      const tool = this.#tools.get(params.name);
-      if (!tool) {
-        throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name}`);
-      }
-      const daemons: DaemonClient[] = [];
-      try {
-        const bearer = Bearer.parse(http?.authInfo?.extra?.["bearer"]);
-        return await tool.run(params.arguments, this.#toolContext(bearer, signal, daemons));
-      } catch (error) {
-        const hasSent = daemons.some((daemon) => daemon.hasSent);
-        const refusal = toToolError(error, hasSent);
-        if (!refusal && !signal.aborted) this.#deps.error(error);
-        return toErrorResult(refusal ?? { ...INTERNAL_ERROR, may_have_been_delivered: hasSent });
-      }
-    });
-    return server;
   }
 
   /** Creates the context of a call. Daemon clients that the tool opens are added to `daemons`. */

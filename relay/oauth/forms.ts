@@ -4,7 +4,7 @@ import { decodeUtf8, readRequestBody } from "kit/http/body.ts";
 import { OAuthRefusal } from "./refusals.ts";
 
 /** Body limit: room for 4 KiB of redirect URIs plus the other client metadata. */
-export const BODY_BYTES_MAX = 32_768;
+const BODY_BYTES_MAX = 32_768;
 const FORM = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
 /**

@@ -3,15 +3,15 @@
 import { Problem } from "protocol/problems.ts";
 import type { Route } from "kit/http/route.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import type { AddressRateLimit } from "../web/net/rate_limiter.ts";
+import type { AddressRateLimit } from "../web/rate_limiter.ts";
 import type { Bearer } from "protocol/relay/mcp.ts";
 import type { Tokens } from "../mcp/routes.ts";
-import type { OwnerSessions } from "../sign_in/owner.ts";
-import { appRoutes } from "./apps/routes.ts";
-import { Clients } from "./clients/clients.ts";
+import type { OwnerSessions } from "../sign_in/sessions.ts";
+import { appRoutes } from "./apps.ts";
+import { Clients } from "./clients.ts";
 import { openConnections } from "./consent/connections.ts";
 import { Consent, type ConsentDeps } from "./consent/consent.ts";
-import { Grants, type GrantsDeps } from "./grants/grants.ts";
+import { Grants, type GrantsDeps } from "./grants.ts";
 import { resourceOf } from "./metadata.ts";
 import { oauthRoutes } from "./routes.ts";
 

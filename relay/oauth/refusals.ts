@@ -9,7 +9,7 @@ const REGISTER_AGAIN =
 
 /** People and programs read the descriptions. `{value}` is never a secret: the thrower sets it. */
 // deno-fmt-ignore
-export const REFUSALS = {
+const REFUSALS = {
   // refusal                 error                      status  description
   // The format of a request.
   wrong_media:             ["invalid_request",           400, "The body is not application/x-www-form-urlencoded"],

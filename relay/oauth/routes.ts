@@ -2,13 +2,13 @@
 
 import type { Log } from "kit/core/log.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
-import type { AddressRateLimit } from "../web/net/rate_limiter.ts";
+import type { AddressRateLimit } from "../web/rate_limiter.ts";
 import type { Connections } from "./consent/connections.ts";
 import type { Consent, ConsentDeps } from "./consent/consent.ts";
 import { refuseOtherResource } from "./consent/authorization_request.ts";
 import * as contracts from "protocol/relay/oauth.ts";
 import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
-import type { Grants } from "./grants/grants.ts";
+import type { Grants } from "./grants.ts";
 import { NO_STORE_HEADERS, OAuthRefusal, toErrorResponse, toOAuthRefusal } from "./refusals.ts";
 import { resourceMetadata, serverMetadata } from "./metadata.ts";
 

@@ -21,7 +21,7 @@ export interface StoredShare extends Readonly<Omit<Share, "url" | "viewers">> {
 }
 
 /** A guest's open event stream. Disposing it frees the place for another viewer. */
-export interface Viewer extends Disposable {
+interface Viewer extends Disposable {
   /** Aborts when the share ends. */
   readonly signal: AbortSignal;
 }

@@ -5,7 +5,7 @@ import { UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { isProblem } from "protocol/problems.ts";
 import { readBody } from "kit/http/body.ts";
 import { rawRoute, type Route } from "kit/http/route.ts";
-import { type AddressRateLimit, enforceRateLimit } from "../web/net/rate_limiter.ts";
+import { type AddressRateLimit, enforceRateLimit } from "../web/rate_limiter.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import type { Machines } from "protocol/relay/daemons.ts";
 import { seeOther } from "../web/page.ts";
@@ -73,7 +73,7 @@ export function keyRoutes(deps: KeyDeps): Route[] {
   ];
 }
 
-export async function readForm(request: Request): Promise<URLSearchParams> {
+async function readForm(request: Request): Promise<URLSearchParams> {
   return new URLSearchParams(await readBody(request, FORM_BYTES_MAX));
 }
 

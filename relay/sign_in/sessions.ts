@@ -1,11 +1,14 @@
-/** Browser sessions of one day. Only the digests of their random cookies are kept, in memory. */
+/**
+ * Browser sessions of one day, and the owners of requests. Only the digests of the random cookies
+ * are kept, in memory.
+ */
 
 import { equalSecrets } from "kit/host/node_library.ts";
 import { type Clock, type Ids, TimeLimit } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { Problem } from "protocol/problems.ts";
 import { cookieOf, type OriginPolicy } from "../web/origin_policy.ts";
-import { digestOf } from "../web/secrets.ts";
+import { bearerNamespace, digestOf } from "../web/secrets.ts";
 
 /** Lifetime of a session, counted from signing in. Requests do not extend it. */
 export const SESSION_MS = DAY_MS;
@@ -158,4 +161,22 @@ export class Sessions {
     const name = this.#nameOf(request);
     return `${name}=${value}; Path=/; HttpOnly; SameSite=Lax; Max-Age=${seconds}${secure}`;
   }
+}
+
+export type OwnerSessions = Pick<Sessions, "namespaceOf" | "refuseForged" | "refuseOtherSession">;
+
+/**
+ * The owner's namespace, from a bearer secret, or from a session of a page of the relay. A request
+ * that writes must come from a page of that session.
+ */
+export function ownerOf(sessions: OwnerSessions, request: Request): string {
+  const bearer = bearerNamespace(request);
+  if (bearer !== undefined) return bearer;
+  const signed_in = request.headers.has("authorization")
+    ? undefined
+    : sessions.namespaceOf(request);
+  if (signed_in === undefined) throw new Problem("no_relay_secret", {});
+  if (request.method === "GET") sessions.refuseOtherSession(request);
+  else sessions.refuseForged(request);
+  return signed_in;
 }

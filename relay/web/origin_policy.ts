@@ -45,6 +45,14 @@ export class OriginPolicy {
     return headers.get("sec-fetch-site") === "same-origin";
   }
 
+  /** Throws unless the browser's headers prove that a page of the relay sent the request. */
+  mustBeFromOurPage(request: Request): void {
+    if (this.isFromOurPage(request)) return;
+    const { headers } = request;
+    const origin = headers.get("origin") ?? headers.get("sec-fetch-site") ?? "none";
+    throw new Problem("foreign_page", { origin });
+  }
+
   /**
    * Throws if Host is not the issuer's, which prevents DNS rebinding. Used for `/mcp`, which pages
    * of any origin may call. A loopback Host is also accepted, because proxies on this machine send
@@ -77,11 +85,6 @@ function isLoopback(host: string): boolean {
 
 function portOf(host: string): string {
   return /:(\d+)$/.exec(host)?.[1] ?? "";
-}
-
-/** The URL of a listener. An IPv6 address is put in brackets. */
-export function urlOf(host: string, port: number): string {
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
 export function hostOf(request: Request): string {

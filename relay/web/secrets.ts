@@ -1,7 +1,7 @@
 /** Relay secrets: bearer tokens. Each secret has its own namespace (specification 5). */
 
-import { createHash } from "node:crypto";
 import type { Ids } from "kit/core/clock.ts";
+import { sha256 } from "kit/host/node_library.ts";
 
 const SECRET_PATTERN = /^mesh_sk_[A-Za-z0-9_-]{43}$/;
 const SECRET_BYTES = 32;
@@ -31,5 +31,5 @@ export function bearerNamespace(request: Request): string | undefined {
 
 /** The digest that is stored in place of a secret. */
 export function digestOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
+  return sha256(text, "hex");
 }

@@ -7,7 +7,7 @@ import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { minify } from "../../packaging/parts.ts";
-import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
+import { relayMigrations } from "../../relay/app/database.ts";
 import { type AnyMachine, machines } from "../support/state_machines.ts";
 import { FakeClock } from "../support/clock.ts";
 import { renderPictures } from "../support/cli/live_pictures.ts";

@@ -132,7 +132,7 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     ]],
   },
   {
-    file: "kit/mcp/messages.ts",
+    file: "protocol/api/mcp.ts",
     tests: ["tests/daemon/api/described_bodies_test.ts"],
     faults: [[
       "the description of MCP allows fields that are refused",
@@ -159,8 +159,8 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     ]],
   },
   {
-    file: "kit/mcp/arguments.ts",
-    tests: ["tests/kit/mcp"],
+    file: "kit/http/mcp_tools.ts",
+    tests: ["tests/kit/http/mcp_tools_test.ts"],
     faults: [
       ["null is not left out", "if (value === null) return rest;", ""],
       [

@@ -191,8 +191,8 @@ export const TIME_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "relay/web/net/rate_limiter.ts",
-    tests: ["tests/relay/web/net/rate_limiter_test.ts"],
+    file: "relay/web/rate_limiter.ts",
+    tests: ["tests/relay/web/rate_limiter_test.ts"],
     faults: [
       [
         "a limit is counted by the time of day",

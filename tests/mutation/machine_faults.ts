@@ -5,7 +5,7 @@ import type { Target } from "./target.ts";
 const TRUST = "tests/daemon/machines/trust";
 const PINS = ["tests/daemon/machines/trust/machine_trust_test.ts"];
 const LINKS = ["tests/daemon/machines/links"];
-const NATS = "tests/daemon/machines/bus/nats";
+const NATS = "tests/daemon/machines/nats";
 
 const TRUST_TARGETS: readonly Target[] = [
   {
@@ -104,7 +104,7 @@ const TRUST_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/trust/pinned_seal.ts",
+    file: "daemon/machines/trust/seal.ts",
     tests: PINS,
     faults: [
       [
@@ -253,7 +253,7 @@ const LINK_TARGETS: readonly Target[] = [
       ],
       [
         "each batch behind a lost one causes everything to be sent again",
-        "if (at !== undefined && now - at < RESEND_MS_MIN) return;",
+        "if (!this.#mayResend()) return;",
         "",
       ],
       [
@@ -277,7 +277,7 @@ const LINK_TARGETS: readonly Target[] = [
 
 const NATS_TARGETS: readonly Target[] = [
   {
-    file: "daemon/machines/bus/nats/batches.ts",
+    file: "daemon/machines/nats/batches.ts",
     tests: [`${NATS}/batches_test.ts`],
     faults: [
       [
@@ -293,7 +293,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/bus/nats/store.ts",
+    file: "daemon/machines/nats/store.ts",
     tests: [`${NATS}/hostile_member_test.ts`],
     faults: [
       [
@@ -314,7 +314,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/bus/nats/names.ts",
+    file: "daemon/machines/nats/names.ts",
     tests: [`${NATS}/names_test.ts`],
     faults: [
       [
@@ -325,7 +325,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/bus/nats/calls.ts",
+    file: "daemon/machines/nats/calls.ts",
     tests: [`${NATS}/permissions_test.ts`, `${NATS}/calls_test.ts`],
     faults: [
       [
@@ -336,7 +336,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/bus/nats/directory.ts",
+    file: "daemon/machines/nats/directory.ts",
     tests: [`${NATS}/directory_test.ts`],
     faults: [
       [
@@ -352,7 +352,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/bus/nats/session.ts",
+    file: "daemon/machines/nats/session.ts",
     tests: [`${NATS}/frozen_link_test.ts`],
     faults: [
       [
@@ -363,7 +363,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/bus/nats/nats_bus.ts",
+    file: "daemon/machines/nats/nats_bus.ts",
     tests: [`${NATS}/frozen_link_test.ts`],
     faults: [
       [
@@ -374,7 +374,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/bus/nats/link.ts",
+    file: "daemon/machines/nats/link.ts",
     tests: [`${NATS}/empty_write_test.ts`],
     faults: [
       [
@@ -396,7 +396,7 @@ const NATS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/bus/nats/reasons.ts",
+    file: "daemon/machines/nats/reasons.ts",
     tests: [`${NATS}/reasons_test.ts`, `${NATS}/batches_test.ts`],
     faults: [
       [

@@ -174,12 +174,6 @@ const CALL_TARGETS: readonly Target[] = [
         'if (checked === "repeated") refuse("it was answered before");',
         "",
       ],
-    ],
-  },
-  {
-    file: "daemon/machines/calls/nonce_memory.ts",
-    tests: CALLS,
-    faults: [
       ["an old call is executed", "Math.abs(now - at) > CALL_AGE_MS_MAX || ", ""],
       ["a call that the last run answered is executed", " || at < this.#started_at", ""],
       ["a call is forgotten while it may be repeated", "if (expires_at >= now) return;", ""],

@@ -2,7 +2,7 @@
 
 import type { Target } from "./target.ts";
 
-const GRANTS = ["tests/relay/oauth/grants", "tests/relay/oauth", "tests/relay/mcp"];
+const GRANTS = ["tests/relay/oauth", "tests/relay/mcp"];
 const TUNNEL = ["tests/relay/daemons/tunnel_test.ts", "tests/relay/daemons"];
 
 export const RELAY_TARGETS: readonly Target[] = [
@@ -50,7 +50,7 @@ export const RELAY_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "relay/oauth/grants/store.ts",
+    file: "relay/oauth/grant_store.ts",
     tests: GRANTS,
     faults: [
       [
@@ -66,7 +66,7 @@ export const RELAY_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "relay/oauth/grants/grants.ts",
+    file: "relay/oauth/grants.ts",
     tests: [...GRANTS, "tests/relay/app/clock_steps_test.ts"],
     faults: [
       [
@@ -116,8 +116,8 @@ export const RELAY_TARGETS: readonly Target[] = [
     ]],
   },
   {
-    file: "relay/oauth/clients/clients.ts",
-    tests: ["tests/relay/oauth/clients"],
+    file: "relay/oauth/clients.ts",
+    tests: ["tests/relay/oauth/clients_test.ts"],
     faults: [[
       "one redirect URI that is not allowed refuses all",
       "const allowed = requested.filter((uri) => redirectProblem(uri) === undefined);",

@@ -155,7 +155,7 @@ export const SETTINGS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/agents/claude_code/switched_off.ts",
+    file: "daemon/features/agents/claude_code/setup.ts",
     tests: [SWITCHES],
     faults: [
       [
@@ -167,14 +167,14 @@ export const SETTINGS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/agents/codex/switched_off.ts",
+    file: "daemon/features/agents/codex/setup.ts",
     tests: [SWITCHES],
     faults: [
       ["the former name of the switch is not known", '["hooks", "codex_hooks"]', '["hooks"]'],
     ],
   },
   {
-    file: "daemon/features/agents/gemini/switched_off.ts",
+    file: "daemon/features/agents/gemini/setup.ts",
     tests: [SWITCHES],
     faults: [
       [

@@ -10,14 +10,14 @@ import { ALPHA, Network } from "../support/nats/network.ts";
 import { temporary } from "../support/programs/child.ts";
 import { until } from "../support/waiting.ts";
 
-const SOURCES = "daemon/machines/bus/nats";
+const SOURCES = "daemon/machines/nats";
 
 natsTest("the bundled bus has its libraries: keys, batches, the directory and files", async () => {
   using parts = temporary();
   await bundle(parts.path, [`${SOURCES}/nats_bus.ts`, `${SOURCES}/nkeys.ts`]);
-  const { makeUserKey, publicKeyOf }: typeof import("../../daemon/machines/bus/nats/nkeys.ts") =
+  const { makeUserKey, publicKeyOf }: typeof import("../../daemon/machines/nats/nkeys.ts") =
     await import(`file://${parts.path}/nkeys.js`);
-  const { openNatsBus }: typeof import("../../daemon/machines/bus/nats/nats_bus.ts") = await import(
+  const { openNatsBus }: typeof import("../../daemon/machines/nats/nats_bus.ts") = await import(
     `file://${parts.path}/nats_bus.js`
   );
 

@@ -1,6 +1,6 @@
 /** A bus in memory: the files of several machines, with the server's permissions, and faults. */
 
-import { type Bus, BusError, type BusFailure } from "../../daemon/machines/bus/bus.ts";
+import { type Bus, BusError, type BusFailure } from "../../daemon/machines/bus.ts";
 
 export type FileVerb = "put" | "get" | "delete";
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { EVENTS } from "protocol/events.ts";
 import { PROBLEMS } from "protocol/problems.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
-import { relayMigrations } from "../../relay/app/migrations/migrations.ts";
+import { relayMigrations } from "../../relay/app/database.ts";
 import { world } from "../support/world.ts";
 import { isContract } from "../golden_files/endpoints.ts";
 import * as rules from "./source_rules.ts";

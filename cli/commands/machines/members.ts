@@ -1,13 +1,13 @@
 /** `mesh machines invite`, `allow` and `refuse`: the machines that the served bus accepts. */
 
 import { busPaths, readNetworkSecret } from "../../../daemon/app/membership/files.ts";
-import { isPublicKey } from "../../../daemon/machines/bus/nats/nkeys.ts";
-import { DAEMON_ID } from "../../../daemon/machines/bus/nats/names.ts";
+import { isPublicKey } from "../../../daemon/machines/nats/nkeys.ts";
+import { DAEMON_ID } from "../../../daemon/machines/nats/names.ts";
 import {
   addMachine,
   removeMachine,
   type ServerMachine,
-} from "../../../daemon/machines/bus/nats/server_config.ts";
+} from "../../../daemon/machines/nats/server_config.ts";
 import { type Env, readTextOrNothing } from "../../../daemon/host/paths.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";

@@ -7,7 +7,7 @@ import {
   readNetworkSecret,
   removeBusFile,
 } from "../../../daemon/app/membership/files.ts";
-import { readTextOrNothing, statePath, unlessMissing } from "../../../daemon/host/paths.ts";
+import { readTextOrNothing, statePath } from "../../../daemon/host/paths.ts";
 import { listMachines } from "protocol/generated/endpoints.ts";
 import { getHealth, stopDaemon } from "../../client/daemon_process.ts";
 import { CommandError } from "../../client/failures.ts";
@@ -16,6 +16,7 @@ import { answerCommand, type Args, type CommandContext } from "../../command/com
 import { styled } from "../../output/terminal.ts";
 import { daemonIdOf, join, mustBeName, restartAndWait, withPlainErrors } from "./membership.ts";
 import { showConnection } from "./views.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 export const RENEW_COMMAND = answerCommand({
   usage: "machines renew-identity",

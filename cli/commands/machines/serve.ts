@@ -5,7 +5,7 @@ import { resolve } from "kit/core/path.ts";
 import { hideCredentials } from "kit/core/text.ts";
 import { ensureNetworkSecret } from "../../../daemon/app/membership/joining.ts";
 import { BUS_PORT } from "../../../daemon/app/membership/settings.ts";
-import { addMachine } from "../../../daemon/machines/bus/nats/server_config.ts";
+import { addMachine } from "../../../daemon/machines/nats/server_config.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 import {
   type Args,

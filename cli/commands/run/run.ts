@@ -79,7 +79,7 @@ async function run(context: CommandContext, args: Args): Promise<number> {
 async function isTypedInto({ env, clock }: CommandContext): Promise<boolean> {
   const pane = paneOf(env);
   if (!pane || kindOf(pane.tmux_socket) === "tmux") return pane !== undefined;
-  const { accessTo } = await import("../../../daemon/host/kitty/access.ts");
+  const { accessTo } = await import("../../../daemon/host/kitty/remote_control.ts");
   return (await accessTo(pane.tmux_socket, clock)).state === "allowed";
 }
 

@@ -3,12 +3,7 @@
 import { join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
 import * as z from "zod";
-import {
-  type Env,
-  readTextOrNothing,
-  removeIfPresent,
-  unlessMissing,
-} from "../../../daemon/host/paths.ts";
+import { type Env, readTextOrNothing, removeIfPresent } from "../../../daemon/host/paths.ts";
 import { meshCommand } from "../../client/program.ts";
 import { readClientSettings } from "../../client/settings.ts";
 import { asArgument } from "../../../daemon/host/tmux/terminals.ts";
@@ -17,6 +12,7 @@ import { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { forwardSignals, type PaneProgram, runInPane } from "./pane.ts";
 import { askTmux } from "./tmux.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /**
  * Files in the folder that the two processes share. The program's environment is passed in a file,

@@ -1,13 +1,45 @@
 /** The MCP server for the agents of this machine: identifies the caller and runs its tool. */
 
-import { ProtocolError, ProtocolErrorCode, Server } from "@modelcontextprotocol/server";
+import type { Server } from "@modelcontextprotocol/server";
 import type { Call } from "kit/http/client.ts";
-import { VERSION } from "kit/core/version.ts";
-import { McpEndpoint } from "kit/mcp/endpoint.ts";
+import { McpEndpoint, toolServer } from "kit/http/mcp_endpoint.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { type Identify, UNKNOWN_CALLER } from "./identify.ts";
 import { type Tool, type ToolHost, toToolError } from "./tool.ts";
-import { TOOLS } from "./tools/list.ts";
+import { ANSWERING_TOOLS } from "./tools/answer_tools.ts";
+import { ASKING_TOOLS } from "./tools/ask_tools.ts";
+import { MANY_TOOLS } from "./tools/many_asks.ts";
+import { PENDING_TOOLS } from "./tools/pending_asks.ts";
+import { HANDOFF_TOOLS } from "./tools/handoffs.ts";
+import { JOB_TOOLS } from "./tools/jobs.ts";
+import { SCHEDULE_TOOLS } from "./tools/schedules.ts";
+import { LIFECYCLE_TOOLS } from "./tools/lifecycle.ts";
+import { MESSAGE_TOOLS } from "./tools/messages.ts";
+import { NOTE_TOOLS } from "./tools/notify_tools.ts";
+import { PEER_TOOLS } from "./tools/peers.ts";
+import { SHARE_TOOLS } from "./tools/shares.ts";
+import { SPAWN_TOOLS } from "./tools/spawn.ts";
+import { SUBSCRIPTION_TOOLS } from "./tools/subscriptions.ts";
+import { TRANSCRIPT_TOOLS } from "./tools/transcripts.ts";
+
+/** The tools for agents (contract 6), in the order in which a model reads them. */
+export const TOOLS: readonly Tool[] = [
+  ...ASKING_TOOLS,
+  ...MANY_TOOLS,
+  ...ANSWERING_TOOLS,
+  ...PENDING_TOOLS,
+  ...NOTE_TOOLS,
+  ...PEER_TOOLS,
+  ...HANDOFF_TOOLS,
+  ...MESSAGE_TOOLS,
+  ...TRANSCRIPT_TOOLS,
+  ...JOB_TOOLS,
+  ...SCHEDULE_TOOLS,
+  ...SUBSCRIPTION_TOOLS,
+  ...LIFECYCLE_TOOLS,
+  ...SPAWN_TOOLS,
+  ...SHARE_TOOLS,
+];
 
 const INSTRUCTIONS = `Agent Mesh connects the coding agents of this machine and their human.
 With ask you put a question to another agent or to the human and get a reply; with notify_peer you \
@@ -31,36 +63,28 @@ export class Mcp extends McpEndpoint {
   }
 }
 
-const TOOLS_BY_NAME = new Map<string, Tool>(TOOLS.map((tool) => [tool.listing.name, tool]));
-
 function createServer(deps: McpDeps, request: Request | undefined): Server {
-  const server = new Server({ name: "mesh", title: "Agent Mesh", version: VERSION }, {
-    capabilities: { tools: {} },
+  return toolServer({
+    name: "mesh",
     instructions: INSTRUCTIONS,
+    tools: TOOLS,
+    async call(tool, args, { mcpReq: { _meta, signal } }) {
+      try {
+        const caller = request ? await deps.identify(request, _meta) : UNKNOWN_CALLER;
+        const traceparent = traceOf(request, _meta);
+        const call: Call = (contract, options) =>
+          deps.call(contract, {
+            signal,
+            ...options,
+            headers: { ...options.headers, ...(traceparent && { traceparent }) },
+          });
+        const trusted = caller.peer_id !== null || deps.allow_admin_tools === true;
+        return await tool.run(args, { caller, call, trusted });
+      } catch (error) {
+        return toToolError(error, deps, tool);
+      }
+    },
   });
-  const tools = TOOLS.map(({ listing }) => listing);
-  server.setRequestHandler("tools/list", () => ({ tools }));
-  server.setRequestHandler("tools/call", async ({ params }, { mcpReq: { _meta, signal } }) => {
-    const tool = TOOLS_BY_NAME.get(params.name);
-    if (!tool) {
-      throw new ProtocolError(ProtocolErrorCode.InvalidParams, `Unknown tool: ${params.name}`);
-    }
-    try {
-      const caller = request ? await deps.identify(request, _meta) : UNKNOWN_CALLER;
-      const traceparent = traceOf(request, _meta);
-      const call: Call = (contract, options) =>
-        deps.call(contract, {
-          signal,
-          ...options,
-          headers: { ...options.headers, ...(traceparent && { traceparent }) },
-        });
-      const trusted = caller.peer_id !== null || deps.allow_admin_tools === true;
-      return await tool.run(params.arguments, { caller, call, trusted });
-    } catch (error) {
-      return toToolError(error, deps, tool);
-    }
-  });
-  return server;
 }
 
 /** The trace that the caller named, in `_meta` or in a header. */

@@ -6,7 +6,7 @@ import { type Caller, rawRoute, type Route } from "kit/http/route.ts";
 import { isLoopback } from "../../host/paths.ts";
 import { deleteMcp, getMcp, postMcp } from "protocol/api/mcp.ts";
 import { pidOf } from "./identify.ts";
-import type { LazyMcp } from "./lazy_mcp.ts";
+import type { Mcp, McpDeps } from "./mcp.ts";
 
 /** The header with the pid of the process that a caller claims to be. */
 const PID_HEADER = "x-mesh-pid";
@@ -50,4 +50,34 @@ function withProvenPid(request: Request, caller: Caller, proofs: ProcessProofs):
 function refuseMethod({ method }: Request): never {
   const { path, method: allow } = postMcp;
   throw new Problem("method_not_allowed", { method, path, allow });
+}
+
+/**
+ * The MCP endpoint. It is loaded when the first tool is called, because its SDK takes a third of
+ * our memory.
+ */
+export class LazyMcp implements AsyncDisposable {
+  readonly #deps: McpDeps;
+  #loading: Promise<Mcp> | undefined;
+
+  constructor(deps: McpDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Loads the endpoint, or returns it if it is loaded. Rejects if loading fails; the next call then
+   * tries again.
+   */
+  get(): Promise<Mcp> {
+    return this.#loading ??= import("./mcp.ts").then(({ Mcp }) => new Mcp(this.#deps))
+      .catch((error) => {
+        this.#loading = undefined;
+        throw error;
+      });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // A failure to load was already reported to the caller of `get`.
+    await (await this.#loading?.catch(() => undefined))?.[Symbol.asyncDispose]();
+  }
 }

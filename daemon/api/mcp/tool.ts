@@ -3,13 +3,17 @@
 import type { CallToolResult, Tool as Listing } from "@modelcontextprotocol/server";
 import type * as z from "zod";
 import { ApiError, type Call } from "kit/http/client.ts";
-import { readArguments } from "kit/mcp/arguments.ts";
-import { toListing, type ToolDefinition } from "kit/mcp/tool_definition.ts";
+import {
+  readArguments,
+  toListing,
+  type ToolDefinition,
+  type ToolResult,
+} from "kit/http/mcp_tools.ts";
 import { type ProblemBody, Refusal } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import type { McpCaller } from "./identify.ts";
 
-export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/mcp/tool_definition.ts";
+export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/http/mcp_tools.ts";
 
 /** The parts of the daemon that the tools use. */
 export interface ToolHost {
@@ -34,12 +38,6 @@ export interface ToolContext {
    * `allow_admin_tools` is set.
    */
   readonly trusted: boolean;
-}
-
-/** A result: text for the model, and the same as data. */
-export interface ToolResult<D> {
-  readonly text: string;
-  readonly data: D;
 }
 
 interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> extends ToolDefinition<I, O> {

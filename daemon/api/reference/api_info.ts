@@ -1,10 +1,62 @@
-/** Title and texts of the daemon's API description, which its contracts do not have. */
+/** Title, texts and groups of the API description, which its contracts do not have. */
 
 import { VERSION } from "kit/core/version.ts";
 import type { ApiInfo } from "kit/http/openapi.ts";
 import { PROBLEMS } from "protocol/problems.ts";
 import { BODIES, SAMPLES } from "./samples.ts";
-import { tagOf, TAGS } from "./tags.ts";
+
+/** A group of routes: one for each feature. */
+interface Tag {
+  readonly name: string;
+  readonly description: string;
+  /** The first words of the ids of its routes. */
+  readonly ids: readonly string[];
+}
+
+/** In the order in which the reference shows them. */
+// deno-fmt-ignore
+export const TAGS: readonly Tag[] = [
+  { name: "Asks", ids: ["asks", "questions"], description:
+    "Questions that need a reply: ask, answer, decline, wait, and structured questions." },
+  { name: "Notifications", ids: ["delivery"], description:
+    "Messages that need no reply, the state of every delivery, and the WebSocket for programs." },
+  { name: "Messages", ids: ["messages", "ids"], description:
+    "What was said: pages, full-text search, and the completion of shortened ids." },
+  { name: "Inbox", ids: ["inbox"], description:
+    "The messages to the human, and replies from every surface." },
+  { name: "Peers", ids: ["peers", "panes"], description:
+    "Agents, services and the human: registration, records, liveness, panes, doctor." },
+  { name: "Spawning", ids: ["spawn"], description:
+    "Starting agents in tmux panes, restarting them, copying them, and resuming their sessions." },
+  { name: "Hand-overs", ids: ["handoffs"], description:
+    "A peer's work as a file for another peer, or for another agent in its place." },
+  { name: "Jobs", ids: ["jobs"], description:
+    "Durable work that outlives the peer that asked for it, once or on a schedule." },
+  { name: "Schedules", ids: ["schedules"], description: "Messages that are sent later, once or repeatedly." },
+  { name: "Subscriptions", ids: ["subscriptions"], description:
+    "Messages that are sent when a peer, a job, an ask or a file is in a state." },
+  { name: "Transcripts", ids: ["transcripts"], description:
+    "What agents recorded of their sessions: conversations, and how many tokens they used." },
+  { name: "Attachments", ids: ["attachments"], description: "Files that messages carry by their ids." },
+  { name: "Events", ids: ["events"], description: "What happens, as pages and as an event stream." },
+  { name: "Sharing", ids: ["shares", "apps"], description:
+    "Links by which guests watch a peer through the relay, and apps that have access through it." },
+  { name: "Machines", ids: ["machines"], description:
+    "The machines that exchange messages with this one, and calls to their routes." },
+  { name: "Agents", ids: ["agents", "mcp"], description:
+    "What the agents' own programs call: hooks, MCP, and the results of self-tests." },
+  { name: "Pages", ids: ["pages"], description: "The dashboard, its files, and its sign-in." },
+  { name: "System", ids: ["system", "config"], description:
+    "Health, figures, metrics, the settings in force, and this description." },
+];
+
+/** The group of a route, by its id. */
+export function tagOf(id: string): string {
+  const first = id.split(".")[0] ?? id;
+  const tag = TAGS.find(({ ids }) => ids.includes(first));
+  if (!tag) throw new Error(`No group for the route ${id}`);
+  return tag.name;
+}
 
 export const API_INFO: ApiInfo = {
   title: "Agent Mesh daemon",

@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import type { Context } from "../../data/context.ts";
-import { acceptWebSocket, frameHandler, nextTurn, whenStable } from "kit/net/frames.ts";
+import { acceptWebSocket, frameHandler } from "kit/net/frames.ts";
+import { toConnection } from "kit/net/tunnel/connection.ts";
 import { invalidRequest, Refusal } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import { VERSION } from "kit/core/version.ts";
@@ -221,36 +222,15 @@ export function upgrade(
   onClosed: () => void = () => undefined,
 ): Response {
   const { socket, response } = acceptWebSocket(request);
-  let closing = false;
-  let receivedCount = 0;
-  const connection: Connection = {
-    get open() {
-      return !closing && socket.readyState === WebSocket.OPEN;
+  const connection = toConnection(socket, {
+    opened: () => undefined,
+    received(data) {
+      if (typeof data === "string") protocolSession.receive(data);
+      else protocolSession.rejectFrame("The frame is not text");
     },
-    get buffered() {
-      return socket.bufferedAmount;
-    },
-    send: (text) => socket.send(text),
-    close(code, reason) {
-      if (closing) return;
-      closing = true;
-      // Waits until no input arrives. If input were pending after the close frame, the runtime
-      // would drop the connection and lose the frame.
-      whenStable(() => receivedCount, () => socket.close(code, reason));
-      // A client that does not read never confirms the close.
-      nextTurn(() => protocolSession.closed());
-    },
-  };
+    closed: () => protocolSession.closed(),
+  });
+  socket.addEventListener("close", onClosed);
   const protocolSession = openProtocolSession(connection);
-  socket.onmessage = ({ data }) => {
-    receivedCount++;
-    if (closing) return;
-    if (typeof data === "string") protocolSession.receive(data);
-    else protocolSession.rejectFrame("The frame is not text");
-  };
-  socket.onclose = () => {
-    protocolSession.closed();
-    onClosed();
-  };
   return response;
 }

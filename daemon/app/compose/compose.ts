@@ -8,17 +8,16 @@ import { Schedules } from "../../features/schedules/schedules.ts";
 import { Subscriptions } from "../../features/subscriptions/subscriptions.ts";
 import type { Config } from "../config.ts";
 import type { Platform } from "../platform.ts";
-import { openHooks } from "./hooks.ts";
-import { openJobs } from "./jobs.ts";
-import { openLifecycle } from "./lifecycle.ts";
-import { openSpawns } from "./spawn.ts";
-import { openAsks } from "./asks.ts";
-import { openMachines } from "./machines.ts";
-import { openFoundation, openTraces } from "./foundation.ts";
-import { openHandoffs } from "./handoffs.ts";
-import { openTranscripts } from "./transcripts.ts";
+import { openHooks, openLifecycle } from "./agents.ts";
+import { openHandoffs, openSpawns, openTranscripts, type SpawnFeatures } from "./sessions.ts";
+import { type AskFeatures, openAsks } from "./asks.ts";
+import { type Foundation, openFoundation, openTraces } from "./foundation.ts";
 import { openMessageLog, openMessages } from "./messages.ts";
 import { openPeers } from "./peers.ts";
+import type { Machines } from "../../machines/machines.ts";
+import { cardMadeAt, forgetLeft, leftBefore, recordIdentityRefusal } from "../identity.ts";
+import { Executors } from "../../features/jobs/executors.ts";
+import { Jobs } from "../../features/jobs/jobs.ts";
 
 export type Features = ReturnType<typeof compose>;
 
@@ -27,39 +26,24 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   const foundation = openFoundation(config, db_path, platform);
   const peers = openPeers(foundation);
   const messages = {
+    ...peers,
     ...openMessages(foundation, peers),
     ...openMessageLog(foundation, peers),
   };
-  const asks = openAsks(foundation, { ...peers, ...messages });
-  const machines = openMachines(foundation, { ...peers, ...messages, ...asks });
-  const spawns = openSpawns(foundation, { ...peers, ...messages, ...asks });
-  const transcripts = openTranscripts(foundation);
-  const handoffs = openHandoffs(foundation, {
-    ...peers,
-    ...messages,
-    ...asks,
-    ...spawns,
-    ...transcripts,
-  });
-  const lifecycle = openLifecycle(foundation, { ...peers, ...messages, ...asks });
-  const hooks = openHooks(foundation, { ...peers, ...messages, ...asks });
-  const jobs = openJobs(foundation, { ...peers, ...messages, ...asks, ...spawns });
-  const schedules = new Schedules(foundation.ctx, { ...foundation, ...peers, ...asks });
-  const subscriptions = new Subscriptions(foundation.ctx, { ...foundation, ...peers, ...asks });
+  const asks = { ...messages, ...openAsks(foundation, messages) };
+  const machines = openMachines(foundation, asks);
+  const spawns = { ...asks, ...openSpawns(foundation, asks) };
+  const sessions = { ...spawns, ...openTranscripts(foundation) };
   const features = {
     ...foundation,
-    ...peers,
-    ...messages,
-    ...asks,
+    ...sessions,
     machines,
-    ...spawns,
-    ...transcripts,
-    ...handoffs,
-    ...lifecycle,
-    ...hooks,
-    ...jobs,
-    schedules,
-    subscriptions,
+    ...openHandoffs(foundation, sessions),
+    ...openLifecycle(foundation, asks),
+    ...openHooks(foundation, asks),
+    ...openJobs(foundation, spawns),
+    schedules: new Schedules(foundation.ctx, { ...foundation, ...asks }),
+    subscriptions: new Subscriptions(foundation.ctx, { ...foundation, ...asks }),
     calls: machines?.calls,
     telemetry: openTraces(foundation),
     db_path,
@@ -67,4 +51,57 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   foundation.effects.connect(features);
   foundation.ports.connect(features);
   return features;
+}
+
+/** The network of machines; undefined without a bus. */
+function openMachines(
+  { config, ctx, effects, identity, platform: { machines } }: Foundation,
+  lower: AskFeatures,
+): Machines | undefined {
+  if (!machines) return undefined;
+  return machines.open(ctx, {
+    ...lower,
+    access: machines.access,
+    daemon_id: identity.daemon_id,
+    cardMadeAt: (card) => cardMadeAt(ctx, card),
+    identityRefused: (started_at) => recordIdentityRefusal(ctx, started_at),
+    left_before: leftBefore(ctx),
+    forgetLeft: () => forgetLeft(ctx),
+    effects: effects.messages,
+    settings: {
+      ...machines.membership,
+      allow: config["mesh.bus.allow"],
+      allow_admin: config["mesh.bus.allow_admin"],
+      human_home: config["mesh.bus.human_home"],
+      description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
+    },
+  });
+}
+
+/** Jobs, and the peers that execute them. */
+function openJobs(foundation: Foundation, lower: SpawnFeatures) {
+  const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
+  const { delivery, directory, notifications, peers, spawns } = lower;
+  const { machine, processes } = platform;
+  const executors = new Executors(ctx, {
+    adapters: platform.adapters(),
+    machine,
+    peers,
+    processes,
+    shutdownSignal,
+    spawns,
+  });
+  const jobs = new Jobs(ctx, {
+    checks: config["jobs.checks"],
+    delivery,
+    directory,
+    executors,
+    folders: { allowed: config["spawn.allowed_paths"], home: platform.terminals.home },
+    history_ms,
+    notifications,
+    programs: platform.programs,
+    shutdownSignal,
+    spawns,
+  });
+  return { jobs };
 }

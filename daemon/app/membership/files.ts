@@ -10,7 +10,7 @@ import {
   makeMachineKeys,
 } from "../../machines/trust/keys.ts";
 import { parseNetworkSecret } from "../../machines/trust/network.ts";
-import { publicKeyOf } from "../../machines/bus/nats/nkeys.ts";
+import { publicKeyOf } from "../../machines/nats/nkeys.ts";
 import {
   type Env,
   homePath,

@@ -4,7 +4,7 @@ import type { Ids } from "kit/core/clock.ts";
 import { Refusal } from "kit/core/problem.ts";
 import { fingerprintOf } from "../../machines/trust/cards.ts";
 import { makeNetworkSecret, parseNetworkSecret } from "../../machines/trust/network.ts";
-import { makeUserKey } from "../../machines/bus/nats/nkeys.ts";
+import { makeUserKey } from "../../machines/nats/nkeys.ts";
 import type { Env } from "../../host/paths.ts";
 import { mistakesOf } from "../config.ts";
 import { type ConfigFile, deleteKey, openConfig, saveConfig, setKey } from "../config_file.ts";

@@ -1,7 +1,9 @@
-/** Reads from settings and files what makes the daemon a machine of the network. */
+/**
+ * Reads from settings and files what makes the daemon a machine of the network, and loads the bus.
+ */
 
 import type { MachineKeys } from "../../machines/trust/keys.ts";
-import type { Env } from "../../host/paths.ts";
+import { type Env, statePath } from "../../host/paths.ts";
 import type { Config } from "../config.ts";
 import {
   expandHome,
@@ -12,6 +14,10 @@ import {
   type UserCredentials,
 } from "./files.ts";
 import { nameOfHost } from "./settings.ts";
+import { messageOf } from "kit/core/text.ts";
+import { networkKeysOf } from "../../machines/trust/network.ts";
+import type { NatsBusContext } from "../../machines/nats/nats_bus.ts";
+import type { MachinesPlatform } from "../platform.ts";
 
 interface BusMembership {
   readonly url: string;
@@ -48,4 +54,37 @@ export async function readMembership(
     network_secret,
     keys,
   };
+}
+
+/**
+ * Reads the files of the bus and loads its libraries. Where a file is missing or damaged, returns
+ * why: everything on this machine works without the bus.
+ */
+export async function loadMachines(
+  env: Env,
+  config: Config,
+  { context, hostname }: { context: NatsBusContext; hostname: string },
+): Promise<MachinesPlatform | string | undefined> {
+  try {
+    const membership = await readMembership(env, config, hostname);
+    if (!membership) return undefined;
+    const { openNatsBus } = await import("../../machines/nats/nats_bus.ts");
+    const { Machines } = await import("../../machines/machines.ts");
+    const { ca_path, credentials, keys, name, network_secret, url } = membership;
+    const shared = { credentials, env, name, url, ...(ca_path !== undefined && { ca_path }) };
+    return {
+      access: {
+        keys,
+        place: `${hostname}, ${statePath(env)}`,
+        network: networkKeysOf(network_secret),
+        open: (daemonId, listener) =>
+          Promise.resolve(openNatsBus(context, { ...shared, daemonId }, listener)),
+      },
+      membership: { name, url },
+      open: (ctx, deps) => new Machines(ctx, deps),
+    };
+  } catch (error) {
+    if (error instanceof UnusableBusFile) return messageOf(error);
+    throw error;
+  }
 }

@@ -316,7 +316,7 @@ export interface HookReport {
   readonly ran?: ToolCall | undefined;
 }
 
-export interface ToolCall {
+interface ToolCall {
   readonly tool: string;
   readonly input: unknown;
 }

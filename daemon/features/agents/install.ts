@@ -130,7 +130,7 @@ export function readTomlSettings(path: string): JsonObject | undefined {
     : withFileName(path, () => JSON.parse(JSON.stringify(parseToml(text))));
 }
 
-export interface Plan {
+interface Plan {
   /** The difference as text; empty if nothing changes. */
   readonly difference: string;
   /** Set if the file cannot be written. The user may then add the difference at another place. */

@@ -14,7 +14,7 @@ import {
 /** A program draws while a person types, so the pane may change between a check and the keys. */
 const TRIES_MAX = 5;
 
-export interface Typing {
+interface Typing {
   /** If there are none, the pane is only checked. */
   readonly keys: readonly Key[];
   /** True if the person accepts a draft. The draft may then change at any time. */

@@ -32,7 +32,7 @@ import { textToType } from "./pane_text.ts";
  * The pause between paste and Enter: the shortest one that worked for all agents and text sizes
  * (agents 2.0).
  */
-export const SETTLE_MS = 300;
+const SETTLE_MS = 300;
 /** Reads of the composer to find the pasted text, `SETTLE_MS` apart. */
 const READS_MAX = 4;
 /**

@@ -5,6 +5,10 @@
  */
 
 import * as z from "zod";
+import { join } from "kit/core/path.ts";
+import { messageOf } from "kit/core/text.ts";
+import { type Failure, failure } from "../tmux/connection.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** A command for the kitten. */
 export type Order =
@@ -56,7 +60,7 @@ export const TypedAnswer = z.object({ typed: z.enum(["done", "changed", "unmarke
  * All that can fail comes before the one write, so after an error nothing was typed. The screen is
  * read as the program drew it, also while its user has scrolled up.
  */
-export const KITTEN = String
+const KITTEN = String
   .raw`"""Reads windows and types into them for the daemon of Agent Mesh."""
 import json
 import os
@@ -157,3 +161,34 @@ def handle_result(args, answer, target_window_id, boss):
         return json.dumps({'windows': [read(window, order) for window in windows]})
     return json.dumps({'typed': type_keys(windows[0], order) if windows else 'changed'})
 `;
+
+/** The file from which kitty loads the program. */
+export class KittenFile {
+  readonly #folder: string;
+  #isWritten = false;
+
+  /** `folder` is private (0700): a program that can write there can make kitty run any program. */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** The path of the file, which is written at the first use, and again if it is gone. */
+  path(): { ok: true; path: string } | Failure {
+    const path = join(this.#folder, "mesh_panes.py");
+    try {
+      const found = unlessMissing(() => Deno.lstatSync(path));
+      if (!this.#isWritten || !found?.isFile) this.#write(path);
+      return { ok: true, path };
+    } catch (error) {
+      return failure("no_file", `Cannot write ${path}: ${messageOf(error)}`);
+    }
+  }
+
+  #write(path: string): void {
+    const draft = `${path}.${Deno.pid}`;
+    Deno.mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    Deno.writeTextFileSync(draft, KITTEN, { mode: 0o600 });
+    Deno.renameSync(draft, path); // kitty may read the file at this moment.
+    this.#isWritten = true;
+  }
+}

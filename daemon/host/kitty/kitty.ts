@@ -1,7 +1,7 @@
 /** kitty processes as terminal servers: their windows are panes. */
 
 import { commandOf } from "../processes.ts";
-import { ExclusiveWork } from "../terminals/exclusive.ts";
+import { ExclusiveWork } from "kit/core/exclusive.ts";
 import { isControlKey, type KeyName, type Keystroke } from "protocol/agents/keys.ts";
 import type {
   PaneGuard,
@@ -14,10 +14,19 @@ import { type Failure, failure, type Result } from "../tmux/connection.ts";
 import type { Pane } from "../tmux/pane.ts";
 import { PaneCache } from "../tmux/pane_cache.ts";
 import { checkTerminal } from "../trusted_socket.ts";
-import { type KittyWindow, KittyWindows, type Order, TypedAnswer } from "./kitten.ts";
-import { KittenFile } from "./kitten_file.ts";
-import { callKitty, parseJson } from "./remote_control.ts";
-import type { KittyOptions } from "./options.ts";
+import { KittenFile, type KittyWindow, KittyWindows, type Order, TypedAnswer } from "./kitten.ts";
+import { callKitty } from "./remote_control.ts";
+import { tryJson } from "kit/core/text.ts";
+import type { Clock } from "kit/core/clock.ts";
+import type { Log } from "kit/core/log.ts";
+
+interface KittyOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** A private directory (0700) for the program that kitty runs for the daemon. */
+  readonly state_dir: string;
+  readonly answer_ms_max?: number;
+}
 
 /** Maximum number of known kitty processes. */
 export const KITTIES_MAX = 32;
@@ -184,7 +193,7 @@ class KittyServer implements TerminalServer {
       const called = await callKitty(checked.path, { cmd: "kitten", payload }, this.#options);
       if (!called.ok) return this.#report(called);
       this.#reported = undefined;
-      return { ok: true, data: typeof called.data === "string" ? parseJson(called.data) : null };
+      return { ok: true, data: typeof called.data === "string" ? tryJson(called.data) : null };
     } finally {
       this.#commands--;
     }

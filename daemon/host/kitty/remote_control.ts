@@ -1,10 +1,12 @@
 /** One command of kitty's remote control, over the socket on which kitty listens. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { messageOf } from "kit/core/text.ts";
+import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import * as z from "zod";
 import { ANSWER_MS_MAX, type Failure, failure } from "../tmux/connection.ts";
+import { socketPathOf } from "../terminals/addresses.ts";
+import { checkTerminal } from "../trusted_socket.ts";
 
 /** kitty refuses a client that calls itself newer than kitty is. 0.26 is the oldest tested. */
 const PROTOCOL_VERSION = [0, 26, 0];
@@ -104,18 +106,10 @@ function endsInEnd(received: readonly Uint8Array[]): boolean {
 /** An answer of another form comes from another program, which may have done anything. */
 function readAnswer(bytes: Uint8Array): { ok: true; data: unknown } | Failure {
   const text = new TextDecoder().decode(bytes.subarray(BEGIN.length, bytes.length - END.length));
-  const parsed = Answer.safeParse(parseJson(text));
+  const parsed = Answer.safeParse(tryJson(text));
   if (!parsed.success) return failure("lost", "The answer is not kitty's");
   const { ok, data, error } = parsed.data;
   return ok ? { ok, data } : failure("error", error ?? "kitty refused the command");
-}
-
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function concat(parts: readonly Uint8Array[]): Uint8Array {
@@ -135,4 +129,21 @@ function close(connection: Deno.UnixConn): void {
   } catch (error) {
     if (!(error instanceof Deno.errors.BadResource)) throw error;
   }
+}
+
+/** Any command would do; the answer of this command shows nothing that runs in the windows. */
+const HARMLESS = { cmd: "get-colors", payload: {} };
+
+type KittyAccess =
+  | { readonly state: "allowed" }
+  | { readonly state: "untrusted" | "refused"; readonly reason: string };
+
+/**
+ * Checks that the kitty at an address can be used as a terminal, without looking at its windows.
+ */
+export async function accessTo(address: string, clock: Clock): Promise<KittyAccess> {
+  const checked = checkTerminal(address);
+  if (checked.state === "refused") return { state: "untrusted", reason: checked.reason };
+  const answer = await callKitty(socketPathOf(address), HARMLESS, { clock });
+  return answer.ok ? { state: "allowed" } : { state: "refused", reason: answer.message };
 }

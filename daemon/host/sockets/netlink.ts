@@ -5,7 +5,13 @@
  */
 
 import { readProcFile } from "../processes.ts";
-import type { InetAddress } from "./inet.ts";
+import { parseIpAddress } from "kit/net/ip_address.ts";
+
+/** An IP address in the kernel's format: 4 or 16 bytes in network order. */
+export interface InetAddress {
+  readonly family: "ipv4" | "ipv6";
+  readonly bytes: Uint8Array;
+}
 
 /** The client's end of a connection, as the kernel knows it. */
 export interface SocketEnd {
@@ -163,6 +169,15 @@ export function listKernelSockets(client: Endpoint, server_port: number): Socket
   return kernelTable().filter(({ local, remote }) =>
     isEndpoint(local, client) && portOf(remote) === server_port
   );
+}
+
+/** Parses a literal address; an IPv4-mapped IPv6 address counts as IPv4. */
+export function parseAddress(text: string): InetAddress | undefined {
+  const address = parseIpAddress(text.replace(/^\[|\]$/g, "").replace(/%.*/, ""));
+  if (!address) return undefined;
+  const { bits, value } = address;
+  const bytes = Uint8Array.fromHex(value.toString(16).padStart(bits / 4, "0"));
+  return { family: bits === 32 ? "ipv4" : "ipv6", bytes };
 }
 
 /** All TCP sockets of this machine. */

@@ -1,6 +1,6 @@
 /** Finds out who listens at a local address. A token is sent to this user's programs only. */
 
-import { parseAddress } from "./inet.ts";
+import { parseAddress } from "./netlink.ts";
 import { isEndpoint, kernelTable } from "./netlink.ts";
 import { outputOf } from "../processes.ts";
 
@@ -8,7 +8,7 @@ import { outputOf } from "../processes.ts";
  * `ours`: this user's program, or root's. `not_ours`: another user's program, or (on macOS) none
  * that this user can see. `unknown`: this platform does not report it.
  */
-export type Listener = "ours" | "not_ours" | "nobody" | "unknown";
+type Listener = "ours" | "not_ours" | "nobody" | "unknown";
 
 /** The state of a listening socket in the kernel's table. */
 const LISTEN_STATE = "0A";

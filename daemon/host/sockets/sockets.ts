@@ -1,6 +1,5 @@
 /** Finds who holds the other end of a loopback connection. Asks the kernel, trusts no header. */
 
-import { unlessError } from "../paths.ts";
 import {
   isUnreadable,
   lastPid,
@@ -9,9 +8,16 @@ import {
   processOfThread,
   treeOf,
 } from "../processes.ts";
-import { type InetAddress, parseAddress } from "./inet.ts";
+import {
+  type Endpoint,
+  type InetAddress,
+  listKernelSockets,
+  parseAddress,
+  SocketDiagnostics,
+  type SocketEnd,
+} from "./netlink.ts";
 import { LSOF } from "./own_listener.ts";
-import { type Endpoint, listKernelSockets, SocketDiagnostics, type SocketEnd } from "./netlink.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 
 /** Both endpoints of a connection, as the daemon sees them. */
 export interface TcpConnection {

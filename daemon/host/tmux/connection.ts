@@ -16,7 +16,7 @@ export const ANSWER_MS_MAX = 5_000;
  * Why a command has no answer. After `lost` and `timeout`, the command may have run. After `error`,
  * tmux refused the command. After any other reason, the command was never sent.
  */
-export type FailureReason =
+type FailureReason =
   | "no_tmux"
   | "no_server"
   | "untrusted" // Another user could control the server, which can make its clients run programs.

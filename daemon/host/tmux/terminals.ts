@@ -1,11 +1,13 @@
 /** Opens tmux panes and starts agents in them. Runs programs directly, without a shell. */
 
 import { dirname } from "kit/core/path.ts";
+import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
+import { timeout } from "kit/core/timeout.ts";
 import { assignedPath, isInstalled } from "../executables.ts";
 import { ownSocket } from "./pane_observer.ts";
 import { groupOf, isDescendant } from "../processes.ts";
-import { clientEnvironment, type Failure } from "./connection.ts";
+import { ANSWER_MS_MAX, clientEnvironment, type Failure } from "./connection.ts";
 import type { Tmux, TmuxServers } from "./tmux.ts";
 import { type Pane, PANE_FORMAT } from "./pane.ts";
 import { checkSocket, whyUnsafeFolder } from "../trusted_socket.ts";
@@ -32,6 +34,7 @@ type PaneProcess = Pick<Pane, "pane_id" | "pane_pid">;
 
 interface PanesOptions {
   readonly tmuxServers: TmuxServers;
+  readonly clock: Clock;
   readonly log: Log;
   /** The daemon's own environment. */
   readonly env: Readonly<Record<string, string>>;
@@ -244,17 +247,22 @@ export class Panes {
     if (unsafe !== undefined) return { ok: false, reason: unsafe };
     const checked = checkSocket(socket);
     if (checked.state === "refused") return { ok: false, reason: checked.reason };
-    const { env } = this.#options;
+    const { clock, env } = this.#options;
     const { TMUX: _, ...clean } = withoutSecrets(env);
     const launchArgs = launchArguments(this.#withMeshPaths(launch), []);
     const target = ["new-session", "-d", "-s", session];
-    const { success, stdout, stderr } = await new Deno.Command("tmux", {
-      args: ["-u", "-S", socket, ...target, ...WINDOW_SIZE, ...PRINT_PANE, ...launchArgs]
-        .map(asArgument),
-      env: { LC_ALL: "C.UTF-8", ...clean },
-      clearEnv: true,
-      stdin: "null",
-    }).output();
+    const start = (signal: AbortSignal) =>
+      new Deno.Command("tmux", {
+        args: ["-u", "-S", socket, ...target, ...WINDOW_SIZE, ...PRINT_PANE, ...launchArgs]
+          .map(asArgument),
+        env: { LC_ALL: "C.UTF-8", ...clean },
+        clearEnv: true,
+        stdin: "null",
+        signal,
+      }).output();
+    const ended = await timeout(clock, ANSWER_MS_MAX, start);
+    if (!ended) return { ok: false, reason: `tmux did not answer in ${ANSWER_MS_MAX} ms` };
+    const { success, stdout, stderr } = ended;
     const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes).trim();
     if (!success) return { ok: false, reason: text(stderr) || "tmux did not start" };
     return toOpenResult(tmux, { ok: true, lines: text(stdout).split("\n") });

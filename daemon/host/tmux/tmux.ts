@@ -4,7 +4,7 @@ import type { Monotonic } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { PaneCache } from "./pane_cache.ts";
 import { isAlive } from "../processes.ts";
-import { ExclusiveWork } from "../terminals/exclusive.ts";
+import { ExclusiveWork } from "kit/core/exclusive.ts";
 import type { Keystroke } from "protocol/agents/keys.ts";
 import type {
   PreparedKeys,
@@ -56,7 +56,7 @@ export function quote(argument: string): string {
 }
 
 /** A command in the syntax of tmux's parser. Join several commands with ` ; `. */
-export function commandLine(command: readonly string[]): string {
+function commandLine(command: readonly string[]): string {
   return command.map(quote).join(" ");
 }
 

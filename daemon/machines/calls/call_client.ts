@@ -4,7 +4,7 @@ import type { Context } from "../../data/context.ts";
 import { UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import { requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
-import { type Bus, BusError, type BusFailure } from "../bus/bus.ts";
+import { type Bus, BusError, type BusFailure } from "../bus.ts";
 import type { MachineSeal } from "../trust/seal.ts";
 import { CALL_MS_MAX, tooLarge } from "./bounds.ts";
 import {
@@ -44,7 +44,7 @@ export interface CallClientDeps {
 }
 
 /** A request for another machine. */
-export interface MachineRequest {
+interface MachineRequest {
   readonly method: RequestHead["method"];
   /** With the query, percent-encoded. */
   readonly path: `/${string}`;

@@ -18,7 +18,6 @@ import {
   type RequestHead,
 } from "./codec.ts";
 import type { Administrators, NamedMachine } from "./machine_names.ts";
-import { NonceMemory } from "./nonce_memory.ts";
 
 /** Maximum number of calls of other machines executed at once; further calls are refused. */
 export const CALLS_AT_ONCE_MAX = 64;
@@ -43,7 +42,7 @@ interface CallServerDeps {
 }
 
 /** Bytes from the bus that are no call of the machine whose connection sent them. */
-export class CallRefused extends Error {
+class CallRefused extends Error {
   override readonly name = "CallRefused";
 }
 
@@ -151,4 +150,47 @@ function toRequest(
     ...(hasBody && { body }),
     signal,
   });
+}
+
+/** Maximum difference between the time of a call and this machine's clock. */
+export const CALL_AGE_MS_MAX = 60_000;
+/** Maximum number of calls remembered. A call is forgotten when its age alone refuses it. */
+export const NONCES_MAX = 20_000;
+
+type NonceCheck = "new" | "wrong_time" | "repeated" | "full";
+
+/** Remembers answered calls, so that a stolen bus cannot have a call executed again. */
+export class NonceMemory {
+  /** Time at which each accepted call becomes too old, by its key, in the order of arrival. */
+  readonly #expiries = new Map<string, number>();
+  readonly #started_at: number;
+
+  /**
+   * Calls from before the start are refused: the calls that the last run answered are not stored.
+   */
+  constructor(started_at: number) {
+    this.#started_at = started_at;
+  }
+
+  /** `new` if a call may be answered. The same call is `repeated` the next time. */
+  check(key: string, at: number, now: number): NonceCheck {
+    if (Math.abs(now - at) > CALL_AGE_MS_MAX || at < this.#started_at) return "wrong_time";
+    if (this.#expiries.has(key)) return "repeated";
+    this.#forget(now);
+    if (this.#expiries.size >= NONCES_MAX) return "full";
+    this.#expiries.set(key, at + CALL_AGE_MS_MAX);
+    return "new";
+  }
+
+  get size(): number {
+    return this.#expiries.size;
+  }
+
+  /** Forgets calls that are too old, in the order of arrival, up to the first that is not. */
+  #forget(now: number): void {
+    for (const [key, expires_at] of this.#expiries) {
+      if (expires_at >= now) return;
+      this.#expiries.delete(key);
+    }
+  }
 }

@@ -6,7 +6,7 @@ import { CallServer } from "./call_server.ts";
 import { Administrators, type NamedMachine } from "./machine_names.ts";
 import { Pings, type PingsDeps } from "./pings.ts";
 
-export interface CallsDeps extends Omit<CallClientDeps, "clockAheadOf">, Pick<PingsDeps, "online"> {
+interface CallsDeps extends Omit<CallClientDeps, "clockAheadOf">, Pick<PingsDeps, "online"> {
   /** This machine. */
   readonly own: NamedMachine;
   /** The machines that may administer this one (`mesh.bus.allow_admin`). */

@@ -1,4 +1,7 @@
-/** A machine's entry in the directory: the text that lists the peers which it shares. */
+/**
+ * A machine's entry in the directory, which lists the peers that it shares, and the reasons why an
+ * entry is refused.
+ */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
@@ -35,7 +38,7 @@ export type Entry = z.output<typeof Entry>;
 const ReadEntry = Entry.extend({ peers: z.array(z.unknown()).max(SHARED_PEERS_MAX) });
 const Version = z.object({ version: z.number() });
 
-export type ParsedEntry =
+type ParsedEntry =
   | { readonly ok: true; readonly entry: Entry; readonly skipped: number }
   | { readonly ok: false; readonly reason: "malformed" | "unknown_version" };
 
@@ -56,4 +59,22 @@ export function fromBytes(bytes: Uint8Array): ParsedEntry {
   const peers = parsed.data.peers.flatMap((peer) => sharedPeer().safeParse(peer).data ?? []);
   const skipped = parsed.data.peers.length - peers.length;
   return { ok: true, entry: { ...parsed.data, peers }, skipped };
+}
+
+/** What happened and what to do, for each reason. */
+// deno-fmt-ignore
+const REFUSALS = {
+  not_readable:    ["It is not an entry that this machine made for this network", "join the machine again, with the network secret of this one"],
+  malformed:       ["Its content cannot be read", "update the mesh on both machines"],
+  unknown_version: ["It has a format that this version does not know", "update the mesh on both machines"],
+  outdated:        ["It is older than an earlier entry", "if it stays so, check the clock of that machine"],
+  peers_skipped:   ["Some of its peers cannot be read, and are left out", "update the mesh on this machine"],
+  peer_id_taken:   ["Some of its peers have ids that belong to another machine, and are left out", "if its state was copied from another machine, run `mesh machines renew-identity` there"],
+} as const;
+
+export type EntryRefusal = keyof typeof REFUSALS;
+
+export function describe(reason: EntryRefusal): { readonly detail: string; readonly hint: string } {
+  const [detail, hint] = REFUSALS[reason];
+  return { detail, hint };
 }

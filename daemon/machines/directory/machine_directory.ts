@@ -6,17 +6,16 @@ import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Context } from "../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { type Bus, BusError } from "../bus/bus.ts";
+import { type Bus, BusError } from "../bus.ts";
 import type { MachineTrust } from "../trust/machine_trust.ts";
 import { openAnnouncement, sealAnnouncement } from "../trust/announcement.ts";
 import { cardToWire, type SignedCard } from "../trust/cards.ts";
 import { toVerifyKey } from "../trust/keys.ts";
 import type { AnnouncingMachine, RemotePeers } from "../../features/peers/remote/remote_peers.ts";
 import { isBeatOf, readBeat } from "./beat.ts";
-import { type Entry, fromBytes } from "./entry.ts";
+import { describe, type Entry, type EntryRefusal, fromBytes } from "./entry.ts";
 import { MachineRefusals, type RefusalText } from "./machine_refusals.ts";
 import { OwnEntry, type OwnEntryDeps } from "./own_entry.ts";
-import { describe, type EntryRefusal } from "./refusals.ts";
 
 /** Time for which a machine counts as online after its last sign of life. */
 export const LEASE_MS = 60_000;

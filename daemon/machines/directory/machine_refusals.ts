@@ -20,7 +20,7 @@ export interface RefusalText {
   readonly hint: string;
 }
 
-export interface MachineRefusal extends RefusalText {
+interface MachineRefusal extends RefusalText {
   /** The refused machine; for the other direction, the machine that refuses this one. */
   readonly daemon_id: string;
   /** Its name; null if it could not be read. */

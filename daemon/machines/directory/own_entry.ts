@@ -5,7 +5,7 @@
 import { ForwardTime, hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Context } from "../../data/context.ts";
-import type { Bus } from "../bus/bus.ts";
+import type { Bus } from "../bus.ts";
 import { sealAnnouncement } from "../trust/announcement.ts";
 import type { SignedCard } from "../trust/cards.ts";
 import type { MachineKeys } from "../trust/keys.ts";

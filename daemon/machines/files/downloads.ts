@@ -1,11 +1,18 @@
 /** Fetches the files of messages from other machines, and records which cannot be fetched. */
 
+import { ExclusiveWork } from "kit/core/exclusive.ts";
 import { isProblem } from "protocol/problems.ts";
 import type { Reader } from "kit/data/sqlite.ts";
-import { BusError } from "../bus/bus.ts";
+import { BusError } from "../bus.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
-import { type MissingReason, SenderReason, toLine } from "./missing_files.ts";
-import { type FileEntry, filesOf, type SentFile } from "./sent_files.ts";
+import {
+  type FileEntry,
+  filesOf,
+  type MissingReason,
+  SenderReason,
+  type SentFile,
+  toLine,
+} from "./sent_files.ts";
 import * as rows from "./store.ts";
 import {
   ATTEMPTS_MAX,
@@ -18,7 +25,6 @@ import {
   reasonContext,
   SEAL_BYTES_MAX,
   type Transfers,
-  Turns,
 } from "./transfers.ts";
 
 /** Longer than an entry may wait for this machine, so that no repeat of it fetches again. */
@@ -43,7 +49,7 @@ export interface ReceivedFiles {
 
 export class Downloads {
   readonly #deps: Transfers;
-  readonly #turns = new Turns();
+  readonly #exclusive = new ExclusiveWork();
   /** By machine: the files that failed since an instant. */
   readonly #failures = new Map<string, { count: number; readonly since: number }>();
 
@@ -57,7 +63,7 @@ export class Downloads {
     for (const file of filesOf(entries)) {
       if (!this.#isDue(from, file)) continue;
       try {
-        await this.#turns.run(() => this.#fetchOne(from, file));
+        await this.#exclusive.run("", () => this.#fetchOne(from, file));
       } catch (error) {
         if (!(error instanceof BusError) || isBroken(error)) throw error;
         failures.push(error); // The others are tried, too: the batch is repeated once for all.

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
-import { MissingReason } from "./missing_files.ts";
+import { MissingReason } from "./sent_files.ts";
 
 const SentRow = z.object({
   object: z.string(),

@@ -1,8 +1,8 @@
-/** Names, limits and queue of files on the bus, shared by uploads and downloads. */
+/** Names and limits of files on the bus, shared by uploads and downloads. */
 
 import type { Context } from "../../data/context.ts";
-import { crypto } from "kit/host/node_library.ts";
-import { type Bus, BusError } from "../bus/bus.ts";
+import { sha256 } from "kit/host/node_library.ts";
+import { type Bus, BusError } from "../bus.ts";
 import type { MachineSeal } from "../trust/seal.ts";
 import type { Attachments } from "../../features/messages/attachments/attachments.ts";
 
@@ -45,16 +45,5 @@ export function isBroken({ reason }: BusError): boolean {
 }
 
 export function hashOf(bytes: Uint8Array): string {
-  return crypto().createHash("sha256").update(bytes).digest("hex");
-}
-
-/** Runs one piece of work at a time, in the order of the calls. */
-export class Turns {
-  #last: Promise<unknown> = Promise.resolve();
-
-  run<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(work);
-    this.#last = done.catch(() => undefined); // The caller of `run` gets the error.
-    return done;
-  }
+  return sha256(bytes, "hex");
 }

@@ -1,11 +1,11 @@
 /** Uploads files for other machines to the bus, and deletes them there when they arrived. */
 
+import { ExclusiveWork } from "kit/core/exclusive.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { isProblem } from "protocol/problems.ts";
-import { type Bus, BusError } from "../bus/bus.ts";
+import { type Bus, BusError } from "../bus.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
-import type { SenderReason } from "./missing_files.ts";
-import { type FileEntry, filesOf, type SentFile } from "./sent_files.ts";
+import { type FileEntry, filesOf, type SenderReason, type SentFile } from "./sent_files.ts";
 import * as rows from "./store.ts";
 import {
   ATTEMPTS_MAX,
@@ -17,7 +17,6 @@ import {
   nameOnBus,
   reasonContext,
   type Transfers,
-  Turns,
 } from "./transfers.ts";
 
 const DAY_MS = 86_400_000;
@@ -41,7 +40,7 @@ type Reason = (typeof SenderReason.options)[number];
 
 export class Uploads {
   readonly #deps: Transfers;
-  readonly #turns = new Turns();
+  readonly #exclusive = new ExclusiveWork();
   #isDeleting = false;
 
   constructor(deps: Transfers) {
@@ -71,7 +70,7 @@ export class Uploads {
   /** See `MachineFiles.prepare`. */
   async prepare(to: string, entries: readonly FileEntry[]): Promise<void> {
     for (const file of filesOf(entries)) {
-      if (this.#isDue(to, file)) await this.#turns.run(() => this.#prepareOne(to, file));
+      if (this.#isDue(to, file)) await this.#exclusive.run("", () => this.#prepareOne(to, file));
     }
   }
 

@@ -11,6 +11,7 @@ import { DAY_MS } from "kit/core/duration.ts";
 import { Refusal } from "kit/core/problem.ts";
 import { isProblem, toPublicCode } from "protocol/problems.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
+import { atMostEvery } from "kit/core/timeout.ts";
 import { type Batch, type BatchEntry, REFUSED, RefusedBody } from "./batch.ts";
 import { type ClockAhead, toOwnClock } from "../other_clock.ts";
 import { callHandler, EntryRefused, type LinksDeps } from "./handlers.ts";
@@ -46,7 +47,7 @@ const REFUSED_AGAIN_MAX = 10_000;
 const LOG_MS = 10_000;
 
 /** Sends answers to the other machine. */
-export interface Answers {
+interface Answers {
   readonly outgoing: OutgoingLink;
   /** Appends the report of a refused entry. */
   appendRefusal(tx: Tx, refusal: RefusedBody): void;
@@ -56,7 +57,8 @@ export class IncomingLink {
   readonly #daemonId: string;
   readonly #deps: LinksDeps;
   readonly #answers: Answers;
-  #logged_at: number | undefined;
+  /** A machine can send thousands of entries in a second that are refused. */
+  readonly #mayLog: () => boolean;
   /** Times of the last repairs of losses. */
   #losses: Monotonic[] = [];
 
@@ -64,6 +66,7 @@ export class IncomingLink {
     this.#daemonId = daemonId;
     this.#deps = deps;
     this.#answers = answers;
+    this.#mayLog = atMostEvery(deps.clock, LOG_MS);
   }
 
   /** Takes a batch in one transaction. Throws `storage_failed` if nothing of it was stored. */
@@ -244,14 +247,6 @@ export class IncomingLink {
    */
   #refuseAgain(tx: Tx, refusals: readonly RefusedBody[]): void {
     for (const refusal of refusals) this.#answers.appendRefusal(tx, refusal);
-  }
-
-  /** A machine can send thousands of entries in a second that are refused. */
-  #mayLog(): boolean {
-    const now = this.#deps.clock.monotonic();
-    const isDue = this.#logged_at === undefined || now - this.#logged_at >= LOG_MS;
-    if (isDue) this.#logged_at = now;
-    return isDue;
   }
 
   /**

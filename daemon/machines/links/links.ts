@@ -5,6 +5,7 @@
 
 import { Problem } from "protocol/problems.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
+import { atMostEvery } from "kit/core/timeout.ts";
 import {
   type Batch,
   decodeBatch,
@@ -45,11 +46,12 @@ export class Links {
   readonly #before: number;
   #isConnected = false;
   #isStopped = false;
-  #unreadableAt: number | undefined;
+  readonly #mayLog: () => boolean;
 
   constructor(deps: LinksDeps) {
     this.#deps = deps;
     this.#before = store.lastEntryId(deps.db);
+    this.#mayLog = atMostEvery(deps.clock, UNREADABLE_MS);
   }
 
   /**
@@ -218,13 +220,11 @@ export class Links {
   }
 
   #read(from: string, bytes: Uint8Array): Batch | undefined {
-    const { sealing, clock, log } = this.#deps;
+    const { sealing, log } = this.#deps;
     const opened = sealing.open(from, bytes);
     const batch = opened ? decodeBatch(opened) : undefined;
     if (batch) return batch;
-    const now = clock.monotonic();
-    if (this.#unreadableAt === undefined || now - this.#unreadableAt >= UNREADABLE_MS) {
-      this.#unreadableAt = now;
+    if (this.#mayLog()) {
       const reason = opened ? "not_a_batch" : "not_opened";
       log.warn("A batch of another machine was dropped", { daemon_id: from, reason });
     }

@@ -15,12 +15,12 @@
 
 import { messageOf } from "kit/core/text.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { BusError, type BusFailure } from "../bus/bus.ts";
+import { BusError, type BusFailure } from "../bus.ts";
 import { type Batch, BATCH_ENTRIES_MAX, encodeBatch } from "./batch.ts";
 import { callHandler, type LinksDeps } from "./handlers.ts";
 import { ownEntries, readPortion, toLinkEntry } from "./reading.ts";
 import * as store from "./store.ts";
-import { BackOff } from "./back_off.ts";
+import { atMostEvery, RetryTimer } from "kit/core/timeout.ts";
 
 /** Delay of a confirmation, so that several share a batch or travel with entries. */
 const ANSWER_MS = 20;
@@ -66,22 +66,23 @@ export class OutgoingLink {
   #handed = 0;
   #isPublishing = false;
   #isConnected = false;
-  readonly #retry: BackOff;
-  readonly #probe: BackOff;
+  readonly #retry: RetryTimer;
+  readonly #probe: RetryTimer;
   #due = { ...NOTHING };
   /** Number of position reports in this run. */
   #positions = 0;
   #cancelPosition: (() => void) | undefined;
   #cancelAnswer: (() => void) | undefined;
-  #resentAt: number | undefined;
+  readonly #mayResend: () => boolean;
   /** Less than usual after the bus found a batch too large, or had no room for it. */
   #entriesMax = BATCH_ENTRIES_MAX;
 
   constructor(daemonId: string, deps: LinksDeps) {
     this.#daemonId = daemonId;
     this.#deps = deps;
-    this.#retry = new BackOff(deps.clock, RETRY_MS, () => this.wake());
-    this.#probe = new BackOff(deps.clock, PROBE_MS, () => {
+    this.#mayResend = atMostEvery(deps.clock, RESEND_MS_MIN);
+    this.#retry = new RetryTimer(deps.clock, RETRY_MS, () => this.wake());
+    this.#probe = new RetryTimer(deps.clock, PROBE_MS, () => {
       this.#due.probe = true;
       this.wake();
     });
@@ -162,10 +163,7 @@ export class OutgoingLink {
    * differ.
    */
   resend(applied: string | null): void {
-    const now = this.#deps.clock.monotonic();
-    const at = this.#resentAt;
-    if (at !== undefined && now - at < RESEND_MS_MIN) return;
-    this.#resentAt = now;
+    if (!this.#mayResend()) return;
     const { db } = this.#deps;
     const published = applied === null ? undefined : store.idOfTag(db, this.#daemonId, applied);
     this.#chain = { published: published ?? 0, previous: applied };

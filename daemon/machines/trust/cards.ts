@@ -24,7 +24,7 @@ import type { NetworkKeys } from "./network.ts";
 const PROOF_BYTES = 32;
 
 /** How a machine is named in protocols. */
-export const DaemonId = z.string().regex(/^dm-[0-9a-f]{12}$/, "Not the id of a daemon");
+const DaemonId = z.string().regex(/^dm-[0-9a-f]{12}$/, "Not the id of a daemon");
 
 /** How a machine is named for people. A name must not look like the id of another machine. */
 export const MachineName = Name.regex(

@@ -11,10 +11,7 @@ import {
   toVerifyKey,
   verify,
 } from "./keys.ts";
-import { open, seal, SEAL_BYTES } from "./sealing.ts";
-
-/** Bytes that an envelope adds. */
-export const ENVELOPE_BYTES = SEAL_BYTES + SIGNATURE_BYTES;
+import { open, seal } from "./sealing.ts";
 
 /** Maximum number of channels in memory. Deriving a channel again takes 0.1 ms. */
 export const CHANNELS_MAX = 1024;
@@ -23,7 +20,7 @@ export const CHANNELS_MAX = 1024;
 export type KeyHolder = Pick<Card, "daemon_id" | "sign" | "agree">;
 
 /** This machine, as the sender and the receiver of envelopes. */
-export interface OwnMachine {
+interface OwnMachine {
   readonly daemon_id: string;
   readonly keys: MachineKeys;
 }

@@ -5,7 +5,7 @@ import { type Proxy, proxyFor } from "./proxies.ts";
 import { explainTlsError } from "./tls_errors.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
-export type Fetch = (request: Request) => Promise<Response>;
+type Fetch = (request: Request) => Promise<Response>;
 
 /** A server could not be reached. The message has the reason, and never the address. */
 export class UnreachableError extends Error {

@@ -1,11 +1,16 @@
 /** The HTTP proxy of the environment for a server: `HTTPS_PROXY`, `NO_PROXY` and the like. */
 
+import { AUTHORITY_VARIABLES } from "kit/net/outgoing/authorities.ts";
+
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The variables that decide how this process reaches external servers, in upper and lower case. */
-export const PROXY_VARIABLES = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap(
-  (name) => [name, name.toLowerCase()],
-);
+/** The variables that decide how this process reaches external servers. */
+export const OUTGOING_VARIABLES: readonly string[] = [
+  ...["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"].flatMap(
+    (name) => [name, name.toLowerCase()],
+  ),
+  ...AUTHORITY_VARIABLES,
+];
 
 export interface Proxy {
   /** The address of the proxy, without user name and password. */

@@ -1,4 +1,4 @@
-/** A tunnel's connection: the features of a WebSocket that both ends of a tunnel use. */
+/** A connection: the features of a WebSocket that the ends of a tunnel, and `/ws`, use. */
 
 import { nextTurn, whenStable } from "kit/net/frames.ts";
 

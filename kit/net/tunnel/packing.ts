@@ -20,7 +20,7 @@ export const MESSAGE_FLUSH_BYTES = 65_536;
  * Size limit of a received message. It is far above the length of a usual message, which is at most
  * `MESSAGE_FLUSH_BYTES` plus one more item.
  */
-export const MESSAGE_BYTES_MAX = MESSAGE_FLUSH_BYTES + 8 * HEAD_BYTES_MAX;
+const MESSAGE_BYTES_MAX = MESSAGE_FLUSH_BYTES + 8 * HEAD_BYTES_MAX;
 
 /** Each item begins with its length. The highest bit is set for a chunk. */
 const PREFIX_BYTES = 4;

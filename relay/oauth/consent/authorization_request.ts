@@ -2,7 +2,7 @@
 
 import type { Client, Scope } from "protocol/relay/oauth.ts";
 import { mustGet, type Params } from "../forms.ts";
-import { isRegistered } from "../clients/redirects.ts";
+import { isRegistered } from "../redirects.ts";
 import { OAuthRefusal } from "../refusals.ts";
 import { scopeOf } from "../scopes.ts";
 

@@ -3,7 +3,7 @@
 import { WRITE } from "protocol/relay/mcp.ts";
 import { html, Markup, page, timeOf } from "../../web/page.ts";
 import type { Client, Scope } from "protocol/relay/oauth.ts";
-import type { Connection } from "../grants/store.ts";
+import type { Connection } from "../grant_store.ts";
 import type { OAuthRefusal } from "../refusals.ts";
 
 interface ConsentPage {

@@ -7,7 +7,6 @@ import { createModel } from "../../../tools/selftest/agents.ts";
 import { isRemoved } from "../../../tools/selftest/harness.ts";
 import type { ScriptedModel } from "../../../tools/selftest/model/scripted_model.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { unlessMissing } from "../../../daemon/host/paths.ts";
 import {
   binOf,
   copilotUnpacked,
@@ -18,6 +17,7 @@ import { userEnvironment } from "../../support/e2e/programs.ts";
 import { until } from "../../support/waiting.ts";
 import { AGENT_APPS, type AgentApp } from "../agents.ts";
 import { request, step, visit } from "./steps.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 const RUN_MS_MAX = 60_000;
 const MCP_URL = Deno.env.get("MCP_URL") ?? "";

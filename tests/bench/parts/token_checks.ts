@@ -3,8 +3,8 @@
 import { DatabaseSync } from "node:sqlite";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
-import { Grants } from "../../../relay/oauth/grants/grants.ts";
-import { BEARER } from "../../../relay/oauth/grants/store.ts";
+import { Grants } from "../../../relay/oauth/grants.ts";
+import { BEARER } from "../../../relay/oauth/grant_store.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
 import { temporary } from "../../support/programs/child.ts";
 import { digest, fillGrants } from "../servers/grants.ts";

@@ -13,8 +13,8 @@ import { decodeBatch, encodeBatch } from "../../../daemon/machines/links/batch.t
 import { openAnnouncement, sealAnnouncement } from "../../../daemon/machines/trust/announcement.ts";
 import type { Card } from "../../../daemon/machines/trust/cards.ts";
 import { type NetworkKeys, networkKeysOf } from "../../../daemon/machines/trust/network.ts";
-import type { Bus } from "../../../daemon/machines/bus/bus.ts";
-import { openNatsBus } from "../../../daemon/machines/bus/nats/nats_bus.ts";
+import type { Bus } from "../../../daemon/machines/bus.ts";
+import { openNatsBus } from "../../../daemon/machines/nats/nats_bus.ts";
 import { makeMachine, type TrustedMachine } from "../../support/machines/trusted_machines.ts";
 import { TextLineStream } from "../../support/programs/lines.ts";
 

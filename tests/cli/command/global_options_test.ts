@@ -1,7 +1,7 @@
 /** `--machine`: a command of the CLI talks to the daemon of another machine. */
 
 import assert from "node:assert/strict";
-import { BusError } from "../../../daemon/machines/bus/bus.ts";
+import { BusError } from "../../../daemon/machines/bus.ts";
 import { readGlobalOptions } from "../../../cli/command/global_options.ts";
 import { serveDaemon } from "../../support/cli/listening_daemon.ts";
 import { COMMANDS } from "../../support/commands.ts";

@@ -5,7 +5,7 @@ import { join as pathOf } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { runCli } from "../../../cli.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
-import { OUTGOING_VARIABLES } from "kit/net/outgoing/variables.ts";
+import { OUTGOING_VARIABLES } from "kit/net/outgoing/proxies.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { addPeer, connectPeer } from "../../support/daemon/peer_clients.ts";
 import { HEALTH } from "../../support/cli/answering_daemon.ts";

@@ -4,7 +4,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { TOOLS } from "../../../daemon/api/mcp/tools/list.ts";
+import { TOOLS } from "../../../daemon/api/mcp/mcp.ts";
 import { type Answers, serveMcp, waitUntil } from "../../support/daemon/mcp_server.ts";
 import { meshCommand } from "../../support/programs/program.ts";
 

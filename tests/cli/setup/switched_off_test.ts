@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { SetupHome } from "../../support/cli/setup_home.ts";
 import type { ScopeReader } from "../../../daemon/features/agents/settings_files/switched_off.ts";
-import { switchedOff as claude } from "../../../daemon/features/agents/claude_code/switched_off.ts";
-import { switchedOff as codex } from "../../../daemon/features/agents/codex/switched_off.ts";
-import { switchedOff as copilot } from "../../../daemon/features/agents/copilot/switched_off.ts";
-import { switchedOff as gemini } from "../../../daemon/features/agents/gemini/switched_off.ts";
-import { switchedOff as opencode } from "../../../daemon/features/agents/opencode/switched_off.ts";
+import { switchedOff as claude } from "../../../daemon/features/agents/claude_code/setup.ts";
+import { switchedOff as codex } from "../../../daemon/features/agents/codex/setup.ts";
+import { switchedOff as copilot } from "../../../daemon/features/agents/copilot/setup.ts";
+import { switchedOff as gemini } from "../../../daemon/features/agents/gemini/setup.ts";
+import { switchedOff as opencode } from "../../../daemon/features/agents/opencode/setup.ts";
 import { parseJson } from "../../../daemon/features/agents/settings_files/json_patch.ts";
 import { parseToml } from "../../../daemon/features/agents/settings_files/toml.ts";
 

@@ -19,9 +19,9 @@ import {
   terminate,
   type Termination,
 } from "../../../daemon/host/processes.ts";
-import { unlessMissing } from "../../../daemon/host/paths.ts";
 import { LivenessCache } from "../../../daemon/host/liveness_cache.ts";
 import { until, withTmux } from "../../support/host/private_tmux.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** A pid that no Linux or macOS kernel assigns. */
 const UNUSED_PID = 2 ** 30;

@@ -10,7 +10,7 @@ import {
   type RunOptions,
   runProgram,
 } from "../../../daemon/host/program_group.ts";
-import { StartedPrograms } from "../../../daemon/host/started_programs.ts";
+import { StartedPrograms } from "../../../daemon/host/programs.ts";
 import { until } from "../../support/waiting.ts";
 
 const ENV = { PATH: Deno.env.get("PATH") ?? "" };

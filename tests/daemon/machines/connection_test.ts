@@ -6,7 +6,7 @@ import {
   BusError,
   type BusListener,
   type BusStatus,
-} from "../../../daemon/machines/bus/bus.ts";
+} from "../../../daemon/machines/bus.ts";
 import { BusConnection, type OpenBus } from "../../../daemon/machines/connection.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { eventData } from "../../support/daemon/peer_clients.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { randomIds } from "kit/core/clock.ts";
-import { BusError, IdentityInUse, type NewConnection } from "../../../daemon/machines/bus/bus.ts";
+import { BusError, IdentityInUse, type NewConnection } from "../../../daemon/machines/bus.ts";
 import { HOLD_MS, RESTART_MS, RunClaim, TAKEOVER_MS } from "../../../daemon/machines/run_claim.ts";
 import { type MachineKeys, makeMachineKeys } from "../../../daemon/machines/trust/keys.ts";
 import { FakeClock } from "../../support/clock.ts";

@@ -7,7 +7,7 @@ import { getAsk } from "protocol/asks/contract.ts";
 import { dataDir } from "../../../daemon/features/agents/opencode/agent.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { getPeer } from "protocol/peers/contract.ts";
-import { resume } from "../../../daemon/features/agents/opencode/resume.ts";
+import { resume } from "../../../daemon/features/agents/opencode/session_files.ts";
 import { inLongForm, withLab } from "../../support/e2e/lab.ts";
 import { opencodeCli } from "../../support/e2e/installed_agents.ts";
 import { OpencodeLab } from "../../support/e2e/opencode_lab.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { Server } from "@modelcontextprotocol/server";
-import { McpEndpoint } from "kit/mcp/endpoint.ts";
+import { McpEndpoint } from "kit/http/mcp_endpoint.ts";
 import { relayFixture } from "../../support/relay/composed_relay.ts";
 import { grantToken } from "../../support/relay/mcp_apps.ts";
 import { conform } from "./conformance_suite.ts";

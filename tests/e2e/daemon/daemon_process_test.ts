@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { urlOf } from "../../../relay/web/origin_policy.ts";
+import { urlOf } from "kit/host/http_listener.ts";
 import { readRelayConfig } from "../../../relay/app/config.ts";
 import { until } from "../../support/waiting.ts";
 import { end } from "../../support/programs/child.ts";
@@ -211,6 +211,9 @@ Deno.test("a relay's port is a whole number, else the refusal says what is allow
 
 Deno.test("a relay's host is a name or an address; an IPv6 address has brackets", () => {
   assert.throws(() => readRelayConfig({ RELAY_HOST: "" }), /RELAY_HOST: .*; allowed: the name or/);
-  assert.equal(urlOf(readRelayConfig({ RELAY_HOST: "::1" }).host, 80), "http://[::1]:80");
-  assert.equal(urlOf(readRelayConfig({}).host, 8378), "http://127.0.0.1:8378");
+  assert.equal(
+    urlOf({ hostname: readRelayConfig({ RELAY_HOST: "::1" }).host, port: 80 }),
+    "http://[::1]:80",
+  );
+  assert.equal(urlOf({ hostname: readRelayConfig({}).host, port: 8378 }), "http://127.0.0.1:8378");
 });

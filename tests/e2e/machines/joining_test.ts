@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { readConfig } from "../../../daemon/app/config.ts";
 import { readMembership } from "../../../daemon/app/membership/membership.ts";
-import type { Bus, BusListener } from "../../../daemon/machines/bus/bus.ts";
-import { openNatsBus } from "../../../daemon/machines/bus/nats/nats_bus.ts";
+import type { Bus, BusListener } from "../../../daemon/machines/bus.ts";
+import { openNatsBus } from "../../../daemon/machines/nats/nats_bus.ts";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { answeringDaemon, HEALTH } from "../../support/cli/answering_daemon.ts";

@@ -1,6 +1,6 @@
 /** Renders `docs/generated/mcp.md`: the MCP tools of the daemon, as a model reads them. */
 
-import { TOOLS } from "../../../daemon/api/mcp/tools/list.ts";
+import { TOOLS } from "../../../daemon/api/mcp/mcp.ts";
 import { inTable, type Schema, typeOf } from "./schema_text.ts";
 
 const HEAD = `# MCP tools

@@ -6,7 +6,7 @@ import { hideCredentials, messageOf } from "kit/core/text.ts";
 import { joinRelay } from "../../../cli/setup/relay.ts";
 import { apiBase } from "../../../surfaces/chat/program.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
-import { parseAddresses } from "../../../daemon/machines/bus/nats/addresses.ts";
+import { parseAddresses } from "../../../daemon/machines/nats/addresses.ts";
 import { readRelayConfig } from "../../../relay/app/config.ts";
 import { answeringDaemon } from "../../support/cli/answering_daemon.ts";
 

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { stateMachine } from "kit/core/state_machine.ts";
 import { askMachine, CLOSE_RULES } from "protocol/asks/states.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
-import { relayMigrations } from "../../../relay/app/migrations/migrations.ts";
+import { relayMigrations } from "../../../relay/app/database.ts";
 import { machines, machinesOf } from "../../support/state_machines.ts";
 
 const MACHINES = await machines();

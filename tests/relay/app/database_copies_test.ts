@@ -3,8 +3,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { jsonLog } from "kit/core/log.ts";
-import { openDatabase } from "../../../relay/app/database.ts";
-import { relayMigrations } from "../../../relay/app/migrations/migrations.ts";
+import { openDatabase, relayMigrations } from "../../../relay/app/database.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { ISSUER } from "../../support/relay/oauth_world.ts";
 

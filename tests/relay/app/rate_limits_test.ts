@@ -1,7 +1,7 @@
 /** Rate limits: of connecting daemons, of consent decisions, registrations and tokens. */
 
 import assert from "node:assert/strict";
-import { mustParseRange } from "../../../relay/web/net/ip_address.ts";
+import { mustParseRange } from "kit/net/ip_address.ts";
 import {
   App,
   CALLBACK,

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { DAY_MS } from "kit/core/duration.ts";
 import * as z from "zod";
 import type { Database } from "kit/data/sqlite.ts";
-import { relayMigrations } from "../../../relay/app/migrations/migrations.ts";
-import { BEARER } from "../../../relay/oauth/grants/store.ts";
-import * as rows from "../../../relay/oauth/grants/store.ts";
+import { relayMigrations } from "../../../relay/app/database.ts";
+import { BEARER } from "../../../relay/oauth/grant_store.ts";
+import * as rows from "../../../relay/oauth/grant_store.ts";
 import { digestOf } from "../../../relay/web/secrets.ts";
 import {
   App,

@@ -10,9 +10,8 @@ import { IDLE_MS_MAX, SERVERS_MAX } from "../../../daemon/host/tmux/tmux.ts";
 import { PROBE_MS } from "../../../daemon/machines/links/outgoing_link.ts";
 import { LATENCY_MS_MAX } from "../../../daemon/machines/calls/pings.ts";
 import { HOLD_MS } from "../../../daemon/machines/run_claim.ts";
-import { CALL_AGE_MS_MAX } from "../../../daemon/machines/calls/nonce_memory.ts";
+import { CALL_AGE_MS_MAX, CALLS_AT_ONCE_MAX } from "../../../daemon/machines/calls/call_server.ts";
 import { CALL_BYTES_MAX } from "../../../daemon/machines/calls/bounds.ts";
-import { CALLS_AT_ONCE_MAX } from "../../../daemon/machines/calls/call_server.ts";
 import { LEASE_MS } from "../../../daemon/machines/directory/machine_directory.ts";
 import { RENEW_MS, SEEN_MS } from "../../../daemon/machines/directory/own_entry.ts";
 import { FILE_BYTES_MAX } from "../../../daemon/machines/files/transfers.ts";
@@ -22,7 +21,7 @@ import {
   ENTRY_BYTES_MAX,
 } from "../../../daemon/machines/links/batch.ts";
 import { ENTRY_MS_MAX } from "../../../daemon/machines/links/incoming_link.ts";
-import { ENTRY_MS_MAX as ENTRY_SHOWN_MS_MAX } from "../../../daemon/machines/bus/nats/names.ts";
+import { ENTRY_MS_MAX as ENTRY_SHOWN_MS_MAX } from "../../../daemon/machines/nats/names.ts";
 import { MACHINES_MAX } from "../../../daemon/machines/trust/machine_trust.ts";
 import { SHARED_PEERS_MAX } from "../../../daemon/features/peers/remote/shared_peers.ts";
 import {
@@ -30,8 +29,8 @@ import {
   DEFAULT_LIMITS,
   DIRECTORY_ENTRY_BYTES_MAX,
   FILE_MS_MAX,
-} from "../../../daemon/machines/bus/nats/store.ts";
-import { PING_MS } from "../../../daemon/machines/bus/nats/connection.ts";
+} from "../../../daemon/machines/nats/store.ts";
+import { PING_MS } from "../../../daemon/machines/nats/connection.ts";
 import { openRateLimits } from "../../../relay/app/rate_limits.ts";
 import {
   ANSWER_BYTES_MAX,
@@ -46,7 +45,7 @@ import {
 } from "kit/http/body_limiter.ts";
 import * as frames from "kit/net/tunnel/frames.ts";
 import { IN_FLIGHT_MAX } from "../../../relay/mcp/routes.ts";
-import { MESSAGE_BYTES_MAX } from "../../../relay/mcp/tools/sending.ts";
+import { MESSAGE_BYTES_MAX } from "../../../relay/mcp/sending.ts";
 import { SHARES_EACH_MAX, VIEWERS_MAX } from "../../../relay/shares/shares.ts";
 import { STEPS } from "../../crash/clock/clock_steps.ts";
 import { FakeClock } from "../../support/clock.ts";

@@ -5,7 +5,7 @@ import {
   BusError,
   type BusListener,
   IdentityInUse,
-} from "../../../daemon/machines/bus/bus.ts";
+} from "../../../daemon/machines/bus.ts";
 import type { FakeClock } from "../../support/clock.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 import { BusFaults } from "./bus_faults.ts";

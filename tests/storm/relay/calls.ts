@@ -1,7 +1,7 @@
 /** Remote clients of a storm: their calls, and what each was told. */
 
 import { DaemonClient } from "../../../relay/daemons/daemon_client.ts";
-import { toToolError } from "../../../relay/mcp/errors.ts";
+import { toToolError } from "../../../relay/mcp/tool.ts";
 import { TOOLS } from "../../../relay/mcp/mcp.ts";
 import type { RelayWorld } from "../../support/relay/relay_world.ts";
 

@@ -7,7 +7,7 @@ import type { Database } from "kit/data/sqlite.ts";
 import { toConnection } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
-import { trustedProxiesOf } from "../../../relay/web/net/client_address.ts";
+import { trustedProxiesOf } from "../../../relay/web/client_address.ts";
 import { NAMESPACE, RealDaemon, SECRET } from "./relay_lab.ts";
 import { until } from "../waiting.ts";
 

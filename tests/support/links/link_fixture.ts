@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { BusError, type BusFailure } from "../../../daemon/machines/bus/bus.ts";
+import { BusError, type BusFailure } from "../../../daemon/machines/bus.ts";
 import { type Batch, decodeBatch, encodeBatch } from "../../../daemon/machines/links/batch.ts";
 import { LinkedMachine, reversing } from "./linked_machine.ts";
 import { countingIds } from "../ids.ts";

@@ -1,6 +1,6 @@
 /** A bus in memory that, as a seed says, loses, repeats, delays and reorders batches. */
 
-import { BusError } from "../../../daemon/machines/bus/bus.ts";
+import { BusError } from "../../../daemon/machines/bus.ts";
 import type { Chance } from "../seeded_random.ts";
 
 /** A machine as the bus sees it. */

@@ -5,7 +5,7 @@ import { MachineDirectory } from "../../../daemon/machines/directory/machine_dir
 import { MachineTrust } from "../../../daemon/machines/trust/machine_trust.ts";
 import { ownPeerIds } from "../../../daemon/features/peers/identity/peer_ids.ts";
 import { SharedPeers } from "../../../daemon/features/peers/remote/shared_peers.ts";
-import { BusError } from "../../../daemon/machines/bus/bus.ts";
+import { BusError } from "../../../daemon/machines/bus.ts";
 import { countingIds } from "../ids.ts";
 import { type World, world } from "../world.ts";
 import { makeMachine, makeNetwork } from "./trusted_machines.ts";

@@ -4,7 +4,7 @@ import { randomIds } from "kit/core/clock.ts";
 import { Machines } from "../../../daemon/machines/machines.ts";
 import { type MachineKeys, makeMachineKeys } from "../../../daemon/machines/trust/keys.ts";
 import { makeNetworkSecret, networkKeysOf } from "../../../daemon/machines/trust/network.ts";
-import { type Bus, BusError, type BusListener } from "../../../daemon/machines/bus/bus.ts";
+import { type Bus, BusError, type BusListener } from "../../../daemon/machines/bus.ts";
 import { FakeClock } from "../clock.ts";
 import { countingIds } from "../ids.ts";
 import { SwiftClock } from "../swift_clock.ts";

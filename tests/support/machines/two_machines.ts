@@ -2,8 +2,7 @@
 
 import { client } from "kit/http/client.ts";
 import { randomIds } from "kit/core/clock.ts";
-import { PinnedSeal } from "../../../daemon/machines/trust/pinned_seal.ts";
-import type { MachineSeal } from "../../../daemon/machines/trust/seal.ts";
+import { type MachineSeal, PinnedSeal } from "../../../daemon/machines/trust/seal.ts";
 import { Envelopes } from "../../../daemon/machines/trust/envelope.ts";
 import { type MachineKeys, makeMachineKeys } from "../../../daemon/machines/trust/keys.ts";
 import type { FakeClock } from "../clock.ts";

@@ -1,8 +1,8 @@
 /** A machine on a real bus: it records what the bus hands to it, and answers as a test says. */
 
 import { type Clock, randomIds, systemClock } from "kit/core/clock.ts";
-import { type Bus, BusError, type BusStatus } from "../../../daemon/machines/bus/bus.ts";
-import { type NatsBusOptions, openNatsBus } from "../../../daemon/machines/bus/nats/nats_bus.ts";
+import { type Bus, BusError, type BusStatus } from "../../../daemon/machines/bus.ts";
+import { type NatsBusOptions, openNatsBus } from "../../../daemon/machines/nats/nats_bus.ts";
 import { until } from "../waiting.ts";
 import { type NatsServer, TEST_LIMITS, type TestMachine } from "./nats_server.ts";
 

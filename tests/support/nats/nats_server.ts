@@ -6,9 +6,9 @@ import {
   serverConfig,
   type ServerMachine,
   type ServerOptions,
-} from "../../../daemon/machines/bus/nats/server_config.ts";
-import { makeUserKey, type UserKey } from "../../../daemon/machines/bus/nats/nkeys.ts";
-import type { StoreLimits } from "../../../daemon/machines/bus/nats/store.ts";
+} from "../../../daemon/machines/nats/server_config.ts";
+import { makeUserKey, type UserKey } from "../../../daemon/machines/nats/nkeys.ts";
+import type { StoreLimits } from "../../../daemon/machines/nats/store.ts";
 import { end } from "../programs/child.ts";
 import { until } from "../waiting.ts";
 import {

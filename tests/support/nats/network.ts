@@ -1,9 +1,9 @@
 /** A server with its store and some machines on it. */
 
 import type { NatsConnection } from "@nats-io/transport-node";
-import { connectTo } from "../../../daemon/machines/bus/nats/connection.ts";
-import { parseAddresses } from "../../../daemon/machines/bus/nats/addresses.ts";
-import { prepareStore } from "../../../daemon/machines/bus/nats/store.ts";
+import { connectTo } from "../../../daemon/machines/nats/connection.ts";
+import { parseAddresses } from "../../../daemon/machines/nats/addresses.ts";
+import { prepareStore } from "../../../daemon/machines/nats/store.ts";
 import { BusMachine } from "./bus_machine.ts";
 import { NatsServer, type ServerSetup, TEST_LIMITS, type TestMachine } from "./nats_server.ts";
 

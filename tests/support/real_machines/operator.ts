@@ -2,7 +2,7 @@
 
 import { jetstream } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { STREAM, SUBJECTS } from "../../../daemon/machines/bus/nats/names.ts";
+import { STREAM, SUBJECTS } from "../../../daemon/machines/nats/names.ts";
 import type { RealMachine } from "./real_machine.ts";
 import type { RealNetwork } from "./real_network.ts";
 

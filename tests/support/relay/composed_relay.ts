@@ -9,7 +9,7 @@ import { registerPeer } from "protocol/peers/contract.ts";
 import { OriginPolicy } from "../../../relay/web/origin_policy.ts";
 import { Sessions } from "../../../relay/sign_in/sessions.ts";
 import type { Bearer } from "protocol/relay/mcp.ts";
-import { RelayFeatures } from "../../../relay/app/compose.ts";
+import { RelayFeatures } from "../../../relay/app/relay.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
 import type { Machine, MachineRequest, Machines } from "protocol/relay/daemons.ts";
 import { countingIds } from "../ids.ts";

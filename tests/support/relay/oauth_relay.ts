@@ -7,7 +7,7 @@ import type { Database } from "kit/data/sqlite.ts";
 import { OriginPolicy } from "../../../relay/web/origin_policy.ts";
 import { keyRoutes } from "../../../relay/sign_in/routes.ts";
 import { Sessions } from "../../../relay/sign_in/sessions.ts";
-import type { Proxy } from "../../../relay/web/net/client_address.ts";
+import type { Proxy } from "../../../relay/web/client_address.ts";
 import { openOAuth } from "../../../relay/oauth/oauth.ts";
 import { openRateLimits } from "../../../relay/app/rate_limits.ts";
 import type { Machines } from "protocol/relay/daemons.ts";

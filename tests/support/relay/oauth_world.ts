@@ -7,7 +7,7 @@ import type { Ids } from "kit/core/clock.ts";
 import { jsonLog } from "kit/core/log.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { OriginPolicy } from "../../../relay/web/origin_policy.ts";
-import type { Proxy } from "../../../relay/web/net/client_address.ts";
+import type { Proxy } from "../../../relay/web/client_address.ts";
 import { openDatabase } from "../../../relay/app/database.ts";
 import { openOAuth } from "../../../relay/oauth/oauth.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";

@@ -5,12 +5,8 @@ import { join } from "kit/core/path.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { tryJson } from "kit/core/text.ts";
 import { busPaths } from "../../../../daemon/app/membership/files.ts";
-import {
-  makeUserKey,
-  publicKeyOf,
-  type UserKey,
-} from "../../../../daemon/machines/bus/nats/nkeys.ts";
-import { serverConfig } from "../../../../daemon/machines/bus/nats/server_config.ts";
+import { makeUserKey, publicKeyOf, type UserKey } from "../../../../daemon/machines/nats/nkeys.ts";
+import { serverConfig } from "../../../../daemon/machines/nats/server_config.ts";
 import {
   type Env,
   isLoopback,

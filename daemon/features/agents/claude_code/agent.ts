@@ -27,7 +27,7 @@ const setup: AgentSetup = {
   },
   async switchedOff(env, files) {
     const places = { user: hooksFile(env), state: serverFile(env), managed: MANAGED };
-    return (await import("./switched_off.ts")).switchedOff(places, files);
+    return (await import("./setup.ts")).switchedOff(places, files);
   },
 };
 

@@ -12,11 +12,23 @@ import {
   type FoundSession,
   HEAD_BYTES,
   type SessionFiles,
+  type SessionUsage,
   TAIL_BYTES,
 } from "../sessions/session_files.ts";
-import { Block, Content, toolResultText } from "./content.ts";
 import { folderNamedIn, projectFolders, SESSION_ID, transcriptOf } from "./transcripts.ts";
-import { usageIn } from "./usage.ts";
+import { type BackwardLines, inBatches } from "../sessions/lines.ts";
+
+/** The content of a message: text, or the blocks of Anthropic's Messages API. */
+const Content = z.union([z.string(), z.array(z.unknown())]);
+
+/** The blocks that are shown. Others, such as thoughts and images, do not match. */
+const Block = z.discriminatedUnion("type", [
+  z.object({ type: z.literal("text"), text: z.string() }),
+  z.object({ type: z.literal("tool_use"), name: z.string(), input: z.unknown().optional() }),
+  z.object({ type: z.literal("tool_result"), content: Content.optional() }),
+]);
+
+const Part = z.object({ type: z.string(), text: z.string().optional() });
 
 /** A line of a transcript that belongs to the conversation, as of 2.1.329. */
 const Record = z.object({
@@ -99,4 +111,104 @@ export function entriesOf(line: string): ParsedEntry[] {
     }
     return [{ at, kind: "tool_call", text: JSON.stringify(block.input ?? {}), tool: block.name }];
   });
+}
+
+/** The output of a tool as text. A block of another kind is named by its type. */
+function toolResultText(content: z.infer<typeof Content> | undefined): string {
+  if (content === undefined) return "";
+  if (typeof content === "string") return content;
+  return content.map((part) => {
+    const { data } = Part.safeParse(part);
+    return data?.text ?? `[${data?.type ?? "unknown"}]`;
+  }).join("\n");
+}
+
+const Count = z.number().nonnegative();
+
+/** A request's tokens. Each block of an answer is a line of its own, with the same message id. */
+const Answer = z.object({
+  type: z.literal("assistant"),
+  isSidechain: z.boolean().optional(),
+  message: z.object({
+    id: z.string(),
+    /** `<synthetic>` for text that Claude Code writes instead of the model, such as an error. */
+    model: z.string().refine((model) => !model.startsWith("<")),
+    usage: z.object({
+      input_tokens: Count,
+      output_tokens: Count,
+      cache_read_input_tokens: Count.nullish(),
+      cache_creation_input_tokens: Count.nullish(),
+    }),
+  }),
+});
+
+/** The sums of the whole session so far, written when its program ends, as of 2.1.329. */
+const Sums = z.object({
+  type: z.literal("cost-state"),
+  modelUsage: z.record(
+    z.string(),
+    z.object({
+      inputTokens: Count,
+      outputTokens: Count,
+      cacheReadInputTokens: Count,
+      cacheCreationInputTokens: Count,
+    }),
+  ),
+});
+
+interface Tokens {
+  readonly input: number;
+  readonly output: number;
+  readonly cached: number;
+}
+
+/**
+ * The tokens of a session. The sums are the last ones that Claude Code wrote, with the requests
+ * since then. Without sums, they are those of all requests, if the read reaches the first one.
+ */
+async function usageIn(lines: BackwardLines): Promise<SessionUsage | null> {
+  const requests = new Map<string, Tokens>();
+  let last: { readonly model: string; readonly context: number } | undefined;
+  let sums: readonly Tokens[] | undefined;
+  for await (const { text } of inBatches(lines)) {
+    const written = text.includes('"cost-state"') ? Sums.safeParse(tryJson(text)).data : undefined;
+    if (written) {
+      sums = Object.values(written.modelUsage).map(tokensOfModel);
+      if (last) break;
+    }
+    const json = text.includes('"assistant"') && text.includes('"usage"') ? tryJson(text) : null;
+    const answer = json === null ? undefined : Answer.safeParse(json).data;
+    if (!answer) continue;
+    const { id, model } = answer.message;
+    const tokens = tokensOf(answer.message.usage);
+    if (answer.isSidechain !== true) last ??= { model, context: tokens.input };
+    if (sums && last) break;
+    if (!sums && !requests.has(id)) requests.set(id, tokens);
+  }
+  if (!last && !sums) return null;
+  const isKnown = sums !== undefined || lines.unread === 0;
+  const all = [...(sums ?? []), ...requests.values()];
+  const sum = (count: (tokens: Tokens) => number) =>
+    isKnown ? all.reduce((total, tokens) => total + count(tokens), 0) : null;
+  return {
+    input_tokens: sum(({ input }) => input),
+    output_tokens: sum(({ output }) => output),
+    cached_tokens: sum(({ cached }) => cached),
+    context_tokens: last?.context ?? null,
+    // Not in the transcript.
+    context_limit: null,
+    model: last?.model ?? null,
+  };
+}
+
+function tokensOf(usage: z.infer<typeof Answer>["message"]["usage"]): Tokens {
+  const cached = usage.cache_read_input_tokens ?? 0;
+  const input = usage.input_tokens + cached + (usage.cache_creation_input_tokens ?? 0);
+  return { input, output: usage.output_tokens, cached };
+}
+
+function tokensOfModel(usage: z.infer<typeof Sums>["modelUsage"][string]): Tokens {
+  const cached = usage.cacheReadInputTokens;
+  const input = usage.inputTokens + cached + usage.cacheCreationInputTokens;
+  return { input, output: usage.outputTokens, cached };
 }

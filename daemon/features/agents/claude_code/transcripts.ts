@@ -4,8 +4,8 @@ import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { readHead } from "../../../host/agent_files.ts";
-import { unlessError } from "../../../host/paths.ts";
 import type { ResumableSession, ResumeResult } from "../adapter.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 
 /**
  * Bytes of a transcript that are read. One of its first lines names the folder, and a line may hold

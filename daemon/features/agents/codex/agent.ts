@@ -18,7 +18,7 @@ const setup: AgentSetup = {
     );
   },
   async switchedOff(env, files) {
-    return (await import("./switched_off.ts")).switchedOff(home(env), files);
+    return (await import("./setup.ts")).switchedOff(home(env), files);
   },
 };
 

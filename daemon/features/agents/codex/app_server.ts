@@ -7,9 +7,9 @@ import { VERSION } from "kit/core/version.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Reason } from "protocol/reasons.ts";
-import { unlessMissing } from "../../../host/paths.ts";
 import { checkSocket } from "../../../host/trusted_socket.ts";
 import type { localWebSocket } from "./local_web_socket.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /**
  * Maximum time to open a socket. A local socket opens at once, unless its owner has stopped
@@ -28,7 +28,7 @@ const CLOSE_MS_MAX = 1_000;
  * The reply to a call. `refused` has the server's message. `unanswered` means that no answer came,
  * so the effect of the call is unclear.
  */
-export type Reply =
+type Reply =
   | { readonly state: "answered"; readonly result: unknown }
   | { readonly state: "refused"; readonly message: string }
   | { readonly state: "unanswered"; readonly reason: Reason };

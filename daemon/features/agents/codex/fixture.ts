@@ -4,8 +4,8 @@
  */
 
 import { join } from "kit/core/path.ts";
-import { unlessMissing } from "../../../host/paths.ts";
 import type { Fixture } from "../selftest/fixture.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** A configuration that uses the model at this address and trusts these folders. */
 export function codexConfig(model_url: string, folders: readonly string[]): string {

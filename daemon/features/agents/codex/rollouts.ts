@@ -4,9 +4,9 @@ import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { namesIn, readHead } from "../../../host/agent_files.ts";
-import { unlessMissing } from "../../../host/paths.ts";
 import type { ResumableSession, ResumeResult } from "../adapter.ts";
 import { isThreadId } from "./threads.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /**
  * The longest first line that is read. It holds the model's instructions, about 20 kB as of

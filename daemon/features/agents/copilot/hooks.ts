@@ -6,8 +6,7 @@
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import type { Decision, HookReader, HookReport, SubagentReport } from "../adapter.ts";
-import { event, payloadReader } from "../hooks/payload_reader.ts";
-import { subagentOf } from "../hooks/subagents.ts";
+import { event, payloadReader, subagentOf } from "../hooks/payload_reader.ts";
 import { copilotEnds } from "./turn_ends.ts";
 import { lastMessageOf } from "./sessions.ts";
 

@@ -5,9 +5,9 @@ import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { tryJson } from "kit/core/text.ts";
 import { readTail, readWhole } from "../../../host/agent_files.ts";
-import { unlessMissing } from "../../../host/paths.ts";
 import type { Observation, ResumableSession, ResumeResult } from "../adapter.ts";
 import { Timestamp } from "../sessions/pages.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** Bytes of a session's records read per observation. The records of a turn are shorter. */
 const TAIL_BYTES = 65_536;

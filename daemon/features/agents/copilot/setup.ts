@@ -1,8 +1,9 @@
-/** Adds, finds and removes our entries in Copilot CLI's files. */
+/** Adds, finds and removes our entries in Copilot CLI's files, and finds what switches them off. */
 
 import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";
-import { type AgentFiles, editsOf, meshServer } from "../mcp_server_entry.ts";
+import { type AgentFiles, editsOf, meshServer, SERVER_NAME } from "../mcp_server_entry.ts";
+import type { ScopeReader, SwitchedOff } from "../settings_files/switched_off.ts";
 
 /**
  * The time limit of a hook. It is more than `mesh hook` ever takes (1.5 s), in case the machine is
@@ -41,4 +42,40 @@ export const server = meshServer({ type: "local", tools: ["*"] });
 
 export function edits(files: AgentFiles, plan: SetupPlan): readonly Edit[] {
   return editsOf(files, { hooks, server }, plan);
+}
+
+/** The settings of Copilot CLI (1.0.102) that keep our hooks or our MCP server from running. */
+export function switchedOff(home: string, { cwd, json }: ScopeReader): readonly SwitchedOff[] {
+  const names = [
+    `${home}/settings.json`,
+    `${home}/config.json`,
+    `${cwd}/.github/copilot/settings.json`,
+    `${cwd}/.github/copilot/settings.local.json`,
+  ];
+  return names.flatMap((file): SwitchedOff[] => {
+    const settings = json(file) ?? {};
+    const disabled = settings["disabledMcpServers"];
+    return [
+      ...(settings["disableAllHooks"] === true
+        ? [
+          {
+            part: "hooks",
+            file,
+            setting: "disableAllHooks: true",
+            fix: `remove it from ${file}`,
+          } satisfies SwitchedOff,
+        ]
+        : []),
+      ...(Array.isArray(disabled) && disabled.includes(SERVER_NAME)
+        ? [
+          {
+            part: "MCP server",
+            file,
+            setting: `disabledMcpServers with "${SERVER_NAME}"`,
+            fix: `enable ${SERVER_NAME} with /mcp in Copilot CLI`,
+          } satisfies SwitchedOff,
+        ]
+        : []),
+    ];
+  });
 }

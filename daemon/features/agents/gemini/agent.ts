@@ -12,7 +12,7 @@ const setup: AgentSetup = {
     return (await import("./setup.ts")).edits(settingsFile(env), plan);
   },
   async switchedOff(env, files) {
-    return (await import("./switched_off.ts")).switchedOff(home(env), env, files);
+    return (await import("./setup.ts")).switchedOff(home(env), env, files);
   },
 };
 

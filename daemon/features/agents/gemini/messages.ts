@@ -2,8 +2,8 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import type { BackwardLines } from "../sessions/lines.ts";
-import { type ParsedEntry, type RecordSource, Timestamp } from "../sessions/pages.ts";
+import type { BackwardLines, RecordSource } from "../sessions/lines.ts";
+import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
 import { NOT_CONVERSATION } from "./sessions.ts";
 
 const Count = z.number().nonnegative();

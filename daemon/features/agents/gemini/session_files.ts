@@ -5,9 +5,8 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { changedAt, namesIn, readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
-import { BackwardLines } from "../sessions/lines.ts";
+import { BackwardLines, inBatches } from "../sessions/lines.ts";
 import { sessionsInFiles } from "../sessions/one_file.ts";
-import { inBatches } from "../sessions/batches.ts";
 import { pageOf } from "../sessions/pages.ts";
 import {
   type FoundSession,

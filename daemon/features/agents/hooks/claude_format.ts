@@ -3,8 +3,7 @@
 import * as z from "zod";
 import type { Decision, HookReader } from "../adapter.ts";
 import { ErrorClass } from "protocol/agents/contract.ts";
-import { event, payloadReader } from "./payload_reader.ts";
-import { ofSubagent } from "./subagents.ts";
+import { event, ofSubagent, payloadReader } from "./payload_reader.ts";
 
 /** There is no turn state: a dialog of another tool call may be open. */
 const WITHIN_TURN = { is_within_turn: true };

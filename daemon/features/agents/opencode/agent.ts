@@ -21,7 +21,7 @@ const setup: AgentSetup = {
     return [plugin, ...serverEdits(settingsFiles(env), plan)];
   },
   async switchedOff(env, files) {
-    return (await import("./switched_off.ts")).switchedOff(home(env), env, files);
+    return (await import("./setup.ts")).switchedOff(home(env), env, files);
   },
 };
 

@@ -8,7 +8,7 @@ import { type Adapter, type AgentPeer, type TerminalTransport, withArgs } from "
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
 import { opencodeScreen } from "./screen.ts";
-import { resume } from "./resume.ts";
+import { resume } from "./session_files.ts";
 
 /**
  * Time for which a message waits for the plugin before the pane is used. A plugin connects within a

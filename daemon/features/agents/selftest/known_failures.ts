@@ -3,8 +3,9 @@
  */
 
 import type { Backend } from "protocol/agents/contract.ts";
-import { readTextOrNothing, unlessMissing } from "../../../host/paths.ts";
+import { readTextOrNothing } from "../../../host/paths.ts";
 import { parseVerdicts, type Verdicts } from "protocol/agents/selftest.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** The known failures of each agent's transports. These transports are tried last. */
 export type KnownFailures = ReturnType<typeof knownFailuresAt>;

@@ -1,7 +1,7 @@
 /** Lists sessions that were found in files: the newest first, up to a number of files. */
 
 import { changedAt } from "../../../host/agent_files.ts";
-import { inBatches } from "./batches.ts";
+import { inBatches } from "./lines.ts";
 import {
   type FoundSession,
   LISTED_FILES_MAX,

@@ -1,14 +1,20 @@
-/** Reads the lines of a session's file from its end backwards, up to a number of bytes. */
+/** Reads records last to first, such as the lines of a session's file, up to a number of bytes. */
 
 import { readBefore } from "../../../host/agent_files.ts";
 import { READ_BYTES_MAX } from "./session_files.ts";
-import type { RecordSource } from "./pages.ts";
+import { afterSocketReads } from "kit/core/clock.ts";
+
+/** Records that are read last to first, until the reader has enough or a limit is reached. */
+export interface RecordSource<T extends { readonly end: number }> extends Iterable<T> {
+  /** The `end` of the first record that was not read; 0 if none is left. Known at the end. */
+  readonly unread: number;
+}
 
 /** Bytes per read. */
 const CHUNK_BYTES = 262_144;
 const NEWLINE = 10;
 
-export interface Line {
+interface Line {
   /** The offset of the line's end in the file. */
   readonly end: number;
   readonly text: string;
@@ -82,4 +88,19 @@ export class BackwardLines implements RecordSource<Line> {
 function decode(parts: readonly Uint8Array[]): string {
   const decoder = new TextDecoder();
   return parts.map((part) => decoder.decode(part, { stream: true })).join("") + decoder.decode();
+}
+
+/** Records per batch. */
+const RECORDS_AT_ONCE = 500;
+
+/** The items of a source. Other work of the daemon runs after each batch. */
+export async function* inBatches<T>(
+  source: Iterable<T>,
+  batch_size = RECORDS_AT_ONCE,
+): AsyncGenerator<T> {
+  let count = 0;
+  for (const item of source) {
+    yield item;
+    if (++count % batch_size === 0) await new Promise<void>(afterSocketReads);
+  }
 }

@@ -1,15 +1,13 @@
 /** Makes a page of a conversation out of the agent's records, which are read last to first. */
 
 import * as z from "zod";
-import { inBatches } from "./batches.ts";
-import type { ReadOptions, SessionEntry, SessionPage } from "./session_files.ts";
-import { ENTRY_CHARS_MAX } from "./session_files.ts";
-
-/** Records that are read last to first, until the reader has enough or a limit is reached. */
-export interface RecordSource<T extends { readonly end: number }> extends Iterable<T> {
-  /** The `end` of the first record that was not read; 0 if none is left. Known at the end. */
-  readonly unread: number;
-}
+import { inBatches, type RecordSource } from "./lines.ts";
+import {
+  ENTRY_CHARS_MAX,
+  type ReadOptions,
+  type SessionEntry,
+  type SessionPage,
+} from "./session_files.ts";
 
 /** The time of a record, in milliseconds since 1970. */
 export const Timestamp = z.iso.datetime().transform((text) => Date.parse(text));

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { readBefore } from "../../../host/agent_files.ts";
-import { inBatches } from "./batches.ts";
+import { inBatches } from "./lines.ts";
 
 /** Number of bytes that are searched. The first part of a longer file is left out. */
 const BYTES_MAX = 134_217_728;

@@ -3,7 +3,7 @@
 /**
  * Kind of a conversation's entry. Thoughts and the notes of the agent's program are not entries.
  */
-export type EntryKind = "prompt" | "text" | "tool_call" | "tool_result";
+type EntryKind = "prompt" | "text" | "tool_call" | "tool_result";
 
 /** One entry of a conversation, as the agent recorded it: neither masked nor shortened for show. */
 export interface SessionEntry {

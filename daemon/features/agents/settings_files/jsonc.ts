@@ -14,7 +14,7 @@ import {
 import { type Json, Unchangeable } from "./json.ts";
 
 /** A member of an object: offsets into the text. */
-export interface Member {
+interface Member {
   readonly from: number;
   readonly value_from: number;
   readonly value_to: number;

@@ -4,8 +4,9 @@
  */
 
 import { basename, dirname, join } from "kit/core/path.ts";
-import { type Env, unlessError } from "../../../host/paths.ts";
+import type { Env } from "../../../host/paths.ts";
 import { type Argv, commandsIn } from "./shell_words.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 
 /** The name of our npm package and of the Homebrew formula. */
 const PACKAGE = "agent-mesh";

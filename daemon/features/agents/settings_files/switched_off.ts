@@ -4,8 +4,8 @@
  */
 
 import { type JsonObject, refusalOf } from "./json.ts";
-import { unlessMissing } from "../../../host/paths.ts";
 import { readJsonSettings, readTomlSettings } from "../install.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 export interface SwitchedOff {
   readonly part: "hooks" | "MCP server";

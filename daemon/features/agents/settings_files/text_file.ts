@@ -15,8 +15,8 @@ import {
 } from "node:fs";
 import { dirname } from "kit/core/path.ts";
 import { syncDirectory } from "kit/host/durable_files.ts";
-import { FileRefusal, mustBeChangeable, onFile } from "kit/host/file_errors.ts";
-import { removeIfPresent, unlessMissing } from "../../../host/paths.ts";
+import { FileRefusal, mustBeChangeable, onFile, unlessMissing } from "kit/host/file_errors.ts";
+import { removeIfPresent } from "../../../host/paths.ts";
 
 const BACKUP = ".mesh-backup";
 /** Mode of a new file: owner only, because it may hold the daemon's token. */

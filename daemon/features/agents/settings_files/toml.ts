@@ -3,7 +3,7 @@
 import { parse, TomlError } from "smol-toml";
 import { Unchangeable } from "./json.ts";
 
-export type Toml = Readonly<Record<string, unknown>>;
+type Toml = Readonly<Record<string, unknown>>;
 
 /** Throws `Unchangeable` with the line number if the text is not TOML. */
 export function parseToml(text: string): Toml {

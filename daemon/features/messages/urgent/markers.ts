@@ -2,7 +2,8 @@
 
 import { dirname } from "kit/core/path.ts";
 import type { Log } from "kit/core/log.ts";
-import { markerPath, removeIfPresent, unlessMissing } from "../../../host/paths.ts";
+import { markerPath, removeIfPresent } from "../../../host/paths.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 
 export interface Markers {
   /** Makes the markers of these agents, and removes all others. */

@@ -3,9 +3,9 @@
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import * as clients from "../../../../relay/oauth/clients/store.ts";
+import * as clients from "../../../../relay/oauth/client_store.ts";
 import type { Client } from "protocol/relay/oauth.ts";
-import * as grants from "../../../../relay/oauth/grants/store.ts";
+import * as grants from "../../../../relay/oauth/grant_store.ts";
 import { digestOf } from "../../../../relay/web/secrets.ts";
 
 const ROWS_OF_COMMIT = 5000;

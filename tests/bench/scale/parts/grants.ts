@@ -6,7 +6,7 @@ import { DAY_MS } from "kit/core/duration.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { openDatabase } from "../../../../relay/app/database.ts";
 import type { Client } from "protocol/relay/oauth.ts";
-import { Grants } from "../../../../relay/oauth/grants/grants.ts";
+import { Grants } from "../../../../relay/oauth/grants.ts";
 import { digestOf } from "../../../../relay/web/secrets.ts";
 import { temporary } from "../../../support/programs/child.ts";
 import { fillGrants, insertClient, type StoredGrant } from "../fill/grants.ts";

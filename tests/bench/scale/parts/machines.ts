@@ -2,7 +2,7 @@
 
 import { listMachines } from "protocol/machines.ts";
 import { listPeers } from "protocol/peers/contract.ts";
-import { DEFAULT_LIMITS } from "../../../../daemon/machines/bus/nats/store.ts";
+import { DEFAULT_LIMITS } from "../../../../daemon/machines/nats/store.ts";
 import { Script } from "../../../support/programs/child.ts";
 import { RawHttpConnection, requestBytes } from "../../../support/programs/lean_http_client.ts";
 import { cpuMs, pause, residentMb } from "../../../support/programs/process_facts.ts";

@@ -9,7 +9,7 @@ import { runCli } from "../../../../cli.ts";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../../../daemon/app/migrations/migrations.ts";
-import { relayMigrations } from "../../../../relay/app/migrations/migrations.ts";
+import { relayMigrations } from "../../../../relay/app/database.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import { skippingIds } from "../../../support/daemon/rolled_back.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";

@@ -1,7 +1,7 @@
 /** The API reference at `/docs`. */
 
 import assert from "node:assert/strict";
-import { TAGS } from "../../../../daemon/api/reference/tags.ts";
+import { TAGS } from "../../../../daemon/api/reference/api_info.ts";
 import { BASE, type World, world } from "../../../support/world.ts";
 
 async function pageOf(w: World): Promise<string> {

@@ -12,7 +12,7 @@ import {
 } from "../../../../daemon/app/membership/joining.ts";
 import { readMembership } from "../../../../daemon/app/membership/membership.ts";
 import { readConfig } from "../../../../daemon/app/config.ts";
-import { makeUserKey } from "../../../../daemon/machines/bus/nats/nkeys.ts";
+import { makeUserKey } from "../../../../daemon/machines/nats/nkeys.ts";
 
 const CA = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
 

@@ -47,6 +47,7 @@ function fixture(terminal: Terminal, settings: Record<string, string> = {}, env 
   const { tmuxServers } = terminal;
   const panes = new Panes({
     tmuxServers,
+    clock: systemClock,
     log: silent,
     env: { ...Deno.env.toObject(), TMUX: `${terminal.socket},1,0`, ...env },
   });

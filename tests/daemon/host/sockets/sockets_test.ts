@@ -1,8 +1,11 @@
 /** The process at the other end of a connection, according to the kernel of this machine. */
 
 import assert from "node:assert/strict";
-import { parseAddress } from "../../../../daemon/host/sockets/inet.ts";
-import { findInTable, SocketDiagnostics } from "../../../../daemon/host/sockets/netlink.ts";
+import {
+  findInTable,
+  parseAddress,
+  SocketDiagnostics,
+} from "../../../../daemon/host/sockets/netlink.ts";
 import {
   holderIn,
   machineSockets,

@@ -6,7 +6,7 @@ import { getPeer, listPeers } from "protocol/peers/contract.ts";
 import { spawnPeer } from "protocol/spawn/contract.ts";
 import { CALL_BYTES_MAX } from "../../../../daemon/machines/calls/bounds.ts";
 import { callContext, readFrame } from "../../../../daemon/machines/calls/codec.ts";
-import { BusError } from "../../../../daemon/machines/bus/bus.ts";
+import { BusError } from "../../../../daemon/machines/bus.ts";
 import { addPeer, notify } from "../../../support/daemon/peer_clients.ts";
 import { twoMachines } from "../../../support/machines/two_machines.ts";
 import { LOOPBACK, world } from "../../../support/world.ts";

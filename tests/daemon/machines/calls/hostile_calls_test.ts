@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { CALL_MS_MAX } from "../../../../daemon/machines/calls/bounds.ts";
-import { CALLS_AT_ONCE_MAX } from "../../../../daemon/machines/calls/call_server.ts";
-import { callContext, encode, toFrame } from "../../../../daemon/machines/calls/codec.ts";
 import {
   CALL_AGE_MS_MAX,
+  CALLS_AT_ONCE_MAX,
   NonceMemory,
   NONCES_MAX,
-} from "../../../../daemon/machines/calls/nonce_memory.ts";
+} from "../../../../daemon/machines/calls/call_server.ts";
+import { callContext, encode, toFrame } from "../../../../daemon/machines/calls/codec.ts";
 import { listMessages } from "protocol/messages/log.ts";
 import { notifyPeer } from "protocol/notifications.ts";
 import { addPeer } from "../../../support/daemon/peer_clients.ts";

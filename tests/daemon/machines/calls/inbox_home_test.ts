@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { openAsk } from "protocol/asks/contract.ts";
 import { getInboxItem, listInbox, readInboxItem, replyInboxItem } from "protocol/inbox.ts";
-import { BusError } from "../../../../daemon/machines/bus/bus.ts";
+import { BusError } from "../../../../daemon/machines/bus.ts";
 import { addPeer, ask } from "../../../support/daemon/peer_clients.ts";
 import {
   type CallingMachineOptions,

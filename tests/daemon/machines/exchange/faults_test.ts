@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { cancelAsk, openAsk } from "protocol/asks/contract.ts";
 import { getTrace, listDeliveries } from "protocol/messages/contract.ts";
-import { BusError } from "../../../../daemon/machines/bus/bus.ts";
+import { BusError } from "../../../../daemon/machines/bus.ts";
 import { notifyPeer } from "protocol/notifications.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import {

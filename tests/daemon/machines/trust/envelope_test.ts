@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { randomIds } from "kit/core/clock.ts";
-import { CHANNELS_MAX, ENVELOPE_BYTES } from "../../../../daemon/machines/trust/envelope.ts";
-import { pairKeysOf, sign } from "../../../../daemon/machines/trust/keys.ts";
-import { seal } from "../../../../daemon/machines/trust/sealing.ts";
+import { CHANNELS_MAX } from "../../../../daemon/machines/trust/envelope.ts";
+import { pairKeysOf, sign, SIGNATURE_BYTES } from "../../../../daemon/machines/trust/keys.ts";
+import { seal, SEAL_BYTES } from "../../../../daemon/machines/trust/sealing.ts";
 import {
   makeMachine,
   makeNetwork,
@@ -19,7 +19,7 @@ const BATCH = new TextEncoder().encode('{"previous":null,"entries":[]}');
 Deno.test("an envelope opens for its receiver, as from its sender, in its context", () => {
   fc.assert(fc.property(someBytes, context, (bytes, about) => {
     const envelope = A.envelopes.sealFor(B.card, about, bytes);
-    assert.equal(envelope.length, bytes.length + ENVELOPE_BYTES);
+    assert.equal(envelope.length, bytes.length + SEAL_BYTES + SIGNATURE_BYTES);
     assert.deepEqual(B.envelopes.openFrom(A.card, about, envelope), bytes);
   }));
 });

@@ -7,7 +7,7 @@ import {
   MachineTrust,
   TOUCH_MS_MIN,
 } from "../../../../daemon/machines/trust/machine_trust.ts";
-import { PinnedSeal } from "../../../../daemon/machines/trust/pinned_seal.ts";
+import { PinnedSeal } from "../../../../daemon/machines/trust/seal.ts";
 import * as rows from "../../../../daemon/machines/store.ts";
 import { cardToWire, fingerprintOf } from "../../../../daemon/machines/trust/cards.ts";
 import { FakeClock } from "../../../support/clock.ts";

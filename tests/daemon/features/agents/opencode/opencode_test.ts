@@ -12,7 +12,7 @@ import type {
 } from "../../../../../daemon/features/agents/adapter.ts";
 import { opencodeAdapter } from "../../../../../daemon/features/agents/opencode/opencode.ts";
 import { opencodeScreen } from "../../../../../daemon/features/agents/opencode/screen.ts";
-import { resume } from "../../../../../daemon/features/agents/opencode/resume.ts";
+import { resume } from "../../../../../daemon/features/agents/opencode/session_files.ts";
 import type { View } from "../../../../../daemon/features/agents/screens.ts";
 import { renamePeer } from "protocol/peers/contract.ts";
 import { all } from "../../../../../daemon/features/peers/store.ts";

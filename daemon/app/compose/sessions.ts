@@ -1,0 +1,112 @@
+/** Builds what starts agents, reads their sessions, and hands their work over. */
+
+import type { Backend } from "protocol/agents/contract.ts";
+import { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
+import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log/retention.ts";
+import { Restarts } from "../../features/spawn/restarts/restarts.ts";
+import { Forks } from "../../features/spawn/sessions/forks.ts";
+import { Resumptions } from "../../features/spawn/sessions/resumptions.ts";
+import { Spawns } from "../../features/spawn/spawns.ts";
+import type { Foundation } from "./foundation.ts";
+import type { AskFeatures } from "./asks.ts";
+import { Transcripts } from "../../features/transcripts/transcripts.ts";
+import { Usage } from "../../features/transcripts/usage.ts";
+import type { Config } from "../config.ts";
+import { Handoffs } from "../../features/handoffs/handoffs.ts";
+import { Switches } from "../../features/handoffs/switches.ts";
+
+/** Spawns, restarts, forks and resumptions. */
+export function openSpawns(foundation: Foundation, lower: AskFeatures) {
+  const { config, ctx, effects, identity, platform, shutdownSignal, history_ms } = foundation;
+  const { machine, processes, terminals, hooks } = platform;
+  const settings = {
+    commands: config["spawn.commands"],
+    profiles: config["spawn.profiles"],
+    allowed_paths: config["spawn.allowed_paths"],
+    env: config["spawn.env"],
+    circle_boundary: config["daemon.circle_boundary"],
+  };
+  const deps = {
+    ...lower,
+    terminals,
+    settings,
+    machine,
+    processes,
+    hooks,
+    sessionFilesOf: (backend: Backend) => platform.sessionFilesOf(backend),
+    shutdownSignal,
+    effects: effects.spawn,
+  };
+  const spawns = new Spawns(ctx, deps);
+  const restarts = new Restarts(ctx, deps, spawns.launcher);
+  const forks = new Forks(ctx, deps, spawns);
+  const resumptions = new Resumptions(ctx, deps, spawns, {
+    readers: config.transcripts,
+    secrets: [identity.hook_token, ...secretsOf(config)],
+  });
+  const limits = { history_ms, entries_max: SPAWN_LOG_ENTRIES_MAX };
+  const spawnLog = new SpawnLogRetention(
+    ctx,
+    limits,
+    (peer_id) => lower.directory.canReturn(peer_id),
+  );
+  const registrationLocations = new RegistrationLocations({
+    circle_boundary: config["daemon.circle_boundary"],
+    machine,
+    missingPanes: foundation.missingPanes,
+    paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
+  });
+  return { spawns, restarts, forks, resumptions, spawnLog, registrationLocations };
+}
+
+export type SpawnFeatures = AskFeatures & ReturnType<typeof openSpawns>;
+
+/** Variables whose values may be secrets, by their names. */
+const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
+
+/** The reading of agents' session files. */
+export function openTranscripts({ config, ctx, identity, platform }: Foundation) {
+  const transcripts = new Transcripts(ctx, {
+    machine: platform.machine,
+    readers: config.transcripts,
+    secrets: [identity.hook_token, ...secretsOf(config)],
+    sessionFilesOf: (backend) => platform.sessionFilesOf(backend),
+  });
+  return { transcripts, usage: new Usage(ctx, transcripts) };
+}
+
+/** The secrets of the configuration, which an agent may have come across. */
+function secretsOf(config: Config): string[] {
+  const secrets = [
+    config["daemon.auth_token"],
+    config["relay.secret"],
+    config["surfaces.telegram.token"],
+    config["telemetry.headers"],
+  ];
+  const variables = [
+    config["spawn.env"],
+    ...Object.values(config["spawn.profiles"]).map(({ env }) => env),
+  ].flatMap((env) => Object.entries(env ?? {}));
+  const webhook = config["routing.webhook"];
+  return [
+    ...secrets.flatMap((secret) => secret?.reveal() ?? []),
+    ...variables.filter(([name]) => SECRET_NAME.test(name)).map(([, value]) => value),
+    ...webhook === undefined ? [] : [webhook],
+  ];
+}
+
+type LowerFeatures = SpawnFeatures & Pick<ReturnType<typeof openTranscripts>, "transcripts">;
+
+/** The hand-over of a peer's work. */
+export function openHandoffs(foundation: Foundation, lower: LowerFeatures) {
+  const { config, ctx, identity, platform, shutdownSignal } = foundation;
+  const handoffs = new Handoffs(ctx, {
+    ...lower,
+    programs: platform.programs,
+    secrets: [identity.hook_token, ...secretsOf(config)],
+    machine: platform.machine,
+    shutdownSignal,
+  });
+  const switches = new Switches(ctx, { ...lower, handoffs });
+  return { handoffs, switches };
+}
