@@ -7,8 +7,8 @@ import { readPlainSettings } from "./cli/client/plain_settings.ts";
 import { EXIT, UsageError } from "./cli/client/failures.ts";
 import { CommandContext } from "./cli/command/command.ts";
 import { mustWorkElsewhere, readGlobalOptions } from "./cli/command/global_options.ts";
-import { COMMANDS } from "./cli/table/generated/table.ts";
-import { loadCommand, type TableEntry } from "./cli/table/modules.ts";
+import { COMMANDS } from "./cli/commands/generated/table.ts";
+import { loadCommand, type TableEntry } from "./cli/commands/modules.ts";
 import { type ParsedLine, readHelpRequest, readPlainLine } from "./cli/command/plain_line.ts";
 import { completeIds } from "./cli/command/short_ids.ts";
 import { processTerminal } from "./cli/output/process_terminal.ts";
@@ -67,7 +67,7 @@ async function parse(
   if (VERSION_WORDS.includes(args[0] ?? "")) return void device.out(`${VERSION}\n`);
   const asked = readHelpRequest(COMMANDS, args);
   if (asked) {
-    const { HELP } = await import("./cli/table/generated/help.ts");
+    const { HELP } = await import("./cli/commands/generated/help.ts");
     return void device.out(HELP[asked.join(" ")] ?? "");
   }
   const line = readPlainLine(COMMANDS, args);

@@ -21,7 +21,7 @@ import {
 } from "./snapshot.ts";
 import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
 import { KITTY } from "./kitty.ts";
-import { TMUX } from "./tmux.ts";
+import { TMUX } from "./terminals.ts";
 import { type Style, styled, type Terminal } from "../output/terminal.ts";
 import { formatDuration } from "../output/time.ts";
 import { formatReason } from "../output/message_explanation.ts";

@@ -29,7 +29,7 @@ import {
   type SetupReport,
   TERMINAL,
 } from "./setup_output.ts";
-import { ensureToken } from "./token.ts";
+import { ensureToken } from "./configuration.ts";
 
 type SendRequest = (request: Request) => Promise<Response>;
 

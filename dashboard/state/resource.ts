@@ -6,7 +6,7 @@ import { abortLoads } from "./calls.ts";
 import { tick } from "./clock.ts";
 import { idsIn } from "./loading/ids.ts";
 import { KeptValues } from "./loading/kept_values.ts";
-import { reuse } from "./loading/reuse.ts";
+import { reuse } from "./loaded_values.ts";
 
 /** The topics of resources; an event names the topics that it concerns. */
 export type Topic =

@@ -6,12 +6,12 @@ import {
   type IncomingMessage,
   type IncomingTap,
 } from "../chat/chat.ts";
-import type { Press, WrittenMessage } from "./connection/envelopes.ts";
+import type { Press, WrittenMessage } from "./envelopes.ts";
 import { readSlackText } from "./message_text.ts";
 import type { SlackChat } from "./slack_chat.ts";
-import type { SlackFile } from "./api/file_api.ts";
-import { type Timestamp, toRef } from "./api/timestamps.ts";
-import type { WebApi } from "./api/web_api.ts";
+import type { SlackFile } from "./file_api.ts";
+import { type Timestamp, toRef } from "./timestamps.ts";
+import type { WebApi } from "./web_api.ts";
 
 interface IncomingDeps {
   readonly chat: SlackChat;

@@ -11,12 +11,12 @@ import { connectWebSocket } from "../../cli/client/daemon_connection.ts";
 import { readSettings } from "../../cli/client/settings.ts";
 import { mustGetHealth } from "../../cli/client/daemon_process.ts";
 import { apiBase, missingSettings, timedLog, tryDaemonUrl } from "../chat/program.ts";
-import { DEFAULT_BASE } from "./api/api_caller.ts";
+import { DEFAULT_BASE } from "./api_caller.ts";
 import type { HandledFile } from "./handled_messages.ts";
-import { slackSockets } from "./connection/socket.ts";
+import { slackSockets } from "./socket.ts";
 import { MANIFEST } from "./manifest.ts";
 import { SlackSurface } from "./surface.ts";
-import { WebApi } from "./api/web_api.ts";
+import { WebApi } from "./web_api.ts";
 
 const MISSING = {
   app_token: "surfaces.slack.app_token is missing: create a Slack app from the manifest that " +

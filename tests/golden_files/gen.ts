@@ -35,9 +35,9 @@ export const GOLDEN: Readonly<Record<string, () => string | Promise<string>>> = 
   "tests/golden/help.txt": renderHelp,
   "tests/golden/live_view.txt": renderPictures,
   "protocol/generated/endpoints.ts": renderEndpoints,
-  "cli/table/generated/table.ts": renderCommandTable,
-  "cli/table/generated/help.ts": renderHelpTexts,
-  "cli/commands/completions/generated/scripts.ts": renderCompletions,
+  "cli/commands/generated/table.ts": renderCommandTable,
+  "cli/commands/generated/help.ts": renderHelpTexts,
+  "cli/commands/generated/scripts.ts": renderCompletions,
   "daemon/features/agents/opencode/plugin/generated/mesh.js": renderPlugin,
   "dashboard/files/generated/scripts.json": renderScripts,
   "dashboard/files/generated/terminal.js": renderTerminal,
@@ -186,16 +186,16 @@ function renderTerminal(): Promise<string> {
 
 /** What the dashboard loads only when a chart is shown. */
 function renderCharts(): Promise<string> {
-  return bundle("dashboard/charts/charts.ts", "--platform", "browser", "--minify");
+  return bundle("dashboard/parts/charts.ts", "--platform", "browser", "--minify");
 }
 
 /** What the dashboard loads only when a QR code is shown. */
 function renderQr(): Promise<string> {
-  return bundle("dashboard/components/qr/squares.ts", "--platform", "browser", "--minify");
+  return bundle("dashboard/parts/qr_squares.ts", "--platform", "browser", "--minify");
 }
 
 function renderWorker(): Promise<string> {
-  return bundle("dashboard/worker/worker.ts", "--platform", "browser");
+  return bundle("dashboard/parts/worker.ts", "--platform", "browser");
 }
 
 /** The dashboard's styles in order, without comments. */

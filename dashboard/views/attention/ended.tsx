@@ -6,7 +6,7 @@ import { Age, Failed } from "../../components/basics.tsx";
 import { useSubmit } from "../../components/act/submit.ts";
 import { visible } from "../../components/text/visible.tsx";
 import { announce } from "../../state/announce.ts";
-import { askAnew, finish, isOwn, isUnknown } from "../../state/answers/answering.ts";
+import { askAnew, finish, isOwn, isUnknown } from "../../state/answering.ts";
 import { call } from "../../state/calls.ts";
 import { endingOf } from "protocol/derived/endings.ts";
 import * as at from "protocol/generated/endpoints.ts";

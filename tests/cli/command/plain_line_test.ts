@@ -9,8 +9,8 @@ import {
   readPlainLine,
 } from "../../../cli/command/plain_line.ts";
 import { findPlainMistake } from "../../../cli/command/plain_mistakes.ts";
-import { HELP } from "../../../cli/table/generated/help.ts";
-import type { TableEntry } from "../../../cli/table/modules.ts";
+import { HELP } from "../../../cli/commands/generated/help.ts";
+import type { TableEntry } from "../../../cli/commands/modules.ts";
 import { COMMANDS } from "../../support/commands.ts";
 
 const SILENT = { out: () => {}, err: () => {} };

@@ -19,7 +19,7 @@ import {
   parseFrame,
   toPress,
   toWrittenMessage,
-} from "../../../surfaces/slack/connection/envelopes.ts";
+} from "../../../surfaces/slack/envelopes.ts";
 import { readSlackText } from "../../../surfaces/slack/message_text.ts";
 import { toAsk, toMessage, toReply } from "../../../clients/typescript/messages.ts";
 import { parseDraft, parseTemplates } from "../../../dashboard/components/compose/kept.ts";

@@ -9,7 +9,7 @@ import {
   timestampAt,
   toRef,
   toTimestamp,
-} from "../../../surfaces/slack/api/timestamps.ts";
+} from "../../../surfaces/slack/timestamps.ts";
 import { HANDLED_MAX, HandledMessages } from "../../../surfaces/slack/handled_messages.ts";
 
 const timestamp = fc.tuple(
