@@ -95,10 +95,7 @@ async function report(
     readonly command: TableEntry | undefined;
   },
 ): Promise<number> {
-  const [{ reportError }, { withNearMisses }] = await Promise.all([
-    import("./cli/command/errors.ts"),
-    import("./cli/command/near_misses.ts"),
-  ]);
+  const { reportError, withNearMisses } = await import("./cli/command/errors.ts");
   const near = context ? await withNearMisses(error, context) : error;
   return reportError(near, terminal, { json: args.includes("--json"), command });
 }

@@ -1,12 +1,15 @@
 /**
- * The doctor's check of tmux. It starts a private tmux server and never changes the user's server.
+ * The doctor's checks of the terminals. tmux is tried in a private server, and the user's server is
+ * never changed; kitty is asked whether mesh may read its windows and type.
  */
 
 import { join } from "kit/core/path.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { checkSocket, whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
-import { type Check, type CheckResult } from "./finding.ts";
+import type { Check, CheckResult } from "./finding.ts";
 import type { Machine } from "./machine.ts";
+import { accessTo } from "../../daemon/host/kitty/access.ts";
+import { kindOf, kittyAddressOf, paneOf } from "../../daemon/host/terminals/addresses.ts";
 
 /** The oldest version that mesh was tested with (README). */
 const TESTED_VERSION_MIN = "3.3";
@@ -119,3 +122,26 @@ async function servers({ env, ...machine }: Machine): Promise<CheckResult[]> {
     ["note", "TMUX_SERVERS", detail, "no action needed; `tmux ls` lists only the default one"],
   ];
 }
+
+const KITTY_FIX = "in kitty.conf, set `allow_remote_control socket-only` and " +
+  "`listen_on unix:${XDG_RUNTIME_DIR}/kitty`, and start kitty again";
+
+export const KITTY: Check = {
+  area: "kitty",
+  async run({ env, clock }) {
+    const pane = paneOf(env);
+    const isInTmux = pane !== undefined && kindOf(pane.tmux_socket) === "tmux";
+    if (env["KITTY_WINDOW_ID"] === undefined || isInTmux) return [];
+    const address = kittyAddressOf(env);
+    if (address === undefined) {
+      const detail = "this kitty listens on no socket of yours: agents in it are not typed to";
+      return [["note", "KITTY_CLOSED", detail, KITTY_FIX]];
+    }
+    const access = await accessTo(address, clock);
+    if (access.state === "allowed") {
+      return [["ok", "KITTY_WORKS", "kitty allows remote control on its socket"]];
+    }
+    const code = access.state === "untrusted" ? "KITTY_UNTRUSTED" : "KITTY_REFUSES";
+    return [["warning", code, `this kitty is not typed into: ${access.reason}`, KITTY_FIX]];
+  },
+};

@@ -16,7 +16,6 @@ import { stopDaemon } from "../client/daemon_process.ts";
 import { type ServiceHost, THIS_HOST } from "../client/service_manager.ts";
 import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
 import { AGENT_IDS, chosenAgents, setUpAgent } from "./agents.ts";
-import { isHumanNamed, nameHuman, suggestedName } from "./human.ts";
 import { lastingCommand } from "./lasting_command.ts";
 import { readOptions, type SetupOptions } from "./options.ts";
 import { joinRelay, RelayJoinError, type RelayMembership } from "./relay.ts";
@@ -29,7 +28,7 @@ import {
   type SetupReport,
   TERMINAL,
 } from "./setup_output.ts";
-import { ensureToken } from "./configuration.ts";
+import { ensureToken, isHumanNamed, nameHuman, suggestedName } from "./configuration.ts";
 
 type SendRequest = (request: Request) => Promise<Response>;
 

@@ -1,4 +1,28 @@
-/** Records that have not changed keep their identity, so that nothing renders them again. */
+/**
+ * Loaded values: the last ones are kept for a view to which a person returns, records that have not
+ * changed keep their identity, and the ids in a value say which events concern it.
+ */
+
+/** Maximum values; the least recently used one is dropped. */
+const KEPT_MAX = 12;
+
+export class KeptValues {
+  readonly #values = new Map<string, unknown>();
+
+  keep(key: string, value: unknown): void {
+    this.#values.delete(key);
+    this.#values.set(key, value);
+    const [oldest] = this.#values.keys();
+    if (this.#values.size > KEPT_MAX && oldest !== undefined) this.#values.delete(oldest);
+  }
+
+  /** Undefined if there is none. A key always has values of one type. */
+  find<T>(key: string): T | undefined {
+    const value = this.#values.get(key);
+    if (value !== undefined) this.keep(key, value);
+    return value as T | undefined;
+  }
+}
 
 /** Maximum elements compared: comparing a longer list, as on the map, is slower than drawing. */
 const LIST_MAX = 600;
@@ -42,4 +66,19 @@ function reuseRecord(
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null &&
     Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/** Maximum characters of an id. */
+const ID_CHARS_MAX = 80;
+
+/** All short texts in a value, which include its ids. */
+export function idsIn(value: unknown, found: Set<string> = new Set()): ReadonlySet<string> {
+  if (typeof value === "string") {
+    if (value.length <= ID_CHARS_MAX) found.add(value);
+  } else if (value instanceof Map) {
+    for (const [key, element] of value) idsIn([key, element], found);
+  } else if (typeof value === "object" && value !== null) {
+    for (const element of Object.values(value)) idsIn(element, found);
+  }
+  return found;
 }

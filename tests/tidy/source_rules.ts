@@ -143,7 +143,6 @@ const LIGHT: readonly string[] = [
   "cli/programs/hook.ts",
   "cli/client/plain_settings.ts",
   "cli/command/errors.ts",
-  "cli/command/near_misses.ts",
   "cli/command/plain_mistakes.ts",
   "cli/commands/asks.ts",
   "cli/commands/peer_list.ts",

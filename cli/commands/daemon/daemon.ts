@@ -10,7 +10,7 @@ import {
   JSON_FLAG,
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
-import { CONFIG_COMMANDS } from "./config.ts";
+import { CONFIG_COMMANDS, TOKEN_COMMAND } from "./config.ts";
 import { readClientSettings } from "../../client/settings.ts";
 import {
   mustGetHealth,
@@ -19,15 +19,14 @@ import {
   type StartResult,
   stopDaemon,
 } from "../../client/daemon_process.ts";
-import { DOCS_COMMAND } from "./docs.ts";
 import { LOGS_COMMAND } from "./logs.ts";
 import { RESTORE_COMMAND } from "./restore.ts";
 import { SETUP_COMMANDS } from "./setup.ts";
 import { styled } from "../../output/terminal.ts";
 import { eventRecord, showEvent, showHealth } from "../../output/views.ts";
-import { TOKEN_COMMAND } from "./secrets.ts";
 import { TOP_COMMAND } from "./top.ts";
 import { watchEvents } from "../../client/event_stream.ts";
+import { DOCS_COMMAND } from "./open.ts";
 
 export const DAEMON_COMMANDS: readonly Command[] = [
   answerCommand({

@@ -1,8 +1,7 @@
 /** The last values of what was shown, and the ids in them. */
 
 import assert from "node:assert/strict";
-import { idsIn } from "../../../dashboard/state/loading/ids.ts";
-import { KeptValues } from "../../../dashboard/state/loading/kept_values.ts";
+import { idsIn, KeptValues } from "../../../dashboard/state/loaded_values.ts";
 
 Deno.test("the twelve values that were used last are kept", () => {
   const kept = new KeptValues();

@@ -1,11 +1,7 @@
 /** The connection of Socket Mode: refreshed, lost, half-open, shared, and refused. */
 
 import assert from "node:assert/strict";
-import {
-  ENVELOPES_MAX,
-  OVERLAP_MS_MAX,
-  PING_MS,
-} from "../../../surfaces/slack/socket_mode.ts";
+import { ENVELOPES_MAX, OVERLAP_MS_MAX, PING_MS } from "../../../surfaces/slack/socket_mode.ts";
 import { slackFixture } from "../../support/slack/surface_fixture.ts";
 
 /** Longer than a connection must live to count as stable. */
