@@ -180,7 +180,7 @@ type CommandContextOptions =
 
 /** The context of a command: its environment, terminal, clock and daemon client. */
 export class CommandContext {
-  /** The whole command line, for commands that parse their own flags. */
+  /** The whole command line, which for `mesh when` has another command in it. */
   readonly args: readonly string[];
   readonly env: Env;
   readonly terminal: Terminal;

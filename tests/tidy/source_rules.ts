@@ -143,7 +143,7 @@ const LIGHT: readonly string[] = [
   "cli/programs/hook.ts",
   "cli/client/plain_settings.ts",
   "cli/command/errors.ts",
-  "cli/command/plain_mistakes.ts",
+  "cli/command/line.ts",
   "cli/commands/asks.ts",
   "cli/commands/peer_list.ts",
   "cli/commands/program_commands.ts",

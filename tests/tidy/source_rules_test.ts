@@ -122,11 +122,11 @@ const CASES: readonly Case[] = [
       { "cli/commands/peer_list.ts": 'import { z } from "zod";\n' },
       {
         "cli.ts": 'import { a } from "./cli/a.ts";\n',
-        "cli/a.ts": 'import { Command } from "commander";\n',
+        "cli/a.ts": 'import { z } from "zod";\n',
       },
       {
         "cli/programs/hook.ts": 'import { a } from "./a.ts";\n',
-        "cli/hook/a.ts": 'import { join } from "node:path";\n',
+        "cli/programs/a.ts": 'import { join } from "node:path";\n',
       },
     ],
   },
