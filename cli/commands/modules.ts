@@ -5,6 +5,7 @@ import type { Command, CommandSpec } from "../command/command.ts";
 /** In the order of the command table. */
 export const MODULES = {
   daemon: async () => (await import("./daemon/daemon.ts")).DAEMON_COMMANDS,
+  config: async () => (await import("./daemon/config.ts")).CONFIG_COMMANDS,
   open: async () => (await import("./daemon/open.ts")).OPEN_COMMANDS,
   doctor: async () => [(await import("../doctor/doctor_command.ts")).DOCTOR],
   selftest: async () => [(await import("../../tools/selftest/selftest_command.ts")).SELFTEST],

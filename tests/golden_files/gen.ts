@@ -119,7 +119,7 @@ async function renderPlugin(): Promise<string> {
 
 /** The file of the dashboard that the page names. */
 const ENTRY = "main.js";
-/** The files of `dashboard/views/lazy/`, which the page loads with the first view of each. */
+/** The modules of `dashboard/views/` that the page loads with the first of their views. */
 const LATER = ["reading", "managing"];
 const STATIC_IMPORT = /(?:from|import)"\.\/([^"]+)"/g;
 

@@ -2,7 +2,6 @@
 
 import { existsSync } from "node:fs";
 import { join } from "kit/core/path.ts";
-import { stringify } from "yaml";
 import type { Clock } from "kit/core/clock.ts";
 import type { Call } from "kit/http/client.ts";
 import type { Fixture, TestHome } from "../../daemon/features/agents/selftest/fixture.ts";
@@ -73,7 +72,7 @@ export class TestHarness {
     // The home links to Deno's module cache, because agents pass only a few variables to MCP
     // servers and DENO_DIR is not one of them.
     Deno.symlinkSync(this.#env["DENO_DIR"] ?? "/", join(this.#dir, "home/.cache/deno"));
-    Deno.writeTextFileSync(join(this.#dir, "config.yaml"), stringify({ daemon: { port: 0 } }), {
+    Deno.writeTextFileSync(join(this.#dir, "config.yaml"), "daemon:\n  port: 0\n", {
       mode: 0o600,
     });
   }

@@ -10,7 +10,6 @@ import {
   JSON_FLAG,
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
-import { CONFIG_COMMANDS, TOKEN_COMMAND } from "./config.ts";
 import { readClientSettings } from "../../client/settings.ts";
 import {
   mustGetHealth,
@@ -26,7 +25,6 @@ import { styled } from "../../output/terminal.ts";
 import { eventRecord, showEvent, showHealth } from "../../output/views.ts";
 import { TOP_COMMAND } from "./top.ts";
 import { watchEvents } from "../../client/event_stream.ts";
-import { DOCS_COMMAND } from "./open.ts";
 
 export const DAEMON_COMMANDS: readonly Command[] = [
   answerCommand({
@@ -90,8 +88,6 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     show: (health, { clock, daemon, machine, terminal }) =>
       showHealth(terminal, machine ?? daemon.url, health, clock),
   }),
-  TOKEN_COMMAND,
-  DOCS_COMMAND,
   LOGS_COMMAND,
   BACKUP_COMMAND,
   RESTORE_COMMAND,
@@ -125,7 +121,6 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     run: async (context, args) =>
       await (await import("../../../tools/demo/peer.ts")).runDemoPeer(context, args.text("name")),
   },
-  ...CONFIG_COMMANDS,
 ];
 
 /** The service that runs the daemon, or why an installed one does not; undefined without one. */

@@ -25,6 +25,11 @@ interface DashboardLink {
   readonly reason?: string;
 }
 
+const DOCUMENTS = {
+  page: { path: "/docs", file: "docs.html" },
+  openapi: { path: "/openapi.json", file: "openapi.json" },
+} as const;
+
 const open = answerCommand({
   usage: "open",
   needs: "this machine",
@@ -43,6 +48,21 @@ const open = answerCommand({
 export const OPEN_COMMANDS: readonly Command[] = [
   open,
   { ...open, usage: "dashboard", example: "mesh dashboard" },
+  answerCommand({
+    usage: "docs",
+    needs: "this machine",
+    summary: "Show the daemon's HTTP routes in your browser",
+    flags: {
+      "--openapi": "the schemas of the routes, as OpenAPI JSON",
+      "--print": "only print where the file is",
+    },
+    example: "mesh docs",
+    call: saveDocument,
+    show: async ({ file }, { terminal, env }, args) => {
+      const opened = !args.flag("print") && await openInBrowser(file, env);
+      terminal.print(opened ? "Opened " : "", styled("cyan", file));
+    },
+  }),
 ];
 
 /** Without a ticket the page still shows everything, but cannot send as the human. */
@@ -81,27 +101,6 @@ export async function openInBrowser(url: string, env: Env): Promise<boolean> {
     throw error;
   }
 }
-
-const DOCUMENTS = {
-  page: { path: "/docs", file: "docs.html" },
-  openapi: { path: "/openapi.json", file: "openapi.json" },
-} as const;
-
-export const DOCS_COMMAND: Command = answerCommand({
-  usage: "docs",
-  needs: "this machine",
-  summary: "Show the daemon's HTTP routes in your browser",
-  flags: {
-    "--openapi": "the schemas of the routes, as OpenAPI JSON",
-    "--print": "only print where the file is",
-  },
-  example: "mesh docs",
-  call: saveDocument,
-  show: async ({ file }, { terminal, env }, args) => {
-    const opened = !args.flag("print") && await openInBrowser(file, env);
-    terminal.print(opened ? "Opened " : "", styled("cyan", file));
-  },
-});
 
 /** A browser has no token, so it gets a copy of the page. */
 async function saveDocument({ clock, daemon, env }: CommandContext, args: Args) {

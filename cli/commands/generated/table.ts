@@ -51,30 +51,6 @@ export const COMMANDS: readonly TableEntry[] = [
  },
  {
   "module": "daemon",
-  "usage": "token",
-  "needs": "this machine",
-  "summary": "Print the token that programs send to the daemon",
-  "details": "Use it as: curl -H \"Authorization: Bearer $(mesh token)\" http://127.0.0.1:8377/peers. Anyone with the token can do everything that you can do here: do not paste it anywhere.",
-  "example": "mesh token",
-  "flags": {
-   "--relay": "print the secret with which you sign in to the relay instead",
-   "--json": "print the answer as JSON"
-  }
- },
- {
-  "module": "daemon",
-  "usage": "docs",
-  "needs": "this machine",
-  "summary": "Show the daemon's HTTP routes in your browser",
-  "example": "mesh docs",
-  "flags": {
-   "--openapi": "the schemas of the routes, as OpenAPI JSON",
-   "--print": "only print where the file is",
-   "--json": "print the answer as JSON"
-  }
- },
- {
-  "module": "daemon",
   "usage": "logs",
   "needs": "this machine",
   "summary": "Show the end of the daemon's log (written when `mesh up` started the daemon)",
@@ -191,7 +167,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "hidden": true
  },
  {
-  "module": "daemon",
+  "module": "config",
   "usage": "config",
   "needs": "this machine",
   "summary": "Show the settings in force",
@@ -201,7 +177,7 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
-  "module": "daemon",
+  "module": "config",
   "usage": "config get [key]",
   "needs": "this machine",
   "summary": "Show all settings, or one",
@@ -211,7 +187,7 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
-  "module": "daemon",
+  "module": "config",
   "usage": "config list",
   "needs": "this machine",
   "summary": "Show all settings in force",
@@ -225,7 +201,7 @@ export const COMMANDS: readonly TableEntry[] = [
   ]
  },
  {
-  "module": "daemon",
+  "module": "config",
   "usage": "config set <key> <value>",
   "needs": "this machine",
   "summary": "Set one setting in the configuration file; `-` reads the value from stdin",
@@ -235,7 +211,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "example": "mesh config set human.name sam"
  },
  {
-  "module": "daemon",
+  "module": "config",
   "usage": "config unset <key>",
   "needs": "this machine",
   "aliases": [
@@ -248,7 +224,7 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
-  "module": "daemon",
+  "module": "config",
   "usage": "config edit",
   "needs": "this machine",
   "summary": "Open the configuration file in $EDITOR, then check it",
@@ -258,7 +234,7 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
-  "module": "daemon",
+  "module": "config",
   "usage": "config path",
   "needs": "this machine",
   "summary": "Print the path of the configuration file",
@@ -268,12 +244,24 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
-  "module": "daemon",
+  "module": "config",
   "usage": "config check",
   "needs": "this machine",
   "summary": "List every mistake in the configuration",
   "example": "mesh config check",
   "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "config",
+  "usage": "token",
+  "needs": "this machine",
+  "summary": "Print the token that programs send to the daemon",
+  "details": "Use it as: curl -H \"Authorization: Bearer $(mesh token)\" http://127.0.0.1:8377/peers. Anyone with the token can do everything that you can do here: do not paste it anywhere.",
+  "example": "mesh token",
+  "flags": {
+   "--relay": "print the secret with which you sign in to the relay instead",
    "--json": "print the answer as JSON"
   }
  },
@@ -296,6 +284,18 @@ export const COMMANDS: readonly TableEntry[] = [
   "example": "mesh dashboard",
   "flags": {
    "--print": "print the address instead of opening it",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "open",
+  "usage": "docs",
+  "needs": "this machine",
+  "summary": "Show the daemon's HTTP routes in your browser",
+  "example": "mesh docs",
+  "flags": {
+   "--openapi": "the schemas of the routes, as OpenAPI JSON",
+   "--print": "only print where the file is",
    "--json": "print the answer as JSON"
   }
  },
