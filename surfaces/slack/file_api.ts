@@ -2,10 +2,10 @@
 
 import * as z from "zod";
 import { ChatError } from "../chat/chat.ts";
-import { readBounded } from "../chat/downloads.ts";
 import type { ApiCaller, Block, Place } from "./api_caller.ts";
 import { Timestamp } from "./timestamps.ts";
 import { SlackApiError } from "./web_api_errors.ts";
+import { readBounded } from "../chat/incoming_files.ts";
 
 /** Time limit of a transfer: this minimum, and the time for its bytes at this rate. */
 const TRANSFER_MS_MIN = 60_000;

@@ -5,8 +5,8 @@ import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Secret } from "kit/core/settings.ts";
 import { tryJson } from "kit/core/text.ts";
-import { readBounded } from "../chat/downloads.ts";
 import { ChatError, type ErrorClass } from "../chat/chat.ts";
+import { readBounded } from "../chat/incoming_files.ts";
 
 export const DEFAULT_BASE = "https://api.telegram.org";
 
