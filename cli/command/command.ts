@@ -246,6 +246,11 @@ export class CommandContext {
     return { circle: args.get("circle"), from_peer };
   }
 
+  /** The request for the peer of the argument `peer`: its name or id, and where to look it up. */
+  async peerRequest(args: Args) {
+    return { params: { id: args.text("peer") }, query: await this.lookup(args) };
+  }
+
   /** The sender and the argument `text` of a command that sends a message. */
   async message(args: Args): Promise<{ from_peer: string; text: string }> {
     const text = mustHaveText(await this.readText(args.text("text")));

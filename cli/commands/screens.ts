@@ -25,10 +25,6 @@ const EVERYTHING: readonly Acceptable[] = [
   "shell_prompt",
 ];
 
-async function params(context: CommandContext, args: Args) {
-  return { params: { id: args.text("peer") }, query: await context.lookup(args) };
-}
-
 export const SCREEN_COMMANDS: readonly Command[] = [
   answerCommand({
     usage: "screen <peer>",
@@ -37,7 +33,7 @@ export const SCREEN_COMMANDS: readonly Command[] = [
     flags: { ...CIRCLE_FLAG, "--color": "keep the colours, also in a pipe" },
     example: "mesh screen api",
     call: async (context, args): Promise<Screen> =>
-      context.call(showPane, await params(context, args)),
+      context.call(showPane, await context.peerRequest(args)),
     show: ({ rows }, { terminal }, args) => {
       const end = rows.findLastIndex((row) => /\S/.test(row)) + 1;
       terminal.printScreen(rows.slice(0, end), args.flag("color"));
@@ -61,7 +57,7 @@ export const SCREEN_COMMANDS: readonly Command[] = [
       const keys = await keysOf(context, args);
       const accept = args.flag("force") ? [...EVERYTHING] : [];
       return await context.call(typeIntoPane, {
-        ...await params(context, args),
+        ...await context.peerRequest(args),
         body: { keys, accept },
       });
     },

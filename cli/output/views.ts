@@ -8,7 +8,7 @@ import type { getInboxItem } from "protocol/inbox.ts";
 import type { describePeer } from "protocol/peers/contract.ts";
 import type { Health } from "protocol/api/events.ts";
 import { endedInTerminal, endingOfItem } from "protocol/derived/endings.ts";
-import { isSubagent } from "protocol/derived/subagents.ts";
+import { isSubagent } from "protocol/derived/peers.ts";
 import { formatCloseReason } from "./message_explanation.ts";
 import { styled, type StyledText, type Terminal } from "./terminal.ts";
 import {

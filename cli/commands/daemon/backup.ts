@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { fileRefusal } from "kit/host/file_errors.ts";
 import { syncDirectory, syncFile } from "kit/host/durable_files.ts";
-import { statePath } from "../../../daemon/host/paths.ts";
+import { statePath, unlessMissing } from "../../../daemon/host/paths.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
 import { CommandError, onFiles } from "../../client/failures.ts";
 import { styled } from "../../output/terminal.ts";
@@ -130,12 +130,6 @@ function copyAttachments(from: string, to: string): number {
   return count;
 }
 
-function exists(path: string): boolean {
-  try {
-    Deno.lstatSync(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+export function exists(path: string): boolean {
+  return unlessMissing(() => Deno.lstatSync(path)) !== undefined;
 }

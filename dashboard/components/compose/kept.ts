@@ -1,5 +1,6 @@
 /** The drafts and templates that the browser keeps for this page. Invalid data is left out. */
 
+import { keepText, readKept } from "../../state/browser/storage.ts";
 import type { FileFacts } from "../../state/records.ts";
 
 export type Mode = "ask" | "notify";
@@ -66,25 +67,11 @@ function isTemplate(value: unknown): value is Template {
 const keyOf = (peer_id: string) => `mesh-draft-${peer_id}`;
 
 export function loadDraft(peer_id: string, now = Date.now()): Draft {
-  return parseDraft(readStorage(keyOf(peer_id)) ?? "", now);
-}
-
-/** Also null if the browser keeps nothing for this page. */
-function readStorage(key: string): string | null {
-  try {
-    return localStorage.getItem(key);
-  } catch {
-    return null;
-  }
+  return parseDraft(readKept(keyOf(peer_id)) ?? "", now);
 }
 
 /** Stores a draft, and deletes an empty one. If the storage is full, only the page has it. */
 export function keepDraft(peer_id: string, draft: Draft): void {
   const is_empty = draft.text === "" && draft.files.length === 0;
-  try {
-    if (is_empty) localStorage.removeItem(keyOf(peer_id));
-    else localStorage.setItem(keyOf(peer_id), JSON.stringify(draft));
-  } catch {
-    // The browser keeps nothing for this page.
-  }
+  keepText(keyOf(peer_id), is_empty ? null : JSON.stringify(draft));
 }

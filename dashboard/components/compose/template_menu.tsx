@@ -4,6 +4,7 @@
  */
 
 import { useState } from "preact/hooks";
+import { keepText, readKept } from "../../state/browser/storage.ts";
 import { Dialog } from "../basics.tsx";
 import { firstLine } from "../message.tsx";
 import { parseTemplates, type Template, TEMPLATES_MAX } from "./kept.ts";
@@ -11,7 +12,7 @@ import { signal } from "@preact/signals";
 
 const KEY = "mesh-templates";
 
-const templates = signal<readonly Template[]>(parseTemplates(read()));
+const templates = signal<readonly Template[]>(parseTemplates(readKept(KEY) ?? "[]"));
 
 /** Keeps a text under a name, and replaces a template of the same name. */
 function keepTemplate(name: string, text: string): void {
@@ -23,13 +24,9 @@ function forgetTemplate(name: string): void {
   write(templates.value.filter((template) => template.name !== name));
 }
 
-function read(): string {
-  return localStorage.getItem(KEY) ?? "[]";
-}
-
 function write(next: readonly Template[]): void {
   templates.value = next;
-  localStorage.setItem(KEY, JSON.stringify(next));
+  keepText(KEY, JSON.stringify(next));
 }
 
 export function TemplateMenu(

@@ -3,7 +3,7 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ActionProps, ActionWindow, useAct } from "../../components/window.tsx";
-import { isSubagent } from "protocol/derived/subagents.ts";
+import { isSubagent } from "protocol/derived/peers.ts";
 import type { Peer } from "../../state/records.ts";
 import { Copy, Fork } from "./fork.tsx";
 import { HandOver } from "./hand_over.tsx";
