@@ -171,7 +171,7 @@ function isFlag(word: string, { next }: Place<CommandSpec>): boolean {
 interface Flag {
   /** Such as `--from <peer>`. */
   readonly declared: string;
-  /** The name in `Args`. A flag `--no-wait` turns off the value `wait`. */
+  /** The name in `Args`. `--no-wait` turns off the value `wait`, which is on by default. */
   readonly key: string;
   readonly kind: "on" | "off" | "value" | "list";
 }
@@ -184,13 +184,17 @@ function flagsOf({ words, command }: Place<CommandSpec>): Map<string, Flag> {
     const [, short, name = "", value, more] =
       /^(?:(-\w), )?(--[a-z-]+)( <[^>]+>)?( \.\.\.)?$/.exec(declared) ?? [];
     const kind = more ? "list" : value ? "value" : name.startsWith("--no-") ? "off" : "on";
-    const key = name.replace(/^--(no-)?/, "")
-      .replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-    const flag: Flag = { declared: declared.replace(/ \.\.\.$/, ""), key, kind };
+    const flag: Flag = { declared: declared.replace(/ \.\.\.$/, ""), key: keyOf(name), kind };
     if (short !== undefined) found.set(short, flag);
     found.set(name, flag);
   }
   return found;
+}
+
+/** The name in `Args` of a flag: `perMinute` of `--per-minute`, and `wait` of `--no-wait`. */
+export function keyOf(flag: string): string {
+  return flag.replace(/^--(no-)?/, "")
+    .replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /** The arguments by name. Throws `UsageError` if some are missing or left over. */

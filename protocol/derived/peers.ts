@@ -1,4 +1,4 @@
-/** Subagents, the order of peers, and the jobs that a peer executes; for the page and the commands. */
+/** Subagents, the order of peers, and the jobs that a peer executes. */
 
 import type { JobInList, Peer } from "protocol/wire.ts";
 

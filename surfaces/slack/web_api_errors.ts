@@ -1,6 +1,6 @@
 /** The errors of Slack's Web API, classified by their effect. */
 
-import { ChatError, type ErrorClass } from "../chat/chat.ts";
+import { ChatError, type ErrorClass, isConnectError } from "../chat/chat.ts";
 
 /** The setting that holds a token. */
 export type TokenName = "app_token" | "bot_token";
@@ -79,9 +79,7 @@ export function describeRefusal(method: string, code: string, needed: string | u
 
 /** Replaces the runtime's error, which may contain the address. */
 export function toLostError(error: unknown): SlackApiError {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
-  const isConnectError = cause.includes("client error (Connect)");
-  return isConnectError
+  return isConnectError(error)
     ? new SlackApiError("network", "Slack cannot be reached")
     : new SlackApiError("unclear", "Slack's answer was lost");
 }
