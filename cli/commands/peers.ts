@@ -12,13 +12,7 @@ import {
 } from "protocol/generated/endpoints.ts";
 import { addressFor } from "../../daemon/host/terminals/addresses.ts";
 import { Backend } from "protocol/agents/contract.ts";
-import {
-  answerCommand,
-  type Args,
-  CIRCLE_FLAG,
-  type Command,
-  type CommandContext,
-} from "../command/command.ts";
+import { answerCommand, CIRCLE_FLAG, type Command } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
 import { showChildren } from "../output/children.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
