@@ -7,9 +7,9 @@ import { readPlainSettings } from "./cli/client/plain_settings.ts";
 import { EXIT, UsageError } from "./cli/client/failures.ts";
 import { CommandContext } from "./cli/command/command.ts";
 import { mustWorkElsewhere, readGlobalOptions } from "./cli/command/global_options.ts";
-import { COMMANDS } from "./cli/table/generated/table.ts";
-import { loadCommand, type TableEntry } from "./cli/table/modules.ts";
-import { type ParsedLine, readHelpRequest, readPlainLine } from "./cli/command/plain_line.ts";
+import { COMMANDS } from "./cli/commands/generated/table.ts";
+import { loadCommand, type TableEntry } from "./cli/commands/modules.ts";
+import { type ParsedLine, parseLine } from "./cli/command/line.ts";
 import { completeIds } from "./cli/command/short_ids.ts";
 import { processTerminal } from "./cli/output/process_terminal.ts";
 import type { Terminal } from "./cli/output/terminal.ts";
@@ -65,18 +65,10 @@ async function parse(
   { device }: Terminal,
 ): Promise<ParsedLine<TableEntry> | undefined> {
   if (VERSION_WORDS.includes(args[0] ?? "")) return void device.out(`${VERSION}\n`);
-  const asked = readHelpRequest(COMMANDS, args);
-  if (asked) {
-    const { HELP } = await import("./cli/table/generated/help.ts");
-    return void device.out(HELP[asked.join(" ")] ?? "");
-  }
-  const line = readPlainLine(COMMANDS, args);
-  if (line) return line;
-  const { findPlainMistake } = await import("./cli/command/plain_mistakes.ts");
-  const mistake = findPlainMistake(COMMANDS, args);
-  if (mistake) throw mistake;
-  const { parseLine } = await import("./cli/command/parser.ts");
-  return parseLine(COMMANDS, device, args);
+  const line = parseLine(COMMANDS, args);
+  if (!("help" in line)) return line;
+  const { HELP } = await import("./cli/commands/generated/help.ts");
+  return void device.out(HELP[line.help.join(" ")] ?? "");
 }
 
 /** Reads the configuration only if a client of the running daemon needs it. */
@@ -95,10 +87,7 @@ async function report(
     readonly command: TableEntry | undefined;
   },
 ): Promise<number> {
-  const [{ reportError }, { withNearMisses }] = await Promise.all([
-    import("./cli/command/errors.ts"),
-    import("./cli/command/near_misses.ts"),
-  ]);
+  const { reportError, withNearMisses } = await import("./cli/command/errors.ts");
   const near = context ? await withNearMisses(error, context) : error;
   return reportError(near, terminal, { json: args.includes("--json"), command });
 }

@@ -1,6 +1,6 @@
 /** The program's entry point: runs the role named on the command line, else the CLI. */
 
-import { getRole } from "./cli/commands/roles.ts";
+import { getRole } from "./cli/programs/roles.ts";
 
 const env = Deno.env.toObject();
 const role = getRole(Deno.args);

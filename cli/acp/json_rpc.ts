@@ -1,7 +1,6 @@
 /** JSON-RPC 2.0 with a child process: one message per line, requests in both directions. */
 
 import { cleanLine, messageOf, tryJson } from "kit/core/text.ts";
-import { type LineReader, readLines } from "./lines.ts";
 
 /** JSON-RPC 2.0 error codes. */
 const METHOD_NOT_FOUND = -32_601;
@@ -157,4 +156,29 @@ function describeError({ message, data }: JsonObject): string {
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The longest line. An agent sends whole files in one, but never this much. */
+export const LINE_CHARS_MAX = 16 * 1024 * 1024;
+
+type LineReader = AsyncIterable<Uint8Array>;
+
+/** Yields each line. Throws at a line that is too long: the rest of it could be anything. */
+export async function* readLines(input: LineReader): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let parts: string[] = [], length = 0;
+  for await (const chunk of input) {
+    const [first = "", ...more] = decoder.decode(chunk, { stream: true }).split("\n");
+    for (const [at, text] of [first, ...more].entries()) {
+      if (at > 0) {
+        yield parts.join("");
+        parts = [];
+        length = 0;
+      }
+      parts.push(text);
+      length += text.length;
+      if (length > LINE_CHARS_MAX) throw new Error("It wrote a line of more than 16 MiB");
+    }
+  }
+  if (length > 0) yield parts.join("");
 }

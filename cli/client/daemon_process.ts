@@ -6,7 +6,7 @@ import { join } from "kit/core/path.ts";
 import { briefClock, type Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
-import { onFile } from "kit/host/file_errors.ts";
+import { onFile, unlessMissing } from "kit/host/file_errors.ts";
 import { mustBeOwned } from "kit/host/private_files.ts";
 import { tryJson } from "kit/core/text.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
@@ -278,10 +278,5 @@ export function tail(path: string, offset = 0): string {
 
 /** The size of a file; undefined when the file does not exist. */
 export function fileSize(path: string): number | undefined {
-  try {
-    return Deno.statSync(path).size;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw error;
-  }
+  return unlessMissing(() => Deno.statSync(path).size);
 }

@@ -1,6 +1,7 @@
 /** The environment of a temporary mesh, for the demo and the self-test. */
 
 import { join } from "kit/core/path.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 
 /** An environment without the user's configuration and state, with its home in `dir`. */
@@ -31,11 +32,6 @@ export function denoDir(env: Env): string {
 }
 
 export function hasTmux(env: Env): boolean {
-  try {
-    return new Deno.Command("tmux", { args: ["-V"], env: { ...env }, clearEnv: true })
-      .outputSync().success;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+  const command = new Deno.Command("tmux", { args: ["-V"], env: { ...env }, clearEnv: true });
+  return unlessMissing(() => command.outputSync().success) ?? false;
 }

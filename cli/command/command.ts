@@ -180,7 +180,7 @@ type CommandContextOptions =
 
 /** The context of a command: its environment, terminal, clock and daemon client. */
 export class CommandContext {
-  /** The whole command line, for commands that parse their own flags. */
+  /** The whole command line, which for `mesh when` has another command in it. */
   readonly args: readonly string[];
   readonly env: Env;
   readonly terminal: Terminal;
@@ -244,6 +244,11 @@ export class CommandContext {
     const { peer, identifiedBy } = await this.sender(args);
     const from_peer = identifiedBy === "anonymous" ? undefined : peer;
     return { circle: args.get("circle"), from_peer };
+  }
+
+  /** The request for the peer of the argument `peer`: its name or id, and where to look it up. */
+  async peerRequest(args: Args) {
+    return { params: { id: args.text("peer") }, query: await this.lookup(args) };
   }
 
   /** The sender and the argument `text` of a command that sends a message. */

@@ -1,4 +1,4 @@
-/** Prints a command's error, as text or as JSON, and returns its exit code. */
+/** Prints a command's error, as text or as JSON, with the name that was probably meant. */
 
 import { ApiError } from "kit/http/client.ts";
 import { fileRefusal } from "kit/host/file_errors.ts";
@@ -6,7 +6,9 @@ import { InvalidPath } from "../../daemon/host/paths.ts";
 import { ConfigError, DaemonUnreachable } from "../client/daemon_client.ts";
 import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
-import type { CommandSpec } from "./command.ts";
+import type { CommandContext, CommandSpec } from "./command.ts";
+import { nearest } from "./near_words.ts";
+import { listPeers } from "protocol/generated/endpoints.ts";
 
 /** An error as it is printed. With `--json` it is the object on standard output. */
 interface Report {
@@ -171,4 +173,29 @@ function plain(message: string): string {
 function usageOfCommand({ usage }: CommandSpec): string {
   const path = `mesh ${usage.replace(/ [<[].*$/s, "")}`;
   return `Usage: mesh ${usage} [options]\nMore: ${path} --help`;
+}
+
+/** The fields of refusals that hold the caller's text. */
+const TYPED_FIELDS: Readonly<Record<string, string>> = { unknown_peer: "peer" };
+
+/**
+ * Returns the error. For an unknown peer, adds a hint with the name that was probably meant, if the
+ * daemon answers the request for the names.
+ */
+export async function withNearMisses(error: unknown, context: CommandContext): Promise<unknown> {
+  if (!(error instanceof ApiError)) return error;
+  const typed = error.problem[TYPED_FIELDS[error.problem.error] ?? ""];
+  if (typeof typed !== "string") return error;
+  const names = await peerNames(context.call).catch(() => []);
+  const meant = nearest(typed, names);
+  if (meant === undefined || meant === typed) return error;
+  const { hint } = error.problem;
+  const question = `did you mean "${meant}"?`;
+  const withQuestion = hint === undefined || hint === "" ? question : `${question} Or ${hint}`;
+  return new ApiError(error.status, { ...error.problem, hint: withQuestion, did_you_mean: meant });
+}
+
+async function peerNames(call: CommandContext["call"]): Promise<string[]> {
+  const { peers } = await call(listPeers, { query: { subagents: "false" } });
+  return peers.flatMap(({ status, name }) => status === "retired" ? [] : [name]);
 }

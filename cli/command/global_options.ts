@@ -3,7 +3,7 @@
 import type { Env } from "../../daemon/host/paths.ts";
 import { UsageError } from "../client/failures.ts";
 import type { CommandSpec } from "./command.ts";
-import { wordsOf } from "./plain_line.ts";
+import { wordsOf } from "./line.ts";
 
 interface GlobalOptions {
   /** The line without these options. */

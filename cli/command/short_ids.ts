@@ -4,6 +4,7 @@ import type { Call } from "kit/http/client.ts";
 import { completeId } from "protocol/generated/endpoints.ts";
 import { undefinedOnRefusal } from "../client/daemon_client.ts";
 import type { Args, CommandSpec } from "./command.ts";
+import { keyOf } from "./line.ts";
 
 /** A prefix and some digits, or digits alone. */
 const SHORT_ID = /^(?:[a-z]+-)?[0-9a-f]{4,12}$/;
@@ -19,10 +20,9 @@ function namesIn({ usage, flags = {} }: CommandSpec): Map<string, NameKind> {
     if (name === "id") names.set(name, "record");
   }
   for (const declared of Object.keys(flags)) {
-    const [, flag = "", value] = /^--([a-z-]+) <(\w+)>/.exec(declared) ?? [];
-    const name = flag.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase());
-    if (value === "peer") names.set(name, "peer");
-    if (value === "ask") names.set(name, "record");
+    const [, flag = "", value] = /^(--[a-z-]+) <(\w+)>/.exec(declared) ?? [];
+    if (value === "peer") names.set(keyOf(flag), "peer");
+    if (value === "ask") names.set(keyOf(flag), "record");
   }
   return names;
 }

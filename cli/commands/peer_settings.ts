@@ -139,8 +139,7 @@ function limitOf(args: Args, name: string): number | null | undefined {
 }
 
 async function find(context: CommandContext, args: Args): Promise<Peer> {
-  const query = await context.lookup(args);
-  return await context.call(getPeer, { params: { id: args.text("peer") }, query });
+  return await context.call(getPeer, await context.peerRequest(args));
 }
 
 async function change(context: CommandContext, args: Args, body: GivenSettings): Promise<Peer> {

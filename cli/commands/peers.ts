@@ -12,13 +12,7 @@ import {
 } from "protocol/generated/endpoints.ts";
 import { addressFor } from "../../daemon/host/terminals/addresses.ts";
 import { Backend } from "protocol/agents/contract.ts";
-import {
-  answerCommand,
-  type Args,
-  CIRCLE_FLAG,
-  type Command,
-  type CommandContext,
-} from "../command/command.ts";
+import { answerCommand, CIRCLE_FLAG, type Command } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
 import { showChildren } from "../output/children.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
@@ -26,11 +20,6 @@ import { formatDuration } from "../output/time.ts";
 
 type Peer = WireResponse<typeof getPeer>;
 type Report = WireResponse<typeof diagnosePeer>;
-
-/** The name or id of a peer, and where to look it up. */
-async function peerParams(context: CommandContext, args: Args) {
-  return { params: { id: args.text("peer") }, query: await context.lookup(args) };
-}
 
 const NO_ORPHANS = "No pane of your tmux servers is without a peer.";
 
@@ -41,7 +30,7 @@ export const SHOW_PEER: Command = answerCommand({
   example: "mesh peer show api",
   call: async (context, args) => {
     const { call } = context;
-    const peer = await call(getPeer, await peerParams(context, args));
+    const peer = await call(getPeer, await context.peerRequest(args));
     const params = { id: peer.peer_id };
     return { peer, doctor: await call(diagnosePeer, { params, query: {} }) };
   },
@@ -61,7 +50,7 @@ export const PEER_COMMANDS: readonly Command[] = [
     example: "mesh peer rename api-claude-code api",
     call: async (context, args) => {
       const { call } = context;
-      const { peer_id } = await call(getPeer, await peerParams(context, args));
+      const { peer_id } = await call(getPeer, await context.peerRequest(args));
       const body = { name: args.text("new-name") };
       return await call(renamePeer, { params: { id: peer_id }, query: {}, body });
     },
@@ -74,7 +63,7 @@ export const PEER_COMMANDS: readonly Command[] = [
     summary: "Remove a peer for good, without ending its process",
     flags: CIRCLE_FLAG,
     example: "mesh peer close api",
-    call: async (context, args) => context.call(closePeer, await peerParams(context, args)),
+    call: async (context, args) => context.call(closePeer, await context.peerRequest(args)),
     show: (_, { terminal }) => terminal.print(styled("green", "closed")),
   }),
   answerCommand({
@@ -84,7 +73,7 @@ export const PEER_COMMANDS: readonly Command[] = [
     example: "mesh peer rehook api --apply",
     call: async (context, args) => {
       const body = { apply: args.flag("apply") };
-      return await context.call(rehookPeer, { ...await peerParams(context, args), body });
+      return await context.call(rehookPeer, { ...await context.peerRequest(args), body });
     },
     show: ({ healthy, acted, would_do, reason, transport }, { terminal }) => {
       const state = healthy

@@ -1,6 +1,6 @@
 /**
- * The doctor's checks of the daemon: whether it runs, its version, messages not accounted for, and
- * the relay.
+ * The doctor's checks of the daemon: whether it runs, its version, messages not accounted for, the
+ * relay, and the proxies and certificate authorities of outgoing connections.
  */
 
 import { join } from "kit/core/path.ts";
@@ -8,12 +8,14 @@ import { VERSION } from "kit/core/version.ts";
 import { copyFor, migrationCopies, type MigrationCopy } from "kit/host/migration_copies.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
-import { argumentsOf } from "../../daemon/host/processes.ts";
+import { argumentsOf, environmentOf } from "../../daemon/host/processes.ts";
 import { formatHeard } from "../output/time.ts";
-import { type Check, type CheckResult } from "./finding.ts";
+import type { Check, CheckResult } from "./finding.ts";
 import type { Health } from "protocol/api/events.ts";
 import type { Machine } from "./machine.ts";
 import type { MeshSnapshot } from "./snapshot.ts";
+import { readAuthorities } from "kit/net/outgoing/authorities.ts";
+import { OUTGOING_VARIABLES } from "kit/net/outgoing/proxies.ts";
 
 const RESTART_COMMAND = "mesh restart";
 
@@ -227,5 +229,37 @@ export const INSPECTOR: Check = {
     const detail =
       `process ${pid} was started with --inspect: anyone who can connect runs code as you`;
     return [["error", "INSPECTOR_OPEN", detail, RESTART_COMMAND]];
+  },
+};
+
+/** Findings never show values, because a proxy's address may hold a password. */
+export const OUTGOING: Check = {
+  area: "outgoing",
+  run({ env }, { health, machines, runtimeInfo }) {
+    const found: CheckResult[] = readAuthorities(env).faults.map((fault) => [
+      "warning",
+      "AUTHORITY_UNUSABLE",
+      fault,
+      "name a file with certificates in PEM, or unset the variable",
+    ]);
+    // Other systems do not show the environment of a process.
+    const started = runtimeInfo && environmentOf(runtimeInfo.pid);
+    if (!started) return found;
+    const differing = OUTGOING_VARIABLES.filter((name) =>
+      (env[name] || "") !== (started.get(name) || "")
+    );
+    if (differing.length > 0) {
+      const detail = `the daemon was started with other values of ${differing.join(", ")} ` +
+        "than this shell has";
+      const fix = "mesh restart; for the service that starts it: mesh setup --service";
+      const goesOut = health && health.relay.status !== "disabled" ||
+        machines && machines.bus.status !== "disabled";
+      return [...found, [goesOut ? "warning" : "note", "OUTGOING_DIFFERS", detail, fix]];
+    }
+    const set = OUTGOING_VARIABLES.filter((name) => env[name]);
+    const detail = set.length === 0
+      ? "no proxy and no authority is named"
+      : `the daemon uses ${set.join(", ")}, as this shell does`;
+    return [...found, ["ok", "OUTGOING_SAME", detail]];
   },
 };

@@ -7,12 +7,10 @@ import { type Args, type Command, type CommandContext, JSON_FLAG } from "../comm
 import { EXIT } from "../client/failures.ts";
 import { AGENT_CHECK } from "./agents.ts";
 import { BUS } from "./bus.ts";
-import { DAEMON, INSPECTOR, RELAY } from "./daemon.ts";
-import { OUTGOING } from "./outgoing.ts";
+import { DAEMON, INSPECTOR, OUTGOING, RELAY } from "./daemon.ts";
 import { type Check, type Finding, type Severity, toFinding } from "./finding.ts";
 import { type Machine, thisMachine } from "./machine.ts";
-import { JOBS } from "./jobs.ts";
-import { PEERS } from "./peers.ts";
+import { JOBS, PEERS } from "./peers.ts";
 import {
   type DeliveryAudit,
   type MeshSnapshot,
@@ -20,8 +18,7 @@ import {
   takeSnapshot,
 } from "./snapshot.ts";
 import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
-import { KITTY } from "./kitty.ts";
-import { TMUX } from "./tmux.ts";
+import { KITTY, TMUX } from "./terminals.ts";
 import { type Style, styled, type Terminal } from "../output/terminal.ts";
 import { formatDuration } from "../output/time.ts";
 import { formatReason } from "../output/message_explanation.ts";

@@ -6,7 +6,7 @@ import { getPeer, killPeer, notifyPeer, openAsk } from "protocol/generated/endpo
 import type { replyInboxItem } from "protocol/inbox.ts";
 import { writeInEditor } from "../client/editor.ts";
 import { Args, type CommandContext } from "../command/command.ts";
-import { paneOf, showPane } from "../commands/panes/attach.ts";
+import { paneOf, showPane } from "../commands/attach.ts";
 import { createDashboardLink, openInBrowser } from "../commands/daemon/open.ts";
 import { aboutItem, answerItem, markItemRead } from "../commands/inbox/items.ts";
 import { SHOW_ITEM } from "../commands/inbox/inbox.ts";

@@ -3,10 +3,10 @@
 import type { Clock } from "kit/core/clock.ts";
 import type { Call } from "kit/http/client.ts";
 import { getPeer, listJobs, listMessages, pendingAsks } from "protocol/generated/endpoints.ts";
-import { EXECUTING, isExecutedBy } from "protocol/derived/executing.ts";
 import { styled } from "../output/terminal.ts";
 import { formatAge } from "../output/time.ts";
 import { firstLine, type Line } from "../screen/lines.ts";
+import { EXECUTING, isExecutedBy } from "protocol/derived/peers.ts";
 
 const PAGE_MAX = "500";
 const JOBS_MAX = "200";

@@ -1,5 +1,6 @@
 /** The rows of each section in their order, and which of them is selected. */
 
+import { byNeed } from "protocol/derived/peers.ts";
 import { type Attention, attentionOf } from "./attention.ts";
 import type { Message, Peer, Records } from "./records.ts";
 
@@ -52,11 +53,5 @@ export function select(section: Section, rows: Lists[Section], index: number): S
 
 /** Sorts by circle. In a circle, peers that need somebody come first, and offline peers last. */
 function byCircle(a: Peer, b: Peer): number {
-  return a.circle.localeCompare(b.circle) || rank(a) - rank(b) || a.name.localeCompare(b.name);
-}
-
-function rank({ status, turn_state }: Peer): number {
-  if (status === "offline") return 3;
-  if (turn_state === "awaiting_input") return 0;
-  return status === "busy" || turn_state === "working" ? 1 : 2;
+  return a.circle.localeCompare(b.circle) || byNeed(a, b);
 }

@@ -25,7 +25,6 @@ import {
   type Topic,
   topicsOf,
 } from "./records.ts";
-import { Refresher } from "./refresher.ts";
 
 /** The largest page that the daemon returns. */
 const PAGE_MAX = 500;
@@ -178,4 +177,40 @@ const isShown = ({ status, role }: Records["peers"][number]) =>
 export function isLoss(error: unknown): boolean {
   return error instanceof DaemonUnreachable || error instanceof TypeError ||
     (error instanceof ApiError && error.status >= 500);
+}
+
+interface RefresherOptions {
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** The time from the start of one load to the start of the next. */
+  readonly interval_ms: number;
+}
+
+class Refresher {
+  readonly #load: () => Promise<void>;
+  readonly #options: RefresherOptions;
+  #loading: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+  #startedAt = -Infinity;
+
+  constructor(load: () => Promise<void>, options: RefresherOptions) {
+    this.#load = load;
+    this.#options = options;
+  }
+
+  /** Resolves when a load has ended that began after this call. */
+  request(): Promise<void> {
+    return this.#next ??= this.#after(this.#loading);
+  }
+
+  async #after(loading: Promise<void> | undefined): Promise<void> {
+    await loading?.catch(() => undefined); // Its own callers get the error.
+    const { clock, signal, interval_ms } = this.#options;
+    const wait_ms = this.#startedAt + interval_ms - clock.monotonic();
+    if (wait_ms > 0) await pause(clock, wait_ms, signal);
+    this.#startedAt = clock.monotonic();
+    this.#loading = this.#next;
+    this.#next = undefined;
+    if (!signal.aborted) await this.#load();
+  }
 }

@@ -3,7 +3,7 @@
 import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
 import type { getPeer, listPeers } from "protocol/peers/contract.ts";
-import { isSubagent } from "protocol/derived/subagents.ts";
+import { isSubagent } from "protocol/derived/peers.ts";
 import { styled, type Terminal } from "./terminal.ts";
 import { formatAge } from "./time.ts";
 

@@ -8,8 +8,7 @@ import type { getInboxItem } from "protocol/inbox.ts";
 import type { describePeer } from "protocol/peers/contract.ts";
 import type { Health } from "protocol/api/events.ts";
 import { endedInTerminal, endingOfItem } from "protocol/derived/endings.ts";
-import { isSubagent } from "protocol/derived/subagents.ts";
-import { shortIds } from "./short_ids.ts";
+import { isSubagent } from "protocol/derived/peers.ts";
 import { formatCloseReason } from "./message_explanation.ts";
 import { styled, type StyledText, type Terminal } from "./terminal.ts";
 import {
@@ -255,4 +254,24 @@ export function styledStatus(peer: Peer): StyledText {
   if (!addressable) return styled("dim", `${text} (not addressable)`);
   if (!isPresent) return styled("dim", text);
   return styled(status === "busy" || turn_state === "working" ? "yellow" : "green", text);
+}
+
+/** The digits of a shortened id, unless another one begins with them. */
+const DIGITS_MIN = 4;
+
+/** The shortest form of each id that no other id of the list begins with, in the same order. */
+function shortIds(ids: readonly string[]): Map<string, string> {
+  const sorted = [...new Set(ids)].sort();
+  return new Map(sorted.map((id, at) => {
+    const neighbours = [sorted[at - 1], sorted[at + 1]].filter((neighbour) =>
+      neighbour !== undefined
+    );
+    const shared = Math.max(0, ...neighbours.map((neighbour) => commonLength(id, neighbour)));
+    return [id, id.slice(0, Math.max(id.lastIndexOf("-") + 1 + DIGITS_MIN, shared + 1))];
+  }));
+}
+
+function commonLength(a: string, b: string): number {
+  const at = [...a].findIndex((letter, index) => letter !== b[index]);
+  return at === -1 ? a.length : at;
 }

@@ -1,10 +1,7 @@
 /** The options of `mesh setup`. */
 
-import { parseArgs } from "node:util";
+import type { Args } from "../command/command.ts";
 import { AGENT_IDS } from "./agents.ts";
-
-const USAGE = "mesh setup [AGENT | --all] [--yes] [--diff] [--dry-run] [--name YOU] [--service] " +
-  "[--relay URL] [--replace] [--uninstall] [--json]";
 
 export interface SetupOptions {
   /** Only this agent; undefined for the installed agents. */
@@ -25,16 +22,22 @@ export interface SetupOptions {
   readonly json: boolean;
 }
 
-/** Returns the options, or a message about what is wrong with them. */
-export function readOptions(args: readonly string[]): SetupOptions | string {
-  const parsed = parse(args);
-  if (typeof parsed === "string") return parsed;
-  const { values, positionals: [positional, ...more] } = parsed;
-  const { relay, all, name, service, yes, diff, replace, uninstall, json } = values;
-  const agent = values.agent ?? positional;
-  if (more.length > 0 || (values.agent !== undefined && positional !== undefined)) {
-    return `Name one agent, or none\nUsage: ${USAGE}`;
-  }
+/** Returns the options, or a message about options that contradict each other. */
+export function readOptions(args: Args): SetupOptions | string {
+  const options: SetupOptions = {
+    agent: args.get("agent"),
+    all: args.flag("all"),
+    relay: args.get("relay"),
+    name: args.get("name"),
+    service: args.flag("service"),
+    yes: args.flag("yes"),
+    diff: args.flag("diff"),
+    dry_run: args.flag("dryRun"),
+    replace: args.flag("replace"),
+    uninstall: args.flag("uninstall"),
+    json: args.flag("json"),
+  };
+  const { agent, all, relay, name, replace, uninstall } = options;
   if (agent !== undefined && all) return "--all cannot be used with the name of an agent";
   if (agent !== undefined && !AGENT_IDS.includes(agent)) {
     return `--agent: "${agent}" is not one of ${AGENT_IDS.join(", ")}`;
@@ -44,31 +47,5 @@ export function readOptions(args: readonly string[]): SetupOptions | string {
   }
   if (name !== undefined && uninstall) return "--name cannot be used with --uninstall";
   if (replace && uninstall) return "--replace cannot be used with --uninstall";
-  const dry_run = values["dry-run"];
-  return { agent, all, relay, name, service, yes, diff, dry_run, replace, uninstall, json };
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        agent: { type: "string" },
-        all: { type: "boolean", default: false },
-        relay: { type: "string" },
-        name: { type: "string" },
-        service: { type: "boolean", default: false },
-        yes: { type: "boolean", short: "y", default: false },
-        diff: { type: "boolean", default: false },
-        "dry-run": { type: "boolean", default: false },
-        replace: { type: "boolean", default: false },
-        uninstall: { type: "boolean", default: false },
-        json: { type: "boolean", default: false },
-      },
-    });
-  } catch (error) {
-    if (!(error instanceof TypeError)) throw error;
-    return `${error.message}\nUsage: ${USAGE}`;
-  }
+  return options;
 }

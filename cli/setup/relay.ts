@@ -5,9 +5,9 @@ import type { Clock } from "kit/core/clock.ts";
 import { hideCredentials, messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { mistakesOf } from "../../daemon/app/config.ts";
-import { openConfig, saveConfig, setKey } from "../../daemon/app/config_file.ts";
-import { writePrivately } from "kit/host/durable_files.ts";
+import { openConfig, setKey } from "../../daemon/app/config_file.ts";
 import type { Env } from "../../daemon/host/paths.ts";
+import { saveWithBackup } from "./configuration.ts";
 import { RelaySecretText, RelayUrl } from "../../daemon/app/relay_settings.ts";
 
 const ANSWER_MS_MAX = 10_000;
@@ -70,8 +70,7 @@ export async function joinRelay(options: JoinOptions): Promise<RelayMembership> 
   if (mistake !== undefined) {
     throw new RelayJoinError(`The configuration was not changed: ${mistake}`);
   }
-  if (file.before !== undefined) writePrivately(`${file.path}.mesh-backup`, file.before);
-  saveConfig(file);
+  saveWithBackup(file);
   return { ...joined, secret: isKept ? "kept" : "drawn" };
 }
 

@@ -1,5 +1,6 @@
 /** The service that starts the daemon at login: a systemd user unit, or a launchd agent. */
 
+import { escapeMarkup } from "kit/core/text.ts";
 import { dirname } from "kit/core/path.ts";
 import {
   type Env,
@@ -57,14 +58,14 @@ function systemdService(env: Env, command: readonly string[]): string {
 }
 
 function launchdAgent(env: Env, command: readonly string[]): string {
-  const string = (text: string) => `<string>${xmlText(text)}</string>`;
+  const string = (text: string) => `<string>${escapeMarkup(text)}</string>`;
   const environment = variablesOf(env).map(([name, value]) =>
     `    <key>${name}</key>\n    ${string(value)}`
   );
   return filledIn(launchdPlist, {
     COMMAND: command.map((word) => `    ${string(word)}`).join("\n"),
     ENVIRONMENT: environment.join("\n"),
-    LOG: xmlText(logPath(env)),
+    LOG: escapeMarkup(logPath(env)),
   });
 }
 
@@ -80,10 +81,6 @@ function filledIn(template: string, values: Readonly<Record<string, string>>): s
 function systemdQuote(word: string): string {
   const escaped = word.replaceAll(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("\n", "\\n");
   return `"${escaped}"`;
-}
-
-function xmlText(text: string): string {
-  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
 /** Writes the service's file and starts it. The daemon must not be running. */

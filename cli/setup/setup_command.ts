@@ -9,6 +9,7 @@ import { type Env, InvalidPath, mustHavePaths } from "../../daemon/host/paths.ts
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { exists } from "../../daemon/features/agents/install.ts";
 import { UnreadableConfig } from "../../daemon/app/config_file.ts";
+import { Args } from "../command/command.ts";
 import { createDaemonClient } from "../client/daemon_client.ts";
 import { readClientSettings } from "../client/settings.ts";
 import { meshCommand } from "../client/program.ts";
@@ -16,7 +17,6 @@ import { stopDaemon } from "../client/daemon_process.ts";
 import { type ServiceHost, THIS_HOST } from "../client/service_manager.ts";
 import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
 import { AGENT_IDS, chosenAgents, setUpAgent } from "./agents.ts";
-import { isHumanNamed, nameHuman, suggestedName } from "./human.ts";
 import { lastingCommand } from "./lasting_command.ts";
 import { readOptions, type SetupOptions } from "./options.ts";
 import { joinRelay, RelayJoinError, type RelayMembership } from "./relay.ts";
@@ -29,7 +29,7 @@ import {
   type SetupReport,
   TERMINAL,
 } from "./setup_output.ts";
-import { ensureToken } from "./token.ts";
+import { ensureToken, isHumanNamed, nameHuman, suggestedName } from "./configuration.ts";
 
 type SendRequest = (request: Request) => Promise<Response>;
 
@@ -53,14 +53,14 @@ interface Run {
 
 /** Runs the command; returns the exit code: 0 done, 1 refused, 2 wrong usage (contract 7). */
 export async function runSetup(
-  args: readonly string[],
+  args: Args,
   env: Env,
   output: SetupOutput = TERMINAL,
   { send = outgoingFetch(env, systemClock.now), host = THIS_HOST }: SetupDeps = {},
 ): Promise<number> {
   const options = readOptions(args);
   if (typeof options === "string") {
-    if (args.includes("--json")) {
+    if (args.flag("json")) {
       output.out(JSON.stringify({ error: "usage", detail: options }, undefined, 2));
     }
     output.err(options);
@@ -261,7 +261,9 @@ async function uninstallService(service: Service | undefined, host: ServiceHost)
 
 /** Removes mesh from all agents, and the service, without asking. */
 export async function undoSetup(env: Env, host: ServiceHost): Promise<SetupReport> {
-  const options = readOptions(["--uninstall", "--service", "--yes"]);
+  const options = readOptions(
+    new Args(new Map(["uninstall", "service", "yes"].map((flag) => [flag, true]))),
+  );
   if (typeof options === "string") throw new UsageError(options);
   const mesh = meshCommand();
   const run: Run = { options, env, output: TERMINAL, host, mesh, asks: false };

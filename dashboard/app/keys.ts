@@ -1,6 +1,7 @@
 /** Keys: they work everywhere but in fields and windows. */
 
 import { signal } from "@preact/signals";
+import { keepText, readKept } from "../state/browser/storage.ts";
 import { go, link } from "../state/router.ts";
 import { isDeaf } from "./focus.ts";
 import { VIEWS } from "./views.ts";
@@ -13,20 +14,11 @@ const SEQUENCE_MS = 1500;
 const SWITCH = "mesh-single-keys";
 
 /** True if single keys are commands; people who dictate turn them off (WCAG 2.1.4). */
-export const singleKeys = signal(withStorage((storage) => storage.getItem(SWITCH)) !== "off");
+export const singleKeys = signal(readKept(SWITCH) !== "off");
 
 export function switchSingleKeys(on: boolean): void {
   singleKeys.value = on;
-  withStorage((storage) => on ? storage.removeItem(SWITCH) : storage.setItem(SWITCH, "off"));
-}
-
-/** The storage may be blocked; the choice then lasts as long as the page. */
-function withStorage<T>(use: (storage: Storage) => T): T | undefined {
-  try {
-    return use(localStorage);
-  } catch {
-    return undefined;
-  }
+  keepText(SWITCH, on ? null : "off");
 }
 
 export const KEYS: readonly (readonly [keys: string, text: string])[] = [

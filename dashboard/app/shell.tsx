@@ -1,9 +1,8 @@
 /** The frame of every view: navigation, for whom the page speaks, and the connection. */
 
 import type { ComponentChildren, ComponentType } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useErrorBoundary, useRef } from "preact/hooks";
 import { Age, Empty } from "../components/basics.tsx";
-import { Boundary } from "../components/boundary.tsx";
 import { BusDown } from "../components/bus_down.tsx";
 import { announced } from "../state/announce.ts";
 import { demoRunning, endDemo } from "../state/demo.ts";
@@ -236,4 +235,19 @@ function NoView() {
 function skip(event: Event): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
+}
+
+/** An older daemon may leave out a field that a view needs. */
+function Boundary({ children }: { children: ComponentChildren }) {
+  const [error, reset] = useErrorBoundary();
+  if (error === undefined || error === null) return <>{children}</>;
+  return (
+    <Empty title="This view is not available">
+      <p>
+        The page cannot show what the daemon sent. The daemon may have another version than the
+        page.
+      </p>
+      <button type="button" onClick={reset}>Try again</button>
+    </Empty>
+  );
 }

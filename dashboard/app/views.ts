@@ -7,8 +7,8 @@ import { Mesh } from "../views/mesh.tsx";
 
 /** Files with the code of several views. */
 const FILES = {
-  reading: () => import("../views/lazy/reading.ts"),
-  managing: () => import("../views/lazy/managing.ts"),
+  reading: () => import("../views/reading.ts"),
+  managing: () => import("../views/managing.ts"),
 } as const;
 type Files = typeof FILES;
 type FileName = keyof Files;

@@ -1,8 +1,8 @@
 /** A line chart with its legend, and the same figures as a table. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import type * as charts from "../charts/charts.ts";
-import type { ChartData } from "../charts/data.ts";
+import type * as charts from "../parts/charts.ts";
+import type { ChartData } from "../parts/chart_data.ts";
 import { part } from "../state/parts.ts";
 import { Failed } from "./basics.tsx";
 

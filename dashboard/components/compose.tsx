@@ -8,11 +8,9 @@ import { refreshTopics } from "../state/resource.ts";
 import { humanName, sessionState } from "../state/session.ts";
 import { isDefinite, useSubmit } from "./act/submit.ts";
 import { Choices, Failed } from "./basics.tsx";
-import { keepDraft, loadDraft } from "./compose/draft.ts";
-import { DraftFiles } from "./compose/files.tsx";
-import { type Draft, EMPTY, type Mode } from "./compose/kept.ts";
+import { DraftFiles, useUploads } from "./compose/files.tsx";
+import { type Draft, EMPTY, keepDraft, loadDraft, type Mode } from "./compose/kept.ts";
 import { TemplateMenu } from "./compose/template_menu.tsx";
-import { useUploads } from "./compose/uploads.ts";
 
 const HINTS: Readonly<Record<Mode, string>> = {
   ask: "needs a reply",

@@ -1,6 +1,6 @@
 /** Samples for the gallery: each state of a record, and texts at their limits. */
 
-import type { ChartData } from "../charts/data.ts";
+import type { ChartData } from "../parts/chart_data.ts";
 import { Resource } from "../state/resource.ts";
 import type { Children, Message, Trace } from "../state/records.ts";
 

@@ -1,8 +1,10 @@
 /** The demo for an empty mesh: this page plays two agents over `/ws` until it is left. */
 
+import { tryJson } from "kit/core/text.ts";
 import { signal } from "@preact/signals";
 import { client } from "kit/http/client.ts";
 import { errorText, PREFIX } from "./calls.ts";
+import { keepText, readKept } from "./browser/storage.ts";
 import {
   DEMO_CIRCLE,
   type DemoMessage,
@@ -68,20 +70,12 @@ export function removeLeftOver(): void {
 }
 
 function kept(): string[] {
-  try {
-    const ids: unknown = JSON.parse(localStorage.getItem(KEPT) ?? "[]");
-    return Array.isArray(ids) ? ids.map(String) : [];
-  } catch {
-    return []; // The browser keeps nothing for this page.
-  }
+  const ids = tryJson(readKept(KEPT) ?? "[]");
+  return Array.isArray(ids) ? ids.map(String) : [];
 }
 
 function keep(all: readonly DemoAgent[]): void {
-  try {
-    localStorage.setItem(KEPT, JSON.stringify(all.map(({ peer_id }) => peer_id)));
-  } catch {
-    // The browser keeps nothing for this page.
-  }
+  keepText(KEPT, JSON.stringify(all.map(({ peer_id }) => peer_id)));
 }
 
 /** Declines the open asks to an agent, and removes it from the mesh. */

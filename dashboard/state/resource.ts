@@ -4,9 +4,7 @@ import { effect, type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { abortLoads } from "./calls.ts";
 import { tick } from "./clock.ts";
-import { idsIn } from "./loading/ids.ts";
-import { KeptValues } from "./loading/kept_values.ts";
-import { reuse } from "./loading/reuse.ts";
+import { idsIn, KeptValues, reuse } from "./loaded_values.ts";
 
 /** The topics of resources; an event names the topics that it concerns. */
 export type Topic =

@@ -12,7 +12,7 @@ import type { Ask } from "../state/records.ts";
 import { only, useResource } from "../state/resource.ts";
 import { filter, link, route } from "../state/router.ts";
 import { humanName } from "../state/session.ts";
-import { AskRow, OpenAsks } from "./asks/open_asks.tsx";
+import { AskRow, OpenAsks } from "./open_asks.tsx";
 
 const LIMIT = 200;
 /** A chain is followed this far back. */

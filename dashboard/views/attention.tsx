@@ -11,9 +11,9 @@ import type { InboxItem, Peer } from "../state/records.ts";
 import { link } from "../state/router.ts";
 import { inbox, livePeers, unreadNotes, waitingAsks, waitingPeers } from "../state/store.ts";
 import { Where } from "./attention/ask_card.tsx";
-import { MissedQuestion } from "./attention/missed.tsx";
 import { Questions, shownQuestions } from "./attention/questions.tsx";
 import { FirstRun } from "./first_run.tsx";
+import { useResource } from "../state/resource.ts";
 
 const SURFACE = "dashboard";
 
@@ -131,3 +131,17 @@ function summary(): string {
 }
 
 const refresh = () => inbox.refresh();
+
+function MissedQuestion({ id }: { id: string }) {
+  const { value } =
+    useResource(`missed ${id}`, [], () => call(at.getAsk, { params: { id } })).value;
+  return (
+    <p class="where">
+      This question is closed{value?.outcome && (
+        <>
+          : <State of={value.outcome} />
+        </>
+      )}
+    </p>
+  );
+}

@@ -15,8 +15,8 @@ import { Orphans } from "./spawn/orphans.tsx";
 import { SpawnButton, SpawnWindow } from "./spawn/spawn_button.tsx";
 
 /** Only networks of several machines need its code. */
-const MachineGroups = lazy(() => import("./lazy/managing.ts").then((part) => part.MachineGroups));
-const MeshMap = lazy(() => import("./lazy/managing.ts").then((part) => part.MeshMap));
+const MachineGroups = lazy(() => import("./managing.ts").then((part) => part.MachineGroups));
+const MeshMap = lazy(() => import("./managing.ts").then((part) => part.MeshMap));
 
 type StatusFilter = "all" | "online" | "busy" | "offline";
 

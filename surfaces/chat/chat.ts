@@ -29,6 +29,12 @@ export class ChatError extends Error {
   }
 }
 
+/** True if `fetch` failed before it sent the request. */
+export function isConnectError(error: unknown): boolean {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
+  return cause.includes("client error (Connect)");
+}
+
 /** The differences between chats in the texts that we send. Lengths are in UTF-16 units. */
 export interface ChatStyle {
   /** The name of the surface, in `/ws`, in pushes and in replies. */

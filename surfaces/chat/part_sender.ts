@@ -8,7 +8,6 @@ import type { DaemonClient } from "../../cli/client/daemon_client.ts";
 import { type Chat, ChatError, type OutgoingText } from "./chat.ts";
 import { isDaemonUnavailable } from "./daemon_calls.ts";
 import type { FilePart, Part } from "./parts.ts";
-import { isPicture } from "./pictures.ts";
 
 /** Time limit for the daemon to return a file. */
 const LOAD_MS_MAX = 60_000;
@@ -97,4 +96,24 @@ async function download(
   const response = await daemon.get(`/attachments/${encodeURIComponent(id)}`, { signal });
   if (!response.ok) throw new ApiError(response.status, await response.json());
   return new Uint8Array(await response.arrayBuffer());
+}
+
+/** The first bytes of the formats that chats show (PNG, JPEG, GIF, WebP), percent-encoded. */
+const BEGINNINGS = [
+  /^%89PNG%0D%0A%1A%0A/,
+  /^%FF%D8%FF/,
+  /^GIF8[79]a/,
+  /^RIFF(?:%..|[^%]){4}WEBP/,
+];
+const BEGINNING_BYTES = 12;
+
+/** True if the bytes begin as a PNG, JPEG, GIF or WebP does. */
+function isPicture(bytes: Uint8Array): boolean {
+  const beginning = Array.from(bytes.subarray(0, BEGINNING_BYTES), escapeByte).join("");
+  return BEGINNINGS.some((pattern) => pattern.test(beginning));
+}
+
+function escapeByte(byte: number): string {
+  const char = String.fromCharCode(byte);
+  return /\w/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
 }

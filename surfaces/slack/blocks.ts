@@ -3,7 +3,7 @@
 import { escapeMarkup } from "kit/core/text.ts";
 import type { Button } from "../chat/chat.ts";
 import { isChosen, splitText } from "../chat/rendering.ts";
-import type { Block } from "./api/api_caller.ts";
+import type { Block } from "./api_caller.ts";
 
 /** Slack's limit of the buttons in one block. */
 const BUTTONS_MAX = 25;

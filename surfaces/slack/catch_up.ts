@@ -1,10 +1,10 @@
 /** Finds the person's messages without an event, in the history of the conversation. */
 
 import type { Clock } from "kit/core/clock.ts";
-import type { WrittenMessage } from "./connection/envelopes.ts";
+import type { WrittenMessage } from "./envelopes.ts";
 import type { HandledMessages } from "./handled_messages.ts";
-import { isLater, type Timestamp, timestampAt } from "./api/timestamps.ts";
-import type { Message, WebApi } from "./api/web_api.ts";
+import { isLater, type Timestamp, timestampAt } from "./timestamps.ts";
+import type { Message, WebApi } from "./web_api.ts";
 import { toMs } from "./incoming.ts";
 
 /** Maximum age of the first message of a thread whose new replies are read. */

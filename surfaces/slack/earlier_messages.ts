@@ -1,9 +1,9 @@
 /** Finds the messages of items that an earlier run sent, so that none is sent twice. */
 
 import type { Clock } from "kit/core/clock.ts";
-import type { Place } from "./api/api_caller.ts";
-import { type Timestamp, timestampAt } from "./api/timestamps.ts";
-import type { WebApi } from "./api/web_api.ts";
+import type { Place } from "./api_caller.ts";
+import { type Timestamp, timestampAt } from "./timestamps.ts";
+import type { WebApi } from "./web_api.ts";
 
 /** The daemon offers the items of the last day. */
 const AGE_MS_MAX = 25 * 3_600_000;

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { isLater, Timestamp } from "./api/timestamps.ts";
+import { isLater, Timestamp } from "./timestamps.ts";
 
 /** Maximum number of handled messages that are stored one by one. */
 export const HANDLED_MAX = 1_000;

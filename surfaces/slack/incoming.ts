@@ -6,12 +6,11 @@ import {
   type IncomingMessage,
   type IncomingTap,
 } from "../chat/chat.ts";
-import type { Press, WrittenMessage } from "./connection/envelopes.ts";
-import { readSlackText } from "./message_text.ts";
+import type { Press, WrittenMessage } from "./envelopes.ts";
 import type { SlackChat } from "./slack_chat.ts";
-import type { SlackFile } from "./api/file_api.ts";
-import { type Timestamp, toRef } from "./api/timestamps.ts";
-import type { WebApi } from "./api/web_api.ts";
+import type { SlackFile } from "./file_api.ts";
+import { type Timestamp, toRef } from "./timestamps.ts";
+import type { WebApi } from "./web_api.ts";
 
 interface IncomingDeps {
   readonly chat: SlackChat;
@@ -123,4 +122,36 @@ export class Incoming {
 
 export function toMs(ts: Timestamp): number {
   return Math.trunc(Number(ts) * 1000);
+}
+
+/**
+ * The text that a person typed. Slack writes links as `<address|label>`, mentions as `<@U1>`, and
+ * escapes `&`, `<` and `>`.
+ */
+export function readSlackText(text: string): string {
+  return text.replaceAll(/<([^<>]*)>/g, (_, inner: string) => readReference(inner))
+    .replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+}
+
+function readReference(inner: string): string {
+  const bar = inner.indexOf("|");
+  const target = bar < 0 ? inner : inner.slice(0, bar);
+  const label = bar < 0 ? "" : inner.slice(bar + 1);
+  switch (target[0]) {
+    case "@": // A person.
+      return label ? `@${label.replace(/^@/, "")}` : target;
+    case "#": // A channel.
+      return label ? `#${label}` : target;
+    case "!": // A mention of a group, or a date with its fallback text.
+      return label || `@${target.slice(1)}`;
+    default:
+      return readLink(target, label);
+  }
+}
+
+function readLink(address: string, label: string): string {
+  const isTyped = label === "" || address === label ||
+    address.replace(/^\w+:(\/\/)?/, "") === label;
+  if (!isTyped) return `${label} (${address})`;
+  return label || address;
 }

@@ -14,10 +14,10 @@ import {
 } from "../chat/chat.ts";
 import { toBlocks, toOutcome, toSummary, toTextBlock } from "./blocks.ts";
 import { EarlierMessages, toBlockId } from "./earlier_messages.ts";
-import type { Press } from "./connection/envelopes.ts";
-import { isLater, type Timestamp, timestampAt, toRef, toTimestamp } from "./api/timestamps.ts";
-import type { Place } from "./api/api_caller.ts";
-import type { Message, WebApi } from "./api/web_api.ts";
+import type { Press } from "./envelopes.ts";
+import { isLater, type Timestamp, timestampAt, toRef, toTimestamp } from "./timestamps.ts";
+import type { Place } from "./api_caller.ts";
+import type { Message, WebApi } from "./web_api.ts";
 
 const SLACK: ChatStyle = {
   surface: "slack",

@@ -13,13 +13,13 @@ import {
   toPress,
   toWrittenMessage,
   type WrittenMessage,
-} from "./connection/envelopes.ts";
+} from "./envelopes.ts";
 import { type HandledFile, HandledMessages } from "./handled_messages.ts";
 import { Incoming, toMs } from "./incoming.ts";
 import { CLOCK_ERROR_MS, SlackChat, type SlackChatDeps } from "./slack_chat.ts";
-import type { ConnectSlackSocket } from "./connection/socket.ts";
-import { SocketMode } from "./connection/socket_mode.ts";
-import { timestampAt } from "./api/timestamps.ts";
+import type { ConnectSlackSocket } from "./socket.ts";
+import { SocketMode } from "./socket_mode.ts";
+import { timestampAt } from "./timestamps.ts";
 
 export interface SurfaceDeps
   extends Omit<ChatSurfaceDeps, "chat">, Omit<SlackChatDeps, "clock" | "ids"> {

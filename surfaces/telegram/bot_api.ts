@@ -5,8 +5,8 @@ import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Secret } from "kit/core/settings.ts";
 import { tryJson } from "kit/core/text.ts";
-import { readBounded } from "../chat/downloads.ts";
-import { ChatError, type ErrorClass } from "../chat/chat.ts";
+import { ChatError, type ErrorClass, isConnectError } from "../chat/chat.ts";
+import { readBounded } from "../chat/incoming_files.ts";
 
 export const DEFAULT_BASE = "https://api.telegram.org";
 
@@ -321,9 +321,7 @@ function toErrorClass(code: number): ErrorClass {
 
 /** Replaces the runtime's error, because its text contains the address and therefore the token. */
 function toLostError(error: unknown): ChatError {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
-  const isConnectError = cause.includes("client error (Connect)");
-  return isConnectError
+  return isConnectError(error)
     ? new ChatError("network", "Telegram cannot be reached")
     : new ChatError("unclear", "Telegram's answer was lost");
 }

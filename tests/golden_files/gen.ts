@@ -36,9 +36,9 @@ export const GOLDEN: Readonly<Record<string, () => string | Promise<string>>> = 
   "tests/golden/help.txt": renderHelp,
   "tests/golden/live_view.txt": renderPictures,
   "protocol/generated/endpoints.ts": renderEndpoints,
-  "cli/table/generated/table.ts": renderCommandTable,
-  "cli/table/generated/help.ts": renderHelpTexts,
-  "cli/commands/completions/generated/scripts.ts": renderCompletions,
+  "cli/commands/generated/table.ts": renderCommandTable,
+  "cli/commands/generated/help.ts": renderHelpTexts,
+  "cli/commands/generated/scripts.ts": renderCompletions,
   "daemon/features/agents/opencode/plugin/generated/mesh.js": renderPlugin,
   "dashboard/files/generated/scripts.json": renderScripts,
   "dashboard/files/generated/terminal.js": renderTerminal,
@@ -120,7 +120,7 @@ async function renderPlugin(): Promise<string> {
 
 /** The file of the dashboard that the page names. */
 const ENTRY = "main.js";
-/** The files of `dashboard/views/lazy/`, which the page loads with the first view of each. */
+/** The modules of `dashboard/views/` that the page loads with the first of their views. */
 const LATER = ["reading", "managing"];
 const STATIC_IMPORT = /(?:from|import)"\.\/([^"]+)"/g;
 
@@ -191,16 +191,16 @@ function renderTerminal(): Promise<string> {
 
 /** The script that the dashboard loads when a chart is shown. */
 function renderCharts(): Promise<string> {
-  return bundleMinified("dashboard/charts/charts.ts");
+  return bundleMinified("dashboard/parts/charts.ts");
 }
 
 /** The script that the dashboard loads when a QR code is shown. */
 function renderQr(): Promise<string> {
-  return bundleMinified("dashboard/components/qr/squares.ts");
+  return bundleMinified("dashboard/parts/qr_squares.ts");
 }
 
 function renderWorker(): Promise<string> {
-  return bundle("dashboard/worker/worker.ts", "--platform", "browser");
+  return bundle("dashboard/parts/worker.ts", "--platform", "browser");
 }
 
 /** The dashboard's styles in order, without comments. */

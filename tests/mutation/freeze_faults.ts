@@ -54,7 +54,7 @@ export const FREEZE_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "cli/mcp_proxy/mcp_proxy.ts",
+    file: "cli/programs/mcp_proxy.ts",
     tests: LOCAL,
     faults: [
       [

@@ -6,7 +6,6 @@ import { Splitter } from "kit/core/text.ts";
 import { clean } from "../../cli/output/terminal.ts";
 import { columnWidths } from "../../cli/output/table.ts";
 import { splitText } from "../../surfaces/chat/rendering.ts";
-import { readSlackText } from "../../surfaces/slack/message_text.ts";
 import { parseEvents } from "../../cli/client/event_stream.ts";
 import type { AgentPeer, OutgoingMessage } from "../../daemon/features/agents/adapter.ts";
 import { maskSecrets } from "../../daemon/features/agents/sessions/secrets.ts";
@@ -26,6 +25,7 @@ import { TmuxServers } from "../../daemon/host/tmux/tmux.ts";
 import { filterEvents } from "../../relay/shares/guest_stream.ts";
 import { silent } from "../support/host/private_tmux.ts";
 import { cpuMs, growthIn } from "./growth.ts";
+import { readSlackText } from "../../surfaces/slack/incoming.ts";
 
 const ID = "notif-3f9c04d1a2b7";
 const ESC = "\u001b";

@@ -1,6 +1,6 @@
 /** The command table as the modules of the commands define it. `deno task gen` writes it down. */
 
-import { MODULES, type TableEntry } from "../../cli/table/modules.ts";
+import { MODULES, type TableEntry } from "../../cli/commands/modules.ts";
 
 export const COMMANDS: readonly TableEntry[] = await readCommands();
 

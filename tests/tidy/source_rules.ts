@@ -140,14 +140,13 @@ export function unsafeContracts(sources: Sources): string[] {
 const LIGHT: readonly string[] = [
   "main.ts",
   "cli.ts",
-  "cli/hook/hook.ts",
+  "cli/programs/hook.ts",
   "cli/client/plain_settings.ts",
   "cli/command/errors.ts",
-  "cli/command/near_misses.ts",
-  "cli/command/plain_mistakes.ts",
-  "cli/commands/asks/asks.ts",
+  "cli/command/line.ts",
+  "cli/commands/asks.ts",
   "cli/commands/peer_list.ts",
-  "cli/table/program_commands.ts",
+  "cli/commands/program_commands.ts",
 ];
 
 /**

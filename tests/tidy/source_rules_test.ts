@@ -37,7 +37,7 @@ const STARTING: Readonly<Record<string, string>> = {
   "cli/commands/daemon/open.ts": "the browser outlives the command",
   "cli/commands/machines/server/server_process.ts":
     "a server in the background outlives the command",
-  "cli/commands/panes/attach.ts": "a client of tmux or kitty, in the foreground of the terminal",
+  "cli/commands/attach.ts": "a client of tmux or kitty, in the foreground of the terminal",
   "cli/commands/run/pane.ts": "the person's agent, in the foreground of their terminal",
   "cli/commands/run/session.ts": "a client of tmux, in the foreground of the terminal",
   "tools/demo/harness.ts": "a daemon and a tmux server, which `stop` ends by name",
@@ -122,11 +122,11 @@ const CASES: readonly Case[] = [
       { "cli/commands/peer_list.ts": 'import { z } from "zod";\n' },
       {
         "cli.ts": 'import { a } from "./cli/a.ts";\n',
-        "cli/a.ts": 'import { Command } from "commander";\n',
+        "cli/a.ts": 'import { z } from "zod";\n',
       },
       {
-        "cli/hook/hook.ts": 'import { a } from "./a.ts";\n',
-        "cli/hook/a.ts": 'import { join } from "node:path";\n',
+        "cli/programs/hook.ts": 'import { a } from "./a.ts";\n',
+        "cli/programs/a.ts": 'import { join } from "node:path";\n',
       },
     ],
   },
@@ -201,7 +201,7 @@ Deno.test("the sources of every program and of the tests are read", () => {
       "kit/data/sqlite.ts",
       "daemon/features/asks/asks.ts",
       "relay/app/main.ts",
-      "cli/hook/hook.ts",
+      "cli/programs/hook.ts",
       "tests/support/world.ts",
     ]
   ) {

@@ -2,7 +2,6 @@
 
 import { existsSync } from "node:fs";
 import { join } from "kit/core/path.ts";
-import { stringify } from "yaml";
 import type { Clock } from "kit/core/clock.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { isAlive, waitForExit } from "../../daemon/host/processes.ts";
@@ -48,7 +47,7 @@ export class DemoHarness {
     this.tmux = hasTmux(this.#env);
     for (const name of ["home", "state"]) Deno.mkdirSync(join(this.dir, name), { mode: 0o700 });
     const config = { daemon: { port: 0 }, human: { name: DEMO_HUMAN } };
-    Deno.writeTextFileSync(join(this.dir, "config.yaml"), stringify(config), { mode: 0o600 });
+    Deno.writeTextFileSync(join(this.dir, "config.yaml"), JSON.stringify(config), { mode: 0o600 });
   }
 
   async startDaemon(signal: AbortSignal): Promise<DaemonClient> {

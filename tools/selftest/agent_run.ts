@@ -4,6 +4,7 @@ import { dirname } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { ApiError } from "kit/http/client.ts";
+import { Args } from "../../cli/command/command.ts";
 import { runSetup } from "../../cli/setup/setup_command.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { CommandError } from "../../cli/client/failures.ts";
@@ -75,7 +76,7 @@ async function startAgent(driver: AgentDriver, harness: TestHarness): Promise<vo
   harness.extendEnv(fixture.env(model.url));
   const stderrLines: string[] = [];
   const output = { out: () => undefined, err: (text: string) => void stderrLines.push(text) };
-  const code = await runSetup(["--agent", agent.id], harness.env, output);
+  const code = await runSetup(new Args(new Map([["agent", agent.id]])), harness.env, output);
   if (code !== 0) throw new CommandError(`\`mesh setup\` failed: ${stderrLines.join(" ")}`);
   await harness.startDaemon();
   await harness.openTmux();

@@ -2,11 +2,10 @@
 
 import { existsSync } from "node:fs";
 import { join } from "kit/core/path.ts";
-import { stringify } from "yaml";
 import type { Clock } from "kit/core/clock.ts";
 import type { Call } from "kit/http/client.ts";
 import type { Fixture, TestHome } from "../../daemon/features/agents/selftest/fixture.ts";
-import type { Env } from "../../daemon/host/paths.ts";
+import { type Env, removeIfPresent } from "../../daemon/host/paths.ts";
 import { runProgram } from "../../daemon/host/program_group.ts";
 import { isAlive, sendSignal, startTimeOf, terminate } from "../../daemon/host/processes.ts";
 import { whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
@@ -73,7 +72,7 @@ export class TestHarness {
     // The home links to Deno's module cache, because agents pass only a few variables to MCP
     // servers and DENO_DIR is not one of them.
     Deno.symlinkSync(this.#env["DENO_DIR"] ?? "/", join(this.#dir, "home/.cache/deno"));
-    Deno.writeTextFileSync(join(this.#dir, "config.yaml"), stringify({ daemon: { port: 0 } }), {
+    Deno.writeTextFileSync(join(this.#dir, "config.yaml"), "daemon:\n  port: 0\n", {
       mode: 0o600,
     });
   }
@@ -236,7 +235,7 @@ export class TestHarness {
     this.#client?.stdin.close().catch(() => undefined);
     await this.crashDaemon();
     await this.#endLeftovers();
-    for (const path of paths) remove(path);
+    paths.forEach(removeIfPresent);
     await removeFolder(this.#dir, this.#clock);
   }
 
@@ -298,14 +297,6 @@ function readEnvironment(pid: number): string[] {
     // The process belongs to another user or has ended.
     if (error instanceof Error) return [];
     throw error;
-  }
-}
-
-function remove(path: string): void {
-  try {
-    Deno.removeSync(path);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
 }
 

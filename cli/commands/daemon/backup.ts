@@ -3,7 +3,7 @@
 import { dirname, join, resolve } from "kit/core/path.ts";
 import { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
-import { fileRefusal } from "kit/host/file_errors.ts";
+import { fileRefusal, unlessMissing } from "kit/host/file_errors.ts";
 import { syncDirectory, syncFile } from "kit/host/durable_files.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
@@ -130,12 +130,6 @@ function copyAttachments(from: string, to: string): number {
   return count;
 }
 
-function exists(path: string): boolean {
-  try {
-    Deno.lstatSync(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+export function exists(path: string): boolean {
+  return unlessMissing(() => Deno.lstatSync(path)) !== undefined;
 }

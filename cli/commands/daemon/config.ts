@@ -1,8 +1,7 @@
-/** `mesh config`: shows the settings in force, sets one, and checks the configuration. */
+/** `mesh config`: shows the settings in force, sets one, and checks them. `mesh token` prints secrets. */
 
-import { parse } from "yaml";
 import { messageOf } from "kit/core/text.ts";
-import { mistakesOf, parseSetting, SETTINGS } from "../../../daemon/app/config.ts";
+import { mistakesOf, parseSetting, parseYaml, SETTINGS } from "../../../daemon/app/config.ts";
 import {
   type ConfigFile,
   deleteKey,
@@ -92,6 +91,18 @@ export const CONFIG_COMMANDS: readonly Command[] = [
     call: checkConfig,
     show: ({ path }, { terminal }) =>
       terminal.print(styled("green", "No mistakes"), ` in ${path} and the environment`),
+  }),
+  answerCommand({
+    usage: "token",
+    needs: "this machine",
+    summary: "Print the token that programs send to the daemon",
+    details:
+      'Use it as: curl -H "Authorization: Bearer $(mesh token)" http://127.0.0.1:8377/peers. ' +
+      "Anyone with the token can do everything that you can do here: do not paste it anywhere.",
+    flags: { "--relay": "print the secret with which you sign in to the relay instead" },
+    example: "mesh token",
+    call: readSecret,
+    show: ({ token }, { terminal }) => terminal.print(token),
   }),
 ];
 
@@ -183,7 +194,7 @@ function tryParse(input: string): unknown {
 /** A map in one line, such as `{claude-code: [claude]}`; undefined for any other value. */
 function parseYamlMap(input: string): unknown {
   if (!/^\s*\{/.test(input)) return undefined;
-  const value: unknown = parse(input);
+  const value = parseYaml(input);
   return typeof value === "object" ? value : undefined;
 }
 
@@ -205,4 +216,16 @@ function checkConfig({ env }: CommandContext): { ok: true; path: string } {
 
 function formatValue(value: unknown): string {
   return typeof value === "string" ? value : value === null ? "-" : JSON.stringify(value);
+}
+
+function readSecret({ env }: CommandContext, args: Args): { token: string } {
+  const settings = readSettings(env);
+  const isRelay = args.flag("relay");
+  const secret = isRelay ? settings["relay.secret"] : settings["daemon.auth_token"];
+  if (secret) return { token: secret.reveal() };
+  throw new CommandError(
+    isRelay
+      ? "No relay is configured; connect one with `mesh setup --relay URL`"
+      : "No token is set, so every program of yours may call the daemon; `mesh setup` sets one",
+  );
 }

@@ -10,7 +10,6 @@ import {
   JSON_FLAG,
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
-import { CONFIG_COMMANDS } from "./config.ts";
 import { readClientSettings } from "../../client/settings.ts";
 import {
   mustGetHealth,
@@ -19,13 +18,11 @@ import {
   type StartResult,
   stopDaemon,
 } from "../../client/daemon_process.ts";
-import { DOCS_COMMAND } from "./docs.ts";
 import { LOGS_COMMAND } from "./logs.ts";
 import { RESTORE_COMMAND } from "./restore.ts";
 import { SETUP_COMMANDS } from "./setup.ts";
 import { styled } from "../../output/terminal.ts";
 import { eventRecord, showEvent, showHealth } from "../../output/views.ts";
-import { TOKEN_COMMAND } from "./secrets.ts";
 import { TOP_COMMAND } from "./top.ts";
 import { watchEvents } from "../../client/event_stream.ts";
 
@@ -91,8 +88,6 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     show: (health, { clock, daemon, machine, terminal }) =>
       showHealth(terminal, machine ?? daemon.url, health, clock),
   }),
-  TOKEN_COMMAND,
-  DOCS_COMMAND,
   LOGS_COMMAND,
   BACKUP_COMMAND,
   RESTORE_COMMAND,
@@ -126,7 +121,6 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     run: async (context, args) =>
       await (await import("../../../tools/demo/peer.ts")).runDemoPeer(context, args.text("name")),
   },
-  ...CONFIG_COMMANDS,
 ];
 
 /** The service that runs the daemon, or why an installed one does not; undefined without one. */

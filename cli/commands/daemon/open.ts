@@ -1,10 +1,22 @@
-/** `mesh open`: opens the dashboard in a browser, signed in as the human by a ticket. */
+/**
+ * `mesh open`: opens the dashboard in a browser, signed in as the human by a ticket. `mesh docs`:
+ * opens the daemon's list of routes, which needs the token.
+ */
 
 import { ApiError } from "kit/http/client.ts";
 import { createTicket } from "protocol/generated/endpoints.ts";
-import type { Env } from "../../../daemon/host/paths.ts";
-import { answerCommand, type Command, type CommandContext } from "../../command/command.ts";
+import { type Env, statePath } from "../../../daemon/host/paths.ts";
+import {
+  answerCommand,
+  type Args,
+  type Command,
+  type CommandContext,
+} from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
+import { join } from "kit/core/path.ts";
+import { CommandError } from "../../client/failures.ts";
+import { getWhole } from "../../client/daemon_process.ts";
+import { ANSWER_MS_MAX } from "../../client/local_http.ts";
 
 interface DashboardLink {
   readonly url: string;
@@ -12,6 +24,11 @@ interface DashboardLink {
   readonly human: boolean;
   readonly reason?: string;
 }
+
+const DOCUMENTS = {
+  page: { path: "/docs", file: "docs.html" },
+  openapi: { path: "/openapi.json", file: "openapi.json" },
+} as const;
 
 const open = answerCommand({
   usage: "open",
@@ -31,6 +48,21 @@ const open = answerCommand({
 export const OPEN_COMMANDS: readonly Command[] = [
   open,
   { ...open, usage: "dashboard", example: "mesh dashboard" },
+  answerCommand({
+    usage: "docs",
+    needs: "this machine",
+    summary: "Show the daemon's HTTP routes in your browser",
+    flags: {
+      "--openapi": "the schemas of the routes, as OpenAPI JSON",
+      "--print": "only print where the file is",
+    },
+    example: "mesh docs",
+    call: saveDocument,
+    show: async ({ file }, { terminal, env }, args) => {
+      const opened = !args.flag("print") && await openInBrowser(file, env);
+      terminal.print(opened ? "Opened " : "", styled("cyan", file));
+    },
+  }),
 ];
 
 /** Without a ticket the page still shows everything, but cannot send as the human. */
@@ -68,4 +100,14 @@ export async function openInBrowser(url: string, env: Env): Promise<boolean> {
     if (error instanceof Deno.errors.NotFound) return false;
     throw error;
   }
+}
+
+/** A browser has no token, so it gets a copy of the page. */
+async function saveDocument({ clock, daemon, env }: CommandContext, args: Args) {
+  const { path, file } = args.flag("openapi") ? DOCUMENTS.openapi : DOCUMENTS.page;
+  const { ok, status, text } = await getWhole(daemon, path, clock, ANSWER_MS_MAX);
+  if (!ok) throw new CommandError(`The daemon refused ${path}: HTTP ${status}`);
+  const target = join(statePath(env), file);
+  Deno.writeTextFileSync(target, text, { mode: 0o600 });
+  return { file: target };
 }

@@ -6,13 +6,14 @@ import { makeDirectory, syncDirectory, syncFile } from "kit/host/durable_files.t
 import { onFile } from "kit/host/file_errors.ts";
 import { MARK_RESTORED } from "../../../daemon/app/identity.ts";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
-import { statePath } from "../../../daemon/host/paths.ts";
+import { removeIfPresent, statePath } from "../../../daemon/host/paths.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
 import { CommandError, onFiles } from "../../client/failures.ts";
 import { startDaemon, stopDaemon } from "../../client/daemon_process.ts";
 import { readClientSettings } from "../../client/settings.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
+import { exists } from "./backup.ts";
 
 /** Maximum number of replaced databases that are kept. */
 const REPLACED_MAX = 2;
@@ -82,7 +83,7 @@ async function restore(context: CommandContext, args: Args) {
       : null;
     return { file, daemon_id: backup.daemon_id, lost_messages, replaced, started };
   } finally {
-    remove(fresh);
+    removeIfPresent(fresh);
   }
 }
 
@@ -105,7 +106,7 @@ function isDatabase(path: string): boolean {
 
 /** Copies a database together with its write-ahead log, and checks the copy. */
 function copyChecked(file: string, fresh: string): void {
-  remove(fresh);
+  removeIfPresent(fresh);
   onFiles(`Cannot copy "${file}" to "${fresh}"`, () => {
     Deno.openSync(fresh, { write: true, createNew: true, mode: 0o600 }).close();
     try {
@@ -114,7 +115,7 @@ function copyChecked(file: string, fresh: string): void {
       if (quick_check !== "ok") throw new Error(`it is damaged: ${quick_check}`);
       from.prepare("vacuum into ?").run(fresh);
     } catch (error) {
-      remove(fresh);
+      removeIfPresent(fresh);
       throw error;
     }
   });
@@ -197,7 +198,7 @@ function keep(state: string, target: string, now: number): string {
   const older = names.filter((name) => name.startsWith(REPLACED) && !/-(wal|shm)$/.test(name))
     .toSorted().toReversed().slice(REPLACED_MAX);
   for (const name of older) {
-    for (const suffix of ["", "-wal", "-shm"]) remove(join(state, `${name}${suffix}`));
+    for (const suffix of ["", "-wal", "-shm"]) removeIfPresent(join(state, `${name}${suffix}`));
   }
   return kept;
 }
@@ -239,18 +240,4 @@ function idOf(path: string): string | undefined {
 function daemonIdIn(db: DatabaseSync): string | undefined {
   const { value } = db.prepare("select value from meta where key = 'daemon_id'").get() ?? {};
   return typeof value === "string" ? value : undefined;
-}
-
-function exists(path: string): boolean {
-  try {
-    Deno.lstatSync(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
-}
-
-function remove(path: string): void {
-  if (exists(path)) Deno.removeSync(path);
 }

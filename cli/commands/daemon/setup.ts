@@ -51,9 +51,9 @@ export const SETUP_COMMANDS: readonly Command[] = [
       ...JSON_FLAG,
     },
     example: "mesh setup --dry-run --diff",
-    run: async ({ args, env }) => {
+    run: async ({ env }, args) => {
       const { runSetup } = await import("../../setup/setup_command.ts");
-      return await runSetup(args.slice(1), env);
+      return await runSetup(args, env);
     },
   },
   UPDATE_COMMAND,

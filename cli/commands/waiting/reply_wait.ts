@@ -7,7 +7,7 @@ import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
 import { type getAsk, waitAsk } from "protocol/generated/endpoints.ts";
 import { PENDING, WAIT_SECONDS } from "protocol/asks/contract.ts";
-import { type ShownAsk, withProgress } from "../asks/progress.ts";
+import { type ShownAsk, withProgress } from "../ask_progress.ts";
 import { type Args, type CommandContext, interruptible } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
 import { DaemonUnreachable } from "../../client/daemon_client.ts";

@@ -1,5 +1,6 @@
-/** Reads the browser's drafts and templates of this page. Invalid data is left out. */
+/** The drafts and templates that the browser keeps for this page. Invalid data is left out. */
 
+import { keepText, readKept } from "../../state/browser/storage.ts";
 import type { FileFacts } from "../../state/records.ts";
 
 export type Mode = "ask" | "notify";
@@ -61,4 +62,16 @@ function isTemplate(value: unknown): value is Template {
   if (typeof value !== "object" || value === null) return false;
   return typeof Reflect.get(value, "name") === "string" &&
     typeof Reflect.get(value, "text") === "string";
+}
+
+const keyOf = (peer_id: string) => `mesh-draft-${peer_id}`;
+
+export function loadDraft(peer_id: string, now = Date.now()): Draft {
+  return parseDraft(readKept(keyOf(peer_id)) ?? "", now);
+}
+
+/** Stores a draft, and deletes an empty one. If the storage is full, only the page has it. */
+export function keepDraft(peer_id: string, draft: Draft): void {
+  const is_empty = draft.text === "" && draft.files.length === 0;
+  keepText(keyOf(peer_id), is_empty ? null : JSON.stringify(draft));
 }

@@ -1,10 +1,33 @@
-/** The templates of messages: insert one, keep the present text as one, forget one. */
+/**
+ * The templates of messages, which this browser keeps: insert a template, keep the present text as
+ * one, forget one.
+ */
 
 import { useState } from "preact/hooks";
+import { keepText, readKept } from "../../state/browser/storage.ts";
 import { Dialog } from "../basics.tsx";
 import { firstLine } from "../message.tsx";
-import { TEMPLATES_MAX } from "./kept.ts";
-import { forgetTemplate, keepTemplate, templates } from "./templates.ts";
+import { parseTemplates, type Template, TEMPLATES_MAX } from "./kept.ts";
+import { signal } from "@preact/signals";
+
+const KEY = "mesh-templates";
+
+const templates = signal<readonly Template[]>(parseTemplates(readKept(KEY) ?? "[]"));
+
+/** Keeps a text under a name, and replaces a template of the same name. */
+function keepTemplate(name: string, text: string): void {
+  const others = templates.value.filter((template) => template.name !== name);
+  write([...others, { name, text }].toSorted((a, b) => a.name.localeCompare(b.name)));
+}
+
+function forgetTemplate(name: string): void {
+  write(templates.value.filter((template) => template.name !== name));
+}
+
+function write(next: readonly Template[]): void {
+  templates.value = next;
+  keepText(KEY, JSON.stringify(next));
+}
 
 export function TemplateMenu(
   { text, insert }: { text: string; insert: (text: string) => void },

@@ -1,4 +1,4 @@
-// dashboard/worker/requests.ts
+// dashboard/parts/worker_requests.ts
 var CACHE_PREFIX = "mesh-page ";
 function isPage({ url, mode, method }, scope2) {
   return method === "GET" && mode === "navigate" && url.split(/[?#]/, 1)[0] === scope2;
@@ -7,7 +7,7 @@ function isFile({ url, method }, scope2, files) {
   return method === "GET" && files.some((file) => url === `${scope2}/${file}`);
 }
 
-// dashboard/worker/worker.ts
+// dashboard/parts/worker.ts
 var SERVER_ERROR_MIN = 500;
 var { scope } = self.registration;
 var CACHE = `${CACHE_PREFIX}${new URL(scope).pathname} ${FILES.join(" ")}`;

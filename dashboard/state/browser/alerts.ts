@@ -14,6 +14,7 @@ import {
   waitingPeers,
 } from "../store.ts";
 import { registration } from "./offline.ts";
+import { keepText, readKept } from "./storage.ts";
 
 const WANTED = "mesh-notifications";
 const BODY_CHARS_MAX = 200;
@@ -27,19 +28,19 @@ export const alerts = signal<Alerts>(stateNow());
 function stateNow(): Alerts {
   if (!supported) return "unsupported";
   if (Notification.permission === "denied") return "blocked";
-  const wanted = localStorage.getItem(WANTED) === "yes";
+  const wanted = readKept(WANTED) === "yes";
   return wanted && Notification.permission === "granted" ? "on" : "off";
 }
 
 /** Called by a button only: browsers refuse a page that asks by itself. */
 export async function switchOn(): Promise<void> {
-  localStorage.setItem(WANTED, "yes");
+  keepText(WANTED, "yes");
   await Notification.requestPermission();
   alerts.value = stateNow();
 }
 
 export function switchOff(): void {
-  localStorage.removeItem(WANTED);
+  keepText(WANTED, null);
   alerts.value = stateNow();
   for (const id of [...shown.keys()]) close(id);
 }

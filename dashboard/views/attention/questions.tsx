@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useSteadiness } from "../../components/act/steady.ts";
 import { RecordBoundary } from "../../components/act/record_boundary.tsx";
-import { closedAsks, hasDraft, lateAnswers, pending } from "../../state/answers/answering.ts";
+import { closedAsks, hasDraft, lateAnswers, pending } from "../../state/answering.ts";
 import { waitingAsks } from "../../state/store.ts";
 import { AskCard } from "./ask_card.tsx";
 import { arrange, countMisplaced, idOf, type ShownQuestion } from "./order.ts";

@@ -1,7 +1,7 @@
 /** One job: its fields, its progress, its attempts, its checks and its result. */
 
 import type { ComponentChildren } from "preact";
-import { Age, State } from "../../components/basics.tsx";
+import { Act, Age, State } from "../../components/basics.tsx";
 import { NextFires } from "../../components/time/fires.tsx";
 import { Markdown } from "../../components/markdown.tsx";
 import { PeerLink } from "../../components/message.tsx";
@@ -12,7 +12,8 @@ import { nameOfPeer } from "../../state/store.ts";
 import { Attempts } from "./attempts.tsx";
 import { Progress, runsText } from "./board.tsx";
 import { checksOf, withoutChecks } from "./checks.ts";
-import { Verbs } from "./verbs.tsx";
+import { call } from "../../state/calls.ts";
+import * as at from "protocol/generated/endpoints.ts";
 
 type Template = Exclude<JobRecord, OneJob>;
 
@@ -207,4 +208,54 @@ function Fact({ name, children }: { name: string; children: ComponentChildren })
       <dd>{children}</dd>
     </>
   );
+}
+
+const ROUTES = {
+  run: at.runJob,
+  retry: at.retryJob,
+  pause: at.pauseJob,
+  resume: at.resumeJob,
+  cancel: at.cancelJob,
+} as const;
+type Verb = keyof typeof ROUTES;
+
+/** The actions that a state allows. */
+const VERBS: Readonly<Record<string, readonly Verb[]>> = {
+  queued: ["run", "cancel"],
+  dispatching: ["cancel"],
+  delivered: ["retry", "cancel"],
+  running: ["cancel"],
+  awaiting_input: ["cancel"],
+  blocked: ["cancel"],
+  failed: ["retry"],
+  unavailable: ["retry"],
+  active: ["run", "pause", "cancel"],
+  paused: ["resume", "run", "cancel"],
+};
+
+const TEXTS: Readonly<Record<Verb, string>> = {
+  run: "Run now",
+  retry: "Retry",
+  pause: "Pause",
+  resume: "Resume",
+  cancel: "Cancel the job",
+};
+
+function Verbs(
+  { id, state, refresh }: { id: string; state: string; refresh: () => void },
+) {
+  const verbs = VERBS[state] ?? [];
+  if (verbs.length === 0) return null;
+  return (
+    <div class="answer-tools">
+      {verbs.map((verb) => <JobAction key={verb} id={id} verb={verb} refresh={refresh} />)}
+    </div>
+  );
+}
+
+function JobAction({ id, verb, refresh }: { id: string; verb: Verb; refresh: () => void }) {
+  const run = () => call(ROUTES[verb], { params: { id }, body: {} }).then(refresh);
+  if (verb !== "cancel") return <Act run={run}>{TEXTS[verb]}</Act>;
+  const confirm = "It does not run again. An agent at work on it is told to stop.";
+  return <Act run={run} class="danger" confirm={confirm}>{TEXTS[verb]}</Act>;
 }

@@ -1,5 +1,6 @@
 /** The orders in which the peers of a circle are listed. */
 
+import { byNeed } from "protocol/derived/peers.ts";
 import type { Peer } from "../../state/records.ts";
 
 type Compare = (a: Peer, b: Peer) => number;
@@ -29,19 +30,8 @@ export function sortPeers(peers: readonly Peer[], order: Order): Peer[] {
   return peers.toSorted(COMPARISONS[order]);
 }
 
-/** Peers that need a person first, then peers at work, then the others; offline peers last. */
-function byNeed(a: Peer, b: Peer): number {
-  return rank(a) - rank(b) || byName(a, b);
-}
-
 function byName(a: Peer, b: Peer): number {
   return a.name.localeCompare(b.name);
-}
-
-function rank({ status, turn_state }: Peer): number {
-  if (status === "offline") return 3;
-  if (turn_state === "awaiting_input") return 0;
-  return status === "busy" || turn_state === "working" ? 1 : 2;
 }
 
 /** In milliseconds; 0 for a peer that was never seen. */

@@ -2,16 +2,19 @@
 
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { ActionProps } from "../../components/window.tsx";
-import { isSubagent } from "protocol/derived/subagents.ts";
+import { type ActionProps, ActionWindow, useAct } from "../../components/window.tsx";
+import { isSubagent } from "protocol/derived/peers.ts";
 import type { Peer } from "../../state/records.ts";
-import { Fork } from "./fork.tsx";
-import { Copy } from "./handoffs/copy.tsx";
-import { HandOver } from "./handoffs/hand_over.tsx";
+import { Copy, Fork } from "./fork.tsx";
+import { HandOver } from "./hand_over.tsx";
 import { Close, Kill } from "./removal.tsx";
 import { Rehook } from "./rehook.tsx";
-import { Rename } from "./rename.tsx";
 import { RestartWindow } from "./restart.tsx";
+import { call } from "../../state/calls.ts";
+import * as at from "protocol/generated/endpoints.ts";
+import { refreshTopics } from "../../state/resource.ts";
+import { notify } from "../../state/store.ts";
+import { NameField } from "../spawn/naming.tsx";
 
 interface Action {
   readonly title: string;
@@ -144,4 +147,33 @@ function useOutside(
       document.removeEventListener("focusin", onEvent);
     };
   }, [active]);
+}
+
+function Rename({ peer, close }: ActionProps) {
+  const [name, setName] = useState(peer.name);
+  const { act, ...state } = useAct(() =>
+    call(at.renamePeer, { params: { id: peer.peer_id }, query: {}, body: { name } })
+  );
+  const submit = async () => {
+    const renamed = await act();
+    if (!renamed) return;
+    notify(`${peer.name} is now called ${renamed.name}.`);
+    refreshTopics(["peers", "messages", "asks"]);
+    close();
+  };
+  return (
+    <ActionWindow
+      title={`Rename ${peer.name}`}
+      label="Rename it"
+      close={close}
+      act={submit}
+      disabled={name === peer.name}
+      {...state}
+    >
+      <NameField label="New name" value={name} change={setName} required />
+      <p class="hint">
+        Messages to the old name no longer reach it. Earlier messages keep the old name.
+      </p>
+    </ActionWindow>
+  );
 }

@@ -1,4 +1,4 @@
-/** Forks a peer: starts an agent of another kind in the same folder and circle. */
+/** Forks a peer, as an agent of another kind, or copies it, with its conversation until now. */
 
 import { useState } from "preact/hooks";
 import { ResourceView } from "../../components/basics.tsx";
@@ -10,6 +10,7 @@ import { refreshTopics, useResource } from "../../state/resource.ts";
 import { backendsOf, commandOf, ProfileChoice } from "../spawn/choices.tsx";
 import { SpawnedAgent } from "../spawn/spawned.tsx";
 import { type ActionProps, ActionWindow, CommandLine, useAct } from "../../components/window.tsx";
+import { humanName } from "../../state/session.ts";
 
 export function Fork({ peer: { peer_id, name, path, circle, backend: own }, close }: ActionProps) {
   const config = useResource("spawn config", [], () => call(at.spawnConfig, {}));
@@ -87,5 +88,50 @@ function Kind({ backends, chosen, choose }: {
         {backends.map((name) => <option key={name} value={name}>{name}</option>)}
       </select>
     </label>
+  );
+}
+
+export function Copy({ peer: { peer_id, name, path, turn_state }, close }: ActionProps) {
+  const [message, setMessage] = useState("");
+  const { act, result, ...state } = useAct(async () => {
+    const from = humanName.value === null ? {} : { from_peer: humanName.value };
+    const seed = message.trim() === "" ? {} : { message };
+    return await call(at.forkSession, { params: { id: peer_id }, body: { ...from, ...seed } });
+  });
+  const submit = async () => {
+    if (await act()) refreshTopics(["peers"]);
+  };
+  return (
+    <ActionWindow
+      title={`Copy ${name}`}
+      label="Start the copy"
+      close={close}
+      done={result !== undefined}
+      act={submit}
+      {...state}
+    >
+      {result ? <SpawnedAgent spawned={result} /> : (
+        <>
+          <p>
+            The same kind of agent starts in <code>{path}</code>, with a copy of the conversation of
+            {" "}
+            <bdi>{visible(name)}</bdi>, which goes on undisturbed.
+          </p>
+          {turn_state === "working" && (
+            <p class="hint">It is in a turn: the copy has what is written until now.</p>
+          )}
+          <label>
+            <span>
+              First message <span class="hint">(optional)</span>
+            </span>
+            <textarea
+              rows={2}
+              value={message}
+              onInput={(event) => setMessage(event.currentTarget.value)}
+            />
+          </label>
+        </>
+      )}
+    </ActionWindow>
   );
 }

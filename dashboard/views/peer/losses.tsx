@@ -5,10 +5,10 @@ import { firstLine } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call, isRefusal } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
-import { EXECUTING, isExecutedBy } from "protocol/derived/executing.ts";
 import type { Peer } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { now } from "../../state/store.ts";
+import { EXECUTING, isExecutedBy } from "protocol/derived/peers.ts";
 
 const JOBS_MAX = "200";
 const QUEUE_MAX = "500";

@@ -12,7 +12,7 @@ import {
 } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { PeerLink } from "../../components/message.tsx";
-import { QrCode } from "../../components/qr/qr_code.tsx";
+import { QrCode } from "../../components/qr_code.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Share } from "../../state/records.ts";

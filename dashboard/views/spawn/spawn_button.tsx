@@ -3,7 +3,7 @@
 import { lazy } from "../../components/lazy.tsx";
 import { filter, route } from "../../state/router.ts";
 
-const SpawnDialog = lazy(() => import("../lazy/managing.ts").then((part) => part.SpawnDialog));
+const SpawnDialog = lazy(() => import("../managing.ts").then((part) => part.SpawnDialog));
 
 export function SpawnButton() {
   return <button type="button" onClick={() => filter({ new: "agent" })}>Start an agent…</button>;

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import { AgentProcess } from "../../../cli/acp/agent_process.ts";
-import { readLines } from "../../../cli/acp/lines.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
+import { readLines } from "../../../cli/acp/json_rpc.ts";
 
 /** Each prints the pid of a process that it starts, and ends when its input ends. */
 const LEAVING = {

@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { TOOL_CALLS_MAX, TURN_CHARS_MAX } from "../../../cli/acp/turn.ts";
-import { LINE_CHARS_MAX, readLines } from "../../../cli/acp/lines.ts";
 import {
   FakeAcpAgent,
   MCP_SERVER,
@@ -13,6 +12,7 @@ import {
   SESSION,
   update,
 } from "../../support/cli/fake_acp_agent.ts";
+import { LINE_CHARS_MAX, readLines } from "../../../cli/acp/json_rpc.ts";
 
 /** Records when a prompt is proved and which tools it uses. */
 function listener() {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
-import { runHook } from "../../../cli/hook/hook.ts";
+import { runHook } from "../../../cli/programs/hook.ts";
 import { runDaemon } from "../../../daemon/app/main.ts";
 import { fileRefusal, onFile } from "kit/host/file_errors.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";

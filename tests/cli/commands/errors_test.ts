@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { answeringDaemon, deadPort, PEER, refusal } from "../../support/cli/answering_daemon.ts";
 import { meaningOf, nearest } from "../../../cli/command/near_words.ts";
 import { COMMANDS } from "../../support/commands.ts";
-import { HELP_GROUPS } from "../../../cli/command/groups.ts";
+import { HELP_GROUPS } from "../../../cli/command/help.ts";
 
 Deno.test("a command name of another tool runs our command of the same meaning, or names it", async () => {
   await using p = answeringDaemon({ "GET /peers": () => ({ peers: [PEER] }) });

@@ -51,7 +51,7 @@ Deno.test("an agent that `mesh setup` has set up is reported as set up", async (
   using p = doctorFixture();
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.write("bin/claude", VERSION("2.1.329 (Claude Code)"), 0o755);
-  const { runSetup } = await import("../../../cli/setup/setup_command.ts");
+  const { runSetup } = await import("../../support/cli/run_setup.ts");
   await runSetup(["--agent", "claude-code"], p.env, { out: () => {}, err: () => {} });
   const { found } = await p.find();
   assert.equal(found.get("AGENT_SET_UP")?.severity, "ok");
@@ -63,7 +63,7 @@ Deno.test("an agent with a variable before its hook command, in another folder, 
   p.env["MESH_DAEMON__PORT"] = freePort();
   p.env["COPILOT_HOME"] = p.path("elsewhere");
   p.write("bin/copilot", VERSION("GitHub Copilot CLI 1.0.102."), 0o755);
-  const { runSetup } = await import("../../../cli/setup/setup_command.ts");
+  const { runSetup } = await import("../../support/cli/run_setup.ts");
   await runSetup(["--agent", "copilot"], p.env, { out: () => {}, err: () => {} });
   const { found } = await p.find();
   assert.match(found.get("AGENT_FOUND")?.detail ?? "", /^Copilot CLI 1\.0\.102, /);

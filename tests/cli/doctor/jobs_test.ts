@@ -1,7 +1,6 @@
 /** `mesh doctor` names jobs that an idle agent has, and templates that wait for a job. */
 
 import assert from "node:assert/strict";
-import { JOBS } from "../../../cli/doctor/jobs.ts";
 import { thisMachine } from "../../../cli/doctor/machine.ts";
 import { takeSnapshot } from "../../../cli/doctor/snapshot.ts";
 import { createDaemonClient } from "../../../cli/client/daemon_client.ts";
@@ -9,6 +8,7 @@ import { readClientSettings } from "../../../cli/client/settings.ts";
 import { FakeClock } from "../../support/clock.ts";
 import { doctorFixture, listeningDaemon } from "../../support/cli/doctor_fixture.ts";
 import { connectWorker, create, createRecurring, update } from "../../support/daemon/jobs.ts";
+import { JOBS } from "../../../cli/doctor/peers.ts";
 
 Deno.test("a job that runs with an idle agent is named, and a template that waits for one", async () => {
   using p = doctorFixture();

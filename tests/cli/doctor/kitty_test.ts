@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
-import { KITTY } from "../../../cli/doctor/kitty.ts";
 import { thisMachine } from "../../../cli/doctor/machine.ts";
 import { FakeKitty, pack, refusalOf } from "../../support/host/fake_kitty.ts";
+import { KITTY } from "../../../cli/doctor/terminals.ts";
 
 async function findings(env: Record<string, string>): Promise<string[]> {
   const machine = thisMachine(env, systemClock);

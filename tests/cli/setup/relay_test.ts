@@ -1,7 +1,7 @@
 /** `mesh setup --relay`: registering with a relay. */
 
 import assert from "node:assert/strict";
-import { runSetup } from "../../../cli/setup/setup_command.ts";
+import { runSetup } from "../../support/cli/run_setup.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
 
 const SECRET = `mesh_sk_${"d".repeat(43)}`;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { installService, removeService, serviceOf } from "../../../cli/setup/service.ts";
 import { CommandError } from "../../../cli/client/failures.ts";
 import { DaemonService, type ServiceHost } from "../../../cli/client/service_manager.ts";
-import { runSetup } from "../../../cli/setup/setup_command.ts";
+import { runSetup } from "../../support/cli/run_setup.ts";
 
 const COMMAND = ["/opt/my tools/100%/mesh", "run", 'a"$b'];
 

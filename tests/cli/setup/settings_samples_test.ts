@@ -6,7 +6,7 @@ import { systemClock } from "kit/core/clock.ts";
 import { checkAgent } from "../../../cli/doctor/agents.ts";
 import { thisMachine } from "../../../cli/doctor/machine.ts";
 import { SETUP_AGENTS } from "../../../cli/setup/agents.ts";
-import { runSetup } from "../../../cli/setup/setup_command.ts";
+import { runSetup } from "../../support/cli/run_setup.ts";
 import {
   type Agent,
   HOOK_AGENTS,

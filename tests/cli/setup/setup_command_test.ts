@@ -1,7 +1,7 @@
 /** `mesh setup`: the files it changes, the cases it refuses, and its exit codes. */
 
 import assert from "node:assert/strict";
-import { runSetup } from "../../../cli/setup/setup_command.ts";
+import { runSetup } from "../../support/cli/run_setup.ts";
 
 const SETTINGS = ".claude/settings.json";
 const CLAUDE_JSON = ".claude.json";
@@ -171,8 +171,7 @@ Deno.test("setup refuses to replace another program's MCP server named mesh", as
 Deno.test("setup exits 2 for wrong usage and 1 when no agent is installed", async () => {
   using home = new Home();
   assert.equal(await setup(["--agent", "nobody"], home.env), 2);
-  assert.equal(await setup(["--now"], home.env), 2);
-  const { code, out } = await runSetupCommand(["--now", "--json"], home.env);
+  const { code, out } = await runSetupCommand(["--agent", "nobody", "--json"], home.env);
   assert.deepEqual([code, JSON.parse(out.join("\n")).error], [2, "usage"]);
   assert.equal(await setup([], { HOME: "/nonexistent", PATH: "" }), 1);
 });
@@ -318,7 +317,8 @@ Deno.test("an agent can be named without a flag, and --all sets up those not ins
   assert.equal(await setup(["--all"], home.env), 0);
   assert.ok(home.files.includes(".codex/config.toml") && home.files.includes(SETTINGS));
   assert.equal(await setup(["gemini", "--all"], home.env), 2);
-  assert.equal(await setup(["gemini", "codex"], home.env), 2);
+  await assert.rejects(setup(["gemini", "codex"], home.env), /too many arguments/);
+  await assert.rejects(setup(["gemini", "--agent", "codex"], home.env), /give one of them/);
 });
 
 Deno.test("--name writes the human's name, and refuses one that is not allowed", async () => {

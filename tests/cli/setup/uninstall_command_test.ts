@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { runCli } from "../../../cli.ts";
-import { runSetup } from "../../../cli/setup/setup_command.ts";
+import { runSetup } from "../../support/cli/run_setup.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
 
 /** A home in which mesh is set up for Claude Code, with a state directory. */

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { runSetup } from "../../../cli/setup/setup_command.ts";
+import { runSetup } from "../../support/cli/run_setup.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
 import { keyedIdCodec } from "../../../daemon/features/messages/id_codec.ts";
 import { filesIn } from "../../../daemon/host/files.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { messageOf } from "kit/core/text.ts";
-import { parseLine } from "../../../cli/command/parser.ts";
+import { parseLine } from "../../../cli/command/line.ts";
 import { COMMANDS } from "../../support/commands.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
 import {
@@ -44,7 +44,7 @@ const isShell = ({ language }: Block) => language === "sh" || language === "cons
 
 function parse(args: readonly string[]): void {
   const known = args.filter((arg) => arg !== "--verbose");
-  if (known.length > 0) parseLine(COMMANDS, { out: () => {}, err: () => {} }, known);
+  if (known.length > 0) parseLine(COMMANDS, known);
 }
 
 /** The commands of a block that the command line refuses. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { serveSlack } from "../../support/slack/slack_server.ts";
 import { surfacePrograms } from "../../support/surfaces/programs.ts";
 import { until } from "../../support/waiting.ts";
-import { toRef } from "../../../surfaces/slack/api/timestamps.ts";
+import { toRef } from "../../../surfaces/slack/timestamps.ts";
 
 /** A state directory, a Slack, and programs that use them. */
 function setup() {

@@ -15,17 +15,13 @@ import { filterEvents } from "../../../relay/shares/guest_stream.ts";
 import { parseEvents } from "../../../cli/client/event_stream.ts";
 import { parseCommand } from "../../../surfaces/chat/commands.ts";
 import { parseChoice, splitText } from "../../../surfaces/chat/rendering.ts";
-import {
-  parseFrame,
-  toPress,
-  toWrittenMessage,
-} from "../../../surfaces/slack/connection/envelopes.ts";
-import { readSlackText } from "../../../surfaces/slack/message_text.ts";
+import { parseFrame, toPress, toWrittenMessage } from "../../../surfaces/slack/envelopes.ts";
 import { toAsk, toMessage, toReply } from "../../../clients/typescript/messages.ts";
 import { parseDraft, parseTemplates } from "../../../dashboard/components/compose/kept.ts";
 import { readWhen } from "../../../dashboard/components/time/when.ts";
 import { damagedText, hostileJson, hostileText } from "../hostile.ts";
 import { parser, type Target } from "../target.ts";
+import { readSlackText } from "../../../surfaces/slack/incoming.ts";
 
 const BODIES = [
   '{"from_peer":"web","to_peer":"api","text":"Hi"}',

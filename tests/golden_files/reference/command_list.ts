@@ -3,7 +3,7 @@
 import { COMMANDS } from "../../support/commands.ts";
 import { EXIT } from "../../../cli/client/failures.ts";
 import type { CommandSpec } from "../../../cli/command/command.ts";
-import { HELP_GROUPS, helpPlaceOf } from "../../../cli/command/groups.ts";
+import { HELP_GROUPS, helpPlaceOf } from "../../../cli/command/help.ts";
 
 export const EXIT_MEANINGS: Readonly<Record<number, string>> = {
   [EXIT.done]: "Done.",

@@ -1,7 +1,7 @@
 /** Renders `docs/generated/mesh.1`: the manual page of `mesh`, from the help of its commands. */
 
 import { VERSION } from "kit/core/version.ts";
-import { SUMMARY } from "../../../cli/command/parser.ts";
+import { SUMMARY } from "../../../cli/command/help.ts";
 import { EXIT_MEANINGS, type ListedCommand, listedGroups, shownFlag } from "./command_list.ts";
 
 const ENVIRONMENT: Readonly<Record<string, string>> = {

@@ -7,7 +7,7 @@ import { checkAgent } from "../../../cli/doctor/agents.ts";
 import type { CheckResult } from "../../../cli/doctor/finding.ts";
 import { thisMachine } from "../../../cli/doctor/machine.ts";
 import { SETUP_AGENTS } from "../../../cli/setup/agents.ts";
-import { runSetup } from "../../../cli/setup/setup_command.ts";
+import { runSetup } from "./run_setup.ts";
 
 export class SetupHome implements Disposable {
   readonly dir = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "mesh-setup-" }));

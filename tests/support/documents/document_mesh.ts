@@ -3,7 +3,7 @@
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
 import { hasTmux } from "../../../cli/client/isolated_env.ts";
-import { getRole } from "../../../cli/commands/roles.ts";
+import { getRole } from "../../../cli/programs/roles.ts";
 import { capturedTerminal } from "../cli/captured_output.ts";
 import { freePort } from "../cli/doctor_fixture.ts";
 import { meshCommand } from "../programs/program.ts";

@@ -5,7 +5,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { Secret } from "kit/core/settings.ts";
 import { SpanExporter } from "kit/telemetry/exporter.ts";
 import { joinRelay } from "../../../cli/setup/relay.ts";
-import { ApiCaller } from "../../../surfaces/slack/api/api_caller.ts";
+import { ApiCaller } from "../../../surfaces/slack/api_caller.ts";
 import { BotApi } from "../../../surfaces/telegram/bot_api.ts";
 import { RelayApi } from "../../../daemon/features/shares/relay_api.ts";
 import { askEndpoint } from "../../../daemon/features/asks/routing/endpoint.ts";

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { Secret } from "kit/core/settings.ts";
 import type { HandledFile } from "../../../surfaces/slack/handled_messages.ts";
 import { SlackSurface } from "../../../surfaces/slack/surface.ts";
-import { WebApi } from "../../../surfaces/slack/api/web_api.ts";
+import { WebApi } from "../../../surfaces/slack/web_api.ts";
 import { countingIds } from "../ids.ts";
 import { SwiftClock } from "../swift_clock.ts";
 import { FakeMesh } from "../telegram/surface_fixture.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { BOT, DIRECT, SAM } from "../../support/slack/fake_slack.ts";
 import { POST_MS, slackFixture } from "../../support/slack/surface_fixture.ts";
-import { toRef } from "../../../surfaces/slack/api/timestamps.ts";
+import { toRef } from "../../../surfaces/slack/timestamps.ts";
 
 const FRUIT = {
   kind: "choice",

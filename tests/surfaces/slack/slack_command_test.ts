@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { runCli } from "../../../cli.ts";
-import { MANIFEST } from "../../../surfaces/slack/manifest.ts";
 import { capturedTerminal } from "../../support/cli/captured_output.ts";
 import { APP_TOKEN, BOT_TOKEN, SAM } from "../../support/slack/fake_slack.ts";
+import { MANIFEST } from "../../../surfaces/slack/slack_command.ts";
 
 const DOCS = join(import.meta.dirname ?? ".", "..", "..", "..", "docs");
 

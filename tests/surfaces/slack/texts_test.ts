@@ -3,14 +3,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { toBlocks, toSummary } from "../../../surfaces/slack/blocks.ts";
-import { readSlackText } from "../../../surfaces/slack/message_text.ts";
-import {
-  isLater,
-  timestampAt,
-  toRef,
-  toTimestamp,
-} from "../../../surfaces/slack/api/timestamps.ts";
+import { isLater, timestampAt, toRef, toTimestamp } from "../../../surfaces/slack/timestamps.ts";
 import { HANDLED_MAX, HandledMessages } from "../../../surfaces/slack/handled_messages.ts";
+import { readSlackText } from "../../../surfaces/slack/incoming.ts";
 
 const timestamp = fc.tuple(
   fc.integer({ min: 0, max: 9_999_999_999 }),

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { SCRIPTS } from "../../../../cli/commands/completions/generated/scripts.ts";
+import { SCRIPTS } from "../../../../cli/commands/generated/scripts.ts";
 import { answeringDaemon, deadPort, PEER } from "../../../support/cli/answering_daemon.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;

@@ -9,7 +9,7 @@ import {
 } from "../../../../../daemon/features/agents/codex/setup.ts";
 import { Unchangeable } from "../../../../../daemon/features/agents/settings_files/json.ts";
 import { planOf } from "../../../../support/agents/setup_plan.ts";
-import { runSetup } from "../../../../../cli/setup/setup_command.ts";
+import { runSetup } from "../../../../support/cli/run_setup.ts";
 
 const PLAN = planOf(["/opt/my tools/mesh"]);
 const NEWER_PLAN = planOf(["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"]);

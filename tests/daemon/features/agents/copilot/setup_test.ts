@@ -8,7 +8,7 @@ import {
   type JsonObject,
   Unchangeable,
 } from "../../../../../daemon/features/agents/settings_files/json.ts";
-import { runSetup } from "../../../../../cli/setup/setup_command.ts";
+import { runSetup } from "../../../../support/cli/run_setup.ts";
 
 const PLAN = planOf(["/opt/my tools/mesh"]);
 const USER_CONFIG = {

@@ -15,7 +15,7 @@ import {
   type JsonObject,
   Unchangeable,
 } from "../../../../../daemon/features/agents/settings_files/json.ts";
-import { runSetup } from "../../../../../cli/setup/setup_command.ts";
+import { runSetup } from "../../../../support/cli/run_setup.ts";
 import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 import { world } from "../../../../support/world.ts";
 

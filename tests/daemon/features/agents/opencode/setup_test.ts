@@ -11,7 +11,7 @@ import {
   removeServer,
 } from "../../../../../daemon/features/agents/opencode/setup.ts";
 import { planOf } from "../../../../support/agents/setup_plan.ts";
-import { runSetup } from "../../../../../cli/setup/setup_command.ts";
+import { runSetup } from "../../../../support/cli/run_setup.ts";
 
 const MESH = planOf(["/opt/my tools/mesh"]);
 const NEWER_MESH = planOf(["/usr/bin/deno", "run", "-A", "/srv/mesh/main.ts"]);

@@ -1,0 +1,114 @@
+/** Shows the progress of an ask on standard error, while `--wait` waits for its reply. */
+
+import { ApiError, type WireResponse } from "kit/http/client.ts";
+import { getTrace } from "protocol/generated/endpoints.ts";
+import { DaemonUnreachable } from "../client/daemon_client.ts";
+import { watchEvents } from "../client/event_stream.ts";
+import type { CommandContext } from "../command/command.ts";
+import { formatReason } from "../output/message_explanation.ts";
+import { clean, type Device } from "../output/terminal.ts";
+import { formatDuration } from "../output/time.ts";
+
+export interface ShownAsk {
+  readonly correlation_id: string;
+  readonly to_peer_id: string;
+  readonly to_peer_name: string;
+}
+
+type Stage = WireResponse<typeof getTrace>["stages"][number];
+
+/** Shows the ask's progress in one line until `work` has ended. */
+export async function withProgress<A>(
+  context: CommandContext,
+  ask: ShownAsk,
+  work: () => Promise<A>,
+): Promise<A> {
+  const ended = new AbortController();
+  const line = new ProgressLine(ask, context);
+  const shown = follow(context, ask, { line, signal: ended.signal });
+  try {
+    return await work();
+  } finally {
+    ended.abort();
+    await shown;
+    line.end();
+  }
+}
+
+/** Reads the trace at first and after each step to the recipient. Ends quietly on any refusal. */
+async function follow(
+  { call, daemon, clock }: CommandContext,
+  { correlation_id, to_peer_id }: ShownAsk,
+  { line, signal }: { line: ProgressLine; signal: AbortSignal },
+): Promise<void> {
+  const params = { trace_id: correlation_id };
+  try {
+    for await (const { type, data } of watchEvents({ daemon, clock, signal })) {
+      const isStep = type === "ready" || type === "delivery" && isTo(data, to_peer_id);
+      if (isStep) line.show((await call(getTrace, { params, signal })).stages);
+    }
+  } catch (error) {
+    const isExpected = signal.aborted || error instanceof ApiError ||
+      error instanceof DaemonUnreachable;
+    if (!isExpected) throw error; // The wait itself reports a daemon that is gone.
+  }
+}
+
+function isTo(data: unknown, to_peer_id: string): boolean {
+  return typeof data === "object" && data !== null && "to_peer_id" in data &&
+    data.to_peer_id === to_peer_id;
+}
+
+/** One line that grows: `sent to api → seen by api, 3s → waiting for its answer`. */
+class ProgressLine {
+  readonly #to: string;
+  readonly #device: Device;
+  readonly #shown = new Set<string>();
+  #isWaiting = false;
+
+  constructor({ to_peer_name }: ShownAsk, { terminal }: CommandContext) {
+    this.#to = to_peer_name;
+    this.#device = terminal.device;
+  }
+
+  show(stages: readonly Stage[]): void {
+    const started = Date.parse(stages[0]?.ts ?? "");
+    for (const stage of stages) {
+      const text = this.#textOf(stage);
+      if (text === undefined || this.#shown.has(stage.stage)) continue;
+      const elapsed_ms = Date.parse(stage.ts) - started;
+      this.#add(stage.stage, elapsed_ms < 1000 ? text : `${text}, ${formatDuration(elapsed_ms)}`);
+    }
+    const hasArrived = this.#shown.has("accepted") || this.#shown.has("seen");
+    if (!hasArrived || this.#isWaiting) return;
+    this.#isWaiting = true;
+    this.#add("waiting", "waiting for its answer");
+  }
+
+  /** Ends the line, so that the answer begins on its own. */
+  end(): void {
+    if (this.#shown.size > 0) this.#device.err("\n");
+  }
+
+  #add(name: string, text: string): void {
+    this.#device.err(clean(this.#shown.size === 0 ? text : ` → ${text}`));
+    this.#shown.add(name);
+  }
+
+  #textOf({ stage, detail }: Stage): string | undefined {
+    switch (stage) {
+      case "queued":
+        return detail === null ? undefined : `queued: ${formatReason(detail)}`;
+      case "sent":
+        return `sent to ${this.#to}`;
+      case "accepted":
+        return `accepted by ${this.#to}`;
+      case "seen":
+        return `seen by ${this.#to}`;
+      case "unproved":
+        return "not confirmed";
+      default:
+        return undefined;
+    }
+  }
+}

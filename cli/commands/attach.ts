@@ -1,0 +1,94 @@
+/** `mesh attach`: shows an agent's tmux pane in this terminal, or brings its kitty window to front. */
+
+import type { WireResponse } from "kit/http/client.ts";
+import { getPeer } from "protocol/generated/endpoints.ts";
+import type { Env } from "../../daemon/host/paths.ts";
+import { kindOf, socketPathOf, tmuxSocketOf } from "../../daemon/host/terminals/addresses.ts";
+import { CommandError } from "../client/failures.ts";
+import {
+  answerCommand,
+  type Args,
+  CIRCLE_FLAG,
+  type Command,
+  type CommandContext,
+} from "../command/command.ts";
+
+/** The pane of a peer, and the program that shows it. */
+interface PaneOfPeer {
+  readonly peer_id: string;
+  readonly name: string;
+  readonly pane_id: string;
+  readonly tmux_socket: string;
+  readonly command: readonly string[];
+}
+
+export const ATTACH_COMMAND: Command = answerCommand({
+  usage: "attach <peer>",
+  needs: "this machine",
+  summary: "Show a peer's tmux pane in this terminal; leave it with tmux's prefix and d",
+  details: "A peer in a kitty window is not shown here: kitty brings its window to the front.",
+  flags: { ...CIRCLE_FLAG, "--print": "print the command instead of running it" },
+  example: "mesh attach api",
+  call: findPane,
+  show: async ({ command }, { terminal, env }, args) => {
+    if (args.flag("print")) return terminal.print(command.map(quote).join(" "));
+    await showPane(command, env);
+  },
+});
+
+async function findPane(context: CommandContext, args: Args): Promise<PaneOfPeer> {
+  const typed = args.text("peer");
+  const peer = await context.call(getPeer, {
+    params: { id: typed },
+    query: { circle: args.get("circle") },
+  });
+  return paneOf(peer, context.env, { onlyPrints: args.flag("print") || args.flag("json") });
+}
+
+type PaneFields = Pick<
+  WireResponse<typeof getPeer>,
+  "peer_id" | "name" | "pane_id" | "tmux_socket"
+>;
+
+/** The pane of a peer, and the command that shows it in the terminal of this environment. */
+export function paneOf(peer: PaneFields, env: Env, { onlyPrints = false } = {}): PaneOfPeer {
+  const { peer_id, name, pane_id, tmux_socket } = peer;
+  if (pane_id === null || tmux_socket === null) {
+    throw new CommandError(
+      `${name} has no pane. To send a file along: mesh ask PEER TEXT --attach FILE`,
+    );
+  }
+  if (kindOf(tmux_socket) === "kitty") {
+    const focus = ["focus-window", "--match", `id:${pane_id}`];
+    const command = ["kitty", "@", "--to", `unix:${socketPathOf(tmux_socket)}`, ...focus];
+    return { peer_id, name, pane_id, tmux_socket, command };
+  }
+  const here = tmuxSocketOf(env);
+  if (here !== undefined && here !== tmux_socket && !onlyPrints) {
+    throw new CommandError(
+      `${name} runs on another tmux server (${tmux_socket}) than this terminal; ` +
+        "detach first, or run this in a terminal outside of tmux",
+    );
+  }
+  const show = here === tmux_socket ? "switch-client" : "attach-session";
+  const command = ["tmux", "-S", tmux_socket, "select-window", "-t", pane_id, ";"]
+    .concat("select-pane", "-t", pane_id, ";", show, "-t", pane_id);
+  return { peer_id, name, pane_id, tmux_socket, command };
+}
+
+/** Shows the pane in this terminal. Outside tmux, returns when the user detaches. */
+export async function showPane(command: readonly string[], env: Env): Promise<void> {
+  const [program = "tmux", ...rest] = command;
+  const { success, code } = await new Deno.Command(program, {
+    args: rest,
+    env: { ...env },
+    stdin: "inherit",
+    stdout: "inherit",
+    stderr: "inherit",
+  }).output();
+  if (!success) throw new CommandError(`${program} ended with code ${code}; see: mesh peer show`);
+}
+
+function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

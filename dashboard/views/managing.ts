@@ -1,0 +1,10 @@
+/** Views that people open less often: one file, which is loaded with the first of them. */
+
+export { Health } from "./health.tsx";
+export { Jobs } from "./jobs.tsx";
+export { MachineGroups } from "./machines/machine_groups.tsx";
+export { MeshMap } from "./map/mesh_map.tsx";
+export { Relay } from "./relay/relay.tsx";
+export { Schedules } from "./schedules.tsx";
+export { Settings } from "./settings.tsx";
+export { SpawnDialog } from "./spawn/dialog.tsx";

@@ -1,0 +1,41 @@
+/** Subagents, the order of peers, and the jobs that a peer executes. */
+
+import type { JobInList, Peer } from "protocol/wire.ts";
+
+/**
+ * A subagent is short-lived, has a parent, and takes no messages. A program may also register such
+ * a peer by itself.
+ */
+export function isSubagent(
+  { ephemeral, addressable, parent_runtime_id }: Pick<
+    Peer,
+    "ephemeral" | "addressable" | "parent_runtime_id"
+  >,
+): boolean {
+  return ephemeral && !addressable && parent_runtime_id !== undefined;
+}
+
+/** Peers that need a person first, then peers at work, then the others; offline peers last. */
+export function byNeed(a: Peer, b: Peer): number {
+  return rank(a) - rank(b) || a.name.localeCompare(b.name);
+}
+
+function rank({ status, turn_state }: Peer): number {
+  if (status === "offline") return 3;
+  if (turn_state === "awaiting_input") return 0;
+  return status === "busy" || turn_state === "working" ? 1 : 2;
+}
+
+/** The states of a job that has an executor. */
+export const EXECUTING = [
+  "dispatching",
+  "delivered",
+  "running",
+  "awaiting_input",
+  "blocked",
+] as const;
+
+/** For a job in one of the states above. */
+export function isExecutedBy(peer_id: string, { runner, assigned_peer_id }: JobInList): boolean {
+  return (runner?.attempts.at(-1)?.executor_peer_id ?? assigned_peer_id) === peer_id;
+}

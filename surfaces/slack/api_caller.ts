@@ -1,0 +1,170 @@
+/** Makes the calls of Slack's Web API, and classifies their failures. */
+
+import * as z from "zod";
+import type { Clock } from "kit/core/clock.ts";
+import { pause, timeout } from "kit/core/timeout.ts";
+import type { Secret } from "kit/core/settings.ts";
+import { cleanLine, tryJson } from "kit/core/text.ts";
+import { ChatError } from "../chat/chat.ts";
+import type { Timestamp } from "./timestamps.ts";
+import {
+  describeRefusal,
+  SlackApiError,
+  toErrorClass,
+  type TokenName,
+  toLostError,
+} from "./web_api_errors.ts";
+
+export const DEFAULT_BASE = "https://slack.com/api";
+
+const CALL_MS_MAX = 30_000;
+/** Slack allows about one message a second in a channel. */
+const POST_INTERVAL_MS = 1_000;
+/** Maximum characters of an error code of Slack that an error repeats. */
+const CODE_CHARS_MAX = 100;
+
+const Answer = z.looseObject({
+  ok: z.boolean(),
+  error: z.string().default("unknown_error"),
+  needed: z.string().optional(),
+});
+
+export interface ApiOptions {
+  readonly base: string;
+  readonly app_token: Secret;
+  readonly bot_token: Secret;
+  readonly clock: Clock;
+  readonly fetch: (request: Request) => Promise<Response>;
+}
+
+export type Params = Readonly<Record<string, string | number | boolean | object | undefined>>;
+
+/** A block of a message, in the form of Block Kit. */
+export type Block = Readonly<Record<string, unknown>>;
+
+/** The channel and the thread of a message. */
+export interface Place {
+  readonly channel: string;
+  readonly thread_ts?: Timestamp | undefined;
+}
+
+interface CallOptions {
+  readonly params?: Params;
+  readonly token?: TokenName;
+  readonly signal: AbortSignal;
+}
+
+interface TransferOptions<A> {
+  readonly read: (response: Response) => Promise<A>;
+  readonly ms: number;
+  readonly signal: AbortSignal;
+}
+
+export class ApiCaller {
+  readonly options: ApiOptions;
+  #nextPostAt = 0;
+
+  constructor(options: ApiOptions) {
+    this.options = options;
+  }
+
+  /** Calls a method; returns its checked answer. */
+  async call<S extends z.ZodType>(
+    method: string,
+    shape: S,
+    { params = {}, token = "bot_token", signal }: CallOptions,
+  ): Promise<z.output<S>> {
+    const { base } = this.options;
+    const secret = this.options[token];
+    const init = {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret.reveal()}` },
+      // Slack's methods that read do not accept JSON.
+      body: toForm(params),
+    };
+    const read = async (response: Response) => {
+      const { status, headers } = response;
+      return { status, retryAfter: headers.get("retry-after"), text: await response.text() };
+    };
+    const raw = await this.transfer(`${base}/${method}`, init, { read, ms: CALL_MS_MAX, signal });
+    const result = shape.safeParse(readAnswer(method, raw, { token, secret }));
+    if (result.success) return result.data;
+    throw new SlackApiError("unclear", `${method}: the answer has an unknown form`);
+  }
+
+  /** Sends a request; redirects are not followed, because they would get the token. */
+  async transfer<A>(
+    url: string,
+    init: RequestInit,
+    { read, ms, signal }: TransferOptions<A>,
+  ): Promise<A> {
+    const { clock, fetch } = this.options;
+    const done = await timeout(clock, ms, async (limit) => {
+      try {
+        const request = new Request(url, { ...init, redirect: "manual", signal: limit });
+        return { answer: await read(await fetch(request)) };
+      } catch (error) {
+        throw error instanceof ChatError ? error : toLostError(error);
+      }
+    }, signal);
+    signal.throwIfAborted();
+    if (!done) throw toLostError(new Error(`no answer within ${ms / 1000} s`));
+    return done.answer;
+  }
+
+  /** Waits until the next message may be sent. */
+  async postTurn(signal: AbortSignal): Promise<void> {
+    const { clock } = this.options;
+    const now = clock.monotonic();
+    const at = Math.max(now, this.#nextPostAt);
+    this.#nextPostAt = at + POST_INTERVAL_MS;
+    if (at > now) await pause(clock, at - now, signal);
+    signal.throwIfAborted();
+  }
+}
+
+function toForm(params: Params): URLSearchParams {
+  const form = new URLSearchParams();
+  for (const [name, value] of Object.entries(params)) {
+    if (value === undefined) continue;
+    form.set(name, typeof value === "object" ? JSON.stringify(value) : String(value));
+  }
+  return form;
+}
+
+interface RawAnswer {
+  readonly status: number;
+  readonly retryAfter: string | null;
+  readonly text: string;
+}
+
+/** The answer, if it says `ok`. Otherwise throws the error of the call. */
+function readAnswer(
+  method: string,
+  { status, retryAfter, text }: RawAnswer,
+  { token, secret }: { token: TokenName; secret: Secret },
+): unknown {
+  if (status === 429) {
+    const seconds = /^\d{1,6}$/.test(retryAfter ?? "") ? Number(retryAfter) : undefined;
+    throw new SlackApiError("rate_limited", `Slack limits the rate of ${method}`, {
+      retry_after_ms: seconds === undefined ? undefined : seconds * 1000,
+    });
+  }
+  const answer = Answer.safeParse(tryJson(text));
+  if (status >= 500 || status >= 300 && status < 400) {
+    throw new SlackApiError("unclear", `Slack's answer to ${method} is HTTP ${status}`);
+  }
+  if (!answer.success) {
+    throw new SlackApiError(
+      status >= 400 ? "bad_request" : "unclear",
+      `The answer is not from Slack's API: HTTP ${status}; check SLACK_API_BASE`,
+    );
+  }
+  if (answer.data.ok) return answer.data;
+  const { error, needed } = answer.data;
+  const toCode = (text: string) =>
+    cleanLine(text).replaceAll(secret.reveal(), "[hidden]").slice(0, CODE_CHARS_MAX);
+  const code = toCode(error);
+  const message = describeRefusal(method, code, needed === undefined ? needed : toCode(needed));
+  throw new SlackApiError(toErrorClass(code), message, { code, setting: token });
+}
