@@ -38,10 +38,9 @@ import { peerRoutes } from "../features/peers/routes.ts";
 import type { Directory } from "../features/peers/directory.ts";
 import * as peerRows from "../features/peers/store.ts";
 import { scheduleRoutes } from "../features/schedules/routes.ts";
-import type { Apps } from "../features/apps/apps.ts";
-import { appRoutes } from "../features/apps/routes.ts";
-import { shareRoutes } from "../features/shares/routes.ts";
-import type { Shares } from "../features/shares/shares.ts";
+import type { Apps } from "../features/relay/apps.ts";
+import { relayRoutes } from "../features/relay/routes.ts";
+import type { Shares } from "../features/relay/shares.ts";
 import { sessionRoutes } from "../features/spawn/sessions/routes.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
@@ -83,8 +82,7 @@ export function featureRoutes(
       bus_fault: features.platform.bus_fault,
     }),
     ...callRoutes({ calls: features.calls?.client, isProvenHuman }),
-    ...shareRoutes(shares),
-    ...appRoutes(apps),
+    ...relayRoutes({ apps, shares }),
     ...spawnRoutes(features.spawns, restarts, {
       isProvenHuman,
       senderOf,

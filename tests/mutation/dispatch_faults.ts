@@ -97,8 +97,12 @@ export const DISPATCH_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/messages/limits/limits.ts",
-    tests: ["tests/daemon/features/messages/limits", ...MESSAGES, "tests/daemon/features/asks"],
+    file: "daemon/features/messages/limits.ts",
+    tests: [
+      "tests/daemon/features/messages/limits_test.ts",
+      ...MESSAGES,
+      "tests/daemon/features/asks",
+    ],
     faults: [
       [
         "the queue takes one message too many",

@@ -79,16 +79,10 @@ export const SPEAKER_TARGETS: readonly Target[] = [
         "if (peers.length === 0 || !agentProcesses.mayBeAgent(pid)) continue;",
         "if (peers.length === 0) continue;",
       ],
-    ],
-  },
-  {
-    file: "daemon/features/peers/identity/identity_index.ts",
-    tests: [`${CALLERS}/actors_test.ts`],
-    faults: [
       [
         "the peer of a process is known for ever",
-        "if (changes === this.#known) return;",
-        "if (changes >= 0) return;",
+        'new TableAnswers(db.watch("peers", rows.identityValues))',
+        "new TableAnswers(() => 0)",
       ],
     ],
   },

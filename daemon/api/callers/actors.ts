@@ -8,7 +8,7 @@ import type { Directory } from "../../features/peers/directory.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
 import { recordedProcess } from "../../features/peers/identity/known_peer.ts";
 import type { ActingPeer } from "../../features/peers/store.ts";
-import { isSubagent } from "../../features/peers/subagents/subagent.ts";
+import { isSubagent } from "../../features/peers/subagents.ts";
 import type { ProcessId } from "../../host/processes.ts";
 import type { Callers } from "./callers.ts";
 import type { CallingPeers } from "./calling_peers.ts";

@@ -16,7 +16,7 @@ import type { Sockets } from "../../features/messages/websocket/sockets.ts";
 import { notifyPeer } from "protocol/notifications.ts";
 import { isLive } from "../../features/peers/directory.ts";
 import type { Reachability } from "../../features/peers/records.ts";
-import type { Subagents } from "../../features/peers/subagents/subagents.ts";
+import type { Subagents } from "../../features/peers/subagents.ts";
 import type { PeerTurns } from "../../features/peers/turns.ts";
 import type { Guard } from "../guard.ts";
 import { Handshake, type HandshakeDeps, isPlugin } from "./handshake.ts";

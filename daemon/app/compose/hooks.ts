@@ -1,11 +1,10 @@
 /** Builds the reports of agents' hooks, and the observation of agents. */
 
 import { Approvals } from "../../features/asks/questions/approvals.ts";
-import { AskReminders } from "../../features/asks/reminders.ts";
 import { HookEvents } from "../../features/hooks/hook_events.ts";
 import { AgentObserver } from "../../features/hooks/observer.ts";
 import { StopReminders } from "../../features/hooks/stop_reminders.ts";
-import { ToolCallMessages } from "../../features/hooks/tool_call_messages.ts";
+import { UnprovedMessages } from "../../features/hooks/unproved_messages.ts";
 import { WakeHooks } from "../../features/hooks/wake_hooks.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
@@ -23,14 +22,13 @@ export function openHooks(
     gated_tools: config["approvals.gated_tools"],
     timeout_seconds: config["approvals.timeout_seconds"],
   });
-  const { receipts, urgentMessages } = lower;
   const hookEvents = new HookEvents(ctx, {
     ...lower,
     hooks: platform.hooks,
     effects: effects.hooks,
     approvals,
-    reminders: new StopReminders(ctx, new AskReminders(ctx, config["asks.reminders"])),
-    toolCallMessages: new ToolCallMessages(ctx, receipts, urgentMessages),
+    reminders: new StopReminders(ctx, config["asks.reminders"]),
+    unprovedMessages: new UnprovedMessages(ctx, lower),
   });
   const wakeHooks = new WakeHooks(ctx, {
     ...lower,

@@ -4,9 +4,7 @@ import { Doctor } from "../../features/lifecycle/doctor.ts";
 import { Identities } from "../../features/lifecycle/identities.ts";
 import { Linking } from "../../features/lifecycle/linking.ts";
 import { Pruning } from "../../features/lifecycle/pruning.ts";
-import { PaneProof } from "../../features/lifecycle/panes/pane_proof.ts";
-import { PaneScreens } from "../../features/lifecycle/panes/pane_screens.ts";
-import { PaneTyping } from "../../features/lifecycle/panes/pane_typing.ts";
+import { Panes } from "../../features/lifecycle/panes.ts";
 import { Termination } from "../../features/lifecycle/termination.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
@@ -27,18 +25,12 @@ export function openLifecycle(
     pid,
     processes,
   };
-  const paneProof = new PaneProof(ctx, deps);
   return {
     linking: new Linking(ctx, deps),
     identities: new Identities(ctx, deps),
     termination: new Termination(ctx, deps),
     doctor: new Doctor(ctx, deps),
-    paneScreens: new PaneScreens({ paneObserver, paneProof }),
-    paneTyping: new PaneTyping({
-      ...deps,
-      paneProof,
-      is_allowed: config["panes.allow_typing"],
-    }),
+    panes: new Panes(ctx, { ...deps, typing_allowed: config["panes.allow_typing"] }),
     pruning: new Pruning(ctx, { ...deps, ports: ports.lifecycle }),
   };
 }

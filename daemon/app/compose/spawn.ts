@@ -2,7 +2,7 @@
 
 import type { Backend } from "protocol/agents/contract.ts";
 import { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
-import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log/retention.ts";
+import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log_retention.ts";
 import { Restarts } from "../../features/spawn/restarts/restarts.ts";
 import { Forks } from "../../features/spawn/sessions/forks.ts";
 import { Resumptions } from "../../features/spawn/sessions/resumptions.ts";
@@ -26,6 +26,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures) {
     ...lower,
     terminals,
     settings,
+    folders: { allowed: settings.allowed_paths, home: terminals.home },
     machine,
     processes,
     hooks,

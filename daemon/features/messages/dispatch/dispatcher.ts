@@ -17,8 +17,8 @@ import type { Reachability } from "../../peers/records.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import { isClosedAsk, type Steps } from "../ledger/steps.ts";
-import { firstNotHeld, firstQueued, lastReason, type QueuedMessage } from "../ledger/queued.ts";
-import { HOLD_MS_MAX, type UrgentMessages } from "../urgent/urgent_messages.ts";
+import { firstNotHeld, firstQueued, lastReason, type QueuedMessage } from "../ledger/ledger.ts";
+import { HOLD_MS_MAX, type UrgentMessages } from "../urgent_messages.ts";
 import { OutgoingCache } from "./outgoing_cache.ts";
 
 interface DispatcherDeps {
@@ -225,13 +225,13 @@ export class Dispatcher {
     const { db, clock } = this.#ctx;
     const current = ledger.findMessageBySeq(db, attempted.seq);
     if (current?.state !== "attempting") {
-      if (receipt.state !== "refused") ledger.markWrittenOnce(tx, attempted.seq, clock.now());
+      if (receipt.state !== "refused") ledger.markAllWritten(tx, [attempted.seq], clock.now());
     } else if (receipt.state === "refused") this.#requeue(current, receipt.reason);
     else if (receipt.state === "accepted") this.#steps.accepted(this.#steps.written(current));
     else if (receipt.state === "sent") this.#steps.written(current);
     else {
       this.#steps.written(current, receipt.reason);
-      this.#steps.note(current, "unclear", receipt.reason);
+      this.#steps.noteUnclear(current, receipt.reason);
     }
   }
 

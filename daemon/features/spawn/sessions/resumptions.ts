@@ -15,7 +15,7 @@ import { isLive } from "../../peers/directory.ts";
 import * as peerRows from "../../peers/store.ts";
 import type { StoredPeer } from "../../peers/store.ts";
 import type { LaunchedAgent, SpawnDeps } from "../deps.ts";
-import { allowedFolder } from "../paths.ts";
+import { mustBeAllowed } from "../folders.ts";
 import { openWithSession } from "../restarts/store.ts";
 import type { Spawns } from "../spawns.ts";
 import * as spawnRows from "../store.ts";
@@ -76,7 +76,7 @@ export class Resumptions {
       (backend === undefined || id === backend) && this.#deps.settings.commands[id] !== undefined &&
       this.#deps.transports.adapterOf(id)?.resume !== undefined
     );
-    const folder = path === undefined ? undefined : await this.#mustBeAllowed(path);
+    const folder = path === undefined ? undefined : await mustBeAllowed(path, this.#deps.folders);
     if (this.#privacy.readers === "off") return await this.#exactly(query, backends, folder);
     const hidden = !this.#maySeeTitles(viewer);
     const found = await Promise.all(
@@ -155,13 +155,6 @@ export class Resumptions {
       { extraArgs: args },
     );
     return { ...launched, resumes: { session_id, peer_id: earlier?.peer_id ?? null } };
-  }
-
-  async #mustBeAllowed(path: string): Promise<string> {
-    const { settings: { allowed_paths: allowed }, terminals: { home } } = this.#deps;
-    const found = await allowedFolder(path, { allowed, home });
-    if (found.ok) return found.folder;
-    throw new Problem("path_not_allowed", { path, reason: found.why });
   }
 
   /** The sessions whose id begins with the text, or whose title or folder contains the words. */
