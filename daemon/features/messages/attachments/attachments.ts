@@ -11,7 +11,6 @@ import { Problem } from "protocol/problems.ts";
 import { type Files, isDiskError } from "../../../host/files.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
 import { type Part, partsOf } from "./multipart.ts";
-import { carriersOf } from "./store.ts";
 import * as rows from "./store.ts";
 
 /**
