@@ -114,7 +114,7 @@ export class Actors {
     }
     if (part === "params") {
       const scope = { circle: textOf(query, "circle"), from_peer: textOf(query, "from_peer") };
-      const { peer_id } = directory.find(value, directory.scopeOf(scope));
+      const { peer_id } = directory.findFor(value, scope);
       const named = identityLookup.get(peer_id);
       return named ? [toClaim(named)] : [];
     }

@@ -37,7 +37,7 @@ export class Switches {
     requester: Reader,
   ): Promise<SwitchResult> {
     const { directory, handoffs, restarts } = this.#deps;
-    const { peer_id } = directory.find(argument, directory.scopeOf(request));
+    const { peer_id } = directory.findFor(argument, request);
     const before = mustGetPeer(this.#ctx.db, peer_id);
     if (before.backend === to_backend) {
       throw new Problem("same_backend", { backend: to_backend });

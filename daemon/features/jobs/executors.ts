@@ -1,7 +1,7 @@
 /** Executors: the peers that execute jobs, and the agents that are spawned for them. */
 
 import type { Context } from "../../data/context.ts";
-import type { Adapter } from "../agents/adapter.ts";
+import type { AgentTransports } from "../agents/transports.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import { isLive } from "../peers/directory.ts";
 import { hasEnded, recordedProcess } from "../peers/identity/known_peer.ts";
@@ -45,13 +45,13 @@ export interface StartedExecutor {
 }
 
 interface ExecutorsDeps {
-  readonly adapters: readonly Adapter[];
   /** The name of this machine. */
   readonly machine: string;
   readonly peers: Pick<Peers, "offline">;
   readonly processes: ProcessTable;
   readonly shutdownSignal: AbortSignal;
   readonly spawns: Spawns;
+  readonly transports: Pick<AgentTransports, "adapterOf">;
 }
 
 export class Executors {
@@ -136,7 +136,7 @@ export class Executors {
       if (shutdownSignal.aborted) return false;
       throw error;
     }
-    if (peer) await this.#adapterOf(peer.backend)?.interruptTurn?.(peer);
+    if (peer) await this.#deps.transports.adapterOf(peer.backend)?.interruptTurn?.(peer);
     const now = peer_id === null ? undefined : peerRows.get(db, peer_id);
     // Another execution that has replaced the peer meanwhile is left alone.
     if (
@@ -150,14 +150,10 @@ export class Executors {
 
   async #resumeArgs(peer_id: string, path: string): Promise<readonly string[] | undefined> {
     const { runtime_session_id, backend = null } = peerRows.get(this.#ctx.db, peer_id) ?? {};
-    const adapter = this.#adapterOf(backend);
+    const adapter = this.#deps.transports.adapterOf(backend);
     if (!runtime_session_id || !adapter?.resume) return undefined;
     const found = await adapter.resume({ runtime_session_id, path });
     return found.ok ? found.args : undefined;
-  }
-
-  #adapterOf(backend: string | null): Adapter | undefined {
-    return this.#deps.adapters.find((adapter) => adapter.backend === backend);
   }
 }
 

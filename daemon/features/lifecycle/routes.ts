@@ -41,7 +41,7 @@ export function lifecycleRoutes(
   const { profiles, records, directory, identities, linking, termination, doctor } = lifecycle;
   const { panes, pruning } = lifecycle;
   const idOf = (params: { id: string }, query: PeerQuery) =>
-    directory.find(params.id, directory.scopeOf(query)).peer_id;
+    directory.findFor(params.id, query).peer_id;
   return [
     route(contracts.validateIdentity, async ({ body }) => {
       const peer_id = await identities.validate(body);

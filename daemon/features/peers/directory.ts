@@ -83,6 +83,11 @@ export class Directory {
     return found;
   }
 
+  /** The peer that a request about one peer names. */
+  findFor(argument: string, query: PeerQuery): Address {
+    return this.find(argument, this.scopeOf(query));
+  }
+
   /** As `find`, but also finds a peer on another machine. */
   findAnywhere(argument: string, scope: Scope = {}): Address {
     const found = this.resolveAnywhere(argument, scope);

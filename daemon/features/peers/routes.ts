@@ -56,7 +56,7 @@ const RUNS_ELSEWHERE = {
 export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[] {
   const { directory, peers, profiles, records, subagents, turns } = features;
   const idOf = (params: { id: string }, query: PeerQuery = {}) =>
-    directory.find(params.id, directory.scopeOf(query)).peer_id;
+    directory.findFor(params.id, query).peer_id;
   return [
     route(
       contracts.registerPeer,

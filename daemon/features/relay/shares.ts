@@ -25,7 +25,7 @@ export class Shares {
   async create({ peer, from_peer, permissions, ttl_seconds }: CreateShare): Promise<Share> {
     const { directory, relay } = this.#deps;
     const daemon_id = relay.mustGetDaemonId();
-    const { peer_id } = directory.find(peer, directory.scopeOf({ from_peer }));
+    const { peer_id } = directory.findFor(peer, { from_peer });
     const body = { daemon_id, peer_id, permissions, ttl_seconds };
     return parseAnswer(Share, await relay.call("POST", PATH, body));
   }

@@ -1,9 +1,8 @@
 /** Finds peers on other machines by id or name. Reads no row while there are none. */
 
-import { Problem } from "protocol/problems.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import { TableAnswers } from "../../../data/table_view.ts";
-import { inCircle, type LookupCircles, matchesOf } from "../identity/lookup.ts";
+import { inCircle, type LookupCircles, matchesOf, onlyOf } from "../identity/lookup.ts";
 import { type Address, isReserved } from "protocol/peers/record.ts";
 import * as rows from "./store.ts";
 
@@ -55,11 +54,7 @@ export class RemoteDirectory {
     const everywhere = this.#named(argument);
     const named = only === undefined ? everywhere : inCircle(everywhere, only);
     const machines = new Set(named.map(({ daemon_id }) => daemon_id));
-    const found = machines.size > 1 ? named : matchesOf(named, { first });
-    const [match, ...more] = found;
-    if (match === undefined || more.length === 0) return match;
-    const candidates = found.map(({ peer_id, name, circle }) => ({ peer_id, name, circle }));
-    throw new Problem("ambiguous_peer", { peer: argument, candidates });
+    return onlyOf(argument, machines.size > 1 ? named : matchesOf(named, { first }));
   }
 
   /** The human of the machine of this name or daemon id, as that machine announced it last. */

@@ -14,12 +14,13 @@ import { frame, idsIn } from "../../../../../daemon/features/messages/dispatch/f
 import { neutralizeMarks } from "protocol/messages/frame_markers.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
+import { queue } from "../../../../../daemon/features/messages/ledger/ledger.ts";
 
 async function waiting(text: string, from = "ada"): Promise<StoredMessage> {
   await using w = world();
   await addPeer(w, "bob");
   await notify(w, from, "bob", text);
-  const [message] = w.daemon.delivery.waiting(w.daemon.directory.find("bob").peer_id, 1);
+  const [message] = queue(w.daemon.ctx.db, w.daemon.directory.find("bob").peer_id, 1);
   return message ?? assert.fail("It waits");
 }
 
@@ -131,7 +132,7 @@ Deno.test("an ask with a chosen id proves no other message", async () => {
   await addPeer(w, "bob");
   const { peer_id } = w.daemon.directory.find("bob");
   const other = await ask(w, "web", "bob");
-  const [message] = w.daemon.delivery.waiting(peer_id, 1);
+  const [message] = queue(w.daemon.ctx.db, peer_id, 1);
   const ownMessage = { correlation_id: "mine-1", text: `About ${other}` };
   const framed = frame({ ...message ?? assert.fail("It waits"), ...ownMessage });
   assert.match(framed, / id="mine-1"/);

@@ -6,6 +6,7 @@ import type { StoredMessage } from "protocol/messages/contract.ts";
 import { frame, idsIn, proofId } from "../../../../../daemon/features/messages/dispatch/framing.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, notify } from "../../../../support/daemon/peer_clients.ts";
+import { queue } from "../../../../../daemon/features/messages/ledger/ledger.ts";
 
 const HINT_CHARACTERS_MAX = 200;
 // deno-lint-ignore no-control-regex
@@ -61,7 +62,7 @@ async function waiting(): Promise<StoredMessage[]> {
   await addPeer(w, "bob");
   await ask(w, "ada", "bob");
   await notify(w, "ada", "bob");
-  return w.daemon.delivery.waiting(w.daemon.directory.find("bob").peer_id, 2);
+  return queue(w.daemon.ctx.db, w.daemon.directory.find("bob").peer_id, 2);
 }
 
 function unescaped(text: string): string {

@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
-import { get, post, signIn } from "../../../../support/daemon/peer_clients.ts";
-import type { World } from "../../../../support/world.ts";
-import { agentInPane, restart } from "../../../../support/daemon/restarts.ts";
-import {
-  type FakeSession,
-  sessionFilesOf,
-} from "../../../../support/sessions/fake_session_files.ts";
+import { get, post, signIn } from "../../../support/daemon/peer_clients.ts";
+import type { World } from "../../../support/world.ts";
+import { agentInPane, restart } from "../../../support/daemon/restarts.ts";
+import { type FakeSession, sessionFilesOf } from "../../../support/sessions/fake_session_files.ts";
 import {
   codex,
   COMMANDS,
@@ -13,8 +10,8 @@ import {
   registerSpawned,
   spawningWorld,
   type WorldSettings,
-} from "../../../../support/daemon/spawns.ts";
-import { texts } from "../../../../support/daemon/message_log.ts";
+} from "../../../support/daemon/spawns.ts";
+import { texts } from "../../../support/daemon/message_log.ts";
 
 /** A world in whose folder sessions of Codex have ended. */
 async function worldWith(

@@ -1,16 +1,20 @@
-/** Forks: starts a copy of a peer, whose agent begins with a copy of the peer's conversation. */
+/**
+ * Forks: starts a copy of a peer, whose agent begins with a copy of the peer's conversation, or a
+ * sibling of another kind without it.
+ */
 
 import { Problem } from "protocol/problems.ts";
-import type { Context } from "../../../data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import { kindOf } from "../../../host/terminals/addresses.ts";
+import { kindOf } from "../../host/terminals/addresses.ts";
 import { ANY_PROGRAM } from "protocol/agents/contract.ts";
-import { definitionOf } from "../../agents/registry.ts";
-import type { StoredPeer } from "../../peers/store.ts";
+import { definitionOf } from "../agents/registry.ts";
+import type { PeerQuery } from "../peers/directory.ts";
+import type { StoredPeer } from "../peers/store.ts";
 import type { SpawnRequest } from "protocol/spawn/contract.ts";
-import type { LaunchedAgent, SpawnDeps } from "../deps.ts";
-import type { Spawns } from "../spawns.ts";
-import * as spawnRows from "../store.ts";
+import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
+import type { Spawns } from "./spawns.ts";
+import * as spawnRows from "./store.ts";
 import type { ForkRequest, ForkResult } from "protocol/spawn/sessions.ts";
 
 /** A launched copy, and its source. */
@@ -39,39 +43,51 @@ export class Forks {
     request: ForkRequest,
     refusalOf: (source: StoredPeer) => Problem | undefined,
   ): Promise<LaunchedFork> {
-    const { agentPeers, directory } = this.#deps;
-    const { peer_id } = directory.find(argument, directory.scopeOf(request));
-    const source = agentPeers.mustGetRecord(peer_id);
-    if (source.status === "retired") throw new Problem("peer_retired", { peer_id });
+    const source = this.#mustFind(argument, request);
+    const { peer_id } = source;
     await this.#spawns.launcher.mustBeEnabled();
     const { session_id, args } = this.#copyOf(source);
     const refusal = refusalOf(source);
     if (refusal) throw refusal;
-    const tmux_socket = isInTmux(source) ? source.tmux_socket ?? undefined : undefined;
     const launched = await this.#spawns.launcher.launch(
       this.#requestOf(source, request),
-      tmux_socket,
+      socketOf(source),
       { extraArgs: args },
     );
     const source_turn_state = source.turn_state;
     return { launched, source: { source_peer_id: peer_id, session_id, source_turn_state } };
   }
 
-  /** The same folder and circle as the source, beside its pane if circles are windows. */
+  /** Starts another kind of agent in the folder of a peer, without its conversation. */
+  async launchSibling(
+    argument: string,
+    { backend, profile, ...query }: PeerQuery & Pick<SpawnRequest, "backend" | "profile">,
+  ): Promise<{ launched: LaunchedAgent; source_peer_id: string }> {
+    const source = this.#mustFind(argument, query);
+    if (backend === source.backend) throw new Problem("same_backend", { backend });
+    const request = { ...placeOf(source), backend, profile };
+    const launched = await this.#spawns.launcher.launch(request, socketOf(source));
+    return { launched, source_peer_id: source.peer_id };
+  }
+
+  #mustFind(argument: string, query: PeerQuery): StoredPeer {
+    const { agentPeers, directory } = this.#deps;
+    const { peer_id } = directory.findFor(argument, query);
+    const source = agentPeers.mustGetRecord(peer_id);
+    if (source.status === "retired") throw new Problem("peer_retired", { peer_id });
+    return source;
+  }
+
   #requestOf(source: StoredPeer, request: ForkRequest): SpawnRequest {
-    const { path, circle, pane_id, backend } = source;
     const { name, message, from_peer = ANONYMOUS_SENDER } = request;
     const profile = request.profile ?? this.#profileOf(source);
     return {
-      path: path ?? "",
-      backend: backend ?? ANY_PROGRAM,
-      circle,
-      role: "agent",
+      ...placeOf(source),
+      backend: source.backend ?? ANY_PROGRAM,
       from_peer,
       ...(profile && { profile }),
       ...(name && { name }),
       ...(message && { message }),
-      ...(pane_id && isInTmux(source) && { source_pane: pane_id }),
     };
   }
 
@@ -102,7 +118,15 @@ export class Forks {
   }
 }
 
-/** Copies start in tmux, also those of a peer in another terminal. */
-function isInTmux({ tmux_socket }: StoredPeer): boolean {
-  return kindOf(tmux_socket ?? "") === "tmux";
+/** The same folder and circle as the source, beside its pane if circles are windows. */
+function placeOf(source: StoredPeer) {
+  const { path, circle, pane_id } = source;
+  const hasPane = pane_id && socketOf(source) !== undefined;
+  const place = { path: path ?? "", circle, role: "agent" as const };
+  return { ...place, ...(hasPane && { source_pane: pane_id }) };
+}
+
+/** The source's tmux server. Agents start in tmux, also those of a peer in another terminal. */
+function socketOf({ tmux_socket }: StoredPeer): string | undefined {
+  return tmux_socket !== null && kindOf(tmux_socket) === "tmux" ? tmux_socket : undefined;
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { addPeer, get, post, reportSessions } from "../../../../support/daemon/peer_clients.ts";
-import { agentInPane } from "../../../../support/daemon/restarts.ts";
-import { COMMANDS, registerSpawned, spawningWorld } from "../../../../support/daemon/spawns.ts";
-import { texts } from "../../../../support/daemon/message_log.ts";
-import { FakeSockets, type World } from "../../../../support/world.ts";
+import { addPeer, get, post, reportSessions } from "../../../support/daemon/peer_clients.ts";
+import { agentInPane } from "../../../support/daemon/restarts.ts";
+import { COMMANDS, registerSpawned, spawningWorld } from "../../../support/daemon/spawns.ts";
+import { texts } from "../../../support/daemon/message_log.ts";
+import { FakeSockets, type World } from "../../../support/world.ts";
 
 /** A fork by the peer itself, whose process sends the request. */
 async function fork(w: World, peer: string, body = {}, headers = {}) {

@@ -1,24 +1,24 @@
 /** Resumptions: finds sessions in the agents' own files, and starts an agent with one of them. */
 
-import type { Context } from "../../../data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import { cleanText } from "kit/core/text.ts";
 import type { Backend } from "protocol/agents/contract.ts";
-import { AGENTS } from "../../agents/registry.ts";
-import { maskSecrets } from "../../agents/sessions/secrets.ts";
+import { AGENTS } from "../agents/registry.ts";
+import { maskSecrets } from "../agents/sessions/secrets.ts";
 import {
   type FoundSession,
   LISTED_FILES_MAX,
   type SessionList,
-} from "../../agents/sessions/session_files.ts";
-import { isLive } from "../../peers/directory.ts";
-import * as peerRows from "../../peers/store.ts";
-import type { StoredPeer } from "../../peers/store.ts";
-import type { LaunchedAgent, SpawnDeps } from "../deps.ts";
-import { mustBeAllowed } from "../folders.ts";
-import { openWithSession } from "../restarts/store.ts";
-import type { Spawns } from "../spawns.ts";
-import * as spawnRows from "../store.ts";
+} from "../agents/sessions/session_files.ts";
+import { isLive } from "../peers/directory.ts";
+import * as peerRows from "../peers/store.ts";
+import type { StoredPeer } from "../peers/store.ts";
+import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
+import { mustBeAllowed } from "./folders.ts";
+import { openWithSession } from "./restarts/store.ts";
+import type { Spawns } from "./spawns.ts";
+import * as spawnRows from "./store.ts";
 import {
   type EndedSession,
   type EndedSessions,
