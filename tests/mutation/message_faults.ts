@@ -83,8 +83,8 @@ export const MESSAGE_TARGETS: readonly Target[] = [
       ],
       [
         "a prompt of one peer proves the messages of another",
-        'if (message?.to_peer_id !== peer_id || message.state === "queued") return false;',
-        'if (!message || message.state === "queued") return false;',
+        'if (message?.to_peer_id !== peer_id || message.state === "queued") continue;',
+        'if (!message || message.state === "queued") continue;',
       ],
       [
         "the asker is not told of a refusal",

@@ -1,4 +1,4 @@
-/** Routes of deliveries, traces and the message log. */
+/** Routes of deliveries, traces, the message log and attachments, which are streamed. */
 
 import { OK } from "kit/http/contract.ts";
 import type { Context } from "../../data/context.ts";
