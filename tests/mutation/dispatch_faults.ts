@@ -68,9 +68,8 @@ export const DISPATCH_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/messages/dispatch/dispatcher.ts",
+    file: "daemon/features/messages/dispatcher.ts",
     tests: [
-      "tests/daemon/features/messages/dispatch",
       ...MESSAGES,
     ],
     faults: [

@@ -8,7 +8,7 @@ export const MESSAGES = [
   "tests/daemon/features/messages/resend_test.ts",
   "tests/daemon/features/messages/invariants_test.ts",
   "tests/daemon/features/messages/refused_deliveries_test.ts",
-  "tests/daemon/features/messages/dispatch/in_flight_test.ts",
+  "tests/daemon/features/messages/in_flight_test.ts",
   "tests/daemon/api/ws/protocol_test.ts",
   "tests/daemon/features/hooks",
   "tests/daemon/features/messages",

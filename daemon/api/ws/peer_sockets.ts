@@ -8,7 +8,7 @@ import { ackAsk, declineAsk, openAsk } from "protocol/asks/contract.ts";
 import { answerAsk } from "protocol/asks/questions.ts";
 import type { Questions } from "../../features/asks/questions/questions.ts";
 import type { Delivery } from "../../features/messages/delivery.ts";
-import type { Dispatcher } from "../../features/messages/dispatch/dispatcher.ts";
+import type { Dispatcher } from "../../features/messages/dispatcher.ts";
 import type { Receipts } from "../../features/messages/receipts.ts";
 import type { Connect, Verb } from "../../features/messages/websocket/frames.ts";
 import type { Session } from "../../features/messages/websocket/session.ts";

@@ -3,7 +3,7 @@
 import { Ages } from "kit/core/clock.ts";
 import { Attachments } from "../../features/messages/attachments/attachments.ts";
 import { Delivery } from "../../features/messages/delivery.ts";
-import { Dispatcher } from "../../features/messages/dispatch/dispatcher.ts";
+import { Dispatcher } from "../../features/messages/dispatcher.ts";
 import { Handover } from "../../features/messages/handover.ts";
 import { DeliveryAudit } from "../../features/messages/ledger/audit.ts";
 import { Limits } from "../../features/messages/limits.ts";

@@ -4,7 +4,7 @@ import { Name } from "kit/core/schema.ts";
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Approvals } from "../asks/questions/approvals.ts";
-import { toOutgoing } from "../messages/dispatch/outgoing_cache.ts";
+import { toOutgoing } from "../messages/framing.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Handover } from "../messages/handover.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";

@@ -16,7 +16,7 @@ import type { StoredPeer } from "../peers/store.ts";
 import type { LifecycleDeps } from "./deps.ts";
 import type { LinkResult, Orphan, PaneLink, RehookResult } from "protocol/lifecycle.ts";
 import type { Reader } from "kit/data/sqlite.ts";
-import { idsIn } from "../messages/dispatch/framing.ts";
+import { idsIn } from "../messages/framing.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 
 /** The pane in which an agent was started. */

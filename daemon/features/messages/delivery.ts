@@ -10,7 +10,7 @@ import type { Attachments } from "protocol/messages/attachments.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "protocol/peers/record.ts";
 import type { AskFields, StoredMessage } from "protocol/messages/contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
-import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { Dispatcher } from "./dispatcher.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { LimitedMessage, Limits } from "./limits.ts";

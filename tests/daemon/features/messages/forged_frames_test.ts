@@ -2,19 +2,19 @@
 
 import assert from "node:assert/strict";
 import { cleanText, toDisplayName } from "kit/core/text.ts";
-import { clean } from "../../../../../cli/output/terminal.ts";
+import { clean } from "../../../../cli/output/terminal.ts";
 import type {
   Adapter,
   AgentTransport,
   OutgoingMessage,
-} from "../../../../../daemon/features/agents/adapter.ts";
-import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
+} from "../../../../daemon/features/agents/adapter.ts";
+import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { PROOF_MS_MAX, type StoredMessage } from "protocol/messages/contract.ts";
-import { frame, idsIn } from "../../../../../daemon/features/messages/dispatch/framing.ts";
+import { frame, idsIn } from "../../../../daemon/features/messages/framing.ts";
 import { neutralizeMarks } from "protocol/messages/frame_markers.ts";
-import { world } from "../../../../support/world.ts";
-import { addPeer, ask, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
-import { queue } from "../../../../../daemon/features/messages/ledger/ledger.ts";
+import { world } from "../../../support/world.ts";
+import { addPeer, ask, get, notify, post } from "../../../support/daemon/peer_clients.ts";
+import { queue } from "../../../../daemon/features/messages/ledger/ledger.ts";
 
 async function waiting(text: string, from = "ada"): Promise<StoredMessage> {
   await using w = world();

@@ -6,9 +6,9 @@ import type {
   AgentTransport,
   Readiness,
   Receipt,
-} from "../../../../../daemon/features/agents/adapter.ts";
-import { SqliteFaults } from "../../../../support/storage/sqlite_faults.ts";
-import { world } from "../../../../support/world.ts";
+} from "../../../../daemon/features/agents/adapter.ts";
+import { SqliteFaults } from "../../../support/storage/sqlite_faults.ts";
+import { world } from "../../../support/world.ts";
 import {
   addPeer,
   ask,
@@ -16,7 +16,7 @@ import {
   get,
   notify,
   post,
-} from "../../../../support/daemon/peer_clients.ts";
+} from "../../../support/daemon/peer_clients.ts";
 
 /** An adapter with one transport; the test resolves its receipt. */
 function slowAdapter(receipt: Promise<Receipt>): Adapter {

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { StoredMessage } from "protocol/messages/contract.ts";
-import { frame, idsIn, proofId } from "../../../../../daemon/features/messages/dispatch/framing.ts";
-import { world } from "../../../../support/world.ts";
-import { addPeer, ask, notify } from "../../../../support/daemon/peer_clients.ts";
-import { queue } from "../../../../../daemon/features/messages/ledger/ledger.ts";
+import { frame, idsIn, toOutgoing } from "../../../../daemon/features/messages/framing.ts";
+import { world } from "../../../support/world.ts";
+import { addPeer, ask, notify } from "../../../support/daemon/peer_clients.ts";
+import { queue } from "../../../../daemon/features/messages/ledger/ledger.ts";
 
 const HINT_CHARACTERS_MAX = 200;
 // deno-lint-ignore no-control-regex
@@ -127,7 +127,7 @@ Deno.test("a prompt with a frame proves the frame's own id, however it was wrapp
   fc.assert(
     fc.property(fc.constantFrom(...messages), anyText, fc.nat(), (message, text, at) => {
       const framed = frame({ ...message, voice: "peer", reply_to: OTHER, text: text + OTHER });
-      const id = proofId(message);
+      const id = toOutgoing(message).proof_id;
       const cut = framed.indexOf(id) + id.length + 1 + at % 40;
       const wrapped = `${framed.slice(0, cut)}\n  ${framed.slice(cut)}`;
       assert.deepEqual(idsIn(`❯ ${wrapped}`), [id]);

@@ -1,10 +1,10 @@
 /** Structured questions in frames: their options, and the hint how to choose one. */
 
 import assert from "node:assert/strict";
-import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
-import { type World, world } from "../../../../support/world.ts";
-import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
-import { recordingAgent } from "../../../../support/agents/accepting_adapter.ts";
+import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
+import { type World, world } from "../../../support/world.ts";
+import { addPeer, ask, get, post } from "../../../support/daemon/peer_clients.ts";
+import { recordingAgent } from "../../../support/agents/accepting_adapter.ts";
 
 const CHOICE = {
   kind: "choice",

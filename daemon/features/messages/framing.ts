@@ -4,6 +4,7 @@ import { cleanText, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 import { Question, toQuestionTags } from "protocol/messages/question.ts";
 import { neutralizeMarks, quotedName, tagAttributes } from "protocol/messages/frame_markers.ts";
 import { toTag } from "protocol/messages/attachments.ts";
+import type { OutgoingMessage } from "../agents/adapter.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 
 /**
@@ -15,13 +16,24 @@ export function printable(text: string): string {
 }
 
 /** The id in a message's frame. A prompt that contains the id proves that the message was seen. */
-export function proofId({ kind, correlation_id, delivery_id }: StoredMessage): string {
+function proofId({ kind, correlation_id, delivery_id }: StoredMessage): string {
   return kind === "ask" && correlation_id ? correlation_id : delivery_id;
 }
 
 /** The text for an agent's prompt (contract 5). It begins with `[mesh] `. */
 export function frame(message: StoredMessage): string {
   return message.voice === "human" ? humanFrame(message) : peerFrame(message);
+}
+
+/** A message as an agent's transport sends it. */
+export function toOutgoing(message: StoredMessage): OutgoingMessage {
+  return {
+    delivery_id: message.delivery_id,
+    proof_id: proofId(message),
+    kind: message.kind,
+    human: message.voice === "human",
+    framed: frame(message),
+  };
 }
 
 /** The frame of a message from the human, which the agent may follow as an instruction. */

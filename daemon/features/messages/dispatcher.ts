@@ -3,23 +3,23 @@
  * the agent's adapter.
  */
 
-import type { Context } from "../../../data/context.ts";
+import type { Context } from "../../data/context.ts";
 import { isProblem } from "protocol/problems.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "protocol/reasons.ts";
 import { pause } from "kit/core/timeout.ts";
-import type { AgentPeer, AgentTransport, OutgoingMessage, Receipt } from "../../agents/adapter.ts";
-import type { AgentTransports } from "../../agents/transports.ts";
-import type { AgentPeers } from "../../peers/agent_peers.ts";
-import { type Directory, takesHookMessages } from "../../peers/directory.ts";
-import type { Peers } from "../../peers/peers.ts";
-import type { Reachability } from "../../peers/records.ts";
-import * as ledger from "../ledger/ledger.ts";
+import type { AgentPeer, AgentTransport, OutgoingMessage, Receipt } from "../agents/adapter.ts";
+import type { AgentTransports } from "../agents/transports.ts";
+import type { AgentPeers } from "../peers/agent_peers.ts";
+import { type Directory, takesHookMessages } from "../peers/directory.ts";
+import type { Peers } from "../peers/peers.ts";
+import type { Reachability } from "../peers/records.ts";
+import * as ledger from "./ledger/ledger.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
-import { isClosedAsk, type Steps } from "../ledger/steps.ts";
-import { firstNotHeld, firstQueued, lastReason, type QueuedMessage } from "../ledger/ledger.ts";
-import { HOLD_MS_MAX, type UrgentMessages } from "../urgent_messages.ts";
-import { OutgoingCache } from "./outgoing_cache.ts";
+import { isClosedAsk, type Steps } from "./ledger/steps.ts";
+import { firstNotHeld, firstQueued, lastReason, type QueuedMessage } from "./ledger/ledger.ts";
+import { HOLD_MS_MAX, type UrgentMessages } from "./urgent_messages.ts";
+import { toOutgoing } from "./framing.ts";
 
 interface DispatcherDeps {
   readonly agentPeers: Pick<AgentPeers, "find">;
@@ -42,6 +42,13 @@ interface BlockedMessage {
   /** True if it waits for a hook. It then holds up only its own sender's messages. */
   readonly held: boolean;
 }
+
+/**
+ * The maximum number of characters in all cached frames. A text has at most 262,144 characters, and
+ * escaping makes at most five of each.
+ */
+const CACHED_CHARS_MAX = 4 * 1024 * 1024;
+const CACHED_MAX = 256;
 
 /** Time until a receipt that could not be stored is recorded again. */
 const RECORD_AGAIN_MS = 1000;
@@ -252,5 +259,45 @@ export class Dispatcher {
     const { db } = this.#ctx;
     if (knownReason === reason && lastReason(db, to_peer_id) === reason) return;
     db.transact((tx) => ledger.setBlockedReason(tx, to_peer_id, reason));
+  }
+}
+
+/**
+ * The first queued message of each peer, which the dispatcher reads every second. Each is framed
+ * once, however often it is attempted.
+ */
+class OutgoingCache {
+  readonly #cached = new Map<
+    string,
+    { readonly seq: number; readonly outgoing: OutgoingMessage }
+  >();
+  #chars = 0;
+
+  /** Calls `load` only if the message is not cached. */
+  getOrLoad(
+    peer_id: string,
+    seq: number,
+    load: () => StoredMessage | undefined,
+  ): OutgoingMessage | undefined {
+    const cached = this.#cached.get(peer_id);
+    if (cached?.seq === seq) return cached.outgoing;
+    this.forget(peer_id);
+    const message = load();
+    if (!message) return undefined;
+    const outgoing = toOutgoing(message);
+    this.#cached.set(peer_id, { seq, outgoing });
+    this.#chars += outgoing.framed.length;
+    for (const [oldest] of this.#cached) {
+      const fits = this.#chars <= CACHED_CHARS_MAX && this.#cached.size <= CACHED_MAX;
+      if (fits || oldest === peer_id) break;
+      this.forget(oldest);
+    }
+    return outgoing;
+  }
+
+  /** Removes the cached message of a peer. */
+  forget(peer_id: string): void {
+    this.#chars -= this.#cached.get(peer_id)?.outgoing.framed.length ?? 0;
+    this.#cached.delete(peer_id);
   }
 }
