@@ -110,7 +110,7 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/peers/directory.ts",
-    tests: [`${CALLERS}/actors_test.ts`, `${PEERS}/reserved_names_test.ts`],
+    tests: [`${CALLERS}/actors_test.ts`, `${PEERS}/identity/reserved_names_test.ts`],
     faults: [
       [
         "a session outweighs the id by which a subagent names its parent",
@@ -126,14 +126,14 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "protocol/peers/lookalikes.ts",
-    tests: [`${PEERS}/reserved_names_test.ts`],
+    tests: [`${PEERS}/identity/reserved_names_test.ts`],
     faults: [
       ["a number makes another name", 'name.replace(NUMBER, "")', "name"],
     ],
   },
   {
     file: "protocol/messages/frame_markers.ts",
-    tests: [`${PEERS}/reserved_names_test.ts`],
+    tests: [`${PEERS}/identity/reserved_names_test.ts`],
     faults: [
       [
         "a mark with blanks and overlays is left",

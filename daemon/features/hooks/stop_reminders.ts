@@ -1,4 +1,4 @@
-/** The reminders of unanswered asks that a stop hook gives: each ask once, each turn at most once. */
+/** The reminders of unanswered asks that a stop hook gives: each ask once, a turn at most once. */
 
 import type { Context } from "../../data/context.ts";
 import { Name } from "kit/core/schema.ts";

@@ -56,9 +56,9 @@ export class Linking {
 
   /**
    * Registers a spawned agent whose hooks do not run yet: an agent that waits at a dialog, such as
-   * the question whether to trust the folder, or a silent agent that a transport reaches. If neither
-   * can be registered, the spawn calls this again later. `peer_id` is the peer whose session the
-   * agent resumes.
+   * the question whether to trust the folder, or a silent agent that a transport reaches. The spawn
+   * calls this again later for any other agent. `peer_id` is the peer whose session the agent
+   * resumes.
    */
   async linkSilent(
     { pane_id, tmux_socket, backend }: SpawnedPane,

@@ -152,8 +152,8 @@ export function recipientScope(
 }
 
 /**
- * Refuses a recipient that cannot be resolved now, or is retired. The sender may be the recipient. A
- * recipient that is not addressable is refused only when its message is sent.
+ * Refuses a recipient that cannot be resolved now, or is retired. The sender may be the recipient.
+ * A recipient that is not addressable is refused only when its message is sent.
  */
 export function mustBeRecipient(
   directory: Directory,

@@ -1,4 +1,4 @@
-/** Addresses of peers in memory. Every message needs those of its two peers, and they rarely change. */
+/** Addresses of peers in memory: every message needs two of them, and they rarely change. */
 
 import type { Database } from "kit/data/sqlite.ts";
 import { TableAnswers } from "../../../data/table_view.ts";
