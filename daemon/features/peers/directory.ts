@@ -123,7 +123,7 @@ export class Directory {
   /** Like `find`, but a peer that is not online or busy is unknown. */
   findLive(argument: string, scope: Scope = {}): Address {
     const found = this.find(argument, scope);
-    if (found.status === "online" || found.status === "busy") return found;
+    if (isOnline(found)) return found;
     throw new Problem("unknown_peer", { peer: argument });
   }
 
@@ -334,9 +334,14 @@ export function mustBeOnMachine(
   if (machine !== null && machine !== name) throw new Problem("other_host", { peer_id, machine });
 }
 
+/** True if a peer is online or busy. */
+export function isOnline({ status }: Pick<Address, "status">): boolean {
+  return status === "online" || status === "busy";
+}
+
 /** True if a peer is online or busy, and registered. */
-export function isLive({ status, dropped_at }: Pick<Address, "status" | "dropped_at">): boolean {
-  return (status === "online" || status === "busy") && dropped_at === null;
+export function isLive(peer: Pick<Address, "status" | "dropped_at">): boolean {
+  return isOnline(peer) && peer.dropped_at === null;
 }
 
 /** True if a peer's hooks hand it messages. Its owner can turn that off. */

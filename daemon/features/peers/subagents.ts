@@ -10,7 +10,7 @@ import type { Tx } from "kit/data/sqlite.ts";
 import { TableView } from "../../data/table_view.ts";
 import type { SubagentReport } from "../agents/adapter.ts";
 import type { RegistryDeps } from "./changes.ts";
-import { isLive } from "./directory.ts";
+import { isLive, isOnline } from "./directory.ts";
 import { type Peers, subjectOf } from "./peers.ts";
 import { Admission } from "./registration.ts";
 import type { PeerTurns } from "./turns.ts";
@@ -96,7 +96,7 @@ export class Subagents {
         type: factsOf(child)?.subagent_type ?? null,
         status: child.status,
         started_at: child.registered_at,
-        ended_at: isRunning(child) ? null : child.status_at,
+        ended_at: isOnline(child) ? null : child.status_at,
       })),
       children_count: children.length,
     };
@@ -108,7 +108,7 @@ export class Subagents {
     if (monotonic - this.#cleaned_at < CLEAN_UP_INTERVAL_MS) return;
     this.#cleaned_at = monotonic;
     for (const child of this.#reported.get()) {
-      if (isRunning(child)) {
+      if (isOnline(child)) {
         if (this.#deps.directory.unseenMs(child) >= SILENT_MS_MAX) this.#end(child, "not_seen");
       } else if (
         this.#ages.of(child.peer_id, child.status_at ?? child.registered_at) >= ENDED_MS_MAX
@@ -129,7 +129,7 @@ export class Subagents {
     // A program's own helpers end without a start and have no type.
     if (subagent.phase !== "started" && subagent.type === "") return;
     if (parent.backend === null) return; // The human starts none.
-    if (children.filter(isRunning).length >= RUNNING_MAX) return;
+    if (children.filter(isOnline).length >= RUNNING_MAX) return;
     const type = toType(subagent.type);
     const record = this.#admission.newPeer({
       name: nameOf(parent, type, children),
@@ -159,14 +159,14 @@ export class Subagents {
     this.#ctx.db.transact((tx) => {
       const parent = rows.get(tx, parent_peer_id);
       if (!parent) return;
-      const running = rows.childrenOf(tx, parent).filter(isRunning).filter(isReported);
+      const running = rows.childrenOf(tx, parent).filter(isOnline).filter(isReported);
       for (const child of running) this.#end(child, reason, detail);
       if (running.length > 0) this.#removeOldest(tx, parent);
     });
   }
 
   #end(child: StoredChild, reason: string, detail?: string): void {
-    if (!isRunning(child)) return;
+    if (!isOnline(child)) return;
     const cause = { reason, source: "hook", terminal: false };
     this.#deps.peers.offline(child.peer_id, { ...cause, ...(detail && { detail }) });
   }
@@ -174,7 +174,7 @@ export class Subagents {
   /** Removes ended subagents of a peer beyond those that are kept. */
   #removeOldest(tx: Tx, parent: StoredPeer): void {
     const ended = rows.childrenOf(tx, parent).filter(isReported)
-      .filter((child) => !isRunning(child))
+      .filter((child) => !isOnline(child))
       .toSorted((a, b) => (b.status_at ?? 0) - (a.status_at ?? 0));
     for (const child of ended.slice(ENDED_MAX)) this.#remove(tx, child);
   }
@@ -188,10 +188,6 @@ export class Subagents {
 
 /** The fields of a changed peer that decide about its subagents. */
 type PeerChange = Pick<StoredPeer, "peer_id" | "status" | "offline_reason">;
-
-function isRunning({ status }: StoredChild): boolean {
-  return status === "online" || status === "busy";
-}
 
 /** True if its parent reported it. A subagent that registered by itself reports its own end. */
 function isReported(child: StoredChild): boolean {

@@ -3,7 +3,7 @@
  */
 
 import type { Context } from "../../../data/context.ts";
-import type { ExecutorPeer } from "../executors.ts";
+import { isOnline } from "../../peers/directory.ts";
 import { DAEMON_RESTART } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
@@ -109,8 +109,4 @@ export class Fires {
       db.afterCommit(() => this.startDue());
     });
   }
-}
-
-function isOnline({ status }: ExecutorPeer): boolean {
-  return status === "online" || status === "busy";
 }
