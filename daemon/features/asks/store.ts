@@ -8,7 +8,7 @@ import { Instant, INSTANT_MS_MAX } from "kit/core/schema.ts";
 import { type Reader, rowOf, tableOf, type Tx } from "kit/data/sqlite.ts";
 import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";
 import { Ask, Thread } from "protocol/asks/contract.ts";
-import { idsStarting } from "../../data/short_ids.ts";
+import { idsOf } from "../../data/short_ids.ts";
 import { ChildAsk } from "protocol/asks/many.ts";
 
 const AskRow = rowOf(Ask);
@@ -266,8 +266,7 @@ const parents = tableOf("ask_parents", ParentAsk, "parent_id");
 export const { insert: insertParent, get: getParent, remove: removeParent } = parents;
 
 /** The first ids of parents that begin with `short`. */
-export const parentIdsFrom = (db: Reader, short: string): string[] =>
-  idsStarting(db, { table: "ask_parents", column: "parent_id" }, short);
+export const parentIdsFrom = idsOf("ask_parents", "parent_id");
 
 const Timeout = z.object({ parent_id: z.string(), created_at: z.number(), due_at: z.number() });
 

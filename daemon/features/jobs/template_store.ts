@@ -1,7 +1,7 @@
 /** SQL for recurring templates: each function is one statement and takes no decision. */
 
 import * as z from "zod";
-import { idsStarting } from "../../data/short_ids.ts";
+import { idsOf } from "../../data/short_ids.ts";
 import { type Reader, tableOf } from "kit/data/sqlite.ts";
 import { Template } from "protocol/jobs/record.ts";
 import { type Filter, newestSql } from "./store.ts";
@@ -19,8 +19,7 @@ const table = tableOf("job_templates", StoredTemplate, "calendar_id");
 export const { insert, update, get } = table;
 
 /** The first ids that begin with `short`. */
-export const idsFrom = (db: Reader, short: string): string[] =>
-  idsStarting(db, { table: "job_templates", column: "calendar_id" }, short);
+export const idsFrom = idsOf("job_templates", "calendar_id");
 
 const LIST = newestSql("job_templates", "state = 'cancelled'");
 

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { idsStarting } from "../../data/short_ids.ts";
+import { idsOf } from "../../data/short_ids.ts";
 import { type Reader, rowOf, toAssignments, toValues, type Tx } from "kit/data/sqlite.ts";
 import type { Params } from "kit/data/statements.ts";
 import { Address, Peer, ROLES_OF_ALL_CIRCLES } from "protocol/peers/record.ts";
@@ -231,9 +231,11 @@ export function takenNames(
   return z.array(z.string()).parse(JSON.parse(names ?? "[]"));
 }
 
+const idsFrom = idsOf("peers", "peer_id");
+
 /** The first peers whose ids begin with `short`, without closed and dropped ones. */
 export function startingWith(db: Reader, short: string): Address[] {
-  return idsStarting(db, { table: "peers", column: "peer_id" }, short)
+  return idsFrom(db, short)
     .flatMap((peer_id) => address(db, peer_id) ?? [])
     .filter(({ closed, dropped_at }) => !closed && dropped_at === null);
 }
