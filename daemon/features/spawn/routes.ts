@@ -39,15 +39,19 @@ interface SpawnRoutesDeps {
   readonly refusalOfResume: RefusalOf<StoredPeer | undefined>;
 }
 
+/** The proofs of a request's origin, as a spawn or a restart stores them. */
+function originsOf(isProvenHuman: SpawnRoutesDeps["isProvenHuman"]) {
+  return (caller: Caller, headers: Headers): RequestContext => ({
+    proven_human: isProvenHuman(caller, headers),
+    unverified: caller.unverified,
+  });
+}
+
 export function spawnRoutes(
   { directory, forks, restarts, resumptions, spawns }: SpawnFeatures,
   { isProvenHuman, refusalOfCopy, refusalOfResume }: SpawnRoutesDeps,
 ): Route[] {
-  /** The proofs of a request's origin, as a spawn or a restart stores them. */
-  const originOf = (caller: Caller, headers: Headers): RequestContext => ({
-    proven_human: isProvenHuman(caller, headers),
-    unverified: caller.unverified,
-  });
+  const originOf = originsOf(isProvenHuman);
   const sender = ({ body }: { body: { from_peer?: string | undefined } }) =>
     directory.senderId(body.from_peer ?? ANONYMOUS_SENDER);
   return [
@@ -65,13 +69,7 @@ export function spawnRoutes(
       const record = () => spawns.record(launched, { proven_human: false });
       return { ...await spawns.storeOrUndo(launched, record), source_peer_id };
     }),
-    route(
-      restartPeer,
-      ({ params, body, caller, headers }) =>
-        restarts.restart(params.id, body, originOf(caller, headers)),
-    ),
-    route(getRestart, ({ params, query }) => restarts.latest(params.id, query)),
-    route(cancelRestart, ({ params, query }) => restarts.cancel(params.id, query)),
+    ...restartRoutes(restarts, originOf),
     route(forkSession, async ({ params, body, caller, headers, commit }) => {
       const origin = originOf(caller, headers);
       const { launched, source } = await forks.launch(
@@ -103,5 +101,17 @@ export function spawnRoutes(
           })),
       );
     }, { sender, again: (before) => spawns.refresh(before) }),
+  ];
+}
+
+function restartRoutes(restarts: Restarts, originOf: ReturnType<typeof originsOf>): Route[] {
+  return [
+    route(
+      restartPeer,
+      ({ params, body, caller, headers }) =>
+        restarts.restart(params.id, body, originOf(caller, headers)),
+    ),
+    route(getRestart, ({ params, query }) => restarts.latest(params.id, query)),
+    route(cancelRestart, ({ params, query }) => restarts.cancel(params.id, query)),
   ];
 }
