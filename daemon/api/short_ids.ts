@@ -3,10 +3,10 @@
 import { Problem } from "protocol/problems.ts";
 import { type Route, route } from "kit/http/route.ts";
 import type { Reader } from "kit/data/sqlite.ts";
-import * as parentRows from "../features/asks/many/store.ts";
+import * as askRows from "../features/asks/store.ts";
 import * as itemRows from "../features/inbox/store.ts";
 import * as jobRows from "../features/jobs/store.ts";
-import * as templateRows from "../features/jobs/templates/store.ts";
+import * as templateRows from "../features/jobs/template_store.ts";
 import type { Messages } from "../features/messages/log/message_log.ts";
 import * as remoteRows from "../features/peers/remote/store.ts";
 import * as peerRows from "../features/peers/store.ts";
@@ -19,7 +19,7 @@ const SHORT_ID = /^(?:([a-z]+)-)?([0-9a-f]{4,12})$/;
 
 /** The records that are found by a range of their ids, by the prefix of these. */
 const STARTING: Readonly<Record<string, (db: Reader, short: string) => string[]>> = {
-  askm: parentRows.idsFrom,
+  askm: askRows.parentIdsFrom,
   inb: itemRows.idsFrom,
   work: jobRows.idsFrom,
   cal: templateRows.idsFrom,

@@ -19,10 +19,10 @@ import { CAPABILITIES, RelayClient, type TunnelHandler } from "../api/relay/rela
 import { authorizeMachine, authorizeTunnel } from "../api/remote_guard.ts";
 import { answerTunnelRequest, RequestScheduler } from "../api/relay/tunnel_requests.ts";
 import { SocketConnections } from "../api/ws/connections.ts";
-import { Apps } from "../features/apps/apps.ts";
+import { Apps } from "../features/relay/apps.ts";
 import type { AnswerMachine } from "../machines/calls/call_server.ts";
-import { type RelayAccess, RelayApi } from "../features/shares/relay_api.ts";
-import { Shares } from "../features/shares/shares.ts";
+import { type RelayAccess, RelayApi } from "../features/relay/relay_api.ts";
+import { Shares } from "../features/relay/shares.ts";
 import type { Features } from "./compose/compose.ts";
 import { isHookToken } from "./identity.ts";
 import { featureRoutes, programRoutes, socketRoutes, systemRoutesOf } from "./routes.ts";

@@ -7,7 +7,6 @@
 import * as z from "zod";
 import { Peer } from "protocol/peers/record.ts";
 import type { Telemetry } from "../api/telemetry/telemetry.ts";
-import type { Context } from "../data/context.ts";
 import type { AskEffects } from "../features/asks/ask_closer.ts";
 import type { Asks } from "../features/asks/asks.ts";
 import type { Machines } from "../machines/machines.ts";
@@ -16,11 +15,9 @@ import type { Surfaces } from "../features/inbox/surfaces.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
 import type { Linking } from "../features/lifecycle/linking.ts";
-import { peerOfPrompt } from "../features/lifecycle/prompt_linking.ts";
-import { linkSilentAgent } from "../features/lifecycle/silent_agents.ts";
 import type { Delivery } from "../features/messages/delivery.ts";
-import type { Dispatcher } from "../features/messages/dispatch/dispatcher.ts";
-import { idsIn } from "../features/messages/dispatch/framing.ts";
+import type { Dispatcher } from "../features/messages/dispatcher.ts";
+import { idsIn } from "../features/messages/framing.ts";
 import type { StepListener } from "../features/messages/ledger/steps.ts";
 import type { DeliveryEffects, Receipts } from "../features/messages/receipts.ts";
 import type { RemoteEffects } from "../features/messages/remote_delivery.ts";
@@ -28,16 +25,14 @@ import type { Sockets } from "../features/messages/websocket/sockets.ts";
 import type { EndedTurns } from "../features/notifications/ended_turns.ts";
 import type { PeerEffects } from "../features/peers/changes.ts";
 import type { Directory } from "../features/peers/directory.ts";
-import type { Peers } from "../features/peers/peers.ts";
 import type { PeerRecords } from "../features/peers/records.ts";
-import type { Subagents } from "../features/peers/subagents/subagents.ts";
+import type { Subagents } from "../features/peers/subagents.ts";
 import type { SpawnEffects } from "../features/spawn/deps.ts";
 import type { Spawns } from "../features/spawn/spawns.ts";
 import type { Subscriptions } from "../features/subscriptions/subscriptions.ts";
 
 /** The features that effects change. */
 interface AffectedFeatures {
-  readonly ctx: Context;
   readonly asks: Asks;
   readonly delivery: Delivery;
   readonly directory: Directory;
@@ -46,7 +41,6 @@ interface AffectedFeatures {
   readonly machines: Machines | undefined;
   readonly jobs: Jobs;
   readonly linking: Linking;
-  readonly peers: Peers;
   readonly receipts: Receipts;
   readonly records: PeerRecords;
   readonly sockets: Sockets;
@@ -96,11 +90,11 @@ export class Effects {
       jobs.turns.turnEvidence(peer_id, evidence);
       endedTurns.turnEvidence(peer_id, evidence);
     },
-    turnFailed: (peer_id, error) => this.#features.subscriptions.turnFailed(peer_id, error),
+    turnFailed: (peer_id, error) => this.#features.subscriptions.checks.turnFailed(peer_id, error),
     seen: (peer_id) => {
       const { jobs, spawns } = this.#features;
       spawns.registrations.peerSeen(peer_id);
-      jobs.peerSeen(peer_id);
+      jobs.fires.peerSeen(peer_id);
     },
     availabilityChanged: (peer_id) => {
       const { dispatcher, sockets } = this.#features;
@@ -122,7 +116,7 @@ export class Effects {
       subscriptions.peerChanged(before, after);
       subagents.peerChanged(after);
     },
-    turnHeld: (peer_id) => this.#features.subscriptions.turnHeld(peer_id),
+    turnHeld: (peer_id) => this.#features.subscriptions.checks.turnHeld(peer_id),
   };
 
   readonly messages: DeliveryEffects & StepListener & RemoteEffects = {
@@ -149,15 +143,16 @@ export class Effects {
   };
 
   readonly hooks: HookEffects = {
-    peerOfPrompt: (peer_id, prompt) => peerOfPrompt(this.#features, peer_id, prompt),
+    peerOfPrompt: (peer_id, prompt) => this.#features.linking.peerOfPrompt(peer_id, prompt),
   };
 
   readonly spawn: SpawnEffects = {
     silent: (spawned) => {
-      const { ctx: { log }, jobs, linking } = this.#features;
+      const { jobs, linking } = this.#features;
       const resumed = spawned.resumed_peer_id ?? jobs.resumedPeerOf(spawned.spawn_id);
-      return linkSilentAgent({ linking, log }, spawned, resumed);
+      return linking.linkSilent(spawned, resumed);
     },
-    registered: (spawn_id, peer_id) => this.#features.jobs.spawnRegistered(spawn_id, peer_id),
+    registered: (spawn_id, peer_id) =>
+      this.#features.jobs.fires.executors.registered(spawn_id, peer_id),
   };
 }

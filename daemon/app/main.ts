@@ -24,7 +24,7 @@ import { createDaemon, type Daemon } from "./daemon.ts";
 import { isHookToken } from "./identity.ts";
 import { type Config, type ConfigInForce, readConfigInForce } from "./config.ts";
 import { logExposed, protectConfig, protectState } from "./private_state.ts";
-import { MarkerFiles } from "../features/messages/urgent/markers.ts";
+import { MarkerFiles } from "../features/messages/urgent_messages.ts";
 import { filesIn, isDiskError } from "../host/files.ts";
 import { type Env, InvalidPath, readTextOrNothing, statePath } from "../host/paths.ts";
 import { fileRefusal, unlessError } from "kit/host/file_errors.ts";

@@ -22,7 +22,7 @@ import type { ProgramRunner } from "../host/programs.ts";
 import type { KnownFailures } from "../features/agents/selftest/known_failures.ts";
 import type { BusAccess, OpenMachines } from "../machines/machines.ts";
 import type { IdCodec } from "../features/messages/id_codec.ts";
-import type { Markers } from "../features/messages/urgent/markers.ts";
+import type { Markers } from "../features/messages/urgent_messages.ts";
 import type { OpenSocket } from "../api/relay/relay_client.ts";
 import type { PeerIds } from "../features/peers/identity/peer_ids.ts";
 import type { OpenTelemetry } from "../api/telemetry/telemetry.ts";

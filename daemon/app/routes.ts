@@ -28,20 +28,17 @@ import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
 import { jobRoutes } from "../features/jobs/routes.ts";
 import { lifecycleRoutes } from "../features/lifecycle/routes.ts";
-import { attachmentRoutes } from "../features/messages/attachments/routes.ts";
 import { Traceparent, webSocket } from "protocol/messages/contract.ts";
 import type { CallerChecks } from "../features/messages/request_context.ts";
-import { messageRoutes } from "../features/messages/routes.ts";
+import { attachmentRoutes, messageRoutes } from "../features/messages/routes.ts";
 import { notificationRoutes } from "../features/notifications/routes.ts";
 import { peerRoutes } from "../features/peers/routes.ts";
 import type { Directory } from "../features/peers/directory.ts";
 import * as peerRows from "../features/peers/store.ts";
 import { scheduleRoutes } from "../features/schedules/routes.ts";
-import type { Apps } from "../features/apps/apps.ts";
-import { appRoutes } from "../features/apps/routes.ts";
-import { shareRoutes } from "../features/shares/routes.ts";
-import type { Shares } from "../features/shares/shares.ts";
-import { sessionRoutes } from "../features/spawn/sessions/routes.ts";
+import type { Apps } from "../features/relay/apps.ts";
+import { relayRoutes } from "../features/relay/routes.ts";
+import type { Shares } from "../features/relay/shares.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
 import { readersOf } from "../features/transcripts/readers.ts";
@@ -65,9 +62,8 @@ export function featureRoutes(
   features: Features,
   { actors, apps, callers, shares }: ApiParts,
 ): Route[] {
-  const { agentPeers, directory, restarts, transcripts } = features;
+  const { directory, transcripts } = features;
   const isProvenHuman = (caller: Caller, headers: Headers) => callers.isHuman(caller, headers);
-  const senderOf = ({ from_peer }: { from_peer: string }) => directory.senderId(from_peer);
   const readerOf = readersOf(features, {
     isProvenHuman,
     isSender: (process, caller) => callers.compare(process, caller) === "itself",
@@ -82,17 +78,9 @@ export function featureRoutes(
       bus_fault: features.platform.bus_fault,
     }),
     ...callRoutes({ calls: features.calls?.client, isProvenHuman }),
-    ...shareRoutes(shares),
-    ...appRoutes(apps),
-    ...spawnRoutes(features.spawns, restarts, {
+    ...relayRoutes({ apps, shares }),
+    ...spawnRoutes(features, {
       isProvenHuman,
-      senderOf,
-      findForkSource: (argument, query) =>
-        agentPeers.mustGetRecord(directory.find(argument, directory.scopeOf(query)).peer_id),
-    }),
-    ...sessionRoutes(features, {
-      isProvenHuman,
-      senderOf,
       refusalOfCopy: (source, from_peer, { caller, headers }) =>
         transcripts.refusalOfCopy(source, readerOf(from_peer, caller, headers)),
       refusalOfResume: (earlier, from_peer, { caller, headers }) =>

@@ -6,17 +6,11 @@ import type { Reader } from "kit/data/sqlite.ts";
 /** Maximum number of ids that a search returns; a shortened id with two is ambiguous. */
 export const SHORT_ID_MATCHES_MAX = 6;
 
-/** The first ids of a column that begin with `short`, by the index on that column. */
-export function idsStarting(
-  db: Reader,
-  { table, column }: { readonly table: string; readonly column: string },
-  short: string,
-): string[] {
-  return db.values(
-    z.string(),
-    `select ${column} from ${table} where ${column} >= :short and ${column} < :end
-     order by ${column} limit :limit`,
+/** A search for the first ids of a column that begin with a text, by the index on that column. */
+export function idsOf(table: string, column: string): (db: Reader, short: string) => string[] {
+  const statement = `select ${column} from ${table} where ${column} >= :short and ${column} < :end
+     order by ${column} limit :limit`;
+  return (db, short) =>
     // An id ends with hex digits, and "g" follows the last one.
-    { short, end: `${short}g`, limit: SHORT_ID_MATCHES_MAX },
-  );
+    db.values(z.string(), statement, { short, end: `${short}g`, limit: SHORT_ID_MATCHES_MAX });
 }

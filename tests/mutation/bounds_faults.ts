@@ -7,7 +7,7 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     file: "daemon/features/peers/identity/naming.ts",
     tests: [
       "tests/daemon/features/peers/many_peers_test.ts",
-      "tests/daemon/features/peers/folder_names_test.ts",
+      "tests/daemon/features/peers/identity/folder_names_test.ts",
     ],
     faults: [
       [
@@ -28,7 +28,7 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/peers/population.ts",
+    file: "daemon/features/peers/registration.ts",
     tests: ["tests/daemon/features/peers/many_peers_test.ts"],
     faults: [
       ["any number of peers may be live", "live >= LIVE_PEERS_MAX", "live < 0"],
@@ -52,8 +52,8 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/asks/many/multi_asks.ts",
-    tests: ["tests/daemon/features/asks/many/many_test.ts"],
+    file: "daemon/features/asks/multi_asks.ts",
+    tests: ["tests/daemon/features/asks/many_test.ts"],
     faults: [
       [
         "a recipient that is named twice is asked twice",
@@ -171,7 +171,7 @@ export const BOUNDS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/messages/ledger/carriers.ts",
+    file: "daemon/features/messages/attachments/store.ts",
     tests: ["tests/daemon/features/messages/attachments/attachments_test.ts"],
     faults: [
       [

@@ -65,7 +65,7 @@ export const CORE_TARGETS: readonly Target[] = [
     tests: [
       "tests/kit/data",
       "tests/daemon/features/messages/commit_batching_test.ts",
-      "tests/daemon/features/peers/address_cache_test.ts",
+      "tests/daemon/features/peers/identity/address_cache_test.ts",
     ],
     faults: [
       [

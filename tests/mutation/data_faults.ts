@@ -74,7 +74,7 @@ export const DATA_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/peers/identity/address_cache.ts",
+    file: "daemon/data/table_view.ts",
     tests: ["tests/daemon/features/peers"],
     faults: [
       [
@@ -82,11 +82,9 @@ export const DATA_TARGETS: readonly Target[] = [
         "if (revision === this.#revision) return;",
         "if (revision !== undefined) return;",
       ],
-      ["a new human keeps the old name", "    this.#human = undefined;", ""],
-      ["a new name of the human may be imitated", "    this.#isReserved.clear();\n", ""],
       [
         "callers may fill the memory with names",
-        "if (this.#answers.size >= ANSWERS_MAX) this.#answers.clear();",
+        "if (answers.size >= ANSWERS_MAX) answers.clear();",
         "",
       ],
     ],

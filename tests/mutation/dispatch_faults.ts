@@ -68,9 +68,8 @@ export const DISPATCH_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/messages/dispatch/dispatcher.ts",
+    file: "daemon/features/messages/dispatcher.ts",
     tests: [
-      "tests/daemon/features/messages/dispatch",
       ...MESSAGES,
     ],
     faults: [
@@ -97,8 +96,12 @@ export const DISPATCH_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/messages/limits/limits.ts",
-    tests: ["tests/daemon/features/messages/limits", ...MESSAGES, "tests/daemon/features/asks"],
+    file: "daemon/features/messages/limits.ts",
+    tests: [
+      "tests/daemon/features/messages/limits_test.ts",
+      ...MESSAGES,
+      "tests/daemon/features/asks",
+    ],
     faults: [
       [
         "the queue takes one message too many",

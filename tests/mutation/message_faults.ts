@@ -8,7 +8,7 @@ export const MESSAGES = [
   "tests/daemon/features/messages/resend_test.ts",
   "tests/daemon/features/messages/invariants_test.ts",
   "tests/daemon/features/messages/refused_deliveries_test.ts",
-  "tests/daemon/features/messages/dispatch/in_flight_test.ts",
+  "tests/daemon/features/messages/in_flight_test.ts",
   "tests/daemon/api/ws/protocol_test.ts",
   "tests/daemon/features/hooks",
   "tests/daemon/features/messages",
@@ -83,8 +83,8 @@ export const MESSAGE_TARGETS: readonly Target[] = [
       ],
       [
         "a prompt of one peer proves the messages of another",
-        'if (message?.to_peer_id !== peer_id || message.state === "queued") return false;',
-        'if (!message || message.state === "queued") return false;',
+        'if (message?.to_peer_id !== peer_id || message.state === "queued") continue;',
+        'if (!message || message.state === "queued") continue;',
       ],
       [
         "the asker is not told of a refusal",

@@ -175,7 +175,7 @@ export const RELAY_TARGETS: readonly Target[] = [
     ]],
   },
   {
-    file: "daemon/features/messages/attachments/routes.ts",
+    file: "daemon/features/messages/routes.ts",
     tests: ["tests/relay/daemons/handover_files_test.ts"],
     faults: [[
       "hand-overs pass the relay without relay.allow_admin",

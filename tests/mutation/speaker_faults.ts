@@ -79,16 +79,10 @@ export const SPEAKER_TARGETS: readonly Target[] = [
         "if (peers.length === 0 || !agentProcesses.mayBeAgent(pid)) continue;",
         "if (peers.length === 0) continue;",
       ],
-    ],
-  },
-  {
-    file: "daemon/features/peers/identity/identity_index.ts",
-    tests: [`${CALLERS}/actors_test.ts`],
-    faults: [
       [
         "the peer of a process is known for ever",
-        "if (changes === this.#known) return;",
-        "if (changes >= 0) return;",
+        'new TableAnswers(db.watch("peers", rows.identityValues))',
+        "new TableAnswers(() => 0)",
       ],
     ],
   },
@@ -116,7 +110,7 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/peers/directory.ts",
-    tests: [`${CALLERS}/actors_test.ts`, `${PEERS}/reserved_names_test.ts`],
+    tests: [`${CALLERS}/actors_test.ts`, `${PEERS}/identity/reserved_names_test.ts`],
     faults: [
       [
         "a session outweighs the id by which a subagent names its parent",
@@ -132,14 +126,14 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "protocol/peers/lookalikes.ts",
-    tests: [`${PEERS}/reserved_names_test.ts`],
+    tests: [`${PEERS}/identity/reserved_names_test.ts`],
     faults: [
       ["a number makes another name", 'name.replace(NUMBER, "")', "name"],
     ],
   },
   {
     file: "protocol/messages/frame_markers.ts",
-    tests: [`${PEERS}/reserved_names_test.ts`],
+    tests: [`${PEERS}/identity/reserved_names_test.ts`],
     faults: [
       [
         "a mark with blanks and overlays is left",

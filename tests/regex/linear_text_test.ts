@@ -18,7 +18,7 @@ import { refuseRepeatedKeys } from "protocol/asks/body_keys.ts";
 import { matchesPattern } from "../../daemon/features/asks/questions/approvals.ts";
 import { partsOf } from "../../daemon/features/messages/attachments/multipart.ts";
 import { cleanFilename, toContentDisposition } from "kit/http/filenames.ts";
-import { idsIn, printable } from "../../daemon/features/messages/dispatch/framing.ts";
+import { idsIn, printable } from "../../daemon/features/messages/framing.ts";
 import { snippetOf, toSearch } from "../../daemon/features/messages/log/search_terms.ts";
 import { quotedAttribute } from "protocol/messages/frame_markers.ts";
 import { TmuxServers } from "../../daemon/host/tmux/tmux.ts";

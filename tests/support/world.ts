@@ -18,8 +18,8 @@ import type { KnownFailures } from "../../daemon/features/agents/selftest/known_
 import type { CallerFacts } from "../../daemon/host/sockets/caller_facts.ts";
 import type { Sockets } from "../../daemon/host/sockets/sockets.ts";
 import { type ConfigInForce, readConfigInForce } from "../../daemon/app/config.ts";
-import type { Markers } from "../../daemon/features/messages/urgent/markers.ts";
-import type { Outbound } from "../../daemon/features/messages/websocket/outbound_frames.ts";
+import type { Markers } from "../../daemon/features/messages/urgent_messages.ts";
+import type { Outbound } from "../../daemon/features/messages/websocket/frames.ts";
 import { type Files, filesIn } from "../../daemon/host/files.ts";
 import type { ProgramRunner } from "../../daemon/host/programs.ts";
 import type { PaneObserver } from "../../daemon/host/tmux/pane_observer.ts";

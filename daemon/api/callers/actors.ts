@@ -8,7 +8,7 @@ import type { Directory } from "../../features/peers/directory.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
 import { recordedProcess } from "../../features/peers/identity/known_peer.ts";
 import type { ActingPeer } from "../../features/peers/store.ts";
-import { isSubagent } from "../../features/peers/subagents/subagent.ts";
+import { isSubagent } from "../../features/peers/subagents.ts";
 import type { ProcessId } from "../../host/processes.ts";
 import type { Callers } from "./callers.ts";
 import type { CallingPeers } from "./calling_peers.ts";
@@ -114,7 +114,7 @@ export class Actors {
     }
     if (part === "params") {
       const scope = { circle: textOf(query, "circle"), from_peer: textOf(query, "from_peer") };
-      const { peer_id } = directory.find(value, directory.scopeOf(scope));
+      const { peer_id } = directory.findFor(value, scope);
       const named = identityLookup.get(peer_id);
       return named ? [toClaim(named)] : [];
     }

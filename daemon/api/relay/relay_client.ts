@@ -13,7 +13,7 @@ import {
 } from "kit/net/tunnel/frames.ts";
 import type { Connection, ConnectionListener, FrameData } from "kit/net/tunnel/connection.ts";
 import { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
-import type { RelayAccess } from "../../features/shares/relay_api.ts";
+import type { RelayAccess } from "../../features/relay/relay_api.ts";
 import type { Health } from "protocol/api/events.ts";
 import type { TunnelRequest } from "./tunnel_requests.ts";
 import { relayClientMachine, type RelayClientState } from "./states.ts";

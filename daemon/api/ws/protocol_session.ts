@@ -14,9 +14,9 @@ import {
   Connect,
   FRAME_BYTES_MAX,
   Inbound,
+  type Outbound,
   type Verb,
 } from "../../features/messages/websocket/frames.ts";
-import type { Outbound } from "../../features/messages/websocket/outbound_frames.ts";
 import {
   BadFrameLimit,
   type Connection,

@@ -1,7 +1,7 @@
 /** Builds asks, questions, the human's inbox and notifications. */
 
 import { Asks } from "../../features/asks/asks.ts";
-import { MultiAsks } from "../../features/asks/many/multi_asks.ts";
+import { MultiAsks } from "../../features/asks/multi_asks.ts";
 import { Questions } from "../../features/asks/questions/questions.ts";
 import { Router } from "../../features/asks/routing/router.ts";
 import { Inbox } from "../../features/inbox/inbox.ts";

@@ -81,27 +81,16 @@ function openMachines(
 /** Jobs, and the peers that execute them. */
 function openJobs(foundation: Foundation, lower: SpawnFeatures) {
   const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
-  const { delivery, directory, notifications, peers, spawns } = lower;
-  const { machine, processes } = platform;
-  const executors = new Executors(ctx, {
-    adapters: platform.adapters(),
-    machine,
-    peers,
-    processes,
-    shutdownSignal,
-    spawns,
-  });
+  const { machine, processes, programs, terminals } = platform;
+  const executors = new Executors(ctx, { ...lower, machine, processes, shutdownSignal });
   const jobs = new Jobs(ctx, {
+    ...lower,
     checks: config["jobs.checks"],
-    delivery,
-    directory,
     executors,
-    folders: { allowed: config["spawn.allowed_paths"], home: platform.terminals.home },
+    folders: { allowed: config["spawn.allowed_paths"], home: terminals.home },
     history_ms,
-    notifications,
-    programs: platform.programs,
+    programs,
     shutdownSignal,
-    spawns,
   });
   return { jobs };
 }

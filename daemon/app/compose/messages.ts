@@ -3,13 +3,13 @@
 import { Ages } from "kit/core/clock.ts";
 import { Attachments } from "../../features/messages/attachments/attachments.ts";
 import { Delivery } from "../../features/messages/delivery.ts";
-import { Dispatcher } from "../../features/messages/dispatch/dispatcher.ts";
+import { Dispatcher } from "../../features/messages/dispatcher.ts";
 import { Handover } from "../../features/messages/handover.ts";
 import { DeliveryAudit } from "../../features/messages/ledger/audit.ts";
-import { Limits } from "../../features/messages/limits/limits.ts";
+import { Limits } from "../../features/messages/limits.ts";
 import { Messages } from "../../features/messages/log/message_log.ts";
 import { Receipts } from "../../features/messages/receipts.ts";
-import { UrgentMessages } from "../../features/messages/urgent/urgent_messages.ts";
+import { UrgentMessages } from "../../features/messages/urgent_messages.ts";
 import { PeerRecords } from "../../features/peers/records.ts";
 import { RemoteRecords } from "../../features/peers/remote/remote_records.ts";
 import { DAY_MS } from "kit/core/duration.ts";

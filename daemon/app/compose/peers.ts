@@ -11,11 +11,10 @@ import { Directory } from "../../features/peers/directory.ts";
 import { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
 import { Peers } from "../../features/peers/peers.ts";
 import { ProcessWatcher } from "../../features/peers/process_watcher.ts";
-import { PeerSettingsService } from "../../features/peers/groups/settings.ts";
 import { PeerProfiles } from "../../features/peers/profiles.ts";
 import { RemotePeers } from "../../features/peers/remote/remote_peers.ts";
 import { SupersededExecutions } from "../../features/peers/identity/superseded.ts";
-import { Subagents } from "../../features/peers/subagents/subagents.ts";
+import { Subagents } from "../../features/peers/subagents.ts";
 import { PeerTurns } from "../../features/peers/turns.ts";
 import type { Foundation } from "./foundation.ts";
 
@@ -79,7 +78,6 @@ export function openPeers(foundation: Foundation) {
     peers,
     processWatcher: new ProcessWatcher(ctx, { ...shared, peers }),
     profiles,
-    peerSettings: new PeerSettingsService(ctx, changes, profiles),
     subagents: new Subagents(ctx, { ...shared, peers, turns }),
     turns,
   };

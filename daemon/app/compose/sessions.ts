@@ -2,10 +2,10 @@
 
 import type { Backend } from "protocol/agents/contract.ts";
 import { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
-import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log/retention.ts";
+import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log_retention.ts";
 import { Restarts } from "../../features/spawn/restarts/restarts.ts";
-import { Forks } from "../../features/spawn/sessions/forks.ts";
-import { Resumptions } from "../../features/spawn/sessions/resumptions.ts";
+import { Forks } from "../../features/spawn/forks.ts";
+import { Resumptions } from "../../features/spawn/resumptions.ts";
 import { Spawns } from "../../features/spawn/spawns.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
@@ -30,6 +30,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures) {
     ...lower,
     terminals,
     settings,
+    folders: { allowed: settings.allowed_paths, home: terminals.home },
     machine,
     processes,
     hooks,

@@ -1,10 +1,11 @@
-/** Validates typed answers to structured questions, and makes the responses to waits for asks. */
+/** Validates answers to structured questions, and makes the responses to waits for asks. */
 
 import { invalidField } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Ask, Outcome, Resolution, TypedAnswer } from "protocol/asks/contract.ts";
 import type { Question } from "protocol/messages/question.ts";
 import type { AnswerAsk } from "protocol/asks/questions.ts";
+import type { CloseReason } from "protocol/asks/states.ts";
 
 /**
  * The scope of a tool permission question, and the only one of its options that permits the tool
@@ -48,7 +49,7 @@ export function asksForDecision(question: Pick<Question, "kind" | "scope"> | nul
 }
 
 /** The option whose id or title is the given text. */
-export function chooseOption(question: Question, text: string): TypedAnswer {
+function chooseOption(question: Question, text: string): TypedAnswer {
   const { options } = question;
   const normalized = text.trim().toLowerCase();
   const option = options.find(({ id }) => id === text) ??
@@ -96,6 +97,25 @@ function chosenOptionOf(question: Question, { option_id, text }: AnswerInput, is
   if (isRefusal) return undefined;
   if (text === undefined) throw invalidField("option_id", "The question needs an option");
   return chooseOption(question, text);
+}
+
+/**
+ * The answer with which an ack closes an ask. If the ask is a choice, a message must name one of
+ * its options.
+ */
+export function toAckClosing(
+  { question }: Ask,
+  { message, option_id }: { message: string; option_id: string | undefined },
+  hasAttachments: boolean,
+): { close_reason: CloseReason; reply?: string | null; answer?: TypedAnswer } {
+  if (question && option_id) {
+    const answer = toAnswer(question, { option_id, text: message || undefined });
+    return { close_reason: "answered", reply: replyOf(answer), answer };
+  }
+  if (message === "") return { close_reason: hasAttachments ? "ack_with_msg" : "ack" };
+  if (question?.kind !== "choice") return { close_reason: "ack_with_msg", reply: message };
+  const answer = chooseOption(question, message);
+  return { close_reason: "answered", reply: answer.text, answer };
 }
 
 /** The reply text of an answer; null if it has neither a text nor a message. */

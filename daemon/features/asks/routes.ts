@@ -11,7 +11,7 @@ import type { Asks } from "./asks.ts";
 import { foldAskKeys } from "protocol/asks/body_keys.ts";
 import * as contracts from "protocol/asks/contract.ts";
 import { askMany, getMany } from "protocol/asks/many.ts";
-import type { MultiAsks } from "./many/multi_asks.ts";
+import type { MultiAsks } from "./multi_asks.ts";
 import { answerAsk, askBlocking, queryPeer } from "protocol/asks/questions.ts";
 import type { Questions } from "./questions/questions.ts";
 import type { Routing } from "protocol/asks/routing.ts";

@@ -1,10 +1,15 @@
-/** SQL that reads asks from `messages`: single asks, pages, open asks, closed threads. */
+/**
+ * SQL of asks: reads them from `messages`, and stores the waits of their callers (`held_asks`) and
+ * the parents of asks to many (`ask_parents`).
+ */
 
 import * as z from "zod";
-import { INSTANT_MS_MAX } from "kit/core/schema.ts";
-import { type Reader, rowOf } from "kit/data/sqlite.ts";
+import { Instant, INSTANT_MS_MAX } from "kit/core/schema.ts";
+import { type Reader, rowOf, tableOf, type Tx } from "kit/data/sqlite.ts";
 import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";
 import { Ask, Thread } from "protocol/asks/contract.ts";
+import { idsOf } from "../../data/short_ids.ts";
+import { ChildAsk } from "protocol/asks/many.ts";
 
 const AskRow = rowOf(Ask);
 
@@ -218,4 +223,72 @@ export function pendingOfAll(db: Reader): Map<string, z.output<typeof PendingAsk
      where ask_state = 'open' group by to_peer_id`,
   );
   return new Map(found.map((row) => [row.to_peer_id, row]));
+}
+
+// The asks whose caller waits on an open connection.
+
+export function insertWait(tx: Tx, correlation_id: string, at_terminal: boolean): void {
+  tx.run(
+    "insert into held_asks (correlation_id, at_terminal) values (:correlation_id, :at_terminal)",
+    { correlation_id, at_terminal: at_terminal ? 1 : 0 },
+  );
+}
+
+/** True if the agent's own dialog asks the same. It stays open after the last caller has left. */
+export function isAtTerminal(db: Reader, correlation_id: string): boolean {
+  return db.value(
+    z.number(),
+    "select at_terminal from held_asks where correlation_id = :correlation_id",
+    { correlation_id },
+  ) === 1;
+}
+
+export function removeWait(tx: Tx, correlation_id: string): void {
+  tx.run("delete from held_asks where correlation_id = :correlation_id", { correlation_id });
+}
+
+export function waitingIds(db: Reader): string[] {
+  return db.values(z.string(), "select correlation_id from held_asks order by correlation_id");
+}
+
+// The parents of asks to many.
+
+const ParentAsk = z.object({
+  parent_id: z.string(),
+  children: z.array(ChildAsk),
+  created_at: Instant,
+  /** The time at which open children are closed; null without a timeout, or after it. */
+  due_at: Instant.nullable(),
+});
+type ParentAsk = z.output<typeof ParentAsk>;
+
+const parents = tableOf("ask_parents", ParentAsk, "parent_id");
+export const { insert: insertParent, get: getParent, remove: removeParent } = parents;
+
+/** The first ids of parents that begin with `short`. */
+export const parentIdsFrom = idsOf("ask_parents", "parent_id");
+
+const Timeout = z.object({ parent_id: z.string(), created_at: z.number(), due_at: z.number() });
+
+/** Timeouts that are not handled yet. */
+export function timeouts(db: Reader): z.output<typeof Timeout>[] {
+  const columns = "parent_id, created_at, due_at";
+  return db.all(Timeout, `select ${columns} from ask_parents where due_at is not null`);
+}
+
+/** Of the `limit` oldest parents, those created before `before` that have no open ask. */
+export function finishedBefore(db: Reader, before: number, limit: number): ParentAsk[] {
+  return parents.all(
+    db,
+    `where seq in (select seq from ask_parents order by seq limit :limit)
+       and created_at < :before and not exists (
+         select 1 from messages
+         where ask_state = 'open' and messages.parent_id = ask_parents.parent_id)`,
+    { before, limit },
+  );
+}
+
+/** Clears the timeout once the open children are closed. */
+export function clearDue(tx: Tx, parent_id: string): void {
+  tx.run("update ask_parents set due_at = null where parent_id = :parent_id", { parent_id });
 }

@@ -13,7 +13,7 @@ import type { Attachments } from "../messages/attachments/attachments.ts";
 import { HANDOFF_TYPE } from "protocol/messages/attachments.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Notifications } from "../notifications/notifications.ts";
-import type { Directory } from "../peers/directory.ts";
+import { type Directory, mustBeOnMachine } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Reader, Transcripts } from "../transcripts/transcripts.ts";
@@ -156,9 +156,7 @@ export class Handoffs {
     const peer = peerRows.get(this.#ctx.db, peer_id);
     if (!peer) throw new Problem("unknown_peer", { peer: name });
     if (peer.role === "human") throw invalidField("of_peer", "Name the agent whose work it is");
-    if (peer.machine !== null && peer.machine !== machine) {
-      throw new Problem("other_host", { peer_id, machine: peer.machine });
-    }
+    mustBeOnMachine(peer, machine);
     return peer;
   }
 

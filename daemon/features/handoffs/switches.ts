@@ -5,8 +5,7 @@
 
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
-import type { Directory } from "../peers/directory.ts";
-import * as peerRows from "../peers/store.ts";
+import { type Directory, mustGetPeer } from "../peers/directory.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Restarts } from "../spawn/restarts/restarts.ts";
 import type { Reader } from "../transcripts/transcripts.ts";
@@ -38,8 +37,8 @@ export class Switches {
     requester: Reader,
   ): Promise<SwitchResult> {
     const { directory, handoffs, restarts } = this.#deps;
-    const { peer_id } = directory.find(argument, directory.scopeOf(request));
-    const before = this.#mustGet(peer_id);
+    const { peer_id } = directory.findFor(argument, request);
+    const before = mustGetPeer(this.#ctx.db, peer_id);
     if (before.backend === to_backend) {
       throw new Problem("same_backend", { backend: to_backend });
     }
@@ -47,7 +46,7 @@ export class Switches {
     let session = before.runtime_session_id;
     let left_out: SwitchResult["left_out"] = [];
     const makeSeed = async () => {
-      const of = this.#mustGet(peer_id);
+      const of = mustGetPeer(this.#ctx.db, peer_id);
       session = of.runtime_session_id;
       const bundle = await handoffs.collect({ of, to: of, last, note, requester });
       left_out = bundle.manifest.left_out;
@@ -69,12 +68,6 @@ export class Switches {
       ? null
       : `mesh resume ${session} --backend ${from_backend}`;
     return { ...restart, peer_id, from_backend, to_backend, attachment_id, left_out, way_back };
-  }
-
-  #mustGet(peer_id: string): StoredPeer {
-    const peer = peerRows.get(this.#ctx.db, peer_id);
-    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
-    return peer;
   }
 }
 

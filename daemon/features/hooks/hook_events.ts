@@ -4,17 +4,16 @@ import { Name } from "kit/core/schema.ts";
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Approvals } from "../asks/questions/approvals.ts";
-import { toOutgoing } from "../messages/dispatch/outgoing_cache.ts";
+import { toOutgoing } from "../messages/framing.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Handover } from "../messages/handover.ts";
-import type { Receipts } from "../messages/receipts.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
 import type { IdentityLookup, NamedSession } from "../peers/identity/identity_lookup.ts";
 import type { Peers } from "../peers/peers.ts";
 import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import type { Registration } from "protocol/peers/record.ts";
 import type { IdentityFacts } from "../peers/store.ts";
-import type { Subagents } from "../peers/subagents/subagents.ts";
+import type { Subagents } from "../peers/subagents.ts";
 import type { PeerTurns } from "../peers/turns.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import type {
@@ -26,9 +25,8 @@ import type {
   ToolContext,
 } from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_text.ts";
-import { PromptMessages } from "./prompt_messages.ts";
 import type { StopReminders } from "./stop_reminders.ts";
-import type { ToolCallMessages } from "./tool_call_messages.ts";
+import type { UnprovedMessages } from "./unproved_messages.ts";
 
 /** Maximum messages in one answer, and maximum bytes of all of them. */
 const CONTEXT_MESSAGES_MAX = 5;
@@ -53,11 +51,10 @@ interface HookEventsDeps {
   readonly subagents: Subagents;
   readonly effects: HookEffects;
   readonly handover: Handover;
-  readonly receipts: Receipts;
   /** Tools that run only with the human's permission. */
   readonly approvals: Approvals;
   readonly reminders: StopReminders;
-  readonly toolCallMessages: ToolCallMessages;
+  readonly unprovedMessages: UnprovedMessages;
 }
 
 /** The hook's answer, computed after the commit; `signal` aborts when the caller hangs up. */
@@ -74,12 +71,10 @@ interface HookAnswer {
 export class HookEvents {
   readonly #ctx: Context;
   readonly #deps: HookEventsDeps;
-  readonly #promptMessages: PromptMessages;
 
   constructor(ctx: Context, deps: HookEventsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#promptMessages = new PromptMessages(ctx, deps.receipts);
   }
 
   /** Records one hook event of an agent, and answers it in the agent's own format. */
@@ -93,6 +88,7 @@ export class HookEvents {
     await loadTransliteration(report.cwd ?? "");
     const isOfTurn = report.prompt !== undefined || report.last_message !== undefined;
     const end = isOfTurn && !report.subagent ? reader.lastEnd?.(report.session_id) : undefined;
+    const { unprovedMessages } = this.#deps;
     let handsOver = false;
     const located = reader.locate?.(facts) ?? facts;
     const named = { session: report.session_id, backend };
@@ -122,11 +118,11 @@ export class HookEvents {
           pane_id,
           agent_pid,
         });
-        this.#ctx.db.afterCommit(() => this.#forgetHandedOver(report.session_id));
+        this.#ctx.db.afterCommit(() => unprovedMessages.forget(report.session_id));
         this.#deps.reminders.release(report.session_id);
         return () => ({});
       }
-      this.#proveHandedOver(report);
+      unprovedMessages.prove(report);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
       const { turn_state, model, prompt, last_message, interrupted, turn_error: error } = report;
       const turn = { turn_state, model, prompt, last_message, interrupted, error, end };
@@ -138,23 +134,9 @@ export class HookEvents {
         (() => reader.answer(payload, context));
     });
     const onHangUp = () => {
-      if (handsOver) this.#forgetHandedOver(report.session_id);
+      if (handsOver) unprovedMessages.forget(report.session_id);
     };
     return { answer, onHangUp };
-  }
-
-  /** Records that the model has read messages of earlier answers, if this event proves it. */
-  #proveHandedOver(report: HookReport): void {
-    const { session_id, interrupted } = report;
-    if (interrupted) return this.#ctx.db.afterCommit(() => this.#forgetHandedOver(session_id));
-    this.#promptMessages.prove(report);
-    this.#deps.toolCallMessages.prove(report);
-  }
-
-  /** Forgets the session's unproved messages. They are named at a later prompt. */
-  #forgetHandedOver(session_id: string): void {
-    this.#promptMessages.forget(session_id);
-    this.#deps.toolCallMessages.forget(session_id);
   }
 
   /** The text for the agent in the answer to this event; null for none. */
@@ -180,7 +162,7 @@ export class HookEvents {
     const messages = this.#deps.handover.handToHook(peer_id, { ...LIMITS, only_urgent: true });
     if (messages.length === 0) return null;
     const ids = messages.map(({ delivery_id }) => delivery_id);
-    this.#deps.toolCallMessages.remember(report, { ids, ...hook });
+    this.#deps.unprovedMessages.rememberToolCall(report, { ids, ...hook });
     return messages.map(toText).join("\n");
   }
 
@@ -290,7 +272,7 @@ export class HookEvents {
       const from = Name.safeParse(from_peer_name).success ? ` from @${from_peer_name}` : "";
       lines.push(`[mesh] A message${from} may not have reached you: mesh show ${id}`);
     }
-    this.#promptMessages.remember(
+    this.#deps.unprovedMessages.rememberPrompt(
       session_id,
       contextMessages.map(({ delivery_id }) => delivery_id),
     );

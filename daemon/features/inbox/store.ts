@@ -1,7 +1,7 @@
 /** SQL of inbox items, one statement per function. */
 
 import * as z from "zod";
-import { idsStarting } from "../../data/short_ids.ts";
+import { idsOf } from "../../data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { EXPIRES_AT } from "../asks/store.ts";
 import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";
@@ -45,9 +45,7 @@ export function insert(tx: Tx, item: NewItem): number {
 }
 
 /** The first ids that begin with `short`. */
-export function idsFrom(db: Reader, short: string): string[] {
-  return idsStarting(db, { table: "inbox_items", column: "item_id" }, short);
-}
+export const idsFrom = idsOf("inbox_items", "item_id");
 
 export function get(db: Reader, item_id: string): InboxItem | undefined {
   return items(db, `${SELECT_ITEM} inbox_items where item_id = :item_id`, { item_id })[0];

@@ -1,9 +1,10 @@
 /** Executors: the peers that execute jobs, and the agents that are spawned for them. */
 
 import type { Context } from "../../data/context.ts";
-import type { Adapter } from "../agents/adapter.ts";
+import type { AgentTransports } from "../agents/transports.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import { isLive } from "../peers/directory.ts";
+import { hasEnded, recordedProcess } from "../peers/identity/known_peer.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { TurnEvidence } from "../peers/turn_end.ts";
 import { idleSince } from "../peers/turns.ts";
@@ -44,13 +45,13 @@ export interface StartedExecutor {
 }
 
 interface ExecutorsDeps {
-  readonly adapters: readonly Adapter[];
   /** The name of this machine. */
   readonly machine: string;
   readonly peers: Pick<Peers, "offline">;
   readonly processes: ProcessTable;
   readonly shutdownSignal: AbortSignal;
   readonly spawns: Spawns;
+  readonly transports: Pick<AgentTransports, "adapterOf">;
 }
 
 export class Executors {
@@ -88,13 +89,9 @@ export class Executors {
    */
   isDead(peer_id: string): boolean {
     const { db } = this.#ctx;
-    const { machine: here, processes } = this.#deps;
     const peer = peerRows.get(db, peer_id);
     if (!peer || peer.closed || peer.status === "retired") return true;
-    const { status, agent_pid, agent_started, machine } = peer;
-    if (status !== "offline" || machine !== here) return false;
-    if (agent_pid === null || agent_started === null) return false;
-    return !processes.isAlive(agent_pid, agent_started) && !isRestarting(db, peer_id);
+    return peer.status === "offline" && hasEnded(this.#deps, peer) && !isRestarting(db, peer_id);
   }
 
   /** True if a peer is offline and no process, pane or session identifies it. */
@@ -132,20 +129,20 @@ export class Executors {
     const { db } = this.#ctx;
     const { peers, shutdownSignal, spawns } = this.#deps;
     const peer = peer_id === null ? undefined : peerRows.get(db, peer_id);
-    const { agent_pid = null, agent_started = null } = peer ?? {};
-    const process = agent_pid !== null && agent_started !== null
-      ? { pid: agent_pid, started: agent_started }
-      : undefined;
+    const process = peer && recordedProcess(peer) || undefined;
     try {
       await spawns.release(spawn_id, process);
     } catch (error) {
       if (shutdownSignal.aborted) return false;
       throw error;
     }
-    if (peer) await this.#adapterOf(peer.backend)?.interruptTurn?.(peer);
+    if (peer) await this.#deps.transports.adapterOf(peer.backend)?.interruptTurn?.(peer);
     const now = peer_id === null ? undefined : peerRows.get(db, peer_id);
     // Another execution that has replaced the peer meanwhile is left alone.
-    if (now && !now.closed && now.status !== "retired" && now.agent_started === agent_started) {
+    if (
+      now && !now.closed && now.status !== "retired" &&
+      now.agent_started === (peer?.agent_started ?? null)
+    ) {
       peers.offline(now.peer_id, { reason: "job_over", source: "daemon", terminal });
     }
     return true;
@@ -153,14 +150,10 @@ export class Executors {
 
   async #resumeArgs(peer_id: string, path: string): Promise<readonly string[] | undefined> {
     const { runtime_session_id, backend = null } = peerRows.get(this.#ctx.db, peer_id) ?? {};
-    const adapter = this.#adapterOf(backend);
+    const adapter = this.#deps.transports.adapterOf(backend);
     if (!runtime_session_id || !adapter?.resume) return undefined;
     const found = await adapter.resume({ runtime_session_id, path });
     return found.ok ? found.args : undefined;
-  }
-
-  #adapterOf(backend: string | null): Adapter | undefined {
-    return this.#deps.adapters.find((adapter) => adapter.backend === backend);
   }
 }
 

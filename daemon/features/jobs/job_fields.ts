@@ -7,7 +7,7 @@ import type { Directory } from "../peers/directory.ts";
 import type { Checks, JobBody } from "protocol/jobs/contract.ts";
 import type { Execution, Job, JobInList, Template, TemplateInList } from "protocol/jobs/record.ts";
 import type { StoredJob } from "./store.ts";
-import type { StoredTemplate } from "./templates/store.ts";
+import type { StoredTemplate } from "./template_store.ts";
 
 /** The fields that a template shares with the jobs made from it. */
 export type JobFields = Pick<

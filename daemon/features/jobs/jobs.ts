@@ -1,10 +1,9 @@
 /** Creates, lists, runs, retries, cancels and deletes jobs. */
 
 import type { Context } from "../../data/context.ts";
-import { Problem } from "protocol/problems.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
-import { allowedFolder } from "../spawn/paths.ts";
+import { mustBeAllowed } from "../spawn/folders.ts";
 import type { JobBody, JobFilter, JobResult, JobUpdate } from "protocol/jobs/contract.ts";
 import type { Job, JobInList, Template, TemplateInList } from "protocol/jobs/record.ts";
 import {
@@ -25,8 +24,8 @@ import { Notices } from "./notices.ts";
 import { JobSteps } from "./transitions.ts";
 import * as rows from "./store.ts";
 import type { StoredJob } from "./store.ts";
-import type { StoredTemplate } from "./templates/store.ts";
-import { Templates } from "./templates/templates.ts";
+import type { StoredTemplate } from "./template_store.ts";
+import { Templates } from "./templates.ts";
 import { JobUpdates } from "./updates.ts";
 
 /** Maximum attempts in a job's record, newest first. */
@@ -44,7 +43,7 @@ export class Jobs {
   readonly #ctx: Context;
   readonly #deps: JobsDeps;
   readonly #steps: JobSteps;
-  readonly #fires: Fires;
+  readonly fires: Fires;
   readonly #updates: JobUpdates;
   readonly #templates: Templates;
   readonly #running = new RunningWork();
@@ -55,8 +54,8 @@ export class Jobs {
     this.#deps = deps;
     const notices = new Notices(ctx, deps.notifications);
     const steps = this.#steps = new JobSteps(ctx, notices);
-    this.#fires = new Fires(ctx, { ...deps, notices, running: this.#running, steps });
-    this.turns = this.#fires.turns;
+    this.fires = new Fires(ctx, { ...deps, notices, running: this.#running, steps });
+    this.turns = this.fires.turns;
     this.#updates = new JobUpdates(ctx, steps, this.turns);
     this.#templates = new Templates(ctx, (fields, source) => this.#createJob(fields, source));
   }
@@ -68,8 +67,7 @@ export class Jobs {
   async refuseFolder(path: string | undefined): Promise<void> {
     const { folders } = this.#deps;
     if (path === undefined || folders.allowed.length === 0) return;
-    const found = await allowedFolder(path, folders);
-    if (!found.ok) throw new Problem("path_not_allowed", { path, reason: found.why });
+    await mustBeAllowed(path, folders);
   }
 
   /** Creates a job, or a template if `cron` is given. */
@@ -81,7 +79,7 @@ export class Jobs {
         return this.#toTemplate(this.#templates.create(fields, { cron, timezone }));
       }
       const times = { due_at, deadline_at: deadline_at ?? null, expires_at: expires_at ?? null };
-      return this.toJob(
+      return this.#toJob(
         this.#createJob(fields, { source_kind: "request", source_id: null, ...times }),
       );
     });
@@ -90,7 +88,7 @@ export class Jobs {
   get(id: string): Job | Template {
     return isTemplate(id)
       ? this.#toTemplate(this.#templates.mustGet(id))
-      : this.toJob(this.#steps.mustGet(id));
+      : this.#toJob(this.#steps.mustGet(id));
   }
 
   list({ view, ...query }: JobFilter): { work: JobInList[]; recurring: TemplateInList[] } {
@@ -99,7 +97,7 @@ export class Jobs {
     const work = rows.list(this.#ctx.db, filter);
     const recurring = this.#templates.list(filter).map((template) => this.#toTemplate(template));
     return view === "full"
-      ? { work: work.map((job) => this.toJob(job)), recurring }
+      ? { work: work.map((job) => this.#toJob(job)), recurring }
       : { work: work.map(toBriefJob), recurring: recurring.map(toBriefTemplate) };
   }
 
@@ -111,26 +109,26 @@ export class Jobs {
 
   update(id: string, update: JobUpdate): Job {
     if (isTemplate(id)) throw illegalState(this.#templates.mustGet(id), "update");
-    return this.toJob(this.#updates.apply(id, update));
+    return this.#toJob(this.#updates.apply(id, update));
   }
 
   /** Starts a queued job now, retries a failed or unavailable job, or fires a template. */
   run(id: string): Job | Template {
     if (isTemplate(id)) {
-      return this.#thenStartDue(() => this.toJob(this.#templates.run(id)));
+      return this.#thenStartDue(() => this.#toJob(this.#templates.run(id)));
     }
     return this.#thenStartDue(() => {
       const job = this.#steps.mustGet(id);
       const now = this.#ctx.clock.now();
-      if (job.state === "queued") return this.toJob(this.#steps.change(job, { look_at: now }));
+      if (job.state === "queued") return this.#toJob(this.#steps.change(job, { look_at: now }));
       if (job.state === "delivered") throw illegalState(job, "run");
-      return this.toJob(this.#restart(job, "run"));
+      return this.#toJob(this.#restart(job, "run"));
     });
   }
 
   retry(id: string): Job | Template {
     if (isTemplate(id)) throw illegalState(this.#templates.mustGet(id), "retry");
-    return this.#thenStartDue(() => this.toJob(this.#restart(this.#steps.mustGet(id), "retry")));
+    return this.#thenStartDue(() => this.#toJob(this.#restart(this.#steps.mustGet(id), "retry")));
   }
 
   cancel(id: string, reason: string | undefined): Job | Template {
@@ -145,7 +143,7 @@ export class Jobs {
         cancel_requested_at: clock.now(),
         cancellation_reason: reason ?? null,
       });
-      return this.toJob(cancelled);
+      return this.#toJob(cancelled);
     });
   }
 
@@ -157,16 +155,6 @@ export class Jobs {
   resume(id: string): Template {
     if (!isTemplate(id)) throw illegalState(this.#steps.mustGet(id), "resume");
     return this.#toTemplate(this.#templates.step(id, "resumed"));
-  }
-
-  /** Called when a peer has registered, is online, or its record has changed. */
-  peerSeen(peer_id: string): void {
-    this.#fires.peerSeen(peer_id);
-  }
-
-  /** Called when any spawned agent has registered. */
-  spawnRegistered(spawn_id: string, peer_id: string): void {
-    this.#fires.executors.registered(spawn_id, peer_id);
   }
 
   /** The peer whose session a spawned agent resumes; undefined for a new session. */
@@ -185,12 +173,12 @@ export class Jobs {
   }
 
   start(): void {
-    this.#fires.start();
+    this.fires.start();
   }
 
   tick(now: number): void {
     const { db } = this.#ctx;
-    for (const part of [this.#templates, this.#fires, this.#updates]) part.tick(now);
+    for (const part of [this.#templates, this.fires, this.#updates]) part.tick(now);
     const before = now - this.#deps.history_ms;
     if (rows.hasSettledBefore(db, before)) {
       db.transact((tx) => rows.removeSettled(tx, before, FORGET_ROWS_MAX));
@@ -212,8 +200,8 @@ export class Jobs {
     await this.#running.whenDone();
   }
 
-  /** The public record of a job, which routes return. */
-  toJob(stored: StoredJob): Job {
+  /** The public record of a job. */
+  #toJob(stored: StoredJob): Job {
     const { attempt_count, current_attempt_id, lease_until, ...job } = stored;
     const shown = attempts.ofJob(this.#ctx.db, job.job_id, ATTEMPTS_SHOWN_MAX).toReversed();
     const runner = { attempt_count, current_attempt_id, lease_until, attempts: shown };
@@ -243,7 +231,7 @@ export class Jobs {
     const { db } = this.#ctx;
     return db.transact((): { done: T } => {
       const done = work();
-      db.afterCommit(() => this.#fires.startDue());
+      db.afterCommit(() => this.fires.startDue());
       return { done };
     }).done;
   }

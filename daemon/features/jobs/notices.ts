@@ -2,7 +2,6 @@
 
 import type { Context } from "../../data/context.ts";
 import { cleanLine } from "kit/core/text.ts";
-import { recoverableProblem } from "protocol/problems.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import { isLive } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
@@ -52,30 +51,18 @@ export class Notices {
    */
   requestStop({ job_id, title }: StoredJob, executor_peer_id: string): void {
     const text = `[job ${job_id}] "${cleanLine(title)}" was cancelled: stop working on it.`;
-    this.#tryNotify(executor_peer_id, text);
+    this.#notifications.tryNotifyFromDaemon(executor_peer_id, text);
   }
 
   #notifyFirst(job: StoredJob, text: string, excluded_peer_id: string | null): boolean {
     const { owner_peer_id, created_by_peer_id, circle } = job;
     const first = [owner_peer_id, created_by_peer_id].filter((peer_id) => peer_id !== null);
     const recipients = [...new Set(first)].filter((peer_id) => peer_id !== excluded_peer_id);
-    if (recipients.some((peer_id) => this.#tryNotify(peer_id, text))) return true;
+    const isNotified = (peer_id: string) => this.#notifications.tryNotifyFromDaemon(peer_id, text);
+    if (recipients.some(isNotified)) return true;
     const orchestrator = peerRows.orchestrators(this.#ctx.db, circle).find(isLive)?.peer_id;
     if (orchestrator === undefined || orchestrator === excluded_peer_id) return false;
-    return !recipients.includes(orchestrator) && this.#tryNotify(orchestrator, text);
-  }
-
-  /** Notifies a peer. Returns whether the message was accepted for delivery. */
-  #tryNotify(peer_id: string, text: string): boolean {
-    try {
-      this.#notifications.notifyFromDaemon(peer_id, text);
-      return true;
-    } catch (error) {
-      const refusal = recoverableProblem(error);
-      if (!refusal) throw error;
-      this.#ctx.log.debug("A peer was not notified of a job", { peer_id, code: refusal.code });
-      return false;
-    }
+    return !recipients.includes(orchestrator) && isNotified(orchestrator);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { idsStarting } from "../../data/short_ids.ts";
+import { idsOf } from "../../data/short_ids.ts";
 import { type Reader, tableOf, type Tx } from "kit/data/sqlite.ts";
 import { Job } from "protocol/jobs/record.ts";
 
@@ -27,8 +27,7 @@ const table = tableOf("jobs", StoredJob, "job_id");
 export const { insert, update, get } = table;
 
 /** The first ids that begin with `short`. */
-export const idsFrom = (db: Reader, short: string): string[] =>
-  idsStarting(db, { table: "jobs", column: "job_id" }, short);
+export const idsFrom = idsOf("jobs", "job_id");
 
 /** As a list of states, so that the index by state finds the few jobs among many settled ones. */
 const UNSETTLED =

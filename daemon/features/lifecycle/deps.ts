@@ -3,7 +3,7 @@
 import type { ProcessTable } from "../../host/processes.ts";
 import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { AgentTransports } from "../agents/transports.ts";
-import type { Dispatcher } from "../messages/dispatch/dispatcher.ts";
+import type { Dispatcher } from "../messages/dispatcher.ts";
 import type { Certificates } from "../peers/identity/certificates.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { CircleBoundary } from "protocol/peers/record.ts";

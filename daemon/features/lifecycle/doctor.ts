@@ -8,8 +8,8 @@ import type { PaneObservation } from "../../host/tmux/pane_observer.ts";
 import type { Peer } from "protocol/peers/record.ts";
 import { PROOF_MS_MAX } from "protocol/messages/contract.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
-import { isLive } from "../peers/directory.ts";
-import { isSubagent } from "../peers/subagents/subagent.ts";
+import { isLive, isOnMachine } from "../peers/directory.ts";
+import { isSubagent } from "../peers/subagents.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Check, Contradiction, Report } from "protocol/lifecycle.ts";
@@ -76,7 +76,7 @@ export class Doctor {
     const { db } = this.#ctx;
     const { records, processes, paneObserver, machine, transports } = this.#deps;
     const initial = this.#mustGet(peer_id);
-    const isLocal = initial.machine === null || initial.machine === machine;
+    const isLocal = isOnMachine(initial, machine);
     const pane = isLocal && initial.pane_id !== null && initial.status !== "retired"
       ? await paneObserver.at(initial.tmux_socket, initial.pane_id)
       : null;

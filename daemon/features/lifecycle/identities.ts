@@ -3,7 +3,8 @@
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import { type Claims, mustMatchPeer, mustMatchPresented } from "../peers/identity/certificates.ts";
-import { isLive } from "../peers/directory.ts";
+import { isLive, isOnMachine, mustGetPeer } from "../peers/directory.ts";
+import { isRunning } from "../peers/identity/known_peer.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Renewal, Validation } from "protocol/lifecycle.ts";
@@ -27,8 +28,7 @@ export class Identities {
     mustMatchPresented(claims, presented);
     const { peer_id } = claims;
     this.#ctx.db.transact(() => {
-      const peer = rows.get(this.#ctx.db, peer_id);
-      if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
+      const peer = mustGetPeer(this.#ctx.db, peer_id);
       if (peer.closed) throw new Problem("peer_retired", { peer_id });
       mustMatchPeer(claims, peer);
       this.#mustBeRunning(claims, peer);
@@ -49,8 +49,8 @@ export class Identities {
     const { peer_id, runtime_session_id } = claims;
     if (runtime_session_id === null) throw new Problem("no_runtime_session", { peer_id });
     const before = rows.get(this.#ctx.db, peer_id);
-    const isLocal = before?.machine === null || before?.machine === this.#deps.machine;
-    const pane = isLocal && before?.pane_id && before.agent_pid === null
+    const { machine } = this.#deps;
+    const pane = before?.pane_id && before.agent_pid === null && isOnMachine(before, machine)
       ? await this.#deps.paneObserver.at(before.tmux_socket, before.pane_id)
       : undefined;
     const peer = rows.get(this.#ctx.db, peer_id);
@@ -66,15 +66,14 @@ export class Identities {
 
   /** True if the peer has a socket, or a transport to a process or pane that still exists. */
   #isConnected(peer: StoredPeer, hasPane: boolean): boolean {
-    const { reachability, processes, machine } = this.#deps;
-    const { peer_id, agent_pid, agent_started } = peer;
+    const { reachability } = this.#deps;
+    const { peer_id, agent_pid } = peer;
     if (!isLive(peer)) return false;
     if (reachability.isConnected(peer_id)) return true;
     const transport = reachability.transport(peer_id);
     if (transport !== "native" && transport !== "pane") return false;
     if (agent_pid === null) return hasPane;
-    return peer.machine === machine && agent_started !== null &&
-      processes.isAlive(agent_pid, agent_started);
+    return isRunning(this.#deps, peer);
   }
 
   /** Refuses a certificate whose process has ended, if this machine can check the process. */

@@ -2,19 +2,22 @@
 
 import { basename } from "kit/core/path.ts";
 import type { Context } from "../../data/context.ts";
-import { Problem } from "protocol/problems.ts";
+import { Problem, recoverableProblem } from "protocol/problems.ts";
 import type { Probe } from "../agents/adapter.ts";
-import { agentNamed } from "../agents/registry.ts";
+import { agentNamed, definitionOf } from "../agents/registry.ts";
 import type { PaneFacts } from "../../host/tmux/pane_observer.ts";
-import { type Registration } from "protocol/peers/record.ts";
+import type { Registration } from "protocol/peers/record.ts";
 import { ANY_PROGRAM } from "protocol/agents/contract.ts";
 import { loadTransliteration } from "../peers/identity/transliteration.ts";
-import { isLive } from "../peers/directory.ts";
+import { isLive, mustBeOnMachine, mustGetPeer } from "../peers/directory.ts";
 import { circleOfPane } from "../peers/identity/naming.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { LifecycleDeps } from "./deps.ts";
 import type { LinkResult, Orphan, PaneLink, RehookResult } from "protocol/lifecycle.ts";
+import type { Reader } from "kit/data/sqlite.ts";
+import { idsIn } from "../messages/framing.ts";
+import * as ledger from "../messages/ledger/ledger.ts";
 
 /** The pane in which an agent was started. */
 export type SpawnedPane = Pick<PaneFacts, "pane_id" | "tmux_socket"> & {
@@ -52,18 +55,49 @@ export class Linking {
   }
 
   /**
-   * Registers a spawned agent that waits at a dialog before its hooks run, such as the question
-   * whether to trust the folder. A silent agent is also registered once a transport reaches it.
+   * Registers a spawned agent whose hooks do not run yet: an agent that waits at a dialog, such as
+   * the question whether to trust the folder, or a silent agent that a transport reaches. The spawn
+   * calls this again later for any other agent. `peer_id` is the peer whose session the agent
+   * resumes.
    */
-  async linkSpawned(
+  async linkSilent(
     { pane_id, tmux_socket, backend }: SpawnedPane,
-    { is_silent, peer_id }: { is_silent: boolean; peer_id: string | undefined },
-  ): Promise<LinkResult> {
-    const pane = await this.#mustFindPane(pane_id, tmux_socket);
-    this.#mustBeUnowned(pane);
+    peer_id: string | undefined,
+  ): Promise<void> {
+    const is_silent = definitionOf(backend)?.silent_until_prompt ?? false;
     const accepts = (probes: readonly Probe[]) =>
       probes.some(isAtDialog) || is_silent && probes.some(isReady);
-    return await this.#link(pane, { path: pane.cwd || "/", backend }, peer_id, accepts);
+    try {
+      const pane = await this.#mustFindPane(pane_id, tmux_socket);
+      this.#mustBeUnowned(pane);
+      await this.#link(pane, { path: pane.cwd || "/", backend }, peer_id, accepts);
+    } catch (error) {
+      const refusal = recoverableProblem(error);
+      if (!refusal) throw error;
+      this.#ctx.log.info("A spawned agent cannot be linked", { pane_id, code: refusal.code });
+    }
+  }
+
+  /**
+   * Returns the peer that read a prompt. A session of a shared server is registered without a pane
+   * and a process. If such a session reads a message that was typed into the pane of a peer without
+   * a session, both are the same agent, and their records are joined.
+   */
+  peerOfPrompt(peer_id: string, prompt: string): string {
+    const { db } = this.#ctx;
+    const { peers } = this.#deps;
+    const session = rows.get(db, peer_id);
+    if (!session || session.pane_id !== null || session.agent_pid !== null) return peer_id;
+    const { backend, path, runtime_session_id } = session;
+    if (!backend || path === null || runtime_session_id === null) return peer_id;
+    for (const id of idsIn(prompt)) {
+      const typed = typedPeer(db, id, session);
+      if (!typed) continue;
+      peers.close(peer_id);
+      const registration = { peer_id: typed.peer_id, backend, path, runtime_session_id };
+      return peers.register(registration, { proven_peer_id: typed.peer_id }).peer_id;
+    }
+    return peer_id;
   }
 
   /**
@@ -168,10 +202,8 @@ export class Linking {
   /** A peer of this machine, and the pane on its record if that pane exists. */
   async #findPaneOf(peer_id: string): Promise<{ peer: StoredPeer; pane: PaneFacts | undefined }> {
     const peer = this.#mustGet(peer_id);
-    const { machine, pane_id, tmux_socket } = peer;
-    if (machine !== null && machine !== this.#deps.machine) {
-      throw new Problem("other_host", { peer_id, machine });
-    }
+    const { pane_id, tmux_socket } = peer;
+    mustBeOnMachine(peer, this.#deps.machine);
     if (pane_id === null) throw new Problem("missing_pane", { peer_id });
     const observation = await this.#deps.paneObserver.at(tmux_socket, pane_id);
     return {
@@ -181,8 +213,7 @@ export class Linking {
   }
 
   #mustGet(peer_id: string): StoredPeer {
-    const peer = rows.get(this.#ctx.db, peer_id);
-    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
+    const peer = mustGetPeer(this.#ctx.db, peer_id);
     if (peer.status === "retired") throw new Problem("peer_retired", { peer_id });
     return peer;
   }
@@ -282,4 +313,15 @@ const HINTS: Readonly<Record<string, string>> = {
 function notLinked(reason: string): LinkResult {
   const hint = HINTS[reason] ?? "nothing was registered; resolve the reason, then link again";
   return { linked: false, reason, hint };
+}
+
+/** The peer whose pane a message was typed into, if it may be the same agent as `session`. */
+function typedPeer(db: Reader, message_id: string, session: StoredPeer): StoredPeer | undefined {
+  const message = ledger.findMessage(db, message_id);
+  const peer = message?.transport === "pane" ? rows.get(db, message.to_peer_id) : undefined;
+  if (!peer || peer.backend !== session.backend || peer.runtime_session_id !== null) {
+    return undefined;
+  }
+  const isEarlier = peer.registered_at <= session.registered_at;
+  return isLive(peer) && isEarlier ? peer : undefined;
 }

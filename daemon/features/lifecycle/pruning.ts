@@ -2,8 +2,9 @@
 
 import type { Context } from "../../data/context.ts";
 import type { ProcessTable } from "../../host/processes.ts";
+import { isRunning } from "../peers/identity/known_peer.ts";
 import type { Peers } from "../peers/peers.ts";
-import { isSubagent } from "../peers/subagents/subagent.ts";
+import { isSubagent } from "../peers/subagents.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { KeptReason, PruneResult } from "protocol/lifecycle.ts";
@@ -53,12 +54,6 @@ export class Pruning {
     if (peer.role === "human") return "human";
     // A surface or a bridge, which gets the inbox items that it has missed.
     if (peer.initiator === "system") return "surface";
-    return this.#isRunning(peer) ? "running" : this.#deps.ports.needOf(peer);
-  }
-
-  #isRunning({ agent_pid, agent_started, machine }: StoredPeer): boolean {
-    const { processes } = this.#deps;
-    if (agent_pid === null || agent_started === null) return false;
-    return machine === this.#deps.machine && processes.isAlive(agent_pid, agent_started);
+    return isRunning(this.#deps, peer) ? "running" : this.#deps.ports.needOf(peer);
   }
 }

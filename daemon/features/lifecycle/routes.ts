@@ -12,8 +12,7 @@ import type { Doctor } from "./doctor.ts";
 import type { Termination } from "./termination.ts";
 import type { Identities } from "./identities.ts";
 import type { Linking } from "./linking.ts";
-import type { PaneScreens } from "./panes/pane_screens.ts";
-import type { PaneTyping } from "./panes/pane_typing.ts";
+import type { Panes } from "./panes.ts";
 import type { Pruning } from "./pruning.ts";
 import { typeIntoPane } from "protocol/panes.ts";
 
@@ -26,8 +25,7 @@ interface Lifecycle {
   readonly linking: Linking;
   readonly termination: Termination;
   readonly doctor: Doctor;
-  readonly paneScreens: PaneScreens;
-  readonly paneTyping: PaneTyping;
+  readonly panes: Panes;
   readonly pruning: Pruning;
 }
 
@@ -41,9 +39,9 @@ export function lifecycleRoutes(
   { isProvenHuman }: LifecycleRoutesDeps,
 ): Route[] {
   const { profiles, records, directory, identities, linking, termination, doctor } = lifecycle;
-  const { paneScreens, paneTyping } = lifecycle;
+  const { panes, pruning } = lifecycle;
   const idOf = (params: { id: string }, query: PeerQuery) =>
-    directory.find(params.id, directory.scopeOf(query)).peer_id;
+    directory.findFor(params.id, query).peer_id;
   return [
     route(contracts.validateIdentity, async ({ body }) => {
       const peer_id = await identities.validate(body);
@@ -61,7 +59,7 @@ export function lifecycleRoutes(
     route(contracts.rehookPeer, ({ params, query, body }) => {
       return linking.rehook(idOf(params, query), body);
     }),
-    route(contracts.prunePeers, ({ body }) => lifecycle.pruning.prune(body)),
+    route(contracts.prunePeers, ({ body }) => pruning.prune(body)),
     route(contracts.killPeer, ({ params, query }) => termination.kill(idOf(params, query))),
     route(contracts.assumeRole, ({ params, query, body }) => {
       const peer_id = idOf(params, query);
@@ -69,10 +67,10 @@ export function lifecycleRoutes(
       return records.mustGet(peer_id);
     }),
     route(contracts.diagnosePeer, ({ params, query }) => doctor.examine(idOf(params, query))),
-    route(contracts.showPane, ({ params, query }) => paneScreens.show(idOf(params, query))),
+    route(contracts.showPane, ({ params, query }) => panes.show(idOf(params, query))),
     route(typeIntoPane, ({ params, query, body, caller, headers }) => {
       if (!isProvenHuman(caller, headers)) throw new Problem("human_not_proven", {});
-      return paneTyping.type(idOf(params, query), body);
+      return panes.type(idOf(params, query), body);
     }),
   ];
 }

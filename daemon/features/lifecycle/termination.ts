@@ -3,7 +3,7 @@
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import { type ProcessId, type Signal, terminate } from "../../host/processes.ts";
-import { isLive } from "../peers/directory.ts";
+import { isLive, mustGetPeer } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";
 import type { KillResult } from "protocol/lifecycle.ts";
 import type { LifecycleDeps } from "./deps.ts";
@@ -81,8 +81,7 @@ export class Termination {
    * The peer's process. Throws unless pid and start time prove that it is the registered process.
    */
   #mustGetProcess(peer_id: string): ProcessId {
-    const peer = rows.get(this.#ctx.db, peer_id);
-    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
+    const peer = mustGetPeer(this.#ctx.db, peer_id);
     const { machine, agent_pid, agent_started } = peer;
     if (machine !== this.#deps.machine) throw killRefused(peer_id, "other_host");
     if (agent_pid === null) throw killRefused(peer_id, "no_process");

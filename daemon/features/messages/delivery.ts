@@ -10,10 +10,10 @@ import type { Attachments } from "protocol/messages/attachments.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "protocol/peers/record.ts";
 import type { AskFields, StoredMessage } from "protocol/messages/contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
-import type { Dispatcher } from "./dispatch/dispatcher.ts";
+import type { Dispatcher } from "./dispatcher.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
-import type { LimitedMessage, Limits } from "./limits/limits.ts";
+import type { LimitedMessage, Limits } from "./limits.ts";
 import type { RemoteDelivery, RemoteOrigin } from "./remote_delivery.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets, Ticket } from "./websocket/sockets.ts";
@@ -148,10 +148,6 @@ export class Delivery {
       db.transact((tx) => ledger.update(tx, message.seq, { repeatable: 0 }));
     }
     return true;
-  }
-
-  waiting(peer_id: string, limit: number): StoredMessage[] {
-    return ledger.queue(this.#ctx.db, peer_id, limit);
   }
 
   findMessage(delivery_id: string): StoredMessage | undefined {

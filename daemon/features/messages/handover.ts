@@ -13,10 +13,10 @@ import {
   type StoredMessage,
 } from "protocol/messages/contract.ts";
 import type { Delivery } from "./delivery.ts";
-import { framedLength } from "./dispatch/framing.ts";
+import { framedLength } from "./framing.ts";
 import * as ledger from "./ledger/ledger.ts";
 import { findStepped } from "./ledger/rows.ts";
-import { urgentQueue } from "./ledger/queued.ts";
+import { urgentQueue } from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { Receipts } from "./receipts.ts";
 

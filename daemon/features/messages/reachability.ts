@@ -9,7 +9,7 @@ import type { AgentTransports } from "../agents/transports.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
 import type { Reachability } from "../peers/records.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import { firstQueued } from "./ledger/queued.ts";
+import { firstQueued } from "./ledger/ledger.ts";
 import type { Sockets } from "./websocket/sockets.ts";
 
 interface ReachabilityDeps {

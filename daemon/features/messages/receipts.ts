@@ -58,19 +58,15 @@ export class Receipts {
     });
   }
 
-  /**
-   * Marks messages as seen. `ids` are from the frames of a prompt that a hook reported. Returns the
-   * number of newly seen messages.
-   */
-  prove(peer_id: string, ids: readonly string[]): number {
+  /** Marks messages as seen. `ids` are from the frames of a prompt that a hook reported. */
+  prove(peer_id: string, ids: readonly string[]): void {
     const { db } = this.#ctx;
-    return db.transact(() => {
-      const proved = ids.filter((id) => {
+    db.transact(() => {
+      for (const id of ids) {
         const message = ledger.findMessage(db, id);
-        if (message?.to_peer_id !== peer_id || message.state === "queued") return false;
-        return this.#steps.seen(message);
-      });
-      return proved.length;
+        if (message?.to_peer_id !== peer_id || message.state === "queued") continue;
+        this.#steps.seen(message);
+      }
     });
   }
 

@@ -1,7 +1,6 @@
 /** Notifies askers that the turn in which their ask was read has ended without an answer. */
 
 import type { Context } from "../../data/context.ts";
-import { recoverableProblem } from "protocol/problems.ts";
 import { cleanLine } from "kit/core/text.ts";
 import type { TurnEnd } from "../agents/adapter.ts";
 import type { Ask } from "protocol/asks/contract.ts";
@@ -50,7 +49,7 @@ export class EndedTurns {
     { stage, was }: (typeof ENDS)[keyof typeof ENDS],
     { text, source }: TurnEnd,
   ): void {
-    const { db, clock, log } = this.#ctx;
+    const { db, clock } = this.#ctx;
     const delivery_id = ledger.findMessage(db, correlation_id)?.delivery_id;
     if (delivery_id === undefined) return;
     const reported = stagesOf(db, identOf(delivery_id)).map((known) => known.stage);
@@ -61,15 +60,6 @@ export class EndedTurns {
     const why = text === undefined ? "" : ` (${cleanLine(text)})`;
     const notice = `The turn in which ${cleanLine(to_peer_name)} read your ${correlation_id} ` +
       `${was}${why} before an answer. The ask stays open; ask again if it is still needed.`;
-    try {
-      db.transact(() => this.#notifications.notifyFromDaemon(from_peer_id, notice));
-    } catch (error) {
-      const refusal = recoverableProblem(error);
-      if (!refusal) throw error;
-      log.debug("An asker was not notified of an ended turn", {
-        correlation_id,
-        code: refusal.code,
-      });
-    }
+    this.#notifications.tryNotifyFromDaemon(from_peer_id, notice);
   }
 }

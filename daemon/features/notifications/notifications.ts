@@ -1,13 +1,12 @@
 /** Notifications and broadcasts: messages that need no reply. */
 
 import type { Context } from "../../data/context.ts";
-import { isProblem } from "protocol/problems.ts";
+import { isProblem, recoverableProblem } from "protocol/problems.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Attachments } from "../messages/attachments/attachments.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import { type Address, isLocalHuman } from "protocol/peers/record.ts";
-import { peersTagged, tagOf } from "../peers/groups/groups.ts";
-import type { Directory, Sender } from "../peers/directory.ts";
+import { type Directory, type Sender, tagOf } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";
 import { beginTrace } from "kit/http/traceparent.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
@@ -100,6 +99,20 @@ export class Notifications {
     return this.notify({ from_peer: DAEMON.name, to_peer, text, urgent }, requestContext);
   }
 
+  /** As `notifyFromDaemon`. Returns false, and logs why, if the message is refused. */
+  tryNotifyFromDaemon(...message: Parameters<Notifications["notifyFromDaemon"]>): boolean {
+    try {
+      this.notifyFromDaemon(...message);
+      return true;
+    } catch (error) {
+      const refusal = recoverableProblem(error);
+      if (!refusal) throw error;
+      const [peer_id] = message;
+      this.#ctx.log.debug("A message of the daemon was refused", { peer_id, code: refusal.code });
+      return false;
+    }
+  }
+
   /**
    * Sends a message to the agents and orchestrators of a circle, by default of the sender's circle;
    * with a tag, to the peers that the tag means for the sender.
@@ -112,7 +125,7 @@ export class Notifications {
       const circle = body.circle ?? from.circle ?? "default";
       const recipients = body.tag === undefined
         ? directory.members(circle)
-        : peersTagged(db, body.tag, { circle: body.circle, caller: from });
+        : directory.tagged(body.tag, { circle: body.circle, caller: from });
       const excluded = this.#excludedIds(body, from);
       const draft = {
         kind: "broadcast" as const,

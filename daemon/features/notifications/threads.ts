@@ -4,9 +4,8 @@ import { recoverableProblem } from "protocol/problems.ts";
 import type { Context } from "../../data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { AskContext, Asks } from "../asks/asks.ts";
-import * as manyRows from "../asks/many/store.ts";
 import * as askRows from "../asks/store.ts";
-import { mustBeFew } from "../peers/groups/groups.ts";
+import { mustBeFew } from "../peers/directory.ts";
 import type { RepliedAll, ReplyAll } from "protocol/notifications.ts";
 import type { Notifications } from "./notifications.ts";
 
@@ -92,6 +91,6 @@ export class ThreadReplies {
 }
 
 function siblingsOf(db: Reader, parent_id: string | null): string[] {
-  const { children = [] } = (parent_id !== null && manyRows.get(db, parent_id)) || {};
+  const { children = [] } = (parent_id !== null && askRows.getParent(db, parent_id)) || {};
   return children.flatMap((child) => "correlation_id" in child ? child.correlation_id : []);
 }

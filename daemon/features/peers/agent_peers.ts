@@ -5,7 +5,7 @@ import type { Reader } from "kit/data/sqlite.ts";
 import { TableView } from "../../data/table_view.ts";
 import { Problem } from "protocol/problems.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
-import { isLive } from "./directory.ts";
+import { isLive, isOnMachine } from "./directory.ts";
 import * as rows from "./store.ts";
 import type { StoredAgentPeer, StoredPeer } from "./store.ts";
 
@@ -46,8 +46,7 @@ export class AgentPeers {
   getRecord(peer_id: string): StoredPeer | undefined {
     const peer = rows.get(this.#ctx.db, peer_id);
     if (!peer) return undefined;
-    const isLocal = peer.machine === null || peer.machine === this.#machine;
-    return isLocal ? peer : { ...peer, tmux_socket: null, pane_id: null };
+    return isOnMachine(peer, this.#machine) ? peer : { ...peer, tmux_socket: null, pane_id: null };
   }
 
   mustGetRecord(peer_id: string): StoredPeer {
@@ -62,8 +61,7 @@ export class AgentPeers {
    * then.
    */
   #toLocalAgent(peer: StoredAgentPeer): AgentPeer {
-    const { machine, agent_started } = peer;
-    const isLocal = machine === null || machine === this.#machine || agent_started !== null;
+    const isLocal = isOnMachine(peer, this.#machine) || peer.agent_started !== null;
     const location = { tmux_socket: null, pane_id: null, agent_pid: null };
     return isLocal ? peer : { ...peer, ...location };
   }

@@ -3,7 +3,7 @@
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import type { ProcessTable } from "../../host/processes.ts";
-import type { Directory } from "./directory.ts";
+import { type Directory, mustGetPeer } from "./directory.ts";
 import type { Reachability } from "./records.ts";
 import type { PeerIds } from "./identity/peer_ids.ts";
 import type { Address, CircleBoundary } from "protocol/peers/record.ts";
@@ -76,9 +76,7 @@ export class PeerChanges {
   }
 
   mustGet(peer_id: string): StoredPeer {
-    const peer = rows.get(this.#ctx.db, peer_id);
-    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
-    return peer;
+    return mustGetPeer(this.#ctx.db, peer_id);
   }
 
   mustAddress(peer_id: string): Address {

@@ -6,13 +6,16 @@
 import { Ages } from "kit/core/clock.ts";
 import { Name } from "kit/core/schema.ts";
 import type { Context } from "../../data/context.ts";
+import type { Reader } from "kit/data/sqlite.ts";
 import { Problem } from "protocol/problems.ts";
 import { AddressCache } from "./identity/address_cache.ts";
-import { NameLookup, type OwnMachine, type Scope } from "./identity/name_lookup.ts";
+import { NameLookup, type OwnMachine, type Scope, toCircles } from "./identity/name_lookup.ts";
 import { RemoteDirectory } from "./remote/remote_directory.ts";
 import { type Address, type AuthorKind, isLocalHuman, type Role } from "protocol/peers/record.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
+import { inCircle } from "./identity/lookup.ts";
+import { GROUP_PEERS_MAX } from "protocol/peers/groups.ts";
 
 /** The query of a request about one peer. */
 export interface PeerQuery {
@@ -80,6 +83,11 @@ export class Directory {
     return found;
   }
 
+  /** The peer that a request about one peer names. */
+  findFor(argument: string, query: PeerQuery): Address {
+    return this.find(argument, this.scopeOf(query));
+  }
+
   /** As `find`, but also finds a peer on another machine. */
   findAnywhere(argument: string, scope: Scope = {}): Address {
     const found = this.resolveAnywhere(argument, scope);
@@ -115,7 +123,7 @@ export class Directory {
   /** Like `find`, but a peer that is not online or busy is unknown. */
   findLive(argument: string, scope: Scope = {}): Address {
     const found = this.find(argument, scope);
-    if (found.status === "online" || found.status === "busy") return found;
+    if (isOnline(found)) return found;
     throw new Problem("unknown_peer", { peer: argument });
   }
 
@@ -206,6 +214,23 @@ export class Directory {
     return elsewhere.length > 0 ? [...here, ...elsewhere] : here;
   }
 
+  /**
+   * The peers of this machine with a tag, at least one, without the human and the caller. As with
+   * names, peers in the caller's circle come first. Without any, the tag means the peers of all
+   * circles.
+   */
+  tagged(tag: string, scope: Scope): readonly Address[] {
+    const tagged = rows.tagged(this.#ctx.db, tag)
+      .filter(({ peer_id }) => peer_id !== scope.caller?.peer_id);
+    const { only, first } = toCircles(scope);
+    const circle = only ?? first;
+    const near = circle === undefined ? [] : inCircle(tagged, circle);
+    const found = near.length > 0 || only !== undefined ? near : tagged;
+    if (found.length === 0) throw new Problem("no_tagged_peer", { tag });
+    mustBeFew(`@${tag}`, found.length);
+    return found;
+  }
+
   human(): Address | undefined {
     return this.#addresses.human();
   }
@@ -289,12 +314,47 @@ function mustBeValidName(name: string): void {
   throw new Problem("invalid_request", { summary: `from_peer: ${issues[0]?.message}`, issues });
 }
 
+/** The record of a peer, in any status. */
+export function mustGetPeer(db: Reader, peer_id: string): StoredPeer {
+  const peer = rows.get(db, peer_id);
+  if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
+  return peer;
+}
+
+/** True if a peer is on the machine of this name. Early records name no machine. */
+export function isOnMachine({ machine }: Pick<StoredPeer, "machine">, name: string): boolean {
+  return machine === null || machine === name;
+}
+
+/** Refuses a peer of another machine than this. */
+export function mustBeOnMachine(
+  { peer_id, machine }: Pick<StoredPeer, "peer_id" | "machine">,
+  name: string,
+): void {
+  if (machine !== null && machine !== name) throw new Problem("other_host", { peer_id, machine });
+}
+
+/** True if a peer is online or busy. */
+export function isOnline({ status }: Pick<Address, "status">): boolean {
+  return status === "online" || status === "busy";
+}
+
 /** True if a peer is online or busy, and registered. */
-export function isLive({ status, dropped_at }: Pick<Address, "status" | "dropped_at">): boolean {
-  return (status === "online" || status === "busy") && dropped_at === null;
+export function isLive(peer: Pick<Address, "status" | "dropped_at">): boolean {
+  return isOnline(peer) && peer.dropped_at === null;
 }
 
 /** True if a peer's hooks hand it messages. Its owner can turn that off. */
 export function takesHookMessages(directory: Pick<Directory, "address">, peer_id: string): boolean {
   return directory.address(peer_id)?.hook_messages === 1;
+}
+
+/** The tag that an argument such as `@backend` names; undefined for any other argument. */
+export function tagOf(argument: string): string | undefined {
+  return argument.startsWith("@") ? argument.slice(1) : undefined;
+}
+
+/** Refuses more recipients than one message may have. */
+export function mustBeFew(group: string, peers: number, peers_max = GROUP_PEERS_MAX): void {
+  if (peers > peers_max) throw new Problem("group_too_large", { group, peers, peers_max });
 }

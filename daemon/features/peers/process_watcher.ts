@@ -3,6 +3,7 @@
 import type { Context } from "../../data/context.ts";
 import { TableView } from "../../data/table_view.ts";
 import type { RegistryDeps } from "./changes.ts";
+import { hasEnded, isRunning, recordedProcess } from "./identity/known_peer.ts";
 import { DAEMON_RESTART, type Peers } from "./peers.ts";
 import * as rows from "./store.ts";
 import type { MonitoredPeer } from "./store.ts";
@@ -29,7 +30,7 @@ export class ProcessWatcher {
       for (const peer of rows.livePeers(db)) {
         if (peer.role === "human") continue;
         this.#deps.peers.offline(peer.peer_id, cause);
-        if (this.#isRunning(peer)) this.#deps.peers.markSeen(peer.peer_id, "process");
+        if (isRunning(this.#deps, peer)) this.#deps.peers.markSeen(peer.peer_id, "process");
       }
     });
   }
@@ -47,23 +48,11 @@ export class ProcessWatcher {
   #check(peer: MonitoredPeer): void {
     const setOffline = (reason: string, source: string) =>
       this.#deps.peers.offline(peer.peer_id, { reason, source, terminal: false });
-    if (this.#isLocal(peer) && peer.agent_pid !== null) {
-      if (!this.#isRunning(peer)) setOffline("agent_exited", "process");
+    if (peer.machine === this.#deps.machine && recordedProcess(peer) !== null) {
+      if (hasEnded(this.#deps, peer)) setOffline("agent_exited", "process");
       return;
     }
     if (this.#deps.reachability.isReachable(peer.peer_id)) return;
     if (this.#deps.directory.unseenMs(peer) > UNSEEN_MS_MAX) setOffline("not_seen", "heart");
-  }
-
-  #isRunning({ agent_pid, agent_started, machine }: MonitoredPeer): boolean {
-    if (agent_pid === null || agent_started === null || machine !== this.#deps.machine) {
-      return false;
-    }
-    return this.#deps.processes.isAlive(agent_pid, agent_started);
-  }
-
-  /** True if the peer's process runs on this machine. */
-  #isLocal({ machine, agent_started }: MonitoredPeer): boolean {
-    return machine === this.#deps.machine && agent_started !== null;
   }
 }

@@ -3,15 +3,22 @@
 import type { Context } from "../../data/context.ts";
 import type { PaneRoot } from "../../host/tmux/pane.ts";
 import type { RegistryDeps } from "./changes.ts";
-import type { Peer, Provenance, Registration } from "protocol/peers/record.ts";
+import {
+  LIVE_PEERS_MAX,
+  type Peer,
+  PEER_RECORDS_MAX,
+  type Provenance,
+  type Registration,
+} from "protocol/peers/record.ts";
 import type { NewPeerId } from "./identity/peer_ids.ts";
 import type { Claims } from "./identity/certificates.ts";
 import { hasEnded, startTimeOf } from "./identity/known_peer.ts";
 import { circleOf, freeName, newName } from "./identity/naming.ts";
 import { peerMachine } from "protocol/peers/states.ts";
-import { Population } from "./population.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
+import { Problem } from "protocol/problems.ts";
+import { isLive } from "./directory.ts";
 
 /** The source of a status that the registration itself reports. */
 export const REGISTRATION = "registration";
@@ -75,17 +82,33 @@ export interface PeerPorts {
 export class Admission {
   readonly #ctx: Context;
   readonly #deps: RegistryDeps;
-  readonly #population: Population;
+  /** Number of peers that are admitted before the records are counted again, which is slow. */
+  #freeRecords = 0;
 
   constructor(ctx: Context, deps: RegistryDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#population = new Population(ctx.db);
   }
 
-  /** Refuses a peer beyond the limits. The human is always admitted. */
+  /**
+   * Throws `peers_full` if this peer would exceed the limit of live peers or of records. The human
+   * is always admitted.
+   */
   mustHaveRoom({ role }: Registration, before: StoredPeer | undefined): void {
-    if (role !== "human") this.#population.mustAdmit(before);
+    if (role === "human" || before && isLive(before)) return;
+    const live = rows.liveCount(this.#ctx.db);
+    if (live >= LIVE_PEERS_MAX) throw new Problem("peers_full", { peers: live, kind: "live" });
+    if (before && before.dropped_at === null) return;
+    if (this.#freeRecords === 0) this.#countRecords();
+    this.#freeRecords--;
+  }
+
+  #countRecords(): void {
+    const records = rows.recordCount(this.#ctx.db);
+    if (records >= PEER_RECORDS_MAX) {
+      throw new Problem("peers_full", { peers: records, kind: "known" });
+    }
+    this.#freeRecords = PEER_RECORDS_MAX - records;
   }
 
   newPeer(registration: Registration, evidence: RegistrationEvidence): StoredPeer {

@@ -6,7 +6,6 @@ import { type Caller, type Route, route } from "kit/http/route.ts";
 import type { Certificates } from "./identity/certificates.ts";
 import * as contracts from "protocol/peers/contract.ts";
 import { listGroup, setPeer } from "protocol/peers/groups.ts";
-import type { PeerSettingsService } from "./groups/settings.ts";
 import type { Directory, PeerQuery } from "./directory.ts";
 import type { Peers } from "./peers.ts";
 import type { PeerProfiles } from "./profiles.ts";
@@ -15,7 +14,7 @@ import type { RegistrationPlace } from "./registration.ts";
 import type { Registration, RestartBlock } from "protocol/peers/record.ts";
 import type { StoredPeer } from "./store.ts";
 import { loadTransliteration } from "./identity/transliteration.ts";
-import type { Subagents } from "./subagents/subagents.ts";
+import type { Subagents } from "./subagents.ts";
 import type { PeerTurns } from "./turns.ts";
 
 interface PeerRoutesDeps {
@@ -41,7 +40,6 @@ export interface PeerFeatures {
   readonly peers: Peers;
   readonly profiles: PeerProfiles;
   readonly records: PeerRecords;
-  readonly peerSettings: PeerSettingsService;
   readonly subagents: Subagents;
   readonly turns: PeerTurns;
 }
@@ -58,7 +56,7 @@ const RUNS_ELSEWHERE = {
 export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[] {
   const { directory, peers, profiles, records, subagents, turns } = features;
   const idOf = (params: { id: string }, query: PeerQuery = {}) =>
-    directory.find(params.id, directory.scopeOf(query)).peer_id;
+    directory.findFor(params.id, query).peer_id;
   return [
     route(
       contracts.registerPeer,
@@ -113,18 +111,18 @@ export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[
 
 /** Settings of peers, and the groups of peers with a tag. */
 function groupRoutes(
-  { directory, records, peerSettings }: PeerFeatures,
+  { directory, records, profiles }: PeerFeatures,
   { isProvenHuman }: PeerRoutesDeps,
   idOf: (params: { id: string }, query?: PeerQuery) => string,
 ): Route[] {
   return [
     route(setPeer, ({ params, query, body, caller, headers }) => {
       const peer_id = idOf(params, query);
-      peerSettings.set(peer_id, body, () => isProvenHuman(caller, headers));
+      profiles.set(peer_id, body, () => isProvenHuman(caller, headers));
       return records.mustGet(peer_id);
     }),
     route(listGroup, ({ params, query }) => {
-      const found = peerSettings.tagged(params.tag, directory.scopeOf(query));
+      const found = directory.tagged(params.tag, directory.scopeOf(query));
       return { peers: found.map(({ peer_id }) => records.mustGet(peer_id)) };
     }),
   ];

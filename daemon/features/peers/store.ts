@@ -2,8 +2,8 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { idsStarting } from "../../data/short_ids.ts";
-import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { idsOf } from "../../data/short_ids.ts";
+import { type Reader, rowOf, toAssignments, toValues, type Tx } from "kit/data/sqlite.ts";
 import type { Params } from "kit/data/statements.ts";
 import { Address, Peer, ROLES_OF_ALL_CIRCLES } from "protocol/peers/record.ts";
 
@@ -113,27 +113,28 @@ const ActingPeer = StoredPeer.pick({
 });
 export type ActingPeer = z.output<typeof ActingPeer>;
 
+/** The fields of a subagent, as its parent's record shows it. */
+const StoredChild = StoredPeer.pick({
+  peer_id: true,
+  name: true,
+  status: true,
+  status_at: true,
+  last_seen: true,
+  registered_at: true,
+  parent_runtime_id: true,
+  metadata: true,
+});
+export type StoredChild = z.output<typeof StoredChild>;
+
 const ADDRESS_COLUMNS = Object.keys(Address.shape)
   .map((column) => column === "daemon_id" ? "null as daemon_id" : column)
   .join(", ");
 
 const Row = rowOf(StoredPeer);
-const MonitoredPeerRow = rowOf(MonitoredPeer);
-const StoredAgentPeerRow = rowOf(StoredAgentPeer);
-const LiveProcessRow = rowOf(LiveProcess);
-const IdentityFactsRow = rowOf(IdentityFacts);
-const ActingPeerRow = rowOf(ActingPeer);
-const actingPeerColumns = Object.keys(ActingPeer.shape).join(", ");
-const identityColumns = Object.keys(IdentityFacts.shape).join(", ");
-const liveProcessColumns = Object.keys(LiveProcess.shape).join(", ");
 const columns = Object.keys(StoredPeer.shape);
-const monitoredPeerColumns = Object.keys(MonitoredPeer.shape).join(", ");
-const agentPeerColumns = Object.keys(StoredAgentPeer.shape).join(", ");
-const INSERT = `insert into peers (${columns.join(", ")})
-  values (${columns.map((column) => `:${column}`).join(", ")})`;
+const INSERT = `insert into peers ${toValues(columns)}`;
 const UPDATE = `update peers set ${
-  columns.filter((column) => column !== "peer_id").map((column) => `${column} = :${column}`)
-    .join(", ")
+  toAssignments(columns.filter((column) => column !== "peer_id"))
 } where peer_id = :peer_id`;
 
 /** Condition for records that were neither closed nor dropped. */
@@ -145,29 +146,33 @@ const OPEN = "dropped_at is null and closed = 0";
 const LIVE = "status in ('online', 'busy') and dropped_at is null";
 
 /** Subagents that agents started: short-lived, with a parent, and without messages. */
-export const SUBAGENT = "ephemeral = 1 and addressable = 0 and parent_runtime_id is not null";
+const SUBAGENT = "ephemeral = 1 and addressable = 0 and parent_runtime_id is not null";
 /** Condition for subagents that their parents reported. Others have registered by themselves. */
-export const REPORTED_SUBAGENT = `${SUBAGENT} and metadata ->> 'subagent_id' is not null`;
+const REPORTED_SUBAGENT = `${SUBAGENT} and metadata ->> 'subagent_id' is not null`;
 
 /** The records that satisfy a condition. */
 function peersWhere(db: Reader, condition: string, params: Params = {}): StoredPeer[] {
   return db.all(Row, `select * from peers where ${condition}`, params);
 }
 
-/** The facts for identity of the peers that satisfy a condition. */
-function identitiesWhere(db: Reader, condition: string, params: Params): IdentityFacts[] {
-  const statement = `select ${identityColumns} from peers where ${condition}`;
-  return db.all(IdentityFactsRow, statement, params);
+/** A reader of some fields of the peers that satisfy a condition. */
+function readerOf<S extends z.ZodObject>(fields: S) {
+  const row = rowOf(fields);
+  const select = `select ${Object.keys(fields.shape).join(", ")} from peers`;
+  return (db: Reader, condition: string, params: Params = {}): z.output<S>[] =>
+    db.all(row, `${select} where ${condition}`, params);
 }
+
+const monitoredWhere = readerOf(MonitoredPeer);
+const agentsWhere = readerOf(StoredAgentPeer);
+const liveProcessesWhere = readerOf(LiveProcess);
+const identitiesWhere = readerOf(IdentityFacts);
+const actingWhere = readerOf(ActingPeer);
+const childrenWhere = readerOf(StoredChild);
 
 /** The addresses that satisfy a condition. */
 function addressesWhere(db: Reader, condition: string, params: Params = {}): Address[] {
   return db.all(Address, `select ${ADDRESS_COLUMNS} from peers where ${condition}`, params);
-}
-
-/** The facts for transports of the peers that satisfy a condition. */
-function agentsWhere(db: Reader, condition: string): StoredAgentPeer[] {
-  return db.all(StoredAgentPeerRow, `select ${agentPeerColumns} from peers where ${condition}`);
 }
 
 export function insert(tx: Tx, peer: StoredPeer): void {
@@ -226,9 +231,11 @@ export function takenNames(
   return z.array(z.string()).parse(JSON.parse(names ?? "[]"));
 }
 
+const idsFrom = idsOf("peers", "peer_id");
+
 /** The first peers whose ids begin with `short`, without closed and dropped ones. */
 export function startingWith(db: Reader, short: string): Address[] {
-  return idsStarting(db, { table: "peers", column: "peer_id" }, short)
+  return idsFrom(db, short)
     .flatMap((peer_id) => address(db, peer_id) ?? [])
     .filter(({ closed, dropped_at }) => !closed && dropped_at === null);
 }
@@ -251,7 +258,7 @@ export function names(db: Reader) {
 }
 
 export function all(db: Reader): StoredPeer[] {
-  return peersWhere(db, `dropped_at is null and closed = 0 order by registered_at, peer_id`);
+  return peersWhere(db, `${OPEN} order by registered_at, peer_id`);
 }
 
 /** The peers to list; null matches any. */
@@ -269,7 +276,7 @@ export interface ListFilter {
 export function listedIds(db: Reader, filter: ListFilter): string[] {
   return db.values(
     z.string(),
-    `select peer_id from peers where dropped_at is null and closed = 0
+    `select peer_id from peers where ${OPEN}
        and (:since is null or status <> 'retired'
             and (status <> 'offline' or coalesce(last_seen, registered_at) >= :since))
        and (:source is null or source = :source)
@@ -285,7 +292,7 @@ export function listedIds(db: Reader, filter: ListFilter): string[] {
 export function byIds(db: Reader, peer_ids: readonly string[]): StoredPeer[] {
   return peersWhere(
     db,
-    `peer_id in (select value from json_each(:ids)) and dropped_at is null and closed = 0
+    `peer_id in (select value from json_each(:ids)) and ${OPEN}
      order by registered_at, peer_id`,
     { ids: JSON.stringify(peer_ids) },
   );
@@ -298,11 +305,7 @@ export function livePeers(db: Reader): StoredPeer[] {
 
 /** The processes and panes of live peers. Every request of a person reads them. */
 export function liveProcesses(db: Reader) {
-  return db.all(
-    LiveProcessRow,
-    `select ${liveProcessColumns} from peers
-     where ${LIVE} and (agent_pid is not null or pane_id is not null)`,
-  );
+  return liveProcessesWhere(db, `${LIVE} and (agent_pid is not null or pane_id is not null)`);
 }
 
 /** Processes that were proved to be a peer's, including those of offline peers. */
@@ -316,8 +319,7 @@ export function provedProcesses(db: Reader) {
 
 /** Live peers that each tick checks: all except the human and reported subagents. */
 export function monitoredPeers(db: Reader): MonitoredPeer[] {
-  const condition = `${LIVE} and role <> 'human' and not (${REPORTED_SUBAGENT})`;
-  return db.all(MonitoredPeerRow, `select ${monitoredPeerColumns} from peers where ${condition}`);
+  return monitoredWhere(db, `${LIVE} and role <> 'human' and not (${REPORTED_SUBAGENT})`);
 }
 
 /** Live peers that accept messages. */
@@ -329,7 +331,7 @@ export function reachableAgents(db: Reader): StoredAgentPeer[] {
 export function unobservedAgents(db: Reader): StoredAgentPeer[] {
   return agentsWhere(
     db,
-    `status = 'offline' and dropped_at is null and closed = 0
+    `status = 'offline' and ${OPEN}
        and agent_pid is null and runtime_session_id is not null
        and offline_reason in ('daemon_restart', 'agent_exited', 'session_end')`,
   );
@@ -376,8 +378,7 @@ export function twoByPid(db: Reader, agent_pid: number): IdentityFacts[] {
 
 /** The peer of this exact id, in any status. */
 export function actingPeer(db: Reader, peer_id: string): ActingPeer | undefined {
-  const statement = `select ${actingPeerColumns} from peers where peer_id = :peer_id`;
-  return db.get(ActingPeerRow, statement, { peer_id });
+  return actingWhere(db, "peer_id = :peer_id", { peer_id })[0];
 }
 
 /** The columns on which answers about identities depend. */
@@ -500,7 +501,7 @@ export function tagged(db: Reader, tag: string): Address[] {
   return addressesWhere(
     db,
     `tags <> '[]' and exists (select 1 from json_each(tags) where value = :tag)
-       and role <> 'human' and status <> 'retired' and dropped_at is null and closed = 0
+       and role <> 'human' and status <> 'retired' and ${OPEN}
      order by peer_id`,
     { tag },
   );
@@ -567,6 +568,28 @@ export function recordCount(db: Reader): number {
 
 /** Number of peers with a record, without subagents. */
 export function count(db: Reader): number {
-  const condition = `dropped_at is null and closed = 0 and not (${SUBAGENT})`;
+  const condition = `${OPEN} and not (${SUBAGENT})`;
   return db.value(z.number(), `select count(*) from peers where ${condition}`) ?? 0;
+}
+
+/** The subagents of a peer, newest first. A parent is recorded by its peer id or its session. */
+export function childrenOf(
+  db: Reader,
+  { peer_id, runtime_session_id }: Pick<StoredPeer, "peer_id" | "runtime_session_id">,
+): StoredChild[] {
+  return childrenWhere(
+    db,
+    `parent_runtime_id in (:peer_id, :session) and ${SUBAGENT}
+       and ${OPEN}
+     order by registered_at desc, rowid desc`,
+    { peer_id, session: runtime_session_id ?? peer_id },
+  );
+}
+
+/** The subagents of all peers that their parents reported. */
+export function reportedSubagents(db: Reader): StoredChild[] {
+  return childrenWhere(
+    db,
+    `${REPORTED_SUBAGENT} and ${OPEN} order by registered_at, rowid`,
+  );
 }

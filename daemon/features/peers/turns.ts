@@ -5,7 +5,7 @@ import type { AgentPeer, Observation, TurnEnd } from "../agents/adapter.ts";
 import { INTERRUPTED } from "protocol/agents/contract.ts";
 import type { PeerChanges, RegistryDeps } from "./changes.ts";
 import type { AgentTurn, Chat, Turn } from "protocol/peers/contract.ts";
-import { isLive } from "./directory.ts";
+import { isLive, isOnline } from "./directory.ts";
 import type { PeerEvent } from "protocol/peers/states.ts";
 import type { Peers } from "./peers.ts";
 import * as rows from "./store.ts";
@@ -238,13 +238,10 @@ function endsIn(
 
 /** Start of a peer's idle time, and its source; null if it is not idle, or if that is unknown. */
 export function idleSince(
-  { status, turn_state, turn_at, turn_by }: Pick<
-    rows.StoredPeer,
-    "status" | "turn_state" | "turn_at" | "turn_by"
-  >,
+  peer: Pick<rows.StoredPeer, "status" | "turn_state" | "turn_at" | "turn_by">,
 ): TurnEvidence["idle"] {
-  const isOnline = status === "online" || status === "busy";
-  if (!isOnline || turn_state !== "idle" || turn_at === null) return null;
+  const { turn_state, turn_at, turn_by } = peer;
+  if (!isOnline(peer) || turn_state !== "idle" || turn_at === null) return null;
   return { at: turn_at, source: turn_by ?? "unknown" };
 }
 

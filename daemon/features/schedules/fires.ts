@@ -2,7 +2,7 @@
 
 import type { Context } from "../../data/context.ts";
 import { Refusal } from "kit/core/problem.ts";
-import { isProblem, Problem, recoverableProblem, toPublicCode } from "protocol/problems.ts";
+import { isProblem, Problem, toPublicCode } from "protocol/problems.ts";
 import { toDisplayName } from "kit/core/text.ts";
 import { nextFire } from "kit/core/cron_pattern.ts";
 import type { Asks } from "../asks/asks.ts";
@@ -131,21 +131,11 @@ export class ScheduleFires {
     from_peer_id: string,
     problem: Problem,
   ): void {
-    const { db, log } = this.#ctx;
     const { error, detail } = problem.toBody();
     const text =
       `Your scheduled ${kind} to "${toDisplayName(to_peer)}" (${schedule_id}) was not sent: ` +
       `${detail} (${error}). See it with: mesh schedule show ${schedule_id}`;
-    try {
-      db.transact(() => this.#deps.notifications.notifyFromDaemon(from_peer_id, text));
-    } catch (error) {
-      const refusal = recoverableProblem(error);
-      if (!refusal) throw error;
-      log.debug("The sender of a schedule was not notified", {
-        peer_id: from_peer_id,
-        code: refusal.code,
-      });
-    }
+    this.#deps.notifications.tryNotifyFromDaemon(from_peer_id, text);
   }
 }
 
@@ -159,4 +149,20 @@ export function recipientScope(
 ): Scope {
   if (circle_given && circle !== null) return { circle, caller: { peer_id, role, circle } };
   return { caller: { peer_id, role, circle } };
+}
+
+/**
+ * Refuses a recipient that cannot be resolved now, or is retired. The sender may be the recipient.
+ * A recipient that is not addressable is refused only when its message is sent.
+ */
+export function mustBeRecipient(
+  directory: Directory,
+  to_peer: string,
+  { caller, ...circles }: Pick<StoredSchedule, "circle" | "circle_given"> & {
+    readonly caller: Sender;
+  },
+): void {
+  const scope = recipientScope(circles, caller);
+  const { peer_id, status, closed } = directory.resolveAnywhere(to_peer, scope);
+  if (status === "retired" || closed) throw new Problem("peer_retired", { peer_id });
 }

@@ -12,7 +12,7 @@ import {
 } from "protocol/schedules/contract.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Sender } from "../peers/directory.ts";
-import { recipientScope, type ScheduleDeps, ScheduleFires } from "./fires.ts";
+import { mustBeRecipient, type ScheduleDeps, ScheduleFires } from "./fires.ts";
 import { type ScheduleEvent, scheduleMachine } from "protocol/schedules/states.ts";
 import * as rows from "./store.ts";
 import type { StoredSchedule } from "./store.ts";
@@ -37,10 +37,11 @@ export class Schedules {
     const now = clock.now();
     return db.transact((tx) => {
       const { from_peer, to_peer, text, kind } = body;
-      const from = this.#deps.directory.sender(from_peer, { circle: body.circle });
+      const { directory } = this.#deps;
+      const from = directory.sender(from_peer, { circle: body.circle });
       const circle = body.circle ?? (from.role === "human" ? null : from.circle);
       const circle_given = body.circle !== undefined;
-      this.#mustBeRecipient(to_peer, { circle, circle_given }, from);
+      mustBeRecipient(directory, to_peer, { circle, circle_given, caller: from });
       const timing = timingOf(body, now);
       if (rows.activeCount(db) >= ACTIVE_MAX) {
         throw new Problem("schedules_full", { active_max: ACTIVE_MAX });
@@ -83,8 +84,9 @@ export class Schedules {
       const before = this.#mustBeActive(schedule_id, "edited");
       const { to_peer = before.to_peer, text = before.text, kind = before.kind } = patch;
       if (patch.to_peer !== undefined) {
-        const sender = this.#deps.directory.sender(before.from_peer_id ?? before.from_peer);
-        this.#mustBeRecipient(to_peer, before, sender);
+        const { directory } = this.#deps;
+        const sender = directory.sender(before.from_peer_id ?? before.from_peer);
+        mustBeRecipient(directory, to_peer, { ...before, caller: sender });
       }
       const schedule: StoredSchedule = {
         ...before,
@@ -146,20 +148,6 @@ export class Schedules {
     const { schedule_id, state } = schedule;
     this.#ctx.events.append("schedule_changed", { schedule_id, state });
     return schedule;
-  }
-
-  /**
-   * Refuses a recipient that cannot be resolved now, or is retired. The sender may be the
-   * recipient. A recipient that is not addressable is refused only when the schedule fires.
-   */
-  #mustBeRecipient(
-    to_peer: string,
-    circles: Pick<StoredSchedule, "circle" | "circle_given">,
-    caller: Sender,
-  ): void {
-    const scope = recipientScope(circles, caller);
-    const { peer_id, status, closed } = this.#deps.directory.resolveAnywhere(to_peer, scope);
-    if (status === "retired" || closed) throw new Problem("peer_retired", { peer_id });
   }
 
   #mustBeActive(schedule_id: string, event: ScheduleEvent): StoredSchedule {

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { idsStarting } from "../../data/short_ids.ts";
+import { idsOf } from "../../data/short_ids.ts";
 import { type Reader, tableOf } from "kit/data/sqlite.ts";
 import { Schedule } from "protocol/schedules/contract.ts";
 
@@ -23,8 +23,7 @@ const table = tableOf("schedules", StoredSchedule, "schedule_id");
 export const { insert, update, get, remove } = table;
 
 /** The first ids that begin with `short`. */
-export const idsFrom = (db: Reader, short: string): string[] =>
-  idsStarting(db, { table: "schedules", column: "schedule_id" }, short);
+export const idsFrom = idsOf("schedules", "schedule_id");
 
 /** Due schedules, the longest overdue first. */
 export function due(db: Reader, now: number, limit: number): StoredSchedule[] {

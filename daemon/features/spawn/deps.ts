@@ -18,12 +18,15 @@ import type { PeerProfiles } from "../peers/profiles.ts";
 import type { PeerTurns } from "../peers/turns.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { SpawnSettings } from "./commands.ts";
+import type { FolderScope } from "./folders.ts";
 import type { SpawnRequest } from "protocol/spawn/contract.ts";
 import type { Spawn } from "./store.ts";
 
 export interface SpawnDeps {
   readonly terminals: Terminals;
   readonly settings: SpawnSettings;
+  /** The folders in which agents may start. */
+  readonly folders: FolderScope;
   /** The name of this machine. */
   readonly machine: string;
   readonly processes: ProcessTable;

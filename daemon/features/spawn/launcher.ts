@@ -17,7 +17,7 @@ import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import { commandOf } from "./commands.ts";
 import type { SpawnRequest } from "protocol/spawn/contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
-import { allowedFolder } from "./paths.ts";
+import { mustBeAllowed } from "./folders.ts";
 
 /** The caller's additions to the configured command. */
 interface LaunchOptions {
@@ -63,23 +63,19 @@ export class Launcher {
     tmux_socket: string | undefined,
     { extraArgs = [], mark }: LaunchOptions = {},
   ): Promise<LaunchedAgent> {
-    const { directory, settings, terminals } = this.#deps;
+    const { directory, folders, settings, terminals } = this.#deps;
     await this.mustBeEnabled();
     if (tmux_socket !== undefined && kindOf(tmux_socket) !== "tmux") {
       throw new Problem("spawn_failed", { reason: "agents are started in tmux, and not in kitty" });
     }
     if (request.name) refuseReserved(this.#ctx.db, request.name);
     const command = commandOf(settings, request.backend, request.profile);
-    const found = await allowedFolder(request.path, {
-      allowed: settings.allowed_paths,
-      home: terminals.home,
-    });
-    if (!found.ok) throw new Problem("path_not_allowed", { path: request.path, reason: found.why });
+    const folder = await mustBeAllowed(request.path, folders);
     const spawn_id = this.#ctx.ids.next("spawn");
     const sender = directory.sender(request.from_peer ?? ANONYMOUS_SENDER);
     const source = await this.#findSourcePane(request, sender, tmux_socket);
     const launch = {
-      cwd: found.folder,
+      cwd: folder,
       argv: [...command.argv, ...extraArgs],
       env: { ...command.env, MESH_SPAWN_ID: spawn_id },
       ...(mark !== undefined && { mark }),
@@ -87,14 +83,14 @@ export class Launcher {
     if (!await terminals.hasProgram(tmux_socket ?? source?.socket ?? terminals.socket, launch)) {
       throw new Problem("spawn_failed", { reason: "the program of its command is not installed" });
     }
-    await loadTransliteration(found.folder);
+    await loadTransliteration(folder);
     const at = this.#ctx.clock.now();
     const place = { source, circle: request.circle ?? this.#senderCircle(sender, source) };
     const { socket, opened, circle } = await this.#openPane(place, launch, tmux_socket);
     if (!opened.ok) throw new Problem("spawn_failed", { reason: opened.reason });
     return {
       request,
-      folder: found.folder,
+      folder,
       circle,
       spawn_id,
       from: sender.peer_id ?? sender.name,

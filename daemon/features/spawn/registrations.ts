@@ -195,16 +195,7 @@ export class SpawnRegistrations {
   #notifySender(from_peer: string, text: string): void {
     const { peer_id } = this.#deps.directory.sender(from_peer);
     if (peer_id === null) return;
-    try {
-      this.#deps.notifications.notifyFromDaemon(peer_id, text, { notice: false });
-    } catch (error) {
-      const refusal = recoverableProblem(error);
-      if (!refusal) throw error;
-      this.#ctx.log.info("The sender of a spawn was not notified", {
-        peer_id,
-        code: refusal.code,
-      });
-    }
+    this.#deps.notifications.tryNotifyFromDaemon(peer_id, text, { notice: false });
   }
 
   #update(spawn: Spawn): void {

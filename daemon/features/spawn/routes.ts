@@ -1,86 +1,117 @@
-/** Routes of spawns, forks and restarts. */
+/** Routes that start agents: spawns, forks, resumed sessions and restarts. */
 
-import { Problem } from "protocol/problems.ts";
+import type { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
-import { kindOf } from "../../host/terminals/addresses.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
 import type { RequestContext } from "../messages/request_context.ts";
-import type { PeerQuery } from "../peers/directory.ts";
+import type { Directory } from "../peers/directory.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import * as contracts from "protocol/spawn/contract.ts";
-import * as restartContracts from "protocol/spawn/restarts.ts";
+import { cancelRestart, getRestart, restartPeer } from "protocol/spawn/restarts.ts";
+import { forkSession, listSessions, resumeSession } from "protocol/spawn/sessions.ts";
+import type { Forks } from "./forks.ts";
 import type { Restarts } from "./restarts/restarts.ts";
+import type { Resumptions } from "./resumptions.ts";
 import type { Spawns } from "./spawns.ts";
 
-export interface SpawnRoutesDeps {
+interface SpawnFeatures {
+  readonly directory: Directory;
+  readonly forks: Forks;
+  readonly restarts: Restarts;
+  readonly resumptions: Resumptions;
+  readonly spawns: Spawns;
+}
+
+/** The refusal for a caller that may not have the conversation of a peer; undefined if it may. */
+type RefusalOf<P> = (
+  peer: P,
+  from_peer: string | undefined,
+  request: { readonly caller: Caller; readonly headers: Headers },
+) => Problem | undefined;
+
+interface SpawnRoutesDeps {
   /** True if the request comes from a proven human origin (contract 2). */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** The sender: a peer id, or a name that belongs to no peer. */
-  senderOf(body: { from_peer: string }): string;
-  /** The peer to fork, with its pane. */
-  findForkSource(argument: string, query: PeerQuery): StoredPeer;
+  /** A copy knows everything that the peer has read. */
+  readonly refusalOfCopy: RefusalOf<StoredPeer>;
+  /** The peer is the last one of the session that is resumed, if there was one. */
+  readonly refusalOfResume: RefusalOf<StoredPeer | undefined>;
 }
 
 /** The proofs of a request's origin, as a spawn or a restart stores them. */
-export function originOf(
-  deps: Pick<SpawnRoutesDeps, "isProvenHuman">,
-  caller: Caller,
-  headers: Headers,
-): RequestContext {
-  return {
-    proven_human: deps.isProvenHuman(caller, headers),
+function originsOf(isProvenHuman: SpawnRoutesDeps["isProvenHuman"]) {
+  return (caller: Caller, headers: Headers): RequestContext => ({
+    proven_human: isProvenHuman(caller, headers),
     unverified: caller.unverified,
-  };
+  });
 }
 
-export function spawnRoutes(spawns: Spawns, restarts: Restarts, deps: SpawnRoutesDeps): Route[] {
+export function spawnRoutes(
+  { directory, forks, restarts, resumptions, spawns }: SpawnFeatures,
+  { isProvenHuman, refusalOfCopy, refusalOfResume }: SpawnRoutesDeps,
+): Route[] {
+  const originOf = originsOf(isProvenHuman);
+  const sender = ({ body }: { body: { from_peer?: string | undefined } }) =>
+    directory.senderId(body.from_peer ?? ANONYMOUS_SENDER);
   return [
     route(contracts.spawnConfig, () => spawns.config()),
     route(contracts.listFolders, ({ query }) => spawns.folders(query.prefix)),
     route(contracts.spawnPeer, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
-      const requestContext = originOf(deps, caller, headers);
+      const origin = originOf(caller, headers);
       const launched = await spawns.launcher.launch(body, query.tmux_socket);
-      return await spawns.storeOrUndo(
-        launched,
-        () => commit(() => spawns.record(launched, requestContext)),
-      );
-    }, {
-      sender: ({ body }) => deps.senderOf({ from_peer: body.from_peer ?? ANONYMOUS_SENDER }),
-      again: (before) => spawns.refresh(before),
-    }),
+      const work = () => commit(() => spawns.record(launched, origin));
+      return await spawns.storeOrUndo(launched, work);
+    }, { sender, again: (before) => spawns.refresh(before) }),
     route(contracts.forkPeer, async ({ params, body }) => {
-      const { backend, profile } = body;
-      const source = deps.findForkSource(params.id, body);
-      const { peer_id: source_peer_id, path, circle, pane_id, tmux_socket } = source;
-      if (source.status === "retired") {
-        throw new Problem("peer_retired", { peer_id: source_peer_id });
-      }
-      if (backend === source.backend) throw new Problem("same_backend", { backend });
-      const isInTmux = kindOf(tmux_socket ?? "") === "tmux";
-      const request = {
-        path: path ?? "",
-        backend,
-        profile,
-        circle,
-        role: "agent" as const,
-        ...(pane_id && isInTmux && { source_pane: pane_id }),
-      };
-      const server = isInTmux ? tmux_socket ?? undefined : undefined;
-      const launched = await spawns.launcher.launch(request, server);
+      const { launched, source_peer_id } = await forks.launchSibling(params.id, body);
       const record = () => spawns.record(launched, { proven_human: false });
       return { ...await spawns.storeOrUndo(launched, record), source_peer_id };
     }),
-    route(restartContracts.restartPeer, ({ params, body, caller, headers }) => {
-      const requestContext = originOf(deps, caller, headers);
-      return restarts.restart(params.id, body, requestContext);
-    }),
-    route(restartContracts.getRestart, ({ params, query }) => {
-      return restarts.latest(params.id, query);
-    }),
-    route(restartContracts.cancelRestart, ({ params, query }) => {
-      return restarts.cancel(params.id, query);
-    }),
+    ...restartRoutes(restarts, originOf),
+    route(forkSession, async ({ params, body, caller, headers, commit }) => {
+      const origin = originOf(caller, headers);
+      const { launched, source } = await forks.launch(
+        params.id,
+        body,
+        (source) => refusalOfCopy(source, body.from_peer, { caller, headers }),
+      );
+      const work = () => commit(() => ({ ...spawns.record(launched, origin), ...source }));
+      return await spawns.storeOrUndo(launched, work);
+    }, { sender, again: (before) => spawns.refresh(before) }),
+    route(listSessions, ({ query, caller, headers }) =>
+      resumptions.list(query, {
+        isHuman: isProvenHuman(caller, headers),
+        isElsewhere: caller.via === "relay" || caller.via === "machine",
+      })),
+    route(resumeSession, async ({ body, query: { tmux_socket }, caller, headers, commit }) => {
+      refuseUntrusted(tmux_socket);
+      const origin = originOf(caller, headers);
+      const refusalOf = (earlier: StoredPeer | undefined) =>
+        refusalOfResume(earlier, body.from_peer, { caller, headers });
+      return await resumptions.resume(
+        body,
+        { tmux_socket, refusalOf },
+        (launched) =>
+          commit(() => ({
+            ...spawns.record(launched, origin),
+            session_id: body.session_id,
+            resumed_peer_id: launched.resumes?.peer_id ?? null,
+          })),
+      );
+    }, { sender, again: (before) => spawns.refresh(before) }),
+  ];
+}
+
+function restartRoutes(restarts: Restarts, originOf: ReturnType<typeof originsOf>): Route[] {
+  return [
+    route(
+      restartPeer,
+      ({ params, body, caller, headers }) =>
+        restarts.restart(params.id, body, originOf(caller, headers)),
+    ),
+    route(getRestart, ({ params, query }) => restarts.latest(params.id, query)),
+    route(cancelRestart, ({ params, query }) => restarts.cancel(params.id, query)),
   ];
 }

@@ -37,8 +37,7 @@ export class Spawns {
 
   /** The folders that complete a typed path. */
   folders(prefix: string): Promise<Folders> {
-    const { settings: { allowed_paths: allowed }, terminals: { home } } = this.#deps;
-    return completeFolder(prefix, { allowed, home });
+    return completeFolder(prefix, this.#deps.folders);
   }
 
   /** Stores a launched agent as a spawn. The agent may already have registered. */

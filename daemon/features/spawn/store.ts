@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { type Reader, rowOf, toValues, type Tx } from "kit/data/sqlite.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { Spawned } from "protocol/spawn/contract.ts";
 
@@ -46,8 +46,7 @@ const columns = Object.keys(Spawn.shape);
 
 export function insert(tx: Tx, spawn: Spawn): void {
   tx.run(
-    `insert into spawns (${columns.join(", ")})
-     values (${columns.map((column) => `:${column}`).join(", ")})`,
+    `insert into spawns ${toValues(columns)}`,
     z.encode(Row, spawn),
   );
 }

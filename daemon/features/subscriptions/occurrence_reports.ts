@@ -2,7 +2,7 @@
 
 import type { Context } from "../../data/context.ts";
 import { Refusal } from "kit/core/problem.ts";
-import { isProblem, Problem, recoverableProblem, toPublicCode } from "protocol/problems.ts";
+import { isProblem, Problem, toPublicCode } from "protocol/problems.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
 import { recipientScope } from "../schedules/fires.ts";
@@ -102,7 +102,9 @@ export class OccurrenceReports {
     const { circle, proven_human, subscription_id, text, to_peer, unverified } = subscription;
     const proof = proofOf(subscription);
     if (to_peer === null && text === null && subscription.from_peer_id !== null) {
-      return this.#notice(subscription.from_peer_id, `Subscription ${subscription_id}: ${proof}`);
+      const notice = `Subscription ${subscription_id}: ${proof}`;
+      return notifications.notifyFromDaemon(subscription.from_peer_id, notice)
+        .ticket.message.delivery_id;
     }
     const known = subscription.from_peer_id && directory.address(subscription.from_peer_id);
     const from_peer = known && !known.closed ? known.peer_id : subscription.from_peer;
@@ -121,10 +123,6 @@ export class OccurrenceReports {
     ).ticket.message.delivery_id;
   }
 
-  #notice(to_peer: string, text: string): string {
-    return this.#deps.notifications.notifyFromDaemon(to_peer, text).ticket.message.delivery_id;
-  }
-
   #notifySubscriber(
     { from_peer_id, subscription_id, condition }: StoredSubscription,
     problem: string,
@@ -132,14 +130,7 @@ export class OccurrenceReports {
     if (from_peer_id === null) return;
     const text = `Your subscription ${subscription_id} (${condition}) has ended without ` +
       `a message: ${problem}`;
-    try {
-      this.#ctx.db.transact(() => this.#notice(from_peer_id, text));
-    } catch (error) {
-      const refusal = recoverableProblem(error);
-      if (!refusal) throw error;
-      const { code } = refusal;
-      this.#ctx.log.debug("A subscriber was not notified", { peer_id: from_peer_id, code });
-    }
+    this.#deps.notifications.tryNotifyFromDaemon(from_peer_id, text);
   }
 
   #publish({ subscription_id, state, last_outcome, ...subscription }: StoredSubscription): void {

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { idsStarting } from "../../data/short_ids.ts";
+import { idsOf } from "../../data/short_ids.ts";
 import { type Reader, tableOf, type Tx } from "kit/data/sqlite.ts";
 import { Subscription } from "protocol/subscriptions/contract.ts";
 
@@ -39,8 +39,7 @@ const table = tableOf("subscriptions", StoredSubscription, "subscription_id");
 export const { insert, update, get, remove } = table;
 
 /** The first ids that begin with `short`. */
-export const idsFrom = (db: Reader, short: string): string[] =>
-  idsStarting(db, { table: "subscriptions", column: "subscription_id" }, short);
+export const idsFrom = idsOf("subscriptions", "subscription_id");
 
 /** The active subscriptions for states of peers, jobs and asks, which each tick checks. */
 export function active(db: Reader): StoredSubscription[] {

@@ -11,7 +11,7 @@ import type { Notifications } from "../notifications/notifications.ts";
 import type { PeerState } from "../peers/changes.ts";
 import type { Directory, Sender } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
-import { recipientScope } from "../schedules/fires.ts";
+import { mustBeRecipient, recipientScope } from "../schedules/fires.ts";
 import { instantOf, type When } from "protocol/schedules/when.ts";
 import { REPEAT_MS_MIN, stepSubscription } from "./changes.ts";
 import { ConditionChecks } from "./checks.ts";
@@ -46,7 +46,7 @@ interface SubscriptionsDeps {
 export class Subscriptions {
   readonly #ctx: Context;
   readonly #deps: SubscriptionsDeps;
-  readonly #checks: ConditionChecks;
+  readonly checks: ConditionChecks;
   readonly #edits: FileEdits;
   readonly #reports: OccurrenceReports;
 
@@ -56,7 +56,7 @@ export class Subscriptions {
     this.#reports = new OccurrenceReports(ctx, deps);
     const fail = (subscription: StoredSubscription, error: string) =>
       this.#reports.fail(subscription, error);
-    this.#checks = new ConditionChecks(ctx, { asks: deps.asks, fail });
+    this.checks = new ConditionChecks(ctx, { asks: deps.asks, fail });
     this.#edits = new FileEdits(ctx, { shutdownSignal: deps.shutdownSignal, fail });
   }
 
@@ -65,10 +65,11 @@ export class Subscriptions {
     const { from_peer, to_peer = null, text = null, condition } = body;
     const now = clock.now();
     return db.transact((tx) => {
-      const from = this.#deps.directory.sender(from_peer, { circle: body.circle });
+      const { directory } = this.#deps;
+      const from = directory.sender(from_peer, { circle: body.circle });
       const circle = body.circle ?? (from.role === "human" ? null : from.circle);
       const circles = { circle, circle_given: body.circle !== undefined };
-      if (to_peer !== null) this.#mustBeRecipient(to_peer, circles, from);
+      if (to_peer !== null) mustBeRecipient(directory, to_peer, { ...circles, caller: from });
       else if (from.peer_id === null) {
         throw invalidField("to_peer", "the sender is no registered peer, so name a recipient");
       }
@@ -142,26 +143,16 @@ export class Subscriptions {
 
   /** A peer's status or turn changed, in this transaction. */
   peerChanged(before: PeerState, after: PeerState): void {
-    this.#checks.peerChanged(before, after);
+    this.checks.peerChanged(before, after);
     if (after.status !== "retired" || before.status === "retired") return;
     for (const subscription of rows.ofSubscriber(this.#ctx.db, after.peer_id)) {
       stepSubscription(this.#ctx, subscription, "subscriber_gone");
     }
   }
 
-  /** An error ended a peer's turn, in this transaction. */
-  turnFailed(peer_id: string, error: string): void {
-    this.#checks.turnFailed(peer_id, error);
-  }
-
-  /** A turn that was reported as ended in this transaction continues. */
-  turnHeld(peer_id: string): void {
-    this.#checks.turnHeld(peer_id);
-  }
-
   tick(now: number): void {
     const { db } = this.#ctx;
-    this.#checks.tick();
+    this.checks.tick();
     this.#edits.tick(now);
     this.#reports.tick(now);
     for (const subscription of rows.expired(db, now, ROWS_MAX)) {
@@ -195,16 +186,6 @@ export class Subscriptions {
     const folder = peerRows.get(db, id)?.path ?? null;
     if (folder === null) throw invalidField("condition", `${name} has no folder`);
     return { id, name, folder };
-  }
-
-  #mustBeRecipient(
-    to_peer: string,
-    circles: Pick<StoredSubscription, "circle" | "circle_given">,
-    caller: Sender,
-  ): void {
-    const scope = recipientScope(circles, caller);
-    const { peer_id, status, closed } = this.#deps.directory.resolveAnywhere(to_peer, scope);
-    if (status === "retired" || closed) throw new Problem("peer_retired", { peer_id });
   }
 
   #mustHaveRoom(from: Sender): void {

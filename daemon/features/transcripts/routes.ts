@@ -17,11 +17,11 @@ export function transcriptRoutes(
 ): Route[] {
   return [
     route(contracts.readTranscript, ({ params, query, caller, headers }) => {
-      const { peer_id } = directory.find(params.id, directory.scopeOf(query));
+      const { peer_id } = directory.findFor(params.id, query);
       return transcripts.read(peer_id, query, readerOf(query.from_peer, caller, headers));
     }),
     route(contracts.getUsage, ({ params, query, caller, headers }) => {
-      const { peer_id } = directory.find(params.id, directory.scopeOf(query));
+      const { peer_id } = directory.findFor(params.id, query);
       return usage.of(peer_id, readerOf(query.from_peer, caller, headers));
     }),
     route(

@@ -5,6 +5,7 @@ import { Problem } from "protocol/problems.ts";
 import { cleanText } from "kit/core/text.ts";
 import { maskSecrets } from "../agents/sessions/secrets.ts";
 import type { SessionEntry, SessionFiles } from "../agents/sessions/session_files.ts";
+import { isOnMachine, mustBeOnMachine, mustGetPeer } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type {
@@ -90,17 +91,13 @@ export class Transcripts {
 
   /** A peer of this machine, in any status. */
   mustBeHere(peer_id: string): StoredPeer {
-    const peer = rows.get(this.#ctx.db, peer_id);
-    if (!peer) throw new Problem("unknown_peer", { peer: peer_id });
-    const { machine } = peer;
-    if (machine !== null && !this.isHere(peer)) {
-      throw new Problem("other_host", { peer_id, machine });
-    }
+    const peer = mustGetPeer(this.#ctx.db, peer_id);
+    mustBeOnMachine(peer, this.#deps.machine);
     return peer;
   }
 
-  isHere({ machine }: Pick<StoredPeer, "machine">): boolean {
-    return machine === null || machine === this.#deps.machine;
+  isHere(peer: StoredPeer): boolean {
+    return isOnMachine(peer, this.#deps.machine);
   }
 
   /**

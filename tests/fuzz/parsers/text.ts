@@ -9,7 +9,7 @@ import { readTrace } from "kit/http/traceparent.ts";
 import { cleanFilename, cleanMediaType, toContentDisposition } from "kit/http/filenames.ts";
 import { parseAddress } from "../../../daemon/host/sockets/netlink.ts";
 import { toSearch } from "../../../daemon/features/messages/log/search_terms.ts";
-import { idsIn, printable } from "../../../daemon/features/messages/dispatch/framing.ts";
+import { idsIn, printable } from "../../../daemon/features/messages/framing.ts";
 import { quotedAttribute } from "protocol/messages/frame_markers.ts";
 import { instantOf, problemOf, When } from "protocol/schedules/when.ts";
 import { parseIpAddress, parseRange } from "kit/net/ip_address.ts";

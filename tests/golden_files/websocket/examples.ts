@@ -1,7 +1,6 @@
 /** An example of each frame on `/ws`, for its page; a test checks them against the schemas. */
 
-import type { Inbound } from "../../../daemon/features/messages/websocket/frames.ts";
-import type { Outbound } from "../../../daemon/features/messages/websocket/outbound_frames.ts";
+import type { Inbound, Outbound } from "../../../daemon/features/messages/websocket/frames.ts";
 
 type Example = Readonly<Record<string, unknown>>;
 /** The purpose of each frame, and an example of it. */

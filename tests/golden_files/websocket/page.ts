@@ -8,8 +8,8 @@ import {
   type CloseReasonCode,
   Connect,
   Inbound,
+  Outbound,
 } from "../../../daemon/features/messages/websocket/frames.ts";
-import { Outbound } from "../../../daemon/features/messages/websocket/outbound_frames.ts";
 import { notifyPeer } from "protocol/notifications.ts";
 import { world } from "../../support/world.ts";
 import { CLIENT_FRAMES, DAEMON_FRAMES } from "./examples.ts";

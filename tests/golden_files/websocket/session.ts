@@ -1,6 +1,6 @@
 /** The session that the page about `/ws` shows: run on a daemon, and written down. */
 
-import type { Outbound } from "../../../daemon/features/messages/websocket/outbound_frames.ts";
+import type { Outbound } from "../../../daemon/features/messages/websocket/frames.ts";
 
 export type Frame = Readonly<Record<string, unknown>>;
 

@@ -6,8 +6,8 @@ import {
   Connect,
   FRAME_BYTES_MAX,
   Inbound,
+  Outbound,
 } from "../../../daemon/features/messages/websocket/frames.ts";
-import { Outbound } from "../../../daemon/features/messages/websocket/outbound_frames.ts";
 import { SETTINGS } from "../../../daemon/app/config.ts";
 import { TEXT_BYTES_MAX } from "kit/core/schema.ts";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";

@@ -1,7 +1,7 @@
 /** A client in a storm: it connects, reads its messages, and remembers each delivery. */
 
 import assert from "node:assert/strict";
-import type { Outbound } from "../../../daemon/features/messages/websocket/outbound_frames.ts";
+import type { Outbound } from "../../../daemon/features/messages/websocket/frames.ts";
 import type { FakeSocket, World } from "../../support/world.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 

@@ -7,7 +7,7 @@ import { SpanExporter } from "kit/telemetry/exporter.ts";
 import { joinRelay } from "../../../cli/setup/relay.ts";
 import { ApiCaller } from "../../../surfaces/slack/api_caller.ts";
 import { BotApi } from "../../../surfaces/telegram/bot_api.ts";
-import { RelayApi } from "../../../daemon/features/shares/relay_api.ts";
+import { RelayApi } from "../../../daemon/features/relay/relay_api.ts";
 import { askEndpoint } from "../../../daemon/features/asks/routing/endpoint.ts";
 import { silent } from "../host/private_tmux.ts";
 import { temporary } from "../programs/child.ts";

@@ -8,7 +8,7 @@ import type { Context } from "../../../data/context.ts";
 import { TERMINAL, TOOL_PERMISSION } from "../answers.ts";
 import type { Asks } from "../asks.ts";
 import type { Ask, Outcome } from "protocol/asks/contract.ts";
-import * as rows from "./store.ts";
+import * as rows from "../store.ts";
 
 interface BlockingWaitsDeps {
   readonly asks: Asks;

@@ -1,11 +1,41 @@
-/** The peers among which a routing strategy chooses, and SQL of the facts that it may use. */
+/**
+ * The peers among which a routing strategy chooses, its choice, and SQL of the facts that it may
+ * use.
+ */
 
 import * as z from "zod";
 import type { Context } from "../../../data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import * as peerRows from "../../peers/store.ts";
 import { pendingOfAll } from "../store.ts";
-import type { Candidate } from "./choice.ts";
+import type { Failure } from "protocol/asks/routing.ts";
+import type { StoredPeer } from "../../peers/store.ts";
+
+/** The result of a strategy: a peer (by name or id) and the confidence in it, or a failure. */
+export type Choice =
+  | { readonly peer: string; readonly confidence: number }
+  | { readonly peer: null; readonly confidence: 0; readonly failure: Failure };
+
+export function noChoice(failure: Failure): Choice {
+  return { peer: null, confidence: 0, failure };
+}
+
+/** A peer that a strategy may choose, with the facts that it may use. */
+export interface Candidate extends
+  Pick<
+    StoredPeer,
+    "peer_id" | "name" | "circle" | "backend" | "role" | "status" | "turn_state" | "path"
+  > {
+  /** The peer's last description, whatever its age. */
+  readonly description: string | null;
+  readonly description_age_seconds: number | null;
+  readonly open_asks: number;
+  /**
+   * The closing time of the last ask to the peer, in milliseconds; null if none was closed
+   * recently.
+   */
+  readonly last_closed_at: number | null;
+}
 
 /** Every live peer that takes messages and was not started by the system itself. */
 export function liveCandidates({ db, clock }: Pick<Context, "db" | "clock">): Candidate[] {

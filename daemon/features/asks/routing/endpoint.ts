@@ -3,16 +3,38 @@
  * thrown.
  */
 
+import * as z from "zod";
 import type { Context } from "../../../data/context.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { readUpTo } from "kit/http/body.ts";
 import type { Failure } from "protocol/asks/routing.ts";
-import { type Candidate, type Choice, EndpointAnswer, noChoice } from "./choice.ts";
+import { type Candidate, type Choice, noChoice } from "./candidates.ts";
 
 /** Maximum time of a request until the last byte of its response has arrived. */
 const ENDPOINT_MS_MAX = 5000;
 export const ANSWER_BYTES_MAX = 65_536;
+
+const REASON_MAX = 1000;
+
+/**
+ * The endpoint's response: a peer by name or id, or null for a refusal. `peer_id` and `to_peer` are
+ * accepted instead of `peer`.
+ */
+export const EndpointAnswer = z.preprocess(
+  namePeer,
+  z.object({
+    peer: z.string().min(1).max(255).nullable(),
+    confidence: z.number().min(0).max(1).default(1),
+    reason: z.string().max(REASON_MAX).nullish(),
+  }),
+);
+
+function namePeer(response: unknown): unknown {
+  if (typeof response !== "object" || response === null || "peer" in response) return response;
+  const { peer_id, to_peer }: { peer_id?: unknown; to_peer?: unknown } = response;
+  return { ...response, peer: peer_id === undefined ? to_peer : peer_id };
+}
 
 /** The body of the request to the endpoint. */
 interface EndpointQuestion {

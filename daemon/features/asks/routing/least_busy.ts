@@ -1,6 +1,6 @@
 /** The strategy `least_busy`: idle peers first, then the fewest open asks (contract 3). */
 
-import { type Candidate, type Choice, noChoice } from "./choice.ts";
+import { type Candidate, type Choice, noChoice } from "./candidates.ts";
 
 /** The factor on the confidence of a peer that is not known to be idle. */
 const NOT_IDLE_FACTOR = 0.5;

@@ -5,8 +5,7 @@ import * as z from "zod";
 import { indexedText, tokensOf } from "kit/core/words.ts";
 import type { Context } from "../../../data/context.ts";
 import { Database } from "kit/data/sqlite.ts";
-import type { lastReplies } from "./candidates.ts";
-import { type Candidate, type Choice, noChoice } from "./choice.ts";
+import { type Candidate, type Choice, type lastReplies, noChoice } from "./candidates.ts";
 import { byLoad } from "./least_busy.ts";
 
 /** Maximum words of an ask that are used. The first words describe its topic best. */

@@ -8,9 +8,14 @@ import type { Directory, Sender } from "../../peers/directory.ts";
 import type { Scope } from "../../peers/identity/name_lookup.ts";
 import type { AskContext, Asks } from "../asks.ts";
 import type { OpenAsk } from "protocol/asks/contract.ts";
-import { lastReplies, liveCandidates } from "./candidates.ts";
+import {
+  type Candidate,
+  type Choice,
+  lastReplies,
+  liveCandidates,
+  noChoice,
+} from "./candidates.ts";
 import type { Routing, Strategy } from "protocol/asks/routing.ts";
-import { type Candidate, type Choice, noChoice } from "./choice.ts";
 import { askEndpoint } from "./endpoint.ts";
 import { leastBusy } from "./least_busy.ts";
 import { mostRelevant } from "./relevance.ts";

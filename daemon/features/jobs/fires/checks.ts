@@ -1,7 +1,7 @@
 /** Acceptance checks: the configured programs that run in a job's folder after its turn. */
 
 import type { Context } from "../../../data/context.ts";
-import { allowedFolder } from "../../spawn/paths.ts";
+import { allowedFolder } from "../../spawn/folders.ts";
 import { type JobReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { FireDeps } from "./deps.ts";

@@ -3,6 +3,7 @@
 import type { ProgramRunner } from "../../../host/programs.ts";
 import type { Delivery } from "../../messages/delivery.ts";
 import type { Notifications } from "../../notifications/notifications.ts";
+import type { FolderScope } from "../../spawn/folders.ts";
 import type { Spawns } from "../../spawn/spawns.ts";
 import type { Checks } from "protocol/jobs/contract.ts";
 import type { Executors } from "../executors.ts";
@@ -13,8 +14,8 @@ export interface FireDeps {
   readonly checks: Checks;
   readonly delivery: Delivery;
   readonly executors: Executors;
-  /** The folders in which agents may start and checks may run, and the home folder. */
-  readonly folders: { readonly allowed: readonly string[]; readonly home: string };
+  /** The folders in which agents may start and checks may run. */
+  readonly folders: FolderScope;
   readonly notices: Notices;
   readonly notifications: Notifications;
   readonly programs: ProgramRunner;

@@ -3,13 +3,12 @@
  */
 
 import type { Context } from "../../../data/context.ts";
-import type { ExecutorPeer } from "../executors.ts";
+import { isOnline } from "../../peers/directory.ts";
 import { DAEMON_RESTART } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
 import type { FireDeps } from "./deps.ts";
 import { Dispatch, RETRY_MS } from "./dispatch.ts";
-import { Releases } from "./releases.ts";
 import { SpawnedExecutors } from "./spawned_executors.ts";
 import * as attempts from "./store.ts";
 import { TimeLimits } from "./time_limits.ts";
@@ -27,7 +26,6 @@ export class Fires {
   readonly #dispatch: Dispatch;
   readonly executors: SpawnedExecutors;
   readonly #timeLimits: TimeLimits;
-  readonly #releases: Releases;
   readonly turns: Turns;
 
   constructor(ctx: Context, deps: FireDeps) {
@@ -37,7 +35,6 @@ export class Fires {
     this.#dispatch = new Dispatch(ctx, deps, this.turns);
     this.executors = new SpawnedExecutors(ctx, deps, this.#dispatch);
     this.#timeLimits = new TimeLimits(ctx, deps, { turns: this.turns, dispatch: this.#dispatch });
-    this.#releases = new Releases(ctx, deps);
   }
 
   /** Starts the jobs that are due, each in a transaction of its own. */
@@ -50,7 +47,7 @@ export class Fires {
     this.#timeLimits.tick(now);
     this.executors.tick();
     this.turns.tick();
-    this.#releases.tick();
+    this.executors.endReleased();
     this.startDue();
   }
 
@@ -112,8 +109,4 @@ export class Fires {
       db.afterCommit(() => this.startDue());
     });
   }
-}
-
-function isOnline({ status }: ExecutorPeer): boolean {
-  return status === "online" || status === "busy";
 }

@@ -12,7 +12,7 @@ import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
 import { CHECKING, startChecks } from "./checks.ts";
 import type { FireDeps } from "./deps.ts";
-import * as templates from "../templates/store.ts";
+import * as templates from "../template_store.ts";
 import * as attempts from "./store.ts";
 import type { StoredAttempt } from "./store.ts";
 

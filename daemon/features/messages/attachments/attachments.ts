@@ -11,7 +11,6 @@ import { Problem } from "protocol/problems.ts";
 import { type Files, isDiskError } from "../../../host/files.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";
 import { type Part, partsOf } from "./multipart.ts";
-import { carriersOf } from "../ledger/carriers.ts";
 import * as rows from "./store.ts";
 
 /**
@@ -145,7 +144,7 @@ export class Attachments {
     const { db } = this.#ctx;
     db.transact(() => {
       const stored = this.#mustFind(attachment);
-      const [message, ...more] = carriersOf(db, attachment);
+      const [message, ...more] = rows.carriersOf(db, attachment);
       if (message === undefined) return this.#remove(stored);
       const messages = more.length + 1;
       throw new Problem("attachment_in_use", { attachment, messages, message });
@@ -168,7 +167,7 @@ export class Attachments {
   tick(now: number): void {
     const { db } = this.#ctx;
     const soon = rows.overdue(db, now + IN_USE_CHECK_MS, EXPIRE_ROWS_MAX);
-    const inUse = soon.filter(({ id }) => carriersOf(db, id).length > 0);
+    const inUse = soon.filter(({ id }) => rows.carriersOf(db, id).length > 0);
     const expired = soon.filter((stored) => stored.expires_at <= now && !inUse.includes(stored));
     if (inUse.length + expired.length === 0) return;
     db.transact((tx) => {

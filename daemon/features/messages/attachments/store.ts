@@ -1,8 +1,9 @@
-/** SQL of attachments, one statement per function. */
+/** SQL of attachments and of the messages that carry them, one statement per function. */
 
 import * as z from "zod";
 import { type Reader, tableOf } from "kit/data/sqlite.ts";
 import { Attachment } from "protocol/messages/attachments.ts";
+import { DELIVERY_ID } from "../ledger/rows.ts";
 
 /**
  * An attachment's row. It holds the file's name and not its path, because the directory may move.
@@ -26,4 +27,28 @@ export function storedBytes(db: Reader, size_min: number): number {
 
 export function files(db: Reader): string[] {
   return db.values(z.string(), "select file from attachments");
+}
+
+/** Maximum messages that `carriersOf` returns. */
+const CARRIERS_MAX = 100;
+
+const CARRIES = `instr(attachments, :attachment)`;
+
+/**
+ * Ids of the messages with an attachment that are not delivered, or are unanswered asks. Each part
+ * of the query reads an index of few rows.
+ */
+export function carriersOf(db: Reader, attachment: string): string[] {
+  return db.values(
+    z.string(),
+    `select ${DELIVERY_ID} from messages where seq in (
+       select seq from messages indexed by messages_queued where state = 'queued' and ${CARRIES}
+       union
+       select seq from messages where under_way = 1 and ${CARRIES}
+       union
+       select seq from messages where ask_state = 'open' and ${CARRIES}
+       limit :limit)
+     order by seq`,
+    { attachment, limit: CARRIERS_MAX },
+  );
 }

@@ -1,12 +1,15 @@
-/** SQL of the table `messages`. A row is a message, its delivery and, for an ask, the outcome. */
+/**
+ * SQL of the table `messages`. A row is a message, its delivery and, for an ask, the outcome. It is
+ * one file because a reader looks for a statement on this table in one place.
+ */
 
 import * as z from "zod";
 import { bulkInsert } from "kit/data/deferred_inserts.ts";
-import { type Reader, toAssignments, type Tx } from "kit/data/sqlite.ts";
+import { type Reader, rowOf, toAssignments, type Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "protocol/reasons.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
 import { type Attachments, toWire } from "protocol/messages/attachments.ts";
-import type { AskFields, StoredMessage } from "protocol/messages/contract.ts";
+import { type AskFields, StoredMessage } from "protocol/messages/contract.ts";
 import { identOf, idParams, selectMessages, WHERE_ID } from "./rows.ts";
 
 /** The columns of a new row. All others are null, or have their default. */
@@ -115,6 +118,89 @@ export function peersWaiting(db: Reader): string[] {
   );
 }
 
+/** The fields that each tick reads of a queue, without the text. */
+const QueuedMessage = rowOf(
+  StoredMessage.pick({
+    seq: true,
+    to_peer_id: true,
+    transport: true,
+    repeatable: true,
+    reason: true,
+    urgent: true,
+    created_at: true,
+  }),
+);
+export type QueuedMessage = z.output<typeof QueuedMessage>;
+
+const QUEUED_COLUMNS = "seq, to_peer_id, rung as transport, repeatable, reason, urgent, created_at";
+
+/** The first queued message of a peer. */
+export function firstQueued(db: Reader, to_peer_id: string): QueuedMessage | undefined {
+  return db.get(
+    QueuedMessage,
+    `select ${QUEUED_COLUMNS} from messages
+     where to_peer_id = :to_peer_id and state = 'queued' order by seq limit 1`,
+    { to_peer_id },
+  );
+}
+
+/**
+ * The first queued message of a peer that is neither urgent nor sent after an urgent message of the
+ * same sender. Only urgent messages of the time after `after`, up to `until`, count as urgent.
+ */
+export function firstNotHeld(
+  db: Reader,
+  to_peer_id: string,
+  held: { readonly after: number; readonly until: number },
+): QueuedMessage | undefined {
+  return db.get(
+    QueuedMessage,
+    `select ${QUEUED_COLUMNS} from messages
+     where to_peer_id = :to_peer_id and state = 'queued' and not exists (
+       select 1 from messages as held
+       where held.to_peer_id = :to_peer_id and held.state = 'queued' and held.urgent = 1
+         and held.created_at > :after and held.created_at <= :until
+         and held.seq <= messages.seq
+         and held.from_peer_name = messages.from_peer_name)
+     order by seq limit 1`,
+    { to_peer_id, ...held },
+  );
+}
+
+/**
+ * The urgent messages of a peer's queue, oldest first, with the earlier messages of the same
+ * senders: the order of each sender is kept.
+ */
+export function urgentQueue(db: Reader, to_peer_id: string, limit: number): StoredMessage[] {
+  return selectMessages(
+    db,
+    `where to_peer_id = :to_peer_id and state = 'queued' and seq <= (
+       select max(seq) from messages as later
+       where later.to_peer_id = :to_peer_id and later.state = 'queued' and later.urgent = 1
+         and later.from_peer_name = messages.from_peer_name)
+     order by seq limit :limit`,
+    { to_peer_id, limit },
+  );
+}
+
+/** The peers for which urgent messages wait. */
+export function peersWithUrgent(db: Reader): string[] {
+  return db.values(
+    z.string(),
+    "select distinct to_peer_id from messages where urgent = 1 and state = 'queued'",
+  );
+}
+
+/** The reason that is stored on the last queued message of a peer. */
+export function lastReason(db: Reader, to_peer_id: string): string | null | undefined {
+  return db.value(
+    z.string().nullable(),
+    `select reason from messages where to_peer_id = :to_peer_id and state = 'queued'
+     order by seq desc limit 1`,
+    { to_peer_id },
+  );
+}
+
 // Steps of a delivery. The state machine, not SQL, decides which step may follow.
 
 /** The columns that a step may change. */
@@ -153,12 +239,10 @@ export function redirect(
   );
 }
 
-/** Records that a frame went out, perhaps again. If a receipt came first, its state is kept. */
-export function markWrittenOnce(tx: Tx, seq: number, at: number): void {
-  markAllWritten(tx, [seq], at);
-}
-
-/** As `markWrittenOnce`, for many. Returns the numbers of the messages that were not marked yet. */
+/**
+ * Records that frames went out, perhaps again. If a receipt came first, its state is kept. Returns
+ * the numbers of the messages that were not marked yet.
+ */
 export function markAllWritten(tx: Tx, seqs: readonly number[], at: number): number[] {
   return toRanges(seqs).flatMap(({ first, last }) => {
     // Naming the rows in a `returning` clause, or by a list, takes twice as long.

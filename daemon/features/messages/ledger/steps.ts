@@ -152,12 +152,10 @@ export class Steps {
     return isNew;
   }
 
-  /** Adds a failed stage to the trace, for which `messages` has no column. */
-  note(message: Pick<StoredMessage, "delivery_id">, stage: string, detail: string | null): void {
-    const { db, clock } = this.#ctx;
-    db.transact((tx) => {
-      insertStage(tx, { delivery_id: message.delivery_id, stage, ts: clock.now(), detail });
-    });
+  /** Adds an unclear attempt to the trace, for which `messages` has no column. */
+  noteUnclear({ delivery_id }: SteppedMessage, detail: string): void {
+    const ts = this.#now();
+    this.#ctx.db.transact((tx) => insertStage(tx, { delivery_id, stage: "unclear", ts, detail }));
   }
 
   #now(): number {

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { indexedText, wordEnds } from "kit/core/words.ts";
-import { idsStarting } from "../../../data/short_ids.ts";
+import { idsOf } from "../../../data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { DELIVERY_ID, idParams, WHERE_ID } from "../ledger/rows.ts";
 import { Message } from "protocol/messages/log.ts";
@@ -45,9 +45,7 @@ export function startingWith(
 }
 
 /** The first ids, chosen by their askers, that begin with `short`. */
-export function chosenIds(db: Reader, short: string): string[] {
-  return idsStarting(db, { table: "chosen_ids", column: "correlation_id" }, short);
-}
+export const chosenIds = idsOf("chosen_ids", "correlation_id");
 
 export function bySeqs(db: Reader, seqs: readonly number[]): Row[] {
   return db.all(

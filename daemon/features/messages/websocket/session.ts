@@ -7,8 +7,7 @@ import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { KeepAlive } from "kit/net/keep_alive.ts";
 import { toWire } from "protocol/messages/attachments.ts";
 import { expiryField } from "protocol/messages/question.ts";
-import { CLOSE, type CloseReasonCode } from "./frames.ts";
-import type { Outbound } from "./outbound_frames.ts";
+import { CLOSE, type CloseReasonCode, type Outbound } from "./frames.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 
 /** The part of a WebSocket that a session needs. */

@@ -2,11 +2,11 @@
 
 import type { Context } from "../../../data/context.ts";
 import { nextTurn } from "kit/net/frames.ts";
-import { frame } from "../dispatch/framing.ts";
+import { frame } from "../framing.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import { isClosedAsk, type Steps } from "../ledger/steps.ts";
-import type { Outbound } from "./outbound_frames.ts";
+import type { Outbound } from "./frames.ts";
 import { type Session, toFrame } from "./session.ts";
 
 /** Maximum queued messages replayed in one turn. */

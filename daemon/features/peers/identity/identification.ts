@@ -10,10 +10,13 @@ import type { Registration } from "protocol/peers/record.ts";
 import * as rows from "../store.ts";
 import type { StoredPeer } from "../store.ts";
 import { mustMatchPeer, mustMatchPresented } from "./certificates.ts";
-import { clientKeyOf } from "./clients.ts";
 import { mayJoinSession } from "./identity.ts";
 import { hasEnded, knownPeerOf, startTimeOf } from "./known_peer.ts";
 import { isSuffixed, unsuffixedPart } from "./naming.ts";
+import { sha256 } from "kit/host/node_library.ts";
+
+/** The key of a client's metadata. Only the client knows its value, so no record contains it. */
+const CLIENT_ID = "client_id";
 
 export class Identification {
   readonly #ctx: Context;
@@ -68,10 +71,16 @@ export class Identification {
     return peer.runtime_session_id === null && (!isOtherProcess || hasEnded(this.#deps, peer));
   }
 
-  /** The digest of a WebSocket client's `client_id`; undefined without one. */
+  /**
+   * The digest by which a WebSocket client's peer is found, of its `client_id`, and of the name, the
+   * backend and the circle that it gives. Undefined without a `client_id`.
+   */
   clientKeyOf(registration: Registration, evidence: RegistrationEvidence): string | undefined {
-    if (!evidence.isClient) return undefined;
-    return clientKeyOf(registration, circleOfRegistration(this.#deps, registration, evidence));
+    const { name = null, backend, metadata } = registration;
+    const client_id = metadata?.[CLIENT_ID];
+    if (!evidence.isClient || typeof client_id !== "string" || client_id === "") return undefined;
+    const circle = circleOfRegistration(this.#deps, registration, evidence);
+    return sha256(JSON.stringify([client_id, name, backend, circle]), "hex");
   }
 
   /**
@@ -153,4 +162,11 @@ function isAnotherAgent(
   if (!isLive(peer) || isSuffixed(peer.name, name)) return false;
   if (runtime_session_id && runtime_session_id === peer.runtime_session_id) return false;
   return !pane_id || pane_id !== peer.pane_id;
+}
+
+/** A registration without the `client_id`, which is neither stored nor shown. */
+export function withoutClientId(registration: Registration): Registration {
+  if (registration.metadata === undefined) return registration;
+  const { [CLIENT_ID]: _, ...metadata } = registration.metadata;
+  return { ...registration, metadata };
 }

@@ -9,6 +9,7 @@ import {
 } from "../../../host/processes.ts";
 import type { HookFacts } from "../../agents/adapter.ts";
 import type { AgentProcesses } from "./agent_processes.ts";
+import { TableAnswers } from "../../../data/table_view.ts";
 import * as rows from "../store.ts";
 import type { ActingPeer, IdentityFacts } from "../store.ts";
 import {
@@ -19,8 +20,8 @@ import {
   peerOfSession,
   type SessionEvidence,
 } from "./identity.ts";
-import { IdentityIndex } from "./identity_index.ts";
 import { hasEnded, knownPeerOf, type Processes } from "./known_peer.ts";
+import { readingOfPeer } from "protocol/peers/lookalikes.ts";
 
 /** A session that a hook or a call names. */
 export interface NamedSession {
@@ -53,12 +54,21 @@ interface ProcessOwner {
 export class IdentityLookup {
   readonly #db: Database;
   readonly #here: LookupDeps;
-  readonly #index: IdentityIndex;
+  /** The peer of this exact id, in any status. */
+  readonly get: (peer_id: string) => ActingPeer | undefined;
+  /** Up to two peers whose proved process has this pid; retired ones last. */
+  readonly #ofPid: (pid: string) => readonly IdentityFacts[];
+  /** The names of peers with a process or a session, as a reader may take them. */
+  readonly #readings: () => ReadonlySet<string>;
 
   constructor(db: Database, here: LookupDeps) {
     this.#db = db;
     this.#here = here;
-    this.#index = new IdentityIndex(db);
+    // Every request of a program asks for these, and registrations are rare.
+    const answers = new TableAnswers(db.watch("peers", rows.identityValues));
+    this.get = answers.to((peer_id) => rows.actingPeer(db, peer_id));
+    this.#ofPid = answers.to((pid) => rows.twoByPid(db, Number(pid)));
+    this.#readings = answers.to(() => new Set(rows.identifiedNames(db).map(readingOfPeer)));
   }
 
   /** The peer of a session that a call names. */
@@ -104,7 +114,7 @@ export class IdentityLookup {
     for (const pid of pids) {
       const isOwn = pid === own?.pid && processes.startTimeOf(pid) === own.started;
       if (isOwn) return { is_own: true, peer: undefined };
-      const recorded = this.#index.ofPid(pid);
+      const recorded = this.#ofPid(String(pid));
       if (recorded.length === 0) continue;
       // Pids are reused, so the start time is compared if the peer has one.
       const started = processes.startTimeOf(pid);
@@ -120,14 +130,9 @@ export class IdentityLookup {
     return undefined;
   }
 
-  /** The peer of this exact id, in any status. */
-  get(peer_id: string): ActingPeer | undefined {
-    return this.#index.get(peer_id);
-  }
-
   /** True if a reader may take a name for that of a peer with a process or a session. */
   looksLikeIdentified(name: string): boolean {
-    return this.#index.looksLikeIdentified(name);
+    return this.#readings().has(readingOfPeer(name));
   }
 
   /** The peer that a pane alone identifies. */

@@ -49,6 +49,11 @@ export function hasEnded(
   return recorded === machine && !processes.isAlive(agent_pid, agent_started);
 }
 
+/** True if the recorded process is known to run on this machine. */
+export function isRunning(here: Processes, peer: Process): boolean {
+  return peer.machine === here.machine && recordedProcess(peer) !== null && !hasEnded(here, peer);
+}
+
 /** When the process of a registration started; undefined if it is on another machine. */
 export function startTimeOf(
   { machine, processes }: Processes,

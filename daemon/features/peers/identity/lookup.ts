@@ -1,5 +1,6 @@
 /** The peers that a name means: first the peers of the caller's circle, then all others. */
 
+import { Problem } from "protocol/problems.ts";
 import { type Address, ROLES_OF_ALL_CIRCLES } from "protocol/peers/record.ts";
 
 type NamedPeer = Pick<Address, "circle" | "role" | "status">;
@@ -23,6 +24,14 @@ export function matchesOf<P extends NamedPeer>(
   if (only !== undefined) return liveFirst(inCircle(named, only));
   const near = first === undefined ? [] : inCircle(named, first);
   return liveFirst(near.length > 0 ? near : named);
+}
+
+/** The only peer of those that an argument means, if any. Throws `ambiguous_peer` for several. */
+export function onlyOf(argument: string, found: readonly Address[]): Address | undefined {
+  const [match, ...more] = found;
+  if (match === undefined || more.length === 0) return match;
+  const candidates = found.map(({ peer_id, name, circle }) => ({ peer_id, name, circle }));
+  throw new Problem("ambiguous_peer", { peer: argument, candidates });
 }
 
 /** The peers of a circle, and those that are found from every circle. */

@@ -4,7 +4,7 @@ import { Problem } from "protocol/problems.ts";
 import { nameAndMachine, type RemoteDirectory } from "../remote/remote_directory.ts";
 import { type Address, ALIASES, type Role } from "protocol/peers/record.ts";
 import type { AddressCache } from "./address_cache.ts";
-import { type LookupCircles, matchesOf } from "./lookup.ts";
+import { type LookupCircles, matchesOf, onlyOf } from "./lookup.ts";
 
 /** The circles and the caller for the lookup of a name. */
 export interface Scope {
@@ -95,10 +95,7 @@ export class NameLookup {
     if (exact && exact.dropped_at === null) return exact;
     const matches = this.#matches(argument, scope);
     const found = matches.length > 0 ? matches : this.#matches(this.#nameHere(argument), scope);
-    const [match, ...more] = found;
-    if (match === undefined || more.length === 0) return match;
-    const candidates = found.map(({ peer_id, name, circle }) => ({ peer_id, name, circle }));
-    throw new Problem("ambiguous_peer", { peer: argument, candidates });
+    return onlyOf(argument, found);
   }
 
   #findElsewhere(argument: string, scope: Scope): Address | undefined {

@@ -90,19 +90,13 @@ export function newName(db: Reader, registration: Registration): string {
 /** The circle of peers that have no other one. */
 export const DEFAULT_CIRCLE = "default";
 
-/** The sources of the circle for a registration that names none. */
-interface TmuxCircles {
-  readonly boundary: CircleBoundary;
-  /** The circle of the pane (`circleOfPane`), if the daemon has seen it. */
-  readonly pane_circle: string | undefined;
-}
-
 /**
- * The circle of the registration. Default: the circle of the tmux window or session (contract 1).
+ * The circle of the registration. Default: the circle of the pane (`circleOfPane`), if the daemon
+ * has seen it, or of the tmux session (contract 1).
  */
 export function circleOf(
   { circle, tmux_session = "" }: Registration,
-  { boundary, pane_circle }: TmuxCircles,
+  { boundary, pane_circle }: { boundary: CircleBoundary; pane_circle: string | undefined },
 ): string {
   if (circle !== undefined) return circle;
   if (boundary === "machine") return DEFAULT_CIRCLE;

@@ -1,56 +1,43 @@
 /** Finds peers on other machines by id or name. Reads no row while there are none. */
 
-import { Problem } from "protocol/problems.ts";
 import type { Database } from "kit/data/sqlite.ts";
-import { Answers } from "../identity/address_cache.ts";
-import { inCircle, type LookupCircles, matchesOf } from "../identity/lookup.ts";
+import { TableAnswers } from "../../../data/table_view.ts";
+import { inCircle, type LookupCircles, matchesOf, onlyOf } from "../identity/lookup.ts";
 import { type Address, isReserved } from "protocol/peers/record.ts";
 import * as rows from "./store.ts";
 
 export class RemoteDirectory {
-  readonly #db: Database;
   /** The circles that this machine shares; `*` stands for all. */
   readonly #shared: readonly string[];
-  readonly #byId: Answers<Address | undefined>;
-  readonly #named: Answers<readonly Address[]>;
-  readonly #members: Answers<readonly Address[]>;
-  readonly #humans: Answers<Address | undefined>;
-  /** True if any machine has announced peers; undefined before the first lookup. */
-  #isAny: boolean | undefined;
-  /** The table's revision at which all answers were read. */
-  #revision: number;
+  readonly #isAny: () => boolean;
+  readonly #byId: (peer_id: string) => Address | undefined;
+  readonly #named: (argument: string) => readonly Address[];
+  readonly #members: (circle: string) => readonly Address[];
+  readonly #humans: (machine: string) => Address | undefined;
 
   constructor(db: Database, shared_circles: readonly string[] = []) {
-    this.#db = db;
     this.#shared = shared_circles;
-    this.#byId = new Answers((peer_id) => rows.address(db, peer_id));
-    this.#named = new Answers((argument) => {
+    const answers = new TableAnswers(() => db.revisionOf("remote_peers"));
+    this.#isAny = answers.to(() => rows.isAny(db));
+    this.#byId = answers.to((peer_id) => rows.address(db, peer_id));
+    this.#named = answers.to((argument) => {
       const { name, machine } = nameAndMachine(argument);
       return machine === undefined
         ? rows.byName(db, name)
         : rows.byNameOnMachine(db, name, machine);
     });
-    this.#members = new Answers((circle) => rows.members(db, circle));
-    this.#humans = new Answers((machine) => rows.humanOn(db, machine));
-    this.#revision = db.revisionOf("remote_peers");
+    this.#members = answers.to((circle) => rows.members(db, circle));
+    this.#humans = answers.to((machine) => rows.humanOn(db, machine));
   }
 
   /** True if any machine has announced peers. */
   get isAny(): boolean {
-    const revision = this.#db.revisionOf("remote_peers");
-    if (revision !== this.#revision) {
-      this.#revision = revision;
-      this.#isAny = undefined;
-      for (const answers of [this.#byId, this.#named, this.#members, this.#humans]) {
-        answers.clear();
-      }
-    }
-    return this.#isAny ??= rows.isAny(this.#db);
+    return this.#isAny();
   }
 
   /** The address of an exact id; its name is `name@machine`. */
   byId(peer_id: string): Address | undefined {
-    return this.isAny ? this.#byId.get(peer_id) : undefined;
+    return this.isAny ? this.#byId(peer_id) : undefined;
   }
 
   /**
@@ -59,24 +46,20 @@ export class RemoteDirectory {
    */
   find(argument: string, circles: LookupCircles): Address | undefined {
     if (!this.isAny) return undefined;
-    const exact = this.#byId.get(argument);
+    const exact = this.#byId(argument);
     if (exact && exact.role !== "human") return exact;
     // A reserved name without a machine never names a peer of another machine.
     if (isReserved(argument)) return undefined;
     const { only, first } = circles;
-    const everywhere = this.#named.get(argument);
+    const everywhere = this.#named(argument);
     const named = only === undefined ? everywhere : inCircle(everywhere, only);
     const machines = new Set(named.map(({ daemon_id }) => daemon_id));
-    const found = machines.size > 1 ? named : matchesOf(named, { first });
-    const [match, ...more] = found;
-    if (match === undefined || more.length === 0) return match;
-    const candidates = found.map(({ peer_id, name, circle }) => ({ peer_id, name, circle }));
-    throw new Problem("ambiguous_peer", { peer: argument, candidates });
+    return onlyOf(argument, machines.size > 1 ? named : matchesOf(named, { first }));
   }
 
   /** The human of the machine of this name or daemon id, as that machine announced it last. */
   humanOn(machine: string): Address | undefined {
-    return this.isAny ? this.#humans.get(machine) : undefined;
+    return this.isAny ? this.#humans(machine) : undefined;
   }
 
   /**
@@ -85,7 +68,7 @@ export class RemoteDirectory {
    */
   members(circle: string): readonly Address[] {
     const isShared = this.#shared.includes(circle) || this.#shared.includes("*");
-    return isShared && this.isAny ? this.#members.get(circle) : [];
+    return isShared && this.isAny ? this.#members(circle) : [];
   }
 }
 

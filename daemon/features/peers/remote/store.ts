@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { madeLate } from "kit/core/schema.ts";
-import { idsStarting } from "../../../data/short_ids.ts";
+import { idsOf } from "../../../data/short_ids.ts";
 import { type Reader, rowOf, tableOf, type Tx } from "kit/data/sqlite.ts";
 import { Address } from "protocol/peers/record.ts";
 import { StoredPeer } from "../store.ts";
@@ -149,9 +149,11 @@ export function byNameOnMachine(db: Reader, name: string, machine: string): Addr
   );
 }
 
+const idsFrom = idsOf("remote_peers", "peer_id");
+
 /** The first peers of other machines whose ids begin with `short`. */
 export function startingWith(db: Reader, short: string): Address[] {
-  return idsStarting(db, { table: "remote_peers", column: "peer_id" }, short)
+  return idsFrom(db, short)
     .flatMap((peer_id) => address(db, peer_id) ?? [])
     .filter(({ role }) => role !== "human");
 }

@@ -6,7 +6,7 @@ import { kindOf } from "../../../host/terminals/addresses.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import { type Command, commandOf, modelsOf, redact, type SpawnSettings } from "../commands.ts";
 import type { SpawnDeps } from "../deps.ts";
-import { allowedFolder } from "../paths.ts";
+import { allowedFolder } from "../folders.ts";
 import type { Restart } from "protocol/peers/record.ts";
 import type { StoredPeer } from "../../peers/store.ts";
 
@@ -168,12 +168,8 @@ function tryCommand(
   }
 }
 
-async function folderFor(
-  { path }: StoredPeer,
-  { settings, terminals }: SpawnDeps,
-): Promise<string> {
-  const allowed = settings.allowed_paths;
-  const found = await allowedFolder(path ?? "", { allowed, home: terminals.home });
+async function folderFor({ path }: StoredPeer, { folders }: SpawnDeps): Promise<string> {
+  const found = await allowedFolder(path ?? "", folders);
   if (found.ok) return found.folder;
   throw new RestartFailure(
     "path_not_allowed",

@@ -3,6 +3,7 @@
 import { recoverableProblem } from "protocol/problems.ts";
 import type { Context } from "../../../data/context.ts";
 import { terminate } from "../../../host/processes.ts";
+import { isOnline } from "../../peers/directory.ts";
 import type { StoredPeer } from "../../peers/store.ts";
 import type { SpawnDeps } from "../deps.ts";
 import type { RestartEvent } from "../states.ts";
@@ -138,8 +139,8 @@ export class RestartRun {
     } while (seed && await this.#hasGoneOn(from_session));
     db.transact(() => {
       if (!this.#step("quiet", { from_session, ...seed })) throw new RestartCancelled();
-      const { status } = readSubject(db, peer_id) ?? {};
-      if (status !== "online" && status !== "busy") return;
+      const subject = readSubject(db, peer_id);
+      if (!subject || !isOnline(subject)) return;
       const cause = { reason: "restart", source: "daemon", terminal: false };
       this.#deps.peers.offline(peer_id, cause);
     });
@@ -226,8 +227,7 @@ export class RestartRun {
       new_pid !== null && new_started !== null && processes.isAlive(new_pid, new_started);
     const isBack = () => {
       const now = this.#mustHaveSubject();
-      const live = now.status === "online" || now.status === "busy";
-      return live && now.agent_pid !== null && now.agent_pid !== process?.pid;
+      return isOnline(now) && now.agent_pid !== null && now.agent_pid !== process?.pid;
     };
     const wait_ms = hooks[backend] ? REGISTER_MS_MAX : SETTLE_MS;
     await this.#waitUntil(wait_ms, () => isBack() || !runs());

@@ -61,7 +61,7 @@ export class Restarts {
     change?: AgentChange,
   ): Promise<Restart> {
     const { directory } = this.#deps;
-    const { peer_id } = directory.find(argument, directory.scopeOf(request));
+    const { peer_id } = directory.findFor(argument, request);
     const from = directory.senderId(request.from_peer ?? ANONYMOUS_SENDER);
     await this.#launcher.mustBeEnabled();
     const started_at = this.#ctx.clock.now();
@@ -97,7 +97,7 @@ export class Restarts {
 
   latest(argument: string, query: PeerQuery): Restart {
     const { directory } = this.#deps;
-    const { peer_id } = directory.find(argument, directory.scopeOf(query));
+    const { peer_id } = directory.findFor(argument, query);
     const found = rows.latest(this.#ctx.db, peer_id);
     if (!found) throw new Problem("no_restart", { peer_id });
     return toRestart(found);
@@ -110,7 +110,7 @@ export class Restarts {
   cancel(argument: string, query: PeerQuery) {
     const { db } = this.#ctx;
     const { directory } = this.#deps;
-    const { peer_id } = directory.find(argument, directory.scopeOf(query));
+    const { peer_id } = directory.findFor(argument, query);
     return db.transact(() => {
       const found = rows.latest(db, peer_id);
       const notCancelled = (reason: string) => ({ cancelled: false as const, reason });

@@ -1,7 +1,7 @@
 /** SQL for restarts: each function is one statement and takes no decision. */
 
 import * as z from "zod";
-import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
+import { type Reader, rowOf, toAssignments, toValues, type Tx } from "kit/data/sqlite.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { restartMachine } from "../states.ts";
 import { Restart } from "protocol/peers/record.ts";
@@ -46,15 +46,14 @@ const mutableColumns = columns.filter((column) => !IMMUTABLE_COLUMNS.includes(co
 
 export function insert(tx: Tx, restart: StoredRestart): void {
   tx.run(
-    `insert into restarts (${columns.join(", ")})
-     values (${columns.map((column) => `:${column}`).join(", ")})`,
+    `insert into restarts ${toValues(columns)}`,
     z.encode(Row, restart),
   );
 }
 
 export function update(tx: Tx, restart: StoredRestart): void {
   tx.run(
-    `update restarts set ${mutableColumns.map((column) => `${column} = :${column}`).join(", ")}
+    `update restarts set ${toAssignments(mutableColumns)}
      where restart_id = :restart_id`,
     z.encode(Row, restart),
   );

@@ -13,6 +13,7 @@ import {
   get,
   post,
 } from "../../../support/daemon/peer_clients.ts";
+import { queue } from "../../../../daemon/features/messages/ledger/ledger.ts";
 
 async function registerTwoPeers(w: World) {
   const peer = (name: string) =>
@@ -301,7 +302,7 @@ Deno.test("an answer counts as the human's only with a proven human origin [c2.h
     await addPeer(w, "ada");
     const id = await ask(w, "ada", "sam");
     await post(w, "/ack", { correlation_id: id, message: "Yes" }, { "x-mesh-terminal": "9" });
-    const [ackFrame] = w.daemon.delivery.waiting(w.daemon.directory.find("ada").peer_id, 1);
+    const [ackFrame] = queue(w.daemon.ctx.db, w.daemon.directory.find("ada").peer_id, 1);
     assert.equal(ackFrame?.voice, at_terminal ? "human" : "unverified");
   }
 });

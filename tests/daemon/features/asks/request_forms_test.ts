@@ -1,7 +1,7 @@
 /** Forms of requests: repeated keys, missing fields, empty texts, alternative names. */
 
 import assert from "node:assert/strict";
-import { EndpointAnswer } from "../../../../daemon/features/asks/routing/choice.ts";
+import { EndpointAnswer } from "../../../../daemon/features/asks/routing/endpoint.ts";
 import { type World, world } from "../../../support/world.ts";
 import { addPeer, ask, connectPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { setPeer } from "protocol/peers/groups.ts";
 import { notifyPeer } from "protocol/notifications.ts";
-import { IDS_MAX } from "../../../../daemon/features/hooks/tool_call_messages.ts";
-import { HOLD_MS_MAX } from "../../../../daemon/features/messages/urgent/urgent_messages.ts";
+import { IDS_MAX } from "../../../../daemon/features/hooks/unproved_messages.ts";
+import { HOLD_MS_MAX } from "../../../../daemon/features/messages/urgent_messages.ts";
 import { AgentAtWork } from "../../../support/agents/agent_at_work.ts";
 import { get, notify, post, signIn } from "../../../support/daemon/peer_clients.ts";
 

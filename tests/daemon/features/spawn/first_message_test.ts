@@ -8,6 +8,7 @@ import { countingIds } from "../../../support/ids.ts";
 import { addPeer, eventData, post } from "../../../support/daemon/peer_clients.ts";
 import { registerSpawned, spawningWorld } from "../../../support/daemon/spawns.ts";
 import { texts } from "../../../support/daemon/message_log.ts";
+import { queue } from "../../../../daemon/features/messages/ledger/ledger.ts";
 
 /** Registers the agent in a pane, like its hook or the program itself. */
 Deno.test("the message of a spawn waits for the registration, and is a notify from its sender [4.spawn.seed]", async () => {
@@ -41,7 +42,7 @@ Deno.test("a spawn's message from a proven human is framed as the human's", asyn
     const { pane_id } = await post(w, "/spawn", asked, { "x-mesh-terminal": "77" });
     const { peer_id } = await registerSpawned(w, pane_id);
     await w.clock.settle();
-    const [held] = w.daemon.delivery.waiting(peer_id, 1);
+    const [held] = queue(w.daemon.ctx.db, peer_id, 1);
     assert.equal(held?.voice, at_terminal ? "human" : "unverified");
   }
 });

@@ -1,7 +1,7 @@
 /** Blocking questions: disconnects, repeated requests, shutdown, crash. */
 
 import assert from "node:assert/strict";
-import { waitingIds } from "../../../../../daemon/features/asks/questions/store.ts";
+import { waitingIds } from "../../../../../daemon/features/asks/store.ts";
 import {
   addPeer,
   ask,

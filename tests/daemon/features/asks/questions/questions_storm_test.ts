@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as askRows from "../../../../../daemon/features/asks/store.ts";
-import { waitingIds } from "../../../../../daemon/features/asks/questions/store.ts";
+import { waitingIds } from "../../../../../daemon/features/asks/store.ts";
 import type { World } from "../../../../support/world.ts";
 import { addPeer, post } from "../../../../support/daemon/peer_clients.ts";
 import { PERMISSION, restartableDaemon } from "../../../../support/daemon/blocking_questions.ts";

@@ -200,7 +200,7 @@ Deno.test("a flood of messages is indexed when it has ended, or has lasted ten t
   const { db } = w.daemon.ctx;
   const indexed = () => db.value(z.number(), "select seq from word_marks") ?? 0;
   await notify(w, "ada", "bob", "plum");
-  const [template] = w.daemon.delivery.waiting(w.daemon.directory.find("bob").peer_id, 1);
+  const [template] = ledger.queue(w.daemon.ctx.db, w.daemon.directory.find("bob").peer_id, 1);
   assert.ok(template);
   /** Adds messages as a flood does; the API would take seconds. */
   const flood = () => {
