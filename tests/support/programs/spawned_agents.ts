@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { RealDaemon } from "./child.ts";
 import { proportionalMb, residentMb } from "./process_facts.ts";
-import { isOurs, programArguments } from "./program.ts";
+import { isOurs, meshCommand } from "./program.ts";
 import { until } from "../waiting.ts";
 
 /** Half of the agents read their pane only; the other half has the tools, over a stdio proxy. */
