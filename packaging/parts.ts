@@ -27,7 +27,7 @@ export async function bundle(folder: string, modules: readonly string[]): Promis
 
 /**
  * Minifies a module. Deno's own `--minify` drops `using` where its variable is used once: files
- * would stay open, and locks held (esbuild issue 4482).
+ * would stay open, and locks held (evanw/esbuild#4482).
  */
 export async function minify(text: string): Promise<string> {
   return (await transform(text, { minify: true, format: "esm", target: "esnext" })).code;
