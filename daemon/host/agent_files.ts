@@ -62,8 +62,9 @@ export function namesIn(folder: string): string[] {
 const nameOf = ({ name }: Deno.DirEntry) => name;
 
 function isAbsentFolder(error: unknown): boolean {
-  const { NotADirectory, NotFound, PermissionDenied } = Deno.errors;
-  return [NotADirectory, NotFound, PermissionDenied].some((kind) => error instanceof kind);
+  const { FilesystemLoop, NotADirectory, NotFound, PermissionDenied } = Deno.errors;
+  return [FilesystemLoop, NotADirectory, NotFound, PermissionDenied]
+    .some((kind) => error instanceof kind);
 }
 
 /**
