@@ -133,7 +133,7 @@ function wrap(text: string, columns: number): string {
   if (columns < WRAPPED_COLUMNS_MIN) return text;
   return text.split("\n").flatMap((line) => {
     const lines = [""];
-    for (const word of line.match(/\s*\S+/g) ?? []) {
+    for (const word of line.trimEnd().match(/\s+\S*|\S+/g) ?? []) {
       const last = lines.at(-1) ?? "";
       if (last === "" || last.length + word.length <= columns) lines.splice(-1, 1, last + word);
       else lines.push(word.trimStart());
