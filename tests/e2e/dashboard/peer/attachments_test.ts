@@ -133,8 +133,8 @@ browserTest("a template is kept, survives a reload, and is inserted and forgotte
   await page.getByRole("dialog").getByRole("button", { name: "review Please" }).waitFor();
   await page.keyboard.press("Escape");
   await page.locator("button:focus", { hasText: "Templates" }).waitFor();
-  await page.getByLabel("Ask api").fill("");
   await page.reload();
+  await page.getByLabel("Ask api").fill("");
   await page.getByRole("button", { name: "Templates" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "review Please" }).click();
   assert.equal(await page.getByLabel("Ask api").inputValue(), "Please review the last commit.");
