@@ -4,7 +4,7 @@ import type { Contract } from "kit/http/contract.ts";
 import type { ProblemCode } from "protocol/problems.ts";
 
 export interface MeshContract extends Contract {
-  /** The problems of this route, without those of every route (guard, request format, storage). */
+  /** The problems of this route beside those of any route (guard, request format, storage). */
   readonly fails?: readonly ProblemCode[];
 }
 

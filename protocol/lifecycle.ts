@@ -97,7 +97,7 @@ export const linkPane = contract({
   returns: LinkResult,
   fails: ["unknown_pane", "peers_full", "already_linked", "reserved_name"],
 });
-export type PaneLink = z.output<typeof linkPane.body>;
+export type LinkPane = z.output<typeof linkPane.body>;
 
 export const linkPeer = contract({
   id: "peers.link",

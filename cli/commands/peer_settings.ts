@@ -85,7 +85,7 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
       const add_tags = args.list("tag"), remove_tags = args.list("untag");
       const given = [...Object.values(settings), ...add_tags, ...remove_tags];
       if (given.every((value) => value === undefined)) {
-        throw new UsageError("Nothing to change: give at least one option of mesh help peer set");
+        throw new UsageError("Nothing to change: give an option; mesh help peer set lists them");
       }
       return await change(context, args, { ...settings, add_tags, remove_tags });
     },

@@ -84,7 +84,9 @@ async function toMessageId(call: Call, id: string): Promise<string> {
   if (!id.startsWith("inb-")) return id;
   const { correlation_id } = await call(getInboxItem, { params: { id } });
   if (correlation_id !== null) return correlation_id;
-  throw new CommandError(`${id} is a notification to you, which arrived; see: mesh show ${id}`);
+  throw new CommandError(
+    `${id} is a notification in your inbox: it has arrived. To read it: mesh show ${id}`,
+  );
 }
 
 async function search({ call, clock }: CommandContext, args: Args) {

@@ -3,7 +3,7 @@
 import { isAbsolute, join } from "kit/core/path.ts";
 import {
   type AgentDefinition,
-  isLaterPatch,
+  isTestedPatchOrLater,
   lineOf,
 } from "../../daemon/features/agents/definition.ts";
 import { findMesh, type MeshPart, planEdit } from "../../daemon/features/agents/install.ts";
@@ -80,7 +80,7 @@ async function versionFinding(
   }
   const label = `${agent.title} ${version}, ${path}`;
   const tested = agent.tested_version ?? version;
-  if (isLaterPatch(version, tested)) return ["ok", "AGENT_FOUND", label];
+  if (isTestedPatchOrLater(version, tested)) return ["ok", "AGENT_FOUND", label];
   const { untested_transport: instead, transports: [best] } = agent;
   if (instead) {
     const detail = `${label}: mesh uses its transport "${best}" from ${tested} on, in ` +

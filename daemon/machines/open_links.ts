@@ -19,9 +19,9 @@ interface LinkedParts {
   readonly seal: PinnedSeal;
   readonly trust: Pick<MachineTrust, "get">;
   readonly waiting: Pick<WaitingMessages, "attempt">;
-  /** Built after the links, which calls do not use. */
+  /** A function, because the pings are built after the links. */
   readonly pings: () => Pick<Pings, "of" | "measure">;
-  /** Built after the links, which it writes to. */
+  /** A function, because the exchange is built after the links, to which it writes. */
   readonly exchange: () => Exchange;
 }
 

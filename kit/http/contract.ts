@@ -60,7 +60,7 @@ export interface Contract {
   readonly rawBody?: z.ZodType;
   readonly returns: z.ZodType;
   readonly actor?: Actor | typeof NO_ACTOR;
-  /** The refusals of this route, without those of every route (guard, request format, storage). */
+  /** The refusals of this route beside those that any route may give (guard, format, storage). */
   readonly fails?: readonly string[];
   /** Takes an `Idempotency-Key`: a repeated request is answered but not executed (contract 1). */
   readonly idempotent?: true;

@@ -13,7 +13,7 @@ interface ExampleContext {
   readonly complete: boolean;
 }
 
-/** No schema is this deep; the limit ends a schema that contains itself. */
+/** Ends the recursion in a schema that refers to itself. All other schemas are less deep. */
 const DEPTH_MAX = 8;
 
 /** An example for a schema; `name` is that of its field. */

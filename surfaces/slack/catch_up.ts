@@ -4,7 +4,7 @@ import type { Clock } from "kit/core/clock.ts";
 import type { WrittenMessage } from "./envelopes.ts";
 import type { HandledMessages } from "./handled_messages.ts";
 import { isLater, type Timestamp, timestampAt } from "./timestamps.ts";
-import type { Message, WebApi } from "./web_api.ts";
+import type { SlackMessage, WebApi } from "./web_api.ts";
 import { toMs } from "./incoming.ts";
 
 /** Maximum age of the first message of a thread whose new replies are read. */
@@ -42,7 +42,7 @@ export async function findMissed(
   const range = { limit: PAGE_MESSAGES, pages_max: PAGES_MAX };
   const oldest = timestampAt(clock.now() - THREAD_AGE_MS_MAX);
   const top = await api.history(channel, { ...range, oldest }, signal);
-  const isNew = ({ user, latest_reply }: Message) =>
+  const isNew = ({ user, latest_reply }: SlackMessage) =>
     user === bot_user && latest_reply !== undefined && isLater(latest_reply, handled.since);
   const threads = top.messages.filter(isNew);
   const found = [...top.messages];

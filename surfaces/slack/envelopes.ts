@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { Timestamp } from "./timestamps.ts";
-import { Message } from "./web_api.ts";
+import { SlackMessage } from "./web_api.ts";
 
 /** A frame of the connection itself. */
 const Hello = z.object({
@@ -32,17 +32,17 @@ export function parseFrame(text: string): Frame | undefined {
 }
 
 const MessageEvent = z.object({
-  event: Message.extend({ type: z.literal("message"), channel: z.string() }),
+  event: SlackMessage.extend({ type: z.literal("message"), channel: z.string() }),
 });
 /** A message that was written in a channel which the app can read. */
-export type WrittenMessage = Message & { readonly channel: string };
+export type WrittenMessage = SlackMessage & { readonly channel: string };
 
 const EditEvent = z.object({
   event: z.object({
     type: z.literal("message"),
     subtype: z.literal("message_changed"),
     channel: z.string(),
-    message: Message,
+    message: SlackMessage,
     previous_message: z.object({ text: z.string().default("") }),
   }),
 });

@@ -17,7 +17,7 @@ import { EarlierMessages, toBlockId } from "./earlier_messages.ts";
 import type { Press } from "./envelopes.ts";
 import { isLater, type Timestamp, timestampAt, toRef, toTimestamp } from "./timestamps.ts";
 import type { Place } from "./api_caller.ts";
-import type { Message, WebApi } from "./web_api.ts";
+import type { SlackMessage, WebApi } from "./web_api.ts";
 
 const SLACK: ChatStyle = {
   surface: "slack",
@@ -148,7 +148,7 @@ export class SlackChat implements Chat {
     this.#pressed.delete(ts);
   }
 
-  async #findMessage(ts: Timestamp, signal: AbortSignal): Promise<Message | undefined> {
+  async #findMessage(ts: Timestamp, signal: AbortSignal): Promise<SlackMessage | undefined> {
     const { channel } = await this.getConversation(signal);
     const range = { limit: 1, pages_max: 1 };
     const { api } = this.#deps;
@@ -259,7 +259,7 @@ export class SlackChat implements Chat {
 }
 
 /** The item that a message of the app shows. */
-function itemOf({ blocks }: Message): string | undefined {
+function itemOf({ blocks }: SlackMessage): string | undefined {
   return ITEM_BLOCK.exec(blocks[0]?.block_id ?? "")?.[1];
 }
 

@@ -7,7 +7,7 @@ import { Timestamp } from "./timestamps.ts";
 import { SlackApiError } from "./web_api_errors.ts";
 
 /** A message in a channel, of an event or of the channel's history. */
-export const Message = z.object({
+export const SlackMessage = z.object({
   ts: Timestamp,
   user: z.string().optional(),
   bot_id: z.string().optional(),
@@ -22,12 +22,12 @@ export const Message = z.object({
   blocks: z.array(z.looseObject({ block_id: z.string().optional() })).default([]),
   files: z.array(SlackFile).default([]),
 });
-export type Message = z.output<typeof Message>;
+export type SlackMessage = z.output<typeof SlackMessage>;
 
 const Page = z.object({
   messages: z.array(z.unknown()).transform((all) =>
     all.flatMap((entry) => {
-      const message = Message.safeParse(entry);
+      const message = SlackMessage.safeParse(entry);
       return message.success ? [message.data] : []; // Notices of a form that is unknown here.
     })
   ),
@@ -135,8 +135,8 @@ export class WebApi {
     where: Params,
     { pages_max, ...range }: Range,
     signal: AbortSignal,
-  ): Promise<{ messages: Message[]; complete: boolean }> {
-    const messages: Message[] = [];
+  ): Promise<{ messages: SlackMessage[]; complete: boolean }> {
+    const messages: SlackMessage[] = [];
     let cursor: string | undefined;
     for (let page = 0; page < pages_max; page++) {
       const params = { ...where, ...range, cursor };

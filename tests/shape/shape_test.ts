@@ -46,7 +46,7 @@ Deno.test("the shape's figures name each file that misses a target", () => {
   ]);
 });
 
-Deno.test("the shape's percentiles are of all files", () => {
+Deno.test("the percentiles of file sizes count all files", () => {
   const sizes = [100, 100, 140, 140, 310];
   const files = sizes.map((size, index) => readSource(`kit/core/${index}.ts`, linesOf(size)));
   const [p50, p90] = figuresOf(files, []);

@@ -54,7 +54,9 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
   const selected = selectAgents(args);
   const scenarios = selectScenarios(args);
   if (!hasTmux(env)) {
-    throw new CommandError("tmux is not installed; install it, as the agents run in its panes");
+    throw new CommandError(
+      "tmux is not installed; install it, because the agents run in its panes",
+    );
   }
   const onLeftBehind = (error: unknown) => {
     const text = `The self-test left something behind: ${messageOf(error)}`;

@@ -91,8 +91,8 @@ async function mustBeCopy(
 ): Promise<void> {
   if (!health) {
     throw new CommandError(
-      "The daemon does not run, so it is not known whether another one has its identity. Start it " +
-        "with `mesh up`, or pass --force",
+      "The daemon is not running, so mesh cannot tell whether another daemon uses this machine's " +
+        "identity. Start it with `mesh up`, or pass --force",
     );
   }
   const { bus } = await call(listMachines, {});

@@ -1,4 +1,4 @@
-/** Shares the height of the screen between the sections. */
+/** Divides the screen's rows among the sections, and finds the first visible row of a list. */
 
 import { type Section, SECTIONS } from "../sections.ts";
 

@@ -59,7 +59,7 @@ export interface AgentDefinition {
 export interface AgentSetup {
   /** The agent's settings folder. If the folder exists, the agent counts as installed. */
   home(env: Env): string;
-  /** The files that setup changes. */
+  /** The changes that setup makes, one for each file. */
   edits(env: Env, plan: SetupPlan): Promise<readonly Edit[]>;
   /** The settings that keep our hooks or our MCP server from running. */
   switchedOff(env: Env, files: ScopeReader): Promise<readonly SwitchedOff[]>;
@@ -116,8 +116,8 @@ export function lineOf(version: string): string {
   return version.split(".").slice(0, 2).join(".");
 }
 
-/** True if a version is of the tested release line, with the tested patch or a later one. */
-export function isLaterPatch(version: string, tested: string): boolean {
+/** True if a version has the same major and minor number as `tested`, and no lower patch number. */
+export function isTestedPatchOrLater(version: string, tested: string): boolean {
   const line = `${lineOf(tested)}.`;
   if (!version.startsWith(line)) return false;
   const patch = version.slice(line.length);

@@ -29,7 +29,10 @@ export const { insert, update, get } = table;
 /** The first ids that begin with `short`. */
 export const idsFrom = idsOf("jobs", "job_id");
 
-/** As a list of states, so that the index by state finds the few jobs among many settled ones. */
+/**
+ * The condition of unsettled jobs. It lists their states, so that SQLite reads the index by state
+ * and skips the many settled jobs.
+ */
 const UNSETTLED =
   "state in ('queued', 'dispatching', 'delivered', 'running', 'awaiting_input', 'blocked')";
 

@@ -14,7 +14,7 @@ import { circleOfPane } from "../peers/identity/naming.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { LifecycleDeps } from "./deps.ts";
-import type { LinkResult, Orphan, PaneLink, RehookResult } from "protocol/lifecycle.ts";
+import type { LinkPane, LinkResult, Orphan, RehookResult } from "protocol/lifecycle.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import { idsIn } from "../messages/framing.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
@@ -45,7 +45,7 @@ export class Linking {
    */
   async linkPane(
     pane_id: string,
-    { backend, tmux_socket, name, circle }: PaneLink,
+    { backend, tmux_socket, name, circle }: LinkPane,
     peer_id?: string,
   ): Promise<LinkResult> {
     const pane = await this.#mustFindPane(pane_id, tmux_socket);

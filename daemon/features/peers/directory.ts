@@ -326,7 +326,7 @@ export function isOnMachine({ machine }: Pick<StoredPeer, "machine">, name: stri
   return machine === null || machine === name;
 }
 
-/** Refuses a peer of another machine than this. */
+/** Throws `other_host` if a record names another machine than `name`; early records name none. */
 export function mustBeOnMachine(
   { peer_id, machine }: Pick<StoredPeer, "peer_id" | "machine">,
   name: string,

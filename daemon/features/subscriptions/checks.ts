@@ -134,8 +134,8 @@ export class ConditionChecks {
   }
 
   /**
-   * Drops the unreported occurrences of a state that has passed. An offline peer is reported even
-   * if it is back.
+   * Drops the unreported occurrences of a state that has ended. Those of `offline` are kept: an
+   * absence is reported even after the peer has returned.
    */
   #clearOccurrences(subscription: StoredSubscription): void {
     const passed = subscription.expected === "offline"

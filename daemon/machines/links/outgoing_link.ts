@@ -223,7 +223,7 @@ export class OutgoingLink {
     };
     this.#handed = Math.max(this.#handed, entries.at(-1)?.entry_id ?? 0);
     const bytes = sealing.seal(daemon_id, encodeBatch(batch));
-    if (!bytes) throw new Error("No key of this machine is known");
+    if (!bytes) throw new Error(`No key of ${daemon_id} is known, so nothing is sealed for it`);
     this.#due = { ...NOTHING, resend: due.resend && !resend };
     this.#cancelAnswer?.();
     this.#cancelAnswer = undefined;

@@ -86,7 +86,7 @@ Deno.test("an older version's doctor names the copy that it needs, while no daem
   assert.ok(fix?.endsWith(`or go back: mesh restore "${needed}"`), fix ?? "");
 });
 
-Deno.test("a proxy or an authority that only the shell names is reported, without its value", async () => {
+Deno.test("a proxy or a CA file that only the shell names is reported, without the password of the proxy", async () => {
   using p = doctorFixture();
   await using at = listeningDaemon();
   p.env["MESH_DAEMON__PORT"] = at.port;

@@ -36,7 +36,7 @@ function open() {
   };
 }
 
-Deno.test("events are stored once, by the first tick that can", () => {
+Deno.test("a write whose commit fails is repeated at each tick until it is stored, and is stored once", () => {
   using t = open();
   t.db.failures.repeatUntilStored(t.add("sent"));
   t.failCommit();

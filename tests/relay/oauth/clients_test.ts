@@ -110,7 +110,7 @@ for (const [what, body, status, error] of REFUSED) {
   });
 }
 
-Deno.test("the redirect URIs that are allowed are registered and returned [c11.oauth.registration]", async () => {
+Deno.test("registration keeps and returns only the redirect URIs that are allowed [c11.oauth.registration]", async () => {
   using w = oauthWorld();
   const local = "http://127.0.0.1:3000/cb";
   const mixed = uris(

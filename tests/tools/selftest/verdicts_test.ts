@@ -88,7 +88,7 @@ Deno.test("an untested transport keeps its verdict, and a pass clears a failure"
   });
 });
 
-Deno.test("the file of an older release, with `rungs`, is still read", () => {
+Deno.test("verdicts of an older release, which calls transports `rungs`, are still read", () => {
   const file = {
     agents: {
       codex: {

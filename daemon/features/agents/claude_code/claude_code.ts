@@ -11,7 +11,7 @@ import { createPaneTransport } from "../pane_transport.ts";
 import { claudeScreen } from "./screen.ts";
 import { createNativeTransport, type NativeOptions } from "./native_transport.ts";
 import { claudeEvidence } from "./question_evidence.ts";
-import { processOf, sessionFor, turnState } from "./registry.ts";
+import { processOf, sessionOfPeer, turnState } from "./registry.ts";
 import { resumeClaude } from "./transcripts.ts";
 import { withEnd } from "../sessions/last_end.ts";
 import { claudeEnds } from "./turn_ends.ts";
@@ -32,7 +32,8 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
   const pane = createPaneTransport({
     ...options,
     screen: claudeScreen,
-    hasOpenDialog: (peer) => Promise.resolve(sessionFor(config_dirs, peer)?.status === "waiting"),
+    hasOpenDialog: (peer) =>
+      Promise.resolve(sessionOfPeer(config_dirs, peer)?.status === "waiting"),
   });
   return {
     backend: "claude-code",
@@ -61,7 +62,7 @@ function observe(
   { config_dirs, isAlive }: ClaudeCodeOptions,
   peer: AgentPeer,
 ): Observation | undefined {
-  const session = sessionFor(config_dirs, peer, isAlive);
+  const session = sessionOfPeer(config_dirs, peer, isAlive);
   if (session) return { alive: true, turn_state: turnState(session), source: "session registry" };
   return observeProcess(peer, isAlive);
 }

@@ -14,7 +14,7 @@ import {
   refused,
   toReadiness,
 } from "../adapter.ts";
-import { isTestedVersion, peerToken, sessionFor } from "./registry.ts";
+import { isTestedVersion, peerToken, sessionOfPeer } from "./registry.ts";
 
 /**
  * Maximum time to connect. A local socket connects at once, unless its owner has stopped accepting
@@ -68,7 +68,7 @@ function prepareTarget(
   outgoing: OutgoingMessage,
 ): Target | Reason {
   if (peer.agent_pid === null) return "no_process";
-  const session = sessionFor(config_dirs, peer);
+  const session = sessionOfPeer(config_dirs, peer);
   if (!session) return "no_session";
   const registered = peer.runtime_session_id ?? session.sessionId;
   if (session.sessionId !== registered) return "session_changed";

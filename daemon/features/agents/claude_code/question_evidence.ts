@@ -10,7 +10,7 @@ import type { IsAlive } from "../../../host/processes.ts";
 import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
 import { Timestamp } from "../sessions/pages.ts";
-import { type Session, sessionFor } from "./registry.ts";
+import { type Session, sessionOfPeer } from "./registry.ts";
 import { claudeTranscript } from "./session_files.ts";
 import { SESSION_ID } from "./transcripts.ts";
 
@@ -53,7 +53,7 @@ export function claudeEvidence(
   now: number,
 ): readonly Evidence[] {
   return [
-    ...registryEvidence(sessionFor(config_dirs, call.peer, isAlive), call, now),
+    ...registryEvidence(sessionOfPeer(config_dirs, call.peer, isAlive), call, now),
     ...evidenceIn(fileOf(config_dirs, call), call, fileEvidence),
   ];
 }

@@ -6,7 +6,7 @@ import { tryJson } from "kit/core/text.ts";
 import { namesIn, readWhole } from "../../../host/agent_files.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
 import type { AgentPeer } from "../adapter.ts";
-import { isLaterPatch } from "../definition.ts";
+import { isTestedPatchOrLater } from "../definition.ts";
 
 /** The largest file that is read. An entry or a key needs far less. */
 const ENTRY_BYTES_MAX = 65_536;
@@ -68,7 +68,7 @@ export function processOf(
  * The session of a registered agent; undefined if the agent's process is no longer the registered
  * one.
  */
-export function sessionFor(
+export function sessionOfPeer(
   config_dirs: readonly string[],
   { agent_pid, agent_started }: AgentPeer,
   checkAlive: IsAlive = isAlive,
@@ -105,7 +105,7 @@ export function isTestedVersion(
   { version, peerProtocol }: Pick<Session, "version" | "peerProtocol">,
   tested_version: string,
 ): boolean {
-  return peerProtocol === TESTED_PROTOCOL && isLaterPatch(version, tested_version);
+  return peerProtocol === TESTED_PROTOCOL && isTestedPatchOrLater(version, tested_version);
 }
 
 export function turnState({ status }: Session): AgentPeer["turn_state"] {

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { agentNamed, AGENTS, definitionOf } from "../../../../daemon/features/agents/registry.ts";
-import { isLaterPatch, lineOf } from "../../../../daemon/features/agents/definition.ts";
+import { isTestedPatchOrLater, lineOf } from "../../../../daemon/features/agents/definition.ts";
 import { loadAgents } from "../../../../daemon/app/platform.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { foldersIn, type Source, sources } from "../../../tidy/sources.ts";
@@ -157,8 +157,8 @@ Deno.test("an agent is found by the name of its process; an unknown name finds n
 
 Deno.test("a later patch of the tested release line counts as tested", () => {
   assert.equal(lineOf("2.1.329"), "2.1");
-  for (const version of ["2.1.329", "2.1.400"]) assert.ok(isLaterPatch(version, "2.1.329"));
+  for (const version of ["2.1.329", "2.1.400"]) assert.ok(isTestedPatchOrLater(version, "2.1.329"));
   for (const version of ["2.1.328", "2.2.0", "2.10.329", "2.1.330-beta", "2.1", ""]) {
-    assert.ok(!isLaterPatch(version, "2.1.329"), version);
+    assert.ok(!isTestedPatchOrLater(version, "2.1.329"), version);
   }
 });

@@ -9,8 +9,8 @@ import { createNativeTransport } from "../../../../../daemon/features/agents/cla
 import { TESTED_VERSION } from "../../../../../daemon/features/agents/claude_code/agent.ts";
 import {
   isTestedVersion,
-  sessionFor,
   sessionOf,
+  sessionOfPeer,
 } from "../../../../../daemon/features/agents/claude_code/registry.ts";
 import type { JsonObject } from "../../../../../daemon/features/agents/settings_files/json.ts";
 import { claudeScreen } from "../../../../../daemon/features/agents/claude_code/screen.ts";
@@ -189,7 +189,7 @@ function userLine(received: string): unknown {
 Deno.test("the registry finds a live session by its process, and by no other", () => {
   using registry = new Registry({ status: "waiting" });
   assert.equal(sessionOf(registry.config_dirs, Deno.pid)?.status, "waiting");
-  assert.equal(sessionFor(registry.config_dirs, registry.peer)?.sessionId, "s-1");
+  assert.equal(sessionOfPeer(registry.config_dirs, registry.peer)?.sessionId, "s-1");
   assert.equal(sessionOf(registry.config_dirs, Deno.ppid), undefined);
 });
 

@@ -79,7 +79,7 @@ Deno.test("only the permission hook may take as long as the human needs", () => 
   assert(limits.every(([event, seconds]) => seconds === 5 || event === "PermissionRequest"));
 });
 
-Deno.test("after a start and a turn's end a hook waits in the background, and no other does", () => {
+Deno.test("only SessionStart and Stop also get the hook that waits in the background", () => {
   const { hooks: written } = JSON.parse(JSON.stringify(hooks.install({}, PLAN)));
   const waits = Object.keys(written).filter((event) => written[event][0].hooks.length > 1);
   assert.deepEqual(waits, ["SessionStart", "Stop"]);

@@ -101,7 +101,7 @@ for (const [what, records, turn] of TURN_STATES) {
   });
 }
 
-Deno.test("a subagent's turns are not the session's, but its dialogs are", () => {
+Deno.test("a subagent's turn and model do not change those of the session, but its open dialog does", () => {
   using home = new Home();
   const of = (
     type: string,
