@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { messageOf } from "kit/core/text.ts";
+import { readGlobalOptions } from "../../../cli/command/global_options.ts";
 import { parseLine } from "../../../cli/command/line.ts";
 import { COMMANDS } from "../../support/commands.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
@@ -43,7 +44,7 @@ const runs = ({ mark }: Block) => mark === "" || mark === WITH_PANES;
 const isShell = ({ language }: Block) => language === "sh" || language === "console";
 
 function parse(args: readonly string[]): void {
-  const known = args.filter((arg) => arg !== "--verbose");
+  const { args: known } = readGlobalOptions(COMMANDS, args, {});
   if (known.length > 0) parseLine(COMMANDS, known);
 }
 
