@@ -7,7 +7,7 @@ import { BodyLimiter } from "kit/http/body_limiter.ts";
 import type { Route, RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
-import { Actors } from "../api/callers/actors.ts";
+import { Actors } from "../api/callers/acting_for.ts";
 import { Callers } from "../api/callers/callers.ts";
 import { CallingPeers } from "../api/callers/calling_peers.ts";
 import { Guard } from "../api/guard.ts";

@@ -4,7 +4,7 @@ import { Refusal } from "kit/core/problem.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Contract } from "kit/http/contract.ts";
 import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
-import type { Actors } from "../api/callers/actors.ts";
+import type { Actors } from "../api/callers/acting_for.ts";
 import type { Callers } from "../api/callers/callers.ts";
 import type { CallingPeers } from "../api/callers/calling_peers.ts";
 import { callerRoutes } from "../api/callers/routes.ts";

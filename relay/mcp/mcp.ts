@@ -8,8 +8,8 @@ import { Bearer } from "protocol/relay/mcp.ts";
 import { DaemonClient } from "../daemons/daemon_client.ts";
 import { toErrorResult, type Tool, type ToolContext, type ToolError, toToolError } from "./tool.ts";
 import { READ_TOOLS } from "./machines_and_agents.ts";
-import { REPLY_TOOLS } from "./replies.ts";
-import { SEND_TOOLS } from "./sending.ts";
+import { REPLY_TOOLS } from "./requests.ts";
+import { SEND_TOOLS } from "./ask_and_send.ts";
 
 /** The tools, in the order of `tools/list`. */
 export const TOOLS: readonly Tool[] = [...READ_TOOLS, ...SEND_TOOLS, ...REPLY_TOOLS];

@@ -8,7 +8,7 @@ const CHILDREN = `${PEERS}/identity/child_agents_test.ts`;
 
 export const SPEAKER_TARGETS: readonly Target[] = [
   {
-    file: "daemon/api/callers/actors.ts",
+    file: "daemon/api/callers/acting_for.ts",
     tests: [`${CALLERS}/actors_test.ts`],
     faults: [
       [

@@ -15,7 +15,7 @@ import type { Peers } from "../../features/peers/peers.ts";
 import type { RegistrationEvidence as Evidence } from "../../features/peers/registration.ts";
 import type { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
-import type { Actors } from "../callers/actors.ts";
+import type { Actors } from "../callers/acting_for.ts";
 import type { Callers } from "../callers/callers.ts";
 import { ALIASES, type Registration } from "protocol/peers/record.ts";
 import { Backend } from "protocol/agents/contract.ts";

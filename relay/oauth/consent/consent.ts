@@ -1,4 +1,4 @@
-/** Consent: shows what an app requests, and sends the person's decision to the app. */
+/** Consent: holds the request of an app, and sends the decision of the person to the app. */
 
 import type { Clock, Ids } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";

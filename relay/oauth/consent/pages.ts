@@ -1,4 +1,4 @@
-/** The pages for consent and for connected apps. */
+/** The pages for consent, with the access that is offered, and for connected apps. */
 
 import { WRITE } from "protocol/relay/mcp.ts";
 import { html, Markup, page, timeOf } from "../../web/page.ts";

@@ -45,7 +45,7 @@ import {
 } from "kit/http/body_limiter.ts";
 import * as frames from "kit/net/tunnel/frames.ts";
 import { IN_FLIGHT_MAX } from "../../../relay/mcp/routes.ts";
-import { MESSAGE_BYTES_MAX } from "../../../relay/mcp/sending.ts";
+import { MESSAGE_BYTES_MAX } from "../../../relay/mcp/ask_and_send.ts";
 import { SHARES_EACH_MAX, VIEWERS_MAX } from "../../../relay/shares/shares.ts";
 import { STEPS } from "../../crash/clock/clock_steps.ts";
 import { FakeClock } from "../../support/clock.ts";
