@@ -9,7 +9,7 @@ const CHILDREN = `${PEERS}/identity/child_agents_test.ts`;
 export const SPEAKER_TARGETS: readonly Target[] = [
   {
     file: "daemon/api/callers/acting_for.ts",
-    tests: [`${CALLERS}/actors_test.ts`],
+    tests: [`${CALLERS}/acting_for_test.ts`],
     faults: [
       [
         "a peer speaks as another one whose parent it is said to be",
@@ -51,7 +51,7 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/api/callers/callers.ts",
-    tests: [CHILDREN, `${CALLERS}/actors_test.ts`],
+    tests: [CHILDREN, `${CALLERS}/acting_for_test.ts`],
     faults: [
       [
         "a hook of an agent reports for the agent that started it, by its pid",
@@ -67,7 +67,7 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/peers/identity/identity_lookup.ts",
-    tests: [`${CALLERS}/actors_test.ts`],
+    tests: [`${CALLERS}/acting_for_test.ts`],
     faults: [
       [
         "a retired peer's process speaks for the peer that started it",
@@ -88,7 +88,7 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/notifications/notifications.ts",
-    tests: [`${CALLERS}/actors_test.ts`],
+    tests: [`${CALLERS}/acting_for_test.ts`],
     faults: [
       [
         "a job of an unverified creator is the daemon's own word",
@@ -110,7 +110,7 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/peers/directory.ts",
-    tests: [`${CALLERS}/actors_test.ts`, `${PEERS}/identity/reserved_names_test.ts`],
+    tests: [`${CALLERS}/acting_for_test.ts`, `${PEERS}/identity/reserved_names_test.ts`],
     faults: [
       [
         "a session outweighs the id by which a subagent names its parent",
