@@ -5,9 +5,9 @@ import { getAsk } from "protocol/asks/contract.ts";
 import { answerAsk } from "protocol/asks/questions.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { listInbox, replyInboxItem } from "protocol/inbox.ts";
-import { ApiError } from "kit/http/client.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { type Claude, inLongForm, Lab, withLab } from "../../support/e2e/lab.ts";
+import { mustEndThere, waitForQuestion } from "../../support/e2e/question_ends.ts";
 import { until } from "../../support/waiting.ts";
 
 const CONFIG = {
@@ -52,28 +52,16 @@ class ApprovalFixture implements AsyncDisposable {
   }
 
   /** The question in the human's inbox. */
-  async question() {
-    return await until("the question", async () => {
-      const { items } = await this.call(listInbox, { query: { unread: "1" } });
-      return items.find(({ question }) => question?.scope === "tool_permission");
-    });
+  question() {
+    return waitForQuestion(this.call);
   }
 
-  /** The ask of a question, once it is closed. */
-  waitForClosedAsk(correlation_id: string | null) {
-    return until("the end of the question", async () => {
-      const ask = await this.call(getAsk, { params: { id: correlation_id ?? "" } });
-      return ask.state === "closed" && ask;
-    });
-  }
-
-  /** Answers with Enter or Escape in the pane; returns how the question ended, and when. */
-  async decidedInPane(
+  /** Answers with Enter or Escape in the pane, until its dialog has gone. */
+  async decideInPane(
     claude: Claude,
-    correlation_id: string | null,
     key: "Enter" | "Escape",
     dialog = "Do you want to create",
-  ) {
+  ): Promise<void> {
     const isShown = () => claude.screen.includes(dialog);
     await until("the dialog", () => isShown() && claude.session?.status === "waiting");
     // A dialog ignores keys at the moment it appears; a second Escape would open another one.
@@ -86,10 +74,6 @@ class ApprovalFixture implements AsyncDisposable {
       }
       return !isOpen;
     });
-    const decided_at = Date.now();
-    const ask = await this.waitForClosedAsk(correlation_id);
-    assert(Date.now() - decided_at < 2_000, `${Date.now() - decided_at} ms`);
-    return ask;
   }
 
   /** Presses Enter as the human, repeatedly: a dialog ignores keys at the moment it appears. */
@@ -154,19 +138,8 @@ withLab(
         ["Enter", "allowed_there", "x"],
       ] as const
     ) {
-      const { item_id, correlation_id } = await fixture.callGatedTool(claude);
-      const ask = await fixture.decidedInPane(claude, correlation_id, key);
-      assert.deepEqual([ask.outcome, ask.responder], [outcome, "terminal"]);
-      const { items } = await fixture.call(listInbox, { query: { unread: "1" } });
-      assert.deepEqual(items, []);
-      const reply = { params: { id: item_id }, body: { option_id: "allow" } };
-      const late = await fixture.call(replyInboxItem, reply).catch((error) => error);
-      assert(late instanceof ApiError);
-      assert.deepEqual([late.status, late.problem.error, late.problem["outcome"]], [
-        410,
-        "already_closed",
-        outcome,
-      ]);
+      const question = await fixture.callGatedTool(claude);
+      await mustEndThere(fixture.call, question, outcome, () => fixture.decideInPane(claude, key));
       await until("the end of the turn", () => claude.isIdle);
       assert.equal(fixture.fileText, written);
     }
@@ -181,9 +154,9 @@ inLongForm(withLab)(
     const claude = await fixture.start();
     const command = { command: `touch ${fixture.file}; sleep 30`, description: "Waits" };
     await claude.sendPrompt(`@@TOOL Bash ${JSON.stringify(command)}`);
-    const { correlation_id } = await fixture.question();
-    const ask = await fixture.decidedInPane(claude, correlation_id, "Enter", "Do you want to");
-    assert.deepEqual([ask.outcome, ask.responder], ["allowed_there", "terminal"]);
+    const question = await fixture.question();
+    const decide = () => fixture.decideInPane(claude, "Enter", "Do you want to");
+    await mustEndThere(fixture.call, question, "allowed_there", decide);
     assert.equal(claude.session?.status, "busy");
   },
 );
@@ -194,7 +167,7 @@ inLongForm(withLab)(
   async () => {
     await using fixture = new ApprovalFixture();
     const claude = await fixture.start();
-    const { correlation_id } = await fixture.callGatedTool(claude);
+    const question = await fixture.callGatedTool(claude);
     await until("the dialog", () => claude.session?.status === "waiting");
     const { lab } = fixture;
     const id = claude.session?.sessionId ?? "";
@@ -206,10 +179,10 @@ inLongForm(withLab)(
       stdin: "null",
     }).output();
     assert(output.success, new TextDecoder().decode(output.stderr));
-    const params = { id: correlation_id ?? "" };
+    const params = { id: question.correlation_id ?? "" };
     assert.equal((await fixture.call(getAsk, { params })).state, "open");
-    const ask = await fixture.decidedInPane(claude, correlation_id, "Enter");
-    assert.deepEqual([ask.outcome, ask.responder], ["allowed_there", "terminal"]);
+    const decide = () => fixture.decideInPane(claude, "Enter");
+    await mustEndThere(fixture.call, question, "allowed_there", decide);
     assert.equal(fixture.fileText, "x");
   },
 );
@@ -217,10 +190,9 @@ inLongForm(withLab)(
 withLab(import.meta.url, "a permission whose agent is killed is over", async () => {
   await using fixture = new ApprovalFixture();
   const claude = await fixture.start();
-  const { correlation_id } = await fixture.callGatedTool(claude);
-  Deno.kill(claude.pid, "SIGKILL");
-  const ask = await fixture.waitForClosedAsk(correlation_id);
-  assert.deepEqual([ask.outcome, ask.responder], ["ended_there", "terminal"]);
+  const question = await fixture.callGatedTool(claude);
+  const kill = () => Deno.kill(claude.pid, "SIGKILL");
+  await mustEndThere(fixture.call, question, "ended_there", kill);
 });
 
 inLongForm(withLab)(import.meta.url, "a question of the agent itself is not gated", async () => {

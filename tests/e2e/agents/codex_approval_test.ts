@@ -3,10 +3,11 @@
 import assert from "node:assert/strict";
 import { answerAsk } from "protocol/asks/questions.ts";
 import { getAsk } from "protocol/asks/contract.ts";
-import { listInbox, replyInboxItem } from "protocol/inbox.ts";
+import { replyInboxItem } from "protocol/inbox.ts";
 import { codexCli } from "../../support/e2e/installed_agents.ts";
 import { type Codex, CodexLab } from "../../support/e2e/codex_lab.ts";
 import { inLongForm, withLab } from "../../support/e2e/lab.ts";
+import { mustEndThere, waitForQuestion } from "../../support/e2e/question_ends.ts";
 import { until } from "../../support/waiting.ts";
 
 const approvalSettings = (timeout_seconds: number) => ({
@@ -43,11 +44,8 @@ class ApprovalFixture implements AsyncDisposable {
   }
 
   /** The question in the human's inbox. */
-  async question() {
-    return await until("the question", async () => {
-      const { items } = await this.lab.call(listInbox, { query: { unread: "1" } });
-      return items.find(({ question }) => question?.scope === "tool_permission");
-    });
+  question() {
+    return waitForQuestion(this.lab.call);
   }
 
   async expectModelRead(text: string): Promise<void> {
@@ -111,14 +109,22 @@ test("a turn that is interrupted in the pane ends the question", async () => {
   await using fixture = new ApprovalFixture();
   const codex = await fixture.start();
   await fixture.asksFor(codex);
-  const { correlation_id } = await fixture.question();
-  codex.press("Escape");
-  const ask = await until("the end of the question", async () => {
-    const params = { id: correlation_id ?? "" };
-    const ask = await fixture.lab.call(getAsk, { params });
-    return ask.state === "closed" && ask;
-  });
-  assert.deepEqual([ask.outcome, ask.responder], ["denied_there", "terminal"]);
+  const question = await fixture.question();
+  const interrupt = () => codex.press("Escape");
+  await mustEndThere(fixture.lab.call, question, "denied_there", interrupt);
+  assert.equal(fixture.fileExists, false);
+});
+
+inLongForm(test)("a permission whose Codex is killed is over", async () => {
+  await using fixture = new ApprovalFixture();
+  await fixture.lab.open(approvalSettings(60));
+  const codex = await fixture.lab.startCodex("api", "--no-daemon");
+  await fixture.asksFor(codex);
+  const question = await fixture.question();
+  const { agent_pid } = await until("the peer", () => fixture.lab.peer("api-codex"));
+  assert(agent_pid);
+  const kill = () => Deno.kill(agent_pid, "SIGKILL");
+  await mustEndThere(fixture.lab.call, question, "ended_there", kill);
   assert.equal(fixture.fileExists, false);
 });
 

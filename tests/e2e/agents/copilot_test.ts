@@ -4,7 +4,6 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { answerAsk } from "protocol/asks/questions.ts";
 import { getAsk } from "protocol/asks/contract.ts";
-import { listInbox } from "protocol/inbox.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { closePeer, getPeer } from "protocol/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
@@ -24,6 +23,7 @@ import {
   withAgentFixture,
 } from "../../support/e2e/agent_harness.ts";
 import { ANSWERS } from "../../support/e2e/model_rules.ts";
+import { mustEndThere, waitForQuestion } from "../../support/e2e/question_ends.ts";
 import { until } from "../../support/waiting.ts";
 import { inLongForm } from "../../support/e2e/lab.ts";
 import { type Copilot, prepareCopilot } from "../../support/e2e/agent_setups.ts";
@@ -56,6 +56,7 @@ async function command(fixture: AgentFixture, name: string): Promise<void> {
 }
 
 const BUILT = { agent: copilotCli, prepare };
+const GATED = { human: { name: "sam" }, approvals: { gated_tools: ["bash"] } };
 
 withAgentFixture(
   import.meta.url,
@@ -191,24 +192,53 @@ inLongForm(withAgentFixture)(
 inLongForm(withAgentFixture)(
   import.meta.url,
   "a turn that is interrupted ends the question about Copilot CLI's gated tool",
-  { ...BUILT, config: () => ({ human: { name: "sam" }, approvals: { gated_tools: ["bash"] } }) },
+  { ...BUILT, config: () => GATED },
   async (fixture) => {
     await fixture.start();
     const file = join(fixture.path, "made.txt");
     await fixture.sendPrompt(`Touch ${file} now`);
-    const item = await until("the question", async () => {
-      const { items } = await fixture.call(listInbox, { query: { unread: "1" } });
-      return items.find(({ question }) => question?.scope === "tool_permission");
+    const question = await waitForQuestion(fixture.call);
+    await mustEndThere(fixture.call, question, "denied_there", async () => {
+      await until("the end of the turn", () => {
+        fixture.type("Escape", "Escape");
+        return fixture.screen.includes("Operation cancelled by user");
+      });
     });
-    await until("the end of the turn", () => {
-      fixture.type("Escape", "Escape");
-      return fixture.screen.includes("Operation cancelled by user");
-    });
+    assert.equal(readTextOrNothing(file), undefined);
+  },
+);
+
+inLongForm(withAgentFixture)(
+  import.meta.url,
+  "a permission whose Copilot CLI is killed is over",
+  { ...BUILT, config: () => GATED },
+  async (fixture) => {
+    const { agent_pid } = await fixture.start();
+    const file = join(fixture.path, "made.txt");
+    await fixture.sendPrompt(`Touch ${file} now`);
+    const question = await waitForQuestion(fixture.call);
+    assert(agent_pid);
+    const kill = () => Deno.kill(agent_pid, "SIGKILL");
+    await mustEndThere(fixture.call, question, "ended_there", kill);
+    assert.equal(readTextOrNothing(file), undefined);
+  },
+);
+
+inLongForm(withAgentFixture)(
+  import.meta.url,
+  "a question without an answer in time is denied to Copilot CLI",
+  { ...BUILT, config: () => ({ ...GATED, approvals: { ...GATED.approvals, timeout_seconds: 3 } }) },
+  async (fixture) => {
+    await fixture.start();
+    const file = join(fixture.path, "made.txt");
+    await fixture.sendPrompt(`Touch ${file} now`);
+    const { correlation_id } = await waitForQuestion(fixture.call);
     const ask = await until("the end of the question", async () => {
-      const ask = await fixture.call(getAsk, { params: { id: item.correlation_id ?? "" } });
+      const ask = await fixture.call(getAsk, { params: { id: correlation_id ?? "" } });
       return ask.state === "closed" && ask;
     });
-    assert.deepEqual([ask.outcome, ask.responder], ["denied_there", "terminal"]);
+    assert.equal(ask.outcome, "denied");
+    await fixture.waitForTurn("idle");
     assert.equal(readTextOrNothing(file), undefined);
   },
 );
@@ -216,18 +246,16 @@ inLongForm(withAgentFixture)(
 withAgentFixture(
   import.meta.url,
   "the human is asked about Copilot CLI's gated tools, and its /clear starts another session",
-  { ...BUILT, config: () => ({ human: { name: "sam" }, approvals: { gated_tools: ["bash"] } }) },
+  { ...BUILT, config: () => GATED },
   async (fixture) => {
     const peer = await fixture.start();
     const file = join(fixture.path, "made.txt");
     for (const [option_id, made] of [["deny", undefined], ["allow", ""]] as const) {
       await fixture.sendPrompt(`Touch ${file} now`);
-      const item = await until("the question", async () => {
-        const { items } = await fixture.call(listInbox, { query: { unread: "1" } });
-        return items.find(({ question }) => question?.scope === "tool_permission");
+      const { correlation_id } = await waitForQuestion(fixture.call);
+      await fixture.call(answerAsk, {
+        body: { correlation_id: correlation_id ?? "", option_id },
       });
-      const correlation_id = item.correlation_id ?? "";
-      await fixture.call(answerAsk, { body: { correlation_id, option_id } });
       await fixture.waitForTurn("idle");
       assert.equal(readTextOrNothing(file), made);
     }
