@@ -62,11 +62,13 @@ browserTest("a page reports the absence of agents only once it has loaded them",
     await answer.promise;
     await route.continue();
   });
-  const inbox = page.waitForResponse(/\/inbox\?/);
+  // An answer to the page before the reload may never end.
+  const inbox = page.waitForEvent("framenavigated")
+    .then(() => page.waitForResponse(/\/inbox\?/));
   await page.reload();
   await asked.promise;
   await (await inbox).finished();
-  await page.evaluate("new Promise(requestAnimationFrame)");
+  await page.evaluate("new Promise((resolve) => setTimeout(resolve))");
   assert.equal(await page.getByText("No agents yet").count(), 0);
   answer.resolve();
   await page.getByText("Nothing waits for you").waitFor();
