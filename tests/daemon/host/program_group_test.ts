@@ -84,7 +84,10 @@ Deno.test("a program gets its input, and its outputs are separate and limited to
 
 Deno.test("a group is in a session of its own, unless it stays in that of a terminal", async () => {
   for (const own_session of [true, false]) {
-    const group = new ProgramGroup(["sh", "-c", "sleep 300 & wait"], { env: ENV, own_session });
+    const group = new ProgramGroup(["sh", "-c", "sleep 300 & wait; exit 1"], {
+      env: ENV,
+      own_session,
+    });
     const { pid } = group.child;
     if (LINUX) assert.equal(sessionLeaderOf(pid) === pid, own_session);
     assert.deepEqual(await group.end(systemClock), []);
