@@ -52,6 +52,8 @@ export abstract class Expectations {
   readonly refused = new Set<string>();
   /** Requests with an idempotency key, which may be sent again. */
   readonly keyed: KeyedRequest[] = [];
+  /** The texts that were ever sent with a key: each may be sent again, also after later ones. */
+  readonly keyedTexts = new Set<string>();
   readonly asks: string[] = [];
   readonly schedules: string[] = [];
   /** The bytes stored in each attachment. */

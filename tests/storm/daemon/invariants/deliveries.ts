@@ -191,8 +191,7 @@ function checkReceipts(storm: Storm, { messages, peers }: Snapshot): void {
  * The messages of a sender come as they were accepted, and the numbers in their texts rise.
  * Messages of a lost lease come late, and a text that was refused may be sent again later.
  */
-function checkOrder({ received, keyed }: Storm, { byIdent }: Snapshot): void {
-  const repeated = new Set(keyed.map(({ body }) => body.text));
+function checkOrder({ received, keyedTexts }: Storm, { byIdent }: Snapshot): void {
   for (const [peer_id, { texts, lateIds }] of received) {
     const last = new Map<string, { readonly seq: number; readonly number: string }>();
     for (const [delivery_id, text] of texts) {
@@ -200,7 +199,7 @@ function checkOrder({ received, keyed }: Storm, { byIdent }: Snapshot): void {
       const seq = byIdent.get(identOf(delivery_id))?.seq;
       if (number === "" || seq === undefined || lateIds.has(delivery_id)) continue;
       const before = last.get(from) ?? { seq: 0, number: "" };
-      const isRepeated = repeated.has(`sesame ${number}`);
+      const isRepeated = keyedTexts.has(`sesame ${number}`);
       const isInOrder = seq > before.seq && (isRepeated || number > before.number);
       assert.ok(isInOrder, `${peer_id} received ${text} after ${before.number}`);
       last.set(from, { seq, number: isRepeated ? before.number : number });

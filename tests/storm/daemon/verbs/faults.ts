@@ -72,6 +72,7 @@ async function sendWithKey(storm: Storm): Promise<void> {
     id: undefined,
   };
   storm.keyed.push(request);
+  storm.keyedTexts.add(request.body.text);
   await sendAgain(storm, request);
 }
 
