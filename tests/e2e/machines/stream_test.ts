@@ -96,9 +96,9 @@ natsTest(
 
     await buildbox.stop();
     for (const text of ["first", "second", "third"]) await notify(text);
-    const [first, second, third, ...more] = await operator.waitingFor(buildbox);
+    // A probe or a position may be among them.
+    const [first, second, third] = await operator.waitingFor(buildbox);
     assert.ok(first && second && third, "Each note is a batch");
-    assert.deepEqual(more, []);
     // Forged: in the name of another machine, changed, and made up.
     await operator.put(cloud, buildbox, first.data);
     await operator.put(laptop, buildbox, first.data.map((byte, at) => at === 40 ? byte ^ 1 : byte));
