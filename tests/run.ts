@@ -48,7 +48,7 @@ const NEEDS: readonly Need[] = [
 const FLAGS = ["-A", "--no-check", "--permit-no-files"];
 
 /** A lane for each core, and the lane of the agents, which wait more than they compute. */
-const LANES = navigator.hardwareConcurrency + 1;
+const LANES = navigator.hardwareConcurrency + 2;
 
 /** Tests of whole programs, browsers and agents. */
 const E2E = "tests/e2e/";

@@ -23,6 +23,15 @@ async function deliveriesOf(machine: RealMachine) {
   return deliveries;
 }
 
+/** Waits until the other machines have accepted all messages of a machine. */
+async function waitForReports(machine: RealMachine): Promise<void> {
+  let found: string[] = [];
+  const isAccepted = async () => (found = await outcomes(machine)).join() === "accepted -";
+  await until("the reports", isAccepted).catch((error) => {
+    throw new Error(`The messages are: ${found.join(", ")}`, { cause: error });
+  });
+}
+
 /** The states and reasons of a machine's messages, without repetition. */
 async function outcomes(machine: RealMachine): Promise<string[]> {
   const deliveries = await deliveriesOf(machine);
@@ -68,7 +77,7 @@ natsTest(
     await api.reconnect();
     await until("all notes", () => api.texts.length === NOTES);
     assert.deepEqual(api.texts, texts);
-    await until("the reports", async () => (await outcomes(laptop)).join() === "accepted -");
+    await waitForReports(laptop);
   },
 );
 
@@ -158,5 +167,5 @@ natsTest("messages that a server lost with its store are sent again, and arrive 
   await notify("after");
   await until("the third note", () => api.texts.includes("after"));
   assert.deepEqual(api.texts, ["before", "lost", "after"]);
-  await until("the reports", async () => (await outcomes(laptop)).join() === "accepted -");
+  await waitForReports(laptop);
 });
