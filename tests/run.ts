@@ -47,7 +47,7 @@ const NEEDS: readonly Need[] = [
  */
 const FLAGS = ["-A", "--no-check", "--permit-no-files"];
 
-/** A lane for each core, and the lane of the agents, which wait more than they compute. */
+/** A lane for each core, the lane of the agents, and another: most tests wait for programs. */
 const LANES = navigator.hardwareConcurrency + 2;
 
 /** Tests of whole programs, browsers and agents. */
