@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createDaemonClient } from "../../../cli/client/daemon_client.ts";
+import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { type Kitty, withKitty } from "../../support/host/private_kitty.ts";
 import { RealDaemon } from "../../support/programs/child.ts";
@@ -59,7 +60,7 @@ withKitty("a program in kitty reads messages, and its window's end takes it offl
       transport: "pane",
     },
   );
-  const lines = () => Deno.readTextFileSync(`${k.dir}/lines`);
+  const lines = () => readTextOrNothing(`${k.dir}/lines`) ?? "";
   const first = await send("db", "Which tables are there?");
   await until("the message", () => lines().includes("Which tables are there?"));
   assert.match(await stages(first.delivery_id), /"sent"/);
@@ -99,7 +100,7 @@ withKitty("a message to a program whose kitty was killed is kept in its queue", 
   // The program outlives its terminal.
   const { peer } = await run("log", "trap '' HUP; echo $$ > pid; exec tail -f /dev/null");
   const program = Number(
-    await until("its pid", () => Deno.readTextFileSync(`${k.dir}/pid`).trim()),
+    await until("its pid", () => readTextOrNothing(`${k.dir}/pid`)?.trim()),
   );
   k.kill();
   await until("the end of kitty", () => !isAlive(k.pid));
