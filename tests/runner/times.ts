@@ -14,7 +14,7 @@ export function readTime(times: TestTimes, line: string): void {
   times.set(name, (minutes * 60 + seconds) * 1000 + ms);
 }
 
-/** A table of the slowest tests of all processes, the slowest first. */
+/** Lines of a table: the slowest tests of all processes, slowest first. */
 export function slowest(times: readonly TestTimes[], tests_max: number): string[] {
   return times.flatMap((all) => [...all])
     .toSorted(([, a], [, b]) => b - a)

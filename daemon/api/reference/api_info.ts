@@ -9,7 +9,7 @@ import { BODIES, SAMPLES } from "./samples.ts";
 interface Tag {
   readonly name: string;
   readonly description: string;
-  /** The first words of the ids of its routes. */
+  /** The first words of the route ids in this group. */
   readonly ids: readonly string[];
 }
 

@@ -61,7 +61,7 @@ export function fromBytes(bytes: Uint8Array): ParsedEntry {
   return { ok: true, entry: { ...parsed.data, peers }, skipped };
 }
 
-/** What happened and what to do, for each reason. */
+/** The meaning of each reason, with the way out. */
 // deno-fmt-ignore
 const REFUSALS = {
   not_readable:    ["It is not an entry that this machine made for this network", "join the machine again, with the network secret of this one"],

@@ -51,7 +51,7 @@ Deno.test("run and retry begin another attempt, and only in the allowed states [
   ]);
 });
 
-Deno.test("a job can be cancelled before it is due and while it runs, and the executor of the running one is told to stop", async () => {
+Deno.test("a job can be cancelled before it is due and while it runs, and the peer that runs it gets a notice to stop", async () => {
   await using w = world();
   const api = await connectWorker(w);
   const waiting = await create(w, { prompt: "One", assigned_peer: "api", due_at: IN_TEN_MINUTES });
