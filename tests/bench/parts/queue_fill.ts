@@ -12,12 +12,14 @@ export function fill(path: string, count: number): void {
   db.function("ident_of", (seq) => idCodec.ident(Number(seq)));
   const columns = db.prepare("pragma table_info(messages)").all()
     .map(({ name }) => String(name)).filter((name) => !OWN.includes(name)).join(", ");
-  db.prepare(
+  const { changes } = db.prepare(
     `with recursive copy (number) as
-       (select 1 union all select number + 1 from copy where number < ?1)
+       (select 1 union all select number + 1 from copy where number < ?1),
+     queued as (select *, row_number() over (order by seq) - 1 as place from messages)
      insert into messages (seq, ident, ${columns})
      select top + number, ident_of(top + number), ${columns} from copy
-     join (select max(seq) as top from messages)
-     join messages on seq = 1 + (number % (select min(20, count(*)) from messages))`,
+     join (select max(seq) as top, min(20, count(*)) as places from messages)
+     join queued on place = number % places`,
   ).run(count);
+  if (changes !== count) throw new Error(`${changes} of ${count} copies were made`);
 }

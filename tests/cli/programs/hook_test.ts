@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { getRole, ROLES } from "../../../cli/programs/roles.ts";
 import { announceSession } from "../../../cli/programs/hook.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const PAYLOAD = { session_id: "s-1", hook_event_name: "UserPromptSubmit", prompt: "ümläute ⏎" };
 
@@ -43,7 +43,7 @@ async function hook(
 ): Promise<HookResult> {
   const began = performance.now();
   const child = new Deno.Command(Deno.execPath(), {
-    args: meshCommand(["hook", agent, ...(event === null ? [] : [event])]).slice(1),
+    args: meshArguments(["hook", agent, ...(event === null ? [] : [event])]),
     env: { ...home.env, ...env },
     stdin: "piped",
     stdout: "piped",

@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { TOOLS } from "../../../daemon/api/mcp/mcp.ts";
 import { type Answers, serveMcp, waitUntil } from "../../support/daemon/mcp_server.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const TOKEN = "a-token-of-sixteen";
 const ENVELOPE = {
@@ -39,7 +39,7 @@ function home() {
 /** A running proxy: sends messages and collects answers. */
 function proxy(env: Record<string, string>) {
   const child = new Deno.Command(Deno.execPath(), {
-    args: meshCommand(["mcp"]).slice(1),
+    args: meshArguments(["mcp"]),
     env,
     stdin: "piped",
     stdout: "piped",
@@ -103,7 +103,7 @@ for (const protocolVersion of ["2025-11-25", "2026-07-28"]) {
     await using here = daemon(at);
     const mode = protocolVersion === "2026-07-28" ? { pin: protocolVersion } : "legacy" as const;
     const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode } });
-    const args = meshCommand(["mcp"]).slice(1);
+    const args = meshArguments(["mcp"]);
     const env = { ...Deno.env.toObject(), ...at.env };
     const transport = new StdioClientTransport({ command: Deno.execPath(), args, env });
     await client.connect(transport);

@@ -2,7 +2,7 @@
 
 import { TextLineStream } from "../../support/programs/lines.ts";
 import { DENO_DIR, end } from "../../support/programs/child.ts";
-import { programArguments } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const FORM = { "content-type": "application/x-www-form-urlencoded" };
 
@@ -23,7 +23,7 @@ export class RealRelay implements AsyncDisposable {
     const port = freePort();
     const issuer = `http://127.0.0.1:${port}`;
     const process = new Deno.Command(Deno.execPath(), {
-      args: programArguments("relay"),
+      args: meshArguments(["relay"]),
       env: {
         ...env,
         DENO_DIR,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { DENO_DIR, temporary } from "../../support/programs/child.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 import { Chance } from "../../support/seeded_random.ts";
 import { ForgetfulDisk, type Image, LOSSES } from "./disk.ts";
 import { obstacle, type Operation, readTrace, recordedBy, recordingOf } from "./trace.ts";
@@ -17,7 +17,7 @@ async function record(home: string, args: readonly string[]): Promise<Operation[
   const trace = `${home}.trace`;
   const [program = "", ...rest] = [...recordedBy(trace), Deno.execPath()];
   const child = new Deno.Command(program, {
-    args: [...rest, ...meshCommand(args).slice(1)],
+    args: [...rest, ...meshArguments(args)],
     env: {
       DENO_DIR,
       HOME: home,

@@ -8,7 +8,7 @@ import { isAlive } from "../../../daemon/host/processes.ts";
 import { Lab, withLab } from "../../support/e2e/lab.ts";
 import { run } from "../../support/e2e/programs.ts";
 import { until } from "../../support/waiting.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const TIMEOUT_MS = 60_000;
 
@@ -34,7 +34,7 @@ class WorkingLab implements AsyncDisposable {
   /** Runs one of our commands to its end. */
   async mesh(...args: string[]): Promise<{ code: number; out: string; err: string }> {
     const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: meshCommand(args).slice(1),
+      args: meshArguments(args),
       env: { ...this.lab.env },
       clearEnv: true,
       stdin: "null",

@@ -30,7 +30,7 @@ import {
   stopServer,
   trustHooks,
 } from "../../support/e2e/agent_setups.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 /** A turn of two answers: the job's result is the last of them. */
 const RULES: readonly ScriptedReply[] = [{
@@ -61,7 +61,7 @@ const SHORT = ["Codex", "Copilot CLI"];
 /** Runs one of our commands to its end. */
 async function mesh({ env }: AgentFixture, ...args: string[]) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: meshCommand(args).slice(1),
+    args: meshArguments(args),
     env: { ...env },
     clearEnv: true,
     stdin: "null",

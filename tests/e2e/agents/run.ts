@@ -11,7 +11,7 @@ import { installRelease, type Release, RELEASES } from "../../support/e2e/instal
 import { run } from "../../support/e2e/programs.ts";
 import { print } from "../../support/waiting.ts";
 import { renderReleases, versionsOf, withTable } from "./releases.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const PAGE = fileURLToPath(new URL("../../../docs/proved.md", import.meta.url));
 
@@ -25,7 +25,7 @@ async function selftest(release: Release): Promise<readonly Result[]> {
   if ("reason" in found) return failure(found.reason);
   const PATH = [dirname(found.bin), Deno.env.get("PATH") ?? ""].join(delimiter);
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: meshCommand(["selftest", "--agent", release.folder, "--json"]).slice(1),
+    args: meshArguments(["selftest", "--agent", release.folder, "--json"]),
     env: { PATH },
     stdin: "null",
   }).output();

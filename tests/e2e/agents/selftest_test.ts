@@ -18,7 +18,7 @@ import {
 import { inLongForm, withLab } from "../../support/e2e/lab.ts";
 import { denoDir } from "../../support/e2e/programs.ts";
 import { until } from "../../support/waiting.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const Answer = z.object({
   ok: z.boolean(),
@@ -46,7 +46,7 @@ class Machine implements Disposable {
 
   selftest(...args: readonly string[]): Deno.ChildProcess {
     return new Deno.Command(Deno.execPath(), {
-      args: meshCommand(["selftest", ...args]).slice(1),
+      args: meshArguments(["selftest", ...args]),
       env: this.#env,
       clearEnv: true,
       stdin: "null",

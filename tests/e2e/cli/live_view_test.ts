@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { SocketPeer } from "../../support/dashboard/socket_peer.ts";
 import { until, withTmux } from "../../support/host/private_tmux.ts";
 import { RealDaemon } from "../../support/programs/child.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
 
@@ -16,7 +16,7 @@ withTmux(
     Deno.mkdirSync(state, { mode: 0o700 });
     const first = await RealDaemon.start(state, { settings });
     const env = `MESH_STATE='${state}' MESH_CONFIG=/none DENO_DIR='${DENO_DIR}'`;
-    const mesh = meshCommand([]).slice(1).map((word) => `'${word}'`).join(" ");
+    const mesh = meshArguments([]).map((word) => `'${word}'`).join(" ");
     const script = `echo before; ${env} '${Deno.execPath()}' ${mesh}; echo "code $?"; exec cat`;
     const pane = terminal.start(terminal.program("live.sh", script));
     const shows = (text: RegExp) => until(String(text), () => text.test(terminal.screen(pane)));

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { until, withTmux } from "../../support/host/private_tmux.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
 
@@ -11,7 +11,7 @@ for (const key of ["C-c", "C-d"]) {
     const home = `${terminal.dir}/home`;
     Deno.mkdirSync(`${home}/.claude`, { recursive: true });
     const env = `HOME='${home}' DENO_DIR='${DENO_DIR}'`;
-    const mesh = meshCommand([]).slice(1).map((word) => `'${word}'`).join(" ");
+    const mesh = meshArguments([]).map((word) => `'${word}'`).join(" ");
     const command = `${env} '${Deno.execPath()}' ${mesh} setup --agent claude-code`;
     // The shell outlives the Ctrl-C, which the terminal sends to both.
     const script = `trap true INT; ${command}; echo "code $?"; exec cat`;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { until } from "../../support/waiting.ts";
 import { end } from "../../support/programs/child.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 function setup() {
   const cwd = Deno.makeTempDirSync();
@@ -13,7 +13,7 @@ function setup() {
 async function start(cwd: string) {
   const state = join(cwd, "state"), notice = join(state, "daemon.json");
   const process = new Deno.Command(Deno.execPath(), {
-    args: meshCommand(["daemon"]).slice(1),
+    args: meshArguments(["daemon"]),
     cwd,
     env: { MESH_STATE: state, MESH_CONFIG: join(cwd, "none.yaml"), MESH_DAEMON__PORT: "0" },
     stdout: "null",

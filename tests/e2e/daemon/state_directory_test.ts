@@ -2,14 +2,14 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const PRIVATE = { mode: 0o600 };
 
 /** The output of a daemon on this state before it ends. */
 async function startOn(state: string, config = "/nonexistent.yaml") {
   const { code, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: meshCommand(["daemon"]).slice(1),
+    args: meshArguments(["daemon"]),
     env: { MESH_STATE: state, MESH_CONFIG: config, MESH_DAEMON__PORT: "0" },
     stdout: "null",
     signal: AbortSignal.timeout(20_000),

@@ -6,7 +6,7 @@ import { systemClock } from "kit/core/clock.ts";
 import { waitForExit } from "../../../daemon/host/processes.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
 import { DENO_DIR } from "../../support/programs/child.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 import { until } from "../../support/waiting.ts";
 
 /**
@@ -60,7 +60,7 @@ class Home implements AsyncDisposable {
   }
 
   meshWith(variables: Readonly<Record<string, string>>, ...args: string[]): string {
-    const command = meshCommand(args).slice(1);
+    const command = meshArguments(args);
     const { success, stdout, stderr } = new Deno.Command(Deno.execPath(), {
       args: command,
       env: { ...this.env, ...variables },

@@ -7,7 +7,7 @@ import * as oauth from "oauth4webapi";
 import { chromium } from "playwright-core";
 import * as z from "zod";
 import { Callback, chromiumPath, OAuthRelay } from "../../support/e2e/oauth_lab.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const OPTIONS = { [oauth.allowInsecureRequests]: true };
 const READ_SCOPE = "agents:read";
@@ -225,7 +225,7 @@ Deno.test("a person connects an app, and revokes it, in a real browser [5.oauth.
 /** The relay as a process; resolves with its output once it listens or has ended. */
 async function relayProcess(env: Record<string, string>) {
   const child = new Deno.Command(Deno.execPath(), {
-    args: meshCommand(["relay"]).slice(1),
+    args: meshArguments(["relay"]),
     env: { ...env, RELAY_PORT: "0" },
     stdout: "null",
     stderr: "piped",

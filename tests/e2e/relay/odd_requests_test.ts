@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { tryJson } from "kit/core/text.ts";
 import { DENO_DIR, end } from "../../support/programs/child.ts";
-import { programArguments } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 import { until } from "../../support/waiting.ts";
 
 /** A relay with OAuth, and its output. */
@@ -15,7 +15,7 @@ class RealRelay implements AsyncDisposable {
 
   constructor() {
     this.#process = new Deno.Command(Deno.execPath(), {
-      args: programArguments("relay"),
+      args: meshArguments(["relay"]),
       clearEnv: true,
       env: {
         HOME: this.dir,

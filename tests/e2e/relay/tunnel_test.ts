@@ -3,7 +3,7 @@ import { HELD_BYTES_MAX, STREAM_WINDOW_BYTES } from "kit/net/tunnel/frames.ts";
 import { isUnreachable } from "protocol/relay/daemons.ts";
 import { RealDaemon, RealRelay, SECRET } from "../../support/e2e/relay_lab.ts";
 import { until } from "../../support/waiting.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const FILE_BYTES = 25 * 1024 * 1024;
 
@@ -165,7 +165,7 @@ Deno.test("a daemon dials a relay that went away until it is back, and requests 
 
 Deno.test("the real relay accepts a real daemon, and both stop cleanly", async () => {
   const child = new Deno.Command(Deno.execPath(), {
-    args: meshCommand(["relay"]).slice(1),
+    args: meshArguments(["relay"]),
     env: { RELAY_PORT: "0" },
     stderr: "piped",
   }).spawn();

@@ -4,7 +4,7 @@ import { systemClock } from "kit/core/clock.ts";
 import { FakeMesh } from "../../support/telegram/surface_fixture.ts";
 import { FakeBotApi, TOKEN } from "../../support/telegram/fake_bot_api.ts";
 import { until } from "../../support/waiting.ts";
-import { meshCommand } from "../../support/programs/program.ts";
+import { meshArguments } from "../../support/programs/program.ts";
 
 const HEALTH = {
   status: "ok",
@@ -60,7 +60,7 @@ Deno.test("the program shows items, carries replies, survives a lost connection,
     onError: () => new Response(null, { status: 500 }), // A poll that Ctrl-C interrupted.
   }, bot.fetch);
   const child = new Deno.Command(Deno.execPath(), {
-    args: meshCommand(["surface", "telegram"]).slice(1),
+    args: meshArguments(["surface", "telegram"]),
     cwd,
     env: {
       MESH_CONFIG: join(cwd, "none.yaml"),

@@ -3,7 +3,7 @@
 import type { Browser, Page } from "playwright-core";
 import { client } from "kit/http/client.ts";
 import { RealDaemon, temporary } from "../programs/child.ts";
-import { programArguments } from "../programs/program.ts";
+import { meshArguments } from "../programs/program.ts";
 import { until } from "../waiting.ts";
 import { nextTick } from "../e2e/callers_fixture.ts";
 import { FakeNetwork } from "./network.ts";
@@ -124,7 +124,7 @@ export class DashboardLab implements AsyncDisposable {
   async ticketLink(): Promise<string> {
     const { path } = this.#folder;
     const file = `${path}/opened-${crypto.randomUUID()}`;
-    const mesh = programArguments("open", []).map((part) => `'${part}'`).join(" ");
+    const mesh = meshArguments(["open"]).map((part) => `'${part}'`).join(" ");
     // The server must not end with this session: while it exits, it accepts a client and drops it.
     const command = `'${Deno.execPath()}' ${mesh} --json > '${file}'; exec sleep 600`;
     await this.#tmux("new-session", "-d", command);

@@ -6,7 +6,7 @@ import { hasTmux } from "../../../cli/client/isolated_env.ts";
 import { getRole } from "../../../cli/programs/roles.ts";
 import { capturedTerminal } from "../cli/captured_output.ts";
 import { freePort } from "../cli/doctor_fixture.ts";
-import { meshCommand } from "../programs/program.ts";
+import { meshArguments, meshCommand } from "../programs/program.ts";
 import { until } from "../waiting.ts";
 import { SamplePeer } from "./sample_peer.ts";
 
@@ -201,9 +201,8 @@ function exists(path: string): boolean {
 }
 
 async function ownProcess(args: readonly string[], env: Record<string, string>) {
-  const [program = "", ...first] = meshCommand([]);
-  const { code, stdout, stderr } = await new Deno.Command(program, {
-    args: [...first, ...args],
+  const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: meshArguments(args),
     env: { ...env, MESH_OWN_PROCESS: "1" },
     clearEnv: true,
     stdin: "null",

@@ -8,7 +8,7 @@ import { Relay } from "../../../relay/app/relay.ts";
 import type { MachineRequest } from "protocol/relay/daemons.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
 import { until } from "../waiting.ts";
-import { meshCommand } from "../programs/program.ts";
+import { meshArguments } from "../programs/program.ts";
 
 export const SECRET = `mesh_sk_${"e".repeat(43)}`;
 export const NAMESPACE = namespaceOf(SECRET) ?? "";
@@ -85,7 +85,7 @@ export class RealDaemon implements AsyncDisposable {
   private constructor(dir: string, relay_url: string, env: Record<string, string>) {
     this.dir = dir;
     this.process = new Deno.Command(Deno.execPath(), {
-      args: meshCommand(["daemon"]).slice(1),
+      args: meshArguments(["daemon"]),
       cwd: dir,
       env: {
         MESH_CONFIG: join(dir, "none.yaml"),

@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { TextLineStream } from "./lines.ts";
-import { programArguments } from "./program.ts";
+import { meshArguments } from "./program.ts";
 
 /** The folder of the scripts that run as children. */
 const SCRIPTS = fileURLToPath(new URL("../../bench", import.meta.url));
@@ -93,7 +93,7 @@ export function launch(
   const [program = "", ...args] = [
     ...wrapper,
     Deno.execPath(),
-    ...programArguments("daemon", flags),
+    ...meshArguments(["daemon"], flags),
   ];
   const options = { args, stderr: "inherit", env: { ...env, HOME: state, DENO_DIR } } as const;
   return new Deno.Command(program, options).spawn();

@@ -50,7 +50,7 @@ export async function runParts(): Promise<void> {
 
 /** The command line of the program with these arguments. */
 export function meshCommand(args: readonly string[]): string[] {
-  return [Deno.execPath(), ...RUN, ...settings, main, ...args];
+  return [Deno.execPath(), ...meshArguments(args)];
 }
 
 /** The command line of the sources, whatever form runs otherwise. */
@@ -58,9 +58,9 @@ export function sourcesCommand(args: readonly string[]): string[] {
   return [Deno.execPath(), ...RUN, `${ROOT}main.ts`, ...args];
 }
 
-/** The arguments by which Deno runs a role of the program, with options of Deno first. */
-export function programArguments(role: string, flags: readonly string[] = []): string[] {
-  return [...RUN, ...settings, ...flags, main, role];
+/** The arguments by which Deno runs the program with these arguments, with options of Deno. */
+export function meshArguments(args: readonly string[], flags: readonly string[] = []): string[] {
+  return [...RUN, ...settings, ...flags, main, ...args];
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { until } from "../waiting.ts";
-import { meshCommand } from "../programs/program.ts";
+import { meshArguments } from "../programs/program.ts";
 
 const AUTH_TOKEN = "0123456789abcdef";
 
@@ -14,7 +14,7 @@ export class Child implements AsyncDisposable {
 
   constructor(args: string[], cwd: string, env: Record<string, string>) {
     this.#process = new Deno.Command(Deno.execPath(), {
-      args: meshCommand(args).slice(1),
+      args: meshArguments(args),
       cwd,
       env: { ...env, MESH_CONFIG: join(cwd, "none.yaml"), MESH_STATE: cwd, NO_COLOR: "1" },
       stdout: "null",

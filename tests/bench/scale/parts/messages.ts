@@ -1,7 +1,7 @@
 /** Stored messages: starts, lists, searches, histories, audits and backups. */
 
 import { temporary } from "../../../support/programs/child.ts";
-import { programArguments } from "../../../support/programs/program.ts";
+import { meshArguments } from "../../../support/programs/program.ts";
 import { pause, residentMb } from "../../../support/programs/process_facts.ts";
 import { medianOf } from "../../report/figures.ts";
 import { seedPeers } from "../../parts/starts.ts";
@@ -77,9 +77,9 @@ async function operations(at: ProbedDaemon): Promise<[string, () => Promise<void
 
 async function backUp(state: string): Promise<void> {
   const file = `${state}/${crypto.randomUUID()}.backup`;
-  const [command = "", ...args] = [Deno.execPath(), ...programArguments("backup"), file];
+  const args = meshArguments(["backup", file]);
   const env = { MESH_STATE: state, MESH_CONFIG: "/none" };
-  const { success, stderr } = await new Deno.Command(command, { args, env }).output();
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), { args, env }).output();
   if (!success) throw new Error(new TextDecoder().decode(stderr));
   Deno.removeSync(file);
 }

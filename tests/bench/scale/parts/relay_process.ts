@@ -2,7 +2,7 @@
 
 import { end, spawn } from "../../../support/programs/child.ts";
 import { TextLineStream } from "../../../support/programs/lines.ts";
-import { programArguments } from "../../../support/programs/program.ts";
+import { meshArguments } from "../../../support/programs/program.ts";
 
 /**
  * The daemons of the bench connect from one machine, and a header says from which address. Without
@@ -32,7 +32,7 @@ export class RelayProcess implements AsyncDisposable {
 
   static async start(port = 0): Promise<RelayProcess> {
     const env = { ...BEHIND_PROXY, RELAY_PORT: String(port) };
-    const process = spawn(programArguments("relay"), { env, stderr: "piped" });
+    const process = spawn(meshArguments(["relay"]), { env, stderr: "piped" });
     const lines = process.stderr.pipeThrough(new TextLineStream()).getReader();
     for (;;) {
       const { value } = await lines.read();

@@ -15,7 +15,7 @@ import { skippingIds } from "../../../support/daemon/rolled_back.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 import { addPeer, get, notify } from "../../../support/daemon/peer_clients.ts";
 import { world } from "../../../support/world.ts";
-import { meshCommand } from "../../../support/programs/program.ts";
+import { meshArguments } from "../../../support/programs/program.ts";
 
 const HOME = Deno.env.get("HOME") ?? "";
 
@@ -44,7 +44,7 @@ function setup() {
     /** The same command as a separate process, which can start a daemon. */
     async program(...args: string[]) {
       const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-        args: meshCommand(args).slice(1),
+        args: meshArguments(args),
         env: { ...env, DENO_DIR: Deno.env.get("DENO_DIR") ?? join(HOME, ".cache/deno") },
         clearEnv: true,
       }).output();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { DENO_DIR, RealDaemon, temporary } from "../../../support/programs/child.ts";
-import { programArguments } from "../../../support/programs/program.ts";
+import { meshArguments } from "../../../support/programs/program.ts";
 import { until } from "../../../support/waiting.ts";
 
 /** Opens a session, keeps the request of the first prompt in a file, and does not answer it. */
@@ -43,7 +43,7 @@ class Fixture implements AsyncDisposable {
       NO_COLOR: "1",
     };
     return new Deno.Command(Deno.execPath(), {
-      args: [...programArguments("run"), "--acp", "--name", "api", "--", ...argv],
+      args: meshArguments(["run", "--acp", "--name", "api", "--", ...argv]),
       env,
       clearEnv: true,
       cwd: dir,
