@@ -15,8 +15,10 @@ const PLATFORMS = ["linux-x64-glibc", "linux-arm64-glibc", "darwin-x64", "darwin
 /** The pages beside `docs/` to which its pages link. */
 const PAGES = ["README.md", "ARCHITECTURE.md", "AGENTS.md", "SECURITY.md"];
 
+/** The version of Deno that npm installs for the package. */
+export const DENO_VERSION = toolchain.dependencies["@deno/linux-x64-glibc"];
+
 function manifest() {
-  const version = toolchain.dependencies["@deno/linux-x64-glibc"];
   return {
     name: "agent-mesh",
     version: VERSION,
@@ -27,21 +29,27 @@ function manifest() {
     files: ["mesh", "parts/", "docs/", ...PAGES],
     os: ["linux", "darwin"],
     optionalDependencies: Object.fromEntries(
-      PLATFORMS.map((platform) => [`@deno/${platform}`, version]),
+      PLATFORMS.map((platform) => [`@deno/${platform}`, DENO_VERSION]),
     ),
   };
 }
 
+/** Writes what runs mesh into a new folder: parts, launcher, and `package.json`. */
+export function writeProgram(folder: string): void {
+  Deno.mkdirSync(`${folder}/parts`, { recursive: true });
+  for (const { name } of Deno.readDirSync(PARTS)) {
+    if (name.endsWith(".js")) Deno.copyFileSync(`${PARTS}/${name}`, `${folder}/parts/${name}`);
+  }
+  Deno.copyFileSync(`${ROOT}packaging/mesh`, `${folder}/mesh`);
+  Deno.copyFileSync(`${ROOT}LICENSE`, `${folder}/LICENSE`);
+  Deno.writeTextFileSync(`${folder}/package.json`, `${JSON.stringify(manifest(), null, 2)}\n`);
+}
+
 function makePackage(): void {
   if (exists(PACKAGE)) Deno.removeSync(PACKAGE, { recursive: true });
-  Deno.mkdirSync(`${PACKAGE}/parts`, { recursive: true });
-  for (const { name } of Deno.readDirSync(PARTS)) {
-    if (name.endsWith(".js")) Deno.copyFileSync(`${PARTS}/${name}`, `${PACKAGE}/parts/${name}`);
-  }
-  Deno.copyFileSync(`${ROOT}packaging/mesh`, `${PACKAGE}/mesh`);
-  for (const name of ["LICENSE", ...PAGES]) Deno.copyFileSync(ROOT + name, `${PACKAGE}/${name}`);
+  writeProgram(PACKAGE);
+  for (const name of PAGES) Deno.copyFileSync(ROOT + name, `${PACKAGE}/${name}`);
   copyFolder("docs");
-  Deno.writeTextFileSync(`${PACKAGE}/package.json`, `${JSON.stringify(manifest(), null, 2)}\n`);
 }
 
 function copyFolder(folder: string): void {
@@ -62,5 +70,7 @@ function exists(path: string): boolean {
   }
 }
 
-makePackage();
-print(`Made the package in ${PACKAGE}. Next: cd dist/npm && npm pack, or npm publish`);
+if (import.meta.main) {
+  makePackage();
+  print(`Made the package in ${PACKAGE}. Next: cd dist/npm && npm pack, or npm publish`);
+}

@@ -4,9 +4,16 @@ import { dirname, join } from "kit/core/path.ts";
 import { fileURLToPath } from "node:url";
 import type { Env } from "../../daemon/host/paths.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
+import { type Installed, INSTALLED_FILE } from "./installed.ts";
 
-/** The ways to install mesh (docs/install.md). */
-export type Installation = "npm" | "homebrew" | "executable" | "sources";
+/** How a mesh was installed (docs/install.md). */
+export interface Installation {
+  readonly kind: "npm" | "homebrew" | "executable" | "sources";
+  /** The path of the program or of its launcher. */
+  readonly program: string;
+  /** Set if `deno task install` installed it; `folder` is where the program lies. */
+  readonly installed?: Installed & { readonly folder: string };
+}
 
 /** Without them Deno would look for configuration beside the parts. */
 const PARTS_FLAGS = [
@@ -26,18 +33,36 @@ export function meshCommand(): readonly string[] {
     const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
     return [Deno.execPath(), "run", "-A", "--quiet", main];
   }
-  // A part of the bundle: the npm package has a launcher one folder above the parts.
+  // A part of the bundle: a package has a launcher one folder above the parts.
   const folder = dirname(dirname(here));
-  if (isFile(join(folder, "package.json"))) return [join(folder, "mesh")];
+  if (isFile(join(folder, "package.json"))) {
+    return [installedIn(folder)?.program ?? join(folder, "mesh")];
+  }
   return [Deno.execPath(), "run", "-A", "--quiet", ...PARTS_FLAGS, join(dirname(here), "main.js")];
 }
 
-/** How the program that a command runs was installed, by where it lies. */
+/** How this program was installed, by where it lies. */
 export function installationOf(command: readonly string[]): Installation {
   const program = command.at(-1) ?? "";
-  if (/\.[jt]s$/.test(program)) return "sources";
-  if (program.includes("/node_modules/")) return "npm";
-  return /\/(Cellar|homebrew|linuxbrew)\//.test(program) ? "homebrew" : "executable";
+  if (/\.[jt]s$/.test(program)) return { kind: "sources", program };
+  const folder = dirname(unlessMissing(() => Deno.realPathSync(program)) ?? program);
+  const installed = installedIn(folder);
+  if (installed) return { kind: "sources", program, installed: { ...installed, folder } };
+  if (program.includes("/node_modules/")) return { kind: "npm", program };
+  const isHomebrew = /\/(Cellar|homebrew|linuxbrew)\//.test(program);
+  return { kind: isHomebrew ? "homebrew" : "executable", program };
+}
+
+/**
+ * The installation from the sources that lies in a folder, unless its launcher was removed or
+ * starts another one.
+ */
+function installedIn(folder: string): Installed | undefined {
+  const text = unlessMissing(() => Deno.readTextFileSync(join(folder, INSTALLED_FILE)));
+  if (text === undefined) return undefined;
+  const installed: Installed = JSON.parse(text);
+  const real = unlessMissing(() => Deno.realPathSync(installed.program));
+  return real === join(folder, "mesh") ? installed : undefined;
 }
 
 /** The first word of a command that lies in a package cache; undefined if none does. */

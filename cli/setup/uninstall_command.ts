@@ -9,7 +9,7 @@ import { stopDaemon } from "../client/daemon_process.ts";
 import { THIS_HOST } from "../client/service_manager.ts";
 import { CommandError, EXIT, UsageError } from "../client/failures.ts";
 import { installationOf, meshCommand } from "../client/program.ts";
-import { REMOVE_COMMANDS } from "./installations.ts";
+import { commandsFor } from "./installations.ts";
 import { fileLines, nextSteps, TERMINAL } from "./setup_output.ts";
 import { reportErrors, undoSetup } from "./setup_command.ts";
 
@@ -36,7 +36,6 @@ export async function runUninstall(context: CommandContext, args: Args): Promise
   await stopDaemon(env, clock, daemon);
   const purged = args.flag("purge") ? purge(env) : [];
   const paths = [statePath(env), configPath(env)];
-  const command = meshCommand();
   const answer: UninstallResult = {
     agents: undone.agents.filter(({ differences }) => differences.length > 0)
       .map(({ agent }) => agent),
@@ -44,7 +43,7 @@ export async function runUninstall(context: CommandContext, args: Args): Promise
     daemon_stopped: running?.pid ?? null,
     purged,
     kept: paths.filter(exists),
-    then: REMOVE_COMMANDS[installationOf(command)](command.at(-1) ?? ""),
+    then: commandsFor(installationOf(meshCommand())).remove,
   };
   if (args.flag("json")) {
     terminal.printJson(answer);

@@ -4,7 +4,7 @@ import { VERSION } from "kit/core/version.ts";
 import { installationOf, meshCommand } from "../../client/program.ts";
 import { answerCommand, type Command, JSON_FLAG } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
-import { UPDATE_COMMANDS } from "../../setup/installations.ts";
+import { commandsFor } from "../../setup/installations.ts";
 
 const UPDATE_COMMAND = answerCommand({
   usage: "update",
@@ -12,13 +12,12 @@ const UPDATE_COMMAND = answerCommand({
   summary: "Show how to get the newest version of mesh",
   example: "mesh update",
   call: () => {
-    const command = meshCommand();
-    const installation = installationOf(command);
+    const installation = installationOf(meshCommand());
     return {
       version: VERSION,
-      installation,
-      program: command.at(-1) ?? "",
-      update: UPDATE_COMMANDS[installation],
+      installation: installation.kind,
+      program: installation.program,
+      update: commandsFor(installation).update,
     };
   },
   show: ({ version, installation, program, update }, { terminal }) => {
