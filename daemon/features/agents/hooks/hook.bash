@@ -19,6 +19,7 @@ payload_bytes_max=1000000
 
 # Ends this process after $1 seconds, unless it has ended before: then its end of the pipe closes.
 limit_time() {
+  exec 4>&- # A copy in the new process would keep the former limit.
   exec 4> >(
     exec >/dev/null
     read -r -t "$1"
@@ -136,8 +137,9 @@ fi
 ((${#payload} <= payload_bytes_max)) || run_mesh
 
 head="POST /hooks/$agent HTTP/1.0"$'\r\n'
-head+="Host: $host:$port"$'\r\n'"Content-Type: application/json"$'\r\n'
-head+="Content-Length: ${#payload}"$'\r\n'
+add_header Host "$host:$port"
+[[ -z $payload ]] || add_header Content-Type application/json
+add_header Content-Length "${#payload}"
 if [[ -f $state/hook.token ]] && read -r token <"$state/hook.token"; then
   add_header Authorization "Bearer $token"
 fi
