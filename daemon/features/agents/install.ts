@@ -34,9 +34,7 @@ export interface SetupPlan {
   readonly replace: boolean;
 }
 
-/**
- * Attempts at a change. There is more than one because the agent may write the same file meanwhile.
- */
+/** Attempts at a change: the agent may write the same file meanwhile. */
 const ATTEMPTS_MAX = 5;
 
 /** Our part in a settings file. */
@@ -265,10 +263,7 @@ function jsonWithoutMesh(
   return patchJson(before, withEmpty(next, parsed, original), backup);
 }
 
-/**
- * The object with the empty objects and lists that the file had before us. The removal of our
- * entries has dropped them.
- */
+/** Puts back the empty objects and lists of the first version, which the removal has dropped. */
 function withEmpty(next: JsonObject, present: JsonObject, original: JsonObject): JsonObject {
   const result: Record<string, Json> = { ...next };
   for (const [key, value] of Object.entries(original)) {
@@ -285,9 +280,7 @@ function isEmpty(value: Json): boolean {
   return typeof value === "object" && value !== null && normalize({ value }) === normalize({});
 }
 
-/**
- * True if something exists at the path, or if the path cannot be examined, which is refused later.
- */
+/** True if something exists at the path, or if it cannot be examined, which is refused later. */
 export function exists(path: string): boolean {
   try {
     Deno.statSync(path);

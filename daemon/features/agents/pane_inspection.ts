@@ -28,10 +28,7 @@ export interface InspectionOptions {
   readonly screen: Screen;
   /** Better evidence of an open dialog than the screen, e.g. the agent's own registry. */
   readonly hasOpenDialog?: (peer: AgentPeer) => Promise<boolean>;
-  /**
-   * The action at a shell's prompt. A shell executes what it reads, so nothing is typed there
-   * unless this is `typed`.
-   */
+  /** The action at a shell's prompt, which executes what it reads. Default: `refused`. */
   readonly shells?: "refused" | "typed";
 }
 

@@ -28,17 +28,11 @@ import {
 import { typeKeys } from "./pane_keys.ts";
 import { textToType } from "./pane_text.ts";
 
-/**
- * The pause between paste and Enter: the shortest one that worked for all agents and text sizes
- * (agents 2.0).
- */
+/** The pause between paste and Enter: the shortest that worked for all agents and sizes. */
 const SETTLE_MS = 300;
 /** Reads of the composer to find the pasted text, `SETTLE_MS` apart. */
 const READS_MAX = 4;
-/**
- * Maximum peers whose ready times are remembered. If there are more peers, all of them warm up
- * again.
- */
+/** Maximum peers whose ready times are remembered. Beyond it, all of them warm up again. */
 const WARM_MAX = 200;
 
 export interface PaneOptions extends InspectionOptions {
@@ -64,10 +58,7 @@ class PaneTransport implements TerminalTransport {
   readonly #inspector: PaneInspector;
   /** The time since which each peer's process has been ready, for agents that warm up. */
   readonly #ready = new Map<string, { readonly process: string; readonly since: number }>();
-  /**
-   * The text to type for each message. It is computed once, because a queued message may be checked
-   * for hours.
-   */
+  /** The text to type for each message: computed once, because messages are queued for hours. */
   readonly #texts = new WeakMap<OutgoingMessage, { readonly text: string | undefined }>();
 
   constructor(options: PaneOptions) {

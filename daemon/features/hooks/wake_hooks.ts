@@ -43,10 +43,7 @@ export class WakeHooks {
     this.#deps = deps;
   }
 
-  /**
-   * Blocks a hook until its session is to be woken or no longer needs a hook, at most for
-   * `WAIT_MS_MAX`.
-   */
+  /** Blocks a hook until its session is woken or needs no hook, at most for `WAIT_MS_MAX`. */
   async wait(
     agent: string,
     { session_id, written }: z.output<typeof waitForWake.body>,

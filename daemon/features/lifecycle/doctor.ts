@@ -18,9 +18,7 @@ import type { LifecycleDeps } from "./deps.ts";
 /** After this time an open ask counts as stale, and a turn counts as stuck. */
 const STALE_MS = 30 * 60_000;
 
-/**
- * The maximum number of unproved messages that are counted. A higher count would say nothing new.
- */
+/** Maximum unproved messages that are counted; a higher count would say nothing new. */
 const UNPROVED_ROWS_MAX = 100;
 
 /** The evidence about a peer. */
@@ -172,9 +170,7 @@ function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradic
   }
 }
 
-/**
- * True if a hook or a receipt can prove a delivery. A program known only by its pane has neither.
- */
+/** True if a hook or a receipt can prove a delivery: not for a program known by its pane only. */
 function canProve({ backend }: StoredPeer): boolean {
   const agent = definitionOf(backend);
   if (agent === undefined || agent.hooks !== undefined) return true;

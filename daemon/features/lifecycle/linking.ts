@@ -100,9 +100,7 @@ export class Linking {
     return peer_id;
   }
 
-  /**
-   * Links a peer to the pane on its record, because its agent may have been started there again.
-   */
+  /** Links a peer to the pane on its record: its agent may have been started there again. */
   async linkPeer(peer_id: string): Promise<LinkResult> {
     const { peer, pane } = await this.#findPaneOf(peer_id);
     if (!pane) throw new Problem("unknown_pane", { pane_id: peer.pane_id ?? "" });
@@ -115,9 +113,7 @@ export class Linking {
     return await this.#link(pane, known, peer_id);
   }
 
-  /**
-   * Reports whether a transport reaches a peer. With `apply`, brings an offline peer back online.
-   */
+  /** Reports if a transport reaches a peer. With `apply`, brings an offline peer back online. */
   async rehook(peer_id: string, { apply }: { apply: boolean }): Promise<RehookResult> {
     const { dispatcher, peers, reachability, transports } = this.#deps;
     const result = (fields: Partial<RehookResult>): RehookResult => ({
@@ -283,10 +279,7 @@ function toOrphan(pane: PaneFacts): Orphan {
   return { ...place, backend_hint, confidence };
 }
 
-/**
- * True if a transport can deliver messages. A hook cannot, because it only answers its agent's
- * calls.
- */
+/** True if a transport can deliver messages. A hook only answers its agent's calls. */
 function isReady({ transport, ready }: Probe): boolean {
   return ready && transport !== "hook";
 }

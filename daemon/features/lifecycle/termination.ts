@@ -21,10 +21,7 @@ export class Termination {
     this.#deps = deps;
   }
 
-  /**
-   * Ends the peer's process and retires the peer. Refuses a process that is not proved to be the
-   * peer's.
-   */
+  /** Retires the peer, and ends its process, which must be proved to be the peer's. */
   async kill(peer_id: string): Promise<KillResult> {
     await this.#mustRunInOwnPane(peer_id, this.#mustGetProcess(peer_id));
     const process = this.#mustGetProcess(peer_id);
@@ -77,9 +74,7 @@ export class Termination {
     if (!agent_proved) throw killRefused(peer_id, "process_unproved");
   }
 
-  /**
-   * The peer's process. Throws unless pid and start time prove that it is the registered process.
-   */
+  /** The peer's process. Refuses one whose pid and start time do not prove it. */
   #mustGetProcess(peer_id: string): ProcessId {
     const peer = mustGetPeer(this.#ctx.db, peer_id);
     const { machine, agent_pid, agent_started } = peer;

@@ -1,7 +1,4 @@
-/**
- * The commands of agents. They are built from the configuration alone, and redacted before a result
- * shows them.
- */
+/** The commands of agents: built from the configuration alone, and redacted in results. */
 
 import { Problem } from "protocol/problems.ts";
 import { AGENTS } from "../agents/registry.ts";

@@ -114,10 +114,7 @@ async function folderOf(path: string): Promise<string | undefined> {
   }
 }
 
-/**
- * True if an error means an invalid path: it has a NUL, a name that is too long, or a loop of
- * links.
- */
+/** True if a path is invalid: it has a NUL, a name that is too long, or a loop of links. */
 function isInvalidPath(error: unknown): boolean {
   if (error instanceof TypeError || error instanceof Deno.errors.InvalidData) return true;
   if (error instanceof Deno.errors.FilesystemLoop) return true;

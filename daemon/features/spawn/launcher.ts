@@ -41,10 +41,7 @@ export class Launcher {
     this.#deps = deps;
   }
 
-  /**
-   * The missing requirement for spawns; undefined if a command and a folder are configured and tmux
-   * is installed.
-   */
+  /** The missing requirement: a command, a folder or tmux; undefined if nothing is missing. */
   async missingRequirement(): Promise<string | undefined> {
     const { terminals, settings: { commands, allowed_paths } } = this.#deps;
     if (Object.keys(commands).length === 0) return "spawn.commands names no command";

@@ -93,10 +93,7 @@ export class Spawns {
     await this.#deps.terminals.close(socket, pane.pane_id);
   }
 
-  /**
-   * The peer that the spawned agent registered as. `over` is true if no registration is expected
-   * any more.
-   */
+  /** The peer of the spawned agent. `over` is true if no registration is expected any more. */
   status(spawn_id: string): { peer_id: string | null; over: boolean } {
     const spawn = rows.get(this.#ctx.db, spawn_id);
     return { peer_id: spawn?.peer_id ?? null, over: spawn?.settled_at !== null };

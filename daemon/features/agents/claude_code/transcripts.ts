@@ -13,9 +13,7 @@ import { unlessError } from "kit/host/file_errors.ts";
  */
 const HEAD_BYTES = 65_536;
 
-/**
- * Errors that count as a missing transcript, because Claude Code could not read such a file either.
- */
+/** Errors that count as a missing transcript: Claude Code could not read such a file either. */
 const { NotADirectory, NotFound, PermissionDenied } = Deno.errors;
 const MISSING_ERRORS = [NotADirectory, NotFound, PermissionDenied];
 

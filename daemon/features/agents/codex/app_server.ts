@@ -11,15 +11,9 @@ import { checkSocket } from "../../../host/trusted_socket.ts";
 import type { localWebSocket } from "./local_web_socket.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
-/**
- * Maximum time to open a socket. A local socket opens at once, unless its owner has stopped
- * accepting connections.
- */
+/** Maximum time to open a socket: at once, unless its owner has stopped accepting connections. */
 const OPEN_MS_MAX = 2_000;
-/**
- * Maximum time to wait for an answer. Answers take milliseconds, or more while the server starts
- * threads.
- */
+/** Maximum time to wait for an answer: milliseconds, or more while the server starts threads. */
 const ANSWER_MS_MAX = 5_000;
 /** Time limit for the server to confirm the end of a connection. */
 const CLOSE_MS_MAX = 1_000;
@@ -41,10 +35,7 @@ const RpcMessage = z.looseObject({
 });
 const InitializeResult = z.looseObject({ userAgent: z.string() });
 
-/**
- * The path of the shared server's socket in a Codex folder. It is a link to a socket with a shorter
- * path.
- */
+/** The shared server's socket in a Codex folder: a link to a socket with a shorter path. */
 export function socketPath(codex_home: string): string {
   return join(codex_home, "app-server-control", "app-server-control.sock");
 }

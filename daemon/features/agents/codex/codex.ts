@@ -1,7 +1,4 @@
-/**
- * Codex's adapter. It uses the queue of the shared server, or the pane of a session with its own
- * process.
- */
+/** Codex's adapter: the queue of the shared server, or the pane of a session's own process. */
 
 import * as z from "zod";
 import type { IsAlive } from "../../../host/processes.ts";
@@ -85,10 +82,7 @@ async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observat
   }, (reason) => reason === "no_server" || reason === "connection_refused" ? gone : undefined);
 }
 
-/**
- * Matches the ids of our deliveries. `notif-` is the prefix of notifications, `qd-` that of asks
- * and other messages.
- */
+/** The ids of our deliveries: `notif-` for notifications, `qd-` for asks and other messages. */
 const OUR_DELIVERY_ID = /^(qd|notif)-/;
 
 /**

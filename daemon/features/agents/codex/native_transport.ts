@@ -1,7 +1,4 @@
-/**
- * Codex's native transports. They put a message into a session's queue, through the server's socket
- * or a command.
- */
+/** Codex's native transports: into a session's queue, through a socket or a command. */
 
 import type { Log } from "kit/core/log.ts";
 import type { Reason } from "protocol/reasons.ts";
@@ -23,9 +20,7 @@ import {
   withThread,
 } from "./threads.ts";
 
-/**
- * The longest text for the socket. It is far above any message, and far below the server's limit.
- */
+/** The longest text for the socket: far above any message, and below the server's limit. */
 const SOCKET_CHARS_MAX = 1_000_000;
 /** The longest text for the command, because Linux limits one argument to 131,072 bytes. */
 const ARGUMENT_BYTES_MAX = 120_000;

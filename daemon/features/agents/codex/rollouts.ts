@@ -8,10 +8,7 @@ import type { ResumableSession, ResumeResult } from "../adapter.ts";
 import { isThreadId } from "./threads.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
-/**
- * The longest first line that is read. It holds the model's instructions, about 20 kB as of
- * 0.169.0.
- */
+/** The longest first line that is read. The model's instructions in it have about 20 kB. */
 const FIRST_LINE_BYTES_MAX = 1_048_576;
 
 const FirstLine = z.looseObject({

@@ -2,9 +2,7 @@
 
 import { composerAt, composerScreen, MENU_ENTRY } from "../screens.ts";
 
-/**
- * The composer's first row. A `!` in place of `›` means Codex's shell mode, which takes no prompts.
- */
+/** The composer's first row. A `!` in place of `›` is the shell mode, which takes no prompts. */
 const PROMPT = /^›(\s|$)/;
 /** Further rows of the composer: blank lines, or text behind two spaces. */
 const CONTINUATION = /^(\s{2}|$)/;

@@ -1,6 +1,4 @@
-/**
- * Copilot CLI's adapter. The pane is the only transport. Turns are reported by hooks and records.
- */
+/** Copilot CLI's adapter: only the pane. Hooks and records report turns. */
 
 import type { IsAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";

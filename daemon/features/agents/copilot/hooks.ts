@@ -1,7 +1,4 @@
-/**
- * Copilot CLI's hooks: reads their payloads, completes them from the session records, and answers
- * them.
- */
+/** Copilot CLI's hooks: reads payloads, completes them from the records, and answers them. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -136,9 +133,7 @@ function formatDecision({ behavior, message }: Decision): Record<string, unknown
 
 const StopTimestamp = z.object({ timestamp: z.number().optional().catch(undefined) });
 
-/**
- * `copilotHooks`, with the last message read from the session records, because no hook reports it.
- */
+/** `copilotHooks`, with the last message from the records, because no hook reports it. */
 export function copilotReader(
   { config_dir, clock }: { readonly config_dir: string; readonly clock: Clock },
 ): HookReader {

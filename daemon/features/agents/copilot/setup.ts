@@ -5,10 +5,7 @@ import type { Edit, SetupPlan } from "../install.ts";
 import { type AgentFiles, editsOf, meshServer, SERVER_NAME } from "../mcp_server_entry.ts";
 import type { ScopeReader, SwitchedOff } from "../settings_files/switched_off.ts";
 
-/**
- * The time limit of a hook. It is more than `mesh hook` ever takes (1.5 s), in case the machine is
- * busy.
- */
+/** The time limit of a hook, for a busy machine: `mesh hook` takes at most 1.5 s. */
 const HOOK_SECONDS_MAX = 5;
 
 /**

@@ -1,6 +1,4 @@
-/**
- * Gemini CLI's adapter. The pane is the only transport. Turns are reported by hooks and the screen.
- */
+/** Gemini CLI's adapter: only the pane. Hooks and the screen report turns. */
 
 import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";

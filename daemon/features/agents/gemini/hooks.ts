@@ -1,7 +1,4 @@
-/**
- * Gemini CLI's hooks: reads their payloads, completes them from the session records, and answers
- * them.
- */
+/** Gemini CLI's hooks: reads payloads, completes them from the records, and answers them. */
 
 import * as z from "zod";
 import type { HookReader } from "../adapter.ts";

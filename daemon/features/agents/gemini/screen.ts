@@ -2,10 +2,7 @@
 
 import { composerScreen, stripEscapes, type View } from "../screens.ts";
 
-/**
- * A horizontal rule. The composer is below the lowest rule. A dialog's box begins with a corner
- * instead.
- */
+/** A rule. The composer is below the lowest one. A dialog's box begins with a corner instead. */
 const RULE = /^─{20}/;
 /**
  * The composer's first row. Only `>` takes prompts. A `!` in its place means the shell mode, whose

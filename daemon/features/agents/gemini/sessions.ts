@@ -22,10 +22,7 @@ const ChatRecord = z.object({
   content: z.union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))]),
 });
 
-/**
- * The way to resume a session. `--resume` finds only sessions of its working folder that are not
- * empty.
- */
+/** `--resume` finds only sessions of its working folder that are not empty. */
 export function resumeOf(
   config_dir: string,
   { runtime_session_id: id, path }: ResumableSession,
@@ -87,10 +84,7 @@ export function projectSlugs(config_dir: string): Readonly<Record<string, string
   return Projects.safeParse(tryJson(text)).data?.projects ?? {};
 }
 
-/**
- * The records of a file. A file has one record per line; an older file is one object with a list of
- * messages.
- */
+/** The records of a file: one per line. An older file is one object with a list of messages. */
 function recordsIn(text: string): unknown[] {
   const whole = z.object({ messages: z.array(z.unknown()) }).safeParse(tryJson(text)).data;
   if (whole) return [tryJson(text), ...whole.messages];

@@ -7,10 +7,7 @@ import type { ScopeReader, SwitchedOff } from "../settings_files/switched_off.ts
 import type { Env } from "../../../host/paths.ts";
 import { type Json, type JsonObject, valueAt } from "../settings_files/json.ts";
 
-/**
- * The time limit of a hook. It is more than `mesh hook` ever takes (1.5 s), in case the machine is
- * busy.
- */
+/** The time limit of a hook, for a busy machine: `mesh hook` takes at most 1.5 s. */
 const HOOK_MS_MAX = 5_000;
 
 /**
@@ -35,9 +32,7 @@ export const hooks = new MeshHooks({
   },
 });
 
-/**
- * Our server is trusted, because otherwise a dialog at each peer's message would stop the agent.
- */
+/** Our server is trusted; otherwise a dialog at each peer's message would stop the agent. */
 export const server = meshServer({ trust: true });
 
 /** Our hooks and tools in `~/.gemini/settings.json`. The hooks of others keep their places. */

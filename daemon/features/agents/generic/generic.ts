@@ -29,10 +29,7 @@ async function observe(
   return pane ? { alive: !pane.dead, turn_state: null, source: `${terminal} pane` } : observed;
 }
 
-/**
- * The peer's pane. `missing` means that the terminal has no such pane, or is gone. Undefined if it
- * does not answer.
- */
+/** The peer's pane; `missing` if its terminal has none or is gone, undefined without an answer. */
 async function paneOf(
   peer: AgentPeer,
   terminalServers: TerminalServers,

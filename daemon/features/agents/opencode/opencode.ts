@@ -1,7 +1,4 @@
-/**
- * opencode's adapter. It offers only the pane, for an opencode without the plugin, because the
- * plugin has a socket.
- */
+/** opencode's adapter: only the pane, for an opencode without the plugin, which has a socket. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { type Adapter, type AgentPeer, type TerminalTransport, withArgs } from "../adapter.ts";

@@ -1,7 +1,4 @@
-/**
- * The files that `mesh setup` writes for opencode: the plugin, and our entry in opencode's MCP
- * servers.
- */
+/** The files of `mesh setup` for opencode: the plugin, and our entry in the MCP servers. */
 
 import { type Edit, exists, readJsonSettings, type SetupPlan } from "../install.ts";
 import { isObject, type Json, Unchangeable, valueAt } from "../settings_files/json.ts";

@@ -1,7 +1,4 @@
-/**
- * Finds settings of an agent, in any of its files, that keep our hooks or our MCP server from
- * running.
- */
+/** Finds settings in any file of an agent that keep our hooks or our MCP server from running. */
 
 import { type JsonObject, refusalOf } from "./json.ts";
 import { readJsonSettings, readTomlSettings } from "../install.ts";

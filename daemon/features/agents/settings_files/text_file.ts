@@ -63,10 +63,7 @@ function decode(bytes: Uint8Array, shown: string): string {
   }
 }
 
-/**
- * The copy of the first version; undefined if it is missing, or if it is a link, which we never
- * make.
- */
+/** The copy of the first version, if there is one. A link does not count: we never make one. */
 export function readBackup(real: string): string | undefined {
   const path = real + BACKUP;
   return hasBackup(real) ? readText(path, path) : undefined;

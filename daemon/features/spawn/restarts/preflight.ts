@@ -46,9 +46,7 @@ export interface PreflightRefusal {
   readonly resume_mode: Restart["resume_mode"];
 }
 
-/**
- * The refusal of a restart, or the failure of a stage: `reason` is a code, `message` a sentence.
- */
+/** The refusal of a restart, or the failure of a stage. `reason` is a code. */
 export class RestartFailure extends Error {
   readonly reason: string;
 
@@ -58,10 +56,7 @@ export class RestartFailure extends Error {
   }
 }
 
-/**
- * Checks whether a peer can be restarted. Builds the command first, so that a later refusal can
- * show it.
- */
+/** Checks a restart. Builds the command first, so that a later refusal can show it. */
 export async function preflight(
   subject: StoredPeer,
   options: PreflightOptions,
@@ -101,9 +96,7 @@ function mustBeLocalAgent({ role, machine, backend }: StoredPeer, here: string):
   }
 }
 
-/**
- * The configured command of the peer's backend, and the arguments that resume the peer's session.
- */
+/** The command of the agent to start, and the arguments that resume the peer's session. */
 function commandFor(
   subject: StoredPeer,
   { fresh, profile, to_backend, is_resumed }: PreflightOptions,

@@ -28,10 +28,7 @@ export class RestartRecords {
     this.#profiles = profiles;
   }
 
-  /**
-   * Stores a restart at `preflight`. Returns undefined if another restart of the peer is in
-   * progress.
-   */
+  /** Stores a restart at `preflight`; undefined if another one of the peer is in progress. */
   create(restart: StoredRestart, refusal: RestartFailure | undefined): StoredRestart | undefined {
     const { db, events } = this.#ctx;
     const { restart_id, peer_id } = restart;

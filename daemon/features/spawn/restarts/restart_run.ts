@@ -15,10 +15,7 @@ import type { StoredRestart } from "./store.ts";
 const POLL_MS = 250;
 /** An agent that no hook has registered yet is linked by its pane every 2 s. */
 const POLLS_PER_LINK = 8;
-/**
- * Maximum time for which a restart waits for the turn to end. Then the restart fails, and nothing
- * is stopped.
- */
+/** Maximum time to wait for the turn's end. Then the restart fails, and nothing is stopped. */
 const QUIESCE_MS_MAX = 60_000;
 /** Maximum time for a process to end after SIGTERM, and then after SIGKILL. */
 const TERM_MS_MAX = 10_000;
@@ -257,10 +254,7 @@ export class RestartRun {
   }
 }
 
-/**
- * Checks if the agent is working. If the agent cannot be observed, the last report of a hook
- * decides.
- */
+/** True if the agent works. If it cannot be observed, the last report of a hook decides. */
 async function isWorking({ transports }: SpawnDeps, subject: StoredPeer): Promise<boolean> {
   const observation = await transports.adapterOf(subject.backend)?.observe(subject);
   const state = observation?.turn_state ?? subject.turn_state;

@@ -1,7 +1,4 @@
-/**
- * Previews, starts, cancels and reports restarts, and resolves the restarts that a crash
- * interrupted.
- */
+/** Previews, starts, cancels and reports restarts; resolves those that a crash interrupted. */
 
 import type { Context } from "../../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
@@ -142,10 +139,7 @@ export class Restarts {
     for (const open of rows.open(this.#ctx.db)) this.#resolve(open);
   }
 
-  /**
-   * Waits for the runs in progress. Restarts that the shutdown interrupts are left to the next
-   * `start`.
-   */
+  /** Waits for the runs. Those that the shutdown interrupts are left to the next `start`. */
   async close(): Promise<void> {
     await Promise.all(this.#runs.values());
   }
@@ -207,9 +201,7 @@ export class Restarts {
   }
 }
 
-/**
- * A restart after its preflight, still without an outcome. The draft of a dry run is not stored.
- */
+/** A restart after its preflight, without an outcome. The draft of a dry run is not stored. */
 type Draft = Omit<Restart, "outcome" | "failed">;
 
 function toRefusal(draft: Draft, { reason, detail }: { reason: string; detail: string }): Restart {
