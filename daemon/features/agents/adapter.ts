@@ -134,14 +134,12 @@ export interface Evidence {
 }
 
 /** A tool call that waits for permission, as readers of evidence look for it. */
-export interface WaitingCall {
+export interface WaitingCall extends ToolCall {
   /** The agent at the time of the question, with the process that asked. */
   readonly peer: AgentPeer;
   readonly session_id: string;
   /** The subagent that asked; undefined for the session itself. */
   readonly agent_id: string | undefined;
-  readonly tool: string;
-  readonly input: unknown;
   readonly asked_at: number;
 }
 
@@ -335,7 +333,7 @@ export interface HookReader {
    * hooks do not report it reliably. Undefined if the event ends no turn.
    */
   lastMessage?(report: HookReport, payload: unknown): Promise<string | undefined>;
-  /** A session's last turn that ended without a result, by the agent's own records, if any. */
+  /** The end of the last turn, if it had no result, by the records of the agent itself. */
   lastEnd?(session_id: string): TurnEnd | undefined;
   /** The output of the hook; `context` is the text for the model, null for none. */
   answer(payload: unknown, context: string | null): Record<string, unknown>;

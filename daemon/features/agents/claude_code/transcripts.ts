@@ -26,9 +26,7 @@ export function resumeClaude(
   config_dirs: readonly string[],
   { runtime_session_id, path }: ResumableSession,
 ): ResumeResult {
-  if (!SESSION_ID.test(runtime_session_id)) {
-    return notResumable("bad_session_id");
-  }
+  if (!SESSION_ID.test(runtime_session_id)) return notResumable("bad_session_id");
   for (const config_dir of config_dirs) {
     const file = transcriptOf(config_dir, runtime_session_id);
     if (file === undefined) continue;

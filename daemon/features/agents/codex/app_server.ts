@@ -50,14 +50,14 @@ export class AppServer implements Disposable {
   readonly #clock: Clock;
   readonly #socket: ReturnType<typeof localWebSocket>;
   readonly #pending = new Map<number, (reply: Reply) => void>();
-  readonly #open = Promise.withResolvers<undefined | "connection_refused">();
+  readonly #open = Promise.withResolvers<"open" | "connection_refused">();
   #cancelClose: () => void = () => undefined;
   #lastId = 0;
 
   private constructor(socket: ReturnType<typeof localWebSocket>, clock: Clock) {
     this.#clock = clock;
     this.#socket = socket;
-    socket.onopen = () => this.#open.resolve(undefined);
+    socket.onopen = () => this.#open.resolve("open");
     socket.onmessage = ({ data }) => this.#receive(data);
     socket.onerror = () => undefined; // A close event follows.
     socket.onclose = () => {
@@ -90,10 +90,9 @@ export class AppServer implements Disposable {
 
   /** Waits for the socket, and completes the handshake. */
   async #initialize(): Promise<Reason | undefined> {
-    const opened = this.#open.promise.then((reason) => ({ reason }));
-    const { reason } = await timeout(this.#clock, OPEN_MS_MAX, opened) ??
-      { reason: "connect_timeout" as const };
-    if (reason !== undefined) return reason;
+    const opened = await timeout(this.#clock, OPEN_MS_MAX, this.#open.promise) ??
+      "connect_timeout";
+    if (opened !== "open") return opened;
     const clientInfo = { name: "agent-mesh", title: "Agent Mesh", version: VERSION };
     // The queue of a thread is part of the experimental API.
     const capabilities = { experimentalApi: true };

@@ -5,7 +5,7 @@ import type { IsAlive } from "../../../host/processes.ts";
 import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
 import type { Adapter, AgentPeer, CallEvidence, Observation } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
-import { createPaneTransport } from "../pane_transport.ts";
+import { PaneTransport } from "../pane_transport.ts";
 import { codexScreen } from "./screen.ts";
 import {
   createCommandTransport,
@@ -42,12 +42,7 @@ export function codexAdapter(options: CodexOptions): Adapter {
   const transports = [
     createSocketTransport(options),
     createCommandTransport(options),
-    createPaneTransport({
-      ...options,
-      screen: codexScreen,
-      hasOpenDialog,
-      warm_up_ms: WARM_UP_MS,
-    }),
+    new PaneTransport({ ...options, screen: codexScreen, hasOpenDialog, warm_up_ms: WARM_UP_MS }),
   ];
   return {
     backend: "codex",

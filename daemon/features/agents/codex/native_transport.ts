@@ -62,13 +62,10 @@ function createTransport(
   return {
     name: "native",
     waits_for_turn_end: true, // Its queue is read after the turn.
-    check: (peer, outgoing) =>
-      withThread(
-        options,
-        peer,
-        (thread) => toReadiness(refusalOf(thread, outgoing, peer)),
-        toReadiness,
-      ),
+    check(peer, outgoing) {
+      const check = (thread: Thread) => toReadiness(refusalOf(thread, outgoing, peer));
+      return withThread(options, peer, check, toReadiness);
+    },
     deliver: (peer, outgoing) =>
       withThread(options, peer, async (thread, opened) => {
         const refusal = refusalOf(thread, outgoing, peer);
@@ -143,8 +140,7 @@ async function queue(
     });
     if (done.timed_out) return { state: "unclear", reason: "command_timeout" };
     if (done.code === 0) return { state: "accepted" };
-    const detail = done.stderr.slice(0, 500);
-    const why = withoutMessage(detail, framed);
+    const why = withoutMessage(done.stderr.slice(0, 500), framed);
     log.warn("`codex queue` failed", { delivery_id, code: done.code, why });
     return done.code === EXIT_USAGE
       ? refused("queue_refused")

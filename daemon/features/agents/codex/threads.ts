@@ -62,9 +62,7 @@ async function readThread({ server, threadId }: ThreadConnection): Promise<Threa
 }
 
 const Turns = z.looseObject({
-  thread: z.looseObject({
-    turns: z.array(z.looseObject({ id: z.string(), status: z.string() })),
-  }),
+  thread: z.looseObject({ turns: z.array(z.looseObject({ id: z.string(), status: z.string() })) }),
 });
 
 /** Interrupts a thread's running turn, as its user would. */

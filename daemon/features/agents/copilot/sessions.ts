@@ -24,7 +24,7 @@ const LATE_MS_MAX = 1_000;
 const POLL_INTERVAL_MS = 20;
 /** Maximum sessions whose activity is cached. */
 const SESSIONS_MAX = 200;
-export const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The tool that asks the user a question. */
 const ASK_USER_TOOL = "ask_user";
 

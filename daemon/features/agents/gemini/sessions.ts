@@ -16,11 +16,12 @@ const PROJECTS_BYTES_MAX = 4_194_304;
 export const SESSION_ID = /^[0-9a-f-]{8,64}$/i;
 
 const Projects = z.object({ projects: z.record(z.string(), z.string()) });
-const SessionHead = z.object({ sessionId: z.string(), kind: z.string().optional() });
-const ChatRecord = z.object({
-  type: z.enum(["user", "gemini"]),
-  content: z.union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))]),
-});
+export const SessionHead = z.object({ sessionId: z.string(), kind: z.string().optional() });
+export const Content = z.union([
+  z.string(),
+  z.array(z.looseObject({ text: z.string().optional() })),
+]);
+const ChatRecord = z.object({ type: z.enum(["user", "gemini"]), content: Content });
 
 /** `--resume` finds only sessions of its working folder that are not empty. */
 export function resumeOf(
@@ -64,12 +65,10 @@ export function lastModelText(
  * which is not unique. The file itself holds the whole id.
  */
 export function sessionFiles(folder: string, id: string): string[] {
-  const suffixes = [`-${id.slice(0, 8)}.jsonl`, `-${id.slice(0, 8)}.json`];
-  return namesIn(folder)
-    .filter((name) =>
-      name.startsWith("session-") && suffixes.some((suffix) => name.endsWith(suffix))
-    )
-    .map((name) => join(folder, name));
+  const isOfSession = (name: string) =>
+    name.startsWith("session-") && /\.jsonl?$/.test(name) &&
+    name.slice(0, name.lastIndexOf(".")).endsWith(`-${id.slice(0, 8)}`);
+  return namesIn(folder).filter(isOfSession).map((name) => join(folder, name));
 }
 
 function chatsFolder(config_dir: string, path: string): string | undefined {
@@ -97,6 +96,6 @@ function isConversation(record: unknown): boolean {
   return chat.type === "gemini" || !NOT_CONVERSATION.test(textOf(chat.content));
 }
 
-function textOf(content: z.infer<typeof ChatRecord>["content"]): string {
+export function textOf(content: z.output<typeof Content>): string {
   return typeof content === "string" ? content : content.map(({ text }) => text).join("");
 }

@@ -50,8 +50,7 @@ export class MeshHooks {
   readonly #format: HookFormat;
   readonly #guard: string;
   readonly #events: readonly string[];
-  /** The member of a hook that holds its command. */
-  readonly #key: "command" | "bash";
+  readonly #key: NonNullable<HookFormat["command_key"]>;
 
   constructor(format: HookFormat) {
     this.#format = format;

@@ -160,9 +160,7 @@ function copy(path: string, to: string): void {
  */
 function write(path: string, bytes: Uint8Array, template: Deno.FileInfo | undefined): void {
   Deno.mkdirSync(dirname(path), { recursive: true });
-  const mode = template?.mode === null || template === undefined
-    ? NEW_FILE_MODE
-    : template.mode & 0o777;
+  const mode = (template?.mode ?? NEW_FILE_MODE) & 0o777;
   removeIfPresent(path);
   const file = openSync(path, "wx", 0o600);
   try {
