@@ -89,11 +89,10 @@ export function withoutSecrets(
   const shownProfiles = Object.entries(profiles).map(([name, profile]) =>
     [name, { ...profile, env: hideValues(profile.env) }] as const
   );
-  const allowed = [...allowed_paths];
   return {
     commands,
     profiles: Object.fromEntries(shownProfiles),
-    allowed_paths: allowed,
+    allowed_paths: [...allowed_paths],
     circle_boundary,
   };
 }

@@ -85,16 +85,8 @@ export class Launcher {
     const place = { source, circle: request.circle ?? this.#senderCircle(sender, source) };
     const { socket, opened, circle } = await this.#openPane(place, launch, tmux_socket);
     if (!opened.ok) throw new Problem("spawn_failed", { reason: opened.reason });
-    return {
-      request,
-      folder,
-      circle,
-      spawn_id,
-      from: sender.peer_id ?? sender.name,
-      socket,
-      pane: opened.pane,
-      at,
-    };
+    const from = sender.peer_id ?? sender.name;
+    return { request, folder, circle, spawn_id, from, socket, pane: opened.pane, at };
   }
 
   async #openPane(

@@ -81,11 +81,9 @@ export class SpawnRegistrations {
       });
       if (!hadSeed) return;
       const { spawn_id, backend, path, seed_from } = spawn;
-      this.#notifySender(
-        seed_from ?? ANONYMOUS_SENDER,
-        `The agent of ${spawn_id} (${backend} in ${path}) never registered. ` +
-          "Your message to it was dropped.",
-      );
+      const agent = `The agent of ${spawn_id} (${backend} in ${path})`;
+      const text = `${agent} never registered. Your message to it was dropped.`;
+      this.#notifySender(seed_from ?? ANONYMOUS_SENDER, text);
     });
   }
 
@@ -200,15 +198,8 @@ export class SpawnRegistrations {
 
   #publish(spawn: Spawn): void {
     const { spawn_id, backend, circle, pane_id, peer_id, registration_state, seed_state } = spawn;
-    this.#ctx.events.append("spawn", {
-      spawn_id,
-      backend,
-      circle,
-      pane_id,
-      peer_id,
-      registration_state,
-      seed_state,
-    });
+    const ids = { spawn_id, pane_id, peer_id };
+    this.#ctx.events.append("spawn", { ...ids, backend, circle, registration_state, seed_state });
     if (peer_id === null) return;
     this.#ctx.db.afterCommit(() => this.#deps.effects.registered(spawn_id, peer_id));
   }

@@ -126,11 +126,8 @@ export class Spawns {
     const options = { clock, signal, processes };
     // Closing a pane hangs up its terminal, which ends most agents.
     if (await waitForExit(END_MS_MAX, agent, options)) return;
-    const ended = await terminate(agent, {
-      term_ms: END_MS_MAX,
-      kill_ms: END_MS_MAX,
-      ...options,
-    });
+    const limits = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX };
+    const ended = await terminate(agent, { ...limits, ...options });
     signal.throwIfAborted();
     if (ended === "forbidden" || ended === "alive") {
       log.warn("A spawned agent did not end", { spawn_id, pid: agent.pid, why: ended });
@@ -160,15 +157,12 @@ export class Spawns {
   }
 
   #warningsOf({ backend, message }: SpawnRequest, isDeliverable: boolean): string[] {
-    const warnings: string[] = [];
-    if (!this.#deps.hooks[backend]) {
-      warnings.push(
-        `${backend} has no hooks here: the peer appears once its program registers itself`,
-      );
-    }
-    if (message !== undefined && !isDeliverable) {
-      warnings.push(`No transport here reaches ${backend}: the message was not stored`);
-    }
-    return warnings;
+    const noHooks =
+      `${backend} has no hooks here: the peer appears once its program registers itself`;
+    const notStored = `No transport here reaches ${backend}: the message was not stored`;
+    return [
+      ...(this.#deps.hooks[backend] ? [] : [noHooks]),
+      ...(message === undefined || isDeliverable ? [] : [notStored]),
+    ];
   }
 }

@@ -45,18 +45,13 @@ export class RestartRun {
   readonly #restart_id: string;
   readonly #makeSeed: MakeSeed | undefined;
 
-  constructor(
-    ctx: Context,
-    deps: SpawnDeps,
-    records: RestartRecords,
-    { plan, restart_id, makeSeed }: RunOptions,
-  ) {
+  constructor(ctx: Context, deps: SpawnDeps, records: RestartRecords, options: RunOptions) {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#records = records;
-    this.#plan = plan;
-    this.#restart_id = restart_id;
-    this.#makeSeed = makeSeed;
+    this.#plan = options.plan;
+    this.#restart_id = options.restart_id;
+    this.#makeSeed = options.makeSeed;
   }
 
   /** Runs the restart. Never rejects, because a failure is stored with the restart. */
@@ -209,10 +204,8 @@ export class RestartRun {
     const opened = await terminals.respawn(socket, pane, { cwd, argv: command.argv, env });
     if (!opened.ok) throw new RestartFailure("not_launched", `tmux: ${opened.reason}`);
     const new_pid = opened.pane.pane_pid;
-    this.#step("launched", {
-      new_pid,
-      new_started: this.#deps.processes.startTimeOf(new_pid) ?? null,
-    });
+    const new_started = this.#deps.processes.startTimeOf(new_pid) ?? null;
+    this.#step("launched", { new_pid, new_started });
   }
 
   /** Waits until the peer is live with a new process. */
@@ -242,11 +235,16 @@ export class RestartRun {
     const { clock } = this.#ctx;
     for (let polls = 0, end = clock.monotonic() + ms_max; clock.monotonic() < end; polls++) {
       if (isMet()) return;
-      if (polls % POLLS_PER_LINK === 0) {
-        await linkIfSilent(this.#deps, this.#plan, this.#restart_id);
-      }
+      if (polls % POLLS_PER_LINK === 0) await this.#linkIfSilent();
       await this.#pause();
     }
+  }
+
+  /** Registers an agent whose hooks are silent before its first prompt, once it takes messages. */
+  async #linkIfSilent(): Promise<void> {
+    const { backend, socket: tmux_socket, pane: { pane_id }, subject: { peer_id } } = this.#plan;
+    const ids = { spawn_id: this.#restart_id, resumed_peer_id: peer_id };
+    await this.#deps.effects.silent({ ...ids, backend, tmux_socket, pane_id });
   }
 
   async #pause(): Promise<void> {
@@ -259,16 +257,6 @@ async function isWorking({ transports }: SpawnDeps, subject: StoredPeer): Promis
   const observation = await transports.adapterOf(subject.backend)?.observe(subject);
   const state = observation?.turn_state ?? subject.turn_state;
   return state === "working" || state === "awaiting_input";
-}
-
-/** Registers an agent whose hooks are silent before its first prompt, once it takes messages. */
-async function linkIfSilent(
-  { effects }: SpawnDeps,
-  { backend, socket: tmux_socket, pane: { pane_id }, subject: { peer_id } }: RestartPlan,
-  restart_id: string,
-): Promise<void> {
-  const ids = { spawn_id: restart_id, resumed_peer_id: peer_id };
-  await effects.silent({ ...ids, backend, tmux_socket, pane_id });
 }
 
 /** The first message of another agent, which is made while nothing is stopped yet. */

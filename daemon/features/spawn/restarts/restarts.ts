@@ -93,8 +93,7 @@ export class Restarts {
   }
 
   latest(argument: string, query: PeerQuery): Restart {
-    const { directory } = this.#deps;
-    const { peer_id } = directory.findFor(argument, query);
+    const { peer_id } = this.#deps.directory.findFor(argument, query);
     const found = rows.latest(this.#ctx.db, peer_id);
     if (!found) throw new Problem("no_restart", { peer_id });
     return toRestart(found);
@@ -106,8 +105,7 @@ export class Restarts {
    */
   cancel(argument: string, query: PeerQuery) {
     const { db } = this.#ctx;
-    const { directory } = this.#deps;
-    const { peer_id } = directory.findFor(argument, query);
+    const { peer_id } = this.#deps.directory.findFor(argument, query);
     return db.transact(() => {
       const found = rows.latest(db, peer_id);
       const notCancelled = (reason: string) => ({ cancelled: false as const, reason });
@@ -236,17 +234,9 @@ function toStored(
 }
 
 function toRestart(stored: StoredRestart): Restart {
-  const { restart_id, state, resume_mode, would_run, failed, stages } = stored;
-  const { started_at, finished_at } = stored;
+  const { state, failed } = stored;
   const isFinished = state === "restarted" || state === "failed" || state === "cancelled";
-  return {
-    restart_id,
-    outcome: isFinished ? state : "in_progress",
-    resume_mode,
-    would_run,
-    ...(failed && { failed }),
-    stages,
-    started_at,
-    finished_at,
-  };
+  const shown = { outcome: isFinished ? state : "in_progress", ...(failed && { failed }) } as const;
+  const { restart_id, resume_mode, would_run, stages, started_at, finished_at } = stored;
+  return { ...shown, restart_id, resume_mode, would_run, stages, started_at, finished_at };
 }
