@@ -12,15 +12,8 @@ const GIT_MS_MAX = 5_000;
 const GIT = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false"];
 /** These commands print paths, and read no file of the working tree. */
 const WHERE = [
-  ...GIT,
-  "rev-parse",
-  "--path-format=absolute",
-  "--show-toplevel",
-  "--git-path",
-  "index",
-  "--git-path",
-  "objects",
-  "HEAD",
+  ...[...GIT, "rev-parse", "--path-format=absolute", "--show-toplevel"],
+  ...["--git-path", "index", "--git-path", "objects", "HEAD"],
 ];
 /** Submodules have configurations of their own. */
 const STATUS = [...GIT, "status", "--porcelain=v1", "-z", "--ignore-submodules=all", "--", "."];

@@ -107,8 +107,7 @@ export class Doctor {
     const previous = this.#reported.get(peer_id);
     const { db, events } = this.#ctx;
     for (const known of this.#reported.keys()) {
-      const isRemoved = rows.get(db, known)?.closed !== false;
-      if (isRemoved) this.#reported.delete(known);
+      if (rows.get(db, known)?.closed !== false) this.#reported.delete(known);
     }
     if (contradictions.length === 0) this.#reported.delete(peer_id);
     else this.#reported.set(peer_id, new Set(contradictions.map(({ code }) => code)));
@@ -219,11 +218,11 @@ function checksOf(evidence: Evidence, now: number): Check[] {
 }
 
 type CheckRow = [
-  name: string,
-  ok: boolean | null,
-  source: string | null,
-  age_seconds: number | null,
-  detail: string,
+  Check["name"],
+  Check["ok"],
+  Check["source"],
+  Check["age_seconds"],
+  Check["detail"],
 ];
 
 function describeProcess({ agent_pid, agent_started }: StoredPeer): string {

@@ -83,10 +83,8 @@ export class Termination {
     if (agent_started === null) throw killRefused(peer_id, "process_unproved");
     if (this.#isDaemonOrAncestor(agent_pid)) throw killRefused(peer_id, "process_protected");
     if (!this.#deps.processes.isAlive(agent_pid, agent_started)) {
-      throw killRefused(
-        peer_id,
-        this.#deps.processes.isAlive(agent_pid) ? "pid_reused" : "not_running",
-      );
+      const isReused = this.#deps.processes.isAlive(agent_pid);
+      throw killRefused(peer_id, isReused ? "pid_reused" : "not_running");
     }
     const holders = rows.byProcess(this.#ctx.db, agent_pid, agent_started);
     if (holders.some((holder) => holder.peer_id !== peer_id && isLive(holder))) {
@@ -97,14 +95,9 @@ export class Termination {
 
   /** True if the process is the daemon, one of its ancestors, or the init process. */
   #isDaemonOrAncestor(pid: number): boolean {
-    for (
-      let at: number | undefined = this.#deps.pid;
-      at;
-      at = this.#deps.processes.parentOf(at)
-    ) {
-      if (at === pid) return true;
-    }
-    return pid === 1;
+    let at: number | undefined = this.#deps.pid;
+    while (at && at !== pid) at = this.#deps.processes.parentOf(at);
+    return at === pid || pid === 1;
   }
 }
 
