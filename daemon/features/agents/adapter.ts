@@ -287,7 +287,7 @@ export interface HookReport {
   readonly is_within_turn?: boolean | undefined;
   /** True if the agent is about to call its model. */
   readonly before_request?: boolean | undefined;
-  /** True if the event follows an answer of the model; false if it follows a failed request. */
+  /** True if the event can only follow the model's answer; false after a request without one. */
   readonly after_request?: boolean | undefined;
   /**
    * A tool that needs the user's permission; set only if the hook may answer for the user, and not

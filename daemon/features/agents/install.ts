@@ -274,10 +274,11 @@ function isEmpty(value: Json): boolean {
 
 /** True if something exists at the path, or if it cannot be examined, which is refused later. */
 export function exists(path: string): boolean {
-  const { NotFound, NotADirectory } = Deno.errors;
   try {
-    return Deno.statSync(path) !== undefined;
+    Deno.statSync(path);
+    return true;
   } catch (error) {
+    const { NotFound, NotADirectory } = Deno.errors;
     return !(error instanceof NotFound || error instanceof NotADirectory);
   }
 }

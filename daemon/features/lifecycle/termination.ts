@@ -21,7 +21,7 @@ export class Termination {
     this.#deps = deps;
   }
 
-  /** Retires the peer, and ends its process, which must be proved to be the peer's. */
+  /** Ends the peer's process, which must be proved to be its own, and retires the peer. */
   async kill(peer_id: string): Promise<KillResult> {
     await this.#mustRunInOwnPane(peer_id, this.#mustGetProcess(peer_id));
     const process = this.#mustGetProcess(peer_id);

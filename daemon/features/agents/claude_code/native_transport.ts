@@ -16,7 +16,7 @@ import {
 } from "../adapter.ts";
 import { isTestedVersion, peerToken, sessionOfPeer } from "./registry.ts";
 
-/** Maximum time to connect: at once, unless the socket's owner has stopped accepting. */
+/** Maximum time to connect, which happens at once unless the socket's owner accepts nothing. */
 const CONNECT_MS_MAX = 2_000;
 /** Maximum time for a write, which takes milliseconds. A full buffer means that nobody reads. */
 const WRITE_MS_MAX = 5_000;

@@ -11,9 +11,9 @@ import { checkSocket } from "../../../host/trusted_socket.ts";
 import type { localWebSocket } from "./local_web_socket.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
-/** Maximum time to open a socket: at once, unless its owner has stopped accepting connections. */
+/** Maximum time to open a socket, which opens at once unless its owner accepts nothing. */
 const OPEN_MS_MAX = 2_000;
-/** Maximum time to wait for an answer: milliseconds, or more while the server starts threads. */
+/** Maximum time for an answer: usually milliseconds, more while the server starts threads. */
 const ANSWER_MS_MAX = 5_000;
 /** Time limit for the server to confirm the end of a connection. */
 const CLOSE_MS_MAX = 1_000;

@@ -1,6 +1,6 @@
 /** Copilot CLI's screen: its composer, and the dialogs that replace it. */
 
-import { composerAt, composerScreen, MENU_ENTRY } from "../screens.ts";
+import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens.ts";
 
 /** A rule. The composer is between the lowest two. Other such rows are indented or in a box. */
 const RULE = /^─{20}/;
@@ -33,6 +33,6 @@ export const copilotScreen = composerScreen({
   /** The composer was empty before the paste, so the shown end identifies the whole text. */
   holds: (shown, whole) =>
     shown === whole || (shown.length >= END_CHARS_MIN && whole.endsWith(shown)),
-  collapsed: /^\[Paste#\d+-\d+lines\]$/,
+  isCollapsed: ({ text }) => /^\[Paste#\d+-\d+lines\]$/.test(visibleAscii(text)),
   dialog: PROMPT_ROW,
 });

@@ -40,7 +40,7 @@ export function edits(path: string, plan: SetupPlan): readonly Edit[] {
   return [jsonEdit(path, plan, { hooks, server })];
 }
 
-const part = "MCP server";
+const SERVER_PART = "MCP server";
 const SYSTEM = Deno.build.os === "darwin"
   ? "/Library/Application Support/GeminiCli"
   : "/etc/gemini-cli";
@@ -59,7 +59,12 @@ export function switchedOff(home: string, env: Env, files: ScopeReader): readonl
   return [
     ...[...new Set(names)].flatMap((file) => inFile(file, json(file) ?? {})),
     ...switchesIn(enablement, [
-      [isDisabled, part, `${SERVER_NAME}.enabled: false`, `gemini mcp enable ${SERVER_NAME}`],
+      [
+        isDisabled,
+        SERVER_PART,
+        `${SERVER_NAME}.enabled: false`,
+        `gemini mcp enable ${SERVER_NAME}`,
+      ],
     ]),
     ...trustOff(home, env, files),
   ];
@@ -85,10 +90,10 @@ function inFile(file: string, settings: JsonObject): SwitchedOff[] {
     ...ALLOWED_LISTS.map((path) => {
       const isLeftOut = Array.isArray(at(path)) && !hasMesh(at(path));
       const fix = `add ${SERVER_NAME} to it in ${file}`;
-      return [isLeftOut, part, `${path} without "${SERVER_NAME}"`, fix] as const;
+      return [isLeftOut, SERVER_PART, `${path} without "${SERVER_NAME}"`, fix] as const;
     }),
     ...EXCLUDED_LISTS.map((path) =>
-      [hasMesh(at(path)), part, `${path} with "${SERVER_NAME}"`, takeOut] as const
+      [hasMesh(at(path)), SERVER_PART, `${path} with "${SERVER_NAME}"`, takeOut] as const
     ),
   ]);
 }
@@ -116,5 +121,5 @@ function trustOff(home: string, env: Env, { cwd, json }: ScopeReader): SwitchedO
     .toSorted(([a], [b]) => b.length - a.length)[0];
   if (nearest?.[1] !== "DO_NOT_TRUST") return [];
   const setting = `"${nearest[0]}": "DO_NOT_TRUST"`;
-  return [{ part, file, setting, fix: "trust the folder with /permissions" }];
+  return [{ part: SERVER_PART, file, setting, fix: "trust the folder with /permissions" }];
 }

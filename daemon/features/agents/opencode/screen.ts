@@ -24,6 +24,6 @@ export const opencodeScreen = composerScreen({
     return { top, bottom, text: rows.slice(top, bottom - 1).map(cellText).join("\n").trim() };
   },
   isEmpty: ({ text }) => text === "" || PLACEHOLDER.test(text),
-  collapsed: /^\[Pasted~?\d+lines?\]$/,
+  isCollapsed: ({ text }) => /^\[Pasted ~?\d+ lines?\]$/.test(text),
   dialog: /△ Permission required|Allow once/i,
 });
