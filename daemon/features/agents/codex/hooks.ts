@@ -8,7 +8,7 @@ import { argumentsOf, commandOf, lineageOf, parentOf } from "../../../host/proce
 /** The fields that Codex adds to every event. */
 const AddedFields = z.object({ model: z.string().min(1).optional().catch(undefined) });
 
-/** The facts for a hook of no session's own process. It does not show where its session is. */
+/** The facts for a hook that no session's own process ran: its place is unknown. */
 const NO_LOCATION = {
   agent_pid: undefined,
   pane_id: undefined,

@@ -48,7 +48,7 @@ interface MaskedText {
   readonly masked: number;
 }
 
-/** Masks the known secrets, and text in the form of a secret, which not every secret has. */
+/** Masks the known secrets, and text in the form of one. Some secrets have no such form. */
 export function maskSecrets(text: string, known: readonly string[]): MaskedText {
   let masked = 0;
   const mask = () => {
