@@ -1,6 +1,7 @@
 /** The agents that `mesh setup` can set up, and the changes to their files. */
 
-import type { Env } from "../../daemon/host/paths.ts";
+import { type Env, statePath } from "../../daemon/host/paths.ts";
+import { scriptEdit } from "../../daemon/features/agents/hooks/hook_script.ts";
 import {
   applyEdit,
   type Edit,
@@ -126,16 +127,47 @@ function warningOf({ title }: SetupAgent, found: SwitchedOff): string {
 
 /** The edits of an agent's files. Adds the programs that our marks name to the plan. */
 export async function editsOf(
-  { setup }: SetupAgent,
+  agent: SetupAgent,
   { mesh, replace, uninstall }: Pick<AgentSetupOptions, "mesh" | "replace" | "uninstall">,
   env: Env,
 ): Promise<readonly Edit[]> {
   const programs = new MeshPrograms(env, mesh);
   // Uninstalling must recognize the results of setup both with and without `--replace`.
-  const plan: SetupPlan = { mesh, programs, replace: replace || uninstall };
-  const edits = await setup.edits(env, plan);
+  const hook_script = hookScriptPath(agent, env);
+  const usesScript = hook_script !== undefined && runsHookScripts(env);
+  const plan: SetupPlan = {
+    mesh,
+    programs,
+    replace: replace || uninstall,
+    hook_script: usesScript ? hook_script : undefined,
+  };
+  const edits = [
+    ...(hook_script !== undefined && (usesScript || uninstall)
+      ? [scriptEdit(hook_script, agent, mesh)]
+      : []),
+    ...await agent.setup.edits(env, plan),
+  ];
   learnPrograms(edits);
   return edits;
+}
+
+/** The path of an agent's hook script; undefined if its hooks are not commands. */
+function hookScriptPath({ id, hooks }: SetupAgent, env: Env): string | undefined {
+  return hooks && `${statePath(env)}/hooks/${id}`;
+}
+
+/** True if the bash on the PATH can open a connection, which some systems leave out. */
+function runsHookScripts(env: Env): boolean {
+  const [bash] = programsOnPath("bash", env);
+  if (bash === undefined) return false;
+  const connect = "exec 3<>/dev/tcp/127.0.0.1/9";
+  const { stderr } = new Deno.Command(bash, {
+    args: ["-p", "-c", connect],
+    env: { LC_ALL: "C" },
+    stdin: "null",
+    stdout: "null",
+  }).outputSync();
+  return !new TextDecoder().decode(stderr).includes("No such file or directory");
 }
 
 interface EditResult {

@@ -60,7 +60,7 @@ export interface AgentSetup {
   readonly notice?: string;
 }
 
-type Payload = Readonly<Record<string, unknown>>;
+export type Payload = Readonly<Record<string, unknown>>;
 
 /** The command with which the agent calls `mesh hook ID EVENT`. */
 export interface HookCommand {

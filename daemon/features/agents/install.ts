@@ -34,6 +34,8 @@ export interface SetupPlan {
   readonly programs: MeshPrograms;
   /** If true, our MCP server replaces another program's server of our name. */
   readonly replace: boolean;
+  /** The path of the agent's hook script; undefined where bash cannot run it. */
+  readonly hook_script?: string | undefined;
 }
 
 /** Attempts at a change: the agent may write the same file meanwhile. */

@@ -6,6 +6,8 @@ import { kindOf } from "../../host/terminals/addresses.ts";
 import type { PaneRoot } from "../../host/tmux/pane.ts";
 import { checkTerminal } from "../../host/trusted_socket.ts";
 import { type HookFacts } from "../agents/adapter.ts";
+import type { Payload } from "../agents/definition.ts";
+import { definitionOf } from "../agents/registry.ts";
 import { circleOfPane } from "../peers/identity/naming.ts";
 import type { CircleBoundary } from "protocol/peers/record.ts";
 import { postHook, waitForWake } from "protocol/hooks.ts";
@@ -30,7 +32,8 @@ export function hookRoutes(deps: HookRoutesDeps): Route[] {
   return [
     route(postHook, async ({ params, body, caller, headers, signal }) => {
       const facts = await readFacts(headers, caller, deps);
-      const { answer, onHangUp } = await deps.hookEvents.handle(params.agent, body, facts);
+      const payload = completed(params.agent, body, headers);
+      const { answer, onHangUp } = await deps.hookEvents.handle(params.agent, payload, facts);
       const answered = await answer(signal);
       return () => {
         if (signal.aborted) onHangUp();
@@ -42,6 +45,13 @@ export function hookRoutes(deps: HookRoutesDeps): Route[] {
       return deps.wakeHooks.wait(params.agent, body, { ...proven, signal });
     }),
   ].map((route) => requireHookToken(route, deps));
+}
+
+/** The payload from the hook's script, which names its event and leaves the rest to the daemon. */
+function completed(agent: string, body: Payload, headers: Headers): Payload {
+  const event = headers.get("x-mesh-event") ?? undefined;
+  const rewrite = event === undefined ? undefined : definitionOf(agent)?.hooks?.rewrite?.(event);
+  return rewrite ? rewrite(body) : body;
 }
 
 /** Checks the token before the body is read, so that callers without it use no memory. */

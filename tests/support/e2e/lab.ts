@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { claudeCode as definition } from "../../../daemon/features/agents/claude_code/agent.ts";
 import { type Session, sessionOf } from "../../../daemon/features/agents/claude_code/registry.ts";
 import { hooks, server } from "../../../daemon/features/agents/claude_code/setup.ts";
+import { hookScript } from "../../../daemon/features/agents/hooks/hook_script.ts";
 import type { JsonObject } from "../../../daemon/features/agents/settings_files/json.ts";
 import { meshCommand } from "../../../cli/client/program.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
@@ -190,7 +191,9 @@ export class Lab implements AsyncDisposable {
 
   /** Installs hooks and MCP server, by the product's own functions. */
   #setUp(): void {
-    const plan = planOf(meshCommand());
+    const hook_script = join(this.dir, "claude.hook");
+    Deno.writeTextFileSync(hook_script, hookScript(definition, meshCommand()));
+    const plan = planOf(meshCommand(), { hook_script });
     const [settings, json] = ["home/.claude/settings.json", "home/.claude.json"];
     this.write(settings, hooks.install(this.read(settings), plan));
     this.write(json, server.install(this.read(json), plan));

@@ -97,11 +97,22 @@ export class MeshHooks {
     });
   }
 
-  #lineOf(mesh: Argv, event: string): string {
-    const { agent, variables, guarded_events } = this.#format;
-    const words = [...mesh, "hook", agent, event].map(shellQuote);
-    const command = [...(variables === undefined ? [] : [variables]), ...words].join(" ");
-    return guarded_events.includes(event) ? `${this.#guard} ${command}` : command;
+  /**
+   * The command line of an event, for `sh`. It runs the hook's script with bash; without bash or
+   * the script it starts mesh.
+   */
+  #lineOf({ mesh, hook_script }: SetupPlan, event: string): string {
+    const { agent, variables, guarded_events, own_event } = this.#format;
+    const assigned = variables === undefined ? "" : `${variables} `;
+    const program = [...mesh, "hook", agent, event].map(shellQuote).join(" ");
+    const isGuarded = guarded_events.includes(event);
+    if (hook_script === undefined || event === own_event) {
+      return `${isGuarded ? `${this.#guard} ` : ""}${assigned}${program}`;
+    }
+    const file = shellQuote(hook_script);
+    const script = `${assigned}LC_ALL=C exec bash -p ${file} ${event}`;
+    const line = `[ -f ${file} ] && command -v bash >/dev/null && ${script}; ${assigned}${program}`;
+    return isGuarded ? `${this.#guard} { ${line}; }` : line;
   }
 
   #read(hook: Json): HookCommand | undefined {
@@ -146,7 +157,7 @@ export class MeshHooks {
 
   /** The entries of one event, with our hooks updated in place, or appended if they are missing. */
   #installed(entries: readonly Json[], event: string, plan: SetupPlan): readonly Json[] {
-    const whole = this.#format.entry(event, (name) => this.#lineOf(plan.mesh, name));
+    const whole = this.#format.entry(event, (name) => this.#lineOf(plan, name));
     const missing = hooksIn(whole);
     const kept = entries.flatMap((present) =>
       this.#revised(present, plan, (hook, command) => {

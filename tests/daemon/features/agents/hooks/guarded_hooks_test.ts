@@ -1,4 +1,4 @@
-/** The hooks after tool calls, as `sh` runs them: they start `mesh` only if the marker exists. */
+/** The command lines of hooks, as `sh` runs them: the script or `mesh`, or nothing. */
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
@@ -43,11 +43,18 @@ class Machine implements Disposable {
     Deno.writeTextFileSync(path, "");
   }
 
+  /** Writes a script in place of the hook's own. */
+  get script(): string {
+    const path = join(this.dir, "my tools/it's a hook");
+    const text = `echo "$MESH_AGENT_PID script $1 $$ $LC_ALL" >> '${this.dir}/calls'\n`;
+    Deno.writeTextFileSync(path, text);
+    return path;
+  }
+
   /** The commands of an agent's settings, by their event. */
-  commandsOf(agent: keyof typeof INSTALLERS): Map<string, string> {
-    const { hooks } = JSON.parse(
-      JSON.stringify(INSTALLERS[agent].install({}, planOf([this.mesh]))),
-    );
+  commandsOf(agent: keyof typeof INSTALLERS, hook_script?: string): Map<string, string> {
+    const plan = planOf([this.mesh], hook_script === undefined ? {} : { hook_script });
+    const { hooks } = JSON.parse(JSON.stringify(INSTALLERS[agent].install({}, plan)));
     return new Map(
       Object.entries<Record<string, unknown>[]>(hooks).map(([event, [entry]]) => {
         const found = JSON.stringify(entry).match(/"(?:command|bash)":("(?:[^"\\]|\\.)*\s[^"]*?")/);
@@ -114,4 +121,38 @@ Deno.test("a hook of an agent without a variable for its pid passes on its shell
   machine.mark("gemini", env);
   machine.run(machine.commandsOf("gemini").get("AfterTool") ?? "", env);
   assert.deepEqual(machine.calls, [`${Deno.pid} hook gemini AfterTool`]);
+});
+
+Deno.test("a hook runs its script in place of its shell, with the shell's parent", async () => {
+  for (const agent of AGENTS) {
+    using machine = new Machine();
+    const env = { MESH_STATE: machine.dir };
+    machine.mark(agent, env);
+    for (const [event, command] of machine.commandsOf(agent, machine.script)) {
+      const shell = new Deno.Command("sh", {
+        args: ["-c", command],
+        env: { PATH: "/usr/bin:/bin", ...env },
+        clearEnv: true,
+      }).spawn();
+      assert.equal((await shell.status).code, 0);
+      const parent = agent === "gemini" || agent === "copilot" ? Deno.pid : "";
+      assert.equal(machine.calls.at(-1), `${parent} script ${event} ${shell.pid} C`);
+    }
+  }
+});
+
+Deno.test("without its script, or without bash, a hook starts mesh", () => {
+  for (const agent of AGENTS) {
+    using machine = new Machine();
+    const env = { MESH_STATE: machine.dir };
+    machine.mark(agent, env);
+    const script = machine.script;
+    const commands = machine.commandsOf(agent, script);
+    for (const command of commands.values()) machine.run(command, { ...env, PATH: machine.dir });
+    Deno.removeSync(script);
+    for (const command of commands.values()) machine.run(command, env);
+    const events = [...commands.keys(), ...commands.keys()];
+    const calls = machine.calls.map((call) => call.replace(/^\d* /, ""));
+    assert.deepEqual(calls, events.map((event) => `hook ${agent} ${event}`));
+  }
 });
