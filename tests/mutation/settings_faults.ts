@@ -160,10 +160,10 @@ export const SETTINGS_TARGETS: readonly Target[] = [
     faults: [
       [
         "hooks that the user has switched off are not seen",
-        'if (settings["disableAllHooks"] === true) {',
-        "if (false) {",
+        '[disableAllHooks === true, "hooks", "disableAllHooks: true", fix];',
+        '[false, "hooks", "disableAllHooks: true", fix];',
       ],
-      ["managed settings are not read", "if (!isManaged) return found;", "return found;"],
+      ["managed settings are not read", "if (!isManaged) return [ofAll];", "return [ofAll];"],
     ],
   },
   {
@@ -179,8 +179,8 @@ export const SETTINGS_TARGETS: readonly Target[] = [
     faults: [
       [
         "a list of allowed servers without ours is not seen",
-        "if (Array.isArray(list) && !hasMesh(list)) {",
-        "if (false) {",
+        "const isLeftOut = Array.isArray(at(path)) && !hasMesh(at(path));",
+        "const isLeftOut = false;",
       ],
     ],
   },

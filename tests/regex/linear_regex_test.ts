@@ -21,9 +21,6 @@ const COMPOSED: Record<string, () => readonly RegExp[]> = {
   "kit/http/serve.ts": () => [patternOf("/peers/:id/turns/:turn"), patternOf("/files/*")],
   "daemon/features/agents/sessions/repeats.ts": () => builtBy(() => uuidKey("uuid")),
   "daemon/features/agents/screens.ts": () => [new RegExp(DIALOG_PATTERN, "i")],
-  "daemon/features/agents/opencode/screen.ts": () => [
-    new RegExp(`${DIALOG_PATTERN}|△ Permission required|Allow once`, "i"),
-  ],
   "daemon/features/messages/log/search_terms.ts": () =>
     ["a", '"a a a a"', "aaa*", '"a b" "c d"'].flatMap((q) => toSearch(q)?.pattern ?? []),
   "protocol/messages/frame_markers.ts": () => builtBy(() => neutralizeMarks("[")),

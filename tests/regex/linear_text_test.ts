@@ -10,7 +10,7 @@ import { parseEvents } from "../../cli/client/event_stream.ts";
 import type { AgentPeer, OutgoingMessage } from "../../daemon/features/agents/adapter.ts";
 import { maskSecrets } from "../../daemon/features/agents/sessions/secrets.ts";
 import { memberAt, prepend, rootOf } from "../../daemon/features/agents/settings_files/jsonc.ts";
-import { createPaneTransport } from "../../daemon/features/agents/pane_transport.ts";
+import { PaneTransport } from "../../daemon/features/agents/pane_transport.ts";
 import { claudeScreen } from "../../daemon/features/agents/claude_code/screen.ts";
 import { genericScreen } from "../../daemon/features/agents/generic/screen.ts";
 import { withoutPlaceholder } from "../../daemon/features/agents/screens.ts";
@@ -54,7 +54,7 @@ const addressee: AgentPeer = {
 
 function transport(screen: typeof genericScreen) {
   const ctx = { clock: systemClock, log: silent };
-  return createPaneTransport({
+  return new PaneTransport({
     ...ctx,
     terminalServers: new TmuxServers({
       ...ctx,

@@ -1,6 +1,4 @@
-/**
- * The interface of adapters: how to reach and observe one kind of agent, and how to read its hooks.
- */
+/** The interface of adapters: reach and observe one kind of agent, and read its hooks. */
 
 import type { Backend, Key } from "protocol/agents/contract.ts";
 import type { Reason } from "protocol/reasons.ts";
@@ -136,14 +134,12 @@ export interface Evidence {
 }
 
 /** A tool call that waits for permission, as readers of evidence look for it. */
-export interface WaitingCall {
+export interface WaitingCall extends ToolCall {
   /** The agent at the time of the question, with the process that asked. */
   readonly peer: AgentPeer;
   readonly session_id: string;
   /** The subagent that asked; undefined for the session itself. */
   readonly agent_id: string | undefined;
-  readonly tool: string;
-  readonly input: unknown;
   readonly asked_at: number;
 }
 
@@ -174,9 +170,7 @@ export function withArgs(found: ResumeResult, ...more: readonly string[]): Resum
 
 /** Facts about the caller of an MCP call, or of a command in an agent's shell. */
 export interface CallEvidence {
-  /**
-   * The process that sends the call, e.g. the stdio proxy; undefined if the call names no process.
-   */
+  /** The process that sends the call, e.g. the stdio proxy; undefined if none is named. */
   readonly pid: number | undefined;
   /** The call's `_meta`. */
   readonly meta?: unknown;
@@ -210,10 +204,7 @@ export interface Adapter {
   observe(peer: AgentPeer): Promise<Observation | undefined>;
   /** The way to resume a session, checked against its files; absent if the agent cannot resume. */
   resume?(session: ResumableSession): ResumeResult;
-  /**
-   * The process that has a session open now; undefined if none has. Absent if the agent does not
-   * record that.
-   */
+  /** The process that has a session open now, if any. Absent if the agent does not record it. */
   processOf?(runtime_session_id: string): number | undefined;
   /**
    * The way to begin a copy of a session, with its conversation and an id of its own, checked
@@ -230,10 +221,7 @@ export interface Adapter {
    * hooks and its process. Absent if it has no such records.
    */
   questionEvidence?(call: WaitingCall, now: number): Promise<readonly Evidence[]>;
-  /**
-   * Interrupts a turn that continues outside of the agent's own process. Absent if the agent has no
-   * such turns.
-   */
+  /** Interrupts a turn that runs outside of the agent's process. Absent if none does. */
   interruptTurn?(peer: AgentPeer): Promise<void>;
   /** The hooks that wait to wake the agent's sessions. Absent if no hook can wake the agent. */
   readonly waiters?: WaitingHooks;
@@ -295,17 +283,11 @@ export interface HookReport {
   readonly subagent?: SubagentReport | undefined;
   /** True if the event reports that no subagent of the session runs. */
   readonly no_subagents?: boolean | undefined;
-  /**
-   * True if the event happens only within a turn of a known session. It registers no session as
-   * a peer.
-   */
+  /** True if the event happens only within a turn. It registers no session as a peer. */
   readonly is_within_turn?: boolean | undefined;
   /** True if the agent is about to call its model. */
   readonly before_request?: boolean | undefined;
-  /**
-   * True if the event can only follow an answer of the model; false if it follows a request without
-   * one.
-   */
+  /** True if the event can only follow the model's answer; false after a request without one. */
   readonly after_request?: boolean | undefined;
   /**
    * A tool that needs the user's permission; set only if the hook may answer for the user, and not
@@ -351,10 +333,7 @@ export interface HookReader {
    * hooks do not report it reliably. Undefined if the event ends no turn.
    */
   lastMessage?(report: HookReport, payload: unknown): Promise<string | undefined>;
-  /**
-   * The end of a session's last turn without a result, from the agent's own records. Undefined if
-   * they show none.
-   */
+  /** The end of the last turn, if it had no result, by the records of the agent itself. */
   lastEnd?(session_id: string): TurnEnd | undefined;
   /** The output of the hook; `context` is the text for the model, null for none. */
   answer(payload: unknown, context: string | null): Record<string, unknown>;

@@ -21,13 +21,9 @@ export interface AgentDefinition {
   readonly id: Backend;
   /** The product's name. */
   readonly title: string;
-  /**
-   * The command that starts the agent, followed by other names of its process. Empty for `generic`.
-   */
+  /** The command that starts the agent, then other names of its process. Empty for `generic`. */
   readonly programs: readonly string[];
-  /**
-   * The newest release that the agent was tested with, e.g. `2.1.329`; null if it has no releases.
-   */
+  /** The newest tested release, e.g. `2.1.329`; null if the agent has no releases. */
   readonly tested_version: string | null;
   /**
    * The transport that is used instead of the best one, unless the release is the tested patch or a
@@ -38,10 +34,7 @@ export interface AgentDefinition {
   readonly transports: readonly Transport[];
   /** The agent's permission modes, which may be shown in a redacted command. */
   readonly permission_modes: readonly string[];
-  /**
-   * True if none of the agent's hooks run before the first prompt, so that a spawned agent is found
-   * by its pane instead.
-   */
+  /** True if no hook runs before the first prompt. A spawned agent is then found by its pane. */
   readonly silent_until_prompt?: true;
   /** Absent if `mesh setup` has nothing to write. */
   readonly setup?: AgentSetup;
@@ -75,9 +68,7 @@ export interface HookCommand {
   readonly decision_events: readonly string[];
   /** The environment variable of hooks that holds the agent's pid. */
   readonly pid_variable: string;
-  /**
-   * A function that changes an event's payload before it is sent; undefined to send it unchanged.
-   */
+  /** Returns a function that changes an event's payload before it is sent, if it must change. */
   rewrite?(event: string | undefined): ((payload: Payload) => Payload) | undefined;
   /** Loads the hook that waits beside an idle session until a message wakes it (event `Wake`). */
   wait?(): Promise<WaitForWake>;

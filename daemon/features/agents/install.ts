@@ -3,6 +3,7 @@
  * are backed up, and are atomic. Setup, uninstalling and the doctor read the files only here.
  */
 
+import { unlessError } from "kit/host/file_errors.ts";
 import { formatDiff } from "./settings_files/difference.ts";
 import {
   isObject,
@@ -10,6 +11,7 @@ import {
   type JsonObject,
   refusalOf,
   Unchangeable,
+  unlessRefused,
 } from "./settings_files/json.ts";
 import { parseJson, patchJson } from "./settings_files/json_patch.ts";
 import { commentsIn } from "./settings_files/jsonc.ts";
@@ -34,9 +36,7 @@ export interface SetupPlan {
   readonly replace: boolean;
 }
 
-/**
- * Attempts at a change. There is more than one because the agent may write the same file meanwhile.
- */
+/** Attempts at a change: the agent may write the same file meanwhile. */
 const ATTEMPTS_MAX = 5;
 
 /** Our part in a settings file. */
@@ -54,26 +54,22 @@ export interface MeshPart {
  */
 export type Edit = JsonEdit | TextEdit;
 
-interface JsonEdit {
+interface EditOf<Format, Content> {
   readonly path: string;
-  readonly format: "json";
-  readonly add: (before: JsonObject) => JsonObject;
+  readonly format: Format;
+  readonly add: (before: Content) => Content;
   /** `original` is the file before our first change; empty if there was none. */
-  readonly remove: (before: JsonObject, original: JsonObject) => JsonObject;
+  readonly remove: (before: Content, original: Content) => Content;
   /** Adds commands that have our mark to the programs of the plan. */
-  readonly learn?: (content: JsonObject) => void;
-  readonly find?: (content: JsonObject) => MeshPart;
+  readonly learn?: (content: Content) => void;
+  readonly find?: (content: Content) => MeshPart;
 }
 
-interface TextEdit {
-  readonly path: string;
-  readonly format: "text";
-  readonly add: (before: string) => string;
-  readonly remove: (before: string, original: string) => string;
+type JsonEdit = EditOf<"json", JsonObject>;
+
+interface TextEdit extends EditOf<"text", string> {
   /** True if we created a file that holds only our part. Default: we did. */
   readonly isCreated?: (before: string) => boolean;
-  readonly learn?: (content: string) => void;
-  readonly find?: (content: string) => MeshPart;
 }
 
 /**
@@ -82,14 +78,12 @@ interface TextEdit {
  */
 export function learnPrograms(edits: readonly Edit[]): void {
   for (const edit of edits) {
-    try {
+    unlessRefused(() =>
       onContent(edit, {
         text: (textEdit, text) => textEdit.learn?.(text),
         json: (jsonEdit, json) => jsonEdit.learn?.(json),
-      });
-    } catch (error) {
-      if (refusalOf(error) === undefined) throw error;
-    }
+      })
+    );
   }
 }
 
@@ -242,12 +236,8 @@ function isWithoutMesh(edit: Edit, text = ""): boolean {
 
 /** True if the present text is the result of setup on the first version. */
 function isOurChange(edit: Edit, first: string | undefined, present: string | undefined): boolean {
-  try {
-    return withMesh(edit, first) === present;
-  } catch (error) {
-    if (error instanceof Unchangeable) return false;
-    throw error;
-  }
+  const isUnchangeable = (error: unknown) => error instanceof Unchangeable;
+  return unlessError(isUnchangeable, () => withMesh(edit, first) === present) ?? false;
 }
 
 function jsonWithoutMesh(
@@ -265,10 +255,7 @@ function jsonWithoutMesh(
   return patchJson(before, withEmpty(next, parsed, original), backup);
 }
 
-/**
- * The object with the empty objects and lists that the file had before us. The removal of our
- * entries has dropped them.
- */
+/** Puts back the empty objects and lists of the first version, which the removal has dropped. */
 function withEmpty(next: JsonObject, present: JsonObject, original: JsonObject): JsonObject {
   const result: Record<string, Json> = { ...next };
   for (const [key, value] of Object.entries(original)) {
@@ -285,9 +272,7 @@ function isEmpty(value: Json): boolean {
   return typeof value === "object" && value !== null && normalize({ value }) === normalize({});
 }
 
-/**
- * True if something exists at the path, or if the path cannot be examined, which is refused later.
- */
+/** True if something exists at the path, or if it cannot be examined, which is refused later. */
 export function exists(path: string): boolean {
   try {
     Deno.statSync(path);

@@ -67,33 +67,31 @@ export interface AgentFiles {
   readonly server: string;
 }
 
-/** The change of a file that holds hooks and no server. */
-export function hooksEdit(path: string, hooks: MeshHooks, plan: SetupPlan): Edit {
+/** Our parts of a settings file. */
+interface MeshParts {
+  readonly hooks?: MeshHooks;
+  readonly server?: ReturnType<typeof meshServer>;
+}
+
+/** The change of a JSON file that holds our hooks, our server, or both. */
+export function jsonEdit(path: string, plan: SetupPlan, { hooks, server }: MeshParts): Edit {
   return {
     path,
     format: "json",
-    add: (settings) => hooks.install(settings, plan),
-    remove: (settings) => hooks.remove(settings, plan),
-    learn: (settings) => hooks.learn(settings, plan),
-    find: (settings) => ({ hooks: hooks.find(settings, plan), servers: [] }),
+    add(before) {
+      const settings = hooks?.install(before, plan) ?? before;
+      return server?.install(settings, plan) ?? settings;
+    },
+    remove(before, original) {
+      const settings = hooks?.remove(before, plan) ?? before;
+      return server?.remove(settings, plan, original) ?? settings;
+    },
+    learn: (settings) => hooks?.learn(settings, plan),
+    find: (settings) => ({
+      hooks: hooks?.find(settings, plan) ?? [],
+      servers: server?.find(settings, plan) ?? [],
+    }),
   };
-}
-
-export function editsOf(
-  files: AgentFiles,
-  { hooks, server }: {
-    readonly hooks: MeshHooks;
-    readonly server: ReturnType<typeof meshServer>;
-  },
-  plan: SetupPlan,
-): readonly Edit[] {
-  return [hooksEdit(files.hooks, hooks, plan), {
-    path: files.server,
-    format: "json",
-    add: (settings) => server.install(settings, plan),
-    remove: (settings, original) => server.remove(settings, plan, original),
-    find: (settings) => ({ hooks: [], servers: server.find(settings, plan) }),
-  }];
 }
 
 function missingIn(found: JsonObject, members: Members): JsonObject {

@@ -1,7 +1,4 @@
-/**
- * The panes of peers that no longer exist in their terminal, so that no message reaches the peers
- * there.
- */
+/** Panes of peers that no longer exist in their terminal, so that no message goes there. */
 
 import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { AgentPeer } from "./adapter.ts";

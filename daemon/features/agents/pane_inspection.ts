@@ -28,10 +28,7 @@ export interface InspectionOptions {
   readonly screen: Screen;
   /** Better evidence of an open dialog than the screen, e.g. the agent's own registry. */
   readonly hasOpenDialog?: (peer: AgentPeer) => Promise<boolean>;
-  /**
-   * The action at a shell's prompt. A shell executes what it reads, so nothing is typed there
-   * unless this is `typed`.
-   */
+  /** The action at a shell's prompt, which executes what it reads. Default: `refused`. */
   readonly shells?: "refused" | "typed";
 }
 
@@ -49,58 +46,52 @@ export interface InspectedPane {
 
 export type Inspection = InspectedPane | { ok: false; reason: Reason };
 
-/** Reasons that the caller accepts; otherwise they prevent typing into the pane. */
-type AcceptedReasons = ReadonlySet<Reason>;
+/** The accepted reasons of a caller that accepts none. */
+const NOTHING: ReadonlySet<Reason> = new Set();
 
-const NOTHING: AcceptedReasons = new Set();
+/** All checks: the agent is in the foreground, no dialog is open, and the composer is empty. */
+export async function inspect(
+  options: InspectionOptions,
+  peer: AgentPeer,
+  accepted = NOTHING,
+): Promise<Inspection> {
+  const inspection = await inspectForeground(options, peer, accepted);
+  if (!inspection.ok) return inspection;
+  const isEmpty = options.screen.composerEmpty(inspection.view);
+  if (isEmpty) return inspection;
+  const reason = isEmpty === undefined ? "screen_unknown" : "draft_present";
+  if (!accepted.has(reason)) return { ok: false, reason };
+  const overruled = new Set(inspection.overruled).add(reason);
+  return { ...inspection, overruled: [...overruled] };
+}
 
-export class PaneInspector {
-  readonly #options: InspectionOptions;
-
-  constructor(options: InspectionOptions) {
-    this.#options = options;
-  }
-
-  /** All checks: the agent is in the foreground, no dialog is open, and the composer is empty. */
-  async inspect(peer: AgentPeer, accepted = NOTHING): Promise<Inspection> {
-    const inspection = await this.inspectForeground(peer, accepted);
-    if (!inspection.ok) return inspection;
-    const isEmpty = this.#options.screen.composerEmpty(inspection.view);
-    if (isEmpty) return inspection;
-    const reason = isEmpty === undefined ? "screen_unknown" : "draft_present";
-    if (!accepted.has(reason)) return { ok: false, reason };
-    const overruled = new Set(inspection.overruled).add(reason);
-    return { ...inspection, overruled: [...overruled] };
-  }
-
-  /** The checks that also apply after a paste: the agent is in the foreground, without a dialog. */
-  async inspectForeground(peer: AgentPeer, accepted = NOTHING): Promise<Inspection> {
-    const { terminalServers, screen, shells, hasOpenDialog } = this.#options;
-    const { tmux_socket, pane_id } = peer;
-    if (tmux_socket === null || pane_id === null) return { ok: false, reason: "no_pane" };
-    const has_dialog = await hasOpenDialog?.(peer) ?? false;
-    if (has_dialog && !accepted.has("dialog_open")) return { ok: false, reason: "dialog_open" };
-    const server = terminalServers.at(tmux_socket);
-    const pane = await readPane(server, pane_id);
-    if (typeof pane === "string") return { ok: false, reason: pane };
-    const captured = await server.capture(pane_id, HISTORY_ROWS);
-    if (!captured.ok) return { ok: false, reason: unreachableReason(server) };
-    const above = Math.max(0, captured.lines.length - pane.height);
-    const view: View = {
-      above: captured.lines.slice(0, above),
-      lines: captured.lines.slice(above),
-      cursor_x: pane.cursor_x,
-      cursor_y: pane.cursor_y,
-    };
-    const foreground = foregroundOf(pane.pane_pid);
-    const reasons = [
-      foregroundRefusal(peer, { pane_pid: pane.pane_pid, foreground }, shells),
-      dialogRefusal(has_dialog || screen.dialogOpen(view)),
-    ].filter((reason) => reason !== undefined);
-    const refused = reasons.find((reason) => !accepted.has(reason));
-    if (refused !== undefined) return { ok: false, reason: refused };
-    return { ok: true, server, pane, view, foreground, overruled: reasons };
-  }
+/** The checks that also apply after a paste: the agent is in the foreground, without a dialog. */
+export async function inspectForeground(
+  { terminalServers, screen, shells, hasOpenDialog }: InspectionOptions,
+  peer: AgentPeer,
+  accepted = NOTHING,
+): Promise<Inspection> {
+  const { tmux_socket, pane_id } = peer;
+  if (tmux_socket === null || pane_id === null) return { ok: false, reason: "no_pane" };
+  const has_dialog = await hasOpenDialog?.(peer) ?? false;
+  if (has_dialog && !accepted.has("dialog_open")) return { ok: false, reason: "dialog_open" };
+  const server = terminalServers.at(tmux_socket);
+  const pane = await readPane(server, pane_id);
+  if (typeof pane === "string") return { ok: false, reason: pane };
+  const captured = await server.capture(pane_id, HISTORY_ROWS);
+  if (!captured.ok) return { ok: false, reason: unreachableReason(server) };
+  const { cursor_x, cursor_y, height, pane_pid } = pane;
+  const above = Math.max(0, captured.lines.length - height);
+  const [history, lines] = [captured.lines.slice(0, above), captured.lines.slice(above)];
+  const view: View = { above: history, lines, cursor_x, cursor_y };
+  const foreground = foregroundOf(pane_pid);
+  const reasons = [
+    foregroundRefusal(peer, { pane_pid, foreground }, shells),
+    dialogRefusal(has_dialog || screen.dialogOpen(view)),
+  ].filter((reason) => reason !== undefined);
+  const refused = reasons.find((reason) => !accepted.has(reason));
+  if (refused !== undefined) return { ok: false, reason: refused };
+  return { ok: true, server, pane, view, foreground, overruled: reasons };
 }
 
 function dialogRefusal(isOpen: boolean | undefined): Reason | undefined {

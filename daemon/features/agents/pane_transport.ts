@@ -18,27 +18,22 @@ import {
 } from "./adapter.ts";
 import type { Key } from "protocol/agents/contract.ts";
 import {
+  inspect,
   type InspectedPane,
+  inspectForeground,
   type InspectionOptions,
   lostReason,
-  PaneInspector,
   typeIfUnchanged,
   unreachableReason,
 } from "./pane_inspection.ts";
 import { typeKeys } from "./pane_keys.ts";
 import { textToType } from "./pane_text.ts";
 
-/**
- * The pause between paste and Enter: the shortest one that worked for all agents and text sizes
- * (agents 2.0).
- */
+/** The pause between paste and Enter: the shortest that worked for all agents and sizes. */
 const SETTLE_MS = 300;
 /** Reads of the composer to find the pasted text, `SETTLE_MS` apart. */
 const READS_MAX = 4;
-/**
- * Maximum peers whose ready times are remembered. If there are more peers, all of them warm up
- * again.
- */
+/** Maximum peers whose ready times are remembered. Beyond it, all of them warm up again. */
 const WARM_MAX = 200;
 
 export interface PaneOptions extends InspectionOptions {
@@ -53,32 +48,23 @@ export interface PaneOptions extends InspectionOptions {
   readonly isAlive?: IsAlive;
 }
 
-export function createPaneTransport(options: PaneOptions): TerminalTransport {
-  return new PaneTransport(options);
-}
-
-class PaneTransport implements TerminalTransport {
+export class PaneTransport implements TerminalTransport {
   readonly name = "pane";
   readonly waits_for_turn_end: boolean;
   readonly #options: PaneOptions;
-  readonly #inspector: PaneInspector;
   /** The time since which each peer's process has been ready, for agents that warm up. */
   readonly #ready = new Map<string, { readonly process: string; readonly since: number }>();
-  /**
-   * The text to type for each message. It is computed once, because a queued message may be checked
-   * for hours.
-   */
+  /** The text to type for each message: computed once, because messages are queued for hours. */
   readonly #texts = new WeakMap<OutgoingMessage, { readonly text: string | undefined }>();
 
   constructor(options: PaneOptions) {
     this.#options = options;
     this.waits_for_turn_end = options.waits_for_turn_end ?? false;
-    this.#inspector = new PaneInspector(options);
   }
 
   async check(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Readiness> {
     if (this.#textOf(outgoing) === undefined) return toReadiness("bad_frame");
-    const inspection = await this.#inspector.inspect(peer);
+    const inspection = await inspect(this.#options, peer);
     return toReadiness(inspection.ok ? undefined : inspection.reason);
   }
 
@@ -102,11 +88,10 @@ class PaneTransport implements TerminalTransport {
       return { state: "refused", reason: "no_pane" };
     }
     const server = this.#options.terminalServers.at(peer.tmux_socket);
-    const inspect = () => this.#inspector.inspect(peer, accepted);
-    const draft_may_change = accepted.has("draft_present");
+    const typing = { keys, draft_may_change: accepted.has("draft_present") };
     return await server.runExclusive(
       peer.pane_id,
-      () => typeKeys(server, inspect, { keys, draft_may_change }),
+      () => typeKeys(server, () => inspect(this.#options, peer, accepted), typing),
     );
   }
 
@@ -122,13 +107,13 @@ class PaneTransport implements TerminalTransport {
     peer: AgentPeer,
     text: string,
   ): Promise<Receipt | undefined> {
-    const first = await this.#inspector.inspect(peer);
+    const first = await inspect(this.#options, peer);
     if (!first.ok) return refused(first.reason);
     if (this.#isStarting(peer)) return refused("starting");
     const ready = await server.prepare([{ paste: text }]);
     if (!ready.ok) return this.#failed(server, ready, "nothing pasted");
     const { prepared } = ready;
-    const inspection = await this.#inspector.inspect(peer);
+    const inspection = await inspect(this.#options, peer);
     if (!inspection.ok) {
       await prepared.discard();
       return refused(inspection.reason);
@@ -150,7 +135,7 @@ class PaneTransport implements TerminalTransport {
     let found: string = "not_shown";
     for (let read = 0; read < READS_MAX; read++) {
       await clock.sleep(settle_ms);
-      const inspection = await this.#inspector.inspectForeground(peer);
+      const inspection = await inspectForeground(this.#options, peer);
       if (!inspection.ok) {
         found = inspection.reason;
         break;

@@ -26,10 +26,10 @@ export function endingOf(
   evidence: readonly Evidence[],
   times: EvidenceTimes,
 ): { readonly outcome: EndedThere; readonly source: string } | undefined {
-  const denied = evidence.find(({ finding }) => finding === "denied");
-  if (denied) return { outcome: "denied_there", source: denied.source };
-  const allowed = evidence.find(({ finding }) => finding === "allowed");
-  if (allowed) return { outcome: "allowed_there", source: allowed.source };
+  for (const decided of ["denied", "allowed"] as const) {
+    const found = evidence.find(({ finding }) => finding === decided);
+    if (found) return { outcome: `${decided}_there`, source: found.source };
+  }
   const later = evidence.filter(({ finding, at }) => finding === "gone" || at >= times.asked_at);
   if (later.some(({ finding }) => finding === "gone")) {
     return findingThatHolds(later, "gone", times);

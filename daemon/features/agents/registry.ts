@@ -17,18 +17,12 @@ export const AGENTS: readonly AgentDefinition[] = [
   generic,
 ];
 
-/**
- * The definition of an agent. Undefined for an id that names no agent, such as the backend of a
- * script.
- */
+/** The definition of an agent; undefined for any other id, such as the backend of a script. */
 export function definitionOf(id: string | null | undefined): AgentDefinition | undefined {
   return AGENTS.find((agent) => agent.id === id);
 }
 
-/**
- * The agent with one of these names. A name may be that of a process, or of the script that the
- * process runs.
- */
+/** The agent with one of these names: of a process, or of the script that it runs. */
 export function agentNamed(names: readonly string[]): AgentDefinition | undefined {
   return AGENTS.find(({ programs }) => programs.some((program) => names.includes(program)));
 }

@@ -44,8 +44,8 @@ interface Composer {
 interface ComposerFormat {
   /** Finds the composer. `rows` are the rows of the screen without escape sequences. */
   find(rows: readonly string[], view: View): Composer | undefined;
-  /** The visible characters of the marker in place of a long paste. */
-  readonly collapsed: RegExp;
+  /** True if the composer shows only a marker in place of a long paste. */
+  isCollapsed(composer: Composer): boolean;
   /** A row of a dialog that has none of the known phrases. */
   readonly dialog?: RegExp;
   /** True if the composer is empty. Default: it shows no text. */
@@ -74,7 +74,10 @@ export function composerScreen(format: ComposerFormat): Screen {
       return composer && isEmpty(composer, view);
     },
     composerHolds: (view, text) => holds(visibleAscii(find(view)?.text ?? ""), visibleAscii(text)),
-    collapsedPaste: (view) => format.collapsed.test(visibleAscii(find(view)?.text ?? "")),
+    collapsedPaste(view) {
+      const composer = find(view);
+      return composer !== undefined && format.isCollapsed(composer);
+    },
   };
 }
 

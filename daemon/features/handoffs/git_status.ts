@@ -12,15 +12,8 @@ const GIT_MS_MAX = 5_000;
 const GIT = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false"];
 /** These commands print paths, and read no file of the working tree. */
 const WHERE = [
-  ...GIT,
-  "rev-parse",
-  "--path-format=absolute",
-  "--show-toplevel",
-  "--git-path",
-  "index",
-  "--git-path",
-  "objects",
-  "HEAD",
+  ...[...GIT, "rev-parse", "--path-format=absolute", "--show-toplevel"],
+  ...["--git-path", "index", "--git-path", "objects", "HEAD"],
 ];
 /** Submodules have configurations of their own. */
 const STATUS = [...GIT, "status", "--porcelain=v1", "-z", "--ignore-submodules=all", "--", "."];
@@ -74,9 +67,7 @@ interface Repository {
   readonly head: string;
 }
 
-/**
- * Parses the output of `git rev-parse`. Refuses a claimed root outside of the folder's ancestors.
- */
+/** Parses `git rev-parse`'s output. Refuses a root that is no ancestor of the folder. */
 function repositoryIn(output: string, folder: string): Repository | undefined {
   const [root = "", index = "", objects = "", head = ""] = output.split("\n");
   const isWithin = root !== "" && (folder === root || folder.startsWith(`${root}/`));
@@ -84,10 +75,7 @@ function repositoryIn(output: string, folder: string): Repository | undefined {
   return { root, index, objects, head };
 }
 
-/**
- * Makes a substitute for the repository's `.git` folder, with its commit and an empty
- * configuration.
- */
+/** Makes a substitute for the `.git` folder, with its commit and an empty configuration. */
 async function ownConfiguration(head: string): Promise<string> {
   const folder = await Deno.makeTempDir({ prefix: "mesh-handoff-" });
   for (const name of ["objects", "refs"]) await Deno.mkdir(`${folder}/${name}`);

@@ -103,7 +103,6 @@ export class Handoffs {
     const { peer_id, name, backend, circle, path, runtime_session_id } = of;
     const allTo = askRows.openTo(db, peer_id);
     const allFrom = askRows.openFrom(db, { peer_id, name });
-    const [asksTo, asksFrom] = [allTo, allFrom].map((asks) => this.#masked(asks));
     const left_out = [...missingTurns, ...missingFiles];
     left_out.push(...overLimit(allTo, "open asks to it"), ...overLimit(allFrom, "its open asks"));
     const counts = {
@@ -123,14 +122,8 @@ export class Handoffs {
       left_out,
     };
     const shownNote = note === undefined ? undefined : this.mask(note);
-    return {
-      manifest,
-      note: shownNote,
-      asksTo: asksTo ?? [],
-      asksFrom: asksFrom ?? [],
-      files,
-      turns,
-    };
+    const [asksTo, asksFrom] = [this.#masked(allTo), this.#masked(allFrom)];
+    return { manifest, note: shownNote, asksTo, asksFrom, files, turns };
   }
 
   /** Stores a bundle as a file, and runs `within` in the same transaction. */
@@ -189,10 +182,7 @@ export class Handoffs {
     };
   }
 
-  #textOf(
-    { from, counts }: Manifest,
-    { note, ask }: Pick<HandoffRequest, "note" | "ask">,
-  ): string {
+  #textOf({ from, counts }: Manifest, { note, ask }: Pick<HandoffRequest, "note" | "ask">): string {
     const { turns, open_asks_to, open_asks_from, files } = counts;
     const parts = [
       `This hands the work of @${from.name} over to you. Read the attached file first: its manifest`,
@@ -207,11 +197,9 @@ export class Handoffs {
   #masked(asks: readonly Ask[]): Ask[] {
     return asks.slice(0, ASKS_MAX).map((ask) => {
       const text = this.mask(ask.text);
-      const isLong = text.length > ASK_CHARS_MAX;
-      const shown = isLong
-        ? `${text.slice(0, ASK_CHARS_MAX)}… (mesh show ${ask.correlation_id})`
-        : text;
-      return { ...ask, text: shown };
+      if (text.length <= ASK_CHARS_MAX) return { ...ask, text };
+      const cut = text.slice(0, ASK_CHARS_MAX);
+      return { ...ask, text: `${cut}… (mesh show ${ask.correlation_id})` };
     });
   }
 
@@ -223,7 +211,6 @@ export class Handoffs {
 
 function overLimit(asks: readonly Ask[], what: string): LeftOut[] {
   const more = asks.length - ASKS_MAX;
-  return more > 0
-    ? [{ what: `${more} of ${what}`, why: `a hand-over has at most ${ASKS_MAX}` }]
-    : [];
+  const why = `a hand-over has at most ${ASKS_MAX}`;
+  return more > 0 ? [{ what: `${more} of ${what}`, why }] : [];
 }

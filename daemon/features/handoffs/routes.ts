@@ -26,10 +26,7 @@ export function handoffRoutes(
     route(handOff, ({ body, caller, headers, commit }) => {
       const requester = readerOf(body.from_peer, caller, headers);
       return handoffs.send(body, requester, requestContextOf(caller, headers), commit);
-    }, {
-      sender: senderOf(directory),
-      again: (before) => before,
-    }),
+    }, { sender: senderOf(directory), again: (before) => before }),
     route(switchPeer, ({ params, body, caller, headers }) => {
       return switches.switch(params.id, body, readerOf(body.from_peer, caller, headers));
     }),

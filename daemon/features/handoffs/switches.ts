@@ -39,9 +39,7 @@ export class Switches {
     const { directory, handoffs, restarts } = this.#deps;
     const { peer_id } = directory.findFor(argument, request);
     const before = mustGetPeer(this.#ctx.db, peer_id);
-    if (before.backend === to_backend) {
-      throw new Problem("same_backend", { backend: to_backend });
-    }
+    if (before.backend === to_backend) throw new Problem("same_backend", { backend: to_backend });
     let attachment_id: string | null = null;
     let session = before.runtime_session_id;
     let left_out: SwitchResult["left_out"] = [];
@@ -55,12 +53,9 @@ export class Switches {
       return { seed, seed_attachments: [attachment_id] };
     };
     const change = { to_backend, profile, force, makeSeed };
-    const restart = await restarts.restart(
-      peer_id,
-      { ...request, fresh: true },
-      { proven_human: requester.isHuman },
-      change,
-    );
+    const requestContext = { proven_human: requester.isHuman };
+    const fresh = { ...request, fresh: true };
+    const restart = await restarts.restart(peer_id, fresh, requestContext, change);
     const { backend: from_backend } = before;
     const isOver = restart.outcome === "failed" || restart.outcome === "cancelled";
     const isUntouched = isOver && !restart.stages.some(({ stage }) => stage === "launch");

@@ -1,7 +1,7 @@
 /** The files that a peer has touched: those its tools edited, and those that git sees changed. */
 
 import type { ProgramRunner } from "../../host/programs.ts";
-import { cleanLine } from "kit/core/text.ts";
+import { cleanLine, tryJson } from "kit/core/text.ts";
 import { gitStatus } from "./git_status.ts";
 import type { LeftOut, Turn } from "./turns.ts";
 
@@ -61,16 +61,7 @@ const PATCHED_FILE = /\*\*\* (?:Add|Update|Delete) File: ([^\n\\"]+)/g;
 function editedIn({ kind, tool, text }: Turn[number]): string[] {
   if (kind !== "tool_call") return [];
   const fields = EDITING_TOOL.test(tool ?? "") ? text.matchAll(PATH_FIELD) : [];
-  const paths = Array.from(fields, ([, quoted = '""']) => unquote(quoted));
+  const paths = Array.from(fields, ([, quoted = ""]) => String(tryJson(quoted) ?? ""));
   const patched = Array.from(text.matchAll(PATCHED_FILE), ([, path = ""]) => path.trim());
   return [...paths, ...patched].filter((path) => path !== "");
-}
-
-function unquote(quoted: string): string {
-  try {
-    return String(JSON.parse(quoted));
-  } catch (error) {
-    if (error instanceof SyntaxError) return "";
-    throw error;
-  }
 }

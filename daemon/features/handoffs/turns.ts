@@ -2,6 +2,7 @@
 
 import { recoverableProblem } from "protocol/problems.ts";
 import type { Reader, Transcripts } from "../transcripts/transcripts.ts";
+import type { Manifest } from "protocol/handoffs.ts";
 import type { TranscriptEntry } from "protocol/transcripts.ts";
 
 /** A turn begins with a prompt. The first one may have begun earlier. */
@@ -18,10 +19,7 @@ const CHARS_MAX = 200_000;
 const OUT_OF_REACH = "the earlier part of its session's file cannot be read";
 
 /** A part that a hand-over lacks, and the reason. */
-export interface LeftOut {
-  readonly what: string;
-  readonly why: string;
-}
+export type LeftOut = Manifest["left_out"][number];
 
 interface LastTurns {
   /** Oldest first. */
@@ -99,10 +97,8 @@ function withinChars(turns: readonly Turn[]): LastTurns {
     if (entries.length > 0) kept.unshift(entries);
   }
   const why = `the turns are longer than ${CHARS_MAX} characters`;
-  return {
-    turns: kept,
-    left_out: dropped > 0 ? [{ what: `${dropped} earlier entries`, why }] : [],
-  };
+  const left_out = dropped > 0 ? [{ what: `${dropped} earlier entries`, why }] : [];
+  return { turns: kept, left_out };
 }
 
 function shortenedEntries(turns: readonly Turn[]): LeftOut[] {

@@ -29,9 +29,7 @@ import type { StopReminders } from "./stop_reminders.ts";
 import type { UnprovedMessages } from "./unproved_messages.ts";
 
 /** Maximum messages in one answer, and maximum bytes of all of them. */
-const CONTEXT_MESSAGES_MAX = 5;
-const CONTEXT_BYTES_MAX = 8_192;
-const LIMITS = { messages: CONTEXT_MESSAGES_MAX, bytes: CONTEXT_BYTES_MAX };
+const LIMITS = { messages: 5, bytes: 8_192 };
 
 /** Effects of a hook's report on higher features. */
 export interface HookEffects {
@@ -184,10 +182,7 @@ export class HookEvents {
   }
 
   /** Returns a reminder that keeps the turn going, if this event would end it. */
-  #reminder(
-    peer_id: string,
-    { session_id, may_hold_turn }: HookReport,
-  ): string | null {
+  #reminder(peer_id: string, { session_id, may_hold_turn }: HookReport): string | null {
     const { reminders, turns } = this.#deps;
     const reminder = may_hold_turn ? reminders.atStop(session_id, peer_id) : null;
     if (reminder !== null) turns.holdTurn(peer_id);
@@ -264,7 +259,7 @@ export class HookEvents {
     const contextMessages = takesHookMessages(this.#deps.directory, peer_id)
       ? this.#deps.handover.handToHook(peer_id, LIMITS)
       : [];
-    const unproved = this.#deps.handover.nameUnproved(peer_id, CONTEXT_MESSAGES_MAX);
+    const unproved = this.#deps.handover.nameUnproved(peer_id, LIMITS.messages);
     const lines = contextMessages.map(toText);
     for (const { delivery_id, correlation_id, from_peer_name } of unproved) {
       const id = correlation_id ?? delivery_id;
@@ -272,10 +267,8 @@ export class HookEvents {
       const from = Name.safeParse(from_peer_name).success ? ` from @${from_peer_name}` : "";
       lines.push(`[mesh] A message${from} may not have reached you: mesh show ${id}`);
     }
-    this.#deps.unprovedMessages.rememberPrompt(
-      session_id,
-      contextMessages.map(({ delivery_id }) => delivery_id),
-    );
+    const ids = contextMessages.map(({ delivery_id }) => delivery_id);
+    this.#deps.unprovedMessages.rememberPrompt(session_id, ids);
     return lines.length > 0 ? lines.join("\n") : null;
   }
 }
@@ -283,7 +276,7 @@ export class HookEvents {
 /** A message as an agent reads it, cut if it is too long. */
 function toText(message: StoredMessage): string {
   const { framed, proof_id } = toOutgoing(message);
-  return truncateFramed(framed, proof_id, { bytes_max: CONTEXT_BYTES_MAX, newlines: "kept" });
+  return truncateFramed(framed, proof_id, { bytes_max: LIMITS.bytes, newlines: "kept" });
 }
 
 /**

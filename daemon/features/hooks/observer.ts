@@ -10,10 +10,7 @@ import type { Peers } from "../peers/peers.ts";
 import type { PeerTurns } from "../peers/turns.ts";
 import type { WakeHooks } from "./wake_hooks.ts";
 
-/**
- * The interval between observations. Hooks report at once, so this matters for agents without
- * hooks.
- */
+/** The interval between observations, which matter for agents without hooks. */
 const OBSERVE_INTERVAL_MS = 2_000;
 
 interface AgentObserverDeps {

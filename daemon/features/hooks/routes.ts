@@ -12,16 +12,15 @@ import { postHook, waitForWake } from "protocol/hooks.ts";
 import type { HookEvents } from "./hook_events.ts";
 import type { WakeHooks } from "./wake_hooks.ts";
 
+type HookProcesses = Pick<HookFacts, "hook_pid" | "agent_pid">;
+
 interface HookRoutesDeps {
   readonly hookEvents: HookEvents;
   readonly wakeHooks: WakeHooks;
   /** True if this is the hooks' token. */
   holdsHookToken(token: string | undefined): boolean;
   /** The claimed processes that are proved by the kernel to be the hook's. */
-  provenProcesses(
-    claimed: Pick<HookFacts, "hook_pid" | "agent_pid">,
-    caller: Caller,
-  ): Pick<HookFacts, "hook_pid" | "agent_pid">;
+  provenProcesses(claimed: HookProcesses, caller: Caller): HookProcesses;
   /** A pane in tmux; undefined in another terminal. */
   paneOf(tmux_socket: string, pane_id: string): Promise<PaneRoot | undefined>;
   readonly circle_boundary: CircleBoundary;
@@ -50,15 +49,12 @@ function requireHookToken({ contract, run }: Route, deps: HookRoutesDeps): Route
   return {
     contract,
     run(request, caller, guard) {
-      admit(caller, request.raw.headers, deps);
+      const authorization = request.raw.headers.get("authorization") ?? "";
+      const bearer = /^Bearer (.+)$/i.exec(authorization)?.[1];
+      if (!caller.authorized && !deps.holdsHookToken(bearer)) throw new Problem("unauthorized", {});
       return run(request, caller, guard);
     },
   };
-}
-
-function admit(caller: Caller, headers: Headers, deps: HookRoutesDeps): void {
-  const bearer = /^Bearer (.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
-  if (!caller.authorized && !deps.holdsHookToken(bearer)) throw new Problem("unauthorized", {});
 }
 
 type ReadHeader = (name: string) => string | undefined;
@@ -72,11 +68,7 @@ function readerOf(headers: Headers): ReadHeader {
 }
 
 /** The processes that a hook's headers claim, as far as the kernel proves them. */
-function provenProcesses(
-  header: ReadHeader,
-  caller: Caller,
-  deps: Pick<HookRoutesDeps, "provenProcesses">,
-): Pick<HookFacts, "hook_pid" | "agent_pid"> {
+function provenProcesses(header: ReadHeader, caller: Caller, deps: HookRoutesDeps): HookProcesses {
   const pid = (name: string) => {
     const value = Number(header(name));
     return Number.isSafeInteger(value) && value > 0 ? value : undefined;

@@ -102,10 +102,8 @@ export class UnprovedMessages {
       this.#afterCommitUnlessChanged(session_id, () => this.#forgetToolCalls(session_id));
     } else if (before_request) {
       const requested = { ids: messages.ids, requested: true };
-      this.#afterCommitUnlessChanged(
-        session_id,
-        () => this.#ofToolCalls.set(session_id, requested),
-      );
+      const set = () => this.#ofToolCalls.set(session_id, requested);
+      this.#afterCommitUnlessChanged(session_id, set);
     }
   }
 

@@ -43,10 +43,7 @@ export class WakeHooks {
     this.#deps = deps;
   }
 
-  /**
-   * Blocks a hook until its session is to be woken or no longer needs a hook, at most for
-   * `WAIT_MS_MAX`.
-   */
+  /** Blocks a hook until its session is woken or needs no hook, at most for `WAIT_MS_MAX`. */
   async wait(
     agent: string,
     { session_id, written }: z.output<typeof waitForWake.body>,
@@ -77,9 +74,10 @@ export class WakeHooks {
 
   /** Releases the hooks of sessions that have ended or no longer need a hook. */
   async releaseNeedless(): Promise<void> {
-    for (const waiters of this.#deps.transports.allWaitingHooks()) {
+    const { agentPeers, transports } = this.#deps;
+    for (const waiters of transports.allWaitingHooks()) {
       for (const session_id of waiters.sessions) {
-        const peer = this.#findBySession(session_id);
+        const peer = agentPeers.reachable().find((peer) => peer.runtime_session_id === session_id);
         if (!peer || !await this.#needsHook(peer)) waiters.release(session_id);
       }
     }
@@ -97,9 +95,5 @@ export class WakeHooks {
     const { agentPeers, identityLookup } = this.#deps;
     const found = identityLookup.peerOfHook(named, proven);
     return found && agentPeers.find(found.peer_id);
-  }
-
-  #findBySession(session_id: string): AgentPeer | undefined {
-    return this.#deps.agentPeers.reachable().find((peer) => peer.runtime_session_id === session_id);
   }
 }

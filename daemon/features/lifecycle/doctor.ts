@@ -18,9 +18,7 @@ import type { LifecycleDeps } from "./deps.ts";
 /** After this time an open ask counts as stale, and a turn counts as stuck. */
 const STALE_MS = 30 * 60_000;
 
-/**
- * The maximum number of unproved messages that are counted. A higher count would say nothing new.
- */
+/** Maximum unproved messages that are counted; a higher count would say nothing new. */
 const UNPROVED_ROWS_MAX = 100;
 
 /** The evidence about a peer. */
@@ -109,8 +107,7 @@ export class Doctor {
     const previous = this.#reported.get(peer_id);
     const { db, events } = this.#ctx;
     for (const known of this.#reported.keys()) {
-      const isRemoved = rows.get(db, known)?.closed !== false;
-      if (isRemoved) this.#reported.delete(known);
+      if (rows.get(db, known)?.closed !== false) this.#reported.delete(known);
     }
     if (contradictions.length === 0) this.#reported.delete(peer_id);
     else this.#reported.set(peer_id, new Set(contradictions.map(({ code }) => code)));
@@ -172,9 +169,7 @@ function* contradictionsOf(evidence: Evidence, now: number): Generator<Contradic
   }
 }
 
-/**
- * True if a hook or a receipt can prove a delivery. A program known only by its pane has neither.
- */
+/** True if a hook or a receipt can prove a delivery: not for a program known by its pane only. */
 function canProve({ backend }: StoredPeer): boolean {
   const agent = definitionOf(backend);
   if (agent === undefined || agent.hooks !== undefined) return true;
@@ -223,11 +218,11 @@ function checksOf(evidence: Evidence, now: number): Check[] {
 }
 
 type CheckRow = [
-  name: string,
-  ok: boolean | null,
-  source: string | null,
-  age_seconds: number | null,
-  detail: string,
+  Check["name"],
+  Check["ok"],
+  Check["source"],
+  Check["age_seconds"],
+  Check["detail"],
 ];
 
 function describeProcess({ agent_pid, agent_started }: StoredPeer): string {

@@ -38,10 +38,7 @@ export class Identities {
     return peer_id;
   }
 
-  /**
-   * Issues a new certificate, if the peer is connected on the session that the old certificate
-   * names.
-   */
+  /** Issues a new certificate, if the peer is connected on the session of the old one. */
   async renew({ birth_certificate, ...presented }: Renewal) {
     const { certificates } = this.#deps;
     const claims = await certificates.verify(birth_certificate, { acceptExpired: true });

@@ -100,9 +100,7 @@ export class Linking {
     return peer_id;
   }
 
-  /**
-   * Links a peer to the pane on its record, because its agent may have been started there again.
-   */
+  /** Links a peer to the pane on its record: its agent may have been started there again. */
   async linkPeer(peer_id: string): Promise<LinkResult> {
     const { peer, pane } = await this.#findPaneOf(peer_id);
     if (!pane) throw new Problem("unknown_pane", { pane_id: peer.pane_id ?? "" });
@@ -110,14 +108,11 @@ export class Linking {
     if (await this.#isReachable(peer)) {
       throw new Problem("already_linked", { pane_id: pane.pane_id, peer_id });
     }
-    const { path, backend } = peer;
-    const known = { path: path ?? pane.cwd, backend: backend ?? ANY_PROGRAM };
+    const known = { path: peer.path ?? pane.cwd, backend: peer.backend ?? ANY_PROGRAM };
     return await this.#link(pane, known, peer_id);
   }
 
-  /**
-   * Reports whether a transport reaches a peer. With `apply`, brings an offline peer back online.
-   */
+  /** Reports if a transport reaches a peer. With `apply`, brings an offline peer back online. */
   async rehook(peer_id: string, { apply }: { apply: boolean }): Promise<RehookResult> {
     const { dispatcher, peers, reachability, transports } = this.#deps;
     const result = (fields: Partial<RehookResult>): RehookResult => ({
@@ -206,10 +201,8 @@ export class Linking {
     mustBeOnMachine(peer, this.#deps.machine);
     if (pane_id === null) throw new Problem("missing_pane", { peer_id });
     const observation = await this.#deps.paneObserver.at(tmux_socket, pane_id);
-    return {
-      peer,
-      pane: observation.state === "found" && !observation.pane.dead ? observation.pane : undefined,
-    };
+    const isAlive = observation.state === "found" && !observation.pane.dead;
+    return { peer, pane: isAlive ? observation.pane : undefined };
   }
 
   #mustGet(peer_id: string): StoredPeer {
@@ -274,19 +267,15 @@ export class Linking {
 function toOrphan(pane: PaneFacts): Orphan {
   const { pane_id, tmux_socket, pane_pid: pid, command, cwd, session, window, foreground } = pane;
   const [program = "", script = ""] = foreground?.args ?? [];
-  const names = [command, program, script].flatMap((
-    text,
-  ) => [basename(text).replace(/\.[a-z]+$/, ""), ...text.split("/")]);
+  const namesIn = (text: string) => [basename(text).replace(/\.[a-z]+$/, ""), ...text.split("/")];
+  const names = [command, program, script].flatMap(namesIn);
   const backend_hint = agentNamed(names)?.id ?? null;
   const confidence = backend_hint === null ? "unknown" : "hint";
   const place = { pane_id, tmux_socket, pid, command, cwd, session, window };
   return { ...place, backend_hint, confidence };
 }
 
-/**
- * True if a transport can deliver messages. A hook cannot, because it only answers its agent's
- * calls.
- */
+/** True if a transport can deliver messages. A hook only answers its agent's calls. */
 function isReady({ transport, ready }: Probe): boolean {
   return ready && transport !== "hook";
 }
@@ -319,9 +308,7 @@ function notLinked(reason: string): LinkResult {
 function typedPeer(db: Reader, message_id: string, session: StoredPeer): StoredPeer | undefined {
   const message = ledger.findMessage(db, message_id);
   const peer = message?.transport === "pane" ? rows.get(db, message.to_peer_id) : undefined;
-  if (!peer || peer.backend !== session.backend || peer.runtime_session_id !== null) {
-    return undefined;
-  }
+  if (peer?.backend !== session.backend || peer?.runtime_session_id !== null) return undefined;
   const isEarlier = peer.registered_at <= session.registered_at;
   return isLive(peer) && isEarlier ? peer : undefined;
 }

@@ -6,7 +6,7 @@
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import { kindOf } from "../../host/terminals/addresses.ts";
-import type { PaneFacts } from "../../host/tmux/pane_observer.ts";
+import type { PaneFacts, PaneObservation } from "../../host/tmux/pane_observer.ts";
 import { mustBeOnMachine } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
@@ -23,11 +23,6 @@ export const ROW_CHARS_MAX = 8_000;
 export const COLUMNS_MAX = 1_000;
 
 type PanedPeer = StoredPeer & { readonly pane_id: string };
-
-/** The result of an observation of a pane. */
-type PaneResult =
-  | { readonly state: "found"; readonly pane: PaneFacts }
-  | { readonly state: "missing" | "unknown" };
 
 interface PanesDeps
   extends Pick<LifecycleDeps, "machine" | "paneObserver" | "processes" | "transports"> {
@@ -76,12 +71,8 @@ export class Panes {
       return { peer_id, pane_id, keys: keys.length, overruled: [...typed.overruled] };
     }
     const { reason } = typed;
-    const why = sentenceOf(reason);
-    throw new Problem(typed.state === "refused" ? "not_typed" : "typing_unclear", {
-      peer_id,
-      reason,
-      why,
-    });
+    const facts = { peer_id, reason, why: sentenceOf(reason) };
+    throw new Problem(typed.state === "refused" ? "not_typed" : "typing_unclear", facts);
   }
 
   /** A peer that has a pane on this machine. */
@@ -99,7 +90,7 @@ export class Panes {
    * Returns the observation of the pane. Refuses a pane that is not proved to be the peer's, or
    * that the peer has left since `before` was read.
    */
-  #mustBeProved<S extends PaneResult>(before: PanedPeer, seen: S): Extract<S, { state: "found" }> {
+  #mustBeProved<S extends PaneObservation>(before: PanedPeer, seen: S): Found<S> {
     const { peer_id, pane_id, tmux_socket } = before;
     const unverified = (reason: string) =>
       new Problem("pane_unverified", { peer_id, pane_id, reason });
@@ -129,7 +120,9 @@ export class Panes {
   }
 }
 
-function isFound<S extends PaneResult>(seen: S): seen is Extract<S, { state: "found" }> {
+type Found<S> = Extract<S, { state: "found" }>;
+
+function isFound<S extends PaneObservation>(seen: S): seen is Found<S> {
   return seen.state === "found";
 }
 

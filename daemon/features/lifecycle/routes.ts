@@ -29,14 +29,10 @@ interface Lifecycle {
   readonly pruning: Pruning;
 }
 
-interface LifecycleRoutesDeps {
-  /** True if the human sends the request. */
-  isProvenHuman(caller: Caller, headers: Headers): boolean;
-}
-
+/** `isProvenHuman` is true if the human sends the request. */
 export function lifecycleRoutes(
   lifecycle: Lifecycle,
-  { isProvenHuman }: LifecycleRoutesDeps,
+  { isProvenHuman }: { isProvenHuman(caller: Caller, headers: Headers): boolean },
 ): Route[] {
   const { profiles, records, directory, identities, linking, termination, doctor } = lifecycle;
   const { panes, pruning } = lifecycle;

@@ -21,10 +21,7 @@ export class Termination {
     this.#deps = deps;
   }
 
-  /**
-   * Ends the peer's process and retires the peer. Refuses a process that is not proved to be the
-   * peer's.
-   */
+  /** Ends the peer's process, which must be proved to be its own, and retires the peer. */
   async kill(peer_id: string): Promise<KillResult> {
     await this.#mustRunInOwnPane(peer_id, this.#mustGetProcess(peer_id));
     const process = this.#mustGetProcess(peer_id);
@@ -77,9 +74,7 @@ export class Termination {
     if (!agent_proved) throw killRefused(peer_id, "process_unproved");
   }
 
-  /**
-   * The peer's process. Throws unless pid and start time prove that it is the registered process.
-   */
+  /** The peer's process. Refuses one whose pid and start time do not prove it. */
   #mustGetProcess(peer_id: string): ProcessId {
     const peer = mustGetPeer(this.#ctx.db, peer_id);
     const { machine, agent_pid, agent_started } = peer;
@@ -88,10 +83,8 @@ export class Termination {
     if (agent_started === null) throw killRefused(peer_id, "process_unproved");
     if (this.#isDaemonOrAncestor(agent_pid)) throw killRefused(peer_id, "process_protected");
     if (!this.#deps.processes.isAlive(agent_pid, agent_started)) {
-      throw killRefused(
-        peer_id,
-        this.#deps.processes.isAlive(agent_pid) ? "pid_reused" : "not_running",
-      );
+      const isReused = this.#deps.processes.isAlive(agent_pid);
+      throw killRefused(peer_id, isReused ? "pid_reused" : "not_running");
     }
     const holders = rows.byProcess(this.#ctx.db, agent_pid, agent_started);
     if (holders.some((holder) => holder.peer_id !== peer_id && isLive(holder))) {
@@ -102,14 +95,9 @@ export class Termination {
 
   /** True if the process is the daemon, one of its ancestors, or the init process. */
   #isDaemonOrAncestor(pid: number): boolean {
-    for (
-      let at: number | undefined = this.#deps.pid;
-      at;
-      at = this.#deps.processes.parentOf(at)
-    ) {
-      if (at === pid) return true;
-    }
-    return pid === 1;
+    let at: number | undefined = this.#deps.pid;
+    while (at && at !== pid) at = this.#deps.processes.parentOf(at);
+    return at === pid || pid === 1;
   }
 }
 

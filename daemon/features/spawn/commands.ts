@@ -1,7 +1,4 @@
-/**
- * The commands of agents. They are built from the configuration alone, and redacted before a result
- * shows them.
- */
+/** The commands of agents: built from the configuration alone, and redacted in results. */
 
 import { Problem } from "protocol/problems.ts";
 import { AGENTS } from "../agents/registry.ts";
@@ -92,11 +89,10 @@ export function withoutSecrets(
   const shownProfiles = Object.entries(profiles).map(([name, profile]) =>
     [name, { ...profile, env: hideValues(profile.env) }] as const
   );
-  const allowed = [...allowed_paths];
   return {
     commands,
     profiles: Object.fromEntries(shownProfiles),
-    allowed_paths: allowed,
+    allowed_paths: [...allowed_paths],
     circle_boundary,
   };
 }

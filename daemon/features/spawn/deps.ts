@@ -1,7 +1,4 @@
-/**
- * Dependencies of spawns and restarts on lower features, and the record of a started agent that is
- * not stored yet.
- */
+/** Dependencies of spawns and restarts, and the record of a started agent before it is stored. */
 
 import type { Terminals } from "../../host/tmux/terminals.ts";
 import type { ProcessTable } from "../../host/processes.ts";

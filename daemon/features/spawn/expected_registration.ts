@@ -1,7 +1,4 @@
-/**
- * Completes a registration with what the daemon knows about its agent from a restart, a spawn or a
- * link.
- */
+/** Completes a registration with what a restart, a spawn or a link has told the daemon. */
 
 import type { MissingPanes } from "../agents/missing_panes.ts";
 import type { Reader } from "kit/data/sqlite.ts";

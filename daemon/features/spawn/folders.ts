@@ -43,10 +43,12 @@ export async function mustBeAllowed(path: string, scope: FolderScope): Promise<s
 export async function completeFolder(prefix: string, scope: FolderScope): Promise<Folders> {
   const roots = scope.allowed.filter((root) => beginsWith(root, prefix, scope.home));
   if (roots.length > 0 || prefix === "") return toFolders(await allowedFolders(roots, scope));
-  const { parent, name } = split(prefix);
+  // `~/work/ap` is `ap` in `~/work/`.
+  const name_at = prefix.lastIndexOf("/") + 1;
+  const [parent, name] = [prefix.slice(0, name_at), prefix.slice(name_at)];
   const found = await allowedFolder(parent, scope);
   if (!found.ok) throw new Problem("path_not_allowed", { path: prefix, reason: found.why });
-  const names = await namesIn(found.folder, prefix, (entry) => entry.startsWith(name));
+  const names = (await namesIn(found.folder, prefix)).filter((entry) => entry.startsWith(name));
   return toFolders(await allowedFolders(names.map((entry) => parent + entry), scope));
 }
 
@@ -54,29 +56,17 @@ function beginsWith(root: string, prefix: string, home: string): boolean {
   return root.startsWith(prefix) || expandHome(root, home).startsWith(expandHome(prefix, home));
 }
 
-/** `~/work/ap` is `ap` in `~/work/`. */
-function split(prefix: string): { parent: string; name: string } {
-  const at = prefix.lastIndexOf("/") + 1;
-  return { parent: prefix.slice(0, at), name: prefix.slice(at) };
-}
-
 /** Names of folders and of links, in order, hidden ones last. */
-async function namesIn(
-  folder: string,
-  prefix: string,
-  isWanted: (name: string) => boolean,
-): Promise<string[]> {
+async function namesIn(folder: string, prefix: string): Promise<string[]> {
   const names: string[] = [];
   let entries = 0;
   try {
     for await (const { name, isDirectory, isSymlink } of Deno.readDir(folder)) {
       if (++entries > ENTRIES_MAX) break;
-      if ((isDirectory || isSymlink) && isWanted(name)) names.push(name);
+      if (isDirectory || isSymlink) names.push(name);
     }
   } catch (error) {
-    const unreadable = error instanceof Deno.errors.PermissionDenied ||
-      error instanceof Deno.errors.NotFound;
-    if (!unreadable) throw error;
+    if (!(error instanceof PermissionDenied || error instanceof NotFound)) throw error;
     throw new Problem("path_not_allowed", { path: prefix, reason: "it cannot be read" });
   }
   return names.sort((a, b) => Number(isHidden(a)) - Number(isHidden(b)) || (a < b ? -1 : 1));
@@ -106,23 +96,19 @@ async function folderOf(path: string): Promise<string | undefined> {
     const real = await Deno.realPath(path);
     return (await Deno.stat(real)).isDirectory ? real : undefined;
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
-      return undefined;
-    }
-    if (error instanceof Deno.errors.PermissionDenied || isInvalidPath(error)) return undefined;
+    if (NO_FOLDER.some((kind) => error instanceof kind)) return undefined;
+    const isTooLong = error instanceof Error && "code" in error && error.code === "ENAMETOOLONG";
+    if (isTooLong) return undefined;
     throw error;
   }
 }
 
-/**
- * True if an error means an invalid path: it has a NUL, a name that is too long, or a loop of
- * links.
- */
-function isInvalidPath(error: unknown): boolean {
-  if (error instanceof TypeError || error instanceof Deno.errors.InvalidData) return true;
-  if (error instanceof Deno.errors.FilesystemLoop) return true;
-  return error instanceof Error && "code" in error && error.code === "ENAMETOOLONG";
-}
+const { FilesystemLoop, InvalidData, NotADirectory, NotFound, PermissionDenied } = Deno.errors;
+/** Errors of a path that is no folder, or that is invalid: a NUL is a `TypeError`. */
+const NO_FOLDER = [
+  ...[NotFound, NotADirectory, PermissionDenied],
+  ...[FilesystemLoop, InvalidData, TypeError],
+];
 
 /** Replaces a leading `~`. */
 function expandHome(path: string, home: string): string {

@@ -41,10 +41,7 @@ export class Launcher {
     this.#deps = deps;
   }
 
-  /**
-   * The missing requirement for spawns; undefined if a command and a folder are configured and tmux
-   * is installed.
-   */
+  /** The missing requirement: a command, a folder or tmux; undefined if nothing is missing. */
   async missingRequirement(): Promise<string | undefined> {
     const { terminals, settings: { commands, allowed_paths } } = this.#deps;
     if (Object.keys(commands).length === 0) return "spawn.commands names no command";
@@ -88,16 +85,8 @@ export class Launcher {
     const place = { source, circle: request.circle ?? this.#senderCircle(sender, source) };
     const { socket, opened, circle } = await this.#openPane(place, launch, tmux_socket);
     if (!opened.ok) throw new Problem("spawn_failed", { reason: opened.reason });
-    return {
-      request,
-      folder,
-      circle,
-      spawn_id,
-      from: sender.peer_id ?? sender.name,
-      socket,
-      pane: opened.pane,
-      at,
-    };
+    const from = sender.peer_id ?? sender.name;
+    return { request, folder, circle, spawn_id, from, socket, pane: opened.pane, at };
   }
 
   async #openPane(

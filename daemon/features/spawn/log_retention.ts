@@ -1,6 +1,4 @@
-/**
- * Deletes old spawns and restarts, a few per tick. Entries that an existing peer needs are kept.
- */
+/** Deletes old spawns and restarts, a few per tick, unless an existing peer needs them. */
 
 import type { Context } from "../../data/context.ts";
 import * as z from "zod";

@@ -13,14 +13,9 @@ import { spawnMachine } from "./states.ts";
 import * as rows from "./store.ts";
 import type { Spawn } from "./store.ts";
 
-/**
- * Maximum time for which a spawn waits for the registration. Then it is reported as `timed_out`.
- */
+/** Time after which a spawn without a registration is reported as `timed_out`. */
 const REGISTER_MS_MAX = 5 * 60_000;
-/**
- * Time for which a late registration is still expected, because a person may have to answer a
- * dialog first.
- */
+/** Time for which a late registration is expected: a person may have to answer a dialog. */
 const LATE_MS_MAX = 24 * 3_600_000;
 const CHECK_INTERVAL_MS = 2_000;
 
@@ -73,9 +68,7 @@ export class SpawnRegistrations {
     await this.#checking;
   }
 
-  /**
-   * Stops waiting for a registration, and notifies the sender if the spawn's message is dropped.
-   */
+  /** Stops waiting for a registration; notifies the sender if the spawn's message is dropped. */
   abandon(spawn: Spawn): void {
     this.#ctx.db.transact(() => {
       const hadSeed = spawn.seed !== null;
@@ -88,11 +81,9 @@ export class SpawnRegistrations {
       });
       if (!hadSeed) return;
       const { spawn_id, backend, path, seed_from } = spawn;
-      this.#notifySender(
-        seed_from ?? ANONYMOUS_SENDER,
-        `The agent of ${spawn_id} (${backend} in ${path}) never registered. ` +
-          "Your message to it was dropped.",
-      );
+      const agent = `The agent of ${spawn_id} (${backend} in ${path})`;
+      const text = `${agent} never registered. Your message to it was dropped.`;
+      this.#notifySender(seed_from ?? ANONYMOUS_SENDER, text);
     });
   }
 
@@ -207,15 +198,8 @@ export class SpawnRegistrations {
 
   #publish(spawn: Spawn): void {
     const { spawn_id, backend, circle, pane_id, peer_id, registration_state, seed_state } = spawn;
-    this.#ctx.events.append("spawn", {
-      spawn_id,
-      backend,
-      circle,
-      pane_id,
-      peer_id,
-      registration_state,
-      seed_state,
-    });
+    const ids = { spawn_id, pane_id, peer_id };
+    this.#ctx.events.append("spawn", { ...ids, backend, circle, registration_state, seed_state });
     if (peer_id === null) return;
     this.#ctx.db.afterCommit(() => this.#deps.effects.registered(spawn_id, peer_id));
   }

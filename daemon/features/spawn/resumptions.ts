@@ -160,11 +160,7 @@ export class Resumptions {
   /** The sessions whose id begins with the text, or whose title or folder contains the words. */
   async #matchingSessions(
     backend: Backend,
-    { query, folder, hidden }: {
-      query: string;
-      folder: string | undefined;
-      hidden: boolean;
-    },
+    { query, folder, hidden }: { query: string; folder: string | undefined; hidden: boolean },
   ) {
     const files = await this.#deps.sessionFilesOf(backend);
     const none: SessionList = { sessions: [], complete: true };

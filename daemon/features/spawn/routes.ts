@@ -39,19 +39,15 @@ interface SpawnRoutesDeps {
   readonly refusalOfResume: RefusalOf<StoredPeer | undefined>;
 }
 
-/** The proofs of a request's origin, as a spawn or a restart stores them. */
-function originsOf(isProvenHuman: SpawnRoutesDeps["isProvenHuman"]) {
-  return (caller: Caller, headers: Headers): RequestContext => ({
-    proven_human: isProvenHuman(caller, headers),
-    unverified: caller.unverified,
-  });
-}
-
 export function spawnRoutes(
   { directory, forks, restarts, resumptions, spawns }: SpawnFeatures,
   { isProvenHuman, refusalOfCopy, refusalOfResume }: SpawnRoutesDeps,
 ): Route[] {
-  const originOf = originsOf(isProvenHuman);
+  /** The proofs of a request's origin, as a spawn or a restart stores them. */
+  const originOf = (caller: Caller, headers: Headers): RequestContext => ({
+    proven_human: isProvenHuman(caller, headers),
+    unverified: caller.unverified,
+  });
   const sender = ({ body }: { body: { from_peer?: string | undefined } }) =>
     directory.senderId(body.from_peer ?? ANONYMOUS_SENDER);
   return [
@@ -72,11 +68,9 @@ export function spawnRoutes(
     ...restartRoutes(restarts, originOf),
     route(forkSession, async ({ params, body, caller, headers, commit }) => {
       const origin = originOf(caller, headers);
-      const { launched, source } = await forks.launch(
-        params.id,
-        body,
-        (source) => refusalOfCopy(source, body.from_peer, { caller, headers }),
-      );
+      const refusalOf = (source: StoredPeer) =>
+        refusalOfCopy(source, body.from_peer, { caller, headers });
+      const { launched, source } = await forks.launch(params.id, body, refusalOf);
       const work = () => commit(() => ({ ...spawns.record(launched, origin), ...source }));
       return await spawns.storeOrUndo(launched, work);
     }, { sender, again: (before) => spawns.refresh(before) }),
@@ -104,7 +98,10 @@ export function spawnRoutes(
   ];
 }
 
-function restartRoutes(restarts: Restarts, originOf: ReturnType<typeof originsOf>): Route[] {
+function restartRoutes(
+  restarts: Restarts,
+  originOf: (caller: Caller, headers: Headers) => RequestContext,
+): Route[] {
   return [
     route(
       restartPeer,

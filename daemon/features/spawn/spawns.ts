@@ -93,10 +93,7 @@ export class Spawns {
     await this.#deps.terminals.close(socket, pane.pane_id);
   }
 
-  /**
-   * The peer that the spawned agent registered as. `over` is true if no registration is expected
-   * any more.
-   */
+  /** The peer of the spawned agent. `over` is true if no registration is expected any more. */
   status(spawn_id: string): { peer_id: string | null; over: boolean } {
     const spawn = rows.get(this.#ctx.db, spawn_id);
     return { peer_id: spawn?.peer_id ?? null, over: spawn?.settled_at !== null };
@@ -129,11 +126,8 @@ export class Spawns {
     const options = { clock, signal, processes };
     // Closing a pane hangs up its terminal, which ends most agents.
     if (await waitForExit(END_MS_MAX, agent, options)) return;
-    const ended = await terminate(agent, {
-      term_ms: END_MS_MAX,
-      kill_ms: END_MS_MAX,
-      ...options,
-    });
+    const limits = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX };
+    const ended = await terminate(agent, { ...limits, ...options });
     signal.throwIfAborted();
     if (ended === "forbidden" || ended === "alive") {
       log.warn("A spawned agent did not end", { spawn_id, pid: agent.pid, why: ended });
@@ -163,15 +157,12 @@ export class Spawns {
   }
 
   #warningsOf({ backend, message }: SpawnRequest, isDeliverable: boolean): string[] {
-    const warnings: string[] = [];
-    if (!this.#deps.hooks[backend]) {
-      warnings.push(
-        `${backend} has no hooks here: the peer appears once its program registers itself`,
-      );
-    }
-    if (message !== undefined && !isDeliverable) {
-      warnings.push(`No transport here reaches ${backend}: the message was not stored`);
-    }
-    return warnings;
+    const noHooks =
+      `${backend} has no hooks here: the peer appears once its program registers itself`;
+    const notStored = `No transport here reaches ${backend}: the message was not stored`;
+    return [
+      ...(this.#deps.hooks[backend] ? [] : [noHooks]),
+      ...(message === undefined || isDeliverable ? [] : [notStored]),
+    ];
   }
 }

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { type Reader, rowOf, toValues, type Tx } from "kit/data/sqlite.ts";
+import { type Reader, tableOf } from "kit/data/sqlite.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { Spawned } from "protocol/spawn/contract.ts";
 
@@ -41,42 +41,15 @@ export const Spawn = z.object({
 });
 export type Spawn = z.output<typeof Spawn>;
 
-const Row = rowOf(Spawn);
-const columns = Object.keys(Spawn.shape);
-
-export function insert(tx: Tx, spawn: Spawn): void {
-  tx.run(
-    `insert into spawns ${toValues(columns)}`,
-    z.encode(Row, spawn),
-  );
-}
-
-export function update(
-  tx: Tx,
-  { spawn_id, registration_state, peer_id, seed, seed_state, settled_at }: Spawn,
-): void {
-  tx.run(
-    `update spawns set registration_state = :registration_state, peer_id = :peer_id, seed = :seed,
-       seed_state = :seed_state, settled_at = :settled_at
-     where spawn_id = :spawn_id`,
-    { spawn_id, registration_state, peer_id, seed, seed_state, settled_at },
-  );
-}
-
-export function get(db: Reader, spawn_id: string): Spawn | undefined {
-  return db.get(Row, "select * from spawns where spawn_id = :spawn_id", { spawn_id });
-}
+const table = tableOf("spawns", Spawn, "spawn_id");
+export const { insert, update, get } = table;
 
 /** Spawns whose registration is still expected. */
 export function open(db: Reader): Spawn[] {
-  return db.all(Row, "select * from spawns where settled_at is null order by created_at");
+  return table.all(db, "where settled_at is null order by created_at");
 }
 
 /** The latest spawn of a peer. */
 export function ofPeer(db: Reader, peer_id: string): Spawn | undefined {
-  return db.get(
-    Row,
-    "select * from spawns where peer_id = :peer_id order by created_at desc limit 1",
-    { peer_id },
-  );
+  return table.all(db, "where peer_id = :peer_id order by created_at desc limit 1", { peer_id })[0];
 }

@@ -16,11 +16,7 @@ interface ReaderProofs {
 }
 
 /** Finds who sends a request. `from_peer` is what the request claims. */
-export type ReaderOf = (
-  from_peer: string | undefined,
-  caller: Caller,
-  headers: Headers,
-) => Reader;
+export type ReaderOf = (from_peer: string | undefined, caller: Caller, headers: Headers) => Reader;
 
 export function readersOf(
   { ctx, directory }: { readonly ctx: Context; readonly directory: Directory },
@@ -28,11 +24,9 @@ export function readersOf(
 ): ReaderOf {
   /** The peer that a request claims to come from, if that is proved. */
   const provenPeer = (claimed: string | undefined, caller: Caller): string | undefined => {
-    const peer = claimed === undefined
-      ? undefined
-      : directory.scopeOf({ from_peer: claimed }).caller;
-    const peer_id = peer?.peer_id ?? undefined;
-    if (peer_id === undefined) return undefined;
+    if (claimed === undefined) return undefined;
+    const peer_id = directory.scopeOf({ from_peer: claimed }).caller?.peer_id;
+    if (!peer_id) return undefined;
     // The daemon's own tools have no socket. They name the identified caller.
     if (caller.remote === undefined && caller.via === undefined) return peer_id;
     const record = rows.get(ctx.db, peer_id);

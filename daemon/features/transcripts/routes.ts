@@ -24,11 +24,8 @@ export function transcriptRoutes(
       const { peer_id } = directory.findFor(params.id, query);
       return usage.of(peer_id, readerOf(query.from_peer, caller, headers));
     }),
-    route(
-      contracts.listUsage,
-      async ({ query, caller, headers }) => ({
-        usage: await usage.list(readerOf(query.from_peer, caller, headers)),
-      }),
-    ),
+    route(contracts.listUsage, async ({ query, caller, headers }) => {
+      return { usage: await usage.list(readerOf(query.from_peer, caller, headers)) };
+    }),
   ];
 }

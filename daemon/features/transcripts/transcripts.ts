@@ -137,10 +137,7 @@ export class Transcripts {
     return isClaimed(peer) ? unprovedSession(peer) : undefined;
   }
 
-  /**
-   * The refusal for resuming a session with another agent. `earlier` is the last peer of the
-   * session.
-   */
+  /** The refusal for resuming a session with another agent. `earlier` had the session last. */
   refusalOfSession(earlier: StoredPeer | undefined, reader: Reader): Problem | undefined {
     if (reader.isHuman) return undefined;
     return earlier ? this.refusalOfCopy(earlier, reader) : new Problem("human_not_proven", {});

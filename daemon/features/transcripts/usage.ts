@@ -16,7 +16,7 @@ const CACHED_MAX = 500;
 type Session = Awaited<ReturnType<Transcripts["sessionOf"]>>;
 
 interface CachedUsage {
-  readonly changed_at: number | undefined;
+  readonly changed_at: number;
   readonly usage: SessionUsage | null | undefined;
 }
 
@@ -76,9 +76,8 @@ export class Usage {
     const changed_at = Math.max(changedAt(file) ?? 0, changedAt(`${file}-wal`) ?? 0);
     const key = `${file} ${session_id}`;
     const known = this.#cached.get(key);
-    const usage = known && known.changed_at === changed_at
-      ? known.usage
-      : await files.usage(session_id);
+    const isKnown = known?.changed_at === changed_at;
+    const usage = isKnown ? known.usage : await files.usage(session_id);
     if (this.#cached.size >= CACHED_MAX) this.#cached.clear();
     this.#cached.set(key, { changed_at, usage });
     return usage ?? "its agent has recorded no tokens for this session";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import type { AgentPeer } from "../../../daemon/features/agents/adapter.ts";
-import { createPaneTransport } from "../../../daemon/features/agents/pane_transport.ts";
+import { PaneTransport } from "../../../daemon/features/agents/pane_transport.ts";
 import { opencodeScreen } from "../../../daemon/features/agents/opencode/screen.ts";
 import { startTimeOf } from "../../../daemon/host/processes.ts";
 import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
@@ -39,7 +39,7 @@ inLongForm(withLab)(import.meta.url, "opencode without a plugin: its pane", asyn
     state_dir: lab.dir,
     search_path: SEARCH_PATH,
   });
-  const transport = createPaneTransport({
+  const transport = new PaneTransport({
     ...ctx,
     terminalServers: tmuxServers,
     screen: opencodeScreen,

@@ -4,10 +4,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import type { AgentPeer, OutgoingMessage } from "../../../daemon/features/agents/adapter.ts";
 import { claudeScreen } from "../../../daemon/features/agents/claude_code/screen.ts";
-import {
-  createPaneTransport,
-  type PaneOptions,
-} from "../../../daemon/features/agents/pane_transport.ts";
+import { type PaneOptions, PaneTransport } from "../../../daemon/features/agents/pane_transport.ts";
 import type { TerminalServers } from "../../../daemon/host/terminals/terminal_server.ts";
 import { isAlive, startTimeOf } from "../../../daemon/host/processes.ts";
 import { type Agent, recorder, silent, type Terminal, waitSync } from "../host/private_tmux.ts";
@@ -50,7 +47,7 @@ export function paneTransport(
     screen: claudeScreen,
     settle_ms: 40,
   };
-  return createPaneTransport({ ...defaults, ...options });
+  return new PaneTransport({ ...defaults, ...options });
 }
 
 /** Replaces the pane's program by one that records its input. */

@@ -20,10 +20,8 @@ const serverFile = (env: Env) => `${env["CLAUDE_CONFIG_DIR"] || homePath(env)}/.
 const setup: AgentSetup = {
   home,
   async edits(env, plan) {
-    return (await import("./setup.ts")).edits(
-      { hooks: hooksFile(env), server: serverFile(env) },
-      plan,
-    );
+    const files = { hooks: hooksFile(env), server: serverFile(env) };
+    return (await import("./setup.ts")).edits(files, plan);
   },
   async switchedOff(env, files) {
     const places = { user: hooksFile(env), state: serverFile(env), managed: MANAGED };
@@ -52,8 +50,7 @@ export const claudeCode: AgentDefinition = {
     const { claudeCodeHooks } = await import("../hooks/claude_format.ts");
     const { claudeEnds } = await import("./turn_ends.ts");
     const options = { ...host, config_dirs: configDirs(host.env), tested_version: TESTED_VERSION };
-    const ends = claudeEnds(options.config_dirs);
-    const hooks = { ...claudeCodeHooks, lastEnd: (session_id: string) => ends.of(session_id) };
+    const hooks = { ...claudeCodeHooks, lastEnd: claudeEnds(options.config_dirs) };
     return { adapter: claudeCodeAdapter(options), hooks };
   },
   async sessionFiles(env) {

@@ -7,7 +7,7 @@ import type { IsAlive } from "../../../host/processes.ts";
 import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
 import { type Adapter, type AgentPeer, type Observation, withArgs } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
-import { createPaneTransport } from "../pane_transport.ts";
+import { PaneTransport } from "../pane_transport.ts";
 import { claudeScreen } from "./screen.ts";
 import { createNativeTransport, type NativeOptions } from "./native_transport.ts";
 import { claudeEvidence } from "./question_evidence.ts";
@@ -29,7 +29,7 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
   const ends = claudeEnds(config_dirs);
   const waiters = new WaitingHookList(options.clock);
   const hook = createHookTransport(waiters);
-  const pane = createPaneTransport({
+  const pane = new PaneTransport({
     ...options,
     screen: claudeScreen,
     hasOpenDialog: (peer) =>

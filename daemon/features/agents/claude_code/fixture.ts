@@ -1,7 +1,4 @@
-/**
- * Claude Code's self-test fixture: a separate home after its first start, and a mode that asks
- * before each tool.
- */
+/** Claude Code's self-test fixture: a home after its first start; each tool needs permission. */
 
 import { join } from "kit/core/path.ts";
 import type { Fixture } from "../selftest/fixture.ts";
@@ -9,9 +6,7 @@ import type { Fixture } from "../selftest/fixture.ts";
 /** An API key of the right form. Its last 20 characters must be in `.claude.json`. */
 const DUMMY_KEY = `sk-ant-dummy-${"0".repeat(40)}`;
 
-/**
- * This permission mode asks before every tool call. The default mode after a first start does not.
- */
+/** Asks before every tool call, unlike the default mode after a first start. */
 export const CLAUDE_COMMAND = ["claude", "--permission-mode", "manual"] as const;
 
 export function claudeEnvironment(model_url: string): Record<string, string> {

@@ -18,10 +18,7 @@ const CONFIRM_MS_MAX = 2_000;
 
 type Waiter = (instruction: WakeInstruction) => void;
 
-/**
- * The waiting hooks. Only the newest hook of each session is kept, so that older hooks do not
- * accumulate.
- */
+/** The waiting hooks: only the newest of each session, so that they do not accumulate. */
 export class WaitingHookList implements WaitingHooks {
   readonly #clock: Clock;
   readonly #waiters = new Map<string, Waiter>();
@@ -40,10 +37,7 @@ export class WaitingHookList implements WaitingHooks {
     return [...this.#waiters.keys()];
   }
 
-  /**
-   * Blocks a hook until it is answered or released. If the signal aborts, the answer makes the hook
-   * ask again.
-   */
+  /** Blocks a hook until it is answered or released. After an abort, the hook asks again. */
   async add(session_id: string, signal: AbortSignal): Promise<WakeInstruction> {
     this.release(session_id);
     const waiting = Promise.withResolvers<WakeInstruction>();
@@ -60,9 +54,7 @@ export class WaitingHookList implements WaitingHooks {
     }
   }
 
-  /**
-   * Ends a session's hook, because a better transport reaches the session or a newer hook waits.
-   */
+  /** Ends a session's hook: a better transport reaches the session, or a newer hook waits. */
   release(session_id: string): void {
     this.#remove(session_id)?.({ then: "end" });
   }

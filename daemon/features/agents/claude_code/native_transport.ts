@@ -16,25 +16,13 @@ import {
 } from "../adapter.ts";
 import { isTestedVersion, peerToken, sessionOfPeer } from "./registry.ts";
 
-/**
- * Maximum time to connect. A local socket connects at once, unless its owner has stopped accepting
- * connections.
- */
+/** Maximum time to connect, which happens at once unless the socket's owner accepts nothing. */
 const CONNECT_MS_MAX = 2_000;
-/**
- * Maximum time for a write. The socket takes a line within milliseconds. A buffer that stays full
- * means that nobody reads.
- */
+/** Maximum time for a write, which takes milliseconds. A full buffer means that nobody reads. */
 const WRITE_MS_MAX = 5_000;
-/**
- * Maximum time to wait until the session closes the connection. It does so about 30 ms after it has
- * read the line.
- */
+/** Maximum time until the session hangs up, which it does 30 ms after it has read the line. */
 const HANG_UP_MS_MAX = 1_000;
-/**
- * The longest line that is sent. Claude Code silently drops a connection whose line exceeds
- * 1,048,576 characters.
- */
+/** The longest line. Claude Code silently drops a connection beyond 1,048,576 characters. */
 const LINE_CHARS_MAX = 1_000_000;
 
 export interface NativeOptions {
@@ -88,10 +76,7 @@ function prepareTarget(
   return { path, bytes: new TextEncoder().encode(auth + line) };
 }
 
-/**
- * The line that carries a message. It has no `session_id`, because a line with an outdated one is
- * silently dropped.
- */
+/** A line with an outdated `session_id` is silently dropped, so this one has none. */
 function userLine(content: string): string {
   return `${JSON.stringify({ type: "user", message: { role: "user", content } })}\n`;
 }
@@ -116,10 +101,7 @@ async function deliver(
   }
 }
 
-/**
- * Connects, or returns a refusal. The refusal is definite, because nothing was sent without a
- * connection.
- */
+/** Connects, or returns a refusal, which is definite because nothing was sent. */
 async function connect(
   { clock, log }: NativeOptions,
   path: string,

@@ -30,10 +30,7 @@ const ToolUse = z.object({
   name: z.string(),
   input: z.unknown().optional(),
 });
-const ToolResult = z.object({
-  type: z.literal("tool_result"),
-  tool_use_id: z.string(),
-});
+const ToolResult = z.object({ type: z.literal("tool_result"), tool_use_id: z.string() });
 const Line = z.object({
   timestamp: Timestamp,
   message: z.object({ content: z.array(z.unknown()) }),

@@ -64,10 +64,7 @@ export function processOf(
   return undefined;
 }
 
-/**
- * The session of a registered agent; undefined if the agent's process is no longer the registered
- * one.
- */
+/** The session of a registered agent; undefined if its process is no longer the registered one. */
 export function sessionOfPeer(
   config_dirs: readonly string[],
   { agent_pid, agent_started }: AgentPeer,
@@ -112,10 +109,7 @@ export function turnState({ status }: Session): AgentPeer["turn_state"] {
   return status === undefined ? null : TURN_STATE_OF[status];
 }
 
-/**
- * The start time in clock ticks; undefined in any other form, because only clock ticks can be
- * compared.
- */
+/** The start time, if it is in clock ticks: only they can be compared. */
 function startTicks({ procStart }: Session): string | undefined {
   return procStart !== undefined && /^\d+$/.test(procStart) ? procStart : undefined;
 }

@@ -1,6 +1,6 @@
 /** Claude Code's screen: its composer and its dialogs. */
 
-import { composerAt, composerScreen, MENU_ENTRY } from "../screens.ts";
+import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens.ts";
 
 /** A horizontal rule across the screen; Claude Code may write a label into it. */
 const RULE = /^\s*[─╭╰]?─{8}/;
@@ -26,5 +26,5 @@ export const claudeScreen = composerScreen({
     }
     return undefined;
   },
-  collapsed: /^\[Pastedtext#\d+(\+\d+lines)?\]$/,
+  isCollapsed: ({ text }) => /^\[Pastedtext#\d+(\+\d+lines)?\]$/.test(visibleAscii(text)),
 });

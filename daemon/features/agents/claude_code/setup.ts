@@ -6,8 +6,14 @@
 import { namesIn } from "../../../host/agent_files.ts";
 import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";
-import { type AgentFiles, editsOf, meshServer, SERVER_NAME } from "../mcp_server_entry.ts";
-import type { ScopeReader, SwitchedOff } from "../settings_files/switched_off.ts";
+import { type AgentFiles, jsonEdit, meshServer, SERVER_NAME } from "../mcp_server_entry.ts";
+import {
+  ASK_ADMINISTRATOR,
+  type ScopeReader,
+  type Switch,
+  type SwitchedOff,
+  switchesIn,
+} from "../settings_files/switched_off.ts";
 import { isObject, type Json, type JsonObject, valueAt } from "../settings_files/json.ts";
 
 /** The time limit of a hook. It must exceed the 1.5 s of `mesh hook`. */
@@ -48,7 +54,7 @@ export const hooks = new MeshHooks({
 export const server = meshServer({ type: "stdio", alwaysLoad: true });
 
 export function edits(files: AgentFiles, plan: SetupPlan): readonly Edit[] {
-  return editsOf(files, { hooks, server }, plan);
+  return [jsonEdit(files.hooks, plan, { hooks }), jsonEdit(files.server, plan, { server })];
 }
 
 interface Places {
@@ -75,58 +81,43 @@ export function switchedOff(places: Places, files: ScopeReader): readonly Switch
   }));
   return [
     ...scopes.flatMap(({ file, settings, isManaged }) => [
-      ...hooksOff(file, settings, isManaged),
-      ...serverOff(file, settings, isManaged),
+      ...switchesIn(file, hooksOff(file, settings, isManaged)),
+      ...switchesIn(file, serverOff(file, settings, isManaged)),
     ]),
     ...folderOff(places.state, json(places.state), cwd),
   ];
 }
 
-function hooksOff(file: string, settings: JsonObject, isManaged: boolean): SwitchedOff[] {
-  const found: SwitchedOff[] = [];
-  const part = "hooks";
-  const fix = isManaged ? ASK : `remove it from ${file}`;
-  if (settings["disableAllHooks"] === true) {
-    found.push({ part, file, setting: "disableAllHooks: true", fix });
-  }
-  if (!isManaged) return found;
-  if (settings["allowManagedHooksOnly"] === true) {
-    found.push({ part, file, setting: "allowManagedHooksOnly: true", fix });
-  }
+function hooksOff(file: string, settings: JsonObject, isManaged: boolean): Switch[] {
+  const { disableAllHooks, allowManagedHooksOnly: managedOnly } = settings;
+  const fix = isManaged ? ASK_ADMINISTRATOR : `remove it from ${file}`;
   const plugins = settings["strictPluginOnlyCustomization"];
-  if (plugins === true || (Array.isArray(plugins) && plugins.includes("hooks"))) {
-    found.push({ part, file, setting: "strictPluginOnlyCustomization for hooks", fix });
-  }
-  return found;
+  const isStrict = plugins === true || listOf(plugins).includes("hooks");
+  const ofAll: Switch = [disableAllHooks === true, "hooks", "disableAllHooks: true", fix];
+  if (!isManaged) return [ofAll];
+  return [
+    ofAll,
+    [managedOnly === true, "hooks", "allowManagedHooksOnly: true", fix],
+    [isStrict, "hooks", "strictPluginOnlyCustomization for hooks", fix],
+  ];
 }
 
-const ASK = "ask who manages the settings of this machine";
-
-function serverOff(file: string, settings: JsonObject, isManaged: boolean): SwitchedOff[] {
+function serverOff(file: string, settings: JsonObject, isManaged: boolean): Switch[] {
+  const { deniedMcpServers: denied, allowedMcpServers: allowed } = settings;
+  const fix = (what: string) => isManaged ? ASK_ADMINISTRATOR : `${what} in ${file}`;
+  const takeOut = fix(`take ${SERVER_NAME} out of the list`);
+  const add = fix(`add { "serverName": "${SERVER_NAME}" } to the list`);
   const part = "MCP server";
-  const fix = (what: string) => isManaged ? ASK : `${what} in ${file}`;
-  const found: SwitchedOff[] = [];
-  if (listOf(settings["deniedMcpServers"]).some(isNamedMesh)) {
-    const setting = `deniedMcpServers with "${SERVER_NAME}"`;
-    found.push({ part, file, setting, fix: fix(`take ${SERVER_NAME} out of the list`) });
-  }
-  const allowed = settings["allowedMcpServers"];
-  const hasCommands = listOf(allowed).some((entry) => valueAt(entry, "serverCommand"));
+  const isDenied = listOf(denied).some(isNamedMesh);
   // If the list has entries with commands, one of them may allow our server by its command.
-  if (Array.isArray(allowed) && !hasCommands && !allowed.some(isNamedMesh)) {
-    const setting = `allowedMcpServers without "${SERVER_NAME}"`;
-    found.push({
-      part,
-      file,
-      setting,
-      fix: fix(`add { "serverName": "${SERVER_NAME}" } to the list`),
-    });
-  }
-  if (listOf(settings["disabledMcpjsonServers"]).includes(SERVER_NAME)) {
-    const setting = `disabledMcpjsonServers with "${SERVER_NAME}"`;
-    found.push({ part, file, setting, fix: fix(`take ${SERVER_NAME} out of the list`) });
-  }
-  return found;
+  const hasCommands = listOf(allowed).some((entry) => valueAt(entry, "serverCommand"));
+  const isLeftOut = Array.isArray(allowed) && !hasCommands && !allowed.some(isNamedMesh);
+  const isDisabled = listOf(settings["disabledMcpjsonServers"]).includes(SERVER_NAME);
+  return [
+    [isDenied, part, `deniedMcpServers with "${SERVER_NAME}"`, takeOut],
+    [isLeftOut, part, `allowedMcpServers without "${SERVER_NAME}"`, add],
+    [isDisabled, part, `disabledMcpjsonServers with "${SERVER_NAME}"`, takeOut],
+  ];
 }
 
 /** Reports our server if the user has disabled it for one folder, with `/mcp`. */

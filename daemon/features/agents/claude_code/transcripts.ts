@@ -13,9 +13,7 @@ import { unlessError } from "kit/host/file_errors.ts";
  */
 const HEAD_BYTES = 65_536;
 
-/**
- * Errors that count as a missing transcript, because Claude Code could not read such a file either.
- */
+/** Errors that count as a missing transcript: Claude Code could not read such a file either. */
 const { NotADirectory, NotFound, PermissionDenied } = Deno.errors;
 const MISSING_ERRORS = [NotADirectory, NotFound, PermissionDenied];
 
@@ -28,9 +26,7 @@ export function resumeClaude(
   config_dirs: readonly string[],
   { runtime_session_id, path }: ResumableSession,
 ): ResumeResult {
-  if (!SESSION_ID.test(runtime_session_id)) {
-    return notResumable("bad_session_id");
-  }
+  if (!SESSION_ID.test(runtime_session_id)) return notResumable("bad_session_id");
   for (const config_dir of config_dirs) {
     const file = transcriptOf(config_dir, runtime_session_id);
     if (file === undefined) continue;

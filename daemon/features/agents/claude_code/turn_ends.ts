@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
+import { lastEndReader, type RecordedEnd } from "../sessions/last_end.ts";
 import { Timestamp } from "../sessions/pages.ts";
 import { claudeTranscript, entriesOf } from "./session_files.ts";
 
@@ -19,8 +19,8 @@ const Interruption = z.object({
   }),
 });
 
-export function claudeEnds(config_dirs: readonly string[]): LastEnds {
-  return new LastEnds({
+export function claudeEnds(config_dirs: readonly string[]) {
+  return lastEndReader({
     locate: (id) => claudeTranscript(config_dirs, id),
     marks: [INTERRUPTED],
     endIn,

@@ -1,6 +1,4 @@
-/**
- * `mesh hook claude-code Wake`: waits beside its session until a message has to wake the session.
- */
+/** `mesh hook claude-code Wake`: waits beside its session until a message has to wake it. */
 
 import { systemClock } from "kit/core/clock.ts";
 import type { WaitForWake, WakeHookDeps } from "../definition.ts";

@@ -4,21 +4,20 @@ import { type Env, homePath } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
 
 const home = (env: Env) => env["CODEX_HOME"] || homePath(env, ".codex");
-const hooksFile = (env: Env) => `${home(env)}/hooks.json`;
-const serverFile = (env: Env) => `${home(env)}/config.toml`;
+const files = (env: Env) => ({
+  hooks: `${home(env)}/hooks.json`,
+  server: `${home(env)}/config.toml`,
+});
 
 const setup: AgentSetup = {
   home,
   notice: 'Codex runs new hooks only once you trust them: start it, and at "Hooks need review" ' +
     "review and trust them. Until then Codex is not listed in `mesh peers`.",
   async edits(env, plan) {
-    return (await import("./setup.ts")).edits(
-      { hooks: hooksFile(env), server: serverFile(env) },
-      plan,
-    );
+    return (await import("./setup.ts")).edits(files(env), plan);
   },
-  async switchedOff(env, files) {
-    return (await import("./setup.ts")).switchedOff(home(env), files);
+  async switchedOff(env, reader) {
+    return (await import("./setup.ts")).switchedOff(home(env), reader);
   },
 };
 
@@ -40,8 +39,7 @@ export const codex: AgentDefinition = {
     const { codexHooks } = await import("./hooks.ts");
     const { codexEnds } = await import("./turn_ends.ts");
     const codex_home = home(host.env);
-    const ends = codexEnds(codex_home);
-    const hooks = { ...codexHooks(), lastEnd: (session_id: string) => ends.of(session_id) };
+    const hooks = { ...codexHooks(), lastEnd: codexEnds(codex_home) };
     return { adapter: codexAdapter({ ...host, codex_home }), hooks };
   },
   async sessionFiles(env) {

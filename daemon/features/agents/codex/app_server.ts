@@ -11,15 +11,9 @@ import { checkSocket } from "../../../host/trusted_socket.ts";
 import type { localWebSocket } from "./local_web_socket.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
-/**
- * Maximum time to open a socket. A local socket opens at once, unless its owner has stopped
- * accepting connections.
- */
+/** Maximum time to open a socket, which opens at once unless its owner accepts nothing. */
 const OPEN_MS_MAX = 2_000;
-/**
- * Maximum time to wait for an answer. Answers take milliseconds, or more while the server starts
- * threads.
- */
+/** Maximum time for an answer: usually milliseconds, more while the server starts threads. */
 const ANSWER_MS_MAX = 5_000;
 /** Time limit for the server to confirm the end of a connection. */
 const CLOSE_MS_MAX = 1_000;
@@ -41,10 +35,7 @@ const RpcMessage = z.looseObject({
 });
 const InitializeResult = z.looseObject({ userAgent: z.string() });
 
-/**
- * The path of the shared server's socket in a Codex folder. It is a link to a socket with a shorter
- * path.
- */
+/** The shared server's socket in a Codex folder: a link to a socket with a shorter path. */
 export function socketPath(codex_home: string): string {
   return join(codex_home, "app-server-control", "app-server-control.sock");
 }
@@ -59,14 +50,14 @@ export class AppServer implements Disposable {
   readonly #clock: Clock;
   readonly #socket: ReturnType<typeof localWebSocket>;
   readonly #pending = new Map<number, (reply: Reply) => void>();
-  readonly #open = Promise.withResolvers<undefined | "connection_refused">();
+  readonly #open = Promise.withResolvers<"open" | "connection_refused">();
   #cancelClose: () => void = () => undefined;
   #lastId = 0;
 
   private constructor(socket: ReturnType<typeof localWebSocket>, clock: Clock) {
     this.#clock = clock;
     this.#socket = socket;
-    socket.onopen = () => this.#open.resolve(undefined);
+    socket.onopen = () => this.#open.resolve("open");
     socket.onmessage = ({ data }) => this.#receive(data);
     socket.onerror = () => undefined; // A close event follows.
     socket.onclose = () => {
@@ -99,10 +90,9 @@ export class AppServer implements Disposable {
 
   /** Waits for the socket, and completes the handshake. */
   async #initialize(): Promise<Reason | undefined> {
-    const opened = this.#open.promise.then((reason) => ({ reason }));
-    const { reason } = await timeout(this.#clock, OPEN_MS_MAX, opened) ??
-      { reason: "connect_timeout" as const };
-    if (reason !== undefined) return reason;
+    const opened = await timeout(this.#clock, OPEN_MS_MAX, this.#open.promise) ??
+      "connect_timeout";
+    if (opened !== "open") return opened;
     const clientInfo = { name: "agent-mesh", title: "Agent Mesh", version: VERSION };
     // The queue of a thread is part of the experimental API.
     const capabilities = { experimentalApi: true };

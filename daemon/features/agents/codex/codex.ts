@@ -1,14 +1,11 @@
-/**
- * Codex's adapter. It uses the queue of the shared server, or the pane of a session with its own
- * process.
- */
+/** Codex's adapter: the queue of the shared server, or the pane of a session's own process. */
 
 import * as z from "zod";
 import type { IsAlive } from "../../../host/processes.ts";
 import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
 import type { Adapter, AgentPeer, CallEvidence, Observation } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
-import { createPaneTransport } from "../pane_transport.ts";
+import { PaneTransport } from "../pane_transport.ts";
 import { codexScreen } from "./screen.ts";
 import {
   createCommandTransport,
@@ -45,12 +42,7 @@ export function codexAdapter(options: CodexOptions): Adapter {
   const transports = [
     createSocketTransport(options),
     createCommandTransport(options),
-    createPaneTransport({
-      ...options,
-      screen: codexScreen,
-      hasOpenDialog,
-      warm_up_ms: WARM_UP_MS,
-    }),
+    new PaneTransport({ ...options, screen: codexScreen, hasOpenDialog, warm_up_ms: WARM_UP_MS }),
   ];
   return {
     backend: "codex",
@@ -85,10 +77,7 @@ async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observat
   }, (reason) => reason === "no_server" || reason === "connection_refused" ? gone : undefined);
 }
 
-/**
- * Matches the ids of our deliveries. `notif-` is the prefix of notifications, `qd-` that of asks
- * and other messages.
- */
+/** The ids of our deliveries: `notif-` for notifications, `qd-` for asks and other messages. */
 const OUR_DELIVERY_ID = /^(qd|notif)-/;
 
 /**

@@ -1,7 +1,4 @@
-/**
- * Codex's self-test fixture: a separate home, whose user trusts our hooks and must approve
- * escalations.
- */
+/** Codex's self-test fixture: a home of its own with trusted hooks; escalations need approval. */
 
 import { join } from "kit/core/path.ts";
 import type { Fixture } from "../selftest/fixture.ts";

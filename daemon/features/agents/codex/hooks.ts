@@ -1,7 +1,4 @@
-/**
- * Codex's hooks, which have Claude Code's format, and the search for the Codex process that ran
- * them.
- */
+/** Codex's hooks, in Claude Code's format, and the Codex process that ran them. */
 
 import * as z from "zod";
 import { claudeCodeHooks } from "../hooks/claude_format.ts";
@@ -11,10 +8,7 @@ import { argumentsOf, commandOf, lineageOf, parentOf } from "../../../host/proce
 /** The fields that Codex adds to every event. */
 const AddedFields = z.object({ model: z.string().min(1).optional().catch(undefined) });
 
-/**
- * The facts for a hook that no session with its own process ran. Such a hook does not show where
- * its session is.
- */
+/** The facts for a hook that no session's own process ran: its place is unknown. */
 const NO_LOCATION = {
   agent_pid: undefined,
   pane_id: undefined,

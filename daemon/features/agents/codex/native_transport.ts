@@ -1,7 +1,4 @@
-/**
- * Codex's native transports. They put a message into a session's queue, through the server's socket
- * or a command.
- */
+/** Codex's native transports: into a session's queue, through a socket or a command. */
 
 import type { Log } from "kit/core/log.ts";
 import type { Reason } from "protocol/reasons.ts";
@@ -23,9 +20,7 @@ import {
   withThread,
 } from "./threads.ts";
 
-/**
- * The longest text for the socket. It is far above any message, and far below the server's limit.
- */
+/** The longest text for the socket: far above any message, and below the server's limit. */
 const SOCKET_CHARS_MAX = 1_000_000;
 /** The longest text for the command, because Linux limits one argument to 131,072 bytes. */
 const ARGUMENT_BYTES_MAX = 120_000;
@@ -67,13 +62,10 @@ function createTransport(
   return {
     name: "native",
     waits_for_turn_end: true, // Its queue is read after the turn.
-    check: (peer, outgoing) =>
-      withThread(
-        options,
-        peer,
-        (thread) => toReadiness(refusalOf(thread, outgoing, peer)),
-        toReadiness,
-      ),
+    check(peer, outgoing) {
+      const check = (thread: Thread) => toReadiness(refusalOf(thread, outgoing, peer));
+      return withThread(options, peer, check, toReadiness);
+    },
     deliver: (peer, outgoing) =>
       withThread(options, peer, async (thread, opened) => {
         const refusal = refusalOf(thread, outgoing, peer);
@@ -148,8 +140,7 @@ async function queue(
     });
     if (done.timed_out) return { state: "unclear", reason: "command_timeout" };
     if (done.code === 0) return { state: "accepted" };
-    const detail = done.stderr.slice(0, 500);
-    const why = withoutMessage(detail, framed);
+    const why = withoutMessage(done.stderr.slice(0, 500), framed);
     log.warn("`codex queue` failed", { delivery_id, code: done.code, why });
     return done.code === EXIT_USAGE
       ? refused("queue_refused")

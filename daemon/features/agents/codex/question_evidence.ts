@@ -9,7 +9,6 @@ import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
 import { Timestamp } from "../sessions/pages.ts";
 import { rolloutFile } from "./rollouts.ts";
-import { isThreadId } from "./threads.ts";
 
 const Line = z.object({
   timestamp: Timestamp,
@@ -17,9 +16,7 @@ const Line = z.object({
 });
 
 export function codexEvidence(codex_home: string, call: WaitingCall): readonly Evidence[] {
-  const { session_id } = call;
-  const file = isThreadId(session_id) ? rolloutFile(codex_home, session_id) : undefined;
-  return evidenceIn(file, call, rolloutEvidence);
+  return evidenceIn(rolloutFile(codex_home, call.session_id), call, rolloutEvidence);
 }
 
 export function rolloutEvidence(

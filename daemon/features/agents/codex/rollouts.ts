@@ -8,10 +8,7 @@ import type { ResumableSession, ResumeResult } from "../adapter.ts";
 import { isThreadId } from "./threads.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
-/**
- * The longest first line that is read. It holds the model's instructions, about 20 kB as of
- * 0.169.0.
- */
+/** The longest first line that is read. The model's instructions in it have about 20 kB. */
 const FIRST_LINE_BYTES_MAX = 1_048_576;
 
 const FirstLine = z.looseObject({
@@ -42,10 +39,12 @@ export function rolloutOf(
 
 /** The rollout of a thread; undefined if no file has it. */
 export function rolloutFile(codex_home: string, threadId: string): string | undefined {
-  return findFile(join(codex_home, "sessions"), `-${threadId}.jsonl`, FOLDER_LEVELS);
+  if (!isThreadId(threadId)) return undefined;
+  return rolloutFiles(join(codex_home, "sessions"))
+    .find((path) => path.endsWith(`-${threadId}.jsonl`));
 }
 
-/** The rollouts below the folder `sessions`, the last begun first. */
+/** The rollouts below the folder `sessions`, the last begun first: names begin with a date. */
 export function* rolloutFiles(dir: string, levels_left = FOLDER_LEVELS): Generator<string> {
   for (const name of namesIn(dir).reverse()) {
     const path = join(dir, name);
@@ -56,26 +55,6 @@ export function* rolloutFiles(dir: string, levels_left = FOLDER_LEVELS): Generat
 
 /** The levels of folders in `sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. */
 const FOLDER_LEVELS = 3;
-
-/**
- * Finds a file by its suffix, and searches the newest files first. The names of folders and files
- * begin with their date.
- */
-function findFile(dir: string, suffix: string, levels_left: number): string | undefined {
-  const entries = unlessMissing(() => [...Deno.readDirSync(dir)]) ?? [];
-  entries.sort((a, b) => a.name < b.name ? 1 : -1);
-  for (const { name, isDirectory, isFile } of entries) {
-    const path = join(dir, name);
-    if (levels_left === 0 && isFile && name.startsWith("rollout-") && name.endsWith(suffix)) {
-      return path;
-    }
-    const found = levels_left > 0 && isDirectory
-      ? findFile(path, suffix, levels_left - 1)
-      : undefined;
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
 
 /** The first line of a file; empty if the line has no end. */
 function firstLine(path: string): string {

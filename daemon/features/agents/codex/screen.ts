@@ -1,10 +1,8 @@
 /** Codex's screen: its composer and its dialogs. */
 
-import { composerAt, composerScreen, MENU_ENTRY } from "../screens.ts";
+import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens.ts";
 
-/**
- * The composer's first row. A `!` in place of `›` means Codex's shell mode, which takes no prompts.
- */
+/** The composer's first row. A `!` in place of `›` is the shell mode, which takes no prompts. */
 const PROMPT = /^›(\s|$)/;
 /** Further rows of the composer: blank lines, or text behind two spaces. */
 const CONTINUATION = /^(\s{2}|$)/;
@@ -23,5 +21,5 @@ export const codexScreen = composerScreen({
     const isComposer = !MENU_ENTRY.test(first) && more.every((row) => CONTINUATION.test(row));
     return isComposer ? composerAt(lines, { top, bottom, sign: "›" }) : undefined;
   },
-  collapsed: /^\[PastedContent\d+chars\]$/,
+  isCollapsed: ({ text }) => /^\[PastedContent\d+chars\]$/.test(visibleAscii(text)),
 });

@@ -60,7 +60,7 @@ const Meta = z.object({
 });
 
 export function codexSessionFiles(codex_home: string): SessionFiles {
-  const locate = (id: string) => isThreadId(id) ? rolloutFile(codex_home, id) : undefined;
+  const locate = (id: string) => rolloutFile(codex_home, id);
   const list: SessionFiles["list"] = (query) => foundIn(rolloutsOf(codex_home), query, describe);
   return sessionsInFiles(
     { locate, list },
@@ -118,11 +118,7 @@ function textOf(parts: z.output<typeof Texts>): string {
 
 const Count = z.number().nonnegative();
 /** All input, with the cached part. */
-const Tokens = z.object({
-  input_tokens: Count,
-  cached_input_tokens: Count,
-  output_tokens: Count,
-});
+const Tokens = z.object({ input_tokens: Count, cached_input_tokens: Count, output_tokens: Count });
 
 /** Written after each request, with the sums of the session, as of 0.169.0. */
 const TokenCount = z.object({

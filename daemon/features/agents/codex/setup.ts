@@ -6,18 +6,24 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
 import { parseToml as read } from "../settings_files/toml.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";
-import { type Json, type JsonObject, Unchangeable, valueAt } from "../settings_files/json.ts";
+import { type JsonObject, plain, Unchangeable, valueAt } from "../settings_files/json.ts";
 import type { Argv } from "../settings_files/shell_words.ts";
 import {
   type AgentFiles,
   foreignServer,
-  hooksEdit,
+  jsonEdit,
   programBefore,
   SERVER_NAME,
 } from "../mcp_server_entry.ts";
-import type { ScopeReader, SwitchedOff } from "../settings_files/switched_off.ts";
+import {
+  ASK_ADMINISTRATOR,
+  type ScopeReader,
+  type SwitchedOff,
+  switchesIn,
+} from "../settings_files/switched_off.ts";
 
 /** Codex warns about higher limits of some events; `mesh hook` takes 1.5 s at most. */
 const HOOK_SECONDS_MAX = 3;
@@ -66,7 +72,7 @@ export const hooks = new MeshHooks({
 type Toml = Readonly<Record<string, unknown>>;
 
 export function edits(files: AgentFiles, plan: SetupPlan): readonly Edit[] {
-  return [hooksEdit(files.hooks, hooks, plan), {
+  return [jsonEdit(files.hooks, plan, { hooks }), {
     path: files.server,
     format: "text",
     add: (text) => installServer(text, plan),
@@ -155,10 +161,9 @@ function blockOf({ mesh }: SetupPlan): readonly string[] {
 }
 
 function commandLines([command = "", ...args]: Argv): readonly string[] {
-  return [
-    `command = ${tomlString(command)}`,
-    `args = [${[...args, "mcp"].map(tomlString).join(", ")}]`,
-  ];
+  // A basic string of TOML has the same escapes as JSON.
+  const quoted = [...args, "mcp"].map((argument) => JSON.stringify(argument));
+  return [`command = ${JSON.stringify(command)}`, `args = [${quoted.join(", ")}]`];
 }
 
 /** Replaces the command of our server in place. Other members belong to the user, so they stay. */
@@ -237,17 +242,9 @@ function serverBlock(text: string, before: Toml): Block | undefined {
 }
 
 function parsesTo(text: string, expected: Toml): boolean {
-  try {
-    return isDeepStrictEqual(plain(parse(text)), plain(expected));
-  } catch (error) {
-    if (error instanceof TomlError) return false;
-    throw error;
-  }
-}
-
-/** A copy without the parser's prototypes and classes, which would make the comparison fail. */
-function plain(value: Toml): unknown {
-  return JSON.parse(JSON.stringify(value));
+  const isNotToml = (error: unknown) => error instanceof TomlError;
+  return unlessError(isNotToml, () => isDeepStrictEqual(plain(parse(text)), plain(expected))) ??
+    false;
 }
 
 function serversOf(config: Toml): Toml {
@@ -258,11 +255,6 @@ function serversOf(config: Toml): Toml {
 
 function isTable(value: unknown): value is Toml {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-/** Quotes a text as a basic string of TOML, which has the same escapes as JSON. */
-function tomlString(text: string): string {
-  return JSON.stringify(text);
 }
 
 /** The folder of the settings that an administrator manages. */
@@ -284,40 +276,22 @@ export function switchedOff(home: string, files: ScopeReader): readonly Switched
   ];
   return [...new Set(names)].flatMap((file) => {
     const config = toml(file);
-    const fix = managed.includes(file)
-      ? "ask who manages the settings of this machine"
-      : `remove it from ${file}`;
-    return config ? inFile(config).map((found) => ({ ...found, file, fix })) : [];
+    const fix = managed.includes(file) ? ASK_ADMINISTRATOR : `remove it from ${file}`;
+    return config ? inFile(file, config, fix) : [];
   });
 }
 
-function inFile(config: JsonObject): Pick<SwitchedOff, "part" | "setting">[] {
-  const found: Pick<SwitchedOff, "part" | "setting">[] = [];
-  const profile = config["profile"];
-  const tables: [name: string, table: Json | undefined][] = [
-    ["features", config["features"]],
-    ...(typeof profile === "string"
-      ? [
-        [
-          `profiles.${profile}.features`,
-          valueAt(config, "profiles", profile, "features"),
-        ] satisfies [
-          string,
-          Json | undefined,
-        ],
-      ]
-      : []),
-  ];
-  for (const [name, table] of tables) {
-    for (const feature of FEATURES.filter((key) => valueAt(table, key) === false)) {
-      found.push({ part: "hooks", setting: `${name}.${feature} = false` });
-    }
-  }
-  if (config["allow_managed_hooks_only"] === true) {
-    found.push({ part: "hooks", setting: "allow_managed_hooks_only = true" });
-  }
-  if (valueAt(config, "mcp_servers", SERVER_NAME, "enabled") === false) {
-    found.push({ part: "MCP server", setting: `mcp_servers.${SERVER_NAME}.enabled = false` });
-  }
-  return found;
+function inFile(file: string, config: JsonObject, fix: string): SwitchedOff[] {
+  const { profile, allow_managed_hooks_only: managedOnly } = config;
+  const ofProfile = typeof profile === "string" ? [["profiles", profile, "features"]] : [];
+  const features = [["features"], ...ofProfile].flatMap((table) =>
+    FEATURES.map((feature) => [...table, feature])
+  );
+  const server = ["mcp_servers", SERVER_NAME, "enabled"];
+  const isFalse = (keys: readonly string[]) => valueAt(config, ...keys) === false;
+  return switchesIn(file, [
+    ...features.map((keys) => [isFalse(keys), "hooks", `${keys.join(".")} = false`, fix] as const),
+    [managedOnly === true, "hooks", "allow_managed_hooks_only = true", fix],
+    [isFalse(server), "MCP server", `${server.join(".")} = false`, fix],
+  ]);
 }

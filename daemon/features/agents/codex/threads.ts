@@ -47,10 +47,7 @@ export function isThreadId(text: string): boolean {
 /** The activities in which a thread is loaded, so that its queue can be used. */
 const LOADED: ReadonlySet<Activity> = new Set(["idle", "working"]);
 
-/**
- * Reads a thread without loading it. The server's answers show its features, because its release
- * number does not.
- */
+/** Reads a thread without loading it. Its server's answers, and not its release, show features. */
 async function readThread({ server, threadId }: ThreadConnection): Promise<Thread> {
   const reply = await server.call("thread/read", { threadId });
   // These are the server's messages for an unknown thread, and for a thread without a first prompt.
@@ -65,9 +62,7 @@ async function readThread({ server, threadId }: ThreadConnection): Promise<Threa
 }
 
 const Turns = z.looseObject({
-  thread: z.looseObject({
-    turns: z.array(z.looseObject({ id: z.string(), status: z.string() })),
-  }),
+  thread: z.looseObject({ turns: z.array(z.looseObject({ id: z.string(), status: z.string() })) }),
 });
 
 /** Interrupts a thread's running turn, as its user would. */

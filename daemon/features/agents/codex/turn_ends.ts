@@ -2,12 +2,11 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
+import { lastEndReader, type RecordedEnd } from "../sessions/last_end.ts";
 import { ErrorClass } from "protocol/agents/contract.ts";
 import { Timestamp } from "../sessions/pages.ts";
 import { rolloutFile } from "./rollouts.ts";
 import { entriesOf } from "./session_files.ts";
-import { isThreadId } from "./threads.ts";
 
 /** As of 0.171.0. A turn that an error ends is complete, too. */
 const Ended = z.object({
@@ -22,9 +21,9 @@ const Ended = z.object({
   ]),
 });
 
-export function codexEnds(codex_home: string): LastEnds {
-  return new LastEnds({
-    locate: (id) => isThreadId(id) ? rolloutFile(codex_home, id) : undefined,
+export function codexEnds(codex_home: string) {
+  return lastEndReader({
+    locate: (id) => rolloutFile(codex_home, id),
     marks: ['"turn_aborted"', '"task_complete"'],
     endIn,
     entriesOf,

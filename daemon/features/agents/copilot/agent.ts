@@ -4,19 +4,18 @@ import { type Env, homePath } from "../../../host/paths.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
 
 const home = (env: Env) => env["COPILOT_HOME"] || homePath(env, ".copilot");
-const hooksFile = (env: Env) => `${home(env)}/settings.json`;
-const serverFile = (env: Env) => `${home(env)}/mcp-config.json`;
+const files = (env: Env) => ({
+  hooks: `${home(env)}/settings.json`,
+  server: `${home(env)}/mcp-config.json`,
+});
 
 const setup: AgentSetup = {
   home,
   async edits(env, plan) {
-    return (await import("./setup.ts")).edits(
-      { hooks: hooksFile(env), server: serverFile(env) },
-      plan,
-    );
+    return (await import("./setup.ts")).edits(files(env), plan);
   },
-  async switchedOff(env, files) {
-    return (await import("./setup.ts")).switchedOff(home(env), files);
+  async switchedOff(env, reader) {
+    return (await import("./setup.ts")).switchedOff(home(env), reader);
   },
 };
 

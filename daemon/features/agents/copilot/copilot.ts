@@ -1,11 +1,9 @@
-/**
- * Copilot CLI's adapter. The pane is the only transport. Turns are reported by hooks and records.
- */
+/** Copilot CLI's adapter: only the pane. Hooks and records report turns. */
 
 import type { IsAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
-import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
+import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
 import { copilotEvidence } from "./question_evidence.ts";
 import { withEnd } from "../sessions/last_end.ts";
 import { copilotEnds } from "./turn_ends.ts";
@@ -21,7 +19,7 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
   const { config_dir } = options;
   const records = new SessionRecords(config_dir);
   const ends = copilotEnds(config_dir);
-  const pane = createPaneTransport({
+  const pane = new PaneTransport({
     ...options,
     screen: copilotScreen,
     waits_for_turn_end: true,

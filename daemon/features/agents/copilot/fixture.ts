@@ -1,6 +1,4 @@
-/**
- * Copilot CLI's self-test fixture: a separate home, a local model provider, and a trusted folder.
- */
+/** Copilot CLI's self-test fixture: a home, a local model provider, and a trusted folder. */
 
 import { join } from "kit/core/path.ts";
 import type { Fixture, ScriptedReply } from "../selftest/fixture.ts";

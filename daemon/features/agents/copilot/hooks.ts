@@ -1,11 +1,8 @@
-/**
- * Copilot CLI's hooks: reads their payloads, completes them from the session records, and answers
- * them.
- */
+/** Copilot CLI's hooks: reads payloads, completes them from the records, and answers them. */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
-import type { Decision, HookReader, HookReport, SubagentReport } from "../adapter.ts";
+import type { Decision, HookReader, HookReport } from "../adapter.ts";
 import { event, payloadReader, subagentOf } from "../hooks/payload_reader.ts";
 import { copilotEnds } from "./turn_ends.ts";
 import { lastMessageOf } from "./sessions.ts";
@@ -96,16 +93,11 @@ const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([
   "elicitation_dialog",
 ]);
 
-const PHASES: ReadonlyMap<unknown, SubagentReport["phase"]> = new Map([
-  ["subagentStart", "started"],
-  ["subagentStop", "ended"],
-]);
-
 function read(payload: unknown): HookReport {
   const report = readCommon(normalize(payload));
   const { hookName, agentId, agentType } = NativePayload.safeParse(payload).data ?? {};
   if (typeof agentId !== "string" || agentId === "") return report;
-  return { ...report, subagent: subagentOf(agentId, agentType, PHASES.get(hookName) ?? "working") };
+  return { ...report, subagent: subagentOf(agentId, agentType, hookName) };
 }
 
 /** The first prompt follows `sessionStart` at once, so only prompts carry context. */
@@ -136,16 +128,13 @@ function formatDecision({ behavior, message }: Decision): Record<string, unknown
 
 const StopTimestamp = z.object({ timestamp: z.number().optional().catch(undefined) });
 
-/**
- * `copilotHooks`, with the last message read from the session records, because no hook reports it.
- */
+/** `copilotHooks`, with the last message from the records, because no hook reports it. */
 export function copilotReader(
   { config_dir, clock }: { readonly config_dir: string; readonly clock: Clock },
 ): HookReader {
-  const ends = copilotEnds(config_dir);
   return {
     ...copilotHooks,
-    lastEnd: (session_id) => ends.of(session_id),
+    lastEnd: copilotEnds(config_dir),
     lastMessage({ event, session_id: id }, payload) {
       if (event !== "agentStop") return Promise.resolve(undefined);
       const stopped_at = StopTimestamp.safeParse(payload).data?.timestamp;

@@ -1,11 +1,8 @@
 /** Copilot CLI's screen: its composer, and the dialogs that replace it. */
 
-import { composerAt, composerScreen, MENU_ENTRY } from "../screens.ts";
+import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens.ts";
 
-/**
- * A horizontal rule. The composer is between the two lowest rules. Other such rows are indented or
- * in a box.
- */
+/** A rule. The composer is between the lowest two. Other such rows are indented or in a box. */
 const RULE = /^─{20}/;
 /**
  * The composer's first row. Only `❯` takes prompts. In its place, `!` means the shell mode, and
@@ -16,10 +13,7 @@ const PROMPT = /^❯(\s|$)/;
 const CONTINUATION = /^(\s{2}|$)/;
 /** The cursor's column in an empty composer. */
 const FIRST_COLUMN = 2;
-/**
- * The last row of Copilot CLI's lists and of its help. They count as dialogs, and any key closes
- * the help.
- */
+/** The last row of lists and of the help. They count as dialogs: any key closes the help. */
 const PROMPT_ROW = /\benter (accept|open)\b|\bany key close help\b/;
 /** Minimum characters at a long text's end that must be shown to recognize it. */
 const END_CHARS_MIN = 200;
@@ -39,6 +33,6 @@ export const copilotScreen = composerScreen({
   /** The composer was empty before the paste, so the shown end identifies the whole text. */
   holds: (shown, whole) =>
     shown === whole || (shown.length >= END_CHARS_MIN && whole.endsWith(shown)),
-  collapsed: /^\[Paste#\d+-\d+lines\]$/,
+  isCollapsed: ({ text }) => /^\[Paste#\d+-\d+lines\]$/.test(visibleAscii(text)),
   dialog: PROMPT_ROW,
 });

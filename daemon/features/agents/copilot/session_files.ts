@@ -14,7 +14,7 @@ import {
   type SessionFiles,
   type SessionUsage,
 } from "../sessions/session_files.ts";
-import { folderOf, recordsFileOf, SESSION_ID } from "./sessions.ts";
+import { folderOf, recordsFileOf } from "./sessions.ts";
 import { type BackwardLines, inBatches } from "../sessions/lines.ts";
 
 /** The largest description of a session that is read. */
@@ -40,15 +40,15 @@ const Started = z.object({
 });
 
 export function copilotSessionFiles(config_dir: string): SessionFiles {
-  const recordsOf = (id: string) => join(folderOf(config_dir, id), "events.jsonl");
   const locate = (id: string) => {
     const file = recordsFileOf(config_dir, id);
     return file !== undefined && changedAt(file) !== undefined ? file : undefined;
   };
   const list: SessionFiles["list"] = (query) => {
-    const files = namesIn(join(config_dir, "session-state"))
-      .filter((id) => SESSION_ID.test(id))
-      .map((session_id) => ({ session_id, file: recordsOf(session_id) }));
+    const files = namesIn(join(config_dir, "session-state")).flatMap((session_id) => {
+      const file = recordsFileOf(config_dir, session_id);
+      return file === undefined ? [] : [{ session_id, file }];
+    });
     return foundIn(files, query, (found) => describe(found, config_dir));
   };
   return sessionsInFiles(
@@ -67,10 +67,7 @@ function describe(
   const prompt = lines.flatMap(entriesOf).find(({ kind }) => kind === "prompt");
   const workspace = join(folderOf(config_dir, session_id), "workspace.yaml");
   const named = nameIn(readHead(workspace, WORKSPACE_BYTES_MAX) ?? "");
-  return {
-    title: titleOf(named ?? prompt?.text ?? ""),
-    folder: started.data.context?.cwd ?? null,
-  };
+  return { title: titleOf(named ?? prompt?.text ?? ""), folder: started.data.context?.cwd ?? null };
 }
 
 /** The session's name in its description: on one line, or on the lines below a `|`. */
@@ -107,9 +104,7 @@ const Request = z.object({
   type: z.literal("session.usage_record"),
   /** Set for the requests of a subagent. */
   agentId: z.string().optional(),
-  data: z.object({
-    usage: Tokens.extend({ model: z.string(), maxPromptTokens: Count.nullish() }),
-  }),
+  data: z.object({ usage: Tokens.extend({ model: z.string(), maxPromptTokens: Count.nullish() }) }),
 });
 /** The sums of the whole session so far, written when its program ends. */
 const Sums = z.object({

@@ -24,7 +24,7 @@ const LATE_MS_MAX = 1_000;
 const POLL_INTERVAL_MS = 20;
 /** Maximum sessions whose activity is cached. */
 const SESSIONS_MAX = 200;
-export const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const SESSION_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** The tool that asks the user a question. */
 const ASK_USER_TOOL = "ask_user";
 
@@ -116,10 +116,7 @@ function activityIn(records: readonly SessionRecord[]): Activity {
 /** The types of records, besides permissions, that show a session's activity. */
 const ACTIVITY_TYPES = /^(session\.(start|resume|error)|user|assistant|tool|abort)\b/;
 
-/**
- * The turn state after a record of this type. In a tool loop one turn follows another without a
- * pause.
- */
+/** The turn state after a record. In a tool loop, one turn follows another without a pause. */
 const TURNS: ReadonlyMap<string, "idle" | "working"> = new Map([
   ["session.start", "idle"],
   ["session.resume", "idle"],
@@ -156,9 +153,7 @@ export async function lastMessageOf(
 
 const STOP_HOOK = "agentStop";
 
-/**
- * The last message with text since the last prompt. A message that calls a tool may have no text.
- */
+/** The last text since the last prompt. A message that calls a tool may have none. */
 function lastAssistantText(records: readonly SessionRecord[]): string {
   const own = records.filter(({ agentId }) => agentId === undefined);
   const turn = own.slice(own.findLastIndex(({ type }) => type === "user.message") + 1);
@@ -200,10 +195,7 @@ export function folderOf(config_dir: string, id: string): string {
   return join(config_dir, "session-state", id);
 }
 
-/**
- * The records of a text, one per line. Incomplete lines are dropped, such as a first line that was
- * cut.
- */
+/** The records of a text. Incomplete lines are dropped, such as a first line that was cut. */
 function parseRecords(text: string): SessionRecord[] {
   return text.split("\n").flatMap((line) => SessionRecord.safeParse(tryJson(line)).data ?? []);
 }

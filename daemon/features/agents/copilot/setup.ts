@@ -2,13 +2,10 @@
 
 import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";
-import { type AgentFiles, editsOf, meshServer, SERVER_NAME } from "../mcp_server_entry.ts";
-import type { ScopeReader, SwitchedOff } from "../settings_files/switched_off.ts";
+import { type AgentFiles, jsonEdit, meshServer, SERVER_NAME } from "../mcp_server_entry.ts";
+import { type ScopeReader, type SwitchedOff, switchesIn } from "../settings_files/switched_off.ts";
 
-/**
- * The time limit of a hook. It is more than `mesh hook` ever takes (1.5 s), in case the machine is
- * busy.
- */
+/** The time limit of a hook, for a busy machine: `mesh hook` takes at most 1.5 s. */
 const HOOK_SECONDS_MAX = 5;
 
 /**
@@ -41,7 +38,7 @@ export const hooks = new MeshHooks({
 export const server = meshServer({ type: "local", tools: ["*"] });
 
 export function edits(files: AgentFiles, plan: SetupPlan): readonly Edit[] {
-  return editsOf(files, { hooks, server }, plan);
+  return [jsonEdit(files.hooks, plan, { hooks }), jsonEdit(files.server, plan, { server })];
 }
 
 /** The settings of Copilot CLI (1.0.102) that keep our hooks or our MCP server from running. */
@@ -52,30 +49,14 @@ export function switchedOff(home: string, { cwd, json }: ScopeReader): readonly 
     `${cwd}/.github/copilot/settings.json`,
     `${cwd}/.github/copilot/settings.local.json`,
   ];
-  return names.flatMap((file): SwitchedOff[] => {
-    const settings = json(file) ?? {};
-    const disabled = settings["disabledMcpServers"];
-    return [
-      ...(settings["disableAllHooks"] === true
-        ? [
-          {
-            part: "hooks",
-            file,
-            setting: "disableAllHooks: true",
-            fix: `remove it from ${file}`,
-          } satisfies SwitchedOff,
-        ]
-        : []),
-      ...(Array.isArray(disabled) && disabled.includes(SERVER_NAME)
-        ? [
-          {
-            part: "MCP server",
-            file,
-            setting: `disabledMcpServers with "${SERVER_NAME}"`,
-            fix: `enable ${SERVER_NAME} with /mcp in Copilot CLI`,
-          } satisfies SwitchedOff,
-        ]
-        : []),
-    ];
+  const serverOff = `disabledMcpServers with "${SERVER_NAME}"`;
+  const enableServer = `enable ${SERVER_NAME} with /mcp in Copilot CLI`;
+  return names.flatMap((file) => {
+    const { disableAllHooks, disabledMcpServers: disabled } = json(file) ?? {};
+    const hasServer = Array.isArray(disabled) && disabled.includes(SERVER_NAME);
+    return switchesIn(file, [
+      [disableAllHooks === true, "hooks", "disableAllHooks: true", `remove it from ${file}`],
+      [hasServer, "MCP server", serverOff, enableServer],
+    ]);
   });
 }

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
+import { lastEndReader, type RecordedEnd } from "../sessions/last_end.ts";
 import { ErrorClass } from "protocol/agents/contract.ts";
 import { Timestamp } from "../sessions/pages.ts";
 import { entriesOf } from "./session_files.ts";
@@ -16,8 +16,8 @@ const Ended = z.object({
   data: z.looseObject({ errorType: ErrorClass.catch("unknown") }),
 });
 
-export function copilotEnds(config_dir: string): LastEnds {
-  return new LastEnds({
+export function copilotEnds(config_dir: string) {
+  return lastEndReader({
     locate: (id) => recordsFileOf(config_dir, id),
     marks: ['"abort"', '"session.error"'],
     endIn,

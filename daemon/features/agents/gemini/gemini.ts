@@ -1,11 +1,9 @@
-/**
- * Gemini CLI's adapter. The pane is the only transport. Turns are reported by hooks and the screen.
- */
+/** Gemini CLI's adapter: only the pane. Hooks and the screen report turns. */
 
 import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
-import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
+import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
 import { withEnd } from "../sessions/last_end.ts";
 import { geminiEnds } from "./turn_ends.ts";
 import { geminiScreen, turnStateShown } from "./screen.ts";
@@ -32,7 +30,7 @@ interface GeminiOptions extends Omit<PaneOptions, "screen"> {
 
 export function geminiAdapter(options: GeminiOptions): Adapter {
   const timing = { settle_ms: SETTLE_MS, warm_up_ms: WARM_UP_MS };
-  const pane = createPaneTransport({
+  const pane = new PaneTransport({
     ...timing,
     ...options,
     screen: geminiScreen,

@@ -1,7 +1,4 @@
-/**
- * Gemini CLI's hooks: reads their payloads, completes them from the session records, and answers
- * them.
- */
+/** Gemini CLI's hooks: reads payloads, completes them from the records, and answers them. */
 
 import * as z from "zod";
 import type { HookReader } from "../adapter.ts";
@@ -81,10 +78,9 @@ export const geminiHooks: HookReader = {
  * texts of the turn, one per line. The last record is used only if the hook's text ends with it.
  */
 export function geminiReader(config_dir: string): HookReader {
-  const ends = geminiEnds(config_dir);
   return {
     ...geminiHooks,
-    lastEnd: (session_id) => ends.of(session_id),
+    lastEnd: geminiEnds(config_dir),
     lastMessage({ last_message: fullText, session_id: runtime_session_id, cwd: path }) {
       if (!fullText || path === undefined) return Promise.resolve(undefined);
       const lastText = lastModelText(config_dir, { runtime_session_id, path });

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { BackwardLines, RecordSource } from "../sessions/lines.ts";
 import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
-import { NOT_CONVERSATION } from "./sessions.ts";
+import { Content, NOT_CONVERSATION, textOf } from "./sessions.ts";
 
 const Count = z.number().nonnegative();
 const Time = Timestamp.nullable().catch(null);
@@ -14,7 +14,7 @@ const Message = z.object({
   id: z.string(),
   timestamp: Time,
   type: z.enum(["user", "gemini"]),
-  content: z.union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))]),
+  content: Content,
   model: z.string().optional(),
   tokens: z.object({ input: Count, output: Count, cached: Count, thoughts: Count.default(0) })
     .optional().catch(undefined),
@@ -102,8 +102,4 @@ function outputOf(result: unknown): string {
   const { data } = Result.safeParse(result);
   if (data) return data.map((part) => part.functionResponse.response.output).join("\n");
   return result === undefined ? "" : JSON.stringify(result);
-}
-
-function textOf(content: Message["content"]): string {
-  return typeof content === "string" ? content : content.map(({ text = "" }) => text).join("");
 }

@@ -1,11 +1,8 @@
 /** Gemini CLI's screen: its composer, and the dialogs that replace it. */
 
-import { composerScreen, stripEscapes, type View } from "../screens.ts";
+import { composerScreen, stripEscapes, type View, visibleAscii } from "../screens.ts";
 
-/**
- * A horizontal rule. The composer is below the lowest rule. A dialog's box begins with a corner
- * instead.
- */
+/** A rule. The composer is below the lowest one. A dialog's box begins with a corner instead. */
 const RULE = /^─{20}/;
 /**
  * The composer's first row. Only `>` takes prompts. A `!` in its place means the shell mode, whose
@@ -35,7 +32,7 @@ export const geminiScreen = composerScreen({
     if (text.trim() === "") return true;
     return text.trim() === PLACEHOLDER && cursor_x === FIRST_COLUMN && cursor_y === top;
   },
-  collapsed: /^\[PastedText:\d+(chars|lines)\]$/,
+  isCollapsed: ({ text }) => /^\[PastedText:\d+(chars|lines)\]$/.test(visibleAscii(text)),
 });
 
 /** The turn state that the screen shows; undefined if it cannot be read. */

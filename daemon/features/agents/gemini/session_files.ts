@@ -1,7 +1,6 @@
 /** Gemini CLI's session records as session files: their conversation and their tokens. */
 
 import { dirname, join } from "kit/core/path.ts";
-import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { changedAt, namesIn, readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
@@ -17,9 +16,7 @@ import {
   USAGE_BYTES_MAX,
 } from "../sessions/session_files.ts";
 import { entriesOf, MessageRecords, messagesIn } from "./messages.ts";
-import { projectSlugs, SESSION_ID, sessionFiles } from "./sessions.ts";
-
-const Head = z.object({ sessionId: z.string(), kind: z.string().optional() });
+import { projectSlugs, SESSION_ID, sessionFiles, SessionHead } from "./sessions.ts";
 
 /** A resumed session has more than one file. */
 const FILES_MAX = 2 * LISTED_FILES_MAX;
@@ -49,35 +46,35 @@ function chatFolders(config_dir: string): string[] {
   return namesIn(tmp).map((slug) => join(tmp, slug, "chats"));
 }
 
-/** The records of a session; undefined if there are none. */
-export function geminiRecords(config_dir: string, id: string): string | undefined {
-  return SESSION_ID.test(id) ? fileOf(config_dir, id) : undefined;
-}
-
 /**
- * The file of a session. A resumed session begins a second file, but continues in the first.
- * Therefore the file that changed last counts.
+ * The records of a session; undefined if there are none. A resumed session begins a second file,
+ * but continues in the first. Therefore the file that changed last counts.
  */
-function fileOf(config_dir: string, id: string): string | undefined {
-  const files = chatFolders(config_dir).flatMap((folder) => sessionFiles(folder, id))
-    .filter((file) => file.endsWith(".jsonl") && headOf(file)?.sessionId === id);
-  const dated = files.map((file) => ({ file, at: changedAt(file) ?? 0 }));
-  return dated.sort((a, b) => b.at - a.at)[0]?.file;
+export function geminiRecords(config_dir: string, id: string): string | undefined {
+  if (!SESSION_ID.test(id)) return undefined;
+  const files = chatFolders(config_dir).flatMap((folder) => sessionFiles(folder, id));
+  const ofSession = (file: string) => file.endsWith(".jsonl") && headOf(file)?.sessionId === id;
+  return lastChangedFirst(files.filter(ofSession))[0];
 }
 
-function headOf(file: string): z.output<typeof Head> | undefined {
+function lastChangedFirst(files: readonly string[]): string[] {
+  const dated = files.map((file) => ({ file, at: changedAt(file) ?? 0 }));
+  return dated.sort((a, b) => b.at - a.at).map(({ file }) => file);
+}
+
+function headOf(file: string) {
   const [first = ""] = (readHead(file, HEAD_BYTES) ?? "").split("\n", 1);
-  return Head.safeParse(tryJson(first)).data;
+  return SessionHead.safeParse(tryJson(first)).data;
 }
 
 /** The file of each session, among the files that changed last; the head names the whole id. */
 function allFiles(config_dir: string): SessionFile[] {
-  const dated = chatFolders(config_dir).flatMap((folder) =>
+  const files = chatFolders(config_dir).flatMap((folder) =>
     namesIn(folder).filter((name) => name.startsWith("session-") && name.endsWith(".jsonl"))
       .map((name) => join(folder, name))
-  ).map((file) => ({ file, at: changedAt(file) ?? 0 }));
+  );
   const newest = new Map<string, string>();
-  for (const { file } of dated.sort((a, b) => b.at - a.at).slice(0, FILES_MAX)) {
+  for (const file of lastChangedFirst(files).slice(0, FILES_MAX)) {
     const id = headOf(file)?.sessionId;
     if (id !== undefined && !newest.has(id)) newest.set(id, file);
   }
@@ -89,7 +86,7 @@ function describe(
   folders: ReadonlyMap<string, string>,
 ): Pick<FoundSession, "title" | "folder"> | undefined {
   const [head, ...lines] = (readHead(file, HEAD_BYTES) ?? "").split("\n").map(tryJson);
-  if (Head.safeParse(head).data?.kind === "subagent") return undefined;
+  if (SessionHead.safeParse(head).data?.kind === "subagent") return undefined;
   const messages = lines.flatMap((line) => messagesIn(line));
   const first = entriesOf({ messages }).find(({ kind }) => kind === "prompt");
   if (first === undefined) return undefined;

@@ -16,16 +16,14 @@ const PROJECTS_BYTES_MAX = 4_194_304;
 export const SESSION_ID = /^[0-9a-f-]{8,64}$/i;
 
 const Projects = z.object({ projects: z.record(z.string(), z.string()) });
-const SessionHead = z.object({ sessionId: z.string(), kind: z.string().optional() });
-const ChatRecord = z.object({
-  type: z.enum(["user", "gemini"]),
-  content: z.union([z.string(), z.array(z.looseObject({ text: z.string().optional() }))]),
-});
+export const SessionHead = z.object({ sessionId: z.string(), kind: z.string().optional() });
+export const Content = z.union([
+  z.string(),
+  z.array(z.looseObject({ text: z.string().optional() })),
+]);
+const ChatRecord = z.object({ type: z.enum(["user", "gemini"]), content: Content });
 
-/**
- * The way to resume a session. `--resume` finds only sessions of its working folder that are not
- * empty.
- */
+/** `--resume` finds only sessions of its working folder that are not empty. */
 export function resumeOf(
   config_dir: string,
   { runtime_session_id: id, path }: ResumableSession,
@@ -67,12 +65,10 @@ export function lastModelText(
  * which is not unique. The file itself holds the whole id.
  */
 export function sessionFiles(folder: string, id: string): string[] {
-  const suffixes = [`-${id.slice(0, 8)}.jsonl`, `-${id.slice(0, 8)}.json`];
-  return namesIn(folder)
-    .filter((name) =>
-      name.startsWith("session-") && suffixes.some((suffix) => name.endsWith(suffix))
-    )
-    .map((name) => join(folder, name));
+  const isOfSession = (name: string) =>
+    name.startsWith("session-") && /\.jsonl?$/.test(name) &&
+    name.slice(0, name.lastIndexOf(".")).endsWith(`-${id.slice(0, 8)}`);
+  return namesIn(folder).filter(isOfSession).map((name) => join(folder, name));
 }
 
 function chatsFolder(config_dir: string, path: string): string | undefined {
@@ -87,10 +83,7 @@ export function projectSlugs(config_dir: string): Readonly<Record<string, string
   return Projects.safeParse(tryJson(text)).data?.projects ?? {};
 }
 
-/**
- * The records of a file. A file has one record per line; an older file is one object with a list of
- * messages.
- */
+/** The records of a file: one per line. An older file is one object with a list of messages. */
 function recordsIn(text: string): unknown[] {
   const whole = z.object({ messages: z.array(z.unknown()) }).safeParse(tryJson(text)).data;
   if (whole) return [tryJson(text), ...whole.messages];
@@ -103,6 +96,6 @@ function isConversation(record: unknown): boolean {
   return chat.type === "gemini" || !NOT_CONVERSATION.test(textOf(chat.content));
 }
 
-function textOf(content: z.infer<typeof ChatRecord>["content"]): string {
+export function textOf(content: z.output<typeof Content>): string {
   return typeof content === "string" ? content : content.map(({ text }) => text).join("");
 }

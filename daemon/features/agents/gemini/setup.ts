@@ -2,15 +2,12 @@
 
 import { MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";
-import { meshServer, SERVER_NAME } from "../mcp_server_entry.ts";
-import type { ScopeReader, SwitchedOff } from "../settings_files/switched_off.ts";
+import { jsonEdit, meshServer, SERVER_NAME } from "../mcp_server_entry.ts";
+import { type ScopeReader, type SwitchedOff, switchesIn } from "../settings_files/switched_off.ts";
 import type { Env } from "../../../host/paths.ts";
 import { type Json, type JsonObject, valueAt } from "../settings_files/json.ts";
 
-/**
- * The time limit of a hook. It is more than `mesh hook` ever takes (1.5 s), in case the machine is
- * busy.
- */
+/** The time limit of a hook, for a busy machine: `mesh hook` takes at most 1.5 s. */
 const HOOK_MS_MAX = 5_000;
 
 /**
@@ -35,26 +32,15 @@ export const hooks = new MeshHooks({
   },
 });
 
-/**
- * Our server is trusted, because otherwise a dialog at each peer's message would stop the agent.
- */
+/** Our server is trusted; otherwise a dialog at each peer's message would stop the agent. */
 export const server = meshServer({ trust: true });
 
 /** Our hooks and tools in `~/.gemini/settings.json`. The hooks of others keep their places. */
 export function edits(path: string, plan: SetupPlan): readonly Edit[] {
-  return [{
-    path,
-    format: "json",
-    add: (settings) => server.install(hooks.install(settings, plan), plan),
-    remove: (settings, original) => server.remove(hooks.remove(settings, plan), plan, original),
-    learn: (settings) => hooks.learn(settings, plan),
-    find: (settings) => ({
-      hooks: hooks.find(settings, plan),
-      servers: server.find(settings, plan),
-    }),
-  }];
+  return [jsonEdit(path, plan, { hooks, server })];
 }
 
+const SERVER_PART = "MCP server";
 const SYSTEM = Deno.build.os === "darwin"
   ? "/Library/Application Support/GeminiCli"
   : "/etc/gemini-cli";
@@ -71,63 +57,45 @@ export function switchedOff(home: string, env: Env, files: ScopeReader): readonl
   const enablement = `${home}/mcp-server-enablement.json`;
   const isDisabled = valueAt(json(enablement), SERVER_NAME, "enabled") === false;
   return [
-    ...[...new Set(names)].flatMap((file) => {
-      const settings = json(file);
-      return settings ? inFile(file, settings) : [];
-    }),
-    ...(isDisabled
-      ? [
-        {
-          part: "MCP server",
-          file: enablement,
-          setting: `${SERVER_NAME}.enabled: false`,
-          fix: `gemini mcp enable ${SERVER_NAME}`,
-        } satisfies SwitchedOff,
-      ]
-      : []),
+    ...[...new Set(names)].flatMap((file) => inFile(file, json(file) ?? {})),
+    ...switchesIn(enablement, [
+      [
+        isDisabled,
+        SERVER_PART,
+        `${SERVER_NAME}.enabled: false`,
+        `gemini mcp enable ${SERVER_NAME}`,
+      ],
+    ]),
     ...trustOff(home, env, files),
   ];
 }
 
+// `hooks`, `tools`, `allowMCPServers` and `excludeMCPServers` are names of older versions.
+const HOOK_SWITCHES = ["hooksConfig.enabled", "hooks.enabled", "tools.enableHooks"];
+const HOOK_LISTS = ["hooksConfig.disabled", "hooks.disabled"];
+const ALLOWED_LISTS = ["mcp.allowed", "allowMCPServers"];
+const EXCLUDED_LISTS = ["mcp.excluded", "excludeMCPServers"];
+
 function inFile(file: string, settings: JsonObject): SwitchedOff[] {
-  const found: SwitchedOff[] = [];
-  const add = (part: SwitchedOff["part"], setting: string, what = "remove it from") =>
-    found.push({ part, file, setting, fix: `${what} ${file}` });
-  // `hooks` and `tools` had these switches in older versions.
-  for (
-    const [section, key] of [["hooksConfig", "enabled"], ["hooks", "enabled"], [
-      "tools",
-      "enableHooks",
-    ]]
-  ) {
-    if (valueAt(settings, section ?? "", key ?? "") === false) {
-      add("hooks", `${section}.${key}: false`);
-    }
-  }
-  for (const section of ["hooksConfig", "hooks"]) {
-    const own = namesIn(valueAt(settings, section, "disabled")).find(isMeshHook);
-    if (own !== undefined) add("hooks", `"${own}" in ${section}.disabled`, "take it out of");
-  }
-  // The last two are the names of older versions.
-  for (
-    const [key, list] of [
-      ["mcp.allowed", valueAt(settings, "mcp", "allowed")],
-      ["allowMCPServers", settings["allowMCPServers"]],
-    ] as const
-  ) {
-    if (Array.isArray(list) && !hasMesh(list)) {
-      add("MCP server", `${key} without "${SERVER_NAME}"`, `add ${SERVER_NAME} to it in`);
-    }
-  }
-  for (
-    const [key, list] of [
-      ["mcp.excluded", valueAt(settings, "mcp", "excluded")],
-      ["excludeMCPServers", settings["excludeMCPServers"]],
-    ] as const
-  ) {
-    if (hasMesh(list)) add("MCP server", `${key} with "${SERVER_NAME}"`, "take it out of");
-  }
-  return found;
+  const at = (path: string) => valueAt(settings, ...path.split("."));
+  const takeOut = `take it out of ${file}`;
+  return switchesIn(file, [
+    ...HOOK_SWITCHES.map((path) =>
+      [at(path) === false, "hooks", `${path}: false`, `remove it from ${file}`] as const
+    ),
+    ...HOOK_LISTS.map((path) => {
+      const own = namesIn(at(path)).find(isMeshHook);
+      return [own !== undefined, "hooks", `"${own}" in ${path}`, takeOut] as const;
+    }),
+    ...ALLOWED_LISTS.map((path) => {
+      const isLeftOut = Array.isArray(at(path)) && !hasMesh(at(path));
+      const fix = `add ${SERVER_NAME} to it in ${file}`;
+      return [isLeftOut, SERVER_PART, `${path} without "${SERVER_NAME}"`, fix] as const;
+    }),
+    ...EXCLUDED_LISTS.map((path) =>
+      [hasMesh(at(path)), SERVER_PART, `${path} with "${SERVER_NAME}"`, takeOut] as const
+    ),
+  ]);
 }
 
 function namesIn(list: Json | undefined): readonly string[] {
@@ -153,5 +121,5 @@ function trustOff(home: string, env: Env, { cwd, json }: ScopeReader): SwitchedO
     .toSorted(([a], [b]) => b.length - a.length)[0];
   if (nearest?.[1] !== "DO_NOT_TRUST") return [];
   const setting = `"${nearest[0]}": "DO_NOT_TRUST"`;
-  return [{ part: "MCP server", file, setting, fix: "trust the folder with /permissions" }];
+  return [{ part: SERVER_PART, file, setting, fix: "trust the folder with /permissions" }];
 }

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { LastEnds, type RecordedEnd } from "../sessions/last_end.ts";
+import { lastEndReader, type RecordedEnd } from "../sessions/last_end.ts";
 import { Timestamp } from "../sessions/pages.ts";
 import { entriesOf, messagesIn } from "./messages.ts";
 import { geminiRecords } from "./session_files.ts";
@@ -16,8 +16,8 @@ const Cancelled = z.object({
   content: z.literal(CANCELLED),
 });
 
-export function geminiEnds(config_dir: string): LastEnds {
-  return new LastEnds({
+export function geminiEnds(config_dir: string) {
+  return lastEndReader({
     locate: (id) => geminiRecords(config_dir, id),
     marks: [CANCELLED],
     endIn,

@@ -5,11 +5,11 @@ import type { TerminalServers } from "../../../host/terminals/terminal_server.ts
 import type { Pane } from "../../../host/tmux/pane.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
-import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
+import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
 import { genericScreen } from "./screen.ts";
 
 export function genericAdapter(options: Omit<PaneOptions, "screen">): Adapter {
-  const pane = createPaneTransport({ ...options, screen: genericScreen });
+  const pane = new PaneTransport({ ...options, screen: genericScreen });
   return paneAdapter(pane, { backend: "generic", observe: (peer) => observe(peer, options) });
 }
 
@@ -29,10 +29,7 @@ async function observe(
   return pane ? { alive: !pane.dead, turn_state: null, source: `${terminal} pane` } : observed;
 }
 
-/**
- * The peer's pane. `missing` means that the terminal has no such pane, or is gone. Undefined if it
- * does not answer.
- */
+/** The peer's pane; `missing` if its terminal has none or is gone, undefined without an answer. */
 async function paneOf(
   peer: AgentPeer,
   terminalServers: TerminalServers,

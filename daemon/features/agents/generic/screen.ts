@@ -9,10 +9,7 @@ import {
   visibleAscii,
 } from "../screens.ts";
 
-/**
- * The longest text to type. A terminal in line mode keeps 4,095 bytes of a line and drops the rest
- * (n_tty).
- */
+/** A terminal in line mode keeps 4,095 bytes of a line and drops the rest (n_tty). */
 const LINE_BYTES_MAX = 3_500;
 
 /**

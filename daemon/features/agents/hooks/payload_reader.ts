@@ -43,10 +43,11 @@ const AGENT_ID_CHARS_MAX = 255;
 
 const InSubagent = z.object({ agent_id: z.string().min(1), agent_type: z.unknown().optional() });
 
-const PHASES: Readonly<Record<string, SubagentReport["phase"]>> = {
-  SubagentStart: "started",
-  SubagentStop: "ended",
-};
+/** The phases by the names of events, which Copilot CLI begins with a small letter. */
+const PHASES: ReadonlyMap<unknown, SubagentReport["phase"]> = new Map([
+  ...["SubagentStart", "subagentStart"].map((event) => [event, "started"] as const),
+  ...["SubagentStop", "subagentStop"].map((event) => [event, "ended"] as const),
+]);
 
 /**
  * The report of an event that happened in a subagent. Its prompt, its turn and its last message are
@@ -63,16 +64,13 @@ export function ofSubagent(report: HookReport, payload: unknown): HookReport {
     transcript_path,
     cwd,
     ...(permission && { permission, turn_state: "awaiting_input" }),
-    subagent: subagentOf(data.agent_id, data.agent_type, PHASES[event] ?? "working"),
+    subagent: subagentOf(data.agent_id, data.agent_type, event),
   };
 }
 
 /** Reads the subagent that an event names. Its id has a bounded length. */
-export function subagentOf(
-  agent_id: string,
-  type: unknown,
-  phase: SubagentReport["phase"],
-): SubagentReport {
+export function subagentOf(agent_id: string, type: unknown, event: unknown): SubagentReport {
   const id = agent_id.slice(0, AGENT_ID_CHARS_MAX);
+  const phase = PHASES.get(event) ?? "working";
   return { agent_id: id, type: typeof type === "string" ? type : "", phase };
 }

@@ -1,16 +1,11 @@
-/**
- * Adds, recognizes and removes our hooks in an agent's settings. Works on parsed JSON, without I/O.
- */
+/** Adds, recognizes and removes our hooks in an agent's parsed settings. No I/O. */
 
 import { markerPath } from "../../../host/paths.ts";
 import type { SetupPlan } from "../install.ts";
 import { isObject, type Json, type JsonObject, Unchangeable } from "../settings_files/json.ts";
 import { type Argv, commandsIn, shellQuote } from "../settings_files/shell_words.ts";
 
-/**
- * The time limit of a hook that waits for the human's decision on a tool. The decision takes an
- * hour at most (contract 8).
- */
+/** Time limit of a hook that waits for the human's decision, an hour at most (contract 8). */
 export const DECISION_SECONDS_MAX = 3_660;
 
 /** The form in which one agent writes its hooks. */
@@ -55,8 +50,7 @@ export class MeshHooks {
   readonly #format: HookFormat;
   readonly #guard: string;
   readonly #events: readonly string[];
-  /** The member of a hook that holds its command. */
-  readonly #key: "command" | "bash";
+  readonly #key: NonNullable<HookFormat["command_key"]>;
 
   constructor(format: HookFormat) {
     this.#format = format;
@@ -127,9 +121,7 @@ export class MeshHooks {
     return undefined;
   }
 
-  /**
-   * The command of our hook; undefined for any other hook. Its form alone does not make it ours.
-   */
+  /** The command of our hook; undefined for any other. Its form alone does not make it ours. */
   #readMesh(hook: Json, { programs }: SetupPlan): HookCommand | undefined {
     const command = this.#read(hook);
     if (!command) return undefined;

@@ -1,7 +1,4 @@
-/**
- * opencode's self-test fixture: a separate home, a local model provider, and a dialog before each
- * command.
- */
+/** opencode's self-test fixture: a home, a local model provider, and a dialog per command. */
 
 import { join } from "kit/core/path.ts";
 import type { Fixture } from "../selftest/fixture.ts";

@@ -1,12 +1,9 @@
-/**
- * opencode's adapter. It offers only the pane, for an opencode without the plugin, because the
- * plugin has a socket.
- */
+/** opencode's adapter: only the pane, for an opencode without the plugin, which has a socket. */
 
 import type { Clock } from "kit/core/clock.ts";
 import { type Adapter, type AgentPeer, type TerminalTransport, withArgs } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
-import { createPaneTransport, type PaneOptions } from "../pane_transport.ts";
+import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
 import { opencodeScreen } from "./screen.ts";
 import { resume } from "./session_files.ts";
 
@@ -30,7 +27,7 @@ interface OpencodeOptions extends Omit<PaneOptions, "screen" | "hasOpenDialog"> 
 /** Tested with 1.18.33. A plugin's socket is tried before this adapter's transports. */
 export function opencodeAdapter(options: OpencodeOptions): Adapter {
   const pane = afterPluginWait(
-    createPaneTransport({
+    new PaneTransport({
       ...options,
       screen: opencodeScreen,
       hasOpenDialog: ({ turn_state }) => Promise.resolve(turn_state === "awaiting_input"),

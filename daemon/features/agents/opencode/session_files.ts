@@ -29,8 +29,8 @@ const Listed = z.object({
 export function opencodeSessionFiles(data_dir: string): SessionFiles {
   const file = join(data_dir, "opencode.db");
   const locate = (id: string) => {
-    const known = SESSION_ID.test(id) ? readDatabase(file, (db) => sessionIn(db, id)) : undefined;
-    return known ? file : undefined;
+    const isKnown = SESSION_ID.test(id) && readDatabase(file, (db) => sessionIn(db, id));
+    return isKnown ? file : undefined;
   };
   return {
     locate,
@@ -57,8 +57,7 @@ export function opencodeSessionFiles(data_dir: string): SessionFiles {
         using db = open(file);
         return await pageOf(new Parts(db, id, endOf(options.before)), entriesOf, options);
       } catch {
-        // As in `readDatabase`.
-        return undefined;
+        return undefined; // As in `readDatabase`.
       }
     },
     usage: (id) => {
@@ -180,12 +179,8 @@ function entriesOf({ at, role, data }: Part): ParsedEntry[] {
     return isWritten ? [{ at, kind, text: part.text }] : [];
   }
   const { tool, state } = part;
-  const call: ParsedEntry = {
-    at,
-    kind: "tool_call",
-    text: JSON.stringify(state.input ?? {}),
-    tool,
-  };
+  const input = JSON.stringify(state.input ?? {});
+  const call: ParsedEntry = { at, kind: "tool_call", text: input, tool };
   const output = state.output ?? state.error;
   if (output === undefined) return [call];
   return [call, { at: state.time?.end ?? at, kind: "tool_result", text: output, tool }];

@@ -1,7 +1,4 @@
-/**
- * The files that `mesh setup` writes for opencode: the plugin, and our entry in opencode's MCP
- * servers.
- */
+/** The files of `mesh setup` for opencode: the plugin, and our entry in the MCP servers. */
 
 import { type Edit, exists, readJsonSettings, type SetupPlan } from "../install.ts";
 import { isObject, type Json, Unchangeable, valueAt } from "../settings_files/json.ts";
@@ -9,7 +6,7 @@ import { foreignServer, programBefore, SERVER_NAME } from "../mcp_server_entry.t
 import { memberAt, prepend, remove, rootOf } from "../settings_files/jsonc.ts";
 import type { Argv } from "../settings_files/shell_words.ts";
 import plugin from "./plugin/generated/mesh.js" with { type: "text" };
-import type { ScopeReader, SwitchedOff } from "../settings_files/switched_off.ts";
+import { type ScopeReader, type SwitchedOff, switchesIn } from "../settings_files/switched_off.ts";
 import type { Env } from "../../../host/paths.ts";
 
 /**
@@ -148,36 +145,21 @@ export function switchedOff(home: string, env: Env, files: ScopeReader): readonl
     ...(own ? [own] : []),
   ];
   const pure = env["OPENCODE_PURE"] ?? "";
+  const isPure = /^(1|true)$/i.test(pure);
+  const pureSetting = `OPENCODE_PURE=${pure}, so that no plugin is loaded`;
+  const enabled = `mcp.${SERVER_NAME}.enabled`;
   return [
-    ...[...new Set(names)].flatMap((file): SwitchedOff[] => {
+    ...[...new Set(names)].flatMap((file) => {
       const settings = json(file);
-      const part = "MCP server";
-      const enabled = `mcp.${SERVER_NAME}.enabled`;
       const isOff = valueAt(settings, "mcp", SERVER_NAME, "enabled") === false;
-      const tools = valueAt(settings, "tools");
-      const off = isObject(tools)
-        ? Object.keys(tools).find((name) => tools[name] === false && TOOLS.test(name))
-        : undefined;
-      return [
-        ...(isOff
-          ? [{ part, file, setting: `${enabled}: false`, fix: `set ${enabled} to true` }] as const
-          : []),
-        ...(off === undefined ? [] : [{
-          part,
-          file,
-          setting: `tools["${off}"]: false`,
-          fix: `remove it from ${file}`,
-        }] as const),
-      ];
+      const tools = Object.entries(valueAt(settings, "tools") ?? {});
+      const [off] = tools.find(([name, value]) => value === false && TOOLS.test(name)) ?? [];
+      return switchesIn(file, [
+        [isOff, "MCP server", `${enabled}: false`, `set ${enabled} to true`],
+        [off !== undefined, "MCP server", `tools["${off}"]: false`, `remove it from ${file}`],
+      ]);
     }),
-    ...(/^(1|true)$/i.test(pure)
-      ? [{
-        part: "hooks",
-        file: "the environment",
-        setting: `OPENCODE_PURE=${pure}, so that no plugin is loaded`,
-        fix: "unset OPENCODE_PURE",
-      }] as const
-      : []),
+    ...switchesIn("the environment", [[isPure, "hooks", pureSetting, "unset OPENCODE_PURE"]]),
   ];
 }
 

@@ -1,20 +1,12 @@
-/**
- * Facts about one agent for `mesh selftest`: its first start, its model, its screens and its keys.
- */
+/** Facts about one agent for `mesh selftest`: first start, model, screens and keys. */
 
-/**
- * One action of the scripted model. A tool call ends the model's answer, and the tool's result
- * starts its next answer.
- */
+/** An action of the scripted model. A tool's result starts the model's next answer. */
 export type Step =
   | { readonly tool: string; readonly args?: Readonly<Record<string, unknown>> }
   | { readonly say: string }
   | { readonly sleep_ms: number };
 
-/**
- * The model's answer to a matching prompt. In strings, `$1` to `$9` stand for the captures of
- * `match`.
- */
+/** The model's answer to a matching prompt. `$1` to `$9` are the captures of `match`. */
 export interface ScriptedReply {
   readonly match: RegExp;
   readonly steps: readonly Step[];
@@ -34,10 +26,7 @@ export interface TestHome {
 
 export interface Fixture {
   readonly model_api: ModelApi;
-  /**
-   * Replies in addition to the usual ones. `forbidden` is a file that may be created only with the
-   * user's permission.
-   */
+  /** Additional replies. `forbidden` is a file that needs the user's permission to create. */
   rules?(forbidden: string): readonly ScriptedReply[];
   /** The files of a home after the first start, as a map from path to text or to a JSON value. */
   files(place: TestHome, model_url: string): Readonly<Record<string, unknown>>;

@@ -1,6 +1,4 @@
-/**
- * Transports that failed in `mesh selftest`, read from the state directory when the file changes.
- */
+/** Transports that failed in `mesh selftest`. The file is read again when it changes. */
 
 import type { Backend } from "protocol/agents/contract.ts";
 import { readTextOrNothing } from "../../../host/paths.ts";

@@ -20,10 +20,7 @@ const FILES_AT_ONCE = 20;
 /** Maximum characters of a prompt in a title. */
 const TITLE_CHARS_MAX = 80;
 
-/**
- * The sessions of these files that match. `describe` reads a file; undefined if it holds no session
- * of the user's.
- */
+/** The matching sessions. `describe` reads a file; undefined if it has no session of the user. */
 export async function foundIn(
   files: readonly SessionFile[],
   { id_prefix = "", title, folder, limit }: SessionQuery,

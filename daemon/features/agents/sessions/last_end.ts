@@ -27,28 +27,24 @@ interface CachedEnd {
   readonly end: TurnEnd | undefined;
 }
 
+type LastEndOf = (session_id: string | null) => TurnEnd | undefined;
+
 /** Reads each session's file again only after it has changed. */
-export class LastEnds {
-  readonly #format: EndFormat;
-  readonly #known = new Map<string, CachedEnd>();
-
-  constructor(format: EndFormat) {
-    this.#format = format;
-  }
-
-  of(session_id: string | null): TurnEnd | undefined {
+export function lastEndReader(format: EndFormat): LastEndOf {
+  const ends = new Map<string, CachedEnd>();
+  return (session_id) => {
     if (session_id === null) return undefined;
-    const known = this.#known.get(session_id);
+    const known = ends.get(session_id);
     const known_at = known && changedAt(known.file);
     if (known && known_at === known.changed_at) return known.end;
-    const file = known_at === undefined ? this.#format.locate(session_id) : known?.file;
+    const file = known_at === undefined ? format.locate(session_id) : known?.file;
     const changed_at = file === undefined ? undefined : changedAt(file);
     if (file === undefined || changed_at === undefined) return undefined;
-    const end = lastEndIn(readTail(file, TAIL_BYTES) ?? "", this.#format);
-    if (this.#known.size >= SESSIONS_MAX) this.#known.clear();
-    this.#known.set(session_id, { file, changed_at, end });
+    const end = lastEndIn(readTail(file, TAIL_BYTES) ?? "", format);
+    if (ends.size >= SESSIONS_MAX) ends.clear();
+    ends.set(session_id, { file, changed_at, end });
     return end;
-  }
+  };
 }
 
 /** The newest end in the lines of a text, with the prompts after it. */
@@ -78,9 +74,9 @@ function lastEndIn(
 export function withEnd(
   observed: Observation | undefined,
   peer: AgentPeer,
-  ends: Pick<LastEnds, "of">,
+  lastEndOf: LastEndOf,
 ): Observation | undefined {
-  const end = observed?.alive ? ends.of(peer.runtime_session_id) : undefined;
+  const end = observed?.alive ? lastEndOf(peer.runtime_session_id) : undefined;
   if (!observed || !end) return observed;
   const isNews = observed.turn_state === null && peer.turn_state !== "idle" &&
     end.at > (peer.turn_at ?? 0) && end.prompts_since?.length === 0;

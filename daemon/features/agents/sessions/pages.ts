@@ -52,11 +52,7 @@ export async function pageOf<T extends { readonly end: number }>(
 }
 
 /** The entries were found last first. */
-function toPage(
-  found: readonly SessionEntry[],
-  before: number | null,
-  isCut = false,
-): SessionPage {
+function toPage(found: readonly SessionEntry[], before: number | null, isCut = false): SessionPage {
   return { entries: found.toReversed(), before, isCut };
 }
 

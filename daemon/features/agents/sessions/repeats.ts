@@ -50,7 +50,9 @@ export class Repeats {
     const size = last ? last.from + last.bytes.length : 0;
     const known = this.#searched.get(file);
     const isGrown = known && known.at <= size && known.before === probe(file, known.at);
-    const searched = isGrown ? known : newSearch(Math.max(0, size - BYTES_MAX));
+    const searched: SearchState = isGrown
+      ? known
+      : { at: Math.max(0, size - BYTES_MAX), before: "", keys: new Set(), repeats: new Set() };
     this.#searched.delete(file);
     this.#searched.set(file, searched);
     const [oldest] = this.#searched.keys();
@@ -80,10 +82,6 @@ export class Repeats {
     // A line that is longer than any chunk is skipped.
     searched.at += start === 0 ? bytes.length : start;
   }
-}
-
-function newSearch(at: number): SearchState {
-  return { at, before: "", keys: new Set(), repeats: new Set() };
 }
 
 /** The parts of a file that were not searched yet, each with at least one whole line. */

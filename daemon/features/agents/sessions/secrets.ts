@@ -48,9 +48,7 @@ interface MaskedText {
   readonly masked: number;
 }
 
-/**
- * Masks the known secrets, and text that looks like a secret. Some secrets do not look like one.
- */
+/** Masks the known secrets, and text in the form of one. Some secrets have no such form. */
 export function maskSecrets(text: string, known: readonly string[]): MaskedText {
   let masked = 0;
   const mask = () => {

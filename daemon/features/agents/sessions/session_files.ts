@@ -1,8 +1,6 @@
 /** The interface of an agent's own session files: find a session, and read its entries. */
 
-/**
- * Kind of a conversation's entry. Thoughts and the notes of the agent's program are not entries.
- */
+/** Kinds of entries. Thoughts and the notes of the agent's program are none. */
 type EntryKind = "prompt" | "text" | "tool_call" | "tool_result";
 
 /** One entry of a conversation, as the agent recorded it: neither masked nor shortened for show. */
@@ -89,9 +87,7 @@ export interface SessionQuery {
 export interface SessionList {
   /** Last changed first. */
   readonly sessions: readonly FoundSession[];
-  /**
-   * False if there were more files than one list reads, so that an older session may be missing.
-   */
+  /** False if more files exist than one list reads: an older session may be missing. */
   readonly complete: boolean;
 }
 

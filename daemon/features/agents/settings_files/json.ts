@@ -1,7 +1,7 @@
 /** The values of a JSON file, and the error for a file that cannot be changed. */
 
 import { messageOf } from "kit/core/text.ts";
-import { FileRefusal } from "kit/host/file_errors.ts";
+import { FileRefusal, unlessError } from "kit/host/file_errors.ts";
 
 /** A value that a JSON file can hold. */
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
@@ -20,8 +20,18 @@ export function refusalOf(error: unknown): string | undefined {
   return error instanceof FileRefusal ? messageOf(error) : undefined;
 }
 
+/** Runs an operation; undefined if a file causes a refusal. */
+export function unlessRefused<T>(operation: () => T): T | undefined {
+  return unlessError((error) => refusalOf(error) !== undefined, operation);
+}
+
 export function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A copy without a parser's prototypes and classes, which would make a comparison fail. */
+export function plain(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
 }
 
 /** The value at the path `keys`; undefined if it is missing. */

@@ -3,8 +3,8 @@
 import { isDeepStrictEqual } from "node:util";
 import { diffArrays } from "diff";
 import { getNodeValue, type Node } from "jsonc-parser";
-import { isObject, type Json, type JsonObject, Unchangeable } from "./json.ts";
-import { type Comment, commentsIn, rootOf, tokensFrom } from "./jsonc.ts";
+import { isObject, type Json, type JsonObject, plain, Unchangeable } from "./json.ts";
+import { type Comment, commentsIn, memberNode, rootOf, tokensFrom } from "./jsonc.ts";
 
 /** Parses a whole file. A blank file counts as an empty object. */
 export function parseJson(text: string): JsonObject {
@@ -23,11 +23,6 @@ export function patchJson(text: string, next: JsonObject, original?: string): st
     throw new Unchangeable("its layout cannot be kept: change it by hand");
   }
   return patched;
-}
-
-/** A copy without the parser's prototypes, which would make the comparison fail. */
-function plain(value: Json): unknown {
-  return JSON.parse(JSON.stringify(value));
 }
 
 interface RewriteOptions {
@@ -82,13 +77,6 @@ function membersOf(node: Node, next: JsonObject, original: Node | undefined): Co
   const added = Object.entries(next).filter(([name]) => !Object.hasOwn(present, name))
     .map(([name, value]) => ({ label: `${JSON.stringify(name)}: `, value }));
   return { items, additions: added.length > 0 ? [{ after: items.length - 1, added }] : [] };
-}
-
-/** The value of a member; the last one counts, as in JSON.parse. */
-function memberNode(node: Node | undefined, name: string): Node | undefined {
-  const properties = node?.type === "object" ? node.children ?? [] : [];
-  return properties.findLast(({ children: [key] = [] }) => key && getNodeValue(key) === name)
-    ?.children?.[1];
 }
 
 /** Matches equal elements. A replaced element is changed in place. */

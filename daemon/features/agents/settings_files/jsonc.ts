@@ -47,16 +47,18 @@ export function rootOf(text: string): Node {
 }
 
 /**
- * The member at the path `keys`; undefined if it is missing. If an object has a key twice, the last
- * value counts, as in `JSON.parse` and in the agents.
+ * The value of a member. If an object has a key twice, the last value counts, as in `JSON.parse`
+ * and in the agents.
  */
+export function memberNode(node: Node | undefined, name: string): Node | undefined {
+  const properties = node?.type === "object" ? node.children ?? [] : [];
+  return properties.findLast(({ children: [key] = [] }) => key && getNodeValue(key) === name)
+    ?.children?.[1];
+}
+
+/** The member at the path `keys`; undefined if it is missing. */
 export function memberAt(text: string, root: Node, keys: readonly string[]): Member | undefined {
-  const value = keys.reduce<Node | undefined>(
-    (node, name) =>
-      (node?.type === "object" ? node.children ?? [] : [])
-        .findLast(({ children: [key] = [] }) => key && getNodeValue(key) === name)?.children?.[1],
-    root,
-  );
+  const value = keys.reduce<Node | undefined>(memberNode, root);
   const property = value?.parent;
   if (!value || !property) return undefined;
   const value_to = value.offset + value.length;

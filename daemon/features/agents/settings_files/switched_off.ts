@@ -1,9 +1,6 @@
-/**
- * Finds settings of an agent, in any of its files, that keep our hooks or our MCP server from
- * running.
- */
+/** Finds settings in any file of an agent that keep our hooks or our MCP server from running. */
 
-import { type JsonObject, refusalOf } from "./json.ts";
+import { type JsonObject, unlessRefused } from "./json.ts";
 import { readJsonSettings, readTomlSettings } from "../install.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
@@ -30,20 +27,30 @@ export interface ScopeReader {
 export function scopeReader(): ScopeReader {
   // The folder may have been removed.
   const cwd = unlessMissing(() => Deno.cwd()) ?? "/";
-  return { cwd, json: readable(readJsonSettings), toml: readable(readTomlSettings) };
-}
-
-/** Returns undefined for an unreadable file. Setup refuses such a file if it must change it. */
-function readable(read: (path: string) => JsonObject | undefined) {
-  return (path: string): JsonObject | undefined => {
-    try {
-      return read(path);
-    } catch (error) {
-      if (refusalOf(error) === undefined) throw error;
-      return undefined;
-    }
+  // Setup refuses an unreadable file if it must change it.
+  return {
+    cwd,
+    json: (path) => unlessRefused(() => readJsonSettings(path)),
+    toml: (path) => unlessRefused(() => readTomlSettings(path)),
   };
 }
+
+/** A setting of a file, if it keeps a part of ours from running. */
+export type Switch = readonly [
+  isOff: boolean,
+  part: SwitchedOff["part"],
+  setting: string,
+  fix: string,
+];
+
+/** The settings of a file that keep a part of ours from running. */
+export function switchesIn(file: string, switches: readonly Switch[]): SwitchedOff[] {
+  return switches.filter(([isOff]) => isOff)
+    .map(([, part, setting, fix]) => ({ part, file, setting, fix }));
+}
+
+/** The fix of a setting in a file that an administrator manages. */
+export const ASK_ADMINISTRATOR = "ask who manages the settings of this machine";
 
 /** The finding in one sentence. */
 export function formatSwitch({ part, file, setting }: SwitchedOff): string {

@@ -63,10 +63,7 @@ function decode(bytes: Uint8Array, shown: string): string {
   }
 }
 
-/**
- * The copy of the first version; undefined if it is missing, or if it is a link, which we never
- * make.
- */
+/** The copy of the first version, if there is one. A link does not count: we never make one. */
 export function readBackup(real: string): string | undefined {
   const path = real + BACKUP;
   return hasBackup(real) ? readText(path, path) : undefined;
@@ -163,9 +160,7 @@ function copy(path: string, to: string): void {
  */
 function write(path: string, bytes: Uint8Array, template: Deno.FileInfo | undefined): void {
   Deno.mkdirSync(dirname(path), { recursive: true });
-  const mode = template?.mode === null || template === undefined
-    ? NEW_FILE_MODE
-    : template.mode & 0o777;
+  const mode = (template?.mode ?? NEW_FILE_MODE) & 0o777;
   removeIfPresent(path);
   const file = openSync(path, "wx", 0o600);
   try {

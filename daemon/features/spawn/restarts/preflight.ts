@@ -46,9 +46,7 @@ export interface PreflightRefusal {
   readonly resume_mode: Restart["resume_mode"];
 }
 
-/**
- * The refusal of a restart, or the failure of a stage: `reason` is a code, `message` a sentence.
- */
+/** The refusal of a restart, or the failure of a stage. `reason` is a code. */
 export class RestartFailure extends Error {
   readonly reason: string;
 
@@ -58,10 +56,7 @@ export class RestartFailure extends Error {
   }
 }
 
-/**
- * Checks whether a peer can be restarted. Builds the command first, so that a later refusal can
- * show it.
- */
+/** Checks a restart. Builds the command first, so that a later refusal can show it. */
 export async function preflight(
   subject: StoredPeer,
   options: PreflightOptions,
@@ -90,10 +85,8 @@ export async function preflight(
 
 function mustBeLocalAgent({ role, machine, backend }: StoredPeer, here: string): void {
   if (role !== "agent" && role !== "orchestrator") {
-    throw new RestartFailure(
-      "not_an_agent",
-      `Only agents and orchestrators are restarted, and its role is "${role}"`,
-    );
+    const detail = `Only agents and orchestrators are restarted, and its role is "${role}"`;
+    throw new RestartFailure("not_an_agent", detail);
   }
   if (backend === null) throw new RestartFailure("not_an_agent", "The peer has no backend");
   if (machine !== null && machine !== here) {
@@ -101,9 +94,7 @@ function mustBeLocalAgent({ role, machine, backend }: StoredPeer, here: string):
   }
 }
 
-/**
- * The configured command of the peer's backend, and the arguments that resume the peer's session.
- */
+/** The command of the agent to start, and the arguments that resume the peer's session. */
 function commandFor(
   subject: StoredPeer,
   { fresh, profile, to_backend, is_resumed }: PreflightOptions,
@@ -112,10 +103,8 @@ function commandFor(
   const backend = to_backend ?? subject.backend ?? ANY_PROGRAM;
   const command = tryCommand(deps.settings, backend, profile);
   if (!fresh && is_resumed) {
-    throw new RestartFailure(
-      "session_running",
-      "An agent that was started with its session has not registered yet: wait for it",
-    );
+    const detail = "An agent that was started with its session has not registered yet: wait for it";
+    throw new RestartFailure("session_running", detail);
   }
   return { command, resumeArgs: fresh ? [] : resumeArgsOf(subject, deps), backend };
 }
@@ -135,31 +124,21 @@ function resumeArgsOf(subject: StoredPeer, { transports }: SpawnDeps): readonly 
   const backend = subject.backend ?? ANY_PROGRAM;
   const adapter = transports.adapterOf(backend);
   if (!adapter?.resume) {
-    throw new RestartFailure(
-      "no_resume",
-      `Sessions of ${backend} cannot be resumed: restart with fresh`,
-    );
+    const detail = `Sessions of ${backend} cannot be resumed: restart with fresh`;
+    throw new RestartFailure("no_resume", detail);
   }
   const { runtime_session_id, path } = subject;
   if (runtime_session_id === null) {
-    throw new RestartFailure(
-      "no_session",
-      "The session of the peer is not known: restart with fresh",
-    );
+    const detail = "The session of the peer is not known: restart with fresh";
+    throw new RestartFailure("no_session", detail);
   }
   const found = adapter.resume({ runtime_session_id, path: path ?? "/" });
   if (found.ok) return found.args;
-  throw new RestartFailure(
-    found.reason,
-    "The files of its session cannot be resumed: restart with fresh",
-  );
+  const detail = "The files of its session cannot be resumed: restart with fresh";
+  throw new RestartFailure(found.reason, detail);
 }
 
-function tryCommand(
-  settings: SpawnSettings,
-  backend: Backend,
-  profile: string | undefined,
-): Command {
+function tryCommand(settings: SpawnSettings, backend: Backend, profile?: string): Command {
   try {
     return commandOf(settings, backend, profile);
   } catch (error) {
@@ -171,10 +150,8 @@ function tryCommand(
 async function folderFor({ path }: StoredPeer, { folders }: SpawnDeps): Promise<string> {
   const found = await allowedFolder(path ?? "", folders);
   if (found.ok) return found.folder;
-  throw new RestartFailure(
-    "path_not_allowed",
-    `No agent may be started in "${path ?? ""}": ${found.why}`,
-  );
+  const detail = `No agent may be started in "${path ?? ""}": ${found.why}`;
+  throw new RestartFailure("path_not_allowed", detail);
 }
 
 /**
@@ -203,26 +180,20 @@ async function locate(
     processes.isAlive(agent_pid, agent_started);
   if (!isRunning && pane.dead) return { ...place, process: undefined };
   if (status === "offline") {
-    throw new RestartFailure(
-      "not_live",
-      "The peer is offline, and another program runs in its pane",
-    );
+    const detail = "The peer is offline, and another program runs in its pane";
+    throw new RestartFailure("not_live", detail);
   }
   if (!isRunning) {
     throw new RestartFailure("no_process", "The process of the peer is not known, or has ended");
   }
   if (!terminals.isWithin(agent_pid, pane.pane_pid)) {
-    throw new RestartFailure(
-      "pane_unverified",
-      `The process of the peer does not run in pane ${pane_id}`,
-    );
+    const detail = `The process of the peer does not run in pane ${pane_id}`;
+    throw new RestartFailure("pane_unverified", detail);
   }
   // A restart would end all programs in the pane, such as the other jobs of a shell.
   if (await terminals.isShared(agent_pid, pane.pane_pid)) {
-    throw new RestartFailure(
-      "pane_shared",
-      `Other programs run in pane ${pane_id} as well, and would end`,
-    );
+    const detail = `Other programs run in pane ${pane_id} as well, and would end`;
+    throw new RestartFailure("pane_shared", detail);
   }
   return { ...place, process: { pid: agent_pid, started: agent_started } };
 }

@@ -4,8 +4,7 @@ import type { Context } from "../../../data/context.ts";
 import { recoverableProblem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type RestartEvent, restartMachine } from "../states.ts";
-import type { Notifications } from "../../notifications/notifications.ts";
-import type { PeerProfiles } from "../../peers/profiles.ts";
+import type { SpawnDeps } from "../deps.ts";
 import { RestartStage } from "protocol/peers/record.ts";
 import { RestartFailure } from "./preflight.ts";
 import * as rows from "./store.ts";
@@ -13,25 +12,14 @@ import type { StoredRestart } from "./store.ts";
 
 export class RestartRecords {
   readonly #ctx: Context;
-  readonly #notifications: Notifications;
-  readonly #profiles: PeerProfiles;
+  readonly #deps: Pick<SpawnDeps, "notifications" | "profiles">;
 
-  constructor(
-    ctx: Context,
-    { notifications, profiles }: {
-      readonly notifications: Notifications;
-      readonly profiles: PeerProfiles;
-    },
-  ) {
+  constructor(ctx: Context, deps: Pick<SpawnDeps, "notifications" | "profiles">) {
     this.#ctx = ctx;
-    this.#notifications = notifications;
-    this.#profiles = profiles;
+    this.#deps = deps;
   }
 
-  /**
-   * Stores a restart at `preflight`. Returns undefined if another restart of the peer is in
-   * progress.
-   */
+  /** Stores a restart at `preflight`; undefined if another one of the peer is in progress. */
   create(restart: StoredRestart, refusal: RestartFailure | undefined): StoredRestart | undefined {
     const { db, events } = this.#ctx;
     const { restart_id, peer_id } = restart;
@@ -56,7 +44,6 @@ export class RestartRecords {
     return db.transact((tx) => {
       const before = this.mustGet(restart_id);
       const state = restartMachine.step(before.state, on);
-      const isFinished = restartMachine.isFinal(state);
       const stage = RestartStage.safeParse(state).data;
       const at = clock.now();
       const now: StoredRestart = {
@@ -64,7 +51,7 @@ export class RestartRecords {
         ...change,
         state,
         stages: stage ? [...before.stages, { stage, at }] : before.stages,
-        finished_at: isFinished ? at : null,
+        finished_at: restartMachine.isFinal(state) ? at : null,
       };
       rows.update(tx, now);
       this.#publish(before, now, on);
@@ -76,7 +63,7 @@ export class RestartRecords {
   changeAgent(restart_id: string): void {
     const { peer_id, to_backend } = this.mustGet(restart_id);
     if (to_backend === null) return;
-    this.#profiles.changeAgent(peer_id, { backend: to_backend, runtime_session_id: null });
+    this.#deps.profiles.changeAgent(peer_id, { backend: to_backend, runtime_session_id: null });
   }
 
   fail(restart_id: string, { reason, message }: RestartFailure): void {
@@ -85,7 +72,7 @@ export class RestartRecords {
       if (finished_at !== null) return;
       const { peer_id, from_backend: backend, from_session: runtime_session_id } = stored;
       const hasChanged = stored.to_backend !== null && !isUnchanged(state);
-      if (hasChanged) this.#profiles.changeAgent(peer_id, { backend, runtime_session_id });
+      if (hasChanged) this.#deps.profiles.changeAgent(peer_id, { backend, runtime_session_id });
       const stage = RestartStage.parse(state);
       this.step(restart_id, "failed", { failed: { stage, reason, detail: message }, seed: null });
     });
@@ -105,12 +92,11 @@ export class RestartRecords {
       const from_peer = seed_from ?? ANONYMOUS_SENDER;
       const note = { from_peer, to_peer: peer_id, text: seed, attachments: seed_attachments };
       try {
-        const notice = stored.to_backend !== null;
-        this.#notifications.notify(note, {
+        this.#deps.notifications.notify(note, {
           proven_human: seed_human,
           unverified: stored.seed_unverified,
           may_be_caller: true,
-          notice,
+          notice: stored.to_backend !== null,
         });
       } catch (error) {
         const refusal = recoverableProblem(error);
@@ -122,12 +108,9 @@ export class RestartRecords {
     });
   }
 
-  #publish(
-    { state: stage }: StoredRestart,
-    { restart_id, peer_id, state, failed }: StoredRestart,
-    on: RestartEvent,
-  ): void {
+  #publish({ state: stage }: StoredRestart, now: StoredRestart, on: RestartEvent): void {
     const { events } = this.#ctx;
+    const { restart_id, peer_id, state, failed } = now;
     const ids = { restart_id, peer_id };
     if (on === "launched") events.append("peer_restart_launched", { ...ids, stage: "launch" });
     if (state === "restarted") events.append("peer_restart_restarted", { ...ids, stage });

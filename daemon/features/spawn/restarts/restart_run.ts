@@ -15,10 +15,7 @@ import type { StoredRestart } from "./store.ts";
 const POLL_MS = 250;
 /** An agent that no hook has registered yet is linked by its pane every 2 s. */
 const POLLS_PER_LINK = 8;
-/**
- * Maximum time for which a restart waits for the turn to end. Then the restart fails, and nothing
- * is stopped.
- */
+/** Maximum time to wait for the turn's end. Then the restart fails, and nothing is stopped. */
 const QUIESCE_MS_MAX = 60_000;
 /** Maximum time for a process to end after SIGTERM, and then after SIGKILL. */
 const TERM_MS_MAX = 10_000;
@@ -48,18 +45,13 @@ export class RestartRun {
   readonly #restart_id: string;
   readonly #makeSeed: MakeSeed | undefined;
 
-  constructor(
-    ctx: Context,
-    deps: SpawnDeps,
-    records: RestartRecords,
-    { plan, restart_id, makeSeed }: RunOptions,
-  ) {
+  constructor(ctx: Context, deps: SpawnDeps, records: RestartRecords, options: RunOptions) {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#records = records;
-    this.#plan = plan;
-    this.#restart_id = restart_id;
-    this.#makeSeed = makeSeed;
+    this.#plan = options.plan;
+    this.#restart_id = options.restart_id;
+    this.#makeSeed = options.makeSeed;
   }
 
   /** Runs the restart. Never rejects, because a failure is stored with the restart. */
@@ -212,10 +204,8 @@ export class RestartRun {
     const opened = await terminals.respawn(socket, pane, { cwd, argv: command.argv, env });
     if (!opened.ok) throw new RestartFailure("not_launched", `tmux: ${opened.reason}`);
     const new_pid = opened.pane.pane_pid;
-    this.#step("launched", {
-      new_pid,
-      new_started: this.#deps.processes.startTimeOf(new_pid) ?? null,
-    });
+    const new_started = this.#deps.processes.startTimeOf(new_pid) ?? null;
+    this.#step("launched", { new_pid, new_started });
   }
 
   /** Waits until the peer is live with a new process. */
@@ -245,11 +235,16 @@ export class RestartRun {
     const { clock } = this.#ctx;
     for (let polls = 0, end = clock.monotonic() + ms_max; clock.monotonic() < end; polls++) {
       if (isMet()) return;
-      if (polls % POLLS_PER_LINK === 0) {
-        await linkIfSilent(this.#deps, this.#plan, this.#restart_id);
-      }
+      if (polls % POLLS_PER_LINK === 0) await this.#linkIfSilent();
       await this.#pause();
     }
+  }
+
+  /** Registers an agent whose hooks are silent before its first prompt, once it takes messages. */
+  async #linkIfSilent(): Promise<void> {
+    const { backend, socket: tmux_socket, pane: { pane_id }, subject: { peer_id } } = this.#plan;
+    const ids = { spawn_id: this.#restart_id, resumed_peer_id: peer_id };
+    await this.#deps.effects.silent({ ...ids, backend, tmux_socket, pane_id });
   }
 
   async #pause(): Promise<void> {
@@ -257,24 +252,11 @@ export class RestartRun {
   }
 }
 
-/**
- * Checks if the agent is working. If the agent cannot be observed, the last report of a hook
- * decides.
- */
+/** True if the agent works. If it cannot be observed, the last report of a hook decides. */
 async function isWorking({ transports }: SpawnDeps, subject: StoredPeer): Promise<boolean> {
   const observation = await transports.adapterOf(subject.backend)?.observe(subject);
   const state = observation?.turn_state ?? subject.turn_state;
   return state === "working" || state === "awaiting_input";
-}
-
-/** Registers an agent whose hooks are silent before its first prompt, once it takes messages. */
-async function linkIfSilent(
-  { effects }: SpawnDeps,
-  { backend, socket: tmux_socket, pane: { pane_id }, subject: { peer_id } }: RestartPlan,
-  restart_id: string,
-): Promise<void> {
-  const ids = { spawn_id: restart_id, resumed_peer_id: peer_id };
-  await effects.silent({ ...ids, backend, tmux_socket, pane_id });
 }
 
 /** The first message of another agent, which is made while nothing is stopped yet. */

@@ -1,7 +1,4 @@
-/**
- * Previews, starts, cancels and reports restarts, and resolves the restarts that a crash
- * interrupted.
- */
+/** Previews, starts, cancels and reports restarts; resolves those that a crash interrupted. */
 
 import type { Context } from "../../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
@@ -96,8 +93,7 @@ export class Restarts {
   }
 
   latest(argument: string, query: PeerQuery): Restart {
-    const { directory } = this.#deps;
-    const { peer_id } = directory.findFor(argument, query);
+    const { peer_id } = this.#deps.directory.findFor(argument, query);
     const found = rows.latest(this.#ctx.db, peer_id);
     if (!found) throw new Problem("no_restart", { peer_id });
     return toRestart(found);
@@ -109,8 +105,7 @@ export class Restarts {
    */
   cancel(argument: string, query: PeerQuery) {
     const { db } = this.#ctx;
-    const { directory } = this.#deps;
-    const { peer_id } = directory.findFor(argument, query);
+    const { peer_id } = this.#deps.directory.findFor(argument, query);
     return db.transact(() => {
       const found = rows.latest(db, peer_id);
       const notCancelled = (reason: string) => ({ cancelled: false as const, reason });
@@ -142,10 +137,7 @@ export class Restarts {
     for (const open of rows.open(this.#ctx.db)) this.#resolve(open);
   }
 
-  /**
-   * Waits for the runs in progress. Restarts that the shutdown interrupts are left to the next
-   * `start`.
-   */
+  /** Waits for the runs. Those that the shutdown interrupts are left to the next `start`. */
   async close(): Promise<void> {
     await Promise.all(this.#runs.values());
   }
@@ -207,9 +199,7 @@ export class Restarts {
   }
 }
 
-/**
- * A restart after its preflight, still without an outcome. The draft of a dry run is not stored.
- */
+/** A restart after its preflight, without an outcome. The draft of a dry run is not stored. */
 type Draft = Omit<Restart, "outcome" | "failed">;
 
 function toRefusal(draft: Draft, { reason, detail }: { reason: string; detail: string }): Restart {
@@ -244,17 +234,9 @@ function toStored(
 }
 
 function toRestart(stored: StoredRestart): Restart {
-  const { restart_id, state, resume_mode, would_run, failed, stages } = stored;
-  const { started_at, finished_at } = stored;
+  const { state, failed } = stored;
   const isFinished = state === "restarted" || state === "failed" || state === "cancelled";
-  return {
-    restart_id,
-    outcome: isFinished ? state : "in_progress",
-    resume_mode,
-    would_run,
-    ...(failed && { failed }),
-    stages,
-    started_at,
-    finished_at,
-  };
+  const shown = { outcome: isFinished ? state : "in_progress", ...(failed && { failed }) } as const;
+  const { restart_id, resume_mode, would_run, stages, started_at, finished_at } = stored;
+  return { ...shown, restart_id, resume_mode, would_run, stages, started_at, finished_at };
 }

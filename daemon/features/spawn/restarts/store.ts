@@ -1,7 +1,7 @@
 /** SQL for restarts: each function is one statement and takes no decision. */
 
 import * as z from "zod";
-import { type Reader, rowOf, toAssignments, toValues, type Tx } from "kit/data/sqlite.ts";
+import { type Reader, tableOf } from "kit/data/sqlite.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { restartMachine } from "../states.ts";
 import { Restart } from "protocol/peers/record.ts";
@@ -36,45 +36,17 @@ export const StoredRestart = z.object({
 });
 export type StoredRestart = z.output<typeof StoredRestart>;
 
-const Row = rowOf(StoredRestart);
-const columns = Object.keys(StoredRestart.shape);
-const IMMUTABLE_COLUMNS = [
-  ...["restart_id", "peer_id", "resume_mode", "would_run", "started_at"],
-  ...["from_backend", "to_backend"],
-];
-const mutableColumns = columns.filter((column) => !IMMUTABLE_COLUMNS.includes(column));
-
-export function insert(tx: Tx, restart: StoredRestart): void {
-  tx.run(
-    `insert into restarts ${toValues(columns)}`,
-    z.encode(Row, restart),
-  );
-}
-
-export function update(tx: Tx, restart: StoredRestart): void {
-  tx.run(
-    `update restarts set ${toAssignments(mutableColumns)}
-     where restart_id = :restart_id`,
-    z.encode(Row, restart),
-  );
-}
-
-export function get(db: Reader, restart_id: string): StoredRestart | undefined {
-  return db.get(Row, "select * from restarts where restart_id = :restart_id", { restart_id });
-}
+const table = tableOf("restarts", StoredRestart, "restart_id");
+export const { insert, update, get } = table;
 
 /** The latest restart of a peer. */
 export function latest(db: Reader, peer_id: string): StoredRestart | undefined {
-  return db.get(
-    Row,
-    "select * from restarts where peer_id = :peer_id order by seq desc limit 1",
-    { peer_id },
-  );
+  return table.all(db, "where peer_id = :peer_id order by seq desc limit 1", { peer_id })[0];
 }
 
 /** Restarts in progress. */
 export function open(db: Reader): StoredRestart[] {
-  return db.all(Row, "select * from restarts where finished_at is null order by seq");
+  return table.all(db, "where finished_at is null order by seq");
 }
 
 /** The restart in progress of the peer that has, or had until now, a session. */

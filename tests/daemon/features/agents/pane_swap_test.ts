@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import type { Adapter } from "../../../../daemon/features/agents/adapter.ts";
 import { genericAdapter } from "../../../../daemon/features/agents/generic/generic.ts";
-import { createPaneTransport } from "../../../../daemon/features/agents/pane_transport.ts";
+import { PaneTransport } from "../../../../daemon/features/agents/pane_transport.ts";
 import { genericScreen } from "../../../../daemon/features/agents/generic/screen.ts";
 import { paneObserverOf } from "../../../../daemon/host/tmux/pane_observer.ts";
 import { commandOf, foregroundOf, isAlive } from "../../../../daemon/host/processes.ts";
@@ -35,7 +35,7 @@ function fixture({ tmuxServers, socket }: Terminal, onLastCheck?: SwapPoint) {
   };
   const generic = genericAdapter(options);
   let captures = 0;
-  const transport = createPaneTransport({
+  const transport = new PaneTransport({
     ...options,
     screen: {
       ...genericScreen,

@@ -5,7 +5,7 @@ import { systemClock } from "kit/core/clock.ts";
 import { paneAdapter } from "../../../../daemon/features/agents/pane_adapter.ts";
 import { claudeScreen } from "../../../../daemon/features/agents/claude_code/screen.ts";
 import { genericScreen } from "../../../../daemon/features/agents/generic/screen.ts";
-import { createPaneTransport } from "../../../../daemon/features/agents/pane_transport.ts";
+import { PaneTransport } from "../../../../daemon/features/agents/pane_transport.ts";
 import type { Screen } from "../../../../daemon/features/agents/screens.ts";
 import { paneObserverOf } from "../../../../daemon/host/tmux/pane_observer.ts";
 import { replaceProgram, respawn } from "../../../support/agents/pane_delivery.ts";
@@ -37,7 +37,7 @@ function typingWorld(
   options: Options = {},
 ): World {
   const { screen = genericScreen, allow = true, at_terminal = true, sockets } = options;
-  const pane = createPaneTransport({ terminalServers, clock: systemClock, log: silent, screen });
+  const pane = new PaneTransport({ terminalServers, clock: systemClock, log: silent, screen });
   const settings = { "human.name": "sam", "panes.allow_typing": String(allow) };
   return world({
     adapters: [

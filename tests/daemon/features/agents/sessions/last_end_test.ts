@@ -19,7 +19,7 @@ interface AgentRecords {
   readonly agent: string;
   readonly file: string;
   readonly head?: unknown;
-  readonly ends: (folder: string) => { of(id: string): unknown };
+  readonly ends: (folder: string) => (id: string) => unknown;
   readonly prompt: (second: number, text: string) => unknown;
   readonly interrupted: readonly ((second: number) => unknown)[];
   readonly failed?: (second: number) => unknown;
@@ -128,7 +128,7 @@ for (const { agent, file, head, ends, prompt, interrupted, failed, others } of R
       `${JSON.stringify(record)}\n`
     );
     folder.write(file, lines.join(""));
-    return ends(folder.path).of(ID);
+    return ends(folder.path)(ID);
   };
   const source = "session file";
 
@@ -177,7 +177,7 @@ for (const [what, peer, end, idle] of OBSERVED) {
   Deno.test(what, () => {
     const seen = { alive: true, turn_state: null, source: "process table" };
     const found = { how: "interrupted" as const, source: "session file", ...end };
-    const observed = withEnd(seen, { ...SHARED, ...peer }, { of: () => found });
+    const observed = withEnd(seen, { ...SHARED, ...peer }, () => found);
     assert.equal(observed?.turn_state, idle ? "idle" : null);
     assert.deepEqual(observed?.end, found);
   });
