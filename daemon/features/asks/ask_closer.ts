@@ -20,15 +20,9 @@ export interface HumanInbox {
 
 /** Effects on higher features, in the transaction that closes the ask. */
 export interface AskEffects {
-  /**
-   * Called when an ask is closed and its delivery is about to end. Another machine may have to be
-   * notified.
-   */
+  /** An ask is closed and its delivery is about to end: another machine may need to know. */
   askClosing(ask: Ask): void;
-  /**
-   * Called when an ask is closed and its delivery has ended. Another machine may have to be
-   * notified.
-   */
+  /** An ask is closed and its delivery has ended: another machine may need to know. */
   askClosed(ask: Ask): void;
 }
 
@@ -130,10 +124,7 @@ export class AskCloser {
     return close_reason;
   }
 
-  /**
-   * Notifies one side that the ask is closed. In pull mode the asker is not notified, because it
-   * fetches the reply.
-   */
+  /** Notifies one side that the ask is closed, but not an asker that fetches the reply (pull). */
   #sendAck(
     ask: Ask,
     side: "asker" | "recipient",

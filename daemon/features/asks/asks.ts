@@ -30,10 +30,7 @@ import { rangesBelow } from "../messages/ledger/ranges.ts";
 /** Maximum asks evicted per tick, so that a tick stays short. */
 const EVICT_ROWS_MAX = 200;
 
-/**
- * The maximum number of threads per history request. The next request starts at the last
- * `closed_at`.
- */
+/** Maximum threads per history request. The next request starts at the last `closed_at`. */
 const THREADS_MAX = 1000;
 /** Closed asks that a history reads before other requests run. It takes 3 to 5 ms. */
 const HISTORY_STEP_ASKS = 1500;
@@ -270,10 +267,7 @@ export class Asks {
     return [...inbound, ...outbound].sort((a, b) => a.created_at - b.created_at);
   }
 
-  /**
-   * Asks of a peer that were closed after `since`, oldest first. All asks that were closed at the
-   * instant of the limit are included.
-   */
+  /** A peer's asks closed after `since`, oldest first, with all that closed at the last instant. */
   async history(peer_id: string, since: number): Promise<Thread[]> {
     const { db, clock } = this.#ctx;
     const found: Thread[] = [];

@@ -1,7 +1,4 @@
-/**
- * SQL of asks: reads them from `messages`, and stores the waits of their callers (`held_asks`) and
- * the parents of asks to many (`ask_parents`).
- */
+/** SQL of asks in `messages`, waits (`held_asks`) and parents of asks to many (`ask_parents`). */
 
 import * as z from "zod";
 import { Instant, INSTANT_MS_MAX } from "kit/core/schema.ts";
@@ -116,10 +113,7 @@ const Page = rowOf(Ask.extend({ seq: z.number() }));
 /** An ask of a page with its row number. */
 export type PagedAsk = z.output<typeof Page>;
 
-/**
- * Selects asks for a list; null matches any state or peer. The row numbers of the asks are below
- * `before`, and at least `floor`.
- */
+/** Selects a page of asks; null matches any. Numbers are below `before` and at least `floor`. */
 export interface PageFilter {
   readonly state: string | null;
   readonly peer_id: string | null;
@@ -201,9 +195,7 @@ export function followUps(db: Reader, correlation_id: string): string[] {
   );
 }
 
-/**
- * The closing time of the ask that comes `count` asks after `since`; undefined if fewer are left.
- */
+/** The closing time of the ask `count` asks after `since`; undefined if fewer are left. */
 export function closedAfter(db: Reader, since: number, count: number): number | undefined {
   return db.value(
     z.number(),

@@ -61,10 +61,7 @@ export function unpushedSince(
   );
 }
 
-/**
- * The asks that a surface has shown and that were created and closed since these times, oldest
- * first.
- */
+/** Asks that a surface has shown, created and closed since these times, oldest first. */
 export function closedAsksShown(
   db: Reader,
   filter: { surface: string; since: number; closed_after: number },
@@ -81,10 +78,7 @@ export function closedAsksShown(
   );
 }
 
-/**
- * The surface's ref of the latest item that precedes this item in its thread; null if there is
- * none.
- */
+/** The surface's ref of the latest earlier item in an item's thread; null if there is none. */
 export function previousRefInThread(db: Reader, surface: string, item_id: string): string | null {
   return db.value(
     z.string(),
@@ -106,9 +100,7 @@ export function saveRef(tx: Tx, surface: string, ref: string, item_id: string): 
   );
 }
 
-/**
- * The item that a ref stands for. An exact match comes before a ref with the same decimal digits.
- */
+/** The item of a ref. An exact match comes before a ref with the same decimal digits. */
 export function byRef(
   db: Reader,
   { surface, ref, digits }: { surface: string; ref: string; digits: string | null },
@@ -144,9 +136,7 @@ export function getSurface(db: Reader, surface: string): Surface | undefined {
   );
 }
 
-/**
- * Stores a surface. Replaces rows with the same name or peer, because each peer has one surface.
- */
+/** Stores a surface, in place of one of the same name or peer: each peer has one surface. */
 export function upsertSurface(
   tx: Tx,
   { surface, peer_id, bridge, at }: {

@@ -1,7 +1,4 @@
-/**
- * Sends queued messages to agents without a socket, one at a time per peer, by the transports of
- * the agent's adapter.
- */
+/** Sends queued messages to agents without a socket, one at a time per peer, by its transports. */
 
 import type { Context } from "../../data/context.ts";
 import { isProblem } from "protocol/problems.ts";
@@ -30,10 +27,7 @@ interface DispatcherDeps {
   readonly urgentMessages: Pick<UrgentMessages, "awaitsToolCall" | "refresh">;
 }
 
-/**
- * The step after an attempt: the next message (`continue`), or the end of the pass (`blocked`)
- * until something changes.
- */
+/** After an attempt: the next message (`continue`), or nothing until a change (`blocked`). */
 type Outcome = "continue" | "blocked";
 
 /** The reason why no transport took a message. */
@@ -43,10 +37,7 @@ interface BlockedMessage {
   readonly held: boolean;
 }
 
-/**
- * The maximum number of characters in all cached frames. A text has at most 262,144 characters, and
- * escaping makes at most five of each.
- */
+/** Maximum characters of all cached frames. One frame has at most five times 262,144. */
 const CACHED_CHARS_MAX = 4 * 1024 * 1024;
 const CACHED_MAX = 256;
 
@@ -72,9 +63,7 @@ export class Dispatcher {
     return this.#closing.signal.aborted;
   }
 
-  /**
-   * Starts a pass for a peer. Called when a message was queued for the peer or its state changed.
-   */
+  /** Starts a pass for a peer, when a message was queued for the peer or its state changed. */
   wake(peer_id: string): void {
     if (this.#isClosing) return;
     const running = this.#passes.get(peer_id);
@@ -165,10 +154,7 @@ export class Dispatcher {
     return { reason: reasons.join("; ") || "no_transport", held: awaitsToolCall };
   }
 
-  /**
-   * Makes one attempt by one transport. The message is stored as attempting before its first byte
-   * goes out.
-   */
+  /** Makes one attempt by one transport, once the message is stored as attempting. */
   async #attempt(
     message: QueuedMessage,
     { addressee, outgoing, transport }: {
@@ -189,10 +175,7 @@ export class Dispatcher {
     return receipt;
   }
 
-  /**
-   * Delivers a message. A transport that throws may have written bytes, so its receipt is unclear
-   * and not refused.
-   */
+  /** Delivers a message. After an error, bytes may have gone out, so the receipt is unclear. */
   async #deliver(
     transport: AgentTransport,
     peer: AgentPeer,
@@ -242,10 +225,7 @@ export class Dispatcher {
     }
   }
 
-  /**
-   * Queues a refused message again. Drops it if its ask has closed or its peer no longer takes
-   * messages.
-   */
+  /** Queues a refused message again; drops it if its ask has closed or its peer takes none. */
   #requeue(message: StoredMessage, reason: Reason): void {
     const queued = this.#steps.refused(message, reason);
     if (isClosedAsk(message)) this.#steps.dropped(queued, message.close_reason ?? reason);
@@ -262,10 +242,7 @@ export class Dispatcher {
   }
 }
 
-/**
- * The first queued message of each peer, which the dispatcher reads every second. Each is framed
- * once, however often it is attempted.
- */
+/** The first queued message of each peer, which is read every second and framed only once. */
 class OutgoingCache {
   readonly #cached = new Map<
     string,

@@ -20,10 +20,7 @@ import { urgentQueue } from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { Receipts } from "./receipts.ts";
 
-/**
- * The maximum number of open drains. Beyond it, the oldest drain is forgotten, and its messages are
- * queued again when its 60 s have passed.
- */
+/** Maximum open drains. Beyond it, the messages of the oldest are queued again after its 60 s. */
 const LEASES_MAX = 10_000;
 
 interface HandoverDeps {
@@ -46,10 +43,7 @@ interface HookLimits {
 export class Handover {
   readonly #ctx: Context;
   readonly #deps: HandoverDeps;
-  /**
-   * The delivery ids of each open drain. They are only in memory, because a restart queues the
-   * messages again.
-   */
+  /** The delivery ids of each open drain, in memory only: a restart queues the messages again. */
   readonly #leased = new Map<string, readonly string[]>();
 
   constructor(ctx: Context, deps: HandoverDeps) {
@@ -57,10 +51,7 @@ export class Handover {
     this.#deps = deps;
   }
 
-  /**
-   * Leases a peer's queued messages to a reader. If the peer is not addressable, drops them (spec
-   * 3).
-   */
+  /** Leases a peer's queued messages to a reader; drops those of an unaddressable peer (spec 3). */
   lease(peer_id: string, max_results: number) {
     const { db, ids } = this.#ctx;
     const { delivery, directory } = this.#deps;
@@ -98,10 +89,7 @@ export class Handover {
     if (drain_id !== undefined) this.#leased.delete(drain_id);
   }
 
-  /**
-   * Gives a peer's queued messages to a hook, which adds them to what its agent reads next. The
-   * daemon does not send them again by itself.
-   */
+  /** Gives a peer's queued messages, for good, to a hook that adds them to its agent's input. */
   handToHook(peer_id: string, limits: HookLimits): StoredMessage[] {
     return this.#ctx.db.transact(() => {
       let bytes = 0;
@@ -116,10 +104,7 @@ export class Handover {
     });
   }
 
-  /**
-   * Returns the messages that were sent to a peer and never proved, so that the agent gets their
-   * ids. Each message is returned only once (architecture 3).
-   */
+  /** The unproved messages of a peer, whose agent gets each id only once (architecture 3). */
   nameUnproved(peer_id: string, limit: number): StoredMessage[] {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -131,10 +116,7 @@ export class Handover {
     });
   }
 
-  /**
-   * A peer's queued messages. If a transport is attempting a message now, later messages of the
-   * same sender are left out, so that they do not overtake it.
-   */
+  /** A peer's queued messages, without those that would overtake one that is being attempted. */
   #deliverable(peer_id: string, limit: number, read = ledger.queue): StoredMessage[] {
     const { db } = this.#ctx;
     const inFlight = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
@@ -143,10 +125,7 @@ export class Handover {
       .filter(({ from_peer_name }) => !senders.has(from_peer_name));
   }
 
-  /**
-   * Records that a reader took a message. If the reader does not settle it, the message is handed
-   * over again.
-   */
+  /** Records that a reader took a message, which is handed over again unless it is settled. */
   #lease(message: StoredMessage) {
     const now = this.#ctx.clock.now();
     const handedOver = this.#handOver(message, true);

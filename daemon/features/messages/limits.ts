@@ -1,7 +1,4 @@
-/**
- * Limits against floods and loops: queue size, rate per pair, hops. They are checked after all
- * other rules.
- */
+/** Limits against floods and loops, checked last: queue size, rate per pair, hops. */
 
 import type { Context } from "../../data/context.ts";
 import { isProblem, Problem } from "protocol/problems.ts";
@@ -41,9 +38,7 @@ export interface LimitedMessage {
   readonly remote_origin?: RemoteOrigin;
 }
 
-/**
- * The kinds of messages that are limited. Replies, inbox items and notices of the daemon are not.
- */
+/** The kinds of limited messages. Replies, inbox items and the daemon's notices are not limited. */
 const LIMITED_KINDS: ReadonlySet<Kind> = new Set(["ask", "notify", "broadcast"]);
 
 const LIMIT_CODES = ["queue_full", "hop_limit", "rate_limited"] as const;
@@ -98,10 +93,7 @@ export class Limits {
     this.#freeSlots.clear();
   }
 
-  /**
-   * Refuses a message if the queue is full. The free places are kept in memory, because every
-   * queued message passes here.
-   */
+  /** Refuses a message to a full queue. Keeps the free places in memory, as this runs for each. */
   #refuseWhenFull({ to: { peer_id, queue_max } }: LimitedMessage): void {
     const max_per_peer = queue_max ?? this.#options.max_per_peer;
     // The places in memory are those of the limit for all peers.
@@ -177,10 +169,7 @@ export class Limits {
 }
 
 const WINDOW_SECONDS = 60;
-/**
- * The maximum number of pairs in memory. Beyond it, the pair that was silent for longest is
- * forgotten.
- */
+/** Maximum pairs in memory. Beyond it, the pair that was silent for longest is forgotten. */
 export const PAIRS_MAX = 10_000;
 
 interface Slot {
@@ -189,9 +178,7 @@ interface Slot {
 }
 
 export class PairCounters {
-  /**
-   * The slots of each pair, oldest slot first. The pairs are in the order of their latest slots.
-   */
+  /** The slots of each pair, oldest first. The pairs are in the order of their latest slots. */
   readonly #slots = new Map<string, Slot[]>();
 
   get size(): number {
@@ -230,10 +217,7 @@ export class PairCounters {
     }
   }
 
-  /**
-   * Returns a pair's slots within the window. Drops older slots, and future slots that were left by
-   * a clock that was set back.
-   */
+  /** A pair's slots within the window. Drops older ones, and future ones after a clock change. */
   #recentSlots(pair: string, now: number): Slot[] {
     const slots = this.#slots.get(pair) ?? [];
     while (slots[0] && !isRecent(slots[0], now)) slots.shift();

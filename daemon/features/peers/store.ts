@@ -139,10 +139,7 @@ const UPDATE = `update peers set ${
 
 /** Condition for records that were neither closed nor dropped. */
 const OPEN = "dropped_at is null and closed = 0";
-/**
- * Condition for peers that are online or busy and not dropped. The indexes `peers_live…` use the
- * same condition.
- */
+/** Condition for peers online or busy and not dropped, as in the indexes `peers_live…`. */
 const LIVE = "status in ('online', 'busy') and dropped_at is null";
 
 /** Subagents that agents started: short-lived, with a parent, and without messages. */
@@ -210,10 +207,7 @@ export function isNameTaken(
   return db.value(z.number(), statement, params) === 1;
 }
 
-/**
- * The taken names of a circle that begin with a prefix. SQLite joins them into one text, because
- * reading thousands of rows takes much longer.
- */
+/** The taken names of a circle with a prefix, as one text: reading thousands of rows is slow. */
 export function takenNames(
   db: Reader,
   { prefix, ...params }: {

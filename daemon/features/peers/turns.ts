@@ -17,9 +17,7 @@ const AGENTS_MAX = 200;
 const TURN_CHARS_MAX = 4000;
 const TOOL_CALLS_CHARS_MAX = 4000;
 
-/**
- * The reporter of a turn state if the session is in no turn, but a dialog is open in its subagent.
- */
+/** The reporter of a turn state if only a subagent of the session is at a dialog. */
 export const BY_SUBAGENT = "subagent";
 
 export class PeerTurns {
@@ -88,10 +86,7 @@ export class PeerTurns {
     return at > (this.#ended.get(peer_id) ?? -Infinity);
   }
 
-  /**
-   * Passes on the evidence of ended turns, with the known state of the peer. Publishes the ends
-   * without a result.
-   */
+  /** Passes on evidence of ended turns with the peer's state; publishes ends without a result. */
   #weigh(peer_id: string, { ends, prompt }: Pick<TurnEvidence, "ends" | "prompt">): void {
     const { clock } = this.#ctx;
     if (ends.length === 0 && prompt === undefined) return;
@@ -128,9 +123,7 @@ export class PeerTurns {
     });
   }
 
-  /**
-   * The turn that the agent reported as ended continues, because a hook answered with further work.
-   */
+  /** The turn that was reported as ended continues: a hook answered with further work. */
   holdTurn(peer_id: string): void {
     this.#ctx.db.transact(() => {
       this.reportTurn(peer_id, { turn_state: "working" });
@@ -148,10 +141,7 @@ export class PeerTurns {
     });
   }
 
-  /**
-   * An agent's latest prompts and final messages, oldest first. They are only kept in memory, for a
-   * limited number of agents.
-   */
+  /** An agent's latest prompts and final messages, oldest first; in memory, for a few agents. */
   recentTurns(peer_id: string): AgentTurn[] {
     return [...this.#recent.get(peer_id) ?? []];
   }
@@ -178,10 +168,7 @@ export class PeerTurns {
     if (this.#recent.size > AGENTS_MAX && longestSilent) this.#recent.delete(longestSilent);
   }
 
-  /**
-   * Applies an observation of an agent, made without its hooks, unless the peer's record has
-   * changed since.
-   */
+  /** Applies an observation made without hooks, unless the peer's record has changed since. */
   applyObservation(seen: AgentPeer, observation: Observation): void {
     const { db, clock } = this.#ctx;
     const { peer_id } = seen;

@@ -16,9 +16,7 @@ import { DEFAULT_TIMEZONE } from "./timing.ts";
 
 /** Maximum messages sent per tick, so that a tick stays short. */
 const FIRES_MAX = 200;
-/**
- * Time after an internal error until a fire is tried again. Other schedules fire in the meantime.
- */
+/** Time until a fire is tried again after an internal error. Other schedules fire meanwhile. */
 const RETRY_MS = 60_000;
 
 export interface ScheduleDeps {
@@ -139,10 +137,7 @@ export class ScheduleFires {
   }
 }
 
-/**
- * The scope of the recipient's name: the circle of the request, or first the circle of the sender,
- * which may be gone.
- */
+/** A recipient's scope: the circle of the request, or first the sender's, which may be gone. */
 export function recipientScope(
   { circle, circle_given }: Pick<StoredSchedule, "circle" | "circle_given">,
   { peer_id, role }: Sender,

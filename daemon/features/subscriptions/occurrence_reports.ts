@@ -80,10 +80,7 @@ export class OccurrenceReports {
     this.#publish(next);
   }
 
-  /**
-   * Retries after a refusal by a limit, because limits pass. Any other refusal ends the
-   * subscription.
-   */
+  /** Retries after a refusal by a limit, as limits pass. Any other ends the subscription. */
   #recordRefusal(subscription: StoredSubscription, now: number, problem: Problem): void {
     const { db } = this.#ctx;
     const failed = { last_outcome: "failed" as const, last_error: toPublicCode(problem.code) };

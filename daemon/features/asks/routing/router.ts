@@ -42,10 +42,7 @@ interface RouterOptions {
   readonly description_ttl_seconds: number;
 }
 
-/**
- * The maximum number of concurrent requests to the endpoint. Each keeps its ask in memory for up to
- * 5 s.
- */
+/** Maximum concurrent requests to the endpoint. Each keeps its ask in memory for up to 5 s. */
 const ENDPOINT_ASKS_MAX = 100;
 
 /** Roles that a strategy chooses only with `allow_service_targets` (specification 7, rule 3). */

@@ -8,10 +8,7 @@ import type { FireDeps } from "./deps.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { Turns } from "./turns.ts";
 
-/**
- * Maximum agents that may be started for a job without a registration. Then the job becomes
- * unavailable.
- */
+/** Maximum agents started for a job without a registration. Then the job is unavailable. */
 const LEASES_MAX = 3;
 const TICK_ROWS_MAX = 100;
 
@@ -62,10 +59,7 @@ export class TimeLimits {
     });
   }
 
-  /**
-   * Notifies one peer, once, that a job's deadline has passed. A deadline does not end a job
-   * (contract 2).
-   */
+  /** Notifies one peer, once, of a passed deadline, which does not end the job (contract 2). */
   #passDeadline(job: StoredJob): void {
     const { steps, notices } = this.#deps;
     this.#ctx.db.transact(() => {
@@ -74,9 +68,7 @@ export class TimeLimits {
     });
   }
 
-  /**
-   * True if the job's message was sent. A message in `attempting` may arrive, so it counts as sent.
-   */
+  /** True if the job's message was sent. One in `attempting` may arrive, so it counts. */
   #wasDelivered(job: StoredJob): boolean {
     const { delivery, steps } = this.#deps;
     const attempt = steps.currentAttempt(job);

@@ -16,17 +16,12 @@ import { DELIVERY_ID, selectMessages } from "./rows.ts";
 
 /** The maximum number of contradictory messages that are listed. */
 const REPORTED_MAX = 100;
-/**
- * Maximum time for which a message may be `attempting`. Every transport finishes an attempt well
- * within this time.
- */
+/** Maximum time of a message in `attempting`. Every transport finishes well within it. */
 const STUCK_MS = 120_000;
 
 const StateCount = z.object({ state: z.string(), count: z.number() });
 
-/**
- * Names the contradiction between a message's state and the rest of its row; null if they agree.
- */
+/** The contradiction between a message's state and the rest of its row; null if they agree. */
 const PROBLEM = `case
   when (kind = 'ask') <> (ask_state is not null) then 'ask_without_state'
   when (ask_state = 'closed') <> (closed_at is not null) then 'closed_without_instant'

@@ -87,10 +87,7 @@ export function queue(db: Reader, to_peer_id: string, limit: number): StoredMess
   );
 }
 
-/**
- * Number of asks and notifications that wait for a peer, including those that are being sent or may
- * be sent again. Counts up to `limit` only.
- */
+/** Number of asks and notifications that wait for a peer or are under way, up to `limit`. */
 export function waitingCount(db: Reader, to_peer_id: string, limit: number): number {
   return db.value(
     z.number(),
@@ -167,10 +164,7 @@ export function firstNotHeld(
   );
 }
 
-/**
- * The urgent messages of a peer's queue, oldest first, with the earlier messages of the same
- * senders: the order of each sender is kept.
- */
+/** The urgent messages of a queue, oldest first, with the earlier ones of the same senders. */
 export function urgentQueue(db: Reader, to_peer_id: string, limit: number): StoredMessage[] {
   return selectMessages(
     db,
@@ -239,10 +233,7 @@ export function redirect(
   );
 }
 
-/**
- * Records that frames went out, perhaps again. If a receipt came first, its state is kept. Returns
- * the numbers of the messages that were not marked yet.
- */
+/** Records that frames went out, keeping a receipt's state. Returns the numbers marked now. */
 export function markAllWritten(tx: Tx, seqs: readonly number[], at: number): number[] {
   return toRanges(seqs).flatMap(({ first, last }) => {
     // Naming the rows in a `returning` clause, or by a list, takes twice as long.
@@ -418,10 +409,7 @@ const ChainLink = z.object({
   traceparent: z.string(),
 });
 
-/**
- * Reads one ask as a link of its chain, by primary key. A link leads from an ask to the ask that it
- * follows up on.
- */
+/** Reads one ask as a link of its chain, which leads to the ask that it follows up on. */
 export function findLink(
   db: Reader,
   correlation_id: string,

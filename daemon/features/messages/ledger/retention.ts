@@ -22,9 +22,7 @@ const PAUSE_MS = 60_000;
 export interface RetentionLimits {
   /** Time for which a message is kept after its last step. */
   readonly history_ms: number;
-  /**
-   * Maximum messages kept, newest first. Older messages are deleted before `history_ms` has passed.
-   */
+  /** Maximum messages kept, newest first, even if others are younger than `history_ms`. */
   readonly messages_max: number;
 }
 

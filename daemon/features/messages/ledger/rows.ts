@@ -15,10 +15,7 @@ const SELECT_MESSAGE = `select seq, ${DELIVERY_ID}, kind, correlation_id, item_i
   accepted_at, seen_at, expires_at, settled_at, reason, close_reason, outcome, closed_at,
   traceparent from messages`;
 
-/**
- * The fields that a step of a delivery needs. A message without its text takes half as long to
- * read.
- */
+/** The fields that a delivery's step needs. Without its text, a message is read twice as fast. */
 const SteppedRow = rowOf(StoredMessage.pick({
   seq: true,
   delivery_id: true,

@@ -13,25 +13,16 @@ import type { Filter, Hit, PageRequest, PeerRef, Row } from "./store.ts";
 import * as rows from "./store.ts";
 import { type Search, snippetOf, toSearch } from "./search_terms.ts";
 
-/**
- * The maximum size of the texts on one page. A page that would exceed it ends early, and its cursor
- * continues there.
- */
+/** Maximum size of a page's texts. A page ends before it, and its cursor continues there. */
 const PAGE_BYTES_MAX = 2 * 1024 * 1024;
-/**
- * Maximum number of messages that one scan reads, and that one page has. Both bound a request's
- * time.
- */
+/** Maximum messages that one scan reads, and that one page has: they bound a request's time. */
 const SCANNED_MAX = 5000;
 const PAGE_SCANNED_MAX = 8 * SCANNED_MAX;
 /** Minimum cost of a scan, in messages, however few messages lie between two gaps. */
 const SCAN_COST = 50;
 /** Maximum disorder of row numbers and instants after the clock was set back. */
 const CLOCK_SKEW_MS = 86_400_000;
-/**
- * Maximum ids of the latest messages, and of the open asks before them, that are compared with a
- * shortened id. It bounds the time to about 30 ms.
- */
+/** Maximum latest messages, and open asks, compared with a shortened id, in about 30 ms. */
 const IDS_SCANNED_MAX = 20_000;
 const NO_TIME_LIMIT = Number.MAX_SAFE_INTEGER;
 
@@ -88,10 +79,7 @@ export class Messages {
     return [...chosen, ...rows.bySeqs(db, found)].map(toMessage);
   }
 
-  /**
-   * A page of messages, newest first. New messages get higher numbers than any cursor, so they do
-   * not shift later pages.
-   */
+  /** A page of messages, newest first. New messages get higher numbers and shift no later page. */
   page(query: MessageQuery): { messages: Message[]; next: string | null } {
     const { q, peer, with: other, since = 0, until = NO_TIME_LIMIT, limit } = query;
     const search = q?.trim() ? toSearch(q) : null;
@@ -171,10 +159,7 @@ export class Messages {
     return older && older.created_at >= since - CLOCK_SKEW_MS ? floor : null;
   }
 
-  /**
-   * A row number above all messages created before `until`. Found by binary search, because numbers
-   * rise with time.
-   */
+  /** A row number above all messages before `until`, by binary search: numbers rise with time. */
   #seqAtOrAfter(until: number): number {
     const { db } = this.#ctx;
     let low = 0, high = ledger.lastSeq(db) + 1;
@@ -188,10 +173,7 @@ export class Messages {
     return low;
   }
 
-  /**
-   * Decodes a cursor: the row number below which the next page starts, as an ident. Refuses any
-   * other value.
-   */
+  /** Decodes a cursor: the number below which the next page starts. Refuses any other value. */
   #seqOf(cursor: string | undefined): number {
     const last = ledger.lastSeq(this.#ctx.db);
     if (cursor === undefined) return last + 1;

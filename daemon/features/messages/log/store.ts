@@ -22,10 +22,7 @@ export function find(db: Reader, id: string): Row | undefined {
   return db.get(Row, `${MESSAGE} where ${WHERE_ID}`, idParams(id));
 }
 
-/**
- * Row numbers of messages whose ids begin with these digits: among the newest `scanned_max`
- * messages, and among as many open asks.
- */
+/** Numbers of messages whose ids begin with these digits, among the newest and the open asks. */
 export function startingWith(
   db: Reader,
   params: { digits: string; scanned_max: number; limit: number },
@@ -143,10 +140,7 @@ export function search(
   );
 }
 
-/**
- * The number of the last message that `search` reads; undefined if fewer than `scanned_max` are
- * left.
- */
+/** The number of the last message that `search` reads; undefined if it reads all. */
 export function lastScanned(
   db: Reader,
   { before, match, scanned_max }: { before: number; match: string; scanned_max: number },

@@ -1,7 +1,4 @@
-/**
- * Processes that were proved to be agents. They count as agents even after their peers have left
- * the mesh.
- */
+/** Processes that were proved to be agents: they count even after their peers left the mesh. */
 
 import type { Reader } from "kit/data/sqlite.ts";
 import { lineageOf } from "../../../host/processes.ts";
@@ -37,10 +34,7 @@ const NOT_ABOVE_MAX = 10_000;
  */
 export class AgentProcesses {
   readonly #deps: AgentProcessesDeps;
-  /**
-   * The proved processes by pid and start time. Undefined until first used, then filled from the
-   * records of earlier runs.
-   */
+  /** The proved processes by pid and start time; at first use, those of earlier runs. */
   #proven: Map<string, ProvenProcess> | undefined;
   #cleanup_at = CLEANUP_AT;
   /** The start times of processes that are no ancestors of the daemon. */
