@@ -3,6 +3,7 @@
  * client that drains a queue leases them, and settles them by a receipt within 60 s (contract 3).
  */
 
+import { setLatest } from "kit/core/bounded_map.ts";
 import type { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
@@ -16,7 +17,6 @@ import type { Delivery } from "./delivery.ts";
 import { framedLength } from "./framing.ts";
 import * as ledger from "./ledger/ledger.ts";
 import { findStepped } from "./ledger/rows.ts";
-import { urgentQueue } from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { Receipts } from "./receipts.ts";
 
@@ -61,13 +61,12 @@ export class Handover {
         const dropped = delivery.dropQueue(peer_id, "peer_not_addressable");
         return { deliveries: [], drain_id: null, dropped_not_addressable: dropped };
       }
-      const deliveries = this.#deliverable(peer_id, max_results).map((message) =>
-        this.#lease(message)
-      );
+      const deliveries = this.#deliverable(peer_id, max_results)
+        .map((message) => this.#lease(message));
       if (deliveries.length === 0) return { deliveries, drain_id: null };
       const drain_id = ids.next("drain");
       const delivery_ids = deliveries.map(({ delivery_id }) => delivery_id);
-      db.afterCommit(() => this.#record(drain_id, delivery_ids));
+      db.afterCommit(() => setLatest(this.#leased, drain_id, delivery_ids, LEASES_MAX));
       return { deliveries, drain_id };
     });
   }
@@ -93,7 +92,7 @@ export class Handover {
   handToHook(peer_id: string, limits: HookLimits): StoredMessage[] {
     return this.#ctx.db.transact(() => {
       let bytes = 0;
-      const read = limits.only_urgent ? urgentQueue : ledger.queue;
+      const read = limits.only_urgent ? ledger.urgentQueue : ledger.queue;
       const waiting = this.#deliverable(peer_id, limits.messages, read);
       // The first message always fits. A text that is too long is cut, with a note on how to read
       // the rest.
@@ -143,11 +142,5 @@ export class Handover {
   #handOver(message: StoredMessage, repeatable: boolean) {
     const { steps } = this.#deps;
     return steps.written(steps.attempted(message, "hook", repeatable));
-  }
-
-  #record(drain_id: string, delivery_ids: readonly string[]): void {
-    this.#leased.set(drain_id, delivery_ids);
-    const [oldest] = this.#leased.keys();
-    if (this.#leased.size > LEASES_MAX && oldest) this.#leased.delete(oldest);
   }
 }

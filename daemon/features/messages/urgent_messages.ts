@@ -1,5 +1,6 @@
 /** Urgent messages to working agents that wait for a hook, and the markers for these hooks. */
 
+import { setLatest } from "kit/core/bounded_map.ts";
 import type { Context } from "../../data/context.ts";
 import type { AgentPeer, Hooks, ToolContext } from "../agents/adapter.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
@@ -49,13 +50,8 @@ export class UrgentMessages {
 
   /** Keeps the marker of an agent until `release`, or for `PROOF_WAIT_MS_MAX`. */
   awaitProof(session_id: string, agent: string): void {
-    this.#unproved.delete(session_id);
-    this.#unproved.set(session_id, {
-      agent,
-      until: this.#ctx.clock.monotonic() + PROOF_WAIT_MS_MAX,
-    });
-    const [oldest] = this.#unproved.keys();
-    if (this.#unproved.size > SESSIONS_MAX && oldest !== undefined) this.#unproved.delete(oldest);
+    const until = this.#ctx.clock.monotonic() + PROOF_WAIT_MS_MAX;
+    setLatest(this.#unproved, session_id, { agent, until }, SESSIONS_MAX);
     this.refresh();
   }
 

@@ -1,5 +1,6 @@
 /** Reports of a peer's turns, from hooks, sockets and observation (contract 3). */
 
+import { setLatest } from "kit/core/bounded_map.ts";
 import type { Context } from "../../data/context.ts";
 import type { AgentPeer, Observation, TurnEnd } from "../agents/adapter.ts";
 import { INTERRUPTED } from "protocol/agents/contract.ts";
@@ -92,10 +93,7 @@ export class PeerTurns {
     if (ends.length === 0 && prompt === undefined) return;
     for (const { how, at, source, text } of ends) {
       if (how === "completed") continue;
-      this.#ended.delete(peer_id);
-      this.#ended.set(peer_id, at);
-      const [oldest] = this.#ended.keys();
-      if (this.#ended.size > AGENTS_MAX && oldest) this.#ended.delete(oldest);
+      setLatest(this.#ended, peer_id, at, AGENTS_MAX);
       // An end from before the daemon's start was published when it happened.
       if (at < this.#started_at) continue;
       if (how === "interrupted") this.#ctx.events.append("turn_interrupted", { peer_id, source });
@@ -161,11 +159,8 @@ export class PeerTurns {
       tool_calls: hasLongCalls ? [] : [...tool_calls],
       at: this.#ctx.clock.now(),
     };
-    const turns = this.#recent.get(peer_id) ?? [];
-    this.#recent.delete(peer_id);
-    this.#recent.set(peer_id, [...turns, turn].slice(-TURNS_MAX));
-    const [longestSilent] = this.#recent.keys();
-    if (this.#recent.size > AGENTS_MAX && longestSilent) this.#recent.delete(longestSilent);
+    const turns = [...this.#recent.get(peer_id) ?? [], turn].slice(-TURNS_MAX);
+    setLatest(this.#recent, peer_id, turns, AGENTS_MAX);
   }
 
   /** Applies an observation made without hooks, unless the peer's record has changed since. */
@@ -182,24 +177,17 @@ export class PeerTurns {
       if (now.agent_started !== seen.agent_started || now.pane_id !== seen.pane_id) return;
       if (!alive) {
         if (this.#deps.reachability.isConnected(peer_id)) return;
-        return this.#deps.peers.offline(peer_id, {
-          reason: "agent_exited",
-          source,
-          terminal: false,
-        });
+        const cause = { reason: "agent_exited", source, terminal: false };
+        return this.#deps.peers.offline(peer_id, cause);
       }
       if (model !== undefined && model !== now.model) {
         this.#changes.applyEvent(peer_id, "sighted", (_, peer) => ({ ...peer, model }));
       }
       this.#weigh(peer_id, { ends: found });
       if (turn_state === null || turn_state === now.turn_state) return;
-      this.#changes.applyEvent(
-        peer_id,
-        turn_state === "working" ? "turn_started" : "turn_ended",
-        (_, peer) => {
-          return { ...peer, turn_state, turn_at: at ?? clock.now(), turn_by: source };
-        },
-      );
+      const event = turn_state === "working" ? "turn_started" : "turn_ended";
+      const turn = { turn_state, turn_at: at ?? clock.now(), turn_by: source };
+      this.#changes.applyEvent(peer_id, event, (_, peer) => ({ ...peer, ...turn }));
       db.afterCommit(() => this.#deps.effects.availabilityChanged(peer_id));
     });
   }

@@ -32,7 +32,11 @@ export class Fires {
     this.turns = new Turns(ctx, deps);
     this.#dispatch = new Dispatch(ctx, deps, this.turns);
     this.executors = new SpawnedExecutors(ctx, deps, this.#dispatch);
-    this.#timeLimits = new TimeLimits(ctx, deps, { turns: this.turns, dispatch: this.#dispatch });
+    this.#timeLimits = new TimeLimits(ctx, {
+      ...deps,
+      turns: this.turns,
+      dispatch: this.#dispatch,
+    });
   }
 
   /** Starts the jobs that are due, each in a transaction of its own. */

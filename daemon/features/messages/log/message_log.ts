@@ -6,7 +6,7 @@ import { invalidField } from "kit/core/problem.ts";
 import { isProblem, Problem } from "protocol/problems.ts";
 import type { IdCodec } from "../id_codec.ts";
 import * as ledger from "../ledger/ledger.ts";
-import { Retention, type RetentionLimits } from "../ledger/retention.ts";
+import { Retention } from "../ledger/retention.ts";
 import type { Message, MessageQuery } from "protocol/messages/log.ts";
 import { Indexer } from "./indexer.ts";
 import type { Filter, Hit, PageRequest, PeerRef, Row } from "./store.ts";
@@ -30,7 +30,8 @@ interface MessagesDeps {
   readonly idCodec: IdCodec;
   /** The peer that an argument names. Throws `unknown_peer` or `ambiguous_peer`. */
   resolve(argument: string): { peer_id: string };
-  readonly retention: RetentionLimits;
+  readonly history_ms: number;
+  readonly messages_max: number;
   readonly shutdownSignal: AbortSignal;
 }
 
@@ -52,10 +53,8 @@ export class Messages {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#indexer = new Indexer(ctx, deps.shutdownSignal);
-    this.#retention = new Retention(ctx, deps.retention, {
-      onRemoved: (seq) => ctx.db.transact((tx) => rows.unindex(tx, seq)),
-      shutdownSignal: deps.shutdownSignal,
-    });
+    const onRemoved = (seq: number) => ctx.db.transact((tx) => rows.unindex(tx, seq));
+    this.#retention = new Retention(ctx, { ...deps, onRemoved });
   }
 
   mustGet(id: string): Message {
