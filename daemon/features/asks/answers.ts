@@ -24,12 +24,8 @@ export function isDecidedThere(outcome: Outcome | null): boolean {
 const REFUSING_OUTCOMES: readonly (Outcome | undefined)[] = ["denied", "declined", "cancelled"];
 
 /** The error for a second answer to an ask. */
-export function alreadyClosed(
-  { correlation_id, close_reason, outcome }: Pick<
-    Ask,
-    "correlation_id" | "close_reason" | "outcome"
-  >,
-): Problem {
+export function alreadyClosed(ask: Pick<Ask, "correlation_id" | "close_reason" | "outcome">) {
+  const { correlation_id, close_reason, outcome } = ask;
   return new Problem("already_closed", {
     correlation_id,
     close_reason: close_reason ?? "",

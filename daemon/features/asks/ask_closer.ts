@@ -6,6 +6,7 @@ import type { Attachments } from "protocol/messages/attachments.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
+import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "protocol/peers/record.ts";
 import type { Ask, Outcome, TypedAnswer } from "protocol/asks/contract.ts";
@@ -36,14 +37,8 @@ export interface AskCloserDeps {
 }
 
 /** Details of a closed ask: its responder, reply and outcome. */
-export interface ClosingDetails {
+export interface ClosingDetails extends Partial<Omit<RequestContext, "may_be_caller">> {
   readonly responder: string | null;
-  readonly proven_human?: boolean;
-  /** True if nothing proves that the caller is the peer that closes the ask. */
-  readonly unverified?: boolean | undefined;
-  /** The person who closes it in the name of a peer. */
-  readonly sent_by?: string | undefined;
-  readonly traceparent?: string | undefined;
   readonly reply?: string | null;
   readonly answer?: TypedAnswer | null;
   /** True if someone other than the recipient closed the ask. */
@@ -128,10 +123,7 @@ export class AskCloser {
   #sendAck(
     ask: Ask,
     side: "asker" | "recipient",
-    known: Pick<
-      ClosingDetails,
-      "proven_human" | "unverified" | "sent_by" | "traceparent" | "cancelled_by" | "reply_voice"
-    >,
+    known: Omit<ClosingDetails, "responder">,
   ): void {
     if (side === "asker" && (ask.reply_delivery === "pull" || ask.from_peer_id === null)) return;
     const to_id = side === "asker" ? ask.from_peer_id : ask.to_peer_id;
@@ -166,10 +158,7 @@ export class AskCloser {
   #authorKindOf(
     ask: Ask,
     side: "asker" | "recipient",
-    { cancelled_by, reply_voice, ...proofs }: Pick<
-      ClosingDetails,
-      "proven_human" | "unverified" | "cancelled_by" | "reply_voice"
-    >,
+    { cancelled_by, reply_voice, ...proofs }: Omit<ClosingDetails, "responder">,
   ): AuthorKind {
     const { directory } = this.#deps;
     if (reply_voice && side === "asker") return reply_voice;

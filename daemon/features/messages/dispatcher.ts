@@ -14,7 +14,6 @@ import type { Reachability } from "../peers/records.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import { isClosedAsk, type Steps } from "./ledger/steps.ts";
-import { firstNotHeld, firstQueued, lastReason, type QueuedMessage } from "./ledger/ledger.ts";
 import { HOLD_MS_MAX, type UrgentMessages } from "./urgent_messages.ts";
 import { toOutgoing } from "./framing.ts";
 
@@ -97,7 +96,7 @@ export class Dispatcher {
     const { db } = this.#ctx;
     const message = this.#deps.reachability.isConnected(peer_id)
       ? undefined
-      : firstQueued(db, peer_id);
+      : ledger.firstQueued(db, peer_id);
     if (!message) {
       this.#outgoingCache.forget(peer_id);
       return "blocked";
@@ -105,7 +104,7 @@ export class Dispatcher {
     let result = await this.#dispatch(message);
     if (result !== "continue" && result?.held) {
       const now = this.#ctx.clock.now();
-      const next = firstNotHeld(db, peer_id, { after: now - HOLD_MS_MAX, until: now });
+      const next = ledger.firstNotHeld(db, peer_id, { after: now - HOLD_MS_MAX, until: now });
       if (next) result = await this.#dispatch(next);
     }
     if (result === "continue") return "continue";
@@ -114,7 +113,7 @@ export class Dispatcher {
   }
 
   /** Tries a message by each transport. Returns undefined if it is gone. */
-  async #dispatch(message: QueuedMessage): Promise<"continue" | BlockedMessage | undefined> {
+  async #dispatch(message: ledger.QueuedMessage): Promise<"continue" | BlockedMessage | undefined> {
     const { db } = this.#ctx;
     const { seq, to_peer_id: peer_id } = message;
     const addressee = this.#deps.agentPeers.find(peer_id);
@@ -124,11 +123,8 @@ export class Dispatcher {
     if (message.repeatable && message.transport === "websocket") {
       return { reason: "socket_awaited" satisfies Reason, held: false };
     }
-    const outgoing = this.#outgoingCache.getOrLoad(
-      peer_id,
-      seq,
-      () => ledger.findMessageBySeq(db, seq),
-    );
+    const load = () => ledger.findMessageBySeq(db, seq);
+    const outgoing = this.#outgoingCache.getOrLoad(peer_id, seq, load);
     if (!outgoing) return undefined;
     const reasons: string[] = [];
     const takesHooks = takesHookMessages(this.#deps.directory, peer_id);
@@ -156,7 +152,7 @@ export class Dispatcher {
 
   /** Makes one attempt by one transport, once the message is stored as attempting. */
   async #attempt(
-    message: QueuedMessage,
+    message: ledger.QueuedMessage,
     { addressee, outgoing, transport }: {
       addressee: AgentPeer;
       outgoing: OutgoingMessage;
@@ -235,19 +231,16 @@ export class Dispatcher {
   }
 
   /** Stores the reason on every queued message of the peer, because all of them wait. */
-  #recordBlocked({ to_peer_id, reason: knownReason }: QueuedMessage, reason: string): void {
+  #recordBlocked({ to_peer_id, reason: knownReason }: ledger.QueuedMessage, reason: string): void {
     const { db } = this.#ctx;
-    if (knownReason === reason && lastReason(db, to_peer_id) === reason) return;
+    if (knownReason === reason && ledger.lastReason(db, to_peer_id) === reason) return;
     db.transact((tx) => ledger.setBlockedReason(tx, to_peer_id, reason));
   }
 }
 
 /** The first queued message of each peer, which is read every second and framed only once. */
 class OutgoingCache {
-  readonly #cached = new Map<
-    string,
-    { readonly seq: number; readonly outgoing: OutgoingMessage }
-  >();
+  readonly #cached = new Map<string, { seq: number; outgoing: OutgoingMessage }>();
   #chars = 0;
 
   /** Calls `load` only if the message is not cached. */

@@ -4,6 +4,7 @@ import type { Context } from "../../../data/context.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { TransportName } from "protocol/agents/contract.ts";
 import * as ledger from "./ledger.ts";
+import type { SteppedMessage } from "./rows.ts";
 import { insertStage } from "./stages.ts";
 import {
   type DeliveryEvent,
@@ -11,12 +12,6 @@ import {
   type DeliveryState,
 } from "protocol/messages/states.ts";
 import type { Reason } from "protocol/reasons.ts";
-
-/** The fields of a delivery that a step needs. */
-export type SteppedMessage = Pick<
-  StoredMessage,
-  "seq" | "delivery_id" | "kind" | "to_peer_id" | "state" | "transport" | "attempts" | "created_at"
->;
 
 /** Counts deliveries for `/metrics` and `/figures`. */
 interface Meter {
