@@ -1,7 +1,7 @@
 /** Processes that were proved to be agents: they count even after their peers left the mesh. */
 
 import type { Reader } from "kit/data/sqlite.ts";
-import { lineageOf } from "../../../host/processes.ts";
+import { lineageOf, type ProcessTable } from "../../../host/processes.ts";
 import type { KnownAgent } from "../../../host/sockets/terminal.ts";
 import * as peerRows from "../store.ts";
 
@@ -10,11 +10,7 @@ type ProvenProcess = Pick<KnownAgent, "agent_pid" | "agent_started">;
 
 interface AgentProcessesDeps {
   readonly db: Reader;
-  readonly processes: {
-    isAlive(pid: number, started: string): boolean;
-    parentOf(pid: number): number | undefined;
-    startTimeOf(pid: number): string | undefined;
-  };
+  readonly processes: Pick<ProcessTable, "isAlive" | "parentOf" | "startTimeOf">;
   /** True if people use a process directly, so that it does not count as an agent's process. */
   isUserFacing(pid: number): boolean;
   /** The daemon's own pid. */
