@@ -14,17 +14,13 @@ const SELECT = `select ${columns.join(", ")} from pushes`;
 
 /** The pushes of an item, in the order of their creation. */
 export function ofItem(db: Reader, item_id: string): Push[] {
-  return db.all(Row, `${SELECT} where item_id = :item_id order by seq`, {
-    item_id,
-  }).map(({ item_id: _item, delivery_id: _id, ...push }) => push);
+  return db.all(Row, `${SELECT} where item_id = :item_id order by seq`, { item_id })
+    .map(({ item_id: _item, delivery_id: _id, ...push }) => push);
 }
 
 export function get(db: Reader, item_id: string, surface: string): StoredPush | undefined {
-  return db.get(
-    Row,
-    `${SELECT} where item_id = :item_id and surface = :surface`,
-    { item_id, surface },
-  );
+  const statement = `${SELECT} where item_id = :item_id and surface = :surface`;
+  return db.get(Row, statement, { item_id, surface });
 }
 
 export function upsert(tx: Tx, push: StoredPush): void {
@@ -129,27 +125,19 @@ export function recentSurfaces(db: Reader, since: number): Surface[] {
 }
 
 export function getSurface(db: Reader, surface: string): Surface | undefined {
-  return db.get(
-    Surface,
-    "select surface, peer_id, seen_at from surfaces where surface = :surface",
-    { surface },
-  );
+  const statement = "select surface, peer_id, seen_at from surfaces where surface = :surface";
+  return db.get(Surface, statement, { surface });
 }
 
 /** Stores a surface, in place of one of the same name or peer: each peer has one surface. */
 export function upsertSurface(
   tx: Tx,
-  { surface, peer_id, bridge, at }: {
-    surface: string;
-    peer_id: string;
-    bridge: boolean;
-    at: number;
-  },
+  { bridge, ...surface }: Surface & { readonly bridge: boolean },
 ): void {
   tx.run(
     `insert or replace into surfaces (surface, peer_id, bridge, seen_at)
-     values (:surface, :peer_id, :bridge, :at)`,
-    { surface, peer_id, bridge: bridge ? 1 : 0, at },
+     values (:surface, :peer_id, :bridge, :seen_at)`,
+    { ...surface, bridge: bridge ? 1 : 0 },
   );
 }
 

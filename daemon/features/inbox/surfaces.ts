@@ -86,7 +86,7 @@ export class Surfaces {
       if (!to || to.role !== "service") return; // The human's own connection is not a surface.
       const at = clock.now();
       const { seen_at = at } = pushes.getSurface(db, name) ?? {};
-      pushes.upsertSurface(tx, { surface: name, peer_id, bridge, at });
+      pushes.upsertSurface(tx, { surface: name, peer_id, bridge, seen_at: at });
       if (bridge || !isReceiver(to)) return;
       const since = at - CATCH_UP_MS;
       const shown = { surface: name, since, closed_after: seen_at - UNNOTICED_MS_MAX };

@@ -188,9 +188,8 @@ function turnProof({ name, turn_at, turn_by, status_at, status_by, ...peer }: Pe
   const byTurn = peer.turn_state !== null;
   const at = byTurn ? turn_at : status_at;
   const by = byTurn ? turn_by : status_by;
-  return `${toDisplayName(name)} ${text}${at === null ? "" : ` since ${iso(at)}`}${
-    reporterText(by)
-  }.`;
+  const since = at === null ? "" : ` since ${iso(at)}`;
+  return `${toDisplayName(name)} ${text}${since}${reporterText(by)}.`;
 }
 
 function offlineProof({ name, status, status_at, status_by, offline_reason }: PeerState): string {
