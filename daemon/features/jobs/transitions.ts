@@ -83,7 +83,7 @@ export class JobSteps {
     return attempt?.ended_at === null ? attempt : undefined;
   }
 
-  /** Ends an attempt, and marks its agent for release if it was started for it alone. */
+  /** Ends an attempt. Marks an agent for release that was started for it and is not persistent. */
   endAttempt(
     attempt: StoredAttempt,
     job: StoredJob,

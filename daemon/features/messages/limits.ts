@@ -93,7 +93,7 @@ export class Limits {
     this.#freeSlots.clear();
   }
 
-  /** Refuses a message to a full queue. Keeps the free places in memory, as this runs for each. */
+  /** Refuses a message to a full queue. Free places are in memory: every message is checked. */
   #refuseWhenFull({ to: { peer_id, queue_max } }: LimitedMessage): void {
     const max_per_peer = queue_max ?? this.#deps.max_per_peer;
     // The places in memory are those of the limit for all peers.

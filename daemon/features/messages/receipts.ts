@@ -41,7 +41,7 @@ export class Receipts {
     else db.transact(() => this.#applyReceipt(session, ack));
   }
 
-  /** Queues a failed delivery again. False if it is another peer's, or not failed or queued. */
+  /** Queues a failed delivery again. False for another peer's, or if neither failed nor queued. */
   offerAgain(delivery_id: string, peer_id: string): boolean {
     const { db } = this.#ctx;
     return db.transact(() => {

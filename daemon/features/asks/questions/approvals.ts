@@ -260,7 +260,7 @@ export function matchesPattern(pattern: string, tool: string): boolean {
   return tool.length - last.length >= at && tool.endsWith(last);
 }
 
-/** A tool's input, such as `command: "rm -rf build", timeout: 5`; long values are cut inside. */
+/** A tool's input, such as `command: "rm -rf build", timeout: 5`. Long values are cut. */
 function describeInput(input: unknown): string {
   const fields = typeof input === "object" && input !== null && !Array.isArray(input)
     ? Object.entries(input).map(([key, value]) =>

@@ -161,7 +161,7 @@ export class Questions {
     return toResult(closedAsk, this.#explainNoAnswer(closedAsk));
   }
 
-  /** Closes waiting questions: at a start without their callers, at a shutdown before these go. */
+  /** Closes waiting questions: at the shutdown, and at a start, when their callers are gone. */
   closeWaiting(): void {
     this.#blockingWaits.closeAll();
   }

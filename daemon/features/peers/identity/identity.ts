@@ -117,7 +117,7 @@ export function peerOfProcess<P extends KnownPeer>(
   return !second || (first?.is_live && !second.is_live) ? first : undefined;
 }
 
-/** The live peer without a process that a pane alone identifies; live ones come first. */
+/** The peer that a pane alone identifies: the first on it, if it is live and has no process. */
 export function peerOfPane<P extends KnownPeer>([occupant]: readonly P[]): P | undefined {
   return occupant?.is_live && occupant.state === "none" ? occupant : undefined;
 }
