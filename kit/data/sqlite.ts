@@ -358,7 +358,8 @@ export function tableOf<S extends z.ZodObject>(table: string, record: S, key: st
   const row = rowOf(record);
   const columns = Object.keys(record.shape);
   const insert = `insert into ${table} ${toValues(columns)}`;
-  const update = `update ${table} set ${toAssignments(columns)} where ${key} = :${key}`;
+  const changed = toAssignments(columns.filter((column) => column !== key));
+  const update = `update ${table} set ${changed} where ${key} = :${key}`;
   const select = `select ${columns.join(", ")} from ${table}`;
   return {
     row,
