@@ -46,10 +46,7 @@ export function tick(
   db.checkpoint();
 }
 
-/**
- * Makes delayed work due again after the clock was set back: its due time would otherwise be too
- * late.
- */
+/** Makes delayed work due again after the clock was set back, when its due time is too late. */
 function clockStepped(
   { calls, ctx: { clock, log }, jobs, subscriptions }: Features,
   step_ms: number,

@@ -1,6 +1,4 @@
-/**
- * The network of machines as one service: the bus, the directory, the links, and what they carry.
- */
+/** The network of machines as one service: the bus, the directory, the links and their content. */
 
 import type { Context } from "../data/context.ts";
 import { messageOf } from "kit/core/text.ts";
@@ -64,10 +62,7 @@ interface MachinesDeps extends
   readonly daemon_id: string;
   /** When this machine got its name and its key: others replace its card only by a newer one. */
   cardMadeAt(card: { readonly name: string; readonly sign: string }): number;
-  /**
-   * Called with the start of a run that was refused because another daemon has this identity, or
-   * with null once this run takes part.
-   */
+  /** Called with the start of a run refused as a copy, or with null once this run takes part. */
   identityRefused(started_at: number | null): void;
   /** Entries that waited before this time belong to the daemon with the former identity. */
   readonly left_before: number | undefined;

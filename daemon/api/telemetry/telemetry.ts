@@ -148,9 +148,7 @@ export class Telemetry {
     if (schedule?.traceparent) this.#scheduled.add(schedule.traceparent);
   }
 
-  /**
-   * Makes spans of the steps of up to `READ_MAX` deliveries. The requests follow the last delivery.
-   */
+  /** Makes spans of the steps of up to `READ_MAX` deliveries. Requests follow the last one. */
   #readSteps(): void {
     let count = 0;
     for (const [delivery_id, steps] of this.#steps) {

@@ -109,9 +109,7 @@ export async function readUserKey(
   );
 }
 
-/**
- * The credentials of the settings; without them, this machine's own user. Throws `UnusableBusFile`.
- */
+/** The credentials of the settings, or this machine's own user. Throws `UnusableBusFile`. */
 export async function readCredentials(
   env: Env,
   creds: string | undefined,

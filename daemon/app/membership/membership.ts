@@ -1,6 +1,4 @@
-/**
- * Reads from settings and files what makes the daemon a machine of the network, and loads the bus.
- */
+/** Reads what makes the daemon a machine of the network from settings and files; loads the bus. */
 
 import type { MachineKeys } from "../../machines/trust/keys.ts";
 import { type Env, statePath } from "../../host/paths.ts";

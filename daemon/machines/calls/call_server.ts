@@ -165,9 +165,7 @@ export class NonceMemory {
   readonly #expiries = new Map<string, number>();
   readonly #started_at: number;
 
-  /**
-   * Calls from before the start are refused: the calls that the last run answered are not stored.
-   */
+  /** Refuses calls from before the start: the calls that the last run answered are not stored. */
   constructor(started_at: number) {
     this.#started_at = started_at;
   }

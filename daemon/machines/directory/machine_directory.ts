@@ -155,10 +155,7 @@ export class MachineDirectory {
     return { cameOnline: before === undefined, clock_ahead_ms };
   }
 
-  /**
-   * Handles an entry that comes from the bus. If its machine has just started, it may need this
-   * machine's own entry from there.
-   */
+  /** Handles an entry from the bus. A machine that has just started may need this one's entry. */
   announced(from: string, bytes: Uint8Array | null): EntryEffect {
     const before = this.#online.get(from)?.run;
     const received = this.received(from, bytes);

@@ -1,6 +1,4 @@
-/**
- * Announces this machine: its entry when it changes or a machine needs it; heartbeats in between.
- */
+/** Announces this machine: its entry if it changes or a machine needs it, otherwise heartbeats. */
 
 import { ForwardTime, hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
@@ -15,17 +13,13 @@ import type { SharedPeers } from "../../features/peers/remote/shared_peers.ts";
 import { sealBeat } from "./beat.ts";
 import { toBytes } from "./entry.ts";
 
-/**
- * Interval of signs of life: heartbeats, or entries while a machine without heartbeats is online.
- */
+/** Interval of signs of life: heartbeats, or entries while a machine without them is online. */
 export const RENEW_MS = 20_000;
 
 /** Interval at which `last_seen` of peers is announced, if nothing else changes. */
 export const SEEN_MS = 10 * 60_000;
 
-/**
- * Time for which the bus keeps the entry for machines that connect. Later machines get it directly.
- */
+/** Time for which machines that connect find the entry at the bus. Later ones get it directly. */
 const SHOWN_MS = 40_000;
 
 export interface OwnEntryDeps {

@@ -26,10 +26,7 @@ export class IncomingMessages {
     this.#deps = deps;
   }
 
-  /**
-   * Accepts a message. Throws a problem before the first write if it is refused; its code goes back
-   * to the origin.
-   */
+  /** Accepts a message, or throws a problem before the first write; its code goes to the origin. */
   apply(tx: Tx, machine: KnownMachine, entry: MessageEntry): void {
     const { daemon_id } = machine;
     const { delivery_id, correlation_id, kind, hops } = entry;
@@ -130,10 +127,7 @@ export class IncomingMessages {
     return message;
   }
 
-  /**
-   * The recipient. A machine reaches the peers that this machine shares, and the human if
-   * permitted.
-   */
+  /** The recipient. A machine reaches peers that this one shares, and the human if permitted. */
   #mustReach({ may_administer }: KnownMachine, to_peer_id: string): Address {
     const { directory } = this.#deps;
     const to = directory.address(to_peer_id);

@@ -77,10 +77,7 @@ export interface LinksDeps extends Pick<Context, "db" | "clock" | "ids" | "log">
   /** Fetches what entries name, before they are applied. Rejects if that must be repeated later. */
   fetch(from: string, entries: readonly LinkEntry[]): Promise<void>;
   readonly clockAheadOf: (daemon_id: string) => ClockAhead;
-  /**
-   * Measures the difference between the machine's clock and this one's, if it answers. Never
-   * rejects.
-   */
+  /** Measures the machine's clock against this one's, if it answers. Never rejects. */
   readonly measureClock: (daemon_id: string) => Promise<void>;
   readonly sealing: LinkSealing;
   readonly handlers: LinkHandlers;

@@ -144,9 +144,7 @@ export class IncomingLink {
     store.setConfirmed(tx, { daemon_id: this.#daemonId, confirmed_tag, confirmed_at });
   }
 
-  /**
-   * True if the times in a batch can be judged only after the other machine's clock is measured.
-   */
+  /** True if the times in a batch can be judged only once the other machine's clock is measured. */
   isInDoubt({ entries }: Batch): boolean {
     if (this.#deps.clockAheadOf(this.#daemonId) !== null) return false;
     const now = this.#deps.clock.now();

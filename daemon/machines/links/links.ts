@@ -110,10 +110,7 @@ export class Links {
     for (const { outgoing } of this.#links.values()) outgoing.disconnect();
   }
 
-  /**
-   * Tries at once what would be tried later: call it when a machine's key became known, or when it
-   * is seen again.
-   */
+  /** Tries at once what is waiting: for a machine whose key became known, or that is seen again. */
   wake(daemonId: string): void {
     if (!this.#isConnected) return;
     const { outgoing } = this.#linkTo(daemonId);

@@ -30,10 +30,7 @@ export const PROBE_MS = { first: 30_000, max: 3_600_000 };
 /** Number of times that a run reports its position, and the pause between two reports. */
 const POSITIONS = 3;
 const POSITION_MS = 40_000;
-/**
- * Minimum time between two answers to requests to resend. Each batch behind a lost batch causes a
- * request.
- */
+/** Minimum time between two resends: each batch behind a lost batch causes a request. */
 const RESEND_MS_MIN = 5000;
 
 /** The reasons to send a batch besides entries. */

@@ -260,10 +260,7 @@ export function setLastTag(tx: Tx, daemon_id: string, last_tag: string): void {
   );
 }
 
-/**
- * Time at which the last entry of a machine was applied; null without an entry, or without its
- * receipt.
- */
+/** When the last entry of a machine was applied; null without an entry, or without its receipt. */
 export function lastAppliedAt(db: Reader, daemon_id: string): number | null {
   return db.value(
     z.number(),

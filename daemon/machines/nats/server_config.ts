@@ -180,10 +180,7 @@ function machineUser({ daemon_id, name, public_key }: ServerMachine): string {
   ].join("\n");
 }
 
-/**
- * Without `max_file_store`, the server takes three quarters of the free disk, and refuses a stream
- * that does not fit.
- */
+/** Without `max_file_store`, the server takes 3/4 of the free disk, and refuses a larger stream. */
 function jetstreamBlock(dir: string): string[] {
   return block("jetstream:", [`store_dir: ${quote(dir)}`]);
 }
