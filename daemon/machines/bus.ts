@@ -84,6 +84,52 @@ export interface Bus {
   close(): Promise<void>;
 }
 
+/** The methods of a bus that the opened bus under it executes. */
+export abstract class ForwardingBus {
+  /** Throws a `BusError` while there is no opened bus. */
+  protected abstract opened(): Omit<Bus, "status" | "canBeat" | "heardAt" | "close">;
+
+  async publish(to: string, id: string, batch: Uint8Array): Promise<void> {
+    await this.opened().publish(to, id, batch);
+  }
+
+  async call(to: string, request: Uint8Array, timeoutMs: number): Promise<Uint8Array> {
+    return await this.opened().call(to, request, timeoutMs);
+  }
+
+  async beat(bytes: Uint8Array): Promise<void> {
+    await this.opened().beat(bytes);
+  }
+
+  async announce(entry: Uint8Array): Promise<void> {
+    await this.opened().announce(entry);
+  }
+
+  async withdraw(): Promise<void> {
+    await this.opened().withdraw();
+  }
+
+  async putFile(name: string, bytes: Uint8Array): Promise<void> {
+    await this.opened().putFile(name, bytes);
+  }
+
+  async getFile(name: string, bytes_max: number): Promise<Uint8Array | null> {
+    return await this.opened().getFile(name, bytes_max);
+  }
+
+  async deleteFile(name: string): Promise<void> {
+    await this.opened().deleteFile(name);
+  }
+
+  async roundTrip(): Promise<number> {
+    return await this.opened().roundTrip();
+  }
+
+  async backlog(): Promise<BusBacklog> {
+    return await this.opened().backlog();
+  }
+}
+
 export type BusFailure =
   | "unreachable"
   | "full"

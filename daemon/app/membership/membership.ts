@@ -9,11 +9,11 @@ import {
   readMachineKeys,
   readNetworkSecret,
   UnusableBusFile,
-  type UserCredentials,
 } from "./files.ts";
 import { nameOfHost } from "./settings.ts";
 import { messageOf } from "kit/core/text.ts";
 import { networkKeysOf } from "../../machines/trust/network.ts";
+import type { BusCredentials } from "../../machines/nats/connection.ts";
 import type { NatsBusContext } from "../../machines/nats/nats_bus.ts";
 import type { MachinesPlatform } from "../platform.ts";
 
@@ -21,7 +21,7 @@ interface BusMembership {
   readonly url: string;
   /** Of this machine in the network. */
   readonly name: string;
-  readonly credentials: UserCredentials;
+  readonly credentials: BusCredentials;
   /** Undefined: the certificates that the system trusts. */
   readonly ca_path: string | undefined;
   readonly network_secret: string;
