@@ -90,8 +90,9 @@ export class Exchange implements LinkHandlers {
     for (const message of messagesOf(entries)) this.outgoing.published(tx, message);
   }
 
-  confirmed(tx: Tx, _to: string, entries: readonly LinkEntry[]): void {
+  confirmed(tx: Tx, to: string, entries: readonly LinkEntry[]): void {
     for (const message of messagesOf(entries)) this.outgoing.confirmed(tx, message);
+    this.#deps.files.release(tx, to, entries);
   }
 
   refused(tx: Tx, daemon_id: string, entry: LinkEntry, reason: string): void {
@@ -99,12 +100,14 @@ export class Exchange implements LinkHandlers {
     if (entry.kind === "closed") {
       this.#closings.refused(tx, { daemon_id }, ENTRIES.closed.parse(entry.body), reason);
     }
+    this.#deps.files.release(tx, daemon_id, [entry]);
   }
 
-  expired(tx: Tx, _to: string, entries: readonly LinkEntry[]): void {
+  expired(tx: Tx, to: string, entries: readonly LinkEntry[]): void {
     for (const message of messagesOf(entries)) {
       this.outgoing.ended(tx, message, "expired", "ttl");
     }
+    this.#deps.files.release(tx, to, entries);
   }
 
   /**

@@ -80,19 +80,30 @@ export interface LinksDeps extends Pick<Context, "db" | "clock" | "ids" | "log">
   /** Measures the machine's clock against this one's, if it answers. Never rejects. */
   readonly measureClock: (daemon_id: string) => Promise<void>;
   readonly sealing: LinkSealing;
-  readonly handlers: LinkHandlers;
+  /** A function, because the owner that handles entries also writes to the links. */
+  readonly handlers: () => LinkHandlers;
 }
 
+/** The arguments of each handler whose errors do not refuse an entry, after the transaction. */
+type HandlerArguments = {
+  [Name in Exclude<keyof LinkHandlers, "apply">]: Parameters<LinkHandlers[Name]> extends
+    [Tx, ...infer Rest] ? Rest : never;
+};
+type CalledHandlers = {
+  [Name in keyof HandlerArguments]: (tx: Tx, ...args: HandlerArguments[Name]) => void;
+};
+
 /** Calls a handler. Only an error of the storage stops the link. */
-export function callHandler(
-  { db, log }: Pick<LinksDeps, "db" | "log">,
-  name: keyof LinkHandlers,
-  work: (tx: Tx) => void,
+export function callHandler<Name extends keyof HandlerArguments>(
+  { db, handlers, log }: LinksDeps,
+  handler: Name,
+  ...args: HandlerArguments[Name]
 ): void {
+  const called: CalledHandlers = handlers();
   try {
-    db.transactNested(work);
+    db.transactNested((tx) => called[handler](tx, ...args));
   } catch (error) {
     if (isProblem(error, "storage_failed")) throw error;
-    log.error("A handler of a link failed", { handler: name, error });
+    log.error("A handler of a link failed", { handler, error });
   }
 }

@@ -171,20 +171,14 @@ export class Links {
 
   /** Drops the entries that were appended before a time. Their owner gets the reason. */
   leaveBefore(at: number, reason: string): void {
-    const { db, handlers } = this.#deps;
     for (let isMore = true; isMore;) {
-      isMore = db.transact((tx) => {
-        const entries = store.oldestEntries(tx, ENTRIES_REMOVED_MAX).filter(({ created_at }) =>
-          created_at < at
-        );
+      isMore = this.#deps.db.transact((tx) => {
+        const oldest = store.oldestEntries(tx, ENTRIES_REMOVED_MAX);
+        const entries = oldest.filter(({ created_at }) => created_at < at);
         for (const entry of entries) {
           store.deleteEntry(tx, entry.entry_id);
           if (!isOwn(entry)) continue;
-          callHandler(
-            this.#deps,
-            "refused",
-            (nested) => handlers.refused(nested, entry.daemon_id, toLinkEntry(entry), reason),
-          );
+          callHandler(this.#deps, "refused", entry.daemon_id, toLinkEntry(entry), reason);
         }
         return entries.length > 0;
       });
@@ -210,10 +204,7 @@ export class Links {
 
   #expire(tx: Tx, entry: store.StoredEntry): void {
     store.deleteEntry(tx, entry.entry_id);
-    if (!isOwn(entry)) return;
-    callHandler(this.#deps, "expired", (nested) => {
-      this.#deps.handlers.expired(nested, entry.daemon_id, [toLinkEntry(entry)]);
-    });
+    if (isOwn(entry)) callHandler(this.#deps, "expired", entry.daemon_id, [toLinkEntry(entry)]);
   }
 
   #read(from: string, bytes: Uint8Array): Batch | undefined {
