@@ -4,7 +4,8 @@ import { type Call, client } from "kit/http/client.ts";
 import { VERSION } from "kit/core/version.ts";
 import { Problem } from "protocol/problems.ts";
 import { BodyLimiter } from "kit/http/body_limiter.ts";
-import type { Route, RouteGuard } from "kit/http/route.ts";
+import type { Contract } from "kit/http/contract.ts";
+import type { Caller, Route, RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
 import { Actors } from "../api/callers/acting_for.ts";
@@ -263,52 +264,33 @@ function openRemoteAccess(
   features: Features,
   routes: readonly Route[],
   options: Omit<RouteGuard, "authorize">,
-) {
+): { tunnel: TunnelHandler; answerMachine: AnswerMachine } {
+  const { config, ctx: { log } } = features;
+  const allow_admin = config["relay.allow_admin"];
+  const routesFor = (authorize: (contract: Contract) => Caller) => {
+    const guard = {
+      ...options,
+      authorize: (_: Request, contract: Contract) => authorize(contract),
+    };
+    return lazily(() => serveTracked(features, routes, guard));
+  };
+  const fromRelay = (origin: RequestHead["door"]) =>
+    routesFor((contract) => authorizeTunnel(contract, { origin, allow_admin }));
+  const fromMachine = (human: boolean) =>
+    routesFor((contract) => authorizeMachine(contract, human));
+  const tunnelRoutes = { browser: fromRelay("browser"), program: fromRelay("program") };
+  const [asHuman, asProgram] = [fromMachine(true), fromMachine(false)];
+  const requests = new RequestScheduler();
   return {
     /** Answers requests from the relay, which has checked where they come from. */
-    tunnel: openTunnel(features, routes, options),
+    tunnel: (connection, request) =>
+      requests.schedule(
+        request.stream,
+        () => void answerTunnelRequest({ tunnelRoutes, log }, connection, request),
+      ),
     /** Answers requests from machines that may administer this one. */
-    answerMachine: openMachineAnswers(features, routes, options),
+    answerMachine: (request, { human }) => human ? asHuman(request) : asProgram(request),
   };
-}
-
-function openTunnel(
-  features: Features,
-  routes: readonly Route[],
-  options: Omit<RouteGuard, "authorize">,
-): TunnelHandler {
-  const { config, ctx } = features;
-  const allow_admin = config["relay.allow_admin"];
-  const routesFor = (origin: RequestHead["door"]) =>
-    lazily(() =>
-      serveTracked(features, routes, {
-        ...options,
-        authorize: (_request, contract) => authorizeTunnel(contract, { origin, allow_admin }),
-      })
-    );
-  const tunnelRoutes = { browser: routesFor("browser"), program: routesFor("program") };
-  const requests = new RequestScheduler();
-  return (connection, request) =>
-    requests.schedule(
-      request.stream,
-      () => void answerTunnelRequest({ tunnelRoutes, log: ctx.log }, connection, request),
-    );
-}
-
-function openMachineAnswers(
-  features: Features,
-  routes: readonly Route[],
-  options: Omit<RouteGuard, "authorize">,
-): AnswerMachine {
-  const routesFor = (human: boolean) =>
-    lazily(() =>
-      serveTracked(features, routes, {
-        ...options,
-        authorize: (_request, contract) => authorizeMachine(contract, human),
-      })
-    );
-  const [asHuman, asProgram] = [routesFor(true), routesFor(false)];
-  return (request, { human }) => human ? asHuman(request) : asProgram(request);
 }
 
 function openGauges(
