@@ -114,10 +114,7 @@ function sharedGuard(
 
 /** The same guard, for requests that the daemon itself sends for the human. */
 function toHuman(guard: RouteGuard): RouteGuard {
-  return {
-    ...guard,
-    authorize: (...request) => ({ ...guard.authorize(...request), human: true }),
-  };
+  return { ...guard, authorize: (...request) => ({ ...guard.authorize(...request), human: true }) };
 }
 
 /** Serves routes. The database closes after the last request. */

@@ -1,7 +1,6 @@
 /** The network of machines as one service: the bus, the directory, the links and their content. */
 
 import type { Context } from "../data/context.ts";
-import { messageOf } from "kit/core/text.ts";
 import { atMostEvery } from "kit/core/timeout.ts";
 import { Problem } from "protocol/problems.ts";
 import { type Bus, BusError, type BusListener, type BusStatus, IdentityInUse } from "./bus.ts";
@@ -158,7 +157,7 @@ export class Machines {
       batch: (from, batch) => this.#receive(from, batch),
       call: (from, request) => this.#answer(from, request),
       heard: (daemon_id, beat) => this.#directory.heard(daemon_id, beat),
-      announced: (daemon_id, entry) => this.#announced(daemon_id, entry),
+      announced: (daemon_id, entry) => this.#directory.announced(daemon_id, entry),
       changed: (status) => this.#changed(status),
     };
     const { left_before } = this.#deps;
@@ -218,7 +217,7 @@ export class Machines {
     const { daemon_id, name } = machine;
     const { db, events } = this.#ctx;
     db.transact((tx) => {
-      this.exchange.forgotten(tx, daemon_id);
+      this.exchange.outgoing.forgotten(tx, daemon_id);
       this.#links.forget(tx, daemon_id);
       this.#deps.remotePeers.forget(tx, daemon_id);
       this.#trust.forget(tx, daemon_id);
@@ -302,18 +301,6 @@ export class Machines {
       changed: (_tx, { daemon_id, name }, status) =>
         this.#ctx.events.append("machine_changed", { daemon_id, name, status }),
     });
-  }
-
-  #announced(daemon_id: string, entry: Uint8Array | null): void {
-    try {
-      const { cameOnline } = this.#directory.announced(daemon_id, entry);
-      if (cameOnline) this.#links.wake(daemon_id);
-    } catch (error) {
-      this.#ctx.log.error("An announcement could not be taken", {
-        daemon_id,
-        why: messageOf(error),
-      });
-    }
   }
 
   #changed({ status }: BusStatus): void {

@@ -36,8 +36,8 @@ export function openLinks(ctx: Context, parts: LinkedParts): Links {
       seal: (to, bytes) => trust.get(to) ? seal.seal(to, BATCH, bytes) : null,
       open: (from, bytes) => seal.open(from, BATCH, bytes),
     },
-    prepare: (to, entries) => waiting.attempt(to, () => files.prepare(to, entries)),
-    fetch: (from, entries) => files.fetch(from, entries),
+    prepare: (to, entries) => waiting.attempt(to, () => files.uploads.prepare(to, entries)),
+    fetch: (from, entries) => files.downloads.fetch(from, entries),
     handlers: exchange,
   });
 }

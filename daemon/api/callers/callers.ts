@@ -77,10 +77,7 @@ export class Callers {
   }
 
   /** The process that sends the request, if an agent's process or `own` may send it. */
-  #processOf(
-    { remote }: Pick<Caller, "remote">,
-    own: number | undefined,
-  ): number | undefined {
+  #processOf({ remote }: Pick<Caller, "remote">, own: number | undefined): number | undefined {
     if (remote === undefined) return undefined;
     const { agentProcesses, sockets } = this.#deps;
     if (own === undefined && !agentProcesses.isAnyRunning) return undefined;

@@ -48,10 +48,7 @@ interface TelemetryOptions extends CollectorOptions {
 }
 
 /** Builds the traces of a daemon. */
-export type OpenTelemetry = (
-  ctx: Context,
-  options: TelemetryOptions,
-) => Telemetry;
+export type OpenTelemetry = (ctx: Context, options: TelemetryOptions) => Telemetry;
 
 export const openTelemetry: OpenTelemetry = (ctx, options) => new Telemetry(ctx, options);
 

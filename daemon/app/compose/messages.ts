@@ -53,10 +53,7 @@ export function openMessages(
   const parts = { dispatcher, idCodec, limits, remote, sockets, steps };
   const leases = new Ages(ctx.clock);
   const delivery = new Delivery(ctx, { ...parts, leases, queue_ttl_ms });
-  const deliveryAudit = new DeliveryAudit(ctx, {
-    directory,
-    ports: ports.messages,
-  });
+  const deliveryAudit = new DeliveryAudit(ctx, { directory, ports: ports.messages });
   const receipts = new Receipts(ctx, steps, effects.messages);
   const handover = new Handover(ctx, { delivery, directory, leases, receipts, steps });
   return { records, dispatcher, delivery, deliveryAudit, receipts, handover, urgentMessages };

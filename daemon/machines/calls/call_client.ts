@@ -9,10 +9,10 @@ import type { MachineSeal } from "../trust/seal.ts";
 import { CALL_MS_MAX, tooLarge } from "./bounds.ts";
 import {
   answerContext,
-  type AnswerHead,
+  AnswerHead,
   callContext,
   type CallHead,
-  decodeAnswer,
+  decode,
   encode,
   type HeadAndBody,
   NONCE_BYTES,
@@ -118,11 +118,7 @@ export class CallClient {
     return this.#send(to, encode(head, body), CALL_MS_MAX);
   }
 
-  async #send(
-    to: NamedMachine,
-    plain: Uint8Array,
-    timeout_ms: number,
-  ): Promise<Answer> {
+  async #send(to: NamedMachine, plain: Uint8Array, timeout_ms: number): Promise<Answer> {
     const { clock, ids } = this.#ctx;
     const { bus, seal } = this.#deps;
     const connection = bus();
@@ -132,14 +128,11 @@ export class CallClient {
     const sent_at = clock.now(), began_at = clock.boottime();
     const sealed = await callBus(connection, to, frame, timeout_ms);
     const opened = seal.open(to.daemon_id, answerContext(nonce), sealed);
-    const answer = opened && decodeAnswer(opened);
+    const answer = opened && decode(AnswerHead, opened);
     if (!answer) throw unreachable(to, "what came as its answer is not from it", true);
     const their_time = answer.head.at;
     const took_ms = Math.round(clock.boottime() - began_at);
-    return {
-      ...answer,
-      clock: { sent_at, received_at: sent_at + took_ms, their_time },
-    };
+    return { ...answer, clock: { sent_at, received_at: sent_at + took_ms, their_time } };
   }
 }
 

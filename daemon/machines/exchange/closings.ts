@@ -70,7 +70,7 @@ export class Closings {
       responder: ask.responder,
       voice: ask.reply_voice,
       attachments: ask.reply_attachments.map((file) =>
-        this.#deps.files.describe(tx, daemon_id, file)
+        this.#deps.files.uploads.describe(tx, daemon_id, file)
       ),
       at: this.#ctx.clock.now(),
     };
@@ -87,7 +87,11 @@ export class Closings {
     if (!known || !message?.correlation_id) throw new Problem("unknown_ask", { correlation_id });
     const ask = this.#deps.asks.mustGet(message.correlation_id);
     if (ask.state === "closed") return this.#cameLate(tx, machine, { ask, entry, known });
-    const { attachments, missing } = this.#deps.files.received(tx, daemon_id, entry.attachments);
+    const { attachments, missing } = this.#deps.files.downloads.received(
+      tx,
+      daemon_id,
+      entry.attachments,
+    );
     const reply = withLines(entry.reply ?? "", missing) || null;
     const details = { ...this.#detailsOf(machine, ask, entry), reply, attachments };
     this.#applied = ask.correlation_id;

@@ -27,7 +27,7 @@ export interface ExchangeDeps {
   readonly asks: Asks;
   readonly delivery: Delivery;
   readonly directory: Directory;
-  readonly files: Pick<MachineFiles, "describe" | "received" | "release">;
+  readonly files: Pick<MachineFiles, "downloads" | "uploads">;
   readonly inbox: HumanInbox;
   readonly links: Pick<Links, "append" | "withdraw">;
   readonly effects: Pick<DeliveryEffects, "undeliverable">;

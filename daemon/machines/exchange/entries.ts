@@ -86,12 +86,3 @@ export const LateEntry = z.object({
   close_reason: CloseReasons.nullable(),
 });
 export type LateEntry = z.output<typeof LateEntry>;
-
-/** The bodies by the kinds of entries. */
-export const ENTRIES = {
-  message: MessageEntry,
-  step: StepEntry,
-  closed: ClosedEntry,
-  late: LateEntry,
-} as const;
-export type EntryKind = keyof typeof ENTRIES;

@@ -17,6 +17,8 @@ import type { MessageEntry } from "./entries.ts";
 import { digestOf } from "./outgoing_entry.ts";
 import * as rows from "./store.ts";
 
+type Draft = Omit<MessageDraft, "kind" | "question">;
+
 export class IncomingMessages {
   readonly #ctx: Context;
   readonly #deps: ExchangeDeps;
@@ -58,12 +60,7 @@ export class IncomingMessages {
     });
   }
 
-  #toDraft(
-    tx: Tx,
-    machine: KnownMachine,
-    entry: MessageEntry,
-    created_at: number,
-  ): Omit<MessageDraft, "kind" | "question"> {
+  #toDraft(tx: Tx, machine: KnownMachine, entry: MessageEntry, created_at: number): Draft {
     const to = this.#mustReach(machine, entry.to_peer_id);
     const from = this.#senderOf(machine, entry);
     const now = this.#ctx.clock.now();
@@ -71,11 +68,8 @@ export class IncomingMessages {
       ? undefined
       : Math.min(toOwnClock(entry.expires_at, machine.clock_ahead_ms) - now, ENTRY_MS_MAX);
     if (ttl_ms !== undefined && ttl_ms <= 0) throw new EntryRefused("expired_on_the_way");
-    const { attachments, missing } = this.#deps.files.received(
-      tx,
-      machine.daemon_id,
-      entry.attachments,
-    );
+    const { downloads } = this.#deps.files;
+    const { attachments, missing } = downloads.received(tx, machine.daemon_id, entry.attachments);
     return {
       from,
       to,
@@ -98,7 +92,7 @@ export class IncomingMessages {
     };
   }
 
-  #openAsk(draft: Omit<MessageDraft, "kind" | "question">, entry: MessageEntry): StoredMessage {
+  #openAsk(draft: Draft, entry: MessageEntry): StoredMessage {
     const { ticket } = this.#deps.asks.send({
       ...draft,
       question: entry.question,
@@ -108,10 +102,7 @@ export class IncomingMessages {
     return ticket.message;
   }
 
-  #send(
-    draft: Omit<MessageDraft, "kind" | "question">,
-    kind: "notify" | "broadcast",
-  ): StoredMessage {
+  #send(draft: Draft, kind: "notify" | "broadcast"): StoredMessage {
     const { delivery, inbox } = this.#deps;
     const { from, to } = draft;
     const { message } = delivery.send({ ...draft, kind });

@@ -47,7 +47,10 @@ export class Uploads {
     this.#deps = deps;
   }
 
-  /** See `MachineFiles.describe`. */
+  /**
+   * Describes an attachment in an entry for a machine. Call it in the transaction that appends the
+   * entry, once for each entry: a file stays on the bus until each of them was released.
+   */
   describe(tx: Tx, to: string, stored: Attachment): SentFile {
     const { clock, ids } = this.#deps;
     const { id: attachment, filename, content_type, size, sha256 } = stored;
@@ -62,12 +65,20 @@ export class Uploads {
     return { attachment_id: attachment, filename, media_type: content_type, size, sha256, object };
   }
 
-  /** See `MachineFiles.release`. */
+  /**
+   * Called once for each entry that was confirmed, refused, or expired, in the transaction that
+   * removes it. The entry no longer needs its files on the bus.
+   */
   release(tx: Tx, to: string, entries: readonly FileEntry[]): void {
     for (const { object } of filesOf(entries)) rows.release(tx, to, object);
   }
 
-  /** See `MachineFiles.prepare`. */
+  /**
+   * Uploads the files of these entries that the bus does not have yet. Rejects with a `BusError`
+   * as long as the bus cannot be reached; the caller repeats it before it publishes the entries. A
+   * file that cannot be read, or that the bus refuses again and again, does not hold the entries
+   * back: the other machine gets the reason instead.
+   */
   async prepare(to: string, entries: readonly FileEntry[]): Promise<void> {
     for (const file of filesOf(entries)) {
       if (this.#isDue(to, file)) await this.#exclusive.run("", () => this.#prepareOne(to, file));

@@ -30,7 +30,7 @@ export function openNatsBus(
   options: NatsBusOptions,
   listener: BusListener,
 ): Bus {
-  return new NatsBus(ctx, options, listener, parseAddresses(options.url));
+  return new NatsBus(ctx, options, listener);
 }
 
 class NatsBus extends ForwardingBus implements Bus {
@@ -47,17 +47,12 @@ class NatsBus extends ForwardingBus implements Bus {
   /** The link of the connection that is open or being made. */
   #link: BusLink | undefined;
 
-  constructor(
-    ctx: NatsBusContext,
-    options: NatsBusOptions,
-    listener: BusListener,
-    addresses: readonly Address[],
-  ) {
+  constructor(ctx: NatsBusContext, options: NatsBusOptions, listener: BusListener) {
     super();
     this.#ctx = ctx;
     this.#options = options;
     this.#listener = listener;
-    this.#addresses = addresses;
+    this.#addresses = parseAddresses(options.url);
     this.#directory = new BusDirectory(
       ctx.clock,
       (daemonId, entry) => listener.announced(daemonId, entry),
