@@ -57,7 +57,11 @@ export function openApi(features: Features) {
     },
     authorize: (request, contract, remote) => guard.authorize(request, contract, remote),
   };
-  const relayApi = openRelayApi(features);
+  const relayApi = new RelayApi({
+    clock: ctx.clock,
+    relay: relayOf(features),
+    send: features.platform.send,
+  });
   const shares = new Shares({ directory: features.directory, relay: relayApi });
   const inner = featureRoutes(features, { actors, apps: new Apps(relayApi), callers, shares });
   const call = openCall(features, address, lazily(() => serveTracked(features, inner, options)));
@@ -233,11 +237,6 @@ function openMcp({ config, ctx }: Features, call: Call, callingPeers: CallingPee
     onError: (error) => ctx.log.error("A tool failed", { error }),
     identify: identifyByHeaders(callingPeers),
   });
-}
-
-function openRelayApi(features: Features): RelayApi {
-  const { ctx: { clock }, platform: { send } } = features;
-  return new RelayApi({ clock, relay: relayOf(features), send });
 }
 
 /** Undefined if no relay is configured. */

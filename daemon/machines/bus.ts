@@ -151,9 +151,7 @@ export class BusError extends Error {
   }
 }
 
-/**
- * Another daemon is connected with this machine's id. It gets the messages; this daemon gets none.
- */
+/** A daemon with this machine's id is connected, and gets the messages instead of this one. */
 export class IdentityInUse extends Error {
   override readonly name = "IdentityInUse";
 }

@@ -80,19 +80,14 @@ export class BusConnection extends ForwardingBus implements Bus {
   /** The connection as people see it. The server is asked at most every few seconds. */
   async report(): Promise<ConnectionReport> {
     await this.#measure();
-    const { daemon_id, name, fingerprint, shared_circles, url } = this.#options;
     const measured = this.#state === "connected" ? this.#measured : undefined;
     return {
+      ...this.#options,
       status: this.#state,
-      url,
       since: this.#since,
       reason: this.#reason,
       latency_ms: measured?.latency_ms ?? null,
       last_heard_at: this.heardAt(),
-      daemon_id,
-      name,
-      fingerprint,
-      shared_circles,
       waiting_at_bus: measured?.waiting ?? null,
       bytes_at_bus: measured?.bytes ?? null,
       bytes_at_bus_max: measured?.max_bytes ?? null,

@@ -24,7 +24,7 @@ import type { ExchangeDeps, KnownMachine } from "./exchange/deps.ts";
 import { MachineFiles } from "./files/machine_files.ts";
 import { openLinks } from "./open_links.ts";
 import { RunClaim } from "./run_claim.ts";
-import { describeMachine, type DescribingParts } from "./report.ts";
+import { describeMachine } from "./report.ts";
 import { WaitingMessages } from "./waiting_messages.ts";
 
 /** Interval at which the links remove entries and receipts that are too old. */
@@ -84,7 +84,6 @@ export class Machines {
   readonly #files: MachineFiles;
   readonly #directory: MachineDirectory;
   readonly #shared: SharedPeers;
-  readonly #parts: DescribingParts;
   readonly #mayRemove: () => boolean;
   readonly exchange: Exchange;
   readonly calls: Calls;
@@ -127,18 +126,12 @@ export class Machines {
     this.#directory = this.#openDirectory(own);
     this.calls = new Calls(ctx, {
       allow_admin: settings.allow_admin,
-      bus,
+      bus: this.#connection,
       machines: this.#trust,
       online: () => this.#online(),
       own: { daemon_id, name },
       seal,
     });
-    this.#parts = {
-      calls: this.calls,
-      directory: this.#directory,
-      links: this.#links,
-      remotePeers: deps.remotePeers,
-    };
     this.exchange = new Exchange(ctx, {
       ...deps,
       files: this.#files,
@@ -192,8 +185,15 @@ export class Machines {
       refused,
       refused_by,
     };
+    const { remotePeers } = this.#deps;
+    const parts = {
+      calls: this.calls,
+      directory: this.#directory,
+      links: this.#links,
+      remotePeers,
+    };
     const machines = this.#trust.list().map((machine) =>
-      describeMachine(this.#ctx.db, machine, this.#parts)
+      describeMachine(this.#ctx.db, machine, parts)
     );
     return { bus, machines };
   }
@@ -297,7 +297,6 @@ export class Machines {
       run: this.#claim.run,
       isConnected: () => this.#claim.isHeld && this.#connection.status().status === "connected",
       cameOnline: (daemon_id) => this.#links.wake(daemon_id),
-      human: () => this.#shared.human(),
       changed: (_tx, { daemon_id, name }, status) =>
         this.#ctx.events.append("machine_changed", { daemon_id, name, status }),
     });

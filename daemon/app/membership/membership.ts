@@ -54,10 +54,7 @@ export async function readMembership(
   };
 }
 
-/**
- * Reads the files of the bus and loads its libraries. Where a file is missing or damaged, returns
- * why: everything on this machine works without the bus.
- */
+/** Reads the files of the bus and loads its libraries; returns why where a file cannot be used. */
 export async function loadMachines(
   env: Env,
   config: Config,

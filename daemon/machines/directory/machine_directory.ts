@@ -108,7 +108,7 @@ export class MachineDirectory {
     }
   }
 
-  /** Handles the entry of another machine; null if the bus has removed it. True if it came online. */
+  /** Handles an entry of another machine, or null: its removal. True if the machine came online. */
   received(from: string, bytes: Uint8Array | null): boolean {
     const before = this.#online.get(from);
     if (bytes === null) {
@@ -193,10 +193,7 @@ export class MachineDirectory {
     for (const { daemon_id: refused } of this.refusals.refused) this.refusals.accept(refused);
   }
 
-  /**
-   * Announces that this machine is leaving, so that others see its peers offline at once. A
-   * shutdown calls this twice: before its requests end, and after.
-   */
+  /** Announces at once that this machine leaves. Called before its requests end, and after. */
   async leave(): Promise<void> {
     if (this.#hasLeft) return;
     this.#hasLeft = true;

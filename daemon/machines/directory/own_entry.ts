@@ -30,8 +30,7 @@ export interface OwnEntryDeps {
   readonly network: NetworkKeys;
   /** New at each start of the daemon. */
   readonly run: string;
-  readonly shared: Pick<SharedPeers, "list">;
-  human(): SharedHuman | null;
+  readonly shared: Pick<SharedPeers, "human" | "list">;
 }
 
 /** The content of the last announcement of this run. */
@@ -131,7 +130,8 @@ export class OwnEntry {
 
   /** True if the shared peers differ from the last announcement. */
   #readContent(now: Monotonic): boolean {
-    const content: Content = { peers: this.#deps.shared.list(), human: this.#deps.human() };
+    const { shared } = this.#deps;
+    const content: Content = { peers: shared.list(), human: shared.human() };
     const { human, peers } = content;
     const digest = JSON.stringify([peers.map((peer) => ({ ...peer, last_seen: null })), human]);
     const isSeenDue = hasPassed(SEEN_MS, this.#seen_announced_at, now) &&

@@ -119,10 +119,7 @@ export class Closings {
     this.#notifyPeer(message.to_peer_id, `${what}: ${detail}.`);
   }
 
-  /**
-   * The other machine does not know the ask that was answered here: its database was restored, and
-   * the ask was lost. Notifies the peer that answered.
-   */
+  /** The other machine lost the ask that was answered here. Notifies the peer that answered. */
   refused(tx: Tx, { daemon_id }: { daemon_id: string }, entry: ClosedEntry, reason: string): void {
     const isOwnAnswer = !entry.sent && !entry.again;
     const known = !isOwnAnswer

@@ -129,10 +129,7 @@ export class IncomingMessages {
     return to.role === "human" ? to : directory.target(to_peer_id, {});
   }
 
-  /**
-   * The sender. Its name carries the machine's, which the sender cannot choose. Its id must not
-   * belong to this machine or to a third machine.
-   */
+  /** The sender. Its name carries the machine's, and its id must not belong to another machine. */
   #senderOf(machine: KnownMachine, { from }: MessageEntry): MessageDraft["from"] {
     const { directory } = this.#deps;
     const { peer_id, name } = from;

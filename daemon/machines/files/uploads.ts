@@ -22,10 +22,7 @@ import {
 const DAY_MS = 86_400_000;
 /** Time for which the bus keeps a file. */
 const BUS_MS_MAX = 7 * DAY_MS;
-/**
- * Maximum age of an upload that a further message names. The bus then has the file for 6 more days
- * at least, in which the other machine may be off.
- */
+/** Maximum age of an upload that a message names again: 6 of the 7 days are left to fetch it. */
 const REUSE_MS_MAX = DAY_MS;
 /** Entries wait for 30 days, and the bus may have their files for another 7. */
 const ROW_MS_MAX = 38 * DAY_MS;

@@ -26,10 +26,7 @@ const RECEIPT_MS_MAX = ENTRY_MS_MAX + 86_400_000;
 /** Maximum number of receipts and of entries, up to 1 MB each, that one clean-up deletes. */
 const RECEIPTS_REMOVED_MAX = 1000;
 const ENTRIES_REMOVED_MAX = 16;
-/**
- * Maximum number of refusals that a machine may leave unconfirmed. Each is a row for 30 days, so a
- * machine that confirms nothing gets no further refusals.
- */
+/** Maximum number of unconfirmed refusals of a machine: each is a row for 30 days. */
 export const REFUSALS_MAX = 10_000;
 /** Minimum time between two logs that batches of a machine cannot be read. */
 const UNREADABLE_MS = 60_000;
@@ -136,10 +133,7 @@ export class Links {
     return store.countAllEntries(db);
   }
 
-  /**
-   * Drops the entries that wait for a machine. The receipts stay until they are old, because the
-   * bus may still repeat batches of that machine.
-   */
+  /** Drops the entries that wait for a machine. Receipts stay: the bus may still repeat batches. */
   forget(tx: Tx, daemonId: string): void {
     store.deleteEntriesOf(tx, daemonId);
     store.deletePosition(tx, daemonId);
