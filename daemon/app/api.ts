@@ -38,7 +38,7 @@ interface ListenAddress {
 export type Api = ReturnType<typeof openApi>;
 
 export function openApi(features: Features) {
-  const { ctx, shutdownSignal } = features;
+  const { ctx, platform: { send }, shutdownSignal } = features;
   const address: ListenAddress = { port: undefined };
   const callers = openCallers(features, address);
   const { actors, callingPeers } = openActors(features, callers);
@@ -57,19 +57,12 @@ export function openApi(features: Features) {
     },
     authorize: (request, contract, remote) => guard.authorize(request, contract, remote),
   };
-  const relayApi = new RelayApi({
-    clock: ctx.clock,
-    relay: relayOf(features),
-    send: features.platform.send,
-  });
+  const relayApi = new RelayApi({ clock: ctx.clock, relay: relayOf(features), send });
   const shares = new Shares({ directory: features.directory, relay: relayApi });
   const inner = featureRoutes(features, { actors, apps: new Apps(relayApi), callers, shares });
-  const call = openCall(features, address, lazily(() => serveTracked(features, inner, options)));
-  const callAsHuman = openCall(
-    features,
-    address,
-    lazily(() => serveTracked(features, inner, toHuman(options))),
-  );
+  const callAs = (guard: RouteGuard) =>
+    openCall(features, address, lazily(() => serveTracked(features, inner, guard)));
+  const call = callAs(options), callAsHuman = callAs(toHuman(options));
   const connections = openConnections(features, { actors, call, callAsHuman, callers, guard });
   const mcp = openMcp(features, call, callingPeers);
   const outer = [

@@ -228,7 +228,7 @@ function missingRelay(config: Partial<Config>): string[] {
 /** The largest number that a setting can be. A longer run of digits is a token or a name. */
 const NUMBER_MAX = 999_999_999;
 
-/** Parses a value as YAML, but leaves a map, and a number that YAML would change, as text. */
+/** Parses a value as YAML. A map, or a number that YAML would change, stays text. */
 export function parseSetting(text: string): unknown {
   const value: unknown = parseYaml(text);
   const isText = typeof value === "object" && !Array.isArray(value) ||

@@ -58,7 +58,7 @@ export function setKey({ path, document }: ConfigFile, key: string, value: unkno
   document.setIn(segments, value);
 }
 
-/** Removes a dotted key, and its section if nothing is left in it. True if the key was set. */
+/** Removes a dotted key, and its section if not even a comment is left. True if it was set. */
 export function deleteKey({ document }: ConfigFile, key: string): boolean {
   if (!isMap(document.contents)) return false;
   if (document.has(key)) return document.delete(key);

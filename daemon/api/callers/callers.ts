@@ -39,7 +39,7 @@ export class Callers {
     return this.#deps.sockets.canIdentify;
   }
 
-  /** True if a socket is proved the daemon's user's or root's, or if the platform cannot tell. */
+  /** True if a socket is proved to be of the daemon's user or root, or the platform cannot tell. */
   isOwnUser(remote: Deno.NetAddr | undefined): boolean {
     const { sockets, uid } = this.#deps;
     if (!sockets.canIdentify || remote === undefined) return true;

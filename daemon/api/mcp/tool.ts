@@ -30,7 +30,7 @@ export interface ToolContext {
   readonly caller: McpCaller;
   /** Calls the daemon's routes in the trace of the tool's call, until that call is cancelled. */
   readonly call: Call;
-  /** True for a known caller, or with `allow_admin_tools`: may spawn, kill and restart peers. */
+  /** True for a known caller, or by `allow_admin_tools`: it may spawn, kill and restart peers. */
   readonly trusted: boolean;
 }
 

@@ -24,7 +24,7 @@ export const CAPABILITIES = { ask_pull_delivery: true };
 const BACKOFF_MS = { first: 1000, max: 60_000 };
 /** After a connection of this length the backoff starts again at its minimum. */
 const STABLE_MS = 30_000;
-/** Superseded this often within the window: two daemons take turns in replacing each other. */
+/** From this many replacements within the window on, two daemons replace each other in turns. */
 const SUPERSEDED_MAX = 2;
 const SUPERSEDED_WINDOW_MS = 60_000;
 /** The reason of a failure is stored up to this length, because the relay may have written it. */

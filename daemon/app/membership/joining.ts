@@ -82,7 +82,7 @@ interface LeaveReport {
 
 const KEYS = ["url", "creds", "ca", "name", "allow", "allow_admin", "human_home"] as const;
 
-/** Removes the settings, then the secrets. With its keys, the machine may come back as the same. */
+/** Removes the settings and secrets. The keys stay: the machine may come back as the same one. */
 export function removeMembership(env: Env): LeaveReport {
   let was_joined = false;
   const written_to = changeSettings(env, (file) => {

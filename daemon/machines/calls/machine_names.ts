@@ -24,7 +24,7 @@ export class Administrators {
     this.#machines = machines;
   }
 
-  /** A name counts for the machine that has it now. The id of another machine is no such name. */
+  /** A name counts for the known machine that has it now. The id of another machine is no name. */
   includes(daemon_id: string): boolean {
     if (this.#allowed.size === 0) return false;
     const machine = this.#machines.find(daemon_id);

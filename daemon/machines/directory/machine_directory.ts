@@ -46,7 +46,7 @@ interface MachineDirectoryDeps extends OwnEntryDeps {
   isConnected(): boolean;
   /** A machine came online or went offline; within the transaction that stores it. */
   changed(tx: Tx, machine: AnnouncingMachine, status: "online" | "offline"): void;
-  /** Called when the entry of an offline machine came. */
+  /** Called when a machine came online. */
   cameOnline?(daemon_id: string): void;
 }
 
@@ -193,7 +193,7 @@ export class MachineDirectory {
     for (const { daemon_id: refused } of this.refusals.refused) this.refusals.accept(refused);
   }
 
-  /** Announces at once that this machine leaves. Called before its requests end, and after. */
+  /** Announces that this machine leaves. A shutdown calls it before its requests end, and after. */
   async leave(): Promise<void> {
     if (this.#hasLeft) return;
     this.#hasLeft = true;

@@ -80,11 +80,11 @@ export interface LinksDeps extends Pick<Context, "db" | "clock" | "ids" | "log">
   /** Measures the machine's clock against this one's, if it answers. Never rejects. */
   readonly measureClock: (daemon_id: string) => Promise<void>;
   readonly sealing: LinkSealing;
-  /** A function, because the owner that handles entries also writes to the links. */
+  /** A function, because the owner of the links is built after them. */
   readonly handlers: () => LinkHandlers;
 }
 
-/** The arguments of each handler whose errors do not refuse an entry, after the transaction. */
+/** The arguments after the transaction, of each handler except `apply`. */
 type HandlerArguments = {
   [Name in Exclude<keyof LinkHandlers, "apply">]: Parameters<LinkHandlers[Name]> extends
     [Tx, ...infer Rest] ? Rest : never;
