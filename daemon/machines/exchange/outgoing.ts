@@ -1,6 +1,4 @@
-/**
- * Messages from this machine to peers of other machines, from their commit to their last report.
- */
+/** Messages from this machine to peers of others, from their commit to their last report. */
 
 import type { Context } from "../../data/context.ts";
 import type { Reason } from "protocol/reasons.ts";
