@@ -12,10 +12,10 @@ import { tryJson } from "kit/core/text.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
 import { Health } from "protocol/api/events.ts";
 import { argumentsOf, startTimeOf, terminate } from "../../daemon/host/processes.ts";
-import { type DaemonClient, DaemonUnreachable } from "./daemon_client.ts";
+import { type DaemonClient, DaemonUnreachable, isUnreachable } from "./daemon_client.ts";
 import { readSettings } from "./settings.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
-import { CommandError } from "./failures.ts";
+import { CommandError, unlessRejected } from "./failures.ts";
 import { meshCommand } from "./program.ts";
 import { DaemonService, THIS_HOST } from "./service_manager.ts";
 
@@ -82,13 +82,8 @@ export async function mustGetHealth(daemon: DaemonClient): Promise<Health> {
 }
 
 /** Returns the daemon's health; undefined when nothing answers. */
-export async function getHealth(daemon: DaemonClient): Promise<Health | undefined> {
-  try {
-    return await mustGetHealth(daemon);
-  } catch (error) {
-    if (error instanceof DaemonUnreachable) return undefined;
-    throw error;
-  }
+export function getHealth(daemon: DaemonClient): Promise<Health | undefined> {
+  return unlessRejected(isUnreachable, () => mustGetHealth(daemon));
 }
 
 /**
@@ -151,17 +146,11 @@ async function startService(found: DaemonService | undefined, env: Env): Promise
  * program or another directory's daemon holds the address.
  */
 async function getRunning(env: Env, daemon: DaemonClient): Promise<Health | undefined> {
-  const { url } = daemon;
-  let health: Health;
-  try {
-    health = await mustGetHealth(daemon);
-  } catch (error) {
-    if (error instanceof DaemonUnreachable && !error.isTaken) return undefined;
-    throw error;
-  }
-  if (runningDaemon(env)?.pid === health.pid) return health;
+  const isDown = (error: unknown) => isUnreachable(error) && !error.isTaken;
+  const health = await unlessRejected(isDown, () => mustGetHealth(daemon));
+  if (!health || runningDaemon(env)?.pid === health.pid) return health;
   throw new CommandError(
-    `A daemon of another state directory than "${statePath(env)}" holds ${url} ` +
+    `A daemon of another state directory than "${statePath(env)}" holds ${daemon.url} ` +
       `(process ${health.pid}); nothing was started.\nStop it with its own MESH_STATE, or use ` +
       "another port: MESH_DAEMON__PORT=9000 mesh up",
   );

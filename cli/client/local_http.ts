@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from "kit/core/clock.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 
 const CHUNK_BYTES = 65_536;
 
@@ -71,12 +72,9 @@ async function exchange(
   }
 }
 
+/** Closes a connection, which an abort may have closed before. */
 function close(connection: Deno.TcpConn): void {
-  try {
-    connection.close();
-  } catch (error) {
-    if (!(error instanceof Deno.errors.BadResource)) throw error; // It was aborted.
-  }
+  unlessError((error) => error instanceof Deno.errors.BadResource, () => connection.close());
 }
 
 function encodeRequest({ url, method, headers, body = "" }: LocalRequest): Uint8Array {

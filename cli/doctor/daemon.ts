@@ -5,6 +5,7 @@
 
 import { join } from "kit/core/path.ts";
 import { VERSION } from "kit/core/version.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 import { copyFor, migrationCopies, type MigrationCopy } from "kit/host/migration_copies.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
@@ -12,7 +13,7 @@ import { argumentsOf, environmentOf } from "../../daemon/host/processes.ts";
 import { formatHeard } from "../output/time.ts";
 import type { Check, CheckResult } from "./finding.ts";
 import type { Health } from "protocol/api/events.ts";
-import type { Machine } from "./machine.ts";
+import { isInaccessible, type Machine } from "./machine.ts";
 import type { MeshSnapshot } from "./snapshot.ts";
 import { readAuthorities } from "kit/net/outgoing/authorities.ts";
 import { OUTGOING_VARIABLES } from "kit/net/outgoing/proxies.ts";
@@ -186,16 +187,12 @@ function diskSchemaFindings({ env }: Machine): CheckResult[] {
 }
 
 function readUserVersion(path: string): number | undefined {
-  const header = new Uint8Array(USER_VERSION_OFFSET + 4);
-  try {
+  return unlessError(isInaccessible, () => {
+    const header = new Uint8Array(USER_VERSION_OFFSET + 4);
     using file = Deno.openSync(path);
     if (file.readSync(header) !== header.length) return undefined;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    if (error instanceof Deno.errors.PermissionDenied) return undefined;
-    throw error;
-  }
-  return new DataView(header.buffer).getUint32(USER_VERSION_OFFSET);
+    return new DataView(header.buffer).getUint32(USER_VERSION_OFFSET);
+  });
 }
 
 export const RELAY: Check = {

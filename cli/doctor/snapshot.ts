@@ -11,6 +11,7 @@ import { listDeliveries, listMachines, listPeers } from "protocol/generated/endp
 import type { Health } from "protocol/api/events.ts";
 import { type Env, InvalidPath } from "../../daemon/host/paths.ts";
 import { ConfigError, type DaemonClient, DaemonUnreachable } from "../client/daemon_client.ts";
+import { unlessRejected } from "../client/failures.ts";
 import { readSettings } from "../client/settings.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { mustGetHealth } from "../client/daemon_process.ts";
@@ -100,10 +101,7 @@ async function queryDaemon(daemon: DaemonClient): Promise<Partial<MeshSnapshot>>
 
 /** Empty if the daemon is older than this program, and does not know machines. */
 async function queryMachines({ call }: DaemonClient): Promise<Pick<MeshSnapshot, "machines">> {
-  try {
-    return { machines: await call(listMachines, {}) };
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return {};
-    throw error;
-  }
+  const isUnknown = (error: unknown) => error instanceof ApiError && error.status === 404;
+  const machines = await unlessRejected(isUnknown, () => call(listMachines, {}));
+  return machines ? { machines } : {};
 }

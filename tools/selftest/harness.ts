@@ -7,7 +7,13 @@ import type { Call } from "kit/http/client.ts";
 import type { Fixture, TestHome } from "../../daemon/features/agents/selftest/fixture.ts";
 import { type Env, removeIfPresent } from "../../daemon/host/paths.ts";
 import { runProgram } from "../../daemon/host/program_group.ts";
-import { isAlive, sendSignal, startTimeOf, terminate } from "../../daemon/host/processes.ts";
+import {
+  environmentOf,
+  isAlive,
+  sendSignal,
+  startTimeOf,
+  terminate,
+} from "../../daemon/host/processes.ts";
 import { whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
 import { CommandError } from "../../cli/client/failures.ts";
 import { createDaemonClient } from "../../cli/client/daemon_client.ts";
@@ -240,7 +246,7 @@ export class TestHarness {
   }
 
   async #endLeftovers(): Promise<void> {
-    const home = `HOME=${this.testHome.home}`;
+    const { home } = this.testHome;
     const timing = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX, clock: this.#clock };
     for (let pass = 0; pass < 2; pass++) { // The second pass ends processes that started meanwhile.
       await Promise.all(
@@ -281,23 +287,11 @@ async function waitUntil<A>(
   }
 }
 
-/**
- * The pids of the processes with this entry in their environment; always empty outside of Linux.
- */
-function leftoverPids(entry: string): number[] {
+/** The pids of the processes with this home in their environment; none outside of Linux. */
+function leftoverPids(home: string): number[] {
   if (Deno.build.os !== "linux") return [];
   return Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name))
-    .filter((pid) => pid > 0 && pid !== Deno.pid && readEnvironment(pid).includes(entry));
-}
-
-function readEnvironment(pid: number): string[] {
-  try {
-    return Deno.readTextFileSync(`/proc/${pid}/environ`).split("\0");
-  } catch (error) {
-    // The process belongs to another user or has ended.
-    if (error instanceof Error) return [];
-    throw error;
-  }
+    .filter((pid) => pid > 0 && pid !== Deno.pid && environmentOf(pid)?.get("HOME") === home);
 }
 
 /** Removes a folder in which ended processes may still write. Throws if it cannot be removed. */

@@ -1,6 +1,7 @@
 /** `mesh complete`: prints values for the completion scripts, one a line. */
 
 import type { Call } from "kit/http/client.ts";
+import { unlessRejected } from "../../client/failures.ts";
 import {
   listAsks,
   listInbox,
@@ -51,11 +52,6 @@ function names(peers: readonly { readonly name: string; readonly status: string 
  */
 export async function valuesNow(kind: string, getCall: () => Call): Promise<string[]> {
   const list = new Map<string, (call: Call) => Promise<string[]>>(Object.entries(VALUES)).get(kind);
-  if (!list) return [];
-  try {
-    return [...new Set(await list(getCall()))];
-  } catch (error) {
-    if (error instanceof Error) return [];
-    throw error;
-  }
+  const isError = (error: unknown) => error instanceof Error;
+  return [...new Set(await unlessRejected(isError, () => list?.(getCall())))];
 }

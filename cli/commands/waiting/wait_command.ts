@@ -3,8 +3,8 @@
 import type { WireResponse } from "kit/http/client.ts";
 import { getAsk, getJob, getPeer } from "protocol/generated/endpoints.ts";
 import { watchEvents } from "../../client/event_stream.ts";
-import { DaemonUnreachable } from "../../client/daemon_client.ts";
-import { EXIT, UsageError } from "../../client/failures.ts";
+import { isUnreachable } from "../../client/daemon_client.ts";
+import { EXIT, unlessRejected, UsageError } from "../../client/failures.ts";
 import {
   answerCommand,
   type Args,
@@ -87,7 +87,9 @@ async function wait(context: CommandContext, args: Args): Promise<Outcome> {
       let last = { state: "unknown", met: false };
       for await (const { type, data } of watchEvents({ daemon, clock, signal })) {
         if (!concerns(type, data, condition.id)) continue;
-        last = await checkAgain(condition, signal) ?? last;
+        // If the daemon is gone, the stream opens again.
+        const hasEnded = (error: unknown) => signal.aborted || isUnreachable(error);
+        last = await unlessRejected(hasEnded, () => condition.check(signal)) ?? last;
         if (last.met) break;
       }
       const { id } = condition;
@@ -95,16 +97,6 @@ async function wait(context: CommandContext, args: Args): Promise<Outcome> {
     });
   } finally {
     cancelTimer?.();
-  }
-}
-
-/** Undefined if the wait has ended, or the daemon is gone: the stream then opens again. */
-async function checkAgain(condition: Condition, signal: AbortSignal) {
-  try {
-    return await condition.check(signal);
-  } catch (error) {
-    if (signal.aborted || error instanceof DaemonUnreachable) return undefined;
-    throw error;
   }
 }
 
