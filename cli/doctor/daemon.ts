@@ -125,12 +125,8 @@ function schemaFinding(version: number): CheckResult {
   const expected = migrations.length;
   if (version === expected) return ["ok", "SCHEMA_SAME", `schema ${expected}`];
   const detail = `the daemon's database schema is ${version}, this program's ${expected}`;
-  return [
-    "warning",
-    "SCHEMA_DIFFERS",
-    detail,
-    version < expected ? RESTART_COMMAND : "use the newer version of mesh",
-  ];
+  const fix = version < expected ? RESTART_COMMAND : "use the newer version of mesh";
+  return ["warning", "SCHEMA_DIFFERS", detail, fix];
 }
 
 /** Reports a daemon that answers but may have been started with another state directory. */
@@ -140,27 +136,17 @@ function otherDaemonFindings(
 ): CheckResult[] {
   if (runtimeInfo?.pid === health?.pid) return [];
   const detail = `the daemon that answers uses another state directory than "${statePath(env)}"`;
-  return [
-    [
-      "note",
-      "DAEMON_ELSEWHERE",
-      detail,
-      "set MESH_STATE to the directory that the daemon was started with",
-    ],
-  ];
+  const fix = "set MESH_STATE to the directory that the daemon was started with";
+  return [["note", "DAEMON_ELSEWHERE", detail, fix]];
 }
 
 function messageFindings({ audit }: MeshSnapshot): CheckResult[] {
   if (!audit) return [];
   const { unaccounted, unproved, total } = audit;
+  const lost = `${unaccounted.length} messages are unaccounted for`;
   const found: CheckResult[] = unaccounted.length === 0
     ? [["ok", "MESSAGES_ACCOUNTED", `${total} messages, 0 unaccounted`]]
-    : [[
-      "error",
-      "MESSAGES_UNACCOUNTED",
-      `${unaccounted.length} messages are unaccounted for`,
-      "mesh doctor --audit",
-    ]];
+    : [["error", "MESSAGES_UNACCOUNTED", lost, "mesh doctor --audit"]];
   if (unproved > 0) {
     const what = unproved === 1 ? "1 message was" : `${unproved} messages were`;
     const detail = `${what} sent but never confirmed as seen`;
@@ -233,12 +219,9 @@ export const INSPECTOR: Check = {
 export const OUTGOING: Check = {
   area: "outgoing",
   run({ env }, { health, machines, runtimeInfo }) {
-    const found: CheckResult[] = readAuthorities(env).faults.map((fault) => [
-      "warning",
-      "AUTHORITY_UNUSABLE",
-      fault,
-      "name a file with certificates in PEM, or unset the variable",
-    ]);
+    const naming = "name a file with certificates in PEM, or unset the variable";
+    const found: CheckResult[] = readAuthorities(env).faults
+      .map((fault) => ["warning", "AUTHORITY_UNUSABLE", fault, naming]);
     // Other systems do not show the environment of a process.
     const started = runtimeInfo && environmentOf(runtimeInfo.pid);
     if (!started) return found;

@@ -58,17 +58,10 @@ export function isProgram(info: Deno.FileInfo | undefined): boolean {
   return info !== undefined && info.isFile && (info.mode === null || (info.mode & 0o111) !== 0);
 }
 
-interface RunOptions {
-  readonly env: Env;
-  readonly clock: Clock;
-  readonly input: string | undefined;
-  readonly timeout_ms: number;
-}
-
 async function run(
   program: string,
   args: readonly string[],
-  options: RunOptions,
+  options: Parameters<typeof runProgram>[1],
 ): Promise<ProgramResult | undefined> {
   const ran = await unlessRejected(isInaccessible, () => runProgram([program, ...args], options));
   if (!ran || ran.timed_out) return undefined;

@@ -109,9 +109,8 @@ async function servers({ env, ...machine }: Machine): Promise<CheckResult[]> {
   const running = responsive.flat().sort();
   if (running.length < 2) return [];
   const detail = `${running.length} tmux servers are running: ${running.join(", ")}`;
-  return [
-    ["note", "TMUX_SERVERS", detail, "no action needed; `tmux ls` lists only the default one"],
-  ];
+  const fix = "no action needed; `tmux ls` lists only the default one";
+  return [["note", "TMUX_SERVERS", detail, fix]];
 }
 
 const KITTY_FIX = "in kitty.conf, set `allow_remote_control socket-only` and " +
