@@ -54,10 +54,7 @@ export function draw(
   const cut = lines.map((row) =>
     row.map(({ column, line }) => ({ column, line: fit(line, columns - column) }))
   );
-  return {
-    frame: { rows: cut, cursor, valid_ms: ages.valid_ms },
-    metrics: body.metrics,
-  };
+  return { frame: { rows: cut, cursor, valid_ms: ages.valid_ms }, metrics: body.metrics };
 }
 
 const partOf = (line: Line, column = 0): RowPart => ({ column, line });
