@@ -13,7 +13,7 @@ import { type Env, statePath } from "../../daemon/host/paths.ts";
 import { Health } from "protocol/api/events.ts";
 import { argumentsOf, startTimeOf, terminate } from "../../daemon/host/processes.ts";
 import { type DaemonClient, DaemonUnreachable, isUnreachable } from "./daemon_client.ts";
-import { readSettings } from "./settings.ts";
+import { readClientSettings, readSettings } from "./settings.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { CommandError, unlessRejected } from "./failures.ts";
 import { meshCommand } from "./program.ts";
@@ -39,6 +39,15 @@ export interface StartResult {
   readonly service: string | null;
   /** The reason why an installed service does not run the daemon; null if it does. */
   readonly service_unused: string | null;
+}
+
+/** The environment and the clients of a command that starts or stops the daemon. */
+interface DaemonOwner {
+  readonly env: Env;
+  readonly clock: Clock;
+  readonly daemon: DaemonClient;
+  /** Makes a client that has read the configuration again. */
+  connect(readSettings: typeof readClientSettings): DaemonClient;
 }
 
 export function logPath(env: Env): string {
@@ -90,12 +99,10 @@ export function getHealth(daemon: DaemonClient): Promise<Health | undefined> {
  * Starts a daemon that outlives this process, and waits until it answers. Where a service is
  * installed, the service manager starts it.
  */
-export async function startDaemon(
-  env: Env,
-  clock: Clock,
-  getClient: () => DaemonClient,
-): Promise<StartResult> {
+export async function startDaemon(owner: DaemonOwner): Promise<StartResult> {
+  const { env, clock } = owner;
   readSettings(env);
+  const getClient = () => owner.connect(readClientSettings);
   const log_file = logPath(env);
   const running = await getRunning(env, getClient());
   const found = DaemonService.find(env, THIS_HOST);
@@ -113,7 +120,9 @@ export async function startDaemon(
   const logOffset = fileSize(log_file);
   mustBeAppendable(log_file);
   const used = await startService(found, env);
-  const child = used.service === null ? spawnDetached(env, log_file) : undefined;
+  const isOwnChild = used.service === null;
+  const child = isOwnChild ? spawnLogged([...meshCommand(), "daemon"], env, log_file) : undefined;
+  child?.unref();
   let ended: Deno.CommandStatus | undefined;
   child?.status.then((status) => ended = status);
   const deadline = clock.monotonic() + START_MS_MAX;
@@ -166,9 +175,7 @@ interface StopResult extends RuntimeInfo {
  * service manager stops a daemon that it runs, and no longer starts one that has crashed.
  */
 export async function stopDaemon(
-  env: Env,
-  clock: Clock,
-  daemon: DaemonClient,
+  { env, clock, daemon }: Omit<DaemonOwner, "connect">,
 ): Promise<StopResult | undefined> {
   const runtimeInfo = runningDaemon(env);
   const found = DaemonService.find(env, THIS_HOST);
@@ -205,16 +212,12 @@ interface RestartResult extends StartResult {
   readonly stopped: number | null;
 }
 
-/** Stops the daemon if one runs, and starts it. `connect` reads the configuration again. */
-export async function restartDaemon(
-  env: Env,
-  clock: Clock,
-  { daemon, connect }: { readonly daemon: DaemonClient; readonly connect: () => DaemonClient },
-): Promise<RestartResult> {
+/** Stops the daemon if one runs, and starts it. */
+export async function restartDaemon(owner: DaemonOwner): Promise<RestartResult> {
   // A configuration with mistakes is refused first, because the daemon would not start again.
-  readSettings(env);
-  const stopped = await stopDaemon(env, clock, daemon);
-  const started = await startDaemon(env, clock, connect);
+  readSettings(owner.env);
+  const stopped = await stopDaemon(owner);
+  const started = await startDaemon(owner);
   return { stopped: stopped?.pid ?? null, ...started };
 }
 
@@ -233,12 +236,18 @@ function mustBeAppendable(log_file: string): void {
   onFile("write", log_file, () => Deno.openSync(log_file, options).close());
 }
 
-/** `sh` opens the log, because streams that Deno pipes would close when this process exits. */
-function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
-  const { command, args } = selfCommand("daemon");
-  const child = new Deno.Command("sh", {
-    args: ["-c", 'umask 077; log=$1; shift; exec "$@" >>"$log" 2>&1', "mesh", log_file, command]
-      .concat(args),
+/**
+ * Starts a program that writes to a log, in a group of its own, so that Ctrl-C does not reach it.
+ * `sh` opens the log, because streams that Deno pipes would close when this process exits.
+ */
+export function spawnLogged(
+  argv: readonly string[],
+  env: Env,
+  log_file: string,
+): Deno.ChildProcess {
+  const script = 'umask 077; log=$1; shift; exec "$@" >>"$log" 2>&1';
+  return new Deno.Command("sh", {
+    args: ["-c", script, "mesh", log_file, ...argv],
     env: { ...env },
     clearEnv: true,
     cwd: "/",
@@ -247,8 +256,6 @@ function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
     stderr: "null",
     detached: true,
   }).spawn();
-  child.unref();
-  return child;
 }
 
 /** Explains a start without output: usually the daemon could not write its log. */

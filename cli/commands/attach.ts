@@ -4,6 +4,7 @@ import type { WireResponse } from "kit/http/client.ts";
 import { getPeer } from "protocol/generated/endpoints.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { kindOf, socketPathOf, tmuxSocketOf } from "../../daemon/host/terminals/addresses.ts";
+import { runOnTerminal } from "../client/editor.ts";
 import { CommandError } from "../client/failures.ts";
 import {
   answerCommand,
@@ -78,15 +79,9 @@ export function paneOf(peer: PaneFields, env: Env, { onlyPrints = false } = {}):
 
 /** Shows the pane in this terminal. Outside tmux, returns when the user detaches. */
 export async function showPane(command: readonly string[], env: Env): Promise<void> {
-  const [program = "tmux", ...rest] = command;
-  const { success, code } = await new Deno.Command(program, {
-    args: rest,
-    env: { ...env },
-    stdin: "inherit",
-    stdout: "inherit",
-    stderr: "inherit",
-  }).output();
-  if (!success) throw new CommandError(`${program} ended with code ${code}; see: mesh peer show`);
+  const { success, code } = await runOnTerminal(command, { env: { ...env } });
+  if (success) return;
+  throw new CommandError(`${command[0]} ended with code ${code}; see: mesh peer show`);
 }
 
 function quote(word: string): string {

@@ -10,10 +10,9 @@ import { removeIfPresent, statePath } from "../../../daemon/host/paths.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
 import { CommandError, onFiles } from "../../client/failures.ts";
 import { startDaemon, stopDaemon } from "../../client/daemon_process.ts";
-import { readClientSettings } from "../../client/settings.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
-import { exists } from "./backup.ts";
+import { exists, mustBeWhole } from "./backup.ts";
 
 /** Maximum number of replaced databases that are kept. */
 const REPLACED_MAX = 2;
@@ -58,7 +57,7 @@ interface Backup {
 }
 
 async function restore(context: CommandContext, args: Args) {
-  const { env, clock, daemon } = context;
+  const { env, clock } = context;
   const state = statePath(env);
   const target = join(state, "mesh.db");
   const file = resolve(Deno.cwd(), args.text("file"));
@@ -76,11 +75,9 @@ async function restore(context: CommandContext, args: Args) {
           "is then stopped, and started again afterwards",
       );
     }
-    if (runs) await stopDaemon(env, clock, daemon);
+    if (runs) await stopDaemon(context);
     const { lost_messages, replaced } = replace({ state, target, fresh, backup, now: clock.now() });
-    const started = runs
-      ? (await startDaemon(env, clock, () => context.connect(readClientSettings))).url
-      : null;
+    const started = runs ? (await startDaemon(context)).url : null;
     return { file, daemon_id: backup.daemon_id, lost_messages, replaced, started };
   } finally {
     removeIfPresent(fresh);
@@ -111,8 +108,7 @@ function copyChecked(file: string, fresh: string): void {
     Deno.openSync(fresh, { write: true, createNew: true, mode: 0o600 }).close();
     try {
       using from = new DatabaseSync(file, { readOnly: true });
-      const { quick_check } = from.prepare("pragma quick_check(1)").get() ?? {};
-      if (quick_check !== "ok") throw new Error(`it is damaged: ${quick_check}`);
+      mustBeWhole(from, "it");
       from.prepare("vacuum into ?").run(fresh);
     } catch (error) {
       removeIfPresent(fresh);
@@ -209,10 +205,8 @@ function countSince(target: string, last: number): number | null {
   try {
     using db = new DatabaseSync(target);
     db.exec("pragma wal_checkpoint(truncate)");
-    const { count } =
-      db.prepare("select count(*) as count from messages where seq > ?").get(last) ??
-        {};
-    return Number(count);
+    const counting = db.prepare("select count(*) as count from messages where seq > ?");
+    return Number(counting.get(last)?.["count"]);
   } catch { // A damaged database is a reason to restore.
     return null;
   }
