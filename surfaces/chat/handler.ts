@@ -146,11 +146,7 @@ export class ChatHandler {
     await tryChat(this.#deps, () => chat.answerTap({ ...answer, text: short }, signal));
   }
 
-  async #setButtons(
-    ref: string,
-    buttons: readonly Button[],
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #setButtons(ref: string, buttons: readonly Button[], signal: AbortSignal): Promise<void> {
     await tryChat(this.#deps, () => this.#deps.chat.setButtons(ref, buttons, signal));
   }
 

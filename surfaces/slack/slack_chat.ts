@@ -174,12 +174,7 @@ export class SlackChat implements Chat {
   }
 
   /** Shows a text to one user. */
-  async showTo(
-    user: string,
-    place: Place,
-    text: string,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async showTo(user: string, place: Place, text: string, signal: AbortSignal): Promise<void> {
     await this.#deps.api.postEphemeral({ ...place, user, text: escapeMarkup(text) }, signal);
   }
 
