@@ -8,7 +8,7 @@ import {
   type DemoScript,
   SCRIPTS,
 } from "protocol/derived/demo_script.ts";
-import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
+import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { type CommandContext } from "../../cli/command/command.ts";
 import { CommandError, EXIT } from "../../cli/client/failures.ts";
 import { styled, type Terminal } from "../../cli/output/terminal.ts";
@@ -60,15 +60,11 @@ export async function runDemoPeer(context: CommandContext, name: string): Promis
     name,
     script,
     terminal,
-    socket: socketTo(runtimeInfo),
+    socket: new WebSocket(new URL("/ws", runtimeInfo.url.replace(/^http/, "ws"))),
     onEnd: resolve,
   });
   peer.open(auth_token);
   return await ended;
-}
-
-function socketTo({ url }: RuntimeInfo): WebSocket {
-  return new WebSocket(new URL("/ws", url.replace(/^http/, "ws")));
 }
 
 interface DemoPeerOptions {

@@ -28,6 +28,9 @@ export interface Result {
   readonly detail: string | null;
 }
 
+/** The fields of a failure outside of any scenario. */
+export const FAILED = { transport: null, result: "failed", ms: null } as const;
+
 /**
  * One failure degrades a transport. Only a complete run without that failure restores the
  * transport, because a partial run may have skipped the scenario that failed before.
