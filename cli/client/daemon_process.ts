@@ -54,12 +54,6 @@ export function logPath(env: Env): string {
   return join(statePath(env), "daemon.log");
 }
 
-/** The command line that runs this program with other arguments, from source or compiled. */
-export function selfCommand(...more: string[]): { command: string; args: string[] } {
-  const [command = "", ...args] = meshCommand();
-  return { command, args: [...args, ...more] };
-}
-
 /** Error codes of a daemon that cannot reach the machine whose health was requested. */
 const Refusal = z.looseObject({ error: z.string(), detail: z.string() });
 
@@ -165,18 +159,12 @@ async function getRunning(env: Env, daemon: DaemonClient): Promise<Health | unde
   );
 }
 
-/** The daemon that was stopped, and the file of the service that ran it. */
-interface StopResult extends RuntimeInfo {
-  readonly service: string | null;
-}
-
 /**
  * Asks the daemon to stop and waits until it has exited; undefined when no daemon is running. The
- * service manager stops a daemon that it runs, and no longer starts one that has crashed.
+ * service manager stops a daemon that it runs, and no longer starts one that has crashed. `service`
+ * of the result is the file of that service.
  */
-export async function stopDaemon(
-  { env, clock, daemon }: Omit<DaemonOwner, "connect">,
-): Promise<StopResult | undefined> {
+export async function stopDaemon({ env, clock, daemon }: Omit<DaemonOwner, "connect">) {
   const runtimeInfo = runningDaemon(env);
   const found = DaemonService.find(env, THIS_HOST);
   if (!runtimeInfo) {
@@ -207,13 +195,8 @@ export async function stopDaemon(
   return stopped;
 }
 
-/** The outcome of a restart; `stopped` is null if no daemon ran. */
-interface RestartResult extends StartResult {
-  readonly stopped: number | null;
-}
-
-/** Stops the daemon if one runs, and starts it. */
-export async function restartDaemon(owner: DaemonOwner): Promise<RestartResult> {
+/** Stops the daemon if one runs, and starts it. `stopped` is null if no daemon ran. */
+export async function restartDaemon(owner: DaemonOwner) {
   // A configuration with mistakes is refused first, because the daemon would not start again.
   readSettings(owner.env);
   const stopped = await stopDaemon(owner);

@@ -125,14 +125,8 @@ export async function readAll(from: Reader): Promise<Uint8Array> {
     const read = await from.read(all.subarray(size));
     if (read === null) return all.subarray(0, size);
     size += read;
-    if (size === all.length) all = grow(all);
+    if (size === all.length) all = new Uint8Array(all.buffer.transfer(size * 2));
   }
-}
-
-function grow(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(bytes.length * 2);
-  larger.set(bytes);
-  return larger;
 }
 
 async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<void> {

@@ -14,15 +14,6 @@ import {
   type CommandContext,
 } from "../command/command.ts";
 
-/** The pane of a peer, and the program that shows it. */
-interface PaneOfPeer {
-  readonly peer_id: string;
-  readonly name: string;
-  readonly pane_id: string;
-  readonly tmux_socket: string;
-  readonly command: readonly string[];
-}
-
 export const ATTACH_COMMAND: Command = answerCommand({
   usage: "attach <peer>",
   needs: "this machine",
@@ -37,23 +28,20 @@ export const ATTACH_COMMAND: Command = answerCommand({
   },
 });
 
-async function findPane(context: CommandContext, args: Args): Promise<PaneOfPeer> {
-  const typed = args.text("peer");
-  const peer = await context.call(getPeer, {
-    params: { id: typed },
-    query: { circle: args.get("circle") },
-  });
+async function findPane(context: CommandContext, args: Args) {
+  const params = { id: args.text("peer") }, query = { circle: args.get("circle") };
+  const peer = await context.call(getPeer, { params, query });
   return paneOf(peer, context.env, { onlyPrints: args.flag("print") || args.flag("json") });
 }
 
-type PaneFields = Pick<
-  WireResponse<typeof getPeer>,
-  "peer_id" | "name" | "pane_id" | "tmux_socket"
->;
+type PeerPane = Pick<WireResponse<typeof getPeer>, "peer_id" | "name" | "pane_id" | "tmux_socket">;
 
 /** The pane of a peer, and the command that shows it in the terminal of this environment. */
-export function paneOf(peer: PaneFields, env: Env, { onlyPrints = false } = {}): PaneOfPeer {
-  const { peer_id, name, pane_id, tmux_socket } = peer;
+export function paneOf(
+  { peer_id, name, pane_id, tmux_socket }: PeerPane,
+  env: Env,
+  { onlyPrints = false } = {},
+) {
   if (pane_id === null || tmux_socket === null) {
     throw new CommandError(
       `${name} has no pane. To send a file along: mesh ask PEER TEXT --attach FILE`,

@@ -59,13 +59,6 @@ const CHECKS: readonly Check[] = [
 /** The code of the finding for a check that threw an error. */
 const CHECK_FAILED = "CHECK_FAILED";
 
-interface WaitingPeer {
-  readonly name: string;
-  readonly count: number;
-  readonly oldest: string;
-  readonly reason: string | null;
-}
-
 async function doctor(context: CommandContext, args: Args): Promise<number> {
   const { env, terminal, clock } = context;
   mustHavePaths(env); // Each check would fail for the same reason.
@@ -164,7 +157,7 @@ function countByStatus(peers: NonNullable<MeshSnapshot["peers"]>): Record<string
   return Object.fromEntries(byStatus.map(([status, group]) => [status, group.length]));
 }
 
-function showWaiting(to: Terminal, waiting: readonly WaitingPeer[], clock: Clock): void {
+function showWaiting(to: Terminal, waiting: ReturnType<typeof waitingPeers>, clock: Clock) {
   if (waiting.length === 0) return;
   to.print();
   to.printTable(waiting, {
@@ -190,7 +183,7 @@ function showAudit(to: Terminal, { counts, total, unaccounted }: DeliveryAudit):
  * The peers that have waiting messages, sorted by the number of messages. `deliveries` is sorted
  * newest first.
  */
-function waitingPeers({ deliveries }: DeliveryAudit): WaitingPeer[] {
+function waitingPeers({ deliveries }: DeliveryAudit) {
   const byPeer = Map.groupBy(deliveries, ({ to_peer_id }) => to_peer_id);
   return [...byPeer.values()].flatMap((group) =>
     group.slice(-1).map(({ to_peer_name: name, created_at: oldest, reason }) => (

@@ -11,12 +11,6 @@ import { runProgram } from "../../daemon/host/program_group.ts";
 /** Time limit of a program, which is then ended. */
 const PROGRAM_MS_MAX = 5_000;
 
-export interface ProgramResult {
-  readonly success: boolean;
-  /** Standard output followed by standard error. */
-  readonly output: string;
-}
-
 export type Machine = ReturnType<typeof thisMachine>;
 
 /** `program_ms_max` is the time limit of a program that it runs. */
@@ -43,7 +37,10 @@ export function thisMachine(env: Env, clock: Clock, program_ms_max = PROGRAM_MS_
     find: (program: string) =>
       (env["PATH"] ?? "").split(":").filter(Boolean).map((dir) => join(dir, program))
         .find((path) => isProgram(stat(path))),
-    /** Runs a program; undefined when it is missing or exceeds its time limit. */
+    /**
+     * Runs a program; undefined when it is missing or exceeds its time limit. The output is that to
+     * standard output, followed by that to standard error.
+     */
     run: (program: string, args: readonly string[], input?: string) =>
       run(program, args, { env, clock, input, timeout_ms: program_ms_max }),
   };
@@ -62,7 +59,7 @@ async function run(
   program: string,
   args: readonly string[],
   options: Parameters<typeof runProgram>[1],
-): Promise<ProgramResult | undefined> {
+) {
   const ran = await unlessRejected(isInaccessible, () => runProgram([program, ...args], options));
   if (!ran || ran.timed_out) return undefined;
   return { success: ran.code === 0, output: `${ran.stdout}${ran.stderr}`.trim() };

@@ -33,16 +33,6 @@ interface Condition {
   check(signal: AbortSignal): Promise<{ state: string; met: boolean }>;
 }
 
-/** The outcome of a wait; printed with `--json`. */
-interface Outcome {
-  readonly for: string;
-  readonly id: string;
-  readonly state: string;
-  /** False if the time was up first. */
-  readonly met: boolean;
-  readonly interrupted: boolean;
-}
-
 export const WAIT_COMMAND: Command = answerCommand({
   usage: "wait",
   summary: "Wait until a peer, a job or an ask is in a state",
@@ -71,9 +61,9 @@ export const WAIT_COMMAND: Command = answerCommand({
 
 /**
  * Checks the condition when the event stream is open, and again after each event that concerns it,
- * so that no change is missed between a check and the next.
+ * so that no change is missed between a check and the next. `met`: false if the time was up first.
  */
-async function wait(context: CommandContext, args: Args): Promise<Outcome> {
+async function wait(context: CommandContext, args: Args) {
   const { clock, daemon } = context;
   const seconds = args.seconds("timeout");
   const expiry = new AbortController();
@@ -113,10 +103,8 @@ async function conditionOf(context: CommandContext, args: Args): Promise<Conditi
   const { kind, subject: name = "", expected = "" } = parseCondition(given) ?? {};
   const isPeerState = PEER_STATES[expected];
   if (kind === "peer" && isPeerState) {
-    const { peer_id: id } = await call(getPeer, {
-      params: { id: name },
-      query: { circle: args.get("circle") },
-    });
+    const query = { circle: args.get("circle") };
+    const { peer_id: id } = await call(getPeer, { params: { id: name }, query });
     return {
       id,
       check: async (signal) => {
