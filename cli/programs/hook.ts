@@ -83,7 +83,10 @@ async function forward(
     removeMarker(agent, env);
     return undefined;
   }
-  const decision_ms = waitsForDecision(hooks, event ?? eventNamedIn(body)) ? daemon.decision_ms : 0;
+  // The hook waits for the human's decision on some events. `daemon.json` sets the time.
+  const name = event ?? eventNamedIn(body);
+  const isDecision = name !== undefined && hooks?.decision_events.includes(name);
+  const decision_ms = isDecision ? daemon.decision_ms : 0;
   const remaining_ms = TOTAL_MS_MAX - elapsedMs();
   const request = { path: `/hooks/${agent}`, hooks, env, body };
   return await withTimeout(decision_ms + remaining_ms, post(new URL(daemon.url), request));
@@ -103,11 +106,6 @@ function removeMarker(agent: string | undefined, env: Env): void {
 function eventNamedIn(body: Uint8Array): string | undefined {
   const { hook_event_name } = JSON.parse(new TextDecoder().decode(body)) ?? {};
   return typeof hook_event_name === "string" ? hook_event_name : undefined;
-}
-
-/** True if the hook waits for the human's decision on this event. `daemon.json` sets the time. */
-function waitsForDecision(hooks: HookCommand | undefined, event: string | undefined): boolean {
-  return event !== undefined && (hooks?.decision_events.includes(event) ?? false);
 }
 
 function encode(payload: Readonly<Record<string, unknown>>): Uint8Array {

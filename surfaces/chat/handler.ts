@@ -294,10 +294,7 @@ export class ChatHandler {
 
   async #confirm(ref: string, signal: AbortSignal): Promise<void> {
     const { chat } = this.#deps;
-    const confirmed = await tryChat(
-      this.#deps,
-      () => chat.confirm(ref, signal).then(() => true),
-    );
+    const confirmed = await tryChat(this.#deps, () => chat.confirm(ref, signal).then(() => true));
     if (!confirmed) await sendNotice(this.#deps, { text: "Sent.", reply_to: ref }, signal);
   }
 

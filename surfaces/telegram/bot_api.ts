@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { Secret } from "kit/core/settings.ts";
 import { tryJson } from "kit/core/text.ts";
-import { ChatError, type ErrorClass } from "../chat/chat.ts";
+import { ChatError, type ErrorClass, type TapAnswer } from "../chat/chat.ts";
 import { readBounded } from "../chat/incoming_files.ts";
 import { type ServerAccess, transfer } from "../chat/transfer.ts";
 
@@ -183,10 +183,7 @@ export class BotApi {
   }
 
   /** Answers a button tap with a short text; `alert` shows it until dismissed. */
-  async answerTap(
-    { id, text, alert }: { id: string; text: string; alert: boolean },
-    signal: AbortSignal,
-  ): Promise<void> {
+  async answerTap({ id, text, alert }: TapAnswer, signal: AbortSignal): Promise<void> {
     const params = { callback_query_id: id, text, show_alert: alert };
     await this.#call("answerCallbackQuery", z.unknown(), { params, signal });
   }

@@ -74,7 +74,6 @@ export class DemoHarness {
     this.#pids.push(process.pid);
   }
 
-  /** The peers in the order in which they were added. */
   get peers(): readonly DemoName[] {
     return [...this.#peers.keys()];
   }

@@ -54,7 +54,6 @@ export class AgentDriver {
     this.#startDialogShown = fixture.atStart === undefined;
   }
 
-  /** Returns a unique word. */
   marker(label: string): string {
     return `selftest-${label}-${++this.#markerCount}`;
   }
@@ -160,7 +159,6 @@ export class AgentDriver {
     }
   }
 
-  /** Sends the agent a notification. */
   async send(marker: string): Promise<Sent> {
     const peer_id = (await this.peer())?.peer_id ?? this.#peer_id;
     if (peer_id === undefined) {

@@ -21,7 +21,6 @@ interface TestOptions {
   readonly signal: AbortSignal;
   readonly version: string;
   readonly scenarios: readonly Scenario[];
-  /** Called with each result as it arrives. */
   onResult(result: Result): void;
   /** Called if a process or file of the test could not be ended or removed. It is no result. */
   onLeftBehind(error: unknown): void;

@@ -16,7 +16,10 @@ import { exists, mustBeWhole } from "./backup.ts";
 
 /** Maximum number of replaced databases that are kept. */
 const REPLACED_MAX = 2;
+const DATABASE = "mesh.db";
 const REPLACED = "mesh.db.replaced-";
+/** The checked copy of the backup. */
+const FRESH = "mesh.db.restoring";
 /** The first bytes of each SQLite database. */
 const MAGIC = "SQLite format 3\0";
 
@@ -59,9 +62,9 @@ interface Backup {
 async function restore(context: CommandContext, args: Args) {
   const { env, clock } = context;
   const state = statePath(env);
-  const target = join(state, "mesh.db");
+  const target = join(state, DATABASE);
   const file = resolve(Deno.cwd(), args.text("file"));
-  const fresh = join(state, "mesh.db.restoring");
+  const fresh = join(state, FRESH);
   mustBeBackup(file);
   onFile("create", state, () => makeDirectory(state));
   copyChecked(file, fresh);
@@ -76,7 +79,7 @@ async function restore(context: CommandContext, args: Args) {
       );
     }
     if (runs) await stopDaemon(context);
-    const { lost_messages, replaced } = replace({ state, target, fresh, backup, now: clock.now() });
+    const { lost_messages, replaced } = replace(state, backup, clock.now());
     const started = runs ? (await startDaemon(context)).url : null;
     return { file, daemon_id: backup.daemon_id, lost_messages, replaced, started };
   } finally {
@@ -155,23 +158,14 @@ function mustBeOf(backup: Backup, present: string | undefined, takesOther: boole
  * Replaces the database by the checked copy, under the lock of the daemon. The name always refers
  * to one whole database, so a daemon that starts after a crash opens either the old or the new one.
  */
-function replace({ state, target, fresh, backup, now }: {
-  readonly state: string;
-  readonly target: string;
-  readonly fresh: string;
-  readonly backup: Backup;
-  readonly now: number;
-}) {
+function replace(state: string, { last }: Backup, now: number) {
+  const [target, fresh] = [join(state, DATABASE), join(state, FRESH)];
   return onFiles(`Cannot replace "${target}"`, () => {
-    using lock = Deno.openSync(join(state, "lock"), {
-      create: true,
-      read: true,
-      write: true,
-      mode: 0o600,
-    });
+    const options = { create: true, read: true, write: true, mode: 0o600 };
+    using lock = Deno.openSync(join(state, "lock"), options);
     if (!lock.tryLockSync(true)) throw new Error("a daemon has started meanwhile; try again");
-    const lost_messages = exists(target) ? countSince(target, backup.last) : 0;
-    markRestored(fresh, { at: now, lost_messages });
+    const lost_messages = exists(target) ? countSince(target, last) : 0;
+    markRestored(fresh, { at: now, lost_messages }); // The daemon shows it.
     syncFile(fresh);
     const replaced = exists(target) ? keep(state, target, now) : null;
     Deno.renameSync(fresh, target);
@@ -212,11 +206,7 @@ function countSince(target: string, last: number): number | null {
   }
 }
 
-/** The daemon shows when its database was restored. */
-function markRestored(
-  fresh: string,
-  restored: { readonly at: number; readonly lost_messages: number | null },
-): void {
+function markRestored(fresh: string, restored: { at: number; lost_messages: number | null }): void {
   using db = new DatabaseSync(fresh);
   db.prepare(MARK_RESTORED).run(JSON.stringify(restored));
 }
