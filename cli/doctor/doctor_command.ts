@@ -11,12 +11,7 @@ import { DAEMON, INSPECTOR, OUTGOING, RELAY } from "./daemon.ts";
 import { type Check, type Finding, type Severity, toFinding } from "./finding.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { JOBS, PEERS } from "./peers.ts";
-import {
-  type DeliveryAudit,
-  type MeshSnapshot,
-  QUEUED_LISTED_MAX,
-  takeSnapshot,
-} from "./snapshot.ts";
+import { type DeliveryAudit, type MeshSnapshot, QUEUED_MAX, takeSnapshot } from "./snapshot.ts";
 import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
 import { KITTY, TMUX } from "./terminals.ts";
 import { type Style, styled, type Terminal } from "../output/terminal.ts";
@@ -106,8 +101,8 @@ function printReport(
   showFindings(terminal, findings, args.flag("all"));
   if (!audit) return;
   showWaiting(terminal, waitingPeers(audit), clock);
-  if ((audit.counts["queued"] ?? 0) > Number(QUEUED_LISTED_MAX)) {
-    terminal.print(styled("dim", `Counts only the newest ${QUEUED_LISTED_MAX} waiting messages.`));
+  if ((audit.counts["queued"] ?? 0) > Number(QUEUED_MAX)) {
+    terminal.print(styled("dim", `Counts only the newest ${QUEUED_MAX} waiting messages.`));
   }
   if (args.flag("audit")) showAudit(terminal, audit);
 }

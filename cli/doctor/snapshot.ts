@@ -17,7 +17,7 @@ import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.
 import { mustGetHealth } from "../client/daemon_process.ts";
 
 /** Number of the newest waiting messages that are fetched, in order to count them per peer. */
-export const QUEUED_LISTED_MAX = "500";
+export const QUEUED_MAX = "500";
 
 /**
  * Time limit for the daemon's answer. A healthy daemon answers in milliseconds, or within a second
@@ -88,7 +88,7 @@ async function queryDaemon(daemon: DaemonClient): Promise<Partial<MeshSnapshot>>
     health = await mustGetHealth(daemon);
     const { peers } = await daemon.call(listPeers, { query: { subagents: "false" } });
     const counted = await daemon.call(listDeliveries, { query: { limit: "1" } });
-    const query = { state: "queued", limit: QUEUED_LISTED_MAX } as const;
+    const query = { state: "queued", limit: QUEUED_MAX } as const;
     const { deliveries } = await daemon.call(listDeliveries, { query });
     const audit = { ...counted, deliveries };
     return { health, peers, audit, ...await queryMachines(daemon) };

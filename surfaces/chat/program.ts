@@ -55,9 +55,7 @@ export function apiBase(env: Env, variable: string, standard: string): string {
   if (protocol === "https:" || (protocol === "http:" && isLoopback(hostname))) {
     return base.replace(/(?<!\/)\/+$/, "");
   }
-  throw new ConfigError(
-    `${variable}: "${
-      hideCredentials(base)
-    }" is not allowed; use an https URL, or an http URL on this machine`,
-  );
+  const shown = hideCredentials(base);
+  const allowed = "use an https URL, or an http URL on this machine";
+  throw new ConfigError(`${variable}: "${shown}" is not allowed; ${allowed}`);
 }

@@ -2,6 +2,7 @@
 
 import type { Call } from "kit/http/client.ts";
 import { unlessRejected } from "../../client/failures.ts";
+import { currentNames } from "../../command/errors.ts";
 import {
   listAsks,
   listInbox,
@@ -16,8 +17,7 @@ const IDS_MAX = "50";
 
 /** The values that exist now, by kind. */
 export const VALUES = {
-  peers: async (call: Call) =>
-    names((await call(listPeers, { query: { subagents: "false" } })).peers),
+  peers: currentNames,
   circles: async (call: Call) =>
     (await call(listPeers, { query: {} })).peers.map(({ circle }) => circle),
   asks: async (call: Call) => {
@@ -27,13 +27,9 @@ export const VALUES = {
   inbox: async (call: Call) =>
     (await call(listInbox, { query: { limit: IDS_MAX } })).items.map(({ item_id }) => item_id),
   jobs: async (call: Call) => {
-    const { work, recurring } = await call(listJobs, {
-      query: { view: "summary", limit: IDS_MAX },
-    });
-    return [
-      ...work.map(({ job_id }) => job_id),
-      ...recurring.map(({ calendar_id }) => calendar_id),
-    ];
+    const query = { view: "summary", limit: IDS_MAX } as const;
+    const { work, recurring } = await call(listJobs, { query });
+    return work.map(({ job_id }) => job_id).concat(recurring.map((job) => job.calendar_id));
   },
   schedules: async (call: Call) =>
     (await call(listSchedules, { query: {} })).schedules.map(({ schedule_id }) => schedule_id),
@@ -41,10 +37,6 @@ export const VALUES = {
 } as const;
 
 export type ValueKind = keyof typeof VALUES;
-
-function names(peers: readonly { readonly name: string; readonly status: string }[]): string[] {
-  return peers.flatMap(({ name, status }) => status === "retired" ? [] : [name]);
-}
 
 /**
  * The values of a kind, each once. Empty for an unknown kind or without a daemon, because a shell

@@ -91,12 +91,10 @@ async function fetchFrame(
   previous?: { readonly messages: number; readonly at: number; readonly now: number },
 ): Promise<Frame> {
   const { peers } = await call(listPeers, { query: { subagents: "false" } });
-  const { counts, total: messages, unproved } = await call(listDeliveries, {
-    query: { limit: "1" },
-  });
-  const { deliveries } = await call(listDeliveries, {
-    query: { state: "queued", limit: QUEUED_MAX },
-  });
+  const counted = await call(listDeliveries, { query: { limit: "1" } });
+  const { counts, total: messages, unproved } = counted;
+  const query = { state: "queued", limit: QUEUED_MAX } as const;
+  const { deliveries } = await call(listDeliveries, { query });
   const waiting = Map.groupBy(deliveries, ({ to_peer_id }) => to_peer_id);
   const rows = peers.filter(({ status }) => status !== "retired").map((peer): Row => ({
     name: peer.name,

@@ -31,12 +31,7 @@ const STOP_MS_MAX = 15_000;
 const RELOAD_MS_MAX = 10_000;
 const POLL_INTERVAL_MS = 25;
 /** Distributions install programs of the system where a user's PATH may not look. */
-const MORE_FOLDERS: readonly string[] = [
-  "/usr/sbin",
-  "/usr/local/sbin",
-  "/usr/local/bin",
-  "/opt/homebrew/bin",
-];
+const MORE_FOLDERS = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
 const RELOADED = "Reloaded server configuration";
 
 const Ports = z.object({ nats: z.array(z.string()).min(1) });
