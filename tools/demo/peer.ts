@@ -48,6 +48,7 @@ const Frame = z.discriminatedUnion("type", [
 type Frame = z.output<typeof Frame>;
 
 export const DEMO_HUMAN = "sam";
+
 export async function runDemoPeer(context: CommandContext, name: string): Promise<number> {
   const { env, terminal } = context;
   const script = new Map<string, DemoScript>(Object.entries(SCRIPTS)).get(name);
@@ -56,14 +57,8 @@ export async function runDemoPeer(context: CommandContext, name: string): Promis
   if (!runtimeInfo) throw new CommandError("The demo's daemon is not running");
   const auth_token = readSettings(env)["daemon.auth_token"]?.reveal();
   const { promise: ended, resolve } = Promise.withResolvers<number>();
-  const peer = new DemoPeer({
-    name,
-    script,
-    terminal,
-    socket: new WebSocket(new URL("/ws", runtimeInfo.url.replace(/^http/, "ws"))),
-    onEnd: resolve,
-  });
-  peer.open(auth_token);
+  const socket = new WebSocket(new URL("/ws", runtimeInfo.url.replace(/^http/, "ws")));
+  new DemoPeer({ name, script, terminal, socket, onEnd: resolve }).open(auth_token);
   return await ended;
 }
 

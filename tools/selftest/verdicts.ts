@@ -42,10 +42,8 @@ export function toVerdict(
   const testedResults = results.filter(({ result, transport }) =>
     result !== "not tested" && transport !== null
   );
-  const byTransport = Map.groupBy(
-    testedResults,
-    ({ transport }) => TransportName.safeParse(transport).data,
-  );
+  const nameOf = ({ transport }: Result) => TransportName.safeParse(transport).data;
+  const byTransport = Map.groupBy(testedResults, nameOf);
   const verdicts = [...byTransport].flatMap(([transport, group]) => {
     if (transport === undefined) return [];
     const failed = group.filter(({ result }) => result === "failed");

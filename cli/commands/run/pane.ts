@@ -63,10 +63,8 @@ async function mustNotBeInside(
   { call }: CommandContext,
   { pane_id, tmux_socket }: PanePlace,
 ): Promise<void> {
-  const owner = await undefinedOnRefusal(
-    "no_pane_peer",
-    () => call(peerByPane, { params: { pane_id }, query: { tmux_socket } }),
-  );
+  const request = { params: { pane_id }, query: { tmux_socket } };
+  const owner = await undefinedOnRefusal("no_pane_peer", () => call(peerByPane, request));
   if (!owner?.agent_pid || !isDescendant(Deno.pid, owner.agent_pid)) return;
   throw new CommandError(
     `${owner.name} runs in this pane and keeps it; use another pane, or: mesh spawn PATH`,
