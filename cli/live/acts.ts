@@ -56,6 +56,7 @@ export class Acts {
     this.#deps = deps;
   }
 
+  /** Performs the act of a key, and shows an expected error in one line. */
   async perform(act: Act): Promise<void> {
     const { quit, loadOlder, search } = this.#deps;
     const detail = act.kind === "load" ? this.#deps.detail() : undefined;
