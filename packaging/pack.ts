@@ -1,5 +1,6 @@
 /** `deno task pack`: makes the npm package in `dist/npm`, of the parts and a launcher. */
 
+import { rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/core/version.ts";
 import toolchain from "../.ci/deno/package.json" with { type: "json" };
@@ -33,7 +34,7 @@ function manifest() {
 }
 
 function makePackage(): void {
-  if (exists(PACKAGE)) Deno.removeSync(PACKAGE, { recursive: true });
+  rmSync(PACKAGE, { recursive: true, force: true });
   Deno.mkdirSync(`${PACKAGE}/parts`, { recursive: true });
   for (const { name } of Deno.readDirSync(PARTS)) {
     if (name.endsWith(".js")) Deno.copyFileSync(`${PARTS}/${name}`, `${PACKAGE}/parts/${name}`);
@@ -50,15 +51,6 @@ function copyFolder(folder: string): void {
     const path = `${folder}/${name}`;
     if (isDirectory) copyFolder(path);
     else Deno.copyFileSync(ROOT + path, `${PACKAGE}/${path}`);
-  }
-}
-
-function exists(path: string): boolean {
-  try {
-    return Deno.statSync(path).isDirectory;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
   }
 }
 

@@ -6,28 +6,6 @@ import { answerCommand, type Command, JSON_FLAG } from "../../command/command.ts
 import { styled } from "../../output/terminal.ts";
 import { UPDATE_COMMANDS } from "../../setup/installations.ts";
 
-const UPDATE_COMMAND = answerCommand({
-  usage: "update",
-  needs: "this machine",
-  summary: "Show how to get the newest version of mesh",
-  example: "mesh update",
-  call: () => {
-    const command = meshCommand();
-    const installation = installationOf(command);
-    return {
-      version: VERSION,
-      installation,
-      program: command.at(-1) ?? "",
-      update: UPDATE_COMMANDS[installation],
-    };
-  },
-  show: ({ version, installation, program, update }, { terminal }) => {
-    terminal.printFields({ version, installation, program });
-    terminal.print("To update it: ", styled("cyan", update));
-    terminal.print("Then: ", styled("cyan", "mesh setup && mesh restart"));
-  },
-});
-
 export const SETUP_COMMANDS: readonly Command[] = [
   {
     usage: "setup [agent]",
@@ -56,7 +34,27 @@ export const SETUP_COMMANDS: readonly Command[] = [
       return await runSetup(args, env);
     },
   },
-  UPDATE_COMMAND,
+  answerCommand({
+    usage: "update",
+    needs: "this machine",
+    summary: "Show how to get the newest version of mesh",
+    example: "mesh update",
+    call: () => {
+      const command = meshCommand();
+      const installation = installationOf(command);
+      return {
+        version: VERSION,
+        installation,
+        program: command.at(-1) ?? "",
+        update: UPDATE_COMMANDS[installation],
+      };
+    },
+    show: ({ version, installation, program, update }, { terminal }) => {
+      terminal.printFields({ version, installation, program });
+      terminal.print("To update it: ", styled("cyan", update));
+      terminal.print("Then: ", styled("cyan", "mesh setup && mesh restart"));
+    },
+  }),
   {
     usage: "uninstall",
     needs: "this machine",
