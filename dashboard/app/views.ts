@@ -27,64 +27,26 @@ export interface View {
   readonly component: ComponentType;
 }
 
+/** A view whose code is in a separate file; `pick` takes its component from there. */
+function later<F extends FileName>(
+  [name, title, key]: readonly [name: string, title: string, key: string],
+  file: F,
+  pick: (views: Awaited<ReturnType<Files[F]>>) => ComponentType,
+): View {
+  const load: () => Promise<Awaited<ReturnType<Files[F]>>> = FILES[file];
+  return { name, title, key, file, component: lazy(async () => pick(await load())) };
+}
+
 export const VIEWS: readonly View[] = [
-  {
-    name: "attention",
-    title: "Attention",
-    key: "a",
-    file: "reading",
-    component: lazy(async () => (await FILES.reading()).Attention),
-  },
+  later(["attention", "Attention", "a"], "reading", ({ Attention }) => Attention),
   { name: "mesh", title: "Mesh", key: "p", component: Mesh },
-  {
-    name: "log",
-    title: "Log",
-    key: "l",
-    file: "reading",
-    component: lazy(async () => (await FILES.reading()).Log),
-  },
-  {
-    name: "asks",
-    title: "Asks",
-    key: "q",
-    file: "reading",
-    component: lazy(async () => (await FILES.reading()).Asks),
-  },
-  {
-    name: "jobs",
-    title: "Jobs",
-    key: "j",
-    file: "managing",
-    component: lazy(async () => (await FILES.managing()).Jobs),
-  },
-  {
-    name: "schedules",
-    title: "Schedules",
-    key: "s",
-    file: "managing",
-    component: lazy(async () => (await FILES.managing()).Schedules),
-  },
-  {
-    name: "health",
-    title: "Health",
-    key: "h",
-    file: "managing",
-    component: lazy(async () => (await FILES.managing()).Health),
-  },
-  {
-    name: "relay",
-    title: "Relay",
-    key: "r",
-    file: "managing",
-    component: lazy(async () => (await FILES.managing()).Relay),
-  },
-  {
-    name: "settings",
-    title: "Settings",
-    key: ",",
-    file: "managing",
-    component: lazy(async () => (await FILES.managing()).Settings),
-  },
+  later(["log", "Log", "l"], "reading", ({ Log }) => Log),
+  later(["asks", "Asks", "q"], "reading", ({ Asks }) => Asks),
+  later(["jobs", "Jobs", "j"], "managing", ({ Jobs }) => Jobs),
+  later(["schedules", "Schedules", "s"], "managing", ({ Schedules }) => Schedules),
+  later(["health", "Health", "h"], "managing", ({ Health }) => Health),
+  later(["relay", "Relay", "r"], "managing", ({ Relay }) => Relay),
+  later(["settings", "Settings", ","], "managing", ({ Settings }) => Settings),
 ];
 
 /** The view with this name in an address. In the navigation, a peer's page belongs to the mesh. */

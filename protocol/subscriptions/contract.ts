@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
+import { PEER_FAILS } from "protocol/peers/record.ts";
 import { Instant, Name, queryInteger, Sender, Text } from "kit/core/schema.ts";
 import { When } from "protocol/schedules/when.ts";
 import { FORMS, GLOB_CHARS_MAX, parseCondition } from "protocol/subscriptions/conditions.ts";
@@ -81,15 +82,7 @@ export const createSubscription = contract({
   }),
   actor: { field: "body.from_peer" },
   returns: Subscription,
-  fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
-    "peer_retired",
-    "unknown_job",
-    "unknown_ask",
-    "subscriptions_full",
-  ],
+  fails: [...PEER_FAILS, "peer_retired", "unknown_job", "unknown_ask", "subscriptions_full"],
 });
 export type CreateSubscription = z.output<typeof createSubscription.body>;
 

@@ -1,6 +1,6 @@
 /** Reconnects a peer: reports its transports, and brings it back if its process is proved. */
 
-import { ResourceView, State } from "../../components/basics.tsx";
+import { Fact, ResourceView, State } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { refreshTopics, useResource } from "../../state/resource.ts";
@@ -42,20 +42,19 @@ function Report({ found, acted }: { found: RehookReport; acted: boolean }) {
   return (
     <>
       <dl class="facts">
-        <dt>Messages reach it</dt>
-        <dd>
+        <Fact name="Messages reach it">
           {healthy ? <>by {transport}</> : <State of="no" tone="bad" />}
-        </dd>
+        </Fact>
         {reason !== null && (
           <>
-            <dt>{acted || would_do !== null ? "It was offline" : "Reason"}</dt>
-            <dd>{reason.replaceAll("_", " ")}</dd>
+            <Fact name={acted || would_do !== null ? "It was offline" : "Reason"}>
+              {reason.replaceAll("_", " ")}
+            </Fact>
           </>
         )}
         {would_do !== null && (
           <>
-            <dt>{changed ? "Done" : "Can be done"}</dt>
-            <dd>{would_do}</dd>
+            <Fact name={changed ? "Done" : "Can be done"}>{would_do}</Fact>
           </>
         )}
       </dl>
