@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { contract, nullableString } from "protocol/contract.ts";
 import { Instant, Name } from "kit/core/schema.ts";
 import {
   onePeer,
@@ -16,7 +16,6 @@ import {
 import { Backend } from "protocol/agents/contract.ts";
 
 const path = z.string().min(1).max(4096);
-const nullableString = z.string().nullable();
 
 export const validateIdentity = contract({
   id: "peers.identity_validate",

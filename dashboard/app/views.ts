@@ -3,18 +3,24 @@
 import type { ComponentType } from "preact";
 import { lazy } from "../components/lazy.tsx";
 import { preload } from "../state/parts.ts";
+import type * as managing from "../views/managing.ts";
 import { Mesh } from "../views/mesh.tsx";
+import type * as reading from "../views/reading.ts";
 
 /** Files with the code of several views. */
-const FILES = {
-  reading: () => import("../views/reading.ts"),
-  managing: () => import("../views/managing.ts"),
-} as const;
-type Files = typeof FILES;
+interface Files {
+  readonly reading: typeof reading;
+  readonly managing: typeof managing;
+}
 type FileName = keyof Files;
 
+const FILES: { readonly [F in FileName]: () => Promise<Files[F]> } = {
+  reading: () => import("../views/reading.ts"),
+  managing: () => import("../views/managing.ts"),
+};
+
 /** The file of the peers' pages, which are not a view of the navigation. */
-const PEER_FILE: FileName = "reading";
+const PEER_FILE = "reading";
 const PeerView = lazy(async () => (await FILES[PEER_FILE]()).PeerView);
 
 export interface View {
@@ -31,10 +37,9 @@ export interface View {
 function later<F extends FileName>(
   [name, title, key]: readonly [name: string, title: string, key: string],
   file: F,
-  pick: (views: Awaited<ReturnType<Files[F]>>) => ComponentType,
+  pick: (views: Files[F]) => ComponentType,
 ): View {
-  const load: () => Promise<Awaited<ReturnType<Files[F]>>> = FILES[file];
-  return { name, title, key, file, component: lazy(async () => pick(await load())) };
+  return { name, title, key, file, component: lazy(async () => pick(await FILES[file]())) };
 }
 
 export const VIEWS: readonly View[] = [

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { NO_ACTOR, type Tunnel } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { byId, contract } from "protocol/contract.ts";
 import { PEER_FAILS } from "protocol/peers/record.ts";
 import { Cron, Timezone } from "kit/core/cron.ts";
 import {
@@ -178,8 +178,6 @@ export const listJobs = contract({
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });
 export type JobFilter = z.output<typeof listJobs.query>;
-
-const byId = z.object({ id: z.string() });
 
 export const getJob = contract({
   id: "jobs.get",

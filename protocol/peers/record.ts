@@ -263,14 +263,7 @@ export function isLocalHuman({ role, daemon_id }: Pick<Address, "role" | "daemon
   return role === "human" && daemon_id === null;
 }
 
-export const RestartStage = z.enum([
-  "preflight",
-  "quiesce",
-  "stop",
-  "launch",
-  "register",
-  "seed",
-]);
+export const RestartStage = z.enum(["preflight", "quiesce", "stop", "launch", "register", "seed"]);
 export type RestartStage = z.output<typeof RestartStage>;
 
 const ResumeMode = z.enum(["resumed", "fresh"]);

@@ -1,7 +1,7 @@
 /** The routes of spawning, as data: its settings, a spawn, a fork. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { byId, contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { CircleBoundary, PaneId, PEER_FAILS, TmuxSocket } from "protocol/peers/record.ts";
 import { Backend } from "protocol/agents/contract.ts";
@@ -131,7 +131,7 @@ export const forkPeer = contract({
   summary: "Start a sibling of a peer on another backend, in its folder, without its conversation",
   access: "caller",
   tunnel: "admin",
-  params: z.object({ id: z.string() }),
+  params: byId,
   body: z.object({
     backend: Backend,
     profile: Name.optional(),

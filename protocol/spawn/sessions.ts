@@ -1,7 +1,7 @@
 /** The routes that start an agent with an earlier session, or with a copy of a session, as data. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { byId, contract } from "protocol/contract.ts";
 import { Instant, Name, Sender, shortText, Text } from "kit/core/schema.ts";
 import { Backend, TurnState } from "protocol/agents/contract.ts";
 import { PaneId, PEER_FAILS, TmuxSocket } from "protocol/peers/record.ts";
@@ -15,7 +15,7 @@ export const forkSession = contract({
   access: "caller",
   tunnel: "admin",
   idempotent: true,
-  params: z.object({ id: z.string() }),
+  params: byId,
   body: z.object({
     name: Name.optional(),
     profile: Name.optional().describe("A profile; by default the one the peer was spawned with"),

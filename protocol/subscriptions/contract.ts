@@ -2,14 +2,12 @@
 
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { byId, contract, nullableString } from "protocol/contract.ts";
 import { PEER_FAILS } from "protocol/peers/record.ts";
 import { Instant, Name, queryInteger, Sender, Text } from "kit/core/schema.ts";
 import { When } from "protocol/schedules/when.ts";
 import { FORMS, GLOB_CHARS_MAX, parseCondition } from "protocol/subscriptions/conditions.ts";
 import { subscriptionMachine } from "protocol/subscriptions/states.ts";
-
-const nullableString = z.string().nullable();
 
 /** Maximum number of active subscriptions of one subscriber. */
 export const PER_PEER_MAX = 20;
@@ -61,8 +59,6 @@ export const Subscription = z.object({
   created_at: Instant,
 }).meta({ id: "Subscription" });
 export type Subscription = z.output<typeof Subscription>;
-
-const byId = z.object({ id: z.string() });
 
 export const createSubscription = contract({
   id: "subscriptions.create",

@@ -40,12 +40,7 @@ export function OtherMachineGroup({ group, messages, dense, is_unfolded }: Props
         </h2>
         {machine && <Facts machine={machine} />}
         {is_folded && peers.length > 0 && (
-          <button
-            type="button"
-            class="quiet"
-            aria-expanded={is_open}
-            onClick={turn}
-          >
+          <button type="button" class="quiet" aria-expanded={is_open} onClick={turn}>
             {is_open ? "Hide" : "Show"} {countText(peers.length, "peer")}
             <span class="unseen">of {name}</span>
           </button>

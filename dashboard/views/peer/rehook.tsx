@@ -10,18 +10,18 @@ export function Rehook({ peer: { peer_id, name }, close }: ActionProps) {
   const rehook = (apply: boolean) =>
     call(at.rehookPeer, { params: { id: peer_id }, query: {}, body: { apply } });
   const checked = useResource(`${peer_id} rehook`, ["peers"], () => rehook(false));
-  const { act, result, ...state } = useAct(() => rehook(true));
+  const { act, result, ...state } = useAct(
+    () => rehook(true),
+    () => refreshTopics(["peers", "health"]),
+  );
   const found = result ?? checked.value.value;
-  const submit = async () => {
-    if (await act()) refreshTopics(["peers", "health"]);
-  };
   return (
     <ActionWindow
       title={`Reconnect ${name}`}
       label="Bring it back"
       close={close}
       done={result !== undefined}
-      act={found?.would_do ? submit : undefined}
+      act={found?.would_do ? act : undefined}
       {...state}
     >
       <ResourceView resource={checked}>
