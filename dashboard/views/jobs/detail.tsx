@@ -1,7 +1,6 @@
 /** One job: its fields, its progress, its attempts, its checks and its result. */
 
-import type { ComponentChildren } from "preact";
-import { Act, Age, State } from "../../components/basics.tsx";
+import { Act, Age, Fact, State } from "../../components/basics.tsx";
 import { NextFires } from "../../components/time/fires.tsx";
 import { Markdown } from "../../components/markdown.tsx";
 import { PeerLink } from "../../components/message.tsx";
@@ -197,15 +196,6 @@ function Times(
           <a href={link("jobs", source_id)}>a recurring job</a>
         </Fact>
       )}
-    </>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
     </>
   );
 }
