@@ -104,7 +104,7 @@ export class OAuthRefusal extends Error {
 export const NO_STORE_HEADERS = { ...UNCACHED_HEADERS, "pragma": "no-cache" };
 
 /** Converts an error to a refusal. Logs an unexpected error, and does not reveal it. */
-export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
+function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
   if (thrown instanceof OAuthRefusal) return thrown;
   if (isProblem(thrown, "foreign_page") || isProblem(thrown, "wrong_form_token")) {
     return new OAuthRefusal("foreign_form");
@@ -113,6 +113,19 @@ export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
   if (isProblem(thrown, "shutting_down")) return new OAuthRefusal("shutting_down");
   log.error("An OAuth request failed", { thrown });
   return new OAuthRefusal(isStorageError(thrown) ? "storage" : "internal");
+}
+
+/** Runs `work`. If it throws, `respond` makes the response to the refusal. */
+export async function withRefusals(
+  log: Log,
+  respond: (refusal: OAuthRefusal) => Response,
+  work: () => Response | Promise<Response>,
+): Promise<Response> {
+  try {
+    return await work();
+  } catch (error) {
+    return respond(toOAuthRefusal(error, log));
+  }
 }
 
 /** A response with the body `{error, error_description}` (RFC 6749 5.2). */
