@@ -34,10 +34,7 @@ export function paneOf(env: Env): PanePlace | undefined {
   return isKittyInside ? kitty ?? tmux : tmux ?? kitty;
 }
 
-/**
- * The address of the kitty that this environment names, for one of its windows; undefined without
- * one.
- */
+/** The address of this environment's kitty, for one of its windows; undefined without one. */
 export function addressFor(pane_id: string, env: Env): string | undefined {
   return pane_id.startsWith("%") ? undefined : kittyAddressOf(env);
 }
