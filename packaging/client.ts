@@ -2,6 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/core/version.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 import manifest from "../clients/typescript/package.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -26,9 +27,7 @@ async function transpile(): Promise<void> {
 }
 
 async function makePackage(): Promise<void> {
-  await Deno.remove(PACKAGE, { recursive: true }).catch((error) => {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  });
+  unlessMissing(() => Deno.removeSync(PACKAGE, { recursive: true }));
   await transpile();
   const versioned = { ...manifest, version: VERSION };
   Deno.writeTextFileSync(`${PACKAGE}/package.json`, `${JSON.stringify(versioned, null, 2)}\n`);

@@ -1,7 +1,9 @@
 /** `deno task pack`: makes the npm package in `dist/npm`, of the parts and a launcher. */
 
+import { cpSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/core/version.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 import toolchain from "../.ci/deno/package.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -33,33 +35,15 @@ function manifest() {
 }
 
 function makePackage(): void {
-  if (exists(PACKAGE)) Deno.removeSync(PACKAGE, { recursive: true });
+  unlessMissing(() => Deno.removeSync(PACKAGE, { recursive: true }));
   Deno.mkdirSync(`${PACKAGE}/parts`, { recursive: true });
   for (const { name } of Deno.readDirSync(PARTS)) {
     if (name.endsWith(".js")) Deno.copyFileSync(`${PARTS}/${name}`, `${PACKAGE}/parts/${name}`);
   }
   Deno.copyFileSync(`${ROOT}packaging/mesh`, `${PACKAGE}/mesh`);
   for (const name of ["LICENSE", ...PAGES]) Deno.copyFileSync(ROOT + name, `${PACKAGE}/${name}`);
-  copyFolder("docs");
+  cpSync(`${ROOT}docs`, `${PACKAGE}/docs`, { recursive: true });
   Deno.writeTextFileSync(`${PACKAGE}/package.json`, `${JSON.stringify(manifest(), null, 2)}\n`);
-}
-
-function copyFolder(folder: string): void {
-  Deno.mkdirSync(`${PACKAGE}/${folder}`);
-  for (const { name, isDirectory } of Deno.readDirSync(ROOT + folder)) {
-    const path = `${folder}/${name}`;
-    if (isDirectory) copyFolder(path);
-    else Deno.copyFileSync(ROOT + path, `${PACKAGE}/${path}`);
-  }
-}
-
-function exists(path: string): boolean {
-  try {
-    return Deno.statSync(path).isDirectory;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }
 
 makePackage();
