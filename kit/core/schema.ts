@@ -53,10 +53,8 @@ export const Name = z.string().regex(
 );
 
 /** A sender: the id or name of a peer, or the name of a sender that is not a peer (contract 2). */
-export const Sender = DisplayText.min(1).max(255).regex(
-  /^\P{Cc}*$/u,
-  "Must not contain control characters",
-)
+export const Sender = DisplayText.min(1).max(255)
+  .regex(/^\P{Cc}*$/u, "Must not contain control characters")
   .regex(/\S/, "Must not be blank");
 
 /**

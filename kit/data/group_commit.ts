@@ -155,7 +155,13 @@ export class GroupCommit {
       this.#deps.failures.failed("A transaction could not begin", error);
       throw new CommonProblem("storage_failed", {}, error);
     }
-    return this.#group = newGroup();
+    return this.#group = {
+      transactions: 0,
+      commitScheduled: false,
+      effects: [],
+      rollbackCallbacks: [],
+      durable: undefined,
+    };
   }
 
   #mustBeOpen(): void {
@@ -313,16 +319,6 @@ async function oldGroup(
     await clock.sleep(LAZY_COMMIT_MS);
   }
   return waiting;
-}
-
-function newGroup(): Group {
-  return {
-    transactions: 0,
-    commitScheduled: false,
-    effects: [],
-    rollbackCallbacks: [],
-    durable: undefined,
-  };
 }
 
 /**
