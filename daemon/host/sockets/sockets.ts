@@ -152,7 +152,6 @@ function findAmong(pids: readonly number[], inode: number): Descriptor | undefin
   return undefined;
 }
 
-/** A file descriptor of a process. */
 interface Descriptor {
   readonly pid: number;
   readonly fd: string;

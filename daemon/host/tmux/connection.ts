@@ -64,7 +64,6 @@ interface PendingCommand {
   readonly token: string;
   readonly bytes: number;
   readonly lines: string[];
-  /** The time at which the command times out. */
   readonly deadline: number;
   readonly resolve: (result: Result) => void;
 }
