@@ -15,7 +15,7 @@ export interface RelayTelemetryOptions extends CollectorOptions {
   readonly ratio: number;
 }
 
-export interface RelayTelemetryDeps {
+interface RelayTelemetryDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;

@@ -29,7 +29,6 @@ interface Consent {
   readonly code_challenge: string;
   /** Identifies the form, because a form can be decided only once. */
   readonly form_id: string;
-  /** When the form expires. */
   readonly expires_at: number;
 }
 

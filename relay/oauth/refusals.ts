@@ -67,28 +67,19 @@ export type RefusalCode = keyof typeof REFUSALS;
 /** A refusal, to be thrown. If thrown inside of a transaction, the transaction rolls back. */
 export class OAuthRefusal extends Error {
   override readonly name = "OAuthRefusal";
-  readonly code: RefusalCode;
-  readonly value: string;
+  readonly error: string;
+  readonly status: number;
+  readonly description: string;
   /** The value of the `Retry-After` header. */
   readonly retry_seconds: number | undefined;
 
   constructor(code: RefusalCode, value = "", retry_seconds?: number) {
     super(code);
-    this.code = code;
-    this.value = value;
+    const [error, status, description] = REFUSALS[code];
+    this.error = error;
+    this.status = status;
+    this.description = description.replace("{value}", () => toAscii(value));
     this.retry_seconds = retry_seconds;
-  }
-
-  get error(): string {
-    return REFUSALS[this.code][0];
-  }
-
-  get status(): number {
-    return REFUSALS[this.code][1];
-  }
-
-  get description(): string {
-    return REFUSALS[this.code][2].replace("{value}", () => toAscii(this.value));
   }
 
   get headers(): Record<string, string> {
@@ -141,8 +132,6 @@ function isStorageError(thrown: unknown): boolean {
 
 /** Converts to the characters that RFC 6749 allows: ASCII without double quotes and backslashes. */
 function toAscii(value: string): string {
-  return value.replaceAll('"', "'").replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?").slice(
-    0,
-    200,
-  );
+  const ascii = value.replaceAll('"', "'").replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?");
+  return ascii.slice(0, 200);
 }

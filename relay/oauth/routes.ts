@@ -49,7 +49,6 @@ export function oauthRoutes(services: OAuthServices): Route[] {
   ];
 }
 
-/** The function that handles each grant type. */
 const GRANT_TYPES: ReadonlyMap<string, typeof redeem> = new Map([
   ["authorization_code", redeem],
   ["refresh_token", refresh],
