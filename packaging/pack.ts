@@ -1,6 +1,6 @@
 /** `deno task pack`: makes the npm package in `dist/npm`, of the parts and a launcher. */
 
-import { rmSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/core/version.ts";
 import toolchain from "../.ci/deno/package.json" with { type: "json" };
@@ -41,17 +41,8 @@ function makePackage(): void {
   }
   Deno.copyFileSync(`${ROOT}packaging/mesh`, `${PACKAGE}/mesh`);
   for (const name of ["LICENSE", ...PAGES]) Deno.copyFileSync(ROOT + name, `${PACKAGE}/${name}`);
-  copyFolder("docs");
+  cpSync(`${ROOT}docs`, `${PACKAGE}/docs`, { recursive: true });
   Deno.writeTextFileSync(`${PACKAGE}/package.json`, `${JSON.stringify(manifest(), null, 2)}\n`);
-}
-
-function copyFolder(folder: string): void {
-  Deno.mkdirSync(`${PACKAGE}/${folder}`);
-  for (const { name, isDirectory } of Deno.readDirSync(ROOT + folder)) {
-    const path = `${folder}/${name}`;
-    if (isDirectory) copyFolder(path);
-    else Deno.copyFileSync(ROOT + path, `${PACKAGE}/${path}`);
-  }
 }
 
 makePackage();

@@ -179,10 +179,7 @@ export class Database implements Disposable, Reader {
     ) ?? 0;
   }
 
-  /**
-   * Defines an SQL function. Indexes may use the function, so its result must depend only on its
-   * argument.
-   */
+  /** Defines an SQL function. Indexes may use it, so its result depends on its argument only. */
   define(name: string, work: (value: SQLOutputValue) => SQLInputValue): void {
     this.#sqlite.function(name, { deterministic: true }, work);
   }
