@@ -26,7 +26,7 @@ const MAGIC = "SQLite format 3\0";
 export const RESTORE_COMMAND = answerCommand({
   usage: "restore <file>",
   needs: "this machine",
-  summary: "Put a backup in the place of the daemon's database",
+  summary: "Replace the daemon's database by a backup",
   details: "The file is one of `mesh backup`, or a copy that mesh made before a new version " +
     "changed the database. It is checked and copied; the file itself stays. The present database " +
     "is kept beside it (mesh.db.replaced-<time>; the last two are kept). Messages that were " +

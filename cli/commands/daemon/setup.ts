@@ -24,7 +24,7 @@ export const SETUP_COMMANDS: readonly Command[] = [
       "--name <you>": "your name, by which agents may ask you",
       "--service": "start the daemon now and at every login (systemd, launchd)",
       "--relay <url>": "register with this relay, and save its secret in the configuration",
-      "--replace": "let mesh take the place of another program's MCP server that is named mesh",
+      "--replace": "replace another program's MCP server that is named mesh",
       "--uninstall": "remove mesh from the agents' configuration; with --service, the service",
       ...JSON_FLAG,
     },

@@ -246,6 +246,6 @@ function Verbs(
 function JobAction({ id, verb, refresh }: { id: string; verb: Verb; refresh: () => void }) {
   const run = () => call(ROUTES[verb], { params: { id }, body: {} }).then(refresh);
   if (verb !== "cancel") return <Act run={run}>{TEXTS[verb]}</Act>;
-  const confirm = "It does not run again. An agent at work on it is told to stop.";
+  const confirm = "It does not run again. An agent at work on it gets a message to stop.";
   return <Act run={run} class="danger" confirm={confirm}>{TEXTS[verb]}</Act>;
 }
