@@ -1,5 +1,6 @@
 /** `deno task pack-client`: makes the npm package of the client in `dist/client`. */
 
+import { rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/core/version.ts";
 import manifest from "../clients/typescript/package.json" with { type: "json" };
@@ -11,9 +12,8 @@ const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().enc
 
 /** Node.js runs no TypeScript from a package, so that it gets JavaScript and declarations. */
 async function transpile(): Promise<void> {
-  const files = [...Deno.readDirSync(SOURCES)].map(({ name }) => name).filter((name) =>
-    name.endsWith(".ts")
-  );
+  const files = Array.from(Deno.readDirSync(SOURCES), ({ name }) => name)
+    .filter((name) => name.endsWith(".ts"));
   const args = ["transpile", "--quiet", "--declaration", "--outdir", `${PACKAGE}/dist`, ...files];
   const { success, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd: SOURCES })
     .output();
@@ -26,9 +26,7 @@ async function transpile(): Promise<void> {
 }
 
 async function makePackage(): Promise<void> {
-  await Deno.remove(PACKAGE, { recursive: true }).catch((error) => {
-    if (!(error instanceof Deno.errors.NotFound)) throw error;
-  });
+  rmSync(PACKAGE, { recursive: true, force: true });
   await transpile();
   const versioned = { ...manifest, version: VERSION };
   Deno.writeTextFileSync(`${PACKAGE}/package.json`, `${JSON.stringify(versioned, null, 2)}\n`);

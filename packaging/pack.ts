@@ -1,5 +1,6 @@
 /** `deno task pack`: makes the npm package in `dist/npm`, of the parts and a launcher. */
 
+import { cpSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/core/version.ts";
 import toolchain from "../.ci/deno/package.json" with { type: "json" };
@@ -46,28 +47,10 @@ export function writeProgram(folder: string): void {
 }
 
 function makePackage(): void {
-  if (exists(PACKAGE)) Deno.removeSync(PACKAGE, { recursive: true });
+  rmSync(PACKAGE, { recursive: true, force: true });
   writeProgram(PACKAGE);
   for (const name of PAGES) Deno.copyFileSync(ROOT + name, `${PACKAGE}/${name}`);
-  copyFolder("docs");
-}
-
-function copyFolder(folder: string): void {
-  Deno.mkdirSync(`${PACKAGE}/${folder}`);
-  for (const { name, isDirectory } of Deno.readDirSync(ROOT + folder)) {
-    const path = `${folder}/${name}`;
-    if (isDirectory) copyFolder(path);
-    else Deno.copyFileSync(ROOT + path, `${PACKAGE}/${path}`);
-  }
-}
-
-function exists(path: string): boolean {
-  try {
-    return Deno.statSync(path).isDirectory;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+  cpSync(`${ROOT}docs`, `${PACKAGE}/docs`, { recursive: true });
 }
 
 if (import.meta.main) {

@@ -8,21 +8,27 @@ import { fileURLToPath } from "node:url";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const PARTS = `${ROOT}dist/parts`;
-const BUNDLE = ["bundle", "--quiet", "--platform", "deno", "--code-splitting"];
 const EAGER =
   /import { createRequire as (\w+) } from "node:module";\nvar (\w+) = \1\(import\.meta\.url\);/;
 
 /** Bundles modules into a folder, delays what no start needs, and minifies the parts. */
-export async function bundle(folder: string, modules: readonly string[]): Promise<void> {
-  const args = [...BUNDLE, "--outdir", folder, ...modules];
-  const command = new Deno.Command(Deno.execPath(), { args, cwd: ROOT, stderr: "inherit" });
-  const { success } = await command.output();
-  if (!success) throw new Error(`Cannot bundle ${modules.join(" ")}`);
+export async function makeParts(folder: string, modules: readonly string[]): Promise<void> {
+  await bundle(modules, "--platform", "deno", "--code-splitting", "--outdir", folder);
   const parts = partsIn(folder);
   delayRequire(parts);
-  for (const [name, text] of parts) {
+  await Promise.all([...parts].map(async ([name, text]) => {
     Deno.writeTextFileSync(`${folder}/${name}`, await minify(text));
-  }
+  }));
+}
+
+/** Runs `deno bundle`. Returns the text of the bundle, unless the flags name a folder for it. */
+export async function bundle(modules: readonly string[], ...flags: string[]): Promise<string> {
+  const args = ["bundle", "--quiet", ...flags, ...modules];
+  const command = new Deno.Command(Deno.execPath(), { args, cwd: ROOT });
+  const { success, stdout, stderr } = await command.output();
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  if (!success) throw new Error(`Cannot bundle ${modules.join(" ")}: ${text(stderr)}`);
+  return text(stdout);
 }
 
 /**
@@ -70,5 +76,5 @@ function delayRequire(parts: Map<string, string>): void {
 if (import.meta.main) {
   Deno.mkdirSync(PARTS, { recursive: true });
   Deno.removeSync(PARTS, { recursive: true });
-  await bundle(PARTS, ["main.ts"]);
+  await makeParts(PARTS, ["main.ts"]);
 }

@@ -5,12 +5,13 @@
  *     deno run -A packaging/release.ts FOLDER REPOSITORY_ADDRESS TAG
  */
 
-import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/core/version.ts";
+import { sha256 } from "kit/host/node_library.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const read = (path: string) => Deno.readTextFileSync(ROOT + path);
+const digestOf = (path: string) => sha256(Deno.readFileSync(path), "hex");
 
 /** Place and name of a release. */
 export interface Release {
@@ -43,18 +44,14 @@ function formula(folder: string, { homepage, tag }: Release): string {
     .replaceAll("@HOMEPAGE@", homepage)
     .replaceAll("@VERSION@", VERSION)
     .replaceAll("@RELEASE@", `${homepage}/releases/download/${tag}`)
-    .replaceAll(/@SHA256 (\S+)@/g, (_, name: string) => sha256(`${folder}/${name}`));
+    .replaceAll(/@SHA256 (\S+)@/g, (_, name: string) => digestOf(`${folder}/${name}`));
 }
 
 /** One line for each file, as `sha256sum` writes it. */
 function sums(folder: string): string {
   const names = Array.from(Deno.readDirSync(folder), ({ name }) => name)
     .filter((name) => name !== "SHA256SUMS").sort();
-  return names.map((name) => `${sha256(`${folder}/${name}`)}  ${name}\n`).join("");
-}
-
-function sha256(path: string): string {
-  return createHash("sha256").update(Deno.readFileSync(path)).digest("hex");
+  return names.map((name) => `${digestOf(`${folder}/${name}`)}  ${name}\n`).join("");
 }
 
 interface Lock {

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Ok } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { byId, contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 
 /** The access of one app to the machines of a relay secret. */
@@ -41,7 +41,7 @@ export const revokeApp = contract({
   summary: "End the access of an app",
   access: "caller",
   tunnel: "never",
-  params: z.object({ id: z.string() }),
+  params: byId,
   returns: Ok,
   fails: [...FAILS, "unknown_app"],
 });

@@ -1,5 +1,6 @@
 /** Contracts whose problems are in the table: a code that is missing there does not compile. */
 
+import * as z from "zod";
 import type { Contract } from "kit/http/contract.ts";
 import type { ProblemCode } from "protocol/problems.ts";
 
@@ -12,3 +13,10 @@ export interface MeshContract extends Contract {
 export function contract<const C extends MeshContract>(spec: C): C {
   return spec;
 }
+
+/** The routes of the relay itself, which checks its callers; no tunnel leads to them. */
+export const atRelay = { access: "public", tunnel: "never" } as const;
+
+export const nullableString = z.string().nullable();
+/** The parameters of a route about one record. */
+export const byId = z.object({ id: z.string() });

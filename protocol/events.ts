@@ -10,6 +10,14 @@ const from = { from_peer_id: nullableString, from: z.string() };
 const to = { to_peer_id: id, to: z.string() };
 /** Time at which the asker of a blocking question stops waiting. */
 const expiry = { expires_at: z.string().optional() };
+const fired = {
+  state: id,
+  outcome: id,
+  error: nullableString,
+  message_id: nullableString,
+  ...from,
+  to: z.string(), // The name that the schedule or the subscription holds: the peer may be gone.
+};
 const restart = { restart_id: id, peer_id: id, stage: id };
 
 /** The fields of each event. Other fields, such as a message's text, are never published. */
@@ -103,27 +111,10 @@ export const EVENTS = {
   job_template_changed: z.object({ calendar_id: id, state: id }),
   /** A schedule was created, edited or cancelled. */
   schedule_changed: z.object({ schedule_id: id, state: id }),
-  schedule_fired: z.object({
-    schedule_id: id,
-    kind: id,
-    state: id,
-    outcome: id,
-    error: nullableString,
-    message_id: nullableString,
-    ...from,
-    to: z.string(), // The name that the schedule holds, because the peer may be gone.
-  }),
+  schedule_fired: z.object({ schedule_id: id, kind: id, ...fired }),
   /** A subscription was created, or has ended. */
   subscription_changed: z.object({ subscription_id: id, state: id }),
-  subscription_fired: z.object({
-    subscription_id: id,
-    state: id,
-    outcome: id,
-    error: nullableString,
-    message_id: nullableString,
-    ...from,
-    to: z.string(), // The name that the subscription holds, because the peer may be gone.
-  }),
+  subscription_fired: z.object({ subscription_id: id, ...fired }),
   relay_status: z.object({ status: id, url: id, reason: nullableString }),
   bus_status: z.object({ status: id, url: id, reason: nullableString }),
   /** Another machine of the network came online, went offline, joined or was forgotten. */

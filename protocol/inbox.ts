@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Ok } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { byId, contract, nullableString } from "protocol/contract.ts";
 import { Instant, QueryFlag, queryInteger, Text } from "kit/core/schema.ts";
 import { AttachmentRefs, Attachments } from "protocol/messages/attachments.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
@@ -10,8 +10,6 @@ import { TARGET_FAILS } from "protocol/messages/contract.ts";
 import { Question } from "protocol/messages/question.ts";
 import { CloseReasons, Outcome } from "protocol/asks/contract.ts";
 import { askMachine } from "protocol/asks/states.ts";
-
-const nullableString = z.string().nullable();
 
 export const Push = z.object({
   surface: z.string(),
@@ -64,7 +62,6 @@ export type InboxItem = z.output<typeof InboxItem>;
 /** Refusals of every route of the inbox, which may be on another machine. */
 const HOME_FAILS = ["no_human", "home_unreachable", "machine_not_yours", "call_too_large"] as const;
 
-const byId = z.object({ id: z.string() });
 const surface = z.string().min(1).max(255).regex(/^\P{Cc}*$/u, "Control characters are not allowed")
   .default("cli");
 /** A surface's own id of a message: a number of any length, or another text. */

@@ -2,13 +2,20 @@
 
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { contract, nullableString } from "protocol/contract.ts";
 import { Instant, Name } from "kit/core/schema.ts";
-import { onePeer, PaneId, Peer, Role, TmuxSocket } from "protocol/peers/record.ts";
+import {
+  onePeer,
+  PANE_FAILS,
+  PaneId,
+  Peer,
+  PEER_FAILS,
+  Role,
+  TmuxSocket,
+} from "protocol/peers/record.ts";
 import { Backend } from "protocol/agents/contract.ts";
 
 const path = z.string().min(1).max(4096);
-const nullableString = z.string().nullable();
 
 export const validateIdentity = contract({
   id: "peers.identity_validate",
@@ -109,9 +116,7 @@ export const linkPeer = contract({
   body: z.object({}),
   returns: LinkResult,
   fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
+    ...PEER_FAILS,
     "peer_retired",
     "other_host",
     "missing_pane",
@@ -142,15 +147,7 @@ export const rehookPeer = contract({
   tunnel: "admin",
   body: z.object({ apply: z.boolean().default(false) }),
   returns: RehookResult,
-  fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
-    "peer_retired",
-    "other_host",
-    "missing_pane",
-    "pane_unverified",
-  ],
+  fails: [...PANE_FAILS],
 });
 
 /** Why pruning keeps an offline peer. */
@@ -217,14 +214,7 @@ export const assumeRole = contract({
   }),
   actor: { field: "params.id" },
   returns: Peer,
-  fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
-    "peer_retired",
-    "orchestrator_present",
-    "role_fixed",
-  ],
+  fails: [...PEER_FAILS, "peer_retired", "orchestrator_present", "role_fixed"],
 });
 
 export const Contradiction = z.object({
@@ -296,13 +286,5 @@ export const showPane = contract({
   ...onePeer,
   tunnel: "admin",
   returns: PaneScreen,
-  fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
-    "peer_retired",
-    "other_host",
-    "missing_pane",
-    "pane_unverified",
-  ],
+  fails: [...PANE_FAILS],
 });

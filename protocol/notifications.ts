@@ -1,15 +1,13 @@
 /** Schemas and routes of notifications and broadcasts: messages that need no reply. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { byId, contract, nullableString } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { Problem } from "protocol/problems.ts";
 import { Tag } from "protocol/peers/record.ts";
 import { ackAsk } from "protocol/asks/contract.ts";
 import { AttachmentRefs } from "protocol/messages/attachments.ts";
 import { DeliveryState, TARGET_FAILS, Urgent } from "protocol/messages/contract.ts";
-
-const nullableString = z.string().nullable();
 
 /** A null recipient is refused as an unknown peer, like an empty recipient (specification 7). */
 const Recipient = z.string().nullable().transform((given) => {
@@ -49,9 +47,7 @@ export const notifyPeer = contract({
     to_peer_id: z.string().describe("The recipient's id"),
     to_peer_name: z.string().describe("The recipient's name"),
     mesh_session_id: nullableString.describe("The session of the recipient"),
-    inbox_item_id: z.string().optional().describe(
-      "The inbox item, if the human is the recipient",
-    ),
+    inbox_item_id: z.string().optional().describe("The inbox item, if the human is the recipient"),
     surfaces: z.array(z.string()).optional().describe("The surfaces that show that item"),
   }),
   fails: [...TARGET_FAILS, "unknown_attachment", "queue_full", "rate_limited"],
@@ -100,7 +96,7 @@ export const replyAll = contract({
   summary: "Answer an ask, and notify the others of its thread of the answer",
   access: "caller",
   tunnel: "open",
-  params: z.object({ id: z.string() }),
+  params: byId,
   body: z.object({ from_peer: Sender.optional().describe("The recipient of the ask"), text: Text }),
   actor: { field: "body.from_peer", otherwise: "recipient" },
   returns: ackAsk.returns.extend({

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { contract } from "protocol/contract.ts";
-import { onePeer } from "protocol/peers/record.ts";
+import { onePeer, PANE_FAILS } from "protocol/peers/record.ts";
 import { Key, TYPED_CHARS_MAX, TYPED_KEYS_MAX } from "protocol/agents/contract.ts";
 
 /**
@@ -48,18 +48,6 @@ export const typeIntoPane = contract({
     /** Reasons that would have held the keys back if the person had not accepted them. */
     overruled: z.array(z.string()),
   }),
-  fails: [
-    "human_not_proven",
-    "typing_off",
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
-    "peer_retired",
-    "other_host",
-    "missing_pane",
-    "pane_unverified",
-    "not_typed",
-    "typing_unclear",
-  ],
+  fails: ["human_not_proven", "typing_off", ...PANE_FAILS, "not_typed", "typing_unclear"],
 });
 export type TypedKeys = z.output<typeof typeIntoPane.returns>;

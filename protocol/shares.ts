@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Ok } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { byId, contract } from "protocol/contract.ts";
 import { Instant, Sender } from "kit/core/schema.ts";
 
 export const SHARE_SECONDS = 86_400;
@@ -76,7 +76,7 @@ export const revokeShare = contract({
   summary: "End a share; its guests are disconnected at once",
   access: "caller",
   tunnel: "open",
-  params: z.object({ id: z.string() }),
+  params: byId,
   returns: Ok,
   fails: [...FAILS, "unknown_share"],
 });

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
 import { Instant, queryInteger, Sender } from "kit/core/schema.ts";
-import { onePeer } from "protocol/peers/record.ts";
+import { onePeer, PEER_FAILS } from "protocol/peers/record.ts";
 
 /** Readers of transcripts: the values of the setting `transcripts`. */
 export const READERS = ["human", "peers", "off"] as const;
@@ -76,9 +76,7 @@ export const readTranscript = contract({
     "human_not_proven",
     "not_your_transcript",
     "no_transcript",
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
+    ...PEER_FAILS,
     "other_host",
   ],
 });
@@ -128,9 +126,7 @@ export const getUsage = contract({
     transcript_refusal: Refusal.nullable(),
   }),
   fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
+    ...PEER_FAILS,
     "other_host",
     "human_not_proven",
     "not_your_transcript",

@@ -16,7 +16,7 @@ import {
   PromptResult,
   PROTOCOL_VERSION,
   SessionUpdate,
-  type ToolCall,
+  type ToolRequest,
 } from "./protocol.ts";
 import { Turn, type TurnListener } from "./turn.ts";
 
@@ -31,10 +31,7 @@ export interface AgentDeps {
   readonly clock: Clock;
   readonly version: string;
   /** Asks for a permission. The signal aborts when the turn is over. */
-  permit(
-    request: Pick<PermissionRequest, "options"> & { readonly call: ToolCall },
-    signal: AbortSignal,
-  ): Promise<PermissionOutcome>;
+  permit(request: ToolRequest, signal: AbortSignal): Promise<PermissionOutcome>;
   /** Called with a line that is ignored, because it is no message. */
   ignored(line: string): void;
 }

@@ -42,11 +42,7 @@ export class Identity implements Disposable {
   }
 
   /** Opens the identity of a program. While the program runs, another run gets an unstored one. */
-  static async open(
-    env: Env,
-    program: Program,
-    ids: Pick<Ids, "hex">,
-  ): Promise<Identity> {
+  static async open(env: Env, program: Program, ids: Pick<Ids, "hex">): Promise<Identity> {
     const folder = join(statePath(env), "acp");
     Deno.mkdirSync(folder, { recursive: true, mode: 0o700 });
     const path = join(folder, `${await digestOf(program)}.json`);

@@ -80,7 +80,7 @@ export class AcpPeer {
       const { turn, stopReason } = await this.#deps.agent.prompt(message.framed, {
         seen: () => {
           this.#inbound.seen(message);
-          chat = this.#reportChat({ role: "user", text: message.framed });
+          chat = this.#reportChat("user", message.framed);
         },
         tool: (title) => report(`  ${title}`),
       });
@@ -100,7 +100,7 @@ export class AcpPeer {
     const { text, toolCalls } = turn;
     if (text !== "") {
       this.#deps.said(text);
-      await this.#reportChat({ role: "assistant", text, tool_calls: [...toolCalls] });
+      await this.#reportChat("assistant", text, [...toolCalls]);
     }
     const why = WHY_ENDED[stopReason];
     if (why === undefined) return;
@@ -114,12 +114,9 @@ export class AcpPeer {
   }
 
   /** Ignores failures: a report only informs the people who look at the peer. */
-  async #reportChat(
-    chat: { role: "user" | "assistant"; text: string; tool_calls?: readonly object[] },
-  ): Promise<void> {
+  async #reportChat(role: "user" | "assistant", text: string, tool_calls: object[] = []) {
     if (this.#peer_id === undefined) return;
-    const { tool_calls = [], ...rest } = chat;
-    const body = { ...rest, peer_id: this.#peer_id, tool_calls: [...tool_calls] };
+    const body = { role, text, peer_id: this.#peer_id, tool_calls };
     try {
       await this.#deps.call(reportChat, { body });
     } catch (error) {

@@ -3,7 +3,7 @@
 import type { Call } from "kit/http/client.ts";
 import { cleanLine, messageOf } from "kit/core/text.ts";
 import { askBlocking } from "protocol/generated/endpoints.ts";
-import type { PermissionOutcome, PermissionRequest, ToolCall } from "./protocol.ts";
+import type { PermissionOutcome, PermissionRequest, ToolCall, ToolRequest } from "./protocol.ts";
 import { titleOf } from "./turn.ts";
 
 /** Maximum number of open questions. Further requests are rejected. */
@@ -21,10 +21,6 @@ interface PermissionsDeps {
   /** Called when a question is opened, with true, and when the last one is closed, with false. */
   waiting(isWaiting: boolean): void;
   report(text: string): void;
-}
-
-interface ToolRequest extends Pick<PermissionRequest, "options"> {
-  readonly call: ToolCall;
 }
 
 /** A choice of the human, and the agent's option that it means. */

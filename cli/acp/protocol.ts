@@ -80,6 +80,11 @@ export const PermissionRequest = z.object({
 });
 export type PermissionRequest = z.output<typeof PermissionRequest>;
 
+/** A permission request with all that is known of its tool call. */
+export interface ToolRequest extends Pick<PermissionRequest, "options"> {
+  readonly call: ToolCall;
+}
+
 /** The answer to a permission request: one of its options, or none. */
 export interface PermissionOutcome {
   readonly outcome:

@@ -42,10 +42,6 @@ export class Turn {
     this.#listener.seen();
   }
 
-  get isSeen(): boolean {
-    return this.#isSeen;
-  }
-
   get text(): string {
     return this.#text.slice(0, TURN_CHARS_MAX).trim();
   }

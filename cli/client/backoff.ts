@@ -32,8 +32,10 @@ export class Backoff {
     this.#waitedMs = 0;
   }
 
-  async pause(signal: AbortSignal): Promise<void> {
+  /** Pauses; if the other side asks for a time, for that time, which counts as no failure. */
+  async pause(signal: AbortSignal, asked_ms?: number): Promise<void> {
     const { clock, ids } = this.#deps;
+    if (asked_ms !== undefined) return await pause(clock, asked_ms, signal);
     const delays = { first: INITIAL_PAUSE_MS, max: this.#maxMs, failures: this.#failures++ };
     const pauseMs = backoffMs(ids, delays);
     this.#waitedMs += pauseMs;

@@ -14,6 +14,7 @@ import type { Env } from "../../daemon/host/paths.ts";
 import { paneOf } from "../../daemon/host/terminals/addresses.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { listenerAt } from "../../daemon/host/sockets/own_listener.ts";
+import { unlessRejected } from "./failures.ts";
 import { ANSWER_MS_MAX, sendLocally } from "./local_http.ts";
 
 /** The name of a caller that is neither a peer nor a person. */
@@ -39,6 +40,10 @@ export class DaemonUnreachable extends Error {
     super(found, { cause });
     this.isTaken = isTaken;
   }
+}
+
+export function isUnreachable(error: unknown): error is DaemonUnreachable {
+  return error instanceof DaemonUnreachable;
 }
 
 interface RequestOptions {
@@ -130,7 +135,7 @@ export function createDaemonClient(
       const url = trustedUrl();
       const allHeaders = { ...headers, ...init.headers };
       const request = new Request(`${url}${prefix}${path}`, { ...init, headers: allHeaders });
-      return await report(request, fetchDaemon(url, request));
+      return await report(request, reach(url, request, () => fetch(request)));
     },
   };
 }
@@ -175,16 +180,12 @@ function getHumanPeer(call: Call): Promise<string | undefined> {
 }
 
 /** Runs `work`; undefined when the daemon refuses it with this code. */
-export async function undefinedOnRefusal<A>(
+export function undefinedOnRefusal<A>(
   code: string,
   work: () => Promise<A>,
 ): Promise<A | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ApiError && error.problem.error === code) return undefined;
-    throw error;
-  }
+  const isRefusal = (error: unknown) => error instanceof ApiError && error.problem.error === code;
+  return unlessRejected(isRefusal, work);
 }
 
 type LoggedRequest = Pick<PlainRequest | Request, "method" | "url">;
@@ -209,14 +210,9 @@ function reporter(clock: Clock, report: (line: string) => void) {
 }
 
 async function callDaemon(url: string, request: PlainRequest): Promise<PlainResponse> {
-  try {
-    const deadline = { clock: briefClock, ms: ANSWER_MS_MAX + heldMs(request) };
-    const { status, text } = await sendLocally({ ...request, deadline });
-    return { ok: status >= 200 && status < 300, status, json: async () => await JSON.parse(text) };
-  } catch (error) {
-    if (request.signal?.aborted) throw error;
-    throw new DaemonUnreachable(url, error);
-  }
+  const deadline = { clock: briefClock, ms: ANSWER_MS_MAX + heldMs(request) };
+  const { status, text } = await reach(url, request, () => sendLocally({ ...request, deadline }));
+  return { ok: status >= 200 && status < 300, status, json: async () => await JSON.parse(text) };
 }
 
 /** Time for which the request lets the daemon hold it, in milliseconds. */
@@ -225,12 +221,16 @@ function heldMs({ url, body }: PlainRequest): number {
   return Number(JSON.parse(body ?? "{}").timeout_seconds ?? 0) * 1000;
 }
 
-async function fetchDaemon(url: string, request: Request): Promise<Response> {
+/** Sends a request. Throws `DaemonUnreachable` for a connection that fails without an abort. */
+async function reach<R>(
+  url: string,
+  { signal }: Pick<PlainRequest | Request, "signal">,
+  send: () => Promise<R>,
+): Promise<R> {
   try {
-    return await fetch(request);
+    return await send();
   } catch (error) {
-    if (request.signal.aborted) throw error;
-    throw new DaemonUnreachable(url, error);
+    throw signal?.aborted ? error : new DaemonUnreachable(url, error);
   }
 }
 

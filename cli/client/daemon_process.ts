@@ -12,10 +12,10 @@ import { tryJson } from "kit/core/text.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
 import { Health } from "protocol/api/events.ts";
 import { argumentsOf, startTimeOf, terminate } from "../../daemon/host/processes.ts";
-import { type DaemonClient, DaemonUnreachable } from "./daemon_client.ts";
-import { readSettings } from "./settings.ts";
+import { type DaemonClient, DaemonUnreachable, isUnreachable } from "./daemon_client.ts";
+import { readClientSettings, readSettings } from "./settings.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
-import { CommandError } from "./failures.ts";
+import { CommandError, unlessRejected } from "./failures.ts";
 import { meshCommand } from "./program.ts";
 import { DaemonService, THIS_HOST } from "./service_manager.ts";
 
@@ -41,14 +41,17 @@ export interface StartResult {
   readonly service_unused: string | null;
 }
 
-export function logPath(env: Env): string {
-  return join(statePath(env), "daemon.log");
+/** The environment and the clients of a command that starts or stops the daemon. */
+interface DaemonOwner {
+  readonly env: Env;
+  readonly clock: Clock;
+  readonly daemon: DaemonClient;
+  /** Makes a client that has read the configuration again. */
+  connect(readSettings: typeof readClientSettings): DaemonClient;
 }
 
-/** The command line that runs this program with other arguments, from source or compiled. */
-export function selfCommand(...more: string[]): { command: string; args: string[] } {
-  const [command = "", ...args] = meshCommand();
-  return { command, args: [...args, ...more] };
+export function logPath(env: Env): string {
+  return join(statePath(env), "daemon.log");
 }
 
 /** Error codes of a daemon that cannot reach the machine whose health was requested. */
@@ -82,25 +85,18 @@ export async function mustGetHealth(daemon: DaemonClient): Promise<Health> {
 }
 
 /** Returns the daemon's health; undefined when nothing answers. */
-export async function getHealth(daemon: DaemonClient): Promise<Health | undefined> {
-  try {
-    return await mustGetHealth(daemon);
-  } catch (error) {
-    if (error instanceof DaemonUnreachable) return undefined;
-    throw error;
-  }
+export function getHealth(daemon: DaemonClient): Promise<Health | undefined> {
+  return unlessRejected(isUnreachable, () => mustGetHealth(daemon));
 }
 
 /**
  * Starts a daemon that outlives this process, and waits until it answers. Where a service is
  * installed, the service manager starts it.
  */
-export async function startDaemon(
-  env: Env,
-  clock: Clock,
-  getClient: () => DaemonClient,
-): Promise<StartResult> {
+export async function startDaemon(owner: DaemonOwner): Promise<StartResult> {
+  const { env, clock } = owner;
   readSettings(env);
+  const getClient = () => owner.connect(readClientSettings);
   const log_file = logPath(env);
   const running = await getRunning(env, getClient());
   const found = DaemonService.find(env, THIS_HOST);
@@ -118,7 +114,9 @@ export async function startDaemon(
   const logOffset = fileSize(log_file);
   mustBeAppendable(log_file);
   const used = await startService(found, env);
-  const child = used.service === null ? spawnDetached(env, log_file) : undefined;
+  const isOwnChild = used.service === null;
+  const child = isOwnChild ? spawnLogged([...meshCommand(), "daemon"], env, log_file) : undefined;
+  child?.unref();
   let ended: Deno.CommandStatus | undefined;
   child?.status.then((status) => ended = status);
   const deadline = clock.monotonic() + START_MS_MAX;
@@ -151,36 +149,22 @@ async function startService(found: DaemonService | undefined, env: Env): Promise
  * program or another directory's daemon holds the address.
  */
 async function getRunning(env: Env, daemon: DaemonClient): Promise<Health | undefined> {
-  const { url } = daemon;
-  let health: Health;
-  try {
-    health = await mustGetHealth(daemon);
-  } catch (error) {
-    if (error instanceof DaemonUnreachable && !error.isTaken) return undefined;
-    throw error;
-  }
-  if (runningDaemon(env)?.pid === health.pid) return health;
+  const isDown = (error: unknown) => isUnreachable(error) && !error.isTaken;
+  const health = await unlessRejected(isDown, () => mustGetHealth(daemon));
+  if (!health || runningDaemon(env)?.pid === health.pid) return health;
   throw new CommandError(
-    `A daemon of another state directory than "${statePath(env)}" holds ${url} ` +
+    `A daemon of another state directory than "${statePath(env)}" holds ${daemon.url} ` +
       `(process ${health.pid}); nothing was started.\nStop it with its own MESH_STATE, or use ` +
       "another port: MESH_DAEMON__PORT=9000 mesh up",
   );
 }
 
-/** The daemon that was stopped, and the file of the service that ran it. */
-interface StopResult extends RuntimeInfo {
-  readonly service: string | null;
-}
-
 /**
  * Asks the daemon to stop and waits until it has exited; undefined when no daemon is running. The
- * service manager stops a daemon that it runs, and no longer starts one that has crashed.
+ * service manager stops a daemon that it runs, and no longer starts one that has crashed. `service`
+ * of the result is the file of that service.
  */
-export async function stopDaemon(
-  env: Env,
-  clock: Clock,
-  daemon: DaemonClient,
-): Promise<StopResult | undefined> {
+export async function stopDaemon({ env, clock, daemon }: Omit<DaemonOwner, "connect">) {
   const runtimeInfo = runningDaemon(env);
   const found = DaemonService.find(env, THIS_HOST);
   if (!runtimeInfo) {
@@ -211,21 +195,12 @@ export async function stopDaemon(
   return stopped;
 }
 
-/** The outcome of a restart; `stopped` is null if no daemon ran. */
-interface RestartResult extends StartResult {
-  readonly stopped: number | null;
-}
-
-/** Stops the daemon if one runs, and starts it. `connect` reads the configuration again. */
-export async function restartDaemon(
-  env: Env,
-  clock: Clock,
-  { daemon, connect }: { readonly daemon: DaemonClient; readonly connect: () => DaemonClient },
-): Promise<RestartResult> {
+/** Stops the daemon if one runs, and starts it. `stopped` is null if no daemon ran. */
+export async function restartDaemon(owner: DaemonOwner) {
   // A configuration with mistakes is refused first, because the daemon would not start again.
-  readSettings(env);
-  const stopped = await stopDaemon(env, clock, daemon);
-  const started = await startDaemon(env, clock, connect);
+  readSettings(owner.env);
+  const stopped = await stopDaemon(owner);
+  const started = await startDaemon(owner);
   return { stopped: stopped?.pid ?? null, ...started };
 }
 
@@ -244,12 +219,18 @@ function mustBeAppendable(log_file: string): void {
   onFile("write", log_file, () => Deno.openSync(log_file, options).close());
 }
 
-/** `sh` opens the log, because streams that Deno pipes would close when this process exits. */
-function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
-  const { command, args } = selfCommand("daemon");
-  const child = new Deno.Command("sh", {
-    args: ["-c", 'umask 077; log=$1; shift; exec "$@" >>"$log" 2>&1', "mesh", log_file, command]
-      .concat(args),
+/**
+ * Starts a program that writes to a log, in a group of its own, so that Ctrl-C does not reach it.
+ * `sh` opens the log, because streams that Deno pipes would close when this process exits.
+ */
+export function spawnLogged(
+  argv: readonly string[],
+  env: Env,
+  log_file: string,
+): Deno.ChildProcess {
+  const script = 'umask 077; log=$1; shift; exec "$@" >>"$log" 2>&1';
+  return new Deno.Command("sh", {
+    args: ["-c", script, "mesh", log_file, ...argv],
     env: { ...env },
     clearEnv: true,
     cwd: "/",
@@ -258,8 +239,6 @@ function spawnDetached(env: Env, log_file: string): Deno.ChildProcess {
     stderr: "null",
     detached: true,
   }).spawn();
-  child.unref();
-  return child;
 }
 
 /** Explains a start without output: usually the daemon could not write its log. */

@@ -11,16 +11,19 @@ const COMMENT = "#";
 export async function openEditor(env: Env, path: string): Promise<void> {
   const editor = env["VISUAL"] || env["EDITOR"] || "vi";
   // The variable may hold arguments, such as `code --wait`, so that a shell has to read it.
-  const command = new Deno.Command("sh", {
-    args: ["-c", `exec ${editor} "$1"`, "mesh", path],
-    env: { ...env },
-    stdin: "inherit",
-    stdout: "inherit",
-    stderr: "inherit",
-  });
-  const { success, code } = await command.output();
+  const argv = ["sh", "-c", `exec ${editor} "$1"`, "mesh", path];
+  const { success, code } = await runOnTerminal(argv, { env: { ...env } });
   if (success) return;
   throw new CommandError(`The editor "${editor}" ended with code ${code}; set EDITOR to another`);
+}
+
+/** Runs a program on this terminal until it ends. */
+export async function runOnTerminal(
+  [program = "", ...args]: readonly string[],
+  options: Pick<Deno.CommandOptions, "env" | "clearEnv">,
+): Promise<Deno.CommandStatus> {
+  const stdio = { stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;
+  return await new Deno.Command(program, { args, ...options, ...stdio }).spawn().status;
 }
 
 /**

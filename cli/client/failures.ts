@@ -41,6 +41,19 @@ export function onFiles<T>(subject: string, operation: () => T): T {
   }
 }
 
+/** Waits for an operation; undefined if it fails with an expected error. */
+export async function unlessRejected<T>(
+  isExpected: (error: unknown) => boolean,
+  operation: () => T | Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await operation();
+  } catch (error) {
+    if (isExpected(error)) return undefined;
+    throw error;
+  }
+}
+
 /** The person pressed Ctrl-C or Ctrl-D instead of answering a question. */
 export class Interrupted extends Error {
   override readonly name = "Interrupted";

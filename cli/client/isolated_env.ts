@@ -3,6 +3,7 @@
 import { join } from "kit/core/path.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 import type { Env } from "../../daemon/host/paths.ts";
+import { CommandError } from "./failures.ts";
 
 /** An environment without the user's configuration and state, with its home in `dir`. */
 export function isolatedEnv(dir: string, env: Env): Env {
@@ -29,6 +30,26 @@ export function denoDir(env: Env): string {
     ? join(home, "Library", "Caches")
     : join(home, ".cache");
   return env["DENO_DIR"] || join(env["XDG_CACHE_HOME"] || caches, "deno");
+}
+
+/**
+ * Runs a command of a private tmux server, without `runProgram`: a server that this starts must go
+ * on running. Throws a `CommandError` if the command fails.
+ */
+export async function runTmux(
+  socket: string,
+  args: readonly string[],
+  options: { readonly env: Env; readonly cwd: string },
+): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command("tmux", {
+    args: ["-u", "-S", socket, "-f", "/dev/null", ...args],
+    env: { ...options.env },
+    clearEnv: true,
+    cwd: options.cwd,
+  }).output();
+  const text = new TextDecoder();
+  if (!success) throw new CommandError(`tmux ${args[0]}: ${text.decode(stderr).trim()}`);
+  return text.decode(stdout);
 }
 
 export function hasTmux(env: Env): boolean {

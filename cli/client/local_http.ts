@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from "kit/core/clock.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 
 const CHUNK_BYTES = 65_536;
 
@@ -71,12 +72,9 @@ async function exchange(
   }
 }
 
+/** Closes a connection, which an abort may have closed before. */
 function close(connection: Deno.TcpConn): void {
-  try {
-    connection.close();
-  } catch (error) {
-    if (!(error instanceof Deno.errors.BadResource)) throw error; // It was aborted.
-  }
+  unlessError((error) => error instanceof Deno.errors.BadResource, () => connection.close());
 }
 
 function encodeRequest({ url, method, headers, body = "" }: LocalRequest): Uint8Array {
@@ -127,14 +125,8 @@ export async function readAll(from: Reader): Promise<Uint8Array> {
     const read = await from.read(all.subarray(size));
     if (read === null) return all.subarray(0, size);
     size += read;
-    if (size === all.length) all = grow(all);
+    if (size === all.length) all = new Uint8Array(all.buffer.transfer(size * 2));
   }
-}
-
-function grow(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const larger = new Uint8Array(bytes.length * 2);
-  larger.set(bytes);
-  return larger;
 }
 
 async function writeAll(connection: Deno.TcpConn, bytes: Uint8Array): Promise<void> {

@@ -20,12 +20,6 @@ const TOKEN = /^(?=.*[a-z])(?!\d+e)\w[\w-]{15,}$/i;
 /** The only line of the file with a token: in a section, or by its dotted name. */
 const TOKEN_LINE = /^( +|daemon\.)auth_token: +(["']?)([\w-]+)\2 *$/m;
 
-/** The settings of the environment that can be read so. */
-interface PlainVariables {
-  readonly port: number | undefined;
-  readonly token: string | undefined;
-}
-
 /**
  * Undefined if the configuration must be read and checked: it has changed since the daemon's start,
  * or no daemon runs, or it has settings in other forms than the plain ones.
@@ -47,7 +41,7 @@ export function readPlainSettings(env: Env): ClientSettings | undefined {
 }
 
 /** Undefined if the environment has another setting, or one that may be a mistake. */
-function variablesOf(env: Env): PlainVariables | undefined {
+function variablesOf(env: Env) {
   let port: number | undefined;
   let token: string | undefined;
   for (const [name, text] of Object.entries(env)) {
@@ -78,10 +72,7 @@ function tokenIn(text: string): string | "unclear" | undefined {
   if (line === undefined || mentions.length > 1 || text.includes("\\")) return "unclear";
   // A text of several lines may look like a section.
   if (/[|>][-+\d]*[ \t]*$/m.test(text) || !TOKEN.test(token)) return "unclear";
-  const section = text.slice(0, text.indexOf(line)).match(/^\S.*$/gm)?.findLast(isNoComment);
+  const heads = text.slice(0, text.indexOf(line)).match(/^[^\s#].*$/gm);
+  const section = heads?.at(-1);
   return place === "daemon." || section === "daemon:" ? token : "unclear";
-}
-
-function isNoComment(line: string): boolean {
-  return !line.startsWith("#");
 }

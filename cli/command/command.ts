@@ -204,6 +204,11 @@ export class CommandContext {
     this.#readSettings = readSettings;
   }
 
+  /** The same context with other parts. */
+  with(parts: Partial<CommandContextOptions>): CommandContext {
+    return new CommandContext({ ...this, readSettings: this.#readSettings, ...parts });
+  }
+
   get daemon(): DaemonClient {
     return this.#daemon ??= this.connect();
   }

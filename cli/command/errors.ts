@@ -1,6 +1,6 @@
 /** Prints a command's error, as text or as JSON, with the name that was probably meant. */
 
-import { ApiError } from "kit/http/client.ts";
+import { ApiError, type Call } from "kit/http/client.ts";
 import { fileRefusal } from "kit/host/file_errors.ts";
 import { InvalidPath } from "../../daemon/host/paths.ts";
 import { ConfigError, DaemonUnreachable } from "../client/daemon_client.ts";
@@ -186,7 +186,7 @@ export async function withNearMisses(error: unknown, context: CommandContext): P
   if (!(error instanceof ApiError)) return error;
   const typed = error.problem[TYPED_FIELDS[error.problem.error] ?? ""];
   if (typeof typed !== "string") return error;
-  const names = await peerNames(context.call).catch(() => []);
+  const names = await currentNames(context.call).catch(() => []);
   const meant = nearest(typed, names);
   if (meant === undefined || meant === typed) return error;
   const { hint } = error.problem;
@@ -195,7 +195,8 @@ export async function withNearMisses(error: unknown, context: CommandContext): P
   return new ApiError(error.status, { ...error.problem, hint: withQuestion, did_you_mean: meant });
 }
 
-async function peerNames(call: CommandContext["call"]): Promise<string[]> {
+/** The names of the peers that are not retired. */
+export async function currentNames(call: Call): Promise<string[]> {
   const { peers } = await call(listPeers, { query: { subagents: "false" } });
   return peers.flatMap(({ status, name }) => status === "retired" ? [] : [name]);
 }

@@ -2,8 +2,9 @@
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { getTrace } from "protocol/generated/endpoints.ts";
-import { DaemonUnreachable } from "../client/daemon_client.ts";
+import { isUnreachable } from "../client/daemon_client.ts";
 import { watchEvents } from "../client/event_stream.ts";
+import { unlessRejected } from "../client/failures.ts";
 import type { CommandContext } from "../command/command.ts";
 import { formatReason } from "../output/message_explanation.ts";
 import { clean, type Device } from "../output/terminal.ts";
@@ -42,16 +43,15 @@ async function follow(
   { line, signal }: { line: ProgressLine; signal: AbortSignal },
 ): Promise<void> {
   const params = { trace_id: correlation_id };
-  try {
+  // The wait itself reports a daemon that is gone.
+  const isExpected = (error: unknown) =>
+    signal.aborted || error instanceof ApiError || isUnreachable(error);
+  await unlessRejected(isExpected, async () => {
     for await (const { type, data } of watchEvents({ daemon, clock, signal })) {
       const isStep = type === "ready" || type === "delivery" && isTo(data, to_peer_id);
       if (isStep) line.show((await call(getTrace, { params, signal })).stages);
     }
-  } catch (error) {
-    const isExpected = signal.aborted || error instanceof ApiError ||
-      error instanceof DaemonUnreachable;
-    if (!isExpected) throw error; // The wait itself reports a daemon that is gone.
-  }
+  });
 }
 
 function isTo(data: unknown, to_peer_id: string): boolean {

@@ -31,9 +31,7 @@ import { showAsks, showTrace } from "../output/views.ts";
 import { mustKnowCircle, peerNames } from "./peer_list.ts";
 import { ATTACH_FLAG, resolveAttachments } from "./attachments.ts";
 
-const URGENT_FLAG = {
-  "--urgent": "let an agent at work read it after its next tool call",
-};
+const URGENT_FLAG = { "--urgent": "let an agent at work read it after its next tool call" };
 
 /** A reply and, with `--all`, the other recipients of a copy. */
 type ReplyResult =

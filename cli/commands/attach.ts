@@ -4,6 +4,7 @@ import type { WireResponse } from "kit/http/client.ts";
 import { getPeer } from "protocol/generated/endpoints.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { kindOf, socketPathOf, tmuxSocketOf } from "../../daemon/host/terminals/addresses.ts";
+import { runOnTerminal } from "../client/editor.ts";
 import { CommandError } from "../client/failures.ts";
 import {
   answerCommand,
@@ -12,15 +13,6 @@ import {
   type Command,
   type CommandContext,
 } from "../command/command.ts";
-
-/** The pane of a peer, and the program that shows it. */
-interface PaneOfPeer {
-  readonly peer_id: string;
-  readonly name: string;
-  readonly pane_id: string;
-  readonly tmux_socket: string;
-  readonly command: readonly string[];
-}
 
 export const ATTACH_COMMAND: Command = answerCommand({
   usage: "attach <peer>",
@@ -36,23 +28,20 @@ export const ATTACH_COMMAND: Command = answerCommand({
   },
 });
 
-async function findPane(context: CommandContext, args: Args): Promise<PaneOfPeer> {
-  const typed = args.text("peer");
-  const peer = await context.call(getPeer, {
-    params: { id: typed },
-    query: { circle: args.get("circle") },
-  });
+async function findPane(context: CommandContext, args: Args) {
+  const params = { id: args.text("peer") }, query = { circle: args.get("circle") };
+  const peer = await context.call(getPeer, { params, query });
   return paneOf(peer, context.env, { onlyPrints: args.flag("print") || args.flag("json") });
 }
 
-type PaneFields = Pick<
-  WireResponse<typeof getPeer>,
-  "peer_id" | "name" | "pane_id" | "tmux_socket"
->;
+type PeerPane = Pick<WireResponse<typeof getPeer>, "peer_id" | "name" | "pane_id" | "tmux_socket">;
 
 /** The pane of a peer, and the command that shows it in the terminal of this environment. */
-export function paneOf(peer: PaneFields, env: Env, { onlyPrints = false } = {}): PaneOfPeer {
-  const { peer_id, name, pane_id, tmux_socket } = peer;
+export function paneOf(
+  { peer_id, name, pane_id, tmux_socket }: PeerPane,
+  env: Env,
+  { onlyPrints = false } = {},
+) {
   if (pane_id === null || tmux_socket === null) {
     throw new CommandError(
       `${name} has no pane. To send a file along: mesh ask PEER TEXT --attach FILE`,
@@ -78,15 +67,9 @@ export function paneOf(peer: PaneFields, env: Env, { onlyPrints = false } = {}):
 
 /** Shows the pane in this terminal. Outside tmux, returns when the user detaches. */
 export async function showPane(command: readonly string[], env: Env): Promise<void> {
-  const [program = "tmux", ...rest] = command;
-  const { success, code } = await new Deno.Command(program, {
-    args: rest,
-    env: { ...env },
-    stdin: "inherit",
-    stdout: "inherit",
-    stderr: "inherit",
-  }).output();
-  if (!success) throw new CommandError(`${program} ended with code ${code}; see: mesh peer show`);
+  const { success, code } = await runOnTerminal(command, { env: { ...env } });
+  if (success) return;
+  throw new CommandError(`${command[0]} ended with code ${code}; see: mesh peer show`);
 }
 
 function quote(word: string): string {

@@ -8,7 +8,6 @@ import {
   createJob,
   getJob,
   jobResult,
-  listPeers,
   pauseJob,
   resumeJob,
   retryJob,
@@ -37,6 +36,7 @@ import { EXIT, UsageError } from "../client/failures.ts";
 import { showJob, showJobs, showResult, showStep } from "../output/job_views.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 import { formatInstant } from "../output/time.ts";
+import { peerNames } from "./peer_list.ts";
 
 type JobOrRecurring = WireResponse<typeof getJob>;
 export type Job = Extract<JobOrRecurring, { job_id: string }>;
@@ -90,11 +90,8 @@ const list = answerCommand({
       },
     });
   },
-  show: async (jobs, { terminal, clock, call }) => {
-    const { peers } = await call(listPeers, { query: {} });
-    const names = new Map(peers.map(({ peer_id, name }) => [peer_id, name]));
-    showJobs(terminal, jobs, { clock, names });
-  },
+  show: async (jobs, { terminal, clock, call }) =>
+    showJobs(terminal, jobs, { clock, nameOf: await peerNames(call) }),
 });
 
 interface JobCommand extends Omit<Command, "run"> {
@@ -231,9 +228,7 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
   const cronTimezone = args.get("timezone") ?? localTimezone();
   const prompt = mustHaveText(await context.readText(args.text("text")));
   if (args.get("to") === undefined && path === undefined) {
-    throw new UsageError(
-      "No executor is given; use --to PEER, or --path FOLDER --backend NAME",
-    );
+    throw new UsageError("No executor is given; use --to PEER, or --path FOLDER --backend NAME");
   }
   if (path !== undefined) args.requiredChoice("backend", Backend.options);
   const { peer, identifiedBy } = await context.sender(args);
@@ -333,7 +328,5 @@ function parseInstant(flag: string, text: string | undefined, now: number): stri
   if (/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$/.test(text) && !Number.isNaN(Date.parse(text))) {
     return new Date(text).toISOString();
   }
-  throw new UsageError(
-    `--${flag}: "${text}" is not a time; use 10m, 2h, or 2026-11-20T17:40:00Z`,
-  );
+  throw new UsageError(`--${flag}: "${text}" is not a time; use 10m, 2h, or 2026-11-20T17:40:00Z`);
 }

@@ -97,11 +97,8 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
     flags: { "--from-circle <name>": "look up the peer's name in this circle" },
     example: "mesh peer move api main",
     call: async (context, args) => {
-      const params = { id: args.text("peer") };
-      const { peer_id } = await context.call(getPeer, {
-        params,
-        query: { circle: args.get("fromCircle") },
-      });
+      const params = { id: args.text("peer") }, query = { circle: args.get("fromCircle") };
+      const { peer_id } = await context.call(getPeer, { params, query });
       const body = { circle: args.text("circle") };
       return await context.call(setPeer, { params: { id: peer_id }, query: {}, body });
     },

@@ -4,8 +4,32 @@ import type { Command } from "../command/command.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
 import { ROLES } from "../programs/roles.ts";
 
-/** `main.ts` starts the roles itself, so these entries exist only for `--help` and completions. */
-const ROLE_COMMANDS: readonly Command[] = [
+export const PROGRAM_COMMANDS: readonly Command[] = [
+  {
+    usage: "surface telegram",
+    needs: "this machine",
+    summary: "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
+    details:
+      "Pictures and files go both ways: those of an item follow its text, and those of your " +
+      "reply are attached to it.",
+    example: "mesh surface telegram",
+    run: async (context) => {
+      const { runTelegram } = await import("../../surfaces/telegram/telegram_command.ts");
+      return await runTelegram(context);
+    },
+  },
+  {
+    usage: "surface slack",
+    needs: "this machine",
+    summary: "Show your inbox in Slack and forward your replies, until Ctrl-C",
+    flags: { "--manifest": "print the manifest of the Slack app to create, as JSON" },
+    example: "mesh surface slack",
+    run: async (context, args) => {
+      const { runSlack } = await import("../../surfaces/slack/slack_command.ts");
+      return await runSlack(context, args);
+    },
+  },
+  // `main.ts` starts the roles itself, so these entries exist only for `--help` and completions.
   {
     usage: "daemon",
     needs: "this machine",
@@ -34,32 +58,6 @@ const ROLE_COMMANDS: readonly Command[] = [
     example: "mesh hook claude-code UserPromptSubmit",
     run: async ({ env }) => await ROLES.hook(env, []),
   },
-];
-
-const SURFACE_COMMANDS: readonly Command[] = [{
-  usage: "surface telegram",
-  needs: "this machine",
-  summary: "Show your inbox in a Telegram chat and forward your replies, until Ctrl-C",
-  details: "Pictures and files go both ways: those of an item follow its text, and those of your " +
-    "reply are attached to it.",
-  example: "mesh surface telegram",
-  run: async (context) => {
-    const { runTelegram } = await import("../../surfaces/telegram/telegram_command.ts");
-    return await runTelegram(context);
-  },
-}, {
-  usage: "surface slack",
-  needs: "this machine",
-  summary: "Show your inbox in Slack and forward your replies, until Ctrl-C",
-  flags: { "--manifest": "print the manifest of the Slack app to create, as JSON" },
-  example: "mesh surface slack",
-  run: async (context, args) => {
-    const { runSlack } = await import("../../surfaces/slack/slack_command.ts");
-    return await runSlack(context, args);
-  },
-}];
-
-const COMPLETIONS: readonly Command[] = [
   {
     usage: "completions <shell>",
     summary: "Print completions for bash, zsh or fish",
@@ -93,9 +91,3 @@ function scriptOf(shell: string, scripts: Readonly<Record<string, string>>): str
   const allowed = Object.keys(scripts).join(", ");
   throw new UsageError(`There are no completions for "${shell}"; choose one of ${allowed}`);
 }
-
-export const PROGRAM_COMMANDS: readonly Command[] = [
-  ...SURFACE_COMMANDS,
-  ...ROLE_COMMANDS,
-  ...COMPLETIONS,
-];

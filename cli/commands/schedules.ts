@@ -67,11 +67,7 @@ export const SCHEDULE_COMMANDS: readonly Command[] = [
     usage: "schedule create <peer> <text>",
     summary: "Schedule a message to a peer",
     details: CREATE_DETAILS,
-    flags: {
-      ...TIMING_FLAGS,
-      "--ask": "send it as an ask, which needs a reply",
-      ...CIRCLE_FLAG,
-    },
+    flags: { ...TIMING_FLAGS, "--ask": "send it as an ask, which needs a reply", ...CIRCLE_FLAG },
     example: 'mesh schedule create me "Look at the build" --at 10m',
     hasSender: true,
     call: create,

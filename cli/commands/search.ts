@@ -28,6 +28,7 @@ import { showAsk } from "../output/views.ts";
 import { explainMessage } from "../output/message_explanation.ts";
 
 type Message = WireResponse<typeof getMessage>;
+type MessagePage = WireResponse<typeof listMessages>;
 type MessageFilter = Omit<z.input<typeof listMessages.query>, "limit" | "cursor">;
 
 const RESULTS_DEFAULT = 20;
@@ -110,15 +111,13 @@ export async function fetchMessages(
   call: Call,
   query: MessageFilter,
   max: number,
-): Promise<WireResponse<typeof listMessages>> {
+): Promise<MessagePage> {
   const messages: Message[] = [];
   let next: string | null = null;
   do {
     const limit = String(Math.min(PAGE_MAX, max - messages.length));
-    const pageQuery = { limit, cursor: next ?? undefined };
-    const page: WireResponse<typeof listMessages> = await call(listMessages, {
-      query: { ...query, ...pageQuery },
-    });
+    const pageQuery = { ...query, limit, cursor: next ?? undefined };
+    const page: MessagePage = await call(listMessages, { query: pageQuery });
     messages.push(...page.messages);
     next = page.next;
   } while (next !== null && messages.length < max);

@@ -71,21 +71,18 @@ export const SPAWN_COMMANDS: readonly Command[] = [
  */
 async function spawn(context: CommandContext, args: Args): Promise<WireResponse<typeof spawnPeer>> {
   const backend = args.requiredChoice("backend", Backend.options);
-  const { peer } = await context.sender(args);
+  const start = await startFields(context, args);
   const { query, source_pane } = ownPane(context);
-  return await context.call(spawnPeer, {
-    query,
-    body: {
-      path: context.absolutePath(args.text("path")),
-      backend,
-      profile: args.get("profile"),
-      circle: args.get("circle"),
-      name: args.get("name"),
-      from_peer: peer,
-      message: await context.readText(args.get("message")),
-      source_pane,
-    },
-  });
+  const path = context.absolutePath(args.text("path"));
+  return await context.call(spawnPeer, { query, body: { ...start, path, backend, source_pane } });
+}
+
+/** The fields of a request that starts an agent, by the flags of the commands that do. */
+export async function startFields(context: CommandContext, args: Args) {
+  const from_peer = (await context.sender(args)).peer;
+  const [profile, circle, name] = [args.get("profile"), args.get("circle"), args.get("name")];
+  const message = await context.readText(args.get("message"));
+  return { from_peer, profile, circle, name, message };
 }
 
 /** The pane of this process, beside which an agent is started if circles are windows. */

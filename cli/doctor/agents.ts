@@ -27,9 +27,11 @@ export const AGENT_CHECK: Check = {
   area: "agents",
   async run(machine) {
     const found = await Promise.all(SETUP_AGENTS.map((agent) => checkAgent(agent, machine)))
-      .catch((error) => {
-        if (error instanceof InvalidPath) return homeFindings(error);
-        throw error;
+      .catch((error): CheckResult[][] => {
+        if (!(error instanceof InvalidPath)) throw error;
+        // Without a home, the agents' settings cannot be located.
+        const detail = `${error.message}, so no agent's settings are found`;
+        return [[["note", "AGENTS_UNKNOWN", detail, error.hint]]];
       });
     if (found.flat().length > 0) return found.flat();
     const names = SETUP_AGENTS.map(programName).join(", ");
@@ -43,24 +45,14 @@ export async function checkAgent(agent: SetupAgent, machine: Machine): Promise<C
   const setup = await setupState(agent, machine);
   const commands = [...setup.hooks, ...setup.servers];
   if (path === undefined && commands.length === 0) return refusalFindings(agent, setup);
+  const gone = `${agent.title} is set up, but \`${programName(agent)}\` is not on the PATH`;
   return [
-    path === undefined
-      ? [
-        "note",
-        "AGENT_GONE",
-        `${agent.title} is set up, but \`${programName(agent)}\` is not on the PATH`,
-      ]
-      : await versionFinding(agent, machine, path),
+    path ? await versionFinding(agent, machine, path) : ["note", "AGENT_GONE", gone],
     ...setupFindings(agent, setup),
     ...switchFindings(agent, await agent.setup.switchedOff(machine.env, scopeReader())),
     ...selftestFindings(agent, machine),
     ...programFindings(agent, machine, commands),
   ];
-}
-
-/** The finding if there is no home: the agents' settings cannot be located. */
-function homeFindings({ message, hint }: InvalidPath): CheckResult[][] {
-  return [[["note", "AGENTS_UNKNOWN", `${message}, so no agent's settings are found`, hint]]];
 }
 
 async function versionFinding(
@@ -71,12 +63,8 @@ async function versionFinding(
   const result = await machine.run(path, ["--version"]);
   const version = parseVersion(result?.success ? result.output : "");
   if (version === undefined) {
-    return [
-      "warning",
-      "AGENT_SILENT",
-      `${path} does not print its version`,
-      `run ${programName(agent)} --version`,
-    ];
+    const fix = `run ${programName(agent)} --version`;
+    return ["warning", "AGENT_SILENT", `${path} does not print its version`, fix];
   }
   const label = `${agent.title} ${version}, ${path}`;
   const tested = agent.tested_version ?? version;
@@ -102,13 +90,8 @@ function selftestFindings({ id, title, ...agent }: SetupAgent, machine: Machine)
   const failed = transports.filter(([, { degraded }]) => degraded);
   const versionNote = `with ${found.version}`;
   if (failed.length === 0) {
-    return [
-      [
-        "ok",
-        "TRANSPORTS_TESTED",
-        `${title}: ${transports.map(([name]) => name).join(", ")} passed ${versionNote}`,
-      ],
-    ];
+    const names = transports.map(([name]) => name).join(", ");
+    return [["ok", "TRANSPORTS_TESTED", `${title}: ${names} passed ${versionNote}`]];
   }
   const isDegraded = (transport: string) => failed.some(([name]) => name === transport);
   const instead = agent.transports.find((transport) => !isDegraded(transport));
@@ -149,10 +132,8 @@ async function setupState(agent: SetupAgent, { env }: Machine): Promise<SetupSta
   try {
     const edits = await editsOf(agent, { ...options, mesh: own }, env);
     const parts = edits.flatMap((edit) => orRefusal(() => findMesh(edit)) ?? []);
-    const [hooks, servers] = [
-      parts.flatMap((part) => part.hooks),
-      parts.flatMap((part) => part.servers),
-    ];
+    const hooks = parts.flatMap((part) => part.hooks);
+    const servers = parts.flatMap((part) => part.servers);
     const called = new Set([...hooks, ...servers].map((command) => JSON.stringify(command)));
     const mesh = called.size === 1 ? hooks[0] ?? servers[0] ?? own : own;
     const outdated = (await editsOf(agent, { ...options, mesh }, env)).filter((edit) => {
@@ -169,12 +150,11 @@ async function setupState(agent: SetupAgent, { env }: Machine): Promise<SetupSta
 }
 
 function refusalFindings({ id, title }: SetupAgent, { refusals }: SetupState): CheckResult[] {
-  return refusals.map((refusal) => [
-    "warning",
-    "AGENT_FILE_REFUSED",
-    `${title}: mesh setup cannot go on: ${refusal}`,
-    `correct it, then: mesh setup --agent ${id}`,
-  ]);
+  const fix = `correct it, then: mesh setup --agent ${id}`;
+  return refusals.map((refusal) => {
+    const detail = `${title}: mesh setup cannot go on: ${refusal}`;
+    return ["warning", "AGENT_FILE_REFUSED", detail, fix];
+  });
 }
 
 function setupFindings(agent: SetupAgent, state: SetupState): CheckResult[] {
@@ -224,8 +204,7 @@ function programFindings(
     if (!isInPackageCache(file)) return [];
     const detail =
       `${agent.title} is set up to run "${file}", in a package cache that may be emptied`;
-    return [
-      ["warning", "AGENT_PROGRAM_CACHED", detail, `install mesh permanently, then run ${fix}`],
-    ];
+    const install = `install mesh permanently, then run ${fix}`;
+    return [["warning", "AGENT_PROGRAM_CACHED", detail, install]];
   });
 }

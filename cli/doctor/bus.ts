@@ -77,16 +77,15 @@ function identityFindings({ identity_in_use: duplicate }: Bus): CheckResult[] {
 
 /** Daemons of earlier versions do not report refusals. */
 function refusalFindings({ refused = [], refused_by = [] }: Partial<Bus>): CheckResult[] {
-  const nameOf = ({ name, daemon_id }: Refusal) => name ?? daemon_id;
+  const detailOf = ({ name, daemon_id, reason, detail }: Refusal, what: string) =>
+    `${name ?? daemon_id} ${what} (${reason}): ${detail}`;
   return [
     ...refused_by.map((refusal): CheckResult => {
-      const detail = `${
-        nameOf(refusal)
-      } refuses this machine (${refusal.reason}): ${refusal.detail}`;
+      const detail = detailOf(refusal, "refuses this machine");
       return ["error", "MACHINE_REFUSED_BY", detail, refusal.hint];
     }),
     ...refused.map((refusal): CheckResult => {
-      const detail = `${nameOf(refusal)} is refused here (${refusal.reason}): ${refusal.detail}`;
+      const detail = detailOf(refusal, "is refused here");
       return ["warning", "MACHINE_REFUSED", detail, refusal.hint];
     }),
   ];

@@ -5,6 +5,7 @@
 
 import { join } from "kit/core/path.ts";
 import { VERSION } from "kit/core/version.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 import { copyFor, migrationCopies, type MigrationCopy } from "kit/host/migration_copies.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
@@ -12,7 +13,7 @@ import { argumentsOf, environmentOf } from "../../daemon/host/processes.ts";
 import { formatHeard } from "../output/time.ts";
 import type { Check, CheckResult } from "./finding.ts";
 import type { Health } from "protocol/api/events.ts";
-import type { Machine } from "./machine.ts";
+import { isInaccessible, type Machine } from "./machine.ts";
 import type { MeshSnapshot } from "./snapshot.ts";
 import { readAuthorities } from "kit/net/outgoing/authorities.ts";
 import { OUTGOING_VARIABLES } from "kit/net/outgoing/proxies.ts";
@@ -124,12 +125,8 @@ function schemaFinding(version: number): CheckResult {
   const expected = migrations.length;
   if (version === expected) return ["ok", "SCHEMA_SAME", `schema ${expected}`];
   const detail = `the daemon's database schema is ${version}, this program's ${expected}`;
-  return [
-    "warning",
-    "SCHEMA_DIFFERS",
-    detail,
-    version < expected ? RESTART_COMMAND : "use the newer version of mesh",
-  ];
+  const fix = version < expected ? RESTART_COMMAND : "use the newer version of mesh";
+  return ["warning", "SCHEMA_DIFFERS", detail, fix];
 }
 
 /** Reports a daemon that answers but may have been started with another state directory. */
@@ -139,27 +136,17 @@ function otherDaemonFindings(
 ): CheckResult[] {
   if (runtimeInfo?.pid === health?.pid) return [];
   const detail = `the daemon that answers uses another state directory than "${statePath(env)}"`;
-  return [
-    [
-      "note",
-      "DAEMON_ELSEWHERE",
-      detail,
-      "set MESH_STATE to the directory that the daemon was started with",
-    ],
-  ];
+  const fix = "set MESH_STATE to the directory that the daemon was started with";
+  return [["note", "DAEMON_ELSEWHERE", detail, fix]];
 }
 
 function messageFindings({ audit }: MeshSnapshot): CheckResult[] {
   if (!audit) return [];
   const { unaccounted, unproved, total } = audit;
+  const lost = `${unaccounted.length} messages are unaccounted for`;
   const found: CheckResult[] = unaccounted.length === 0
     ? [["ok", "MESSAGES_ACCOUNTED", `${total} messages, 0 unaccounted`]]
-    : [[
-      "error",
-      "MESSAGES_UNACCOUNTED",
-      `${unaccounted.length} messages are unaccounted for`,
-      "mesh doctor --audit",
-    ]];
+    : [["error", "MESSAGES_UNACCOUNTED", lost, "mesh doctor --audit"]];
   if (unproved > 0) {
     const what = unproved === 1 ? "1 message was" : `${unproved} messages were`;
     const detail = `${what} sent but never confirmed as seen`;
@@ -186,16 +173,12 @@ function diskSchemaFindings({ env }: Machine): CheckResult[] {
 }
 
 function readUserVersion(path: string): number | undefined {
-  const header = new Uint8Array(USER_VERSION_OFFSET + 4);
-  try {
+  return unlessError(isInaccessible, () => {
+    const header = new Uint8Array(USER_VERSION_OFFSET + 4);
     using file = Deno.openSync(path);
     if (file.readSync(header) !== header.length) return undefined;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    if (error instanceof Deno.errors.PermissionDenied) return undefined;
-    throw error;
-  }
-  return new DataView(header.buffer).getUint32(USER_VERSION_OFFSET);
+    return new DataView(header.buffer).getUint32(USER_VERSION_OFFSET);
+  });
 }
 
 export const RELAY: Check = {
@@ -236,12 +219,9 @@ export const INSPECTOR: Check = {
 export const OUTGOING: Check = {
   area: "outgoing",
   run({ env }, { health, machines, runtimeInfo }) {
-    const found: CheckResult[] = readAuthorities(env).faults.map((fault) => [
-      "warning",
-      "AUTHORITY_UNUSABLE",
-      fault,
-      "name a file with certificates in PEM, or unset the variable",
-    ]);
+    const naming = "name a file with certificates in PEM, or unset the variable";
+    const found: CheckResult[] = readAuthorities(env).faults
+      .map((fault) => ["warning", "AUTHORITY_UNUSABLE", fault, naming]);
     // Other systems do not show the environment of a process.
     const started = runtimeInfo && environmentOf(runtimeInfo.pid);
     if (!started) return found;

@@ -11,12 +11,7 @@ import { DAEMON, INSPECTOR, OUTGOING, RELAY } from "./daemon.ts";
 import { type Check, type Finding, type Severity, toFinding } from "./finding.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { JOBS, PEERS } from "./peers.ts";
-import {
-  type DeliveryAudit,
-  type MeshSnapshot,
-  QUEUED_LISTED_MAX,
-  takeSnapshot,
-} from "./snapshot.ts";
+import { type DeliveryAudit, type MeshSnapshot, QUEUED_MAX, takeSnapshot } from "./snapshot.ts";
 import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
 import { KITTY, TMUX } from "./terminals.ts";
 import { type Style, styled, type Terminal } from "../output/terminal.ts";
@@ -59,20 +54,13 @@ const CHECKS: readonly Check[] = [
 /** The code of the finding for a check that threw an error. */
 const CHECK_FAILED = "CHECK_FAILED";
 
-interface WaitingPeer {
-  readonly name: string;
-  readonly count: number;
-  readonly oldest: string;
-  readonly reason: string | null;
-}
-
 async function doctor(context: CommandContext, args: Args): Promise<number> {
   const { env, terminal, clock } = context;
   mustHavePaths(env); // Each check would fail for the same reason.
   const snapshot = await takeSnapshot(env, clock, () => context.daemon);
   const findings = await runChecks(thisMachine(env, clock), snapshot);
   if (args.flag("json")) terminal.printJson(toJson(findings, snapshot));
-  else printReport({ terminal, clock }, args, { findings, snapshot });
+  else printReport(findings, snapshot, context, args);
   if (findings.every(({ code }) => code === CHECK_FAILED)) return EXIT.unreachable;
   return findings.some(({ severity }) => severity === "error") ? EXIT.refused : EXIT.done;
 }
@@ -103,17 +91,18 @@ function toJson(findings: readonly Finding[], { health, peers, audit }: MeshSnap
 }
 
 function printReport(
-  { terminal, clock }: Pick<CommandContext, "terminal" | "clock">,
+  findings: readonly Finding[],
+  snapshot: MeshSnapshot,
+  { terminal, clock }: CommandContext,
   args: Args,
-  { findings, snapshot }: { findings: readonly Finding[]; snapshot: MeshSnapshot },
 ): void {
   const { audit } = snapshot;
   if (snapshot.health) showState(terminal, snapshot), terminal.print();
   showFindings(terminal, findings, args.flag("all"));
   if (!audit) return;
   showWaiting(terminal, waitingPeers(audit), clock);
-  if ((audit.counts["queued"] ?? 0) > Number(QUEUED_LISTED_MAX)) {
-    terminal.print(styled("dim", `Counts only the newest ${QUEUED_LISTED_MAX} waiting messages.`));
+  if ((audit.counts["queued"] ?? 0) > Number(QUEUED_MAX)) {
+    terminal.print(styled("dim", `Counts only the newest ${QUEUED_MAX} waiting messages.`));
   }
   if (args.flag("audit")) showAudit(terminal, audit);
 }
@@ -127,9 +116,8 @@ const STYLES: Readonly<Record<Severity, Style>> = {
 
 /** Prints the worst findings first. Passed checks are only counted, unless `all` is true. */
 function showFindings(to: Terminal, findings: readonly Finding[], all: boolean): void {
-  const order: readonly Severity[] = ["error", "warning", "note", "ok"];
-  const listed = order.filter((severity) => all || severity !== "ok")
-    .flatMap((severity) => findings.filter((finding) => finding.severity === severity));
+  const order = ["error", "warning", "note", ...(all ? ["ok"] : [])];
+  const listed = order.flatMap((kind) => findings.filter(({ severity }) => severity === kind));
   for (const { area, severity, detail, fix } of listed) {
     to.print(styled(STYLES[severity], severity.padEnd(8)), styled("dim", area.padEnd(10)), detail);
     if (fix !== null) to.print(" ".repeat(18), styled("dim", "fix: "), fix);
@@ -160,14 +148,11 @@ function formatUnproved({ unproved }: DeliveryAudit) {
 }
 
 function countByStatus(peers: NonNullable<MeshSnapshot["peers"]>): Record<string, number> {
-  return Object.fromEntries(
-    Map.groupBy(peers, ({ status }) => status).entries().map((
-      [status, group],
-    ) => [status, group.length]),
-  );
+  const byStatus = Map.groupBy(peers, ({ status }) => status).entries();
+  return Object.fromEntries(byStatus.map(([status, group]) => [status, group.length]));
 }
 
-function showWaiting(to: Terminal, waiting: readonly WaitingPeer[], clock: Clock): void {
+function showWaiting(to: Terminal, waiting: ReturnType<typeof waitingPeers>, clock: Clock) {
   if (waiting.length === 0) return;
   to.print();
   to.printTable(waiting, {
@@ -193,14 +178,13 @@ function showAudit(to: Terminal, { counts, total, unaccounted }: DeliveryAudit):
  * The peers that have waiting messages, sorted by the number of messages. `deliveries` is sorted
  * newest first.
  */
-function waitingPeers({ deliveries }: DeliveryAudit): WaitingPeer[] {
+function waitingPeers({ deliveries }: DeliveryAudit) {
   const byPeer = Map.groupBy(deliveries, ({ to_peer_id }) => to_peer_id);
-  return [...byPeer.values()].flatMap((group) => {
-    const last = group.at(-1);
-    if (!last) return [];
-    const { to_peer_name: name, created_at: oldest, reason } = last;
-    return [{ name, count: group.length, oldest, reason }];
-  }).sort((a, b) => b.count - a.count);
+  return [...byPeer.values()].flatMap((group) =>
+    group.slice(-1).map(({ to_peer_name: name, created_at: oldest, reason }) => (
+      { name, count: group.length, oldest, reason }
+    ))
+  ).sort((a, b) => b.count - a.count);
 }
 
 function formatCounts(counts: Readonly<Record<string, number>>): string {

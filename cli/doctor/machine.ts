@@ -3,36 +3,33 @@
 import { statfsSync } from "node:fs";
 import { join } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
+import { unlessError } from "kit/host/file_errors.ts";
+import { unlessRejected } from "../client/failures.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { runProgram } from "../../daemon/host/program_group.ts";
 
 /** Time limit of a program, which is then ended. */
 const PROGRAM_MS_MAX = 5_000;
 
-export interface ProgramResult {
-  readonly success: boolean;
-  /** Standard output followed by standard error. */
-  readonly output: string;
-}
-
 export type Machine = ReturnType<typeof thisMachine>;
 
 /** `program_ms_max` is the time limit of a program that it runs. */
 export function thisMachine(env: Env, clock: Clock, program_ms_max = PROGRAM_MS_MAX) {
-  const stat = (path: string) => undefinedIfInaccessible(() => Deno.statSync(path));
+  const ifAccessible = <A>(work: () => A) => unlessError(isInaccessible, work);
+  const stat = (path: string) => ifAccessible(() => Deno.statSync(path));
   return {
     env,
     clock,
     /** Undefined when the path is missing or not accessible. */
     stat,
     /** Undefined when the file is missing or not readable. */
-    text: (path: string) => undefinedIfInaccessible(() => Deno.readTextFileSync(path)),
+    text: (path: string) => ifAccessible(() => Deno.readTextFileSync(path)),
     /** The names in a directory; empty when it is not readable. */
     names: (path: string) =>
-      undefinedIfInaccessible(() => [...Deno.readDirSync(path)].map(({ name }) => name)) ?? [],
+      ifAccessible(() => Array.from(Deno.readDirSync(path), ({ name }) => name)) ?? [],
     /** Free bytes on the disk of a path; undefined when unknown. */
     freeBytes: (path: string) =>
-      undefinedIfInaccessible(() => {
+      ifAccessible(() => {
         const { bavail, bsize } = statfsSync(path);
         return bavail * bsize;
       }),
@@ -40,7 +37,10 @@ export function thisMachine(env: Env, clock: Clock, program_ms_max = PROGRAM_MS_
     find: (program: string) =>
       (env["PATH"] ?? "").split(":").filter(Boolean).map((dir) => join(dir, program))
         .find((path) => isProgram(stat(path))),
-    /** Runs a program; undefined when it is missing or exceeds its time limit. */
+    /**
+     * Runs a program; undefined when it is missing or exceeds its time limit. The output is that to
+     * standard output, followed by that to standard error.
+     */
     run: (program: string, args: readonly string[], input?: string) =>
       run(program, args, { env, clock, input, timeout_ms: program_ms_max }),
   };
@@ -55,39 +55,18 @@ export function isProgram(info: Deno.FileInfo | undefined): boolean {
   return info !== undefined && info.isFile && (info.mode === null || (info.mode & 0o111) !== 0);
 }
 
-interface RunOptions {
-  readonly env: Env;
-  readonly clock: Clock;
-  readonly input: string | undefined;
-  readonly timeout_ms: number;
-}
-
 async function run(
   program: string,
   args: readonly string[],
-  options: RunOptions,
-): Promise<ProgramResult | undefined> {
-  try {
-    const { code, timed_out, stdout, stderr } = await runProgram([program, ...args], options);
-    if (timed_out) return undefined;
-    return { success: code === 0, output: `${stdout}${stderr}`.trim() };
-  } catch (error) {
-    if (isInaccessible(error)) return undefined;
-    throw error;
-  }
-}
-
-function undefinedIfInaccessible<A>(work: () => A): A | undefined {
-  try {
-    return work();
-  } catch (error) {
-    if (isInaccessible(error)) return undefined;
-    throw error;
-  }
+  options: Parameters<typeof runProgram>[1],
+) {
+  const ran = await unlessRejected(isInaccessible, () => runProgram([program, ...args], options));
+  if (!ran || ran.timed_out) return undefined;
+  return { success: ran.code === 0, output: `${ran.stdout}${ran.stderr}`.trim() };
 }
 
 /** True if the path is missing or access to it was refused. Any other error is a bug. */
-function isInaccessible(error: unknown): boolean {
+export function isInaccessible(error: unknown): boolean {
   const { NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop } = Deno.errors;
   const kinds = [NotFound, PermissionDenied, NotADirectory, IsADirectory, FilesystemLoop];
   return kinds.some((kind) => error instanceof kind) ||

@@ -11,12 +11,13 @@ import { listDeliveries, listMachines, listPeers } from "protocol/generated/endp
 import type { Health } from "protocol/api/events.ts";
 import { type Env, InvalidPath } from "../../daemon/host/paths.ts";
 import { ConfigError, type DaemonClient, DaemonUnreachable } from "../client/daemon_client.ts";
+import { unlessRejected } from "../client/failures.ts";
 import { readSettings } from "../client/settings.ts";
 import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
 import { mustGetHealth } from "../client/daemon_process.ts";
 
 /** Number of the newest waiting messages that are fetched, in order to count them per peer. */
-export const QUEUED_LISTED_MAX = "500";
+export const QUEUED_MAX = "500";
 
 /**
  * Time limit for the daemon's answer. A healthy daemon answers in milliseconds, or within a second
@@ -87,7 +88,7 @@ async function queryDaemon(daemon: DaemonClient): Promise<Partial<MeshSnapshot>>
     health = await mustGetHealth(daemon);
     const { peers } = await daemon.call(listPeers, { query: { subagents: "false" } });
     const counted = await daemon.call(listDeliveries, { query: { limit: "1" } });
-    const query = { state: "queued", limit: QUEUED_LISTED_MAX } as const;
+    const query = { state: "queued", limit: QUEUED_MAX } as const;
     const { deliveries } = await daemon.call(listDeliveries, { query });
     const audit = { ...counted, deliveries };
     return { health, peers, audit, ...await queryMachines(daemon) };
@@ -100,10 +101,7 @@ async function queryDaemon(daemon: DaemonClient): Promise<Partial<MeshSnapshot>>
 
 /** Empty if the daemon is older than this program, and does not know machines. */
 async function queryMachines({ call }: DaemonClient): Promise<Pick<MeshSnapshot, "machines">> {
-  try {
-    return { machines: await call(listMachines, {}) };
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return {};
-    throw error;
-  }
+  const isUnknown = (error: unknown) => error instanceof ApiError && error.status === 404;
+  const machines = await unlessRejected(isUnknown, () => call(listMachines, {}));
+  return machines ? { machines } : {};
 }

@@ -4,7 +4,7 @@ import { dirname, join } from "kit/core/path.ts";
 import { keyOfVariable } from "kit/core/settings.ts";
 import { SETTINGS } from "../../daemon/app/config.ts";
 import { configPath, type Env, statePath } from "../../daemon/host/paths.ts";
-import { type Check, type CheckResult } from "./finding.ts";
+import type { Check, CheckResult } from "./finding.ts";
 import type { Machine } from "./machine.ts";
 
 /** Files with messages, keys or tokens, which only their owner may read. */
@@ -18,9 +18,8 @@ export const STATE: Check = {
     const info = machine.stat(path);
     if (!info) return [["note", "STATE_MISSING", `${path} does not exist yet`, "mesh up"]];
     if (!info.isDirectory) {
-      return [
-        ["error", "STATE_NO_DIRECTORY", `${path} is a file`, "move it away, or set MESH_STATE"],
-      ];
+      const fix = "move it away, or set MESH_STATE";
+      return [["error", "STATE_NO_DIRECTORY", `${path} is a file`, fix]];
     }
     const files = PRIVATE_FILES.map((name) => join(path, name));
     return [
@@ -41,12 +40,10 @@ export const CONFIG: Check = {
       : `${path} does not exist; using defaults`;
     const fix = (line: string) =>
       /\bMESH_[A-Z_]+/.exec(line) ? "correct or unset the variable" : `correct it in ${path}`;
-    const found = configErrors.map((
-      line,
-    ): CheckResult => ["error", "CONFIG_MISTAKE", line, fix(line)]);
-    if (configErrors.length === 0) found.push(["ok", "CONFIG_READ", source]);
+    const mistakes = configErrors
+      .map((line): CheckResult => ["error", "CONFIG_MISTAKE", line, fix(line)]);
     return [
-      ...found,
+      ...mistakes.length > 0 ? mistakes : [["ok", "CONFIG_READ", source] as const],
       ...permissionFindings(machine, path, "CONFIG"),
       ...overrideFindings(env),
       ...(settings ? tokenFindings(settings["daemon.auth_token"] !== undefined) : []),
@@ -63,13 +60,8 @@ function tokenFindings(present: boolean): CheckResult[] {
 function overrideFindings(env: Env): CheckResult[] {
   const names = Object.keys(env).filter((name) => keyOfVariable(SETTINGS, name)).sort();
   if (names.length === 0) return [];
-  return [
-    [
-      "note",
-      "CONFIG_OVERRIDDEN",
-      `the environment overrides the configuration file: ${names.join(", ")}`,
-    ],
-  ];
+  const detail = `the environment overrides the configuration file: ${names.join(", ")}`;
+  return [["note", "CONFIG_OVERRIDDEN", detail]];
 }
 
 /**

@@ -4,10 +4,11 @@
  */
 
 import { join } from "kit/core/path.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { checkSocket, whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
 import type { Check, CheckResult } from "./finding.ts";
-import type { Machine } from "./machine.ts";
+import { isInaccessible, type Machine } from "./machine.ts";
 import { accessTo } from "../../daemon/host/kitty/remote_control.ts";
 import { kindOf, kittyAddressOf, paneOf } from "../../daemon/host/terminals/addresses.ts";
 
@@ -55,7 +56,8 @@ async function probeTmux(machine: Machine): Promise<CheckResult> {
   try {
     return await probeServer(machine, socket);
   } finally {
-    removeSocket(join(socketFolder(machine.env), socket));
+    // tmux leaves the socket of a server that has ended.
+    unlessError(isInaccessible, () => Deno.removeSync(join(socketFolder(machine.env), socket)));
   }
 }
 
@@ -77,17 +79,6 @@ async function probeServer(machine: Machine, socket: string): Promise<CheckResul
     "no answer";
   const fix = "try `tmux -L trial -C new-session`; the folder of its sockets must be writable";
   return ["error", "TMUX_BROKEN", `tmux lacks a function that delivery needs: ${output}`, fix];
-}
-
-/** tmux leaves the socket of a server that has ended. */
-function removeSocket(path: string): void {
-  try {
-    Deno.removeSync(path);
-  } catch (error) {
-    const isExpected = error instanceof Deno.errors.NotFound ||
-      error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.NotADirectory;
-    if (!isExpected) throw error;
-  }
 }
 
 /** The folder in which tmux keeps the sockets of this user's servers. */
@@ -118,9 +109,8 @@ async function servers({ env, ...machine }: Machine): Promise<CheckResult[]> {
   const running = responsive.flat().sort();
   if (running.length < 2) return [];
   const detail = `${running.length} tmux servers are running: ${running.join(", ")}`;
-  return [
-    ["note", "TMUX_SERVERS", detail, "no action needed; `tmux ls` lists only the default one"],
-  ];
+  const fix = "no action needed; `tmux ls` lists only the default one";
+  return [["note", "TMUX_SERVERS", detail, fix]];
 }
 
 const KITTY_FIX = "in kitty.conf, set `allow_remote_control socket-only` and " +

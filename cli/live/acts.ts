@@ -5,7 +5,7 @@ import type { WireResponse } from "kit/http/client.ts";
 import { getPeer, killPeer, notifyPeer, openAsk } from "protocol/generated/endpoints.ts";
 import type { replyInboxItem } from "protocol/inbox.ts";
 import { writeInEditor } from "../client/editor.ts";
-import { Args, type CommandContext } from "../command/command.ts";
+import { Args, type Command, type CommandContext } from "../command/command.ts";
 import { paneOf, showPane } from "../commands/attach.ts";
 import { createDashboardLink, openInBrowser } from "../commands/daemon/open.ts";
 import { aboutItem, answerItem, markItemRead } from "../commands/inbox/items.ts";
@@ -19,7 +19,7 @@ import type { Screen } from "../screen/screen.ts";
 import { isLoss } from "./source.ts";
 import { lineOfError, outputOf } from "./collected_output.ts";
 import { lossesOf } from "./losses.ts";
-import { withNotice, withWritten } from "./press.ts";
+import { withNotice } from "./press.ts";
 import {
   type Act,
   type Detail,
@@ -29,6 +29,7 @@ import {
   type PeerRef,
   type Target,
   type View,
+  withWritten,
 } from "./view.ts";
 
 type InboxReply = WireResponse<typeof replyInboxItem>;
@@ -40,6 +41,10 @@ interface ActDeps {
   readonly update: (change: (view: View) => View) => void;
   /** The width of a detail, in columns. */
   readonly columns: () => number;
+  readonly detail: () => Detail | undefined;
+  readonly quit: () => void;
+  readonly loadOlder: () => void;
+  readonly search: (query: string | undefined) => Promise<void>;
 }
 
 export class Acts {
@@ -49,6 +54,29 @@ export class Acts {
 
   constructor(deps: ActDeps) {
     this.#deps = deps;
+  }
+
+  /** Performs the act of a key, and shows an expected error in one line. */
+  async perform(act: Act): Promise<void> {
+    const { quit, loadOlder, search } = this.#deps;
+    const detail = act.kind === "load" ? this.#deps.detail() : undefined;
+    // deno-fmt-ignore
+    await this.attempt(async () => {
+      switch (act.kind) {
+        case "quit": return quit();
+        case "older": return loadOlder();
+        case "dashboard": return await this.openDashboard();
+        case "load": return detail && await this.load(detail);
+        case "send": return await this.send(act.target, act.text);
+        case "choose": return await this.choose(act.item.item_id, act.item.from, act.option_id);
+        case "read": return await this.markRead(act.item.item_id, act.item.from);
+        case "edit": return await this.edit(act.target, act.text);
+        case "losses": return await this.loadLosses(act.peer);
+        case "kill": return await this.kill(act.peer);
+        case "attach": return await this.attach(act.peer);
+        case "search": return await search(act.query);
+      }
+    });
   }
 
   /** Runs an act, and shows an expected error in one line. */
@@ -160,22 +188,21 @@ export class Acts {
   }
 
   async #linesOf(of: Detail["of"], id: string): Promise<readonly Line[]> {
-    const { env, clock } = this.#deps.context;
-    const options = { env, clock, columns: this.#deps.columns() };
-    if (of === "peer") return await outputOf(SHOW_PEER, { peer: id }, options);
-    const command = of === "item" ? SHOW_ITEM : { run: showAny };
-    const shown = await outputOf(command, { id }, options);
-    const explanation = await this.#explanationOf(id, options);
+    if (of === "peer") return await this.#outputOf(SHOW_PEER, { peer: id });
+    const shown = await this.#outputOf(of === "item" ? SHOW_ITEM : { run: showAny }, { id });
+    const explanation = await this.#explanationOf(id);
     return [...shown, [], [styled("bold", "What happened")], ...explanation];
   }
 
+  #outputOf(command: Pick<Command, "run">, values: Readonly<Record<string, string>>) {
+    const { context, columns } = this.#deps;
+    return outputOf(command, values, context, columns());
+  }
+
   /** Explains a message. A notification to the human has no trace, so its error is returned. */
-  async #explanationOf(
-    id: string,
-    options: Parameters<typeof outputOf>[2],
-  ): Promise<readonly Line[]> {
+  async #explanationOf(id: string): Promise<readonly Line[]> {
     try {
-      return await outputOf(WHY, { id }, options);
+      return await this.#outputOf(WHY, { id });
     } catch (error) {
       if (isLoss(error)) throw error;
       return [[styled("dim", lineOfError(error))]];
@@ -201,43 +228,4 @@ function repliedText(
   return closes
     ? `${name}'s ask was closed meanwhile; your text went to it as a new ask`
     : `Asked ${name} back`;
-}
-
-/** Returns the function that performs acts. */
-export function performer(acts: Acts, live: {
-  readonly detail: () => Detail | undefined;
-  readonly quit: () => void;
-  readonly loadOlder: () => void;
-  readonly search: (query: string | undefined) => Promise<void>;
-}): (act: Act) => Promise<void> {
-  const { quit, loadOlder, search, detail } = live;
-  const perform = (act: Act): Promise<void> => {
-    switch (act.kind) {
-      case "quit":
-        return Promise.resolve(quit());
-      case "older":
-        return Promise.resolve(loadOlder());
-      case "dashboard":
-        return acts.openDashboard();
-      case "load":
-        return Promise.resolve(detail()).then((opened) => opened && acts.load(opened));
-      case "send":
-        return acts.send(act.target, act.text);
-      case "choose":
-        return acts.choose(act.item.item_id, act.item.from, act.option_id);
-      case "read":
-        return acts.markRead(act.item.item_id, act.item.from);
-      case "edit":
-        return acts.edit(act.target, act.text);
-      case "losses":
-        return acts.loadLosses(act.peer);
-      case "kill":
-        return acts.kill(act.peer);
-      case "attach":
-        return acts.attach(act.peer);
-      case "search":
-        return search(act.query);
-    }
-  };
-  return (act) => acts.attempt(() => perform(act));
 }

@@ -1,11 +1,8 @@
 /** The output of commands as lines, for a view that shows them in a part of the screen. */
 
-import type { Env } from "../../daemon/host/paths.ts";
-import type { Clock } from "kit/core/clock.ts";
-import { Args, type Command, CommandContext } from "../command/command.ts";
-import { readClientSettings } from "../client/settings.ts";
+import { Args, type Command, type CommandContext } from "../command/command.ts";
 import { reportError } from "../command/errors.ts";
-import { type Device, type StyledText, Terminal, toPlainText } from "../output/terminal.ts";
+import { type StyledText, Terminal, toPlainText } from "../output/terminal.ts";
 import type { Line } from "../screen/lines.ts";
 
 /** A terminal that keeps what is printed, with its styles. Hints to standard error are left out. */
@@ -13,10 +10,10 @@ class CollectedOutput extends Terminal {
   readonly lines: Line[] = [];
   readonly errors: string[] = [];
 
-  constructor(columns: number, interactive: boolean) {
-    const device: Device = {
+  constructor(columns: number) {
+    super({
       columns,
-      interactive,
+      interactive: true,
       colours: false,
       progress: false,
       keys: undefined,
@@ -24,8 +21,7 @@ class CollectedOutput extends Terminal {
       out: (text) => void this.lines.push([text]),
       err: (text) => void this.errors.push(text),
       read: () => Promise.resolve(""),
-    };
-    super(device);
+    });
   }
 
   override print(...segments: StyledText[]): void {
@@ -37,33 +33,21 @@ class CollectedOutput extends Terminal {
   }
 }
 
-interface OutputOptions {
-  readonly env: Env;
-  readonly clock: Clock;
-  readonly columns: number;
-}
-
 /** The lines that a command prints at a terminal of this width. */
 export async function outputOf(
   command: Pick<Command, "run">,
   values: Readonly<Record<string, string>>,
-  { env, clock, columns }: OutputOptions,
+  context: CommandContext,
+  columns: number,
 ): Promise<readonly Line[]> {
-  const terminal = new CollectedOutput(columns, true);
-  const context = new CommandContext({
-    args: [],
-    env,
-    terminal,
-    clock,
-    readSettings: readClientSettings,
-  });
-  await command.run(context, new Args(new Map(Object.entries(values))));
+  const terminal = new CollectedOutput(columns);
+  await command.run(context.with({ terminal }), new Args(new Map(Object.entries(values))));
   return terminal.lines;
 }
 
 /** An expected error in one line, with what to do; others are thrown again. */
 export function lineOfError(error: unknown): string {
-  const terminal = new CollectedOutput(Infinity, true);
+  const terminal = new CollectedOutput(Infinity);
   reportError(error, terminal, { json: false, command: undefined });
   return terminal.errors.map((line) => line.replace(/^mesh: /, "").trim()).join("; ");
 }

@@ -6,7 +6,7 @@ import { EXIT } from "../client/failures.ts";
 import { type Device, type ScreenDevice, type ScreenSize, styled } from "../output/terminal.ts";
 import { type Input, KeyReader } from "../screen/keys.ts";
 import { type Frame, Screen } from "../screen/screen.ts";
-import { Acts, performer } from "./acts.ts";
+import { Acts } from "./acts.ts";
 import { type Metrics, press } from "./press.ts";
 import type { Topic } from "./records.ts";
 import { draw } from "./render/frame.ts";
@@ -60,7 +60,6 @@ class LiveView implements Disposable {
   readonly #source: Source;
   readonly #screen: Screen;
   readonly #acts: Acts;
-  readonly #perform: (act: Act) => Promise<void>;
   readonly #ended = new AbortController();
   #model: Model;
   #metrics: Metrics = { page: 1, scroll_max: 0, columns: 80 };
@@ -84,8 +83,6 @@ class LiveView implements Disposable {
       screen: this.#screen,
       update: (change) => this.#update(change),
       columns: () => this.#metrics.columns,
-    });
-    this.#perform = performer(this.#acts, {
       detail: () => this.view.detail,
       quit: () => this.end(),
       loadOlder: () => this.#source.loadOlder(),
@@ -120,7 +117,7 @@ class LiveView implements Disposable {
     const { view, act } = press(this.view, this.#model, input, this.#metrics);
     this.#update(() => view);
     if (!act) return;
-    const done = this.#guard(this.#perform(act));
+    const done = this.#guard(this.#acts.perform(act));
     if (LENDS.has(act.kind)) await done;
   }
 

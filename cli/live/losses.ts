@@ -1,8 +1,8 @@
 /** The losses of killing a peer, as lines. */
 
-import type { Clock } from "kit/core/clock.ts";
-import type { Call } from "kit/http/client.ts";
+import type { Call, WireResponse } from "kit/http/client.ts";
 import { getPeer, listJobs, listMessages, pendingAsks } from "protocol/generated/endpoints.ts";
+import type { CommandContext } from "../command/command.ts";
 import { styled } from "../output/terminal.ts";
 import { formatAge } from "../output/time.ts";
 import { firstLine, type Line } from "../screen/lines.ts";
@@ -12,13 +12,10 @@ const PAGE_MAX = "500";
 const JOBS_MAX = "200";
 const SHOWN_MAX = 3;
 
-interface LossContext {
-  readonly call: Call;
-  readonly clock: Clock;
-}
-
-export async function lossesOf(peer_id: string, context: LossContext): Promise<readonly Line[]> {
-  const { call, clock } = context;
+export async function lossesOf(
+  peer_id: string,
+  { call, clock }: Pick<CommandContext, "call" | "clock">,
+): Promise<readonly Line[]> {
   const [peer, { asks }, { messages }, jobs] = await Promise.all([
     call(getPeer, { params: { id: peer_id }, query: {} }),
     call(pendingAsks, { query: { peer_id, direction: "both" } }),
@@ -62,12 +59,7 @@ export async function lossesOf(peer_id: string, context: LossContext): Promise<r
   ];
 }
 
-function processLine(
-  { agent_pid, turn_state }: {
-    readonly agent_pid: number | null;
-    readonly turn_state: string | null;
-  },
-): Line {
+function processLine({ agent_pid, turn_state }: WireResponse<typeof getPeer>): Line {
   const ended = agent_pid === null
     ? "No process of it is known, so the daemon may refuse."
     : `Process ${agent_pid} is ended, and the peer is retired.`;

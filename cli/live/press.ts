@@ -1,7 +1,6 @@
 /** The effect of each key while the sections or a detail are shown. */
 
 import type { Input } from "../screen/keys.ts";
-import { fieldOf } from "../screen/text_field.ts";
 import type { Item } from "./records.ts";
 import { idOf, indexOf, type Section, SECTIONS, select } from "./sections.ts";
 import {
@@ -85,7 +84,8 @@ function pressList(view: View, model: Model, key: string, metrics: Metrics): Key
     case "enter": case "right": return open(view, model);
     case "escape":
       return model.records.found ? { view, act: { kind: "search", query: undefined } } : { view };
-    case "q": return quit(view);
+    // Drafts are printed when the view has ended, but a person may want to send them first.
+    case "q": return { view, act: { kind: "quit" } };
     default: return undefined;
   }
 }
@@ -115,37 +115,21 @@ function open(view: View, model: Model): KeyEffect {
   return { view: { ...view, detail }, act: { kind: "load" } };
 }
 
-/** Drafts are printed when the view has ended, but a person may want to send them first. */
-function quit(view: View): KeyEffect {
-  return { view, act: { kind: "quit" } };
-}
-
 function pressAct(view: View, model: Model, key: string): KeyEffect {
   const peer = peerInView(view, model);
+  // deno-fmt-ignore
   switch (key) {
-    case "a":
-      return answer(view, model);
-    case "c":
-      return withPeer(view, peer, (to) => openField(view, { kind: "ask", peer: to }));
-    case "n":
-      return withPeer(view, peer, (to) => openField(view, { kind: "notify", peer: to }));
-    case "e":
-      return writeElsewhere(view, model, peer);
-    case "s":
-      return markRead(view, model);
-    case "/":
-      return { view: openField({ ...view, detail: undefined }, { kind: "search" }) };
-    case "x":
-      return kill(view, model, peer);
-    case "g":
-    case "J":
-      return peer ? { view, act: { kind: "attach", peer } } : noPeer(view);
-    case "o":
-      return { view, act: { kind: "dashboard" } };
-    case "?":
-      return { view: { ...view, overlay: { kind: "help" } } };
-    default:
-      return { view: withNotice(view, "Unknown key; ? shows the keys") };
+    case "a": return answer(view, model);
+    case "c": return withPeer(view, peer, (to) => openField(view, { kind: "ask", peer: to }));
+    case "n": return withPeer(view, peer, (to) => openField(view, { kind: "notify", peer: to }));
+    case "e": return writeElsewhere(view, model, peer);
+    case "s": return markRead(view, model);
+    case "/": return { view: openField({ ...view, detail: undefined }, { kind: "search" }) };
+    case "x": return kill(view, model, peer);
+    case "g": case "J": return peer ? { view, act: { kind: "attach", peer } } : noPeer(view);
+    case "o": return { view, act: { kind: "dashboard" } };
+    case "?": return { view: { ...view, overlay: { kind: "help" } } };
+    default: return { view: withNotice(view, "Unknown key; ? shows the keys") };
   }
 }
 
@@ -221,9 +205,4 @@ function noPeer(view: View): KeyEffect {
 
 export function withNotice(view: View, text: string, isError = false): View {
   return { ...view, notice: { text, isError } };
-}
-
-/** Puts the text from the editor into the field, where the user reads it again before sending. */
-export function withWritten(view: View, target: Target, text: string): View {
-  return { ...view, overlay: { kind: "write", target, field: fieldOf(text) } };
 }

@@ -179,9 +179,7 @@ export function isLoss(error: unknown): boolean {
     (error instanceof ApiError && error.status >= 500);
 }
 
-interface RefresherOptions {
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
+interface RefresherOptions extends Pick<SourceOptions, "clock" | "signal"> {
   /** The time from the start of one load to the start of the next. */
   readonly interval_ms: number;
 }

@@ -1,6 +1,6 @@
 /** The state of the live view: the section, selections, the open detail, the text field. */
 
-import { EMPTY_FIELD, type TextField } from "../screen/text_field.ts";
+import { fieldOf, type TextField } from "../screen/text_field.ts";
 import type { Line } from "../screen/lines.ts";
 import type { Item, Message, Peer, Records } from "./records.ts";
 import { FIRST, indexOf, type Lists, listsOf, type Section, type Selection } from "./sections.ts";
@@ -125,9 +125,12 @@ export function draftKey(target: Target): string {
 
 /** Opens the field for a text, with the draft that was left there. */
 export function openField(view: View, target: Target): View {
-  const text = view.drafts.get(draftKey(target))?.text;
-  const field = text === undefined ? EMPTY_FIELD : { text, cursor: text.length };
-  return { ...view, overlay: { kind: "write", target, field } };
+  return withWritten(view, target, view.drafts.get(draftKey(target))?.text ?? "");
+}
+
+/** Puts a text into the field, where the user reads it before it is sent. */
+export function withWritten(view: View, target: Target, text: string): View {
+  return { ...view, overlay: { kind: "write", target, field: fieldOf(text) } };
 }
 
 /** Closes the field and keeps its text, unless it is blank. */

@@ -15,13 +15,13 @@ type Result = WireResponse<typeof jobResult>;
 export function showJobs(
   to: Terminal,
   { work, recurring }: JobList,
-  { clock, names }: { clock: Clock; names: ReadonlyMap<string, string> },
+  { clock, nameOf }: { clock: Clock; nameOf: (peer_id: string) => string },
 ): void {
   const elapsed = (at: string) => formatDuration(clock.now() - Date.parse(at));
   to.printTable(work, {
     JOB: ({ job_id }) => styled("cyan", job_id),
     STATE: styledState,
-    FOR: ({ execution: { target } }) => formatTarget(target, names),
+    FOR: ({ execution: { target } }) => formatTarget(target, nameOf),
     SINCE: ({ updated_at }) => elapsed(updated_at),
     TITLE: ({ title }) => title,
   }, {
@@ -156,8 +156,7 @@ function styledState({ state }: { state: string }): StyledText {
 
 function formatTarget(
   { assigned_peer_id, path, backend }: Job["execution"]["target"],
-  names?: ReadonlyMap<string, string>,
+  nameOf = (peer_id: string) => peer_id,
 ): string {
-  if (assigned_peer_id === null) return `${backend} in ${path}`;
-  return names?.get(assigned_peer_id) ?? assigned_peer_id;
+  return assigned_peer_id === null ? `${backend} in ${path}` : nameOf(assigned_peer_id);
 }

@@ -128,10 +128,7 @@ function currentSentence(
   const unanswered = kind === "ask" ? ` ${to} has not answered.` : "";
   switch (state) {
     case "queued":
-      return line(
-        `Now: it is queued for ${to}: ${formatReason(reason)}.${unanswered}`,
-        false,
-      );
+      return line(`Now: it is queued for ${to}: ${formatReason(reason)}.${unanswered}`, false);
     case "attempting":
       return line(`Now: it is being delivered.${unanswered}`);
     case "sent":

@@ -103,13 +103,10 @@ export class Terminal {
 
   /** Prints JSON; control and invisible characters are escaped. */
   printJson(answer: unknown, indent = 2): void {
+    const escapeUnit = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
     const text = JSON.stringify(answer, undefined, indent).replaceAll(
       /[\u007f-\u009f\u2028\u2029\p{Default_Ignorable_Code_Point}]/gu,
-      (character) =>
-        character.replaceAll(
-          /[^]/g,
-          (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-        ),
+      (character) => character.replaceAll(/[^]/g, escapeUnit),
     );
     this.device.out(text + "\n");
   }

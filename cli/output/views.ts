@@ -263,10 +263,8 @@ const DIGITS_MIN = 4;
 function shortIds(ids: readonly string[]): Map<string, string> {
   const sorted = [...new Set(ids)].sort();
   return new Map(sorted.map((id, at) => {
-    const neighbours = [sorted[at - 1], sorted[at + 1]].filter((neighbour) =>
-      neighbour !== undefined
-    );
-    const shared = Math.max(0, ...neighbours.map((neighbour) => commonLength(id, neighbour)));
+    const neighbours = [sorted[at - 1] ?? "", sorted[at + 1] ?? ""];
+    const shared = Math.max(...neighbours.map((neighbour) => commonLength(id, neighbour)));
     return [id, id.slice(0, Math.max(id.lastIndexOf("-") + 1 + DIGITS_MIN, shared + 1))];
   }));
 }

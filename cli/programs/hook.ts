@@ -6,6 +6,7 @@
 import { briefClock, stopwatch } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 import { kindOf, paneOf } from "../../daemon/host/terminals/addresses.ts";
 import {
   type Env,
@@ -18,6 +19,7 @@ import {
 import { readRuntimeFile } from "../../daemon/host/runtime_file.ts";
 import type { HookCommand } from "../../daemon/features/agents/definition.ts";
 import { AGENTS, definitionOf } from "../../daemon/features/agents/registry.ts";
+import { unlessRejected } from "../client/failures.ts";
 import { readAll, sendLocally } from "../client/local_http.ts";
 
 /** The limit for reading the event and receiving the daemon's answer together. */
@@ -81,7 +83,10 @@ async function forward(
     removeMarker(agent, env);
     return undefined;
   }
-  const decision_ms = waitsForDecision(hooks, event ?? eventNamedIn(body)) ? daemon.decision_ms : 0;
+  // The hook waits for the human's decision on some events. `daemon.json` sets the time.
+  const name = event ?? eventNamedIn(body);
+  const isDecision = name !== undefined && hooks?.decision_events.includes(name);
+  const decision_ms = isDecision ? daemon.decision_ms : 0;
   const remaining_ms = TOTAL_MS_MAX - elapsedMs();
   const request = { path: `/hooks/${agent}`, hooks, env, body };
   return await withTimeout(decision_ms + remaining_ms, post(new URL(daemon.url), request));
@@ -101,11 +106,6 @@ function removeMarker(agent: string | undefined, env: Env): void {
 function eventNamedIn(body: Uint8Array): string | undefined {
   const { hook_event_name } = JSON.parse(new TextDecoder().decode(body)) ?? {};
   return typeof hook_event_name === "string" ? hook_event_name : undefined;
-}
-
-/** True if the hook waits for the human's decision on this event. `daemon.json` sets the time. */
-function waitsForDecision(hooks: HookCommand | undefined, event: string | undefined): boolean {
-  return event !== undefined && (hooks?.decision_events.includes(event) ?? false);
 }
 
 function encode(payload: Readonly<Record<string, unknown>>): Uint8Array {
@@ -151,17 +151,14 @@ interface HookRequest {
 
 /** Posts to the daemon; undefined if nothing listens there, throws unless the answer is JSON. */
 async function post(url: URL, request: HookRequest): Promise<string | undefined> {
-  try {
-    const headers = headersOf(request);
-    const { path, body } = request;
-    const answer = await sendLocally({ url: new URL(path, url), method: "POST", headers, body });
-    if (answer.status !== 200) throw new Error(`The daemon returned ${answer.status}`);
-    JSON.parse(answer.text);
-    return answer.text;
-  } catch (error) {
-    if (error instanceof Deno.errors.ConnectionRefused) return undefined;
-    throw error;
-  }
+  const isRefused = (error: unknown) => error instanceof Deno.errors.ConnectionRefused;
+  const { path, body } = request;
+  const message = { url: new URL(path, url), method: "POST", headers: headersOf(request), body };
+  const answer = await unlessRejected(isRefused, () => sendLocally(message));
+  if (!answer) return undefined;
+  if (answer.status !== 200) throw new Error(`The daemon returned ${answer.status}`);
+  JSON.parse(answer.text);
+  return answer.text;
 }
 
 function headersOf({ hooks, env }: HookRequest): Record<string, string | undefined> {
@@ -191,13 +188,10 @@ function findDaemon(env: Env): { url: string; decision_ms: number } | undefined 
 /** Logs a failure. An unwritable log is ignored, because no agent may see a hook fail. */
 function logFailure(env: Env, what: string): void {
   const time = new Date(briefClock.now()).toISOString();
-  try {
+  unlessError((error) => error instanceof Error, () => {
     const path = `${statePath(env)}/hook.log`;
     const kept = readTextOrNothing(path) ?? "";
     const text = `${kept}${JSON.stringify({ time, level: "warn", what })}\n`;
     Deno.writeTextFileSync(path, text.slice(-LOG_BYTES_MAX), { mode: 0o600 });
-  } catch (error) {
-    if (error instanceof Error) return;
-    throw error;
-  }
+  });
 }

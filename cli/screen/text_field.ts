@@ -11,8 +11,6 @@ export interface TextField {
   readonly cursor: number;
 }
 
-export const EMPTY_FIELD: TextField = { text: "", cursor: 0 };
-
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 export function fieldOf(text: string): TextField {
@@ -23,23 +21,16 @@ export function fieldOf(text: string): TextField {
 export function edit(field: TextField, input: Input): TextField | undefined {
   const { text, cursor } = field;
   if (typeof input === "object") return insert(field, cleanText(input.pasted));
+  // deno-fmt-ignore
   switch (input) {
-    case "backspace":
-      return remove(text, before(text, cursor), cursor);
-    case "delete":
-      return remove(text, cursor, after(text, cursor));
-    case "ctrl-w":
-      return remove(text, wordStart(text, cursor), cursor);
-    case "ctrl-u":
-      return remove(text, lineStart(text, cursor), cursor);
-    case "ctrl-k":
-      return remove(text, cursor, lineEnd(text, cursor));
-    case "alt-enter":
-    case "ctrl-j":
-      return insert(field, "\n");
-    default:
-      return move(field, input) ?? (isTyped(input) ? insert(field, cleanText(input)) : undefined);
+    case "backspace": return remove(text, before(text, cursor), cursor);
+    case "delete": return remove(text, cursor, after(text, cursor));
+    case "ctrl-w": return remove(text, wordStart(text, cursor), cursor);
+    case "ctrl-u": return remove(text, lineStart(text, cursor), cursor);
+    case "ctrl-k": return remove(text, cursor, lineEnd(text, cursor));
+    case "alt-enter": case "ctrl-j": return insert(field, "\n");
   }
+  return move(field, input) ?? (isTyped(input) ? insert(field, cleanText(input)) : undefined);
 }
 
 function move({ text, cursor }: TextField, key: string): TextField | undefined {

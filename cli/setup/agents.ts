@@ -16,7 +16,6 @@ import { MeshPrograms } from "../../daemon/features/agents/settings_files/mesh_p
 import {
   formatSwitch,
   scopeReader,
-  type SwitchedOff,
 } from "../../daemon/features/agents/settings_files/switched_off.ts";
 import { programsOnPath } from "../client/program.ts";
 
@@ -67,11 +66,7 @@ export function chosenAgents({ agent, all }: AgentChoice, env: Env): readonly Se
 }
 
 function isInstalled({ programs: [program = ""], setup }: SetupAgent, env: Env): boolean {
-  return isOnPath(program, env) || exists(setup.home(env));
-}
-
-function isOnPath(program: string, env: Env): boolean {
-  return programsOnPath(program, env).length > 0;
+  return programsOnPath(program, env).length > 0 || exists(setup.home(env));
 }
 
 interface AgentSetupOptions {
@@ -109,7 +104,7 @@ export async function setUpAgent(
       agent: id,
       files: results.map(({ file }) => file),
       differences: results.map(({ difference }) => difference).filter((text) => text !== ""),
-      warnings: switches.map((found) => warningOf(agent, found)),
+      warnings: switches.map((found) => `${agent.title} ${formatSwitch(found)}; ${found.fix}`),
       ...(setup.notice && !uninstall && { notice: setup.notice }),
       ...(error !== "" && { error }),
     };
@@ -119,10 +114,6 @@ export async function setUpAgent(
     if (refusal === undefined) throw error;
     return { agent: id, files: [], differences: [], warnings: [], error: refusal };
   }
-}
-
-function warningOf({ title }: SetupAgent, found: SwitchedOff): string {
-  return `${title} ${formatSwitch(found)}; ${found.fix}`;
 }
 
 /** The edits of an agent's files. Adds the programs that our marks name to the plan. */

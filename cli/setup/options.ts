@@ -3,40 +3,32 @@
 import type { Args } from "../command/command.ts";
 import { AGENT_IDS } from "./agents.ts";
 
-export interface SetupOptions {
-  /** Only this agent; undefined for the installed agents. */
-  readonly agent: string | undefined;
-  /** All known agents, installed or not. */
-  readonly all: boolean;
-  readonly relay: string | undefined;
-  /** The name under which agents may ask the human. */
-  readonly name: string | undefined;
-  readonly service: boolean;
-  /** Asks nothing. */
-  readonly yes: boolean;
-  readonly diff: boolean;
-  readonly dry_run: boolean;
-  /** Replace another program's MCP server that has our name. */
-  readonly replace: boolean;
-  readonly uninstall: boolean;
-  readonly json: boolean;
+export type SetupOptions = ReturnType<typeof optionsOf>;
+
+function optionsOf(args: Args) {
+  return {
+    /** Only this agent; undefined for the installed agents. */
+    agent: args.get("agent"),
+    /** All known agents, installed or not. */
+    all: args.flag("all"),
+    relay: args.get("relay"),
+    /** The name under which agents may ask the human. */
+    name: args.get("name"),
+    service: args.flag("service"),
+    /** Asks nothing. */
+    yes: args.flag("yes"),
+    diff: args.flag("diff"),
+    dry_run: args.flag("dryRun"),
+    /** Replace another program's MCP server that has our name. */
+    replace: args.flag("replace"),
+    uninstall: args.flag("uninstall"),
+    json: args.flag("json"),
+  } as const;
 }
 
 /** Returns the options, or a message about options that contradict each other. */
 export function readOptions(args: Args): SetupOptions | string {
-  const options: SetupOptions = {
-    agent: args.get("agent"),
-    all: args.flag("all"),
-    relay: args.get("relay"),
-    name: args.get("name"),
-    service: args.flag("service"),
-    yes: args.flag("yes"),
-    diff: args.flag("diff"),
-    dry_run: args.flag("dryRun"),
-    replace: args.flag("replace"),
-    uninstall: args.flag("uninstall"),
-    json: args.flag("json"),
-  };
+  const options = optionsOf(args);
   const { agent, all, relay, name, replace, uninstall } = options;
   if (agent !== undefined && all) return "--all cannot be used with the name of an agent";
   if (agent !== undefined && !AGENT_IDS.includes(agent)) {

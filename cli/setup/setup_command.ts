@@ -20,7 +20,7 @@ import { AGENT_IDS, chosenAgents, setUpAgent } from "./agents.ts";
 import { lastingCommand } from "./lasting_command.ts";
 import { readOptions, type SetupOptions } from "./options.ts";
 import { joinRelay, RelayJoinError, type RelayMembership } from "./relay.ts";
-import { installService, removeService, type Service, serviceOf } from "./service.ts";
+import { installService, removeService, serviceOf } from "./service.ts";
 import {
   fileLines,
   nextSteps,
@@ -75,10 +75,14 @@ export async function runSetup(
   const asks = output.ask !== undefined && !yes && !dry_run && !json;
   try {
     if (name !== undefined) nameHuman(env, name, { dry_run: true }); // Refuses a wrong name first.
-    const relay = await setUpRelay(options, env, send);
+    const { relay: url } = options;
+    const relay = url === undefined
+      ? undefined
+      : await joinRelay({ env, url, dry_run, send, clock: systemClock });
     mustHavePaths(env);
     if (relay && options.agent === undefined && !options.all) {
-      printRelay(relay, options, output);
+      if (json) output.out(JSON.stringify(relay, undefined, 2));
+      else relayLines(relay).forEach((text) => output.out(text));
       return EXIT.done;
     }
     const { command: mesh, is_cached, warning } = await lastingCommand(env, {
@@ -99,21 +103,6 @@ export async function runSetup(
     if (text === undefined) throw error;
     return fail(text, error instanceof InvalidPath ? EXIT.usageError : EXIT.refused);
   }
-}
-
-/** Joins the relay of `--relay`, if given. */
-async function setUpRelay(
-  { relay: url, dry_run }: SetupOptions,
-  env: Env,
-  send: SendRequest,
-): Promise<RelayMembership | undefined> {
-  if (url === undefined) return undefined;
-  return await joinRelay({ env, url, dry_run, send, clock: systemClock });
-}
-
-function printRelay(relay: RelayMembership, { json }: SetupOptions, output: SetupOutput): void {
-  if (json) output.out(JSON.stringify(relay, undefined, 2));
-  else relayLines(relay).forEach((text) => output.out(text));
 }
 
 interface Start {
@@ -138,7 +127,9 @@ async function setUpMachine(run: Run, { relay, warnings, is_cached }: Start): Pr
     const plan = await changeFiles(run, { dry_run: true });
     print(fileLines(plan, { tense: "will change", diff }, env));
     warn(plan);
-    if (changesAny(plan) && !confirm(run, { is_default: !is_cached || uninstall })) {
+    const isDefault = !is_cached || uninstall;
+    const question = `Make these changes? ${isDefault ? "[Y/n]" : "[y/N]"}`;
+    if (changesAny(plan) && !isYes(output, question, isDefault)) {
       print(["Nothing was changed."]);
       return EXIT.refused;
     }
@@ -172,10 +163,6 @@ function changesAny(report: SetupReport): boolean {
 
 function changesAgents({ agents }: SetupReport): boolean {
   return agents.some(({ differences }) => differences.length > 0);
-}
-
-function confirm({ output }: Run, { is_default }: { is_default: boolean }): boolean {
-  return isYes(output, `Make these changes? ${is_default ? "[Y/n]" : "[y/N]"}`, is_default);
 }
 
 function isYes({ ask }: SetupOutput, question: string, ifEmpty: boolean): boolean {
@@ -215,12 +202,14 @@ function expectedText(error: unknown): string | undefined {
 
 /** Names the human and installs the service, if an option or an answer says so. */
 async function setUpPersonAndService(run: Run, changed: SetupReport) {
-  const { options, env, asks } = run;
+  const { options, env, output, asks } = run;
   const more: { name_written_to?: string; service?: string } = {};
   const errors: string[] = [];
   if (changed.errors.length > 0) return { more, errors };
   try {
-    const name = options.name ?? (asks && !options.uninstall ? askName(run) : undefined);
+    const isAsked = asks && !options.uninstall && !isHumanNamed(env);
+    const question = "Your name, by which agents may ask you:";
+    const name = options.name ?? (isAsked ? output.ask?.(question, suggestedName(env)) : undefined);
     if (name !== undefined) more.name_written_to = nameHuman(env, name, options);
     const service = await setUpService(run);
     if (service) more.service = service;
@@ -232,31 +221,26 @@ async function setUpPersonAndService(run: Run, changed: SetupReport) {
   return { more, errors };
 }
 
-function askName({ env, output }: Run): string | undefined {
-  if (isHumanNamed(env)) return undefined;
-  return output.ask?.("Your name, by which agents may ask you:", suggestedName(env));
-}
-
 /** Returns the path of the service's file if it was changed. */
 async function setUpService({ options, env, output, host, mesh, asks }: Run) {
   const service = serviceOf(host, env, mesh);
-  if (options.uninstall) return options.service ? await uninstallService(service, host) : undefined;
+  if (options.uninstall) {
+    const isRemoved = options.service && service && await removeService(service, host);
+    return isRemoved ? service.path : undefined;
+  }
   const isOffered = asks && service && !exists(service.path);
   const question = "Start the daemon now and at every login? [Y/n]";
   if (!options.service && !(isOffered && isYes(output, question, true))) return undefined;
   if (!service) throw new CommandError("No service manager was found: systemd or launchd");
   if (options.dry_run) return service.path;
-  await stopDaemon(env, systemClock, createDaemonClient(env, false, readClientSettings(env)));
+  const daemon = createDaemonClient(env, false, readClientSettings(env));
+  await stopDaemon({ env, clock: systemClock, daemon });
   await installService(service, host, env);
   const outgoing = OUTGOING_VARIABLES.filter((name) => env[name]);
   if (outgoing.length > 0 && !options.json) {
     output.out(`service: it keeps ${outgoing.join(", ")} of this shell in ${service.path}`);
   }
   return service.path;
-}
-
-async function uninstallService(service: Service | undefined, host: ServiceHost) {
-  return service && await removeService(service, host) ? service.path : undefined;
 }
 
 /** Removes mesh from all agents, and the service, without asking. */

@@ -80,8 +80,7 @@ function agentLines(
 
 function configLines({ token_written_to: path }: SetupReport, { tense }: LineOptions): string[] {
   if (path === null) return [];
-  const verb =
-    { "changed": "added", "would change": "would add", "will change": "will add" }[tense];
+  const verb = tense === "changed" ? "added" : tense.replace("change", "add");
   return [
     `${path}: ${verb} a token, daemon.auth_token; all callers but the dashboard must send it`,
   ];
@@ -127,10 +126,9 @@ export function relayLines({ relay, secret, written_to, dry_run }: RelayMembersh
     const what = secret === "kept" ? "keep its secret" : "register for a new secret";
     return [`${written_to}: would join ${relay} and ${what}`];
   }
+  const which = secret === "kept" ? "the existing secret" : "a new secret";
   return [
-    `${written_to}: joined ${relay} with ${
-      secret === "kept" ? "the existing secret" : "a new secret"
-    }`,
+    `${written_to}: joined ${relay} with ${which}`,
     "Sign in to the relay with relay.secret. Anyone who has it can reach your machines: share it " +
     "only with your own machines.",
     "Next: restart the daemon with `mesh down` and `mesh up`, then check `mesh status`.",

@@ -28,12 +28,12 @@ interface UninstallResult {
 
 /** Runs the command; returns the exit code. */
 export async function runUninstall(context: CommandContext, args: Args): Promise<number> {
-  const { env, terminal, clock, daemon } = context;
+  const { env, terminal } = context;
   if (!args.flag("yes") && !confirm(args)) return EXIT.refused;
   if (args.flag("purge")) mustBeState(env);
   const running = runningDaemon(env);
   const undone = await undoSetup(env, THIS_HOST); // Ends a daemon that the service runs.
-  await stopDaemon(env, clock, daemon);
+  await stopDaemon(context);
   const purged = args.flag("purge") ? purge(env) : [];
   const paths = [statePath(env), configPath(env)];
   const answer: UninstallResult = {

@@ -1,7 +1,4 @@
-/**
- * Decides who may call the daemon (contract 10), by Host, Origin, the socket's owner, and the
- * token.
- */
+/** Decides who may call the daemon (contract 10): by Host, Origin, the socket's owner, a token. */
 
 import type { Contract } from "kit/http/contract.ts";
 import { equalSecrets } from "kit/host/node_library.ts";
@@ -133,9 +130,7 @@ function isFromBrowser({ headers }: Request): boolean {
   return headers.has("origin") && (!headers.has("upgrade") || headers.has("cookie"));
 }
 
-/**
- * True if the request is a top-level navigation, e.g. by a link, and not sent by a page's script.
- */
+/** True if the request is a top-level navigation, such as by a link, and not of a page's script. */
 function isNavigation(request: Request): boolean {
   const { headers, method } = request;
   return method === "GET" && headers.get("sec-fetch-mode") === "navigate" &&

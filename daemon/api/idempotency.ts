@@ -89,10 +89,7 @@ export class Idempotency implements IdempotencyStore {
   }
 }
 
-/**
- * Identifies a request. Routes and keys contain no newline, so two different requests never have
- * the same result.
- */
+/** Identifies a request. Routes and keys contain no newline, so no two requests share a result. */
 function keyOf({ sender, route, key }: IdempotentRequest): string {
   return `${route}\n${key}\n${sender}`;
 }

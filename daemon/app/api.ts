@@ -4,7 +4,8 @@ import { type Call, client } from "kit/http/client.ts";
 import { VERSION } from "kit/core/version.ts";
 import { Problem } from "protocol/problems.ts";
 import { BodyLimiter } from "kit/http/body_limiter.ts";
-import type { Route, RouteGuard } from "kit/http/route.ts";
+import type { Contract } from "kit/http/contract.ts";
+import type { Caller, Route, RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import type { RequestHead } from "kit/net/tunnel/frames.ts";
 import { Actors } from "../api/callers/acting_for.ts";
@@ -37,7 +38,7 @@ interface ListenAddress {
 export type Api = ReturnType<typeof openApi>;
 
 export function openApi(features: Features) {
-  const { ctx, shutdownSignal } = features;
+  const { ctx, platform: { send }, shutdownSignal } = features;
   const address: ListenAddress = { port: undefined };
   const callers = openCallers(features, address);
   const { actors, callingPeers } = openActors(features, callers);
@@ -56,15 +57,12 @@ export function openApi(features: Features) {
     },
     authorize: (request, contract, remote) => guard.authorize(request, contract, remote),
   };
-  const relayApi = openRelayApi(features);
+  const relayApi = new RelayApi({ clock: ctx.clock, relay: relayOf(features), send });
   const shares = new Shares({ directory: features.directory, relay: relayApi });
   const inner = featureRoutes(features, { actors, apps: new Apps(relayApi), callers, shares });
-  const call = openCall(features, address, lazily(() => serveTracked(features, inner, options)));
-  const callAsHuman = openCall(
-    features,
-    address,
-    lazily(() => serveTracked(features, inner, toHuman(options))),
-  );
+  const callAs = (guard: RouteGuard) =>
+    openCall(features, address, lazily(() => serveTracked(features, inner, guard)));
+  const call = callAs(options), callAsHuman = callAs(toHuman(options));
   const connections = openConnections(features, { actors, call, callAsHuman, callers, guard });
   const mcp = openMcp(features, call, callingPeers);
   const outer = [
@@ -113,10 +111,7 @@ function sharedGuard(
 
 /** The same guard, for requests that the daemon itself sends for the human. */
 function toHuman(guard: RouteGuard): RouteGuard {
-  return {
-    ...guard,
-    authorize: (...request) => ({ ...guard.authorize(...request), human: true }),
-  };
+  return { ...guard, authorize: (...request) => ({ ...guard.authorize(...request), human: true }) };
 }
 
 /** Serves routes. The database closes after the last request. */
@@ -237,11 +232,6 @@ function openMcp({ config, ctx }: Features, call: Call, callingPeers: CallingPee
   });
 }
 
-function openRelayApi(features: Features): RelayApi {
-  const { ctx: { clock }, platform: { send } } = features;
-  return new RelayApi({ clock, relay: relayOf(features), send });
-}
-
 /** Undefined if no relay is configured. */
 function relayOf({ config, identity: { daemon_id } }: Features): RelayAccess | undefined {
   const { "relay.enabled": enabled, "relay.url": url, "relay.secret": secret } = config;
@@ -263,52 +253,33 @@ function openRemoteAccess(
   features: Features,
   routes: readonly Route[],
   options: Omit<RouteGuard, "authorize">,
-) {
+): { tunnel: TunnelHandler; answerMachine: AnswerMachine } {
+  const { config, ctx: { log } } = features;
+  const allow_admin = config["relay.allow_admin"];
+  const routesFor = (authorize: (contract: Contract) => Caller) => {
+    const guard = {
+      ...options,
+      authorize: (_: Request, contract: Contract) => authorize(contract),
+    };
+    return lazily(() => serveTracked(features, routes, guard));
+  };
+  const fromRelay = (origin: RequestHead["door"]) =>
+    routesFor((contract) => authorizeTunnel(contract, { origin, allow_admin }));
+  const fromMachine = (human: boolean) =>
+    routesFor((contract) => authorizeMachine(contract, human));
+  const tunnelRoutes = { browser: fromRelay("browser"), program: fromRelay("program") };
+  const [asHuman, asProgram] = [fromMachine(true), fromMachine(false)];
+  const requests = new RequestScheduler();
   return {
     /** Answers requests from the relay, which has checked where they come from. */
-    tunnel: openTunnel(features, routes, options),
+    tunnel: (connection, request) =>
+      requests.schedule(
+        request.stream,
+        () => void answerTunnelRequest({ tunnelRoutes, log }, connection, request),
+      ),
     /** Answers requests from machines that may administer this one. */
-    answerMachine: openMachineAnswers(features, routes, options),
+    answerMachine: (request, { human }) => human ? asHuman(request) : asProgram(request),
   };
-}
-
-function openTunnel(
-  features: Features,
-  routes: readonly Route[],
-  options: Omit<RouteGuard, "authorize">,
-): TunnelHandler {
-  const { config, ctx } = features;
-  const allow_admin = config["relay.allow_admin"];
-  const routesFor = (origin: RequestHead["door"]) =>
-    lazily(() =>
-      serveTracked(features, routes, {
-        ...options,
-        authorize: (_request, contract) => authorizeTunnel(contract, { origin, allow_admin }),
-      })
-    );
-  const tunnelRoutes = { browser: routesFor("browser"), program: routesFor("program") };
-  const requests = new RequestScheduler();
-  return (connection, request) =>
-    requests.schedule(
-      request.stream,
-      () => void answerTunnelRequest({ tunnelRoutes, log: ctx.log }, connection, request),
-    );
-}
-
-function openMachineAnswers(
-  features: Features,
-  routes: readonly Route[],
-  options: Omit<RouteGuard, "authorize">,
-): AnswerMachine {
-  const routesFor = (human: boolean) =>
-    lazily(() =>
-      serveTracked(features, routes, {
-        ...options,
-        authorize: (_request, contract) => authorizeMachine(contract, human),
-      })
-    );
-  const [asHuman, asProgram] = [routesFor(true), routesFor(false)];
-  return (request, { human }) => human ? asHuman(request) : asProgram(request);
 }
 
 function openGauges(

@@ -33,15 +33,18 @@ const bytes = (smallest: number, largest: number) =>
     z.number().int().min(smallest).max(largest),
   ).describe(`bytes, ${smallest} to ${largest}`);
 const flag = z.boolean().describe("true or false");
-const token = z.string().regex(/^[!-~]([ -~]*[!-~])?$/).transform((text) => new Secret(text))
-  .describe("a text of ASCII characters; in quotes, if it is all digits");
+const secret = (form: RegExp, description: string) =>
+  z.string().regex(form).transform((text) => new Secret(text)).describe(description);
+const token = secret(
+  /^[!-~]([ -~]*[!-~])?$/,
+  "a text of ASCII characters; in quotes, if it is all digits",
+);
 /** A number, 0 to 1; the environment passes `0.50` as text, for its last zero. */
 const fraction = z.union([z.number(), z.string().regex(/^(?:\d+|\d*\.\d+)$/).transform(Number)])
   .pipe(z.number().min(0).max(1)).describe("a number, 0 to 1");
 const chat_id = z.union([z.int(), z.string().regex(/^(-?\d{1,20}|@\w{1,64})$/)]).transform(String)
   .describe("the number of a chat, or the @name of a public group");
-const bot_token = z.string().regex(/^[\w:-]{8,}$/).transform((text) => new Secret(text))
-  .describe("a bot's token, as BotFather gives it");
+const bot_token = secret(/^[\w:-]{8,}$/, "a bot's token, as BotFather gives it");
 const slack_app_token = z.string().regex(/^xapp-[\w-]{8,}$/).transform((text) => new Secret(text))
   .describe("the app's token for connections, which begins with xapp-");
 const slack_bot_token = z.string().regex(/^xoxb-[\w-]{8,}$/).transform((text) => new Secret(text))
@@ -57,8 +60,7 @@ const collector = z.url({ protocol: /^https?$/ })
   .refine((url) => !/[?#]|\/\/[^/]*@/.test(url)).nullish().transform((url) => url ?? undefined)
   .describe("an http or https address without user, query and fragment, or null");
 /** Headers as OpenTelemetry's environment variables have them. */
-const header_list = z.string().regex(/^[\w-]+=[!-~][ -~]*$/).transform((text) => new Secret(text))
-  .describe("name=value, further ones after commas");
+const header_list = secret(/^[\w-]+=[!-~][ -~]*$/, "name=value, further ones after commas");
 const file_path = z.string().regex(/^[/~]/).describe("the path of a file, from / or ~");
 const machine_name = Name.describe("the name of a machine, or its daemon id");
 /** A list of words; the environment may pass it as `a, b`. */
@@ -226,10 +228,7 @@ function missingRelay(config: Partial<Config>): string[] {
 /** The largest number that a setting can be. A longer run of digits is a token or a name. */
 const NUMBER_MAX = 999_999_999;
 
-/**
- * Parses a value of the environment or of `mesh config set` as YAML. A map, or a number that YAML
- * would change, stays text.
- */
+/** Parses a value as YAML. A map, or a number that YAML would change, stays text. */
 export function parseSetting(text: string): unknown {
   const value: unknown = parseYaml(text);
   const isText = typeof value === "object" && !Array.isArray(value) ||

@@ -58,10 +58,7 @@ export function setKey({ path, document }: ConfigFile, key: string, value: unkno
   document.setIn(segments, value);
 }
 
-/**
- * Removes a dotted key, and its section if that is then empty, without even a comment. Returns true
- * if the key was set.
- */
+/** Removes a dotted key, and its section if not even a comment is left. True if it was set. */
 export function deleteKey({ document }: ConfigFile, key: string): boolean {
   if (!isMap(document.contents)) return false;
   if (document.has(key)) return document.delete(key);
@@ -82,10 +79,7 @@ export function deleteKey({ document }: ConfigFile, key: string): boolean {
   return true;
 }
 
-/**
- * True if a comment is above a section or in it. The comment of the first section may be kept with
- * its parent.
- */
+/** True if a comment is in a section or above it; the parent may hold that of the first section. */
 function hasComment(parent: YAMLMap, name: string | undefined, section: YAMLMap): boolean {
   const at = parent.items.findIndex(({ key }) => isScalar(key) && key.value === name);
   const key = parent.items[at]?.key;

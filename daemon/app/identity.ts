@@ -41,10 +41,7 @@ function getOrCreate(tx: Tx, key: string, create: () => string): string {
 
 /** Start of the first run that was refused because another daemon has this identity. */
 const REFUSED_SINCE = "identity_refused_since";
-/**
- * Entries that waited for other machines before this time belong to the daemon with the former
- * identity.
- */
+/** Entries for others from before this time belong to the daemon with the former identity. */
 const LEFT_BEFORE = "identity_left_before";
 
 /** Stores that this run was refused as a copy; `null` clears this. */
@@ -81,10 +78,7 @@ export function leftBefore({ db }: Pick<Context, "db">): number | undefined {
   return value === undefined ? undefined : Number(value);
 }
 
-/**
- * Called when these entries are gone. If the clock is set back later, newer entries must not count
- * among them.
- */
+/** Called when these entries are gone: newer ones must not count after the clock is set back. */
 export function forgetLeft({ db }: Pick<Context, "db">): void {
   db.transactNow((tx) => remove(tx, LEFT_BEFORE));
 }

@@ -38,10 +38,7 @@ import { callerFacts } from "../host/sockets/caller_facts.ts";
 /** Maximum time for open requests to end at the shutdown. */
 const SHUTDOWN_MS_MAX = 3000;
 
-/**
- * Runs a daemon until SIGTERM or SIGINT. Returns the exit code of the process. A file that cannot
- * be used ends it with the path and a way out.
- */
+/** Runs a daemon until SIGTERM or SIGINT, or until a file cannot be used; returns the exit code. */
 export async function runDaemon(env: Env): Promise<number> {
   try {
     return await runOnState(env);

@@ -60,10 +60,7 @@ export interface Platform {
   readonly openSocket: OpenSocket | undefined;
   /** The network of machines; undefined without a bus. */
   readonly machines: MachinesPlatform | undefined;
-  /**
-   * The reason why the network of machines cannot be used although a bus is set; undefined if it
-   * can.
-   */
+  /** Why the network of machines cannot be used although a bus is set; undefined if it can. */
   readonly bus_fault?: string | undefined;
   /** Builds traces; undefined without a collector. */
   readonly openTelemetry: OpenTelemetry | undefined;

@@ -103,10 +103,8 @@ export function featureRoutes(
 
 function openPeerRoutes(
   features: Features,
-  { actors, callers, isProvenHuman }: {
-    actors: Actors;
-    callers: Callers;
-    isProvenHuman: (caller: Caller, headers: Headers) => boolean;
+  { actors, callers, isProvenHuman }: Pick<ApiParts, "actors" | "callers"> & {
+    readonly isProvenHuman: Callers["isHuman"];
   },
 ): Route[] {
   const { registrationLocations, restarts } = features;
@@ -130,7 +128,7 @@ function personOf(directory: Directory): string {
 function callerChecksOf(
   callers: Callers,
   { directory, telemetry }: Features,
-  isProvenHuman: (caller: Caller, headers: Headers) => boolean,
+  isProvenHuman: Callers["isHuman"],
 ): CallerChecks {
   return {
     requestContextOf(caller, headers) {

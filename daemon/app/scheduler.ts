@@ -46,10 +46,7 @@ export function tick(
   db.checkpoint();
 }
 
-/**
- * Makes delayed work due again after the clock was set back: its due time would otherwise be too
- * late.
- */
+/** Makes delayed work due again, whose due time is too late after the clock was set back. */
 function clockStepped(
   { calls, ctx: { clock, log }, jobs, subscriptions }: Features,
   step_ms: number,

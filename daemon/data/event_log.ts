@@ -74,10 +74,7 @@ export class EventLog {
     return this.#bounds().oldest ?? 0;
   }
 
-  /**
-   * True if the log has every event after this id. False if some were deleted, or if the id is from
-   * a time that a restored database has lost.
-   */
+  /** True if no event after this id was deleted, and no restored database has lost the id. */
   continuesAfter(id: number): boolean {
     if (id === this.#lastCommittedId) return true;
     const follower = followerOf(this.#db, "events", id);
@@ -124,10 +121,7 @@ export class EventLog {
     return this.#readUntil(this.#lastCommittedId, range);
   }
 
-  /**
-   * As `read`, in steps: no index finds the events of a type, so there may be millions of others
-   * between them.
-   */
+  /** As `read`, in steps: no index finds a type, and millions of other events may lie between. */
   async search({ since, limit, type }: Range): Promise<MeshEvent[]> {
     const found: MeshEvent[] = [];
     const last = this.#lastCommittedId;

@@ -5,7 +5,9 @@ import { fs } from "kit/host/node_library.ts";
 import { unlessError } from "kit/host/file_errors.ts";
 
 /** Errors that mean that the file does not exist or that this process may not read it. */
-const ABSENT: ReadonlySet<unknown> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EACCES"]);
+const ABSENT: ReadonlySet<unknown> = new Set(
+  ["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EACCES", "EPERM"],
+);
 
 /**
  * Reads a whole file. Undefined if the file is absent or larger than `bytes_max`, or if `own` is
@@ -55,16 +57,7 @@ export function changedAt(path: string): number | undefined {
 
 /** The names in a folder, sorted. Empty if there is no such folder that this process may read. */
 export function namesIn(folder: string): string[] {
-  const names = unlessError(isAbsentFolder, () => Array.from(Deno.readDirSync(folder), nameOf));
-  return names?.sort() ?? [];
-}
-
-const nameOf = ({ name }: Deno.DirEntry) => name;
-
-function isAbsentFolder(error: unknown): boolean {
-  const { FilesystemLoop, NotADirectory, NotFound, PermissionDenied } = Deno.errors;
-  return [FilesystemLoop, NotADirectory, NotFound, PermissionDenied]
-    .some((kind) => error instanceof kind);
+  return unlessError(isAbsent, () => fs().readdirSync(folder))?.sort() ?? [];
 }
 
 /**

@@ -41,10 +41,10 @@ async function isProgram(path: string): Promise<boolean> {
   } catch (error) {
     // The file may exist, so it counts as installed. Starting it reports the cause.
     if (error instanceof Deno.errors.PermissionDenied) return true;
-    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) {
+    const { FilesystemLoop, NotADirectory, NotFound } = Deno.errors;
+    if ([FilesystemLoop, NotADirectory, NotFound].some((kind) => error instanceof kind)) {
       return false;
     }
-    if (error instanceof Deno.errors.FilesystemLoop) return false;
     throw error;
   }
 }

@@ -1,6 +1,4 @@
-/**
- * A directory for uploaded files. A file is either complete or absent. Only this user can read it.
- */
+/** A directory for uploaded files, each complete or absent. Only this user can read it. */
 
 import { join } from "kit/core/path.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";

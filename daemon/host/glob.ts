@@ -37,10 +37,7 @@ function matchesName(pattern: string, name: string): boolean {
   );
 }
 
-/**
- * Goes back only to the last wildcard for any number of items. An earlier wildcard cannot take more
- * items than the last.
- */
+/** Goes back only to the last wildcard: an earlier one cannot take more items than the last. */
 function matches(
   pattern: readonly string[],
   items: readonly string[],

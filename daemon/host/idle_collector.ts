@@ -20,7 +20,6 @@ const TRIM = { malloc_trim: { parameters: ["usize"], result: "i32" } } as const;
 interface Heap {
   /** Processor time that this process has used since its start. */
   processorMs(): number;
-  /** Memory that the heap uses now. */
   bytes(): number;
   /** Collects all garbage, which takes about 30 ms, and returns free memory to the system. */
   collect(): void;

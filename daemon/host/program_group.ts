@@ -21,10 +21,7 @@ const MARK = "MESH_PROGRAM";
 /** Time limits for the processes to end after SIGTERM, and after SIGKILL. */
 const END_MS = { SIGTERM: 2_000, SIGKILL: 2_000 } as const;
 const POLL_MS = 25;
-/**
- * Time limit for the end of the output after the program's end: another process may hold the pipe
- * open.
- */
+/** Time limit for the output after the program's end: another process may hold the pipe open. */
 const OUTPUT_MS_MAX = 2_000;
 /** Maximum size of each output that is kept: its last bytes. */
 const OUTPUT_BYTES_MAX = 16_384;

@@ -10,10 +10,7 @@ import { endProcesses, newMark, runProgram } from "./program_group.ts";
 import type { Log } from "kit/core/log.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
-/**
- * The result of a program. `exit` is null if the program could not be run, or if the daemon or a
- * signal ended it.
- */
+/** A program's result. `exit` is null if it could not run, or the daemon or a signal ended it. */
 export interface ProgramResult {
   readonly exit: number | null;
   readonly output: string;

@@ -1,5 +1,6 @@
 /** `daemon.json`: how to reach the running daemon. Hooks read it, so this file imports little. */
 
+import { tryJson } from "kit/core/text.ts";
 import { writePrivately } from "kit/host/durable_files.ts";
 import { type Env, readTextOrNothing, statePath } from "./paths.ts";
 import { isAlive } from "./processes.ts";
@@ -46,7 +47,8 @@ export function runningDaemon(env: Env): RuntimeInfo | undefined {
 }
 
 function parse(text: string): RuntimeInfo | undefined {
-  const { pid, process_started, url, started_at = "", approval_seconds } = fieldsOf(text);
+  const fields: Record<string, unknown> = Object(tryJson(text));
+  const { pid, process_started, url, started_at = "", approval_seconds } = fields;
   if (typeof pid !== "number" || !Number.isSafeInteger(pid) || pid < 1) return undefined;
   if (typeof url !== "string" || !URL.canParse(url)) return undefined;
   if (typeof started_at !== "string") return undefined;
@@ -57,12 +59,4 @@ function parse(text: string): RuntimeInfo | undefined {
     started_at,
     ...(typeof approval_seconds === "number" && { approval_seconds }),
   };
-}
-
-function fieldsOf(text: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text) ?? {};
-  } catch {
-    return {};
-  }
 }

@@ -2,7 +2,7 @@
 
 import { dirname, join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
-import { Problem } from "protocol/problems.ts";
+import { invalidField } from "kit/core/problem.ts";
 import { socketPathOf } from "./terminals/addresses.ts";
 
 /** The kernel has the same limit on the number of symbolic links in one path. */
@@ -65,10 +65,7 @@ export function checkTerminal(address: string): SocketCheck {
 /** Throws if a `tmux_socket` is not trusted. A socket that does not exist is accepted. */
 export function refuseUntrusted(tmux_socket: string | undefined): void {
   const checked = tmux_socket === undefined ? undefined : checkTerminal(tmux_socket);
-  if (checked?.state !== "refused") return;
-  const issue = { path: "tmux_socket", message: checked.reason };
-  const summary = `${issue.path}: ${issue.message}`;
-  throw new Problem("invalid_request", { summary, issues: [issue] });
+  if (checked?.state === "refused") throw invalidField("tmux_socket", checked.reason);
 }
 
 /** Why sockets in this folder cannot be trusted; undefined if the folder is only this user's. */
@@ -116,8 +113,7 @@ function resolvePath(
     return { state: "found", path: at, info, folder };
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return { state: "missing" };
-    const why = messageOf(error);
-    return refuse(`"${path}" cannot be checked: ${why}`);
+    return refuse(`"${path}" cannot be checked: ${messageOf(error)}`);
   }
 }
 

@@ -1,7 +1,4 @@
-/**
- * The message bus between machines, as the daemon needs it: durable batches, calls, a directory and
- * files.
- */
+/** The message bus between machines: durable batches, calls, a directory and files. */
 
 /** Connection to the bus, and the time since which it is so (milliseconds since 1970). */
 export interface BusStatus {
@@ -11,10 +8,7 @@ export interface BusStatus {
   readonly reason: string | null;
 }
 
-/**
- * Receives what arrives from the bus. Machines are named by daemon ids, proved by the connection's
- * user.
- */
+/** Receives what arrives from the bus. The connection's user proves the daemon ids of machines. */
 export interface BusListener {
   /**
    * Called with a new connection on which only answers to own calls arrive so far. Rejects with
@@ -22,15 +16,9 @@ export interface BusListener {
    * stays unused, and the bus tries again later. Without this method, every connection is used.
    */
   admit?(connection: NewConnection): Promise<void>;
-  /**
-   * A stored batch from another machine. The bus drops its copy when the promise resolves, and
-   * repeats the batch later when it rejects.
-   */
+  /** A stored batch of another machine. The bus drops its copy on success, or repeats it later. */
   batch(from: string, batch: Uint8Array): Promise<void>;
-  /**
-   * A call from another machine, or from a daemon with this machine's own id. Null, or a rejected
-   * promise, sends no answer.
-   */
+  /** A call of another machine or of a daemon with this id. Null, or rejecting, sends no answer. */
   call(from: string, request: Uint8Array): Promise<Uint8Array | null>;
   /** A heartbeat of another machine. */
   heard?(daemonId: string, beat: Uint8Array): void;
@@ -55,10 +43,7 @@ export interface NewConnection {
 export interface BusBacklog {
   /** Batches that wait at the bus for this machine. */
   readonly waiting: number;
-  /**
-   * Bytes stored in the stream of all machines, and the limit; null where it is not permitted to
-   * see it.
-   */
+  /** Bytes in the stream of all machines, and the limit; null where not permitted to see it. */
   readonly bytes: number | null;
   readonly max_bytes: number | null;
 }
@@ -68,9 +53,7 @@ export interface Bus {
   status(): BusStatus;
   /** Stores a batch for another machine; resolves once the bus has it on disk. */
   publish(to: string, id: string, batch: Uint8Array): Promise<void>;
-  /**
-   * Asks another machine now; nothing is stored. Rejects with `no_answer` when none came in time.
-   */
+  /** Asks another machine now; nothing is stored. Rejects with `no_answer` if none came in time. */
   call(to: string, request: Uint8Array, timeoutMs: number): Promise<Uint8Array>;
   /** Sends a heartbeat to all connected machines. Nothing is stored. */
   beat(bytes: Uint8Array): Promise<void>;
@@ -101,6 +84,52 @@ export interface Bus {
   close(): Promise<void>;
 }
 
+/** The methods of a bus that the opened bus under it executes. */
+export abstract class ForwardingBus {
+  /** Throws a `BusError` while there is no opened bus. */
+  protected abstract opened(): Omit<Bus, "status" | "canBeat" | "heardAt" | "close">;
+
+  async publish(to: string, id: string, batch: Uint8Array): Promise<void> {
+    await this.opened().publish(to, id, batch);
+  }
+
+  async call(to: string, request: Uint8Array, timeoutMs: number): Promise<Uint8Array> {
+    return await this.opened().call(to, request, timeoutMs);
+  }
+
+  async beat(bytes: Uint8Array): Promise<void> {
+    await this.opened().beat(bytes);
+  }
+
+  async announce(entry: Uint8Array): Promise<void> {
+    await this.opened().announce(entry);
+  }
+
+  async withdraw(): Promise<void> {
+    await this.opened().withdraw();
+  }
+
+  async putFile(name: string, bytes: Uint8Array): Promise<void> {
+    await this.opened().putFile(name, bytes);
+  }
+
+  async getFile(name: string, bytes_max: number): Promise<Uint8Array | null> {
+    return await this.opened().getFile(name, bytes_max);
+  }
+
+  async deleteFile(name: string): Promise<void> {
+    await this.opened().deleteFile(name);
+  }
+
+  async roundTrip(): Promise<number> {
+    return await this.opened().roundTrip();
+  }
+
+  async backlog(): Promise<BusBacklog> {
+    return await this.opened().backlog();
+  }
+}
+
 export type BusFailure =
   | "unreachable"
   | "full"
@@ -122,9 +151,7 @@ export class BusError extends Error {
   }
 }
 
-/**
- * Another daemon is connected with this machine's id. It gets the messages; this daemon gets none.
- */
+/** A daemon with this machine's id is connected, and gets the messages instead of this one. */
 export class IdentityInUse extends Error {
   override readonly name = "IdentityInUse";
 }

@@ -10,6 +10,7 @@ import {
   BusError,
   type BusListener,
   type BusStatus,
+  ForwardingBus,
   type NewConnection,
 } from "./bus.ts";
 import type { BusReport } from "protocol/machines.ts";
@@ -41,7 +42,7 @@ interface Measurement extends BusBacklog {
 
 const EVENTS = { connecting: "opened", connected: "accepted", down: "failed" } as const;
 
-export class BusConnection implements Bus {
+export class BusConnection extends ForwardingBus implements Bus {
   readonly #ctx: Context;
   readonly #options: BusConnectionOptions;
   readonly #openBus: OpenBus;
@@ -59,6 +60,7 @@ export class BusConnection implements Bus {
   #measured: Measurement | undefined;
 
   constructor(ctx: Context, options: BusConnectionOptions, openBus: OpenBus) {
+    super();
     this.#ctx = ctx;
     this.#options = options;
     this.#openBus = openBus;
@@ -78,67 +80,22 @@ export class BusConnection implements Bus {
   /** The connection as people see it. The server is asked at most every few seconds. */
   async report(): Promise<ConnectionReport> {
     await this.#measure();
-    const { daemon_id, name, fingerprint, shared_circles, url } = this.#options;
     const measured = this.#state === "connected" ? this.#measured : undefined;
     return {
+      ...this.#options,
       status: this.#state,
-      url,
       since: this.#since,
       reason: this.#reason,
       latency_ms: measured?.latency_ms ?? null,
       last_heard_at: this.heardAt(),
-      daemon_id,
-      name,
-      fingerprint,
-      shared_circles,
       waiting_at_bus: measured?.waiting ?? null,
       bytes_at_bus: measured?.bytes ?? null,
       bytes_at_bus_max: measured?.max_bytes ?? null,
     };
   }
 
-  async publish(to: string, id: string, batch: Uint8Array): Promise<void> {
-    await this.#opened().publish(to, id, batch);
-  }
-
-  async call(to: string, request: Uint8Array, timeoutMs: number): Promise<Uint8Array> {
-    return await this.#opened().call(to, request, timeoutMs);
-  }
-
-  async beat(bytes: Uint8Array): Promise<void> {
-    await this.#opened().beat(bytes);
-  }
-
   canBeat(): boolean {
     return this.#bus?.canBeat() ?? false;
-  }
-
-  async announce(entry: Uint8Array): Promise<void> {
-    await this.#opened().announce(entry);
-  }
-
-  async withdraw(): Promise<void> {
-    await this.#opened().withdraw();
-  }
-
-  async putFile(name: string, bytes: Uint8Array): Promise<void> {
-    await this.#opened().putFile(name, bytes);
-  }
-
-  async getFile(name: string, bytes_max: number): Promise<Uint8Array | null> {
-    return await this.#opened().getFile(name, bytes_max);
-  }
-
-  async deleteFile(name: string): Promise<void> {
-    await this.#opened().deleteFile(name);
-  }
-
-  async roundTrip(): Promise<number> {
-    return await this.#opened().roundTrip();
-  }
-
-  async backlog(): Promise<BusBacklog> {
-    return await this.#opened().backlog();
   }
 
   heardAt(): number | null {
@@ -155,7 +112,7 @@ export class BusConnection implements Bus {
     await bus?.close();
   }
 
-  #opened(): Bus {
+  protected override opened(): Bus {
     if (this.#bus) return this.#bus;
     throw new BusError("unreachable", this.#reason ?? "The bus is not connected yet", "no");
   }

@@ -1,9 +1,6 @@
-/**
- * The network of machines as one service: the bus, the directory, the links, and what they carry.
- */
+/** The network of machines as one service: the bus, the directory, the links and their content. */
 
 import type { Context } from "../data/context.ts";
-import { messageOf } from "kit/core/text.ts";
 import { atMostEvery } from "kit/core/timeout.ts";
 import { Problem } from "protocol/problems.ts";
 import { type Bus, BusError, type BusListener, type BusStatus, IdentityInUse } from "./bus.ts";
@@ -27,7 +24,7 @@ import type { ExchangeDeps, KnownMachine } from "./exchange/deps.ts";
 import { MachineFiles } from "./files/machine_files.ts";
 import { openLinks } from "./open_links.ts";
 import { RunClaim } from "./run_claim.ts";
-import { describeMachine, type DescribingParts } from "./report.ts";
+import { describeMachine } from "./report.ts";
 import { WaitingMessages } from "./waiting_messages.ts";
 
 /** Interval at which the links remove entries and receipts that are too old. */
@@ -64,10 +61,7 @@ interface MachinesDeps extends
   readonly daemon_id: string;
   /** When this machine got its name and its key: others replace its card only by a newer one. */
   cardMadeAt(card: { readonly name: string; readonly sign: string }): number;
-  /**
-   * Called with the start of a run that was refused because another daemon has this identity, or
-   * with null once this run takes part.
-   */
+  /** Called with the start of a run refused as a copy, or with null once this run takes part. */
   identityRefused(started_at: number | null): void;
   /** Entries that waited before this time belong to the daemon with the former identity. */
   readonly left_before: number | undefined;
@@ -90,7 +84,6 @@ export class Machines {
   readonly #files: MachineFiles;
   readonly #directory: MachineDirectory;
   readonly #shared: SharedPeers;
-  readonly #parts: DescribingParts;
   readonly #mayRemove: () => boolean;
   readonly exchange: Exchange;
   readonly calls: Calls;
@@ -133,18 +126,12 @@ export class Machines {
     this.#directory = this.#openDirectory(own);
     this.calls = new Calls(ctx, {
       allow_admin: settings.allow_admin,
-      bus,
+      bus: this.#connection,
       machines: this.#trust,
       online: () => this.#online(),
       own: { daemon_id, name },
       seal,
     });
-    this.#parts = {
-      calls: this.calls,
-      directory: this.#directory,
-      links: this.#links,
-      remotePeers: deps.remotePeers,
-    };
     this.exchange = new Exchange(ctx, {
       ...deps,
       files: this.#files,
@@ -163,7 +150,7 @@ export class Machines {
       batch: (from, batch) => this.#receive(from, batch),
       call: (from, request) => this.#answer(from, request),
       heard: (daemon_id, beat) => this.#directory.heard(daemon_id, beat),
-      announced: (daemon_id, entry) => this.#announced(daemon_id, entry),
+      announced: (daemon_id, entry) => this.#directory.announced(daemon_id, entry),
       changed: (status) => this.#changed(status),
     };
     const { left_before } = this.#deps;
@@ -198,8 +185,15 @@ export class Machines {
       refused,
       refused_by,
     };
+    const { remotePeers } = this.#deps;
+    const parts = {
+      calls: this.calls,
+      directory: this.#directory,
+      links: this.#links,
+      remotePeers,
+    };
     const machines = this.#trust.list().map((machine) =>
-      describeMachine(this.#ctx.db, machine, this.#parts)
+      describeMachine(this.#ctx.db, machine, parts)
     );
     return { bus, machines };
   }
@@ -223,7 +217,7 @@ export class Machines {
     const { daemon_id, name } = machine;
     const { db, events } = this.#ctx;
     db.transact((tx) => {
-      this.exchange.forgotten(tx, daemon_id);
+      this.exchange.outgoing.forgotten(tx, daemon_id);
       this.#links.forget(tx, daemon_id);
       this.#deps.remotePeers.forget(tx, daemon_id);
       this.#trust.forget(tx, daemon_id);
@@ -303,22 +297,9 @@ export class Machines {
       run: this.#claim.run,
       isConnected: () => this.#claim.isHeld && this.#connection.status().status === "connected",
       cameOnline: (daemon_id) => this.#links.wake(daemon_id),
-      human: () => this.#shared.human(),
       changed: (_tx, { daemon_id, name }, status) =>
         this.#ctx.events.append("machine_changed", { daemon_id, name, status }),
     });
-  }
-
-  #announced(daemon_id: string, entry: Uint8Array | null): void {
-    try {
-      const { cameOnline } = this.#directory.announced(daemon_id, entry);
-      if (cameOnline) this.#links.wake(daemon_id);
-    } catch (error) {
-      this.#ctx.log.error("An announcement could not be taken", {
-        daemon_id,
-        why: messageOf(error),
-      });
-    }
   }
 
   #changed({ status }: BusStatus): void {

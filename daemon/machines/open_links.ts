@@ -25,13 +25,10 @@ interface LinkedParts {
   readonly exchange: () => Exchange;
 }
 
-export function openLinks({ db, clock, ids, log }: Context, parts: LinkedParts): Links {
+export function openLinks(ctx: Context, parts: LinkedParts): Links {
   const { connection, exchange, files, pings, seal, trust, waiting } = parts;
   return new Links({
-    db,
-    clock,
-    ids,
-    log,
+    ...ctx,
     send: (to, id, bytes) => waiting.attempt(to, () => connection.publish(to, id, bytes)),
     clockAheadOf: (daemon_id) => pings().of(daemon_id).clock_ahead_ms,
     measureClock: (daemon_id) => pings().measure(daemon_id),
@@ -39,24 +36,8 @@ export function openLinks({ db, clock, ids, log }: Context, parts: LinkedParts):
       seal: (to, bytes) => trust.get(to) ? seal.seal(to, BATCH, bytes) : null,
       open: (from, bytes) => seal.open(from, BATCH, bytes),
     },
-    prepare: (to, entries) => waiting.attempt(to, () => files.prepare(to, entries)),
-    fetch: (from, entries) => files.fetch(from, entries),
-    handlers: {
-      apply: (tx, from, entry) => exchange().apply(tx, from, entry),
-      published: (tx, to, entries) => exchange().published(tx, to, entries),
-      confirmed: (tx, to, entries) => {
-        exchange().confirmed(tx, to, entries);
-        files.release(tx, to, entries);
-      },
-      refused: (tx, to, entry, reason) => {
-        exchange().refused(tx, to, entry, reason);
-        files.release(tx, to, [entry]);
-      },
-      expired: (tx, to, entries) => {
-        exchange().expired(tx, to, entries);
-        files.release(tx, to, entries);
-      },
-      wentBack: (tx, to, since) => exchange().wentBack(tx, to, since),
-    },
+    prepare: (to, entries) => waiting.attempt(to, () => files.uploads.prepare(to, entries)),
+    fetch: (from, entries) => files.downloads.fetch(from, entries),
+    handlers: exchange,
   });
 }

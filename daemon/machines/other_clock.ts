@@ -9,10 +9,7 @@ import { INSTANT_MS_MAX } from "kit/core/schema.ts";
  */
 export type ClockAhead = number | null;
 
-/**
- * Converts an instant of another machine to this machine's clock. A machine may report any time, so
- * the result is limited to values that can be stored and shown.
- */
+/** An instant of another machine by this one's clock, limited to what can be stored and shown. */
 export function toOwnClock(at: number, ahead_ms: ClockAhead): number {
   return Math.min(Math.max(0, at - (ahead_ms ?? 0)), INSTANT_MS_MAX);
 }

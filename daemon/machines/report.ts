@@ -10,7 +10,7 @@ import type { Machine } from "protocol/machines.ts";
 import type { MachineDirectory } from "./directory/machine_directory.ts";
 
 /** The parts that know something of other machines. */
-export interface DescribingParts {
+interface DescribingParts {
   readonly calls: Pick<Calls, "administrators" | "pings">;
   readonly directory: Pick<MachineDirectory, "isOnline" | "lastSeen">;
   readonly links: Pick<Links, "lossOf" | "waiting">;

@@ -35,10 +35,7 @@ const NONCE_BYTES = 8;
 const PLACE_LENGTH_MAX = 512;
 
 const Statement = z.object({
-  /**
-   * `claim`: asks to take part. `taken`: takes part now. `held`: the answer of the run that already
-   * takes part.
-   */
+  /** `claim` asks to take part, `taken` takes part now; `held` answers: another run takes part. */
   kind: z.enum(["claim", "taken", "held"]),
   run: z.string().regex(/^[0-9a-f]{16}$/),
   nonce: z.string().regex(/^[0-9a-f]{16}$/),
@@ -57,9 +54,7 @@ interface OtherRun {
   readonly heard_at: Monotonic;
 }
 
-/**
- * An instant by two clocks: a suspension stops the monotonic clock, and a user may set the other.
- */
+/** An instant by two clocks: a suspension stops the monotonic one, a user may set the other. */
 interface Moment {
   readonly at: number;
   readonly monotonic: Monotonic;
@@ -84,9 +79,7 @@ export class RunClaim {
   /** New at each start. */
   readonly run: string;
   #isHeld = false;
-  /**
-   * True if this run took part before. Then a silent connection is probably its own old connection.
-   */
+  /** True if this run took part before: a silent connection is then probably its own old one. */
   #wasHeld = false;
   #isClaiming = false;
   /** A run that claims at the same time as this one, and started before it. */
@@ -181,10 +174,7 @@ export class RunClaim {
     return null;
   }
 
-  /**
-   * Throws `IdentityInUse`, or rejects with it, if another run has taken over. Returns a promise
-   * only if the last proof is too old.
-   */
+  /** Throws `IdentityInUse`, or rejects with it. A promise is returned only for too old a proof. */
   mustHold(): Promise<void> | undefined {
     if (!this.#isHeld) throw this.#inUse();
     return this.#isProved(HOLD_MS) ? undefined : this.#prove();

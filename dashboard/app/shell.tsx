@@ -118,17 +118,9 @@ function Speaker() {
 function Connection() {
   return (
     <p class="connection" role="status">
-      <ConnectionState />
-    </p>
-  );
-}
-
-function ConnectionState() {
-  return (
-    <>
       <span class={`dot ${connection.value}`} />
       {{ connecting: "Connecting", live: "Live", down: "Disconnected" }[connection.value]}
-    </>
+    </p>
   );
 }
 

@@ -3,18 +3,24 @@
 import type { ComponentType } from "preact";
 import { lazy } from "../components/lazy.tsx";
 import { preload } from "../state/parts.ts";
+import type * as managing from "../views/managing.ts";
 import { Mesh } from "../views/mesh.tsx";
+import type * as reading from "../views/reading.ts";
 
 /** Files with the code of several views. */
-const FILES = {
-  reading: () => import("../views/reading.ts"),
-  managing: () => import("../views/managing.ts"),
-} as const;
-type Files = typeof FILES;
+interface Files {
+  readonly reading: typeof reading;
+  readonly managing: typeof managing;
+}
 type FileName = keyof Files;
 
+const FILES: { readonly [F in FileName]: () => Promise<Files[F]> } = {
+  reading: () => import("../views/reading.ts"),
+  managing: () => import("../views/managing.ts"),
+};
+
 /** The file of the peers' pages, which are not a view of the navigation. */
-const PEER_FILE: FileName = "reading";
+const PEER_FILE = "reading";
 const PeerView = lazy(async () => (await FILES[PEER_FILE]()).PeerView);
 
 export interface View {
@@ -27,64 +33,25 @@ export interface View {
   readonly component: ComponentType;
 }
 
+/** A view whose code is in a separate file; `pick` takes its component from there. */
+function later<F extends FileName>(
+  [name, title, key]: readonly [name: string, title: string, key: string],
+  file: F,
+  pick: (views: Files[F]) => ComponentType,
+): View {
+  return { name, title, key, file, component: lazy(async () => pick(await FILES[file]())) };
+}
+
 export const VIEWS: readonly View[] = [
-  {
-    name: "attention",
-    title: "Attention",
-    key: "a",
-    file: "reading",
-    component: lazy(async () => (await FILES.reading()).Attention),
-  },
+  later(["attention", "Attention", "a"], "reading", ({ Attention }) => Attention),
   { name: "mesh", title: "Mesh", key: "p", component: Mesh },
-  {
-    name: "log",
-    title: "Log",
-    key: "l",
-    file: "reading",
-    component: lazy(async () => (await FILES.reading()).Log),
-  },
-  {
-    name: "asks",
-    title: "Asks",
-    key: "q",
-    file: "reading",
-    component: lazy(async () => (await FILES.reading()).Asks),
-  },
-  {
-    name: "jobs",
-    title: "Jobs",
-    key: "j",
-    file: "managing",
-    component: lazy(async () => (await FILES.managing()).Jobs),
-  },
-  {
-    name: "schedules",
-    title: "Schedules",
-    key: "s",
-    file: "managing",
-    component: lazy(async () => (await FILES.managing()).Schedules),
-  },
-  {
-    name: "health",
-    title: "Health",
-    key: "h",
-    file: "managing",
-    component: lazy(async () => (await FILES.managing()).Health),
-  },
-  {
-    name: "relay",
-    title: "Relay",
-    key: "r",
-    file: "managing",
-    component: lazy(async () => (await FILES.managing()).Relay),
-  },
-  {
-    name: "settings",
-    title: "Settings",
-    key: ",",
-    file: "managing",
-    component: lazy(async () => (await FILES.managing()).Settings),
-  },
+  later(["log", "Log", "l"], "reading", ({ Log }) => Log),
+  later(["asks", "Asks", "q"], "reading", ({ Asks }) => Asks),
+  later(["jobs", "Jobs", "j"], "managing", ({ Jobs }) => Jobs),
+  later(["schedules", "Schedules", "s"], "managing", ({ Schedules }) => Schedules),
+  later(["health", "Health", "h"], "managing", ({ Health }) => Health),
+  later(["relay", "Relay", "r"], "managing", ({ Relay }) => Relay),
+  later(["settings", "Settings", ","], "managing", ({ Settings }) => Settings),
 ];
 
 /** The view with this name in an address. In the navigation, a peer's page belongs to the mesh. */

@@ -131,6 +131,16 @@ export function ResourceView<T>(
   );
 }
 
+/** A named value of a list of facts. */
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
 /** A placeholder while something is loading. */
 export function Skeleton() {
   return (

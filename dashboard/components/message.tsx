@@ -104,14 +104,7 @@ export function Content(
         )}
         {kind === "ask" && closed_at === null && <State of="open" />}
         {has_trace && (
-          <button
-            type="button"
-            class="quiet"
-            aria-expanded={traced}
-            onClick={turn}
-          >
-            Trace
-          </button>
+          <button type="button" class="quiet" aria-expanded={traced} onClick={turn}>Trace</button>
         )}
       </footer>
       {traced && <TraceView id={message_id} />}

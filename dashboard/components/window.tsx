@@ -11,22 +11,21 @@ export interface ActionProps {
   readonly close: () => void;
 }
 
-/** An act that runs once at a time, with its result or its error. */
-export function useAct<T>(run: () => Promise<T>) {
+/** An act that runs once at a time, with its result or its error; `after` gets a result. */
+export function useAct<T>(run: () => Promise<T>, after: (result: NonNullable<T>) => void) {
   const [busy, setBusy] = useState(false);
   const [result, setResult] = useState<T>();
   const [error, setError] = useState<unknown>();
-  const act = async (): Promise<T | undefined> => {
-    if (busy) return undefined;
+  const act = async (): Promise<void> => {
+    if (busy) return;
     setBusy(true);
     setError(undefined);
     try {
       const done = await run();
       setResult(() => done);
-      return done;
+      if (done !== undefined && done !== null) after(done);
     } catch (failure) {
       setError(failure);
-      return undefined;
     } finally {
       setBusy(false);
     }

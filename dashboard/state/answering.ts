@@ -1,7 +1,6 @@
 /** Answers of this page: sending them, and questions that were closed elsewhere meanwhile. */
 
 import { signal } from "@preact/signals";
-import { ApiError } from "kit/http/client.ts";
 import { call, isRefusal } from "./calls.ts";
 import { draftOf, keepDraft } from "./drafts.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -116,11 +115,6 @@ export function finish(correlation_id: string): void {
   const rest = new Map(lateAnswers.value);
   rest.delete(correlation_id);
   lateAnswers.value = rest;
-}
-
-/** True if the daemon no longer knows the ask. */
-export function isUnknown(error: unknown): boolean {
-  return error instanceof ApiError && error.problem.error === "unknown_ask";
 }
 
 function reload(): void {

@@ -1,6 +1,5 @@
 /** Attention: items that wait for the human, ranked by who is blocked and for how long. */
 
-import type { ComponentChildren } from "preact";
 import { RecordBoundary } from "../components/act/record_boundary.tsx";
 import { Act, Age, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Markdown } from "../components/markdown.tsx";
@@ -29,17 +28,17 @@ export function Attention() {
           {peers.length > 0 && <h2>Waiting at their terminal</h2>}
           <ul class="cards">
             {peers.map((peer) => (
-              <Row key={peer.peer_id} of={peer}>
+              <RecordBoundary key={peer.peer_id} of={peer}>
                 <WaitingAgent peer={peer} />
-              </Row>
+              </RecordBoundary>
             ))}
           </ul>
           {notes.length > 0 && <h2>Unread</h2>}
           <ul class="cards">
             {notes.map((item) => (
-              <Row key={item.item_id} of={item}>
+              <RecordBoundary key={item.item_id} of={item}>
                 <Note item={item} />
-              </Row>
+              </RecordBoundary>
             ))}
           </ul>
           {calm && <Calm registered={box !== null} />}
@@ -49,16 +48,10 @@ export function Attention() {
   );
 }
 
-/** A record that cannot be shown does not hide the others. */
-function Row({ of, children }: { of: unknown; children: ComponentChildren }) {
-  return <RecordBoundary of={of}>{children}</RecordBoundary>;
-}
-
 function Note({ item }: { item: InboxItem }) {
   const read = () =>
-    call(at.readInboxItem, { params: { id: item.item_id }, body: { surface: SURFACE } }).then(
-      refresh,
-    );
+    call(at.readInboxItem, { params: { id: item.item_id }, body: { surface: SURFACE } })
+      .then(inbox.refresh);
   return (
     <li class="card" data-row tabIndex={-1}>
       <header>
@@ -129,8 +122,6 @@ function summary(): string {
   );
   return `${live.length} of ${livePeers.value.length} peers are online, ${busy.length} at work.`;
 }
-
-const refresh = () => inbox.refresh();
 
 function MissedQuestion({ id }: { id: string }) {
   const { value } =

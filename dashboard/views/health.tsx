@@ -1,6 +1,6 @@
 /** Health: the daemon, the relay, the account of all messages, and contradictory records. */
 
-import { duration, ResourceView, State } from "../components/basics.tsx";
+import { duration, Fact, ResourceView, State } from "../components/basics.tsx";
 import { Copy } from "../components/copy.tsx";
 import { PeerLink } from "../components/message.tsx";
 import { visible } from "../components/text/visible.tsx";
@@ -54,10 +54,8 @@ function NoCounts() {
     <section class="card">
       <h2>Messages</h2>
       <dl class="facts">
-        <dt>Asks that wait for a reply</dt>
-        <dd>{asks.toLocaleString()}</dd>
-        <dt>Peers that have such asks</dt>
-        <dd>{waiting.length.toLocaleString()}</dd>
+        <Fact name="Asks that wait for a reply">{asks.toLocaleString()}</Fact>
+        <Fact name="Peers that have such asks">{waiting.length.toLocaleString()}</Fact>
       </dl>
       <p class="hint">
         The account of all messages is not sent through a relay. The dashboard on that machine shows
@@ -77,21 +75,16 @@ function Daemon({ record }: { record: HealthRecord }) {
         Daemon <State of={record.status} tone="good" />
       </h2>
       <dl class="facts">
-        <dt>Version</dt>
-        <dd>{version}</dd>
-        <dt>Running for</dt>
-        <dd>{duration(uptime_seconds)} (process {pid})</dd>
-        <dt>Peers on record</dt>
-        <dd>{peers}</dd>
-        <dt>Machine</dt>
-        <dd>
+        <Fact name="Version">{version}</Fact>
+        <Fact name="Running for">{duration(uptime_seconds)} (process {pid})</Fact>
+        <Fact name="Peers on record">{peers}</Fact>
+        <Fact name="Machine">
           <code>{daemon_id}</code>
-        </dd>
-        <dt>Relay</dt>
-        <dd>
+        </Fact>
+        <Fact name="Relay">
           <State of={relay?.status} /> {relay?.url && <bdi>{relay.url}</bdi>}
           {relay?.last_error && <p class="reason">{visible(relay.last_error)}</p>}
-        </dd>
+        </Fact>
       </dl>
     </section>
   );
@@ -114,8 +107,7 @@ function Messages({ record }: { record: DeliveryCounts }) {
           <dt key={state}>{state}</dt>,
           <dd key={`${state} count`}>{count.toLocaleString()}</dd>,
         ])}
-        <dt>Sent without proof</dt>
-        <dd>{unproved.toLocaleString()}</dd>
+        <Fact name="Sent without proof">{unproved.toLocaleString()}</Fact>
         <dt>
           <strong>Together</strong>
         </dt>

@@ -44,11 +44,7 @@ function PeerPage({ peer, tab: asked }: { peer: Peer; tab: Tab }) {
   return (
     <div class="split">
       <nav class="split-list" aria-label="Peers">
-        <PeerList
-          peers={sortPeers(livePeers.value, "need")}
-          dense={false}
-          current={peer_id}
-        />
+        <PeerList peers={sortPeers(livePeers.value, "need")} dense={false} current={peer_id} />
       </nav>
       <article class="split-main">
         <PeerHead peer={peer} tab={tab} />

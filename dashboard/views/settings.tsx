@@ -1,7 +1,7 @@
 /** Settings: of this browser, and the daemon's configuration in force, read only. */
 
 import { useState } from "preact/hooks";
-import { Act, Choices, Empty, ResourceView } from "../components/basics.tsx";
+import { Act, Choices, Empty, Fact, ResourceView } from "../components/basics.tsx";
 import { Copy } from "../components/copy.tsx";
 import { type Alerts, alerts, switchOff, switchOn } from "../state/browser/alerts.ts";
 import { call, RELAYED } from "../state/calls.ts";
@@ -20,23 +20,17 @@ export function Settings() {
       <section class="card" aria-labelledby="browser">
         <h2 id="browser">This browser</h2>
         <dl class="facts browser-facts">
-          <dt>Notifications</dt>
-          <dd>
+          <Fact name="Notifications">
             <Notifications />
-          </dd>
-          <dt>App</dt>
-          <dd>
+          </Fact>
+          <Fact name="App">
             <Install />
-          </dd>
-          <dt>Without a connection</dt>
-          <dd>{offlineText()}</dd>
+          </Fact>
+          <Fact name="Without a connection">{offlineText()}</Fact>
           {!RELAYED && sessionState.value === "human" && (
-            <>
-              <dt>Signed in</dt>
-              <dd>
-                <SignOut />
-              </dd>
-            </>
+            <Fact name="Signed in">
+              <SignOut />
+            </Fact>
           )}
         </dl>
       </section>

@@ -34,10 +34,7 @@ export class BackgroundWork {
     return work;
   }
 
-  /**
-   * Logs a failure. After `close` it is no error, because the database and other resources are
-   * closed.
-   */
+  /** Logs a failure. After `close` it is no error, because the database, too, is closed. */
   failed(failure: string, error: unknown): void {
     if (this.#isClosed) this.#log.info("Work did not end before the shutdown", { failure, error });
     else this.#log.error(failure, { error });

@@ -59,33 +59,26 @@ class SuspensionCounter {
 const suspensions = new SuspensionCounter();
 const boottime = () => suspensions.boottime();
 
-export const systemClock: Clock = {
-  now: () => Date.now(),
-  monotonic,
-  boottime,
-  setTimer(ms, callback) {
-    const timer = setTimeout(callback, ms);
-    return () => clearTimeout(timer);
-  },
-  sleep: (ms, signal) => sleepWithTimer(systemClock, ms, signal),
-};
+function clockWith(setTimer: Clock["setTimer"]): Clock {
+  const sleep: Clock["sleep"] = (ms, signal) => sleepWithTimer({ setTimer }, ms, signal);
+  return { now: () => Date.now(), monotonic, boottime, setTimer, sleep };
+}
+
+export const systemClock: Clock = clockWith((ms, callback) => {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
+});
 
 /**
  * The system's clock for a program that runs for a moment. Its timers are those of abort signals,
  * because the first `setTimeout` of a process takes a third of the time in which Deno starts. A
  * timer that is cancelled stays in memory until its time has come.
  */
-export const briefClock: Clock = {
-  now: () => Date.now(),
-  monotonic,
-  boottime,
-  setTimer(ms, callback) {
-    const signal = AbortSignal.timeout(ms);
-    signal.addEventListener("abort", callback, { once: true });
-    return () => signal.removeEventListener("abort", callback);
-  },
-  sleep: (ms, signal) => sleepWithTimer(briefClock, ms, signal),
-};
+export const briefClock: Clock = clockWith((ms, callback) => {
+  const signal = AbortSignal.timeout(ms);
+  signal.addEventListener("abort", callback, { once: true });
+  return () => signal.removeEventListener("abort", callback);
+});
 
 /** Implements `Clock.sleep` with a clock's own `setTimer`. */
 export function sleepWithTimer(
@@ -225,10 +218,7 @@ export class ClockWatch<Measure extends "boottime" | "monotonic"> {
     this.#offset_ms = this.#offset();
   }
 
-  /**
-   * The step of the clock since the last call, in milliseconds; negative if it was set back, 0 if
-   * it was not set.
-   */
+  /** The clock's step since the last call, in milliseconds; negative if set back, 0 if not set. */
   stepped(): number {
     const offset_ms = this.#offset();
     const step_ms = offset_ms - this.#offset_ms;

@@ -37,18 +37,13 @@ export function jsonLog(clock: Clock, minLevel: Level, write: (line: string) => 
  * of standard error. Disposing the result restores the console.
  */
 export function logConsole(log: Log): Disposable {
-  const levels = {
-    debug: "debug",
-    log: "info",
-    info: "info",
-    warn: "warn",
-    error: "error",
-  } as const;
   const { console } = globalThis;
   const original = { ...console };
-  for (const [method, level] of Object.entries(levels) as [keyof typeof levels, Level][]) {
+  for (const method of ["debug", "log", "info", "warn", "error"] as const) {
     console[method] = (...parts: unknown[]) => {
-      log[level]("A library wrote to the console", { output: parts.map(String).join(" ") });
+      log[method === "log" ? "info" : method]("A library wrote to the console", {
+        output: parts.map(String).join(" "),
+      });
     };
   }
   return { [Symbol.dispose]: () => void Object.assign(console, original) };

@@ -2,10 +2,7 @@
 
 import * as z from "zod";
 
-/**
- * Makes schemas at their first use. A start of the daemon makes thousands of others, which takes a
- * third of its time.
- */
+/** Makes schemas at their first use: making all others takes a third of the daemon's start. */
 export function madeLate<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => (made ??= { value: make() }).value;
@@ -29,19 +26,16 @@ const utf8 = new TextEncoder();
 /** Not storable: SQLite's driver truncates a text at a NUL, and UTF-8 has no lone surrogates. */
 const isStorableText = (text: string) => !text.includes("\0") && text.isWellFormed();
 
-/** A short text that is stored, such as a path, a model or a description. */
-export function shortText(maxLength: number, minLength = 0) {
-  return z.string().min(minLength).max(maxLength).refine(
-    isStorableText,
-    "Must not contain a NUL or a lone surrogate",
-  );
-}
-
 /** A text that can be shown to an agent and stored unchanged. */
 export const DisplayText = z.string().refine(
   isStorableText,
   "Must not contain a NUL or a lone surrogate",
 );
+
+/** A short text that is stored, such as a path, a model or a description. */
+export function shortText(maxLength: number, minLength = 0) {
+  return DisplayText.min(minLength).max(maxLength);
+}
 
 /** The text of a message, which may be empty: at most 262,144 bytes of UTF-8. */
 export const TextOrEmpty = DisplayText.refine(
@@ -59,10 +53,8 @@ export const Name = z.string().regex(
 );
 
 /** A sender: the id or name of a peer, or the name of a sender that is not a peer (contract 2). */
-export const Sender = DisplayText.min(1).max(255).regex(
-  /^\P{Cc}*$/u,
-  "Must not contain control characters",
-)
+export const Sender = DisplayText.min(1).max(255)
+  .regex(/^\P{Cc}*$/u, "Must not contain control characters")
   .regex(/\S/, "Must not be blank");
 
 /**

@@ -40,10 +40,8 @@ export interface SettingOrigin {
   readonly name: string;
 }
 
-interface RawSetting {
+interface RawSetting extends SettingOrigin {
   readonly value: unknown;
-  readonly kind: SettingOrigin["kind"];
-  readonly source: string;
 }
 
 /**
@@ -56,10 +54,7 @@ export function readSettings<const T extends Settings>(
   sources: SettingsSources,
   crossCheck: (read: Partial<SettingsValues<T>>) => string[] = () => [],
 ): SettingsValues<T> {
-  const mistakes: string[] = [];
-  const found = new Map<string, RawSetting>();
-  collect(sources.file, "", { table, sources, found, mistakes });
-  collectEnv({ table, sources, found, mistakes });
+  const { found, mistakes } = collectAll(table, sources);
   const read = Object.entries(table).map(([key, shape]) => {
     const raw = found.get(key);
     const result = shape.safeParse(raw?.value);
@@ -78,12 +73,9 @@ export function originsOf(
   table: Settings,
   sources: SettingsSources,
 ): ReadonlyMap<string, SettingOrigin> {
-  const found = new Map<string, RawSetting>();
-  collect(sources.file, "", { table, sources, found, mistakes: [] });
-  collectEnv({ table, sources, found, mistakes: [] });
-  return new Map(
-    [...found].map(([key, { kind, source }]) => [key, { kind, name: source }] as const),
-  );
+  const { found } = collectAll(table, sources);
+  // Without the values, which may be secrets.
+  return new Map([...found].map(([key, { kind, name }]) => [key, { kind, name }]));
 }
 
 interface CollectState {
@@ -93,10 +85,17 @@ interface CollectState {
   readonly mistakes: string[];
 }
 
+function collectAll(table: Settings, sources: SettingsSources): CollectState {
+  const into: CollectState = { table, sources, found: new Map(), mistakes: [] };
+  collect(sources.file, "", into);
+  collectEnv(into);
+  return into;
+}
+
 function collect(value: unknown, at: string, into: CollectState): void {
   const { table, sources, found, mistakes } = into;
   if (Object.hasOwn(table, at)) {
-    return void found.set(at, { value, kind: "file", source: sources.file_name });
+    return void found.set(at, { value, kind: "file", name: sources.file_name });
   }
   const known = at === "" || Object.keys(table).some((key) => key.startsWith(`${at}.`));
   if (!known) {
@@ -134,7 +133,7 @@ function collectEnv({ table, sources, found, mistakes }: CollectState): void {
       continue;
     }
     const value = tryParse(sources.parse, text);
-    found.set(key, { value, kind: "environment", source: variable });
+    found.set(key, { value, kind: "environment", name: variable });
   }
 }
 
@@ -158,7 +157,7 @@ function describeMistake(
   // A map such as `profiles` may hold a secret too.
   const hidden = /token|secret|\.headers$|\.env$|\.profiles$/.test(key);
   const value = hidden ? "a value" : formatValue(raw?.value);
-  return `${at}: found ${value} (${raw?.source ?? "nowhere"}); allowed: ${allowed}`;
+  return `${at}: found ${value} (${raw?.name ?? "nowhere"}); allowed: ${allowed}`;
 }
 
 /** The description of a shape, or of the shape within a default or an option. */

@@ -5,22 +5,10 @@
  */
 
 /** The scripts whose runs are cut into pairs. */
-const UNSPACED = [
-  "Han",
-  "Hiragana",
-  "Katakana",
-  "Hangul",
-  "Thai",
-  "Lao",
-  "Khmer",
-  "Myanmar",
-  "Tibetan",
-]
-  .map((script) => `\\p{sc=${script}}`).join("");
+const UNSPACED = "Han Hiragana Katakana Hangul Thai Lao Khmer Myanmar Tibetan"
+  .replaceAll(/(\w+) ?/g, "\\p{sc=$1}");
 
-/**
- * Minimum length of a part that finds its word. Shorter, `test` would find `latest` and `contest`.
- */
+/** Minimum length of a part that finds its word: `test` would find `latest` and `contest`. */
 export const PART_CHARS_MIN = 6;
 
 /** Marks of Japanese kana. Without its mark, a kana is a different letter. */

@@ -15,9 +15,7 @@ interface Group {
   commitScheduled: boolean;
   readonly effects: Effect[];
   readonly rollbackCallbacks: Effect[];
-  /**
-   * Resolved or rejected once the commit has succeeded or failed. Absent without a waiting caller.
-   */
+  /** Settled when the commit has succeeded or failed. Absent without a waiting caller. */
   durable: PromiseWithResolvers<void> | undefined;
 }
 
@@ -91,10 +89,7 @@ export class GroupCommit {
     return this.#running.length > 0;
   }
 
-  /**
-   * Runs a transaction in the open or a new group. A nested transaction joins the outer
-   * transaction.
-   */
+  /** Runs a transaction in the open or a new group. A nested one joins the outer transaction. */
   run<T>(work: () => T, { lazily }: { lazily: boolean }): T {
     if (this.isWithinTransaction) return work();
     const group = this.#group ?? this.#begin();
@@ -138,10 +133,7 @@ export class GroupCommit {
     if (error) throw error;
   }
 
-  /**
-   * Commits the open group and those that its effects open, and closes: later reads and writes
-   * throw.
-   */
+  /** Commits the open group and those that its effects open; later reads and writes throw. */
   close(): void {
     try {
       while (this.#group) this.flush();
@@ -163,7 +155,13 @@ export class GroupCommit {
       this.#deps.failures.failed("A transaction could not begin", error);
       throw new CommonProblem("storage_failed", {}, error);
     }
-    return this.#group = newGroup();
+    return this.#group = {
+      transactions: 0,
+      commitScheduled: false,
+      effects: [],
+      rollbackCallbacks: [],
+      durable: undefined,
+    };
   }
 
   #mustBeOpen(): void {
@@ -321,16 +319,6 @@ async function oldGroup(
     await clock.sleep(LAZY_COMMIT_MS);
   }
   return waiting;
-}
-
-function newGroup(): Group {
-  return {
-    transactions: 0,
-    commitScheduled: false,
-    effects: [],
-    rollbackCallbacks: [],
-    durable: undefined,
-  };
 }
 
 /**

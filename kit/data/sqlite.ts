@@ -179,10 +179,7 @@ export class Database implements Disposable, Reader {
     ) ?? 0;
   }
 
-  /**
-   * Defines an SQL function. Indexes may use the function, so its result must depend only on its
-   * argument.
-   */
+  /** Defines an SQL function. Indexes may use it, so its result depends on its argument only. */
   define(name: string, work: (value: SQLOutputValue) => SQLInputValue): void {
     this.#sqlite.function(name, { deterministic: true }, work);
   }
@@ -358,7 +355,8 @@ export function tableOf<S extends z.ZodObject>(table: string, record: S, key: st
   const row = rowOf(record);
   const columns = Object.keys(record.shape);
   const insert = `insert into ${table} ${toValues(columns)}`;
-  const update = `update ${table} set ${toAssignments(columns)} where ${key} = :${key}`;
+  const changed = toAssignments(columns.filter((column) => column !== key));
+  const update = `update ${table} set ${changed} where ${key} = :${key}`;
   const select = `select ${columns.join(", ")} from ${table}`;
   return {
     row,

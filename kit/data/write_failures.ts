@@ -42,10 +42,7 @@ export class WriteFailures<Tx extends HeaderTx> {
   /** Writes of events that have happened but could not be stored yet. */
   readonly #unstored = new Set<(tx: Tx) => void>();
 
-  constructor(
-    db: Transactions<Tx>,
-    { clock, log }: { readonly clock: Clock; readonly log: Log },
-  ) {
+  constructor(db: Transactions<Tx>, { clock, log }: { readonly clock: Clock; readonly log: Log }) {
     this.#db = db;
     this.#clock = clock;
     this.#log = log;

@@ -33,15 +33,8 @@ export function makeDirectory(path: string): void {
   const parent = dirname(path);
   if (parent !== path) makeDirectory(parent);
   // Another process may create it at the same time.
-  onFile(
-    "create",
-    path,
-    () =>
-      unlessError(
-        (error) => error instanceof Deno.errors.AlreadyExists,
-        () => Deno.mkdirSync(path, { mode: 0o700 }),
-      ),
-  );
+  const isPresent = (error: unknown) => error instanceof Deno.errors.AlreadyExists;
+  onFile("create", path, () => unlessError(isPresent, () => Deno.mkdirSync(path, { mode: 0o700 })));
   if (!isDirectory(path)) {
     throw new FileRefusal(
       `Cannot create the directory "${path}"`,
@@ -70,9 +63,5 @@ function writeNew(path: string, bytes: Uint8Array): void {
 }
 
 function isDirectory(path: string): boolean {
-  return onFile(
-    "read",
-    path,
-    () => unlessMissing(() => Deno.statSync(path).isDirectory),
-  ) ?? false;
+  return onFile("read", path, () => unlessMissing(() => Deno.statSync(path).isDirectory)) ?? false;
 }

@@ -18,7 +18,7 @@ export class FileRefusal extends Error {
     subject: string,
     reason: string,
     hint: string,
-    { cause, code }: FileRefusalOrigin = {},
+    { cause, code }: { readonly cause?: unknown; readonly code?: string } = {},
   ) {
     super(`${subject}: ${reason}`, { cause });
     this.reason = reason;
@@ -27,21 +27,11 @@ export class FileRefusal extends Error {
   }
 }
 
-interface FileRefusalOrigin {
-  readonly cause?: unknown;
-  readonly code?: string;
-}
-
-interface Reason {
-  readonly detail: string;
-  readonly hint: string;
-}
-
 const READ_ONLY =
   "make it writable; if another program writes it, such as home-manager, change it there";
 
 /** The errors that a path, a disk or a permission can cause, by their names in errno(3). */
-const REASONS: Readonly<Record<string, Reason>> = {
+const REASONS: Readonly<Record<string, { readonly detail: string; readonly hint: string }>> = {
   EACCES: { detail: "permission denied", hint: READ_ONLY },
   EPERM: {
     detail: "the system does not permit it",
@@ -74,13 +64,9 @@ const REASONS: Readonly<Record<string, Reason>> = {
 };
 
 /** Errors that stop all writing: a disk that is full, over quota, read-only or failing. */
-export const DISK_ERRORS: ReadonlySet<string> = new Set([
-  "ENOSPC",
-  "EDQUOT",
-  "EFBIG",
-  "EROFS",
-  "EIO",
-]);
+export const DISK_ERRORS: ReadonlySet<string> = new Set(
+  ["ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO"],
+);
 
 type Action = "read" | "write" | "remove" | "create";
 
@@ -93,10 +79,7 @@ export function onFile<T>(action: Action, path: string, work: () => T): T {
   }
 }
 
-/**
- * The refusal for an error of the file system; undefined for any other error. Default for the path:
- * the one in the error.
- */
+/** The refusal for an error of the file system, by default with its own path; else undefined. */
 export function fileRefusal(
   error: unknown,
   named?: { readonly action: Action; readonly path: string },
@@ -111,10 +94,7 @@ export function fileRefusal(
   if (!reason || (path === undefined && !DISK_ERRORS.has(code))) return undefined;
   const act = `Cannot ${named?.action ?? (DISK_ERRORS.has(code) ? "write" : "use")}`;
   const subject = path === undefined ? act : `${act} "${path}"`;
-  return new FileRefusal(subject, reason.detail, reason.hint, {
-    cause: error,
-    code,
-  });
+  return new FileRefusal(subject, reason.detail, reason.hint, { cause: error, code });
 }
 
 /** The path in an error of Deno (`…: open '/path'`) or of Node (`path`). */
@@ -140,12 +120,7 @@ export function mustBeChangeable(path: string, shown = path): void {
 
 /** The mode of a file; undefined if it does not exist, or if the system has no modes. */
 function modeOf(path: string): number | undefined {
-  try {
-    return Deno.statSync(path).mode ?? undefined;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return undefined;
-    throw fileRefusal(error, { action: "read", path }) ?? error;
-  }
+  return onFile("read", path, () => unlessMissing(() => Deno.statSync(path).mode)) ?? undefined;
 }
 
 /** Runs an operation; undefined if it fails with an expected error. */

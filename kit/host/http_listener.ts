@@ -57,7 +57,7 @@ export class HttpListener {
 
   #listen(port: number): Deno.HttpServer<Deno.NetAddr> {
     const { hostname, handle, onError } = this.#options;
-    const options = { hostname, port, onListen: () => undefined, onError: onError };
+    const options = { hostname, port, onListen: () => undefined, onError };
     return Deno.serve(options, (request, { remoteAddr }) => handle(request, remoteAddr));
   }
 

@@ -70,10 +70,7 @@ export function copyFor(path: string, schema: number): MigrationCopy | undefined
   return migrationCopies(path).find(({ version }) => version <= schema);
 }
 
-/**
- * Moves the write-ahead log into the file. Returns false if a reader, such as a backup, still needs
- * a part of it.
- */
+/** Moves the write-ahead log into the file. False if a reader, such as a backup, needs some. */
 function isWholeInFile(database: DatabaseSync): boolean {
   const { busy } = database.prepare("pragma wal_checkpoint(truncate)").get() ?? {};
   return busy === 0;

@@ -40,10 +40,7 @@ function grow(held: Bytes, bytes: number, length: number): Bytes {
 }
 
 /** Reads the body of a request. If its `Content-Length` exceeds the limit, reads nothing. */
-export function readRequestBody(
-  request: Request,
-  bytes_max: number,
-): Promise<Bytes | undefined> {
+export function readRequestBody(request: Request, bytes_max: number): Promise<Bytes | undefined> {
   const contentLength = request.headers.get("content-length");
   if (contentLength === null) return readUpTo(request.body, bytes_max);
   // The server reads no more than `Content-Length` bytes. Reading at once takes half the time.
@@ -70,13 +67,8 @@ export async function readBody(
   bytes_max: number,
   limiter?: BodyLimiter,
 ): Promise<string> {
-  let bytes: Bytes | undefined;
   const read = (request: Request) => readRequestBody(request, bytes_max);
-  try {
-    bytes = await (limiter ? limiter.read(request, read) : read(request));
-  } catch (error) {
-    throw toAbortRefusal(error);
-  }
+  const bytes = await refuseOnAbort(() => limiter ? limiter.read(request, read) : read(request));
   if (!bytes) throw new CommonProblem("body_too_large", { bytes_max });
   const text = decodeUtf8(bytes);
   if (text === undefined) throw new CommonProblem("bad_json", { reason: "it is not UTF-8" });
@@ -88,21 +80,15 @@ export async function refuseOnAbort<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (error) {
-    throw toAbortRefusal(error);
+    if (error instanceof Refusal) throw error;
+    throw new CommonProblem("bad_json", { reason: "it was aborted" });
   }
-}
-
-function toAbortRefusal(error: unknown): Refusal {
-  return error instanceof Refusal
-    ? error
-    : new CommonProblem("bad_json", { reason: "it was aborted" });
 }
 
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    const reason = messageOf(error);
-    throw new CommonProblem("bad_json", { reason });
+    throw new CommonProblem("bad_json", { reason: messageOf(error) });
   }
 }

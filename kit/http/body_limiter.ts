@@ -1,6 +1,4 @@
-/**
- * Limits request bodies in memory: their total size, their size per address, and their duration.
- */
+/** Limits request bodies in memory: their total size, their size per address, their duration. */
 
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { CommonProblem, type Refusal } from "kit/core/problem.ts";
@@ -88,10 +86,7 @@ export class BodyLimiter {
     };
   }
 
-  /**
-   * Reads the body with `read`. A short body is not counted chunk by chunk. Its bytes count until
-   * it has arrived.
-   */
+  /** Reads the body with `read`. A short body counts as a whole until it has arrived. */
   async read<T>(request: Request, read: (request: Request) => Promise<T>): Promise<T> {
     const length = request.headers.get("content-length");
     if (length === null || !(Number(length) <= SMALL_BYTES)) {

@@ -17,11 +17,8 @@ const DEVICE_NAME = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?=$|\.|\
 /** Makes a name safe: no path, not hidden, no command option, no device name, at most 200 bytes. */
 export function cleanFilename(given: string): string {
   const last = given.split(/[/\\]/).at(-1) ?? "";
-  const visible = last.replaceAll(FORBIDDEN_CHARACTERS, "_").replaceAll(/\s/gu, " ").replaceAll(
-    INVISIBLE,
-    "",
-  );
-  const plain = visible.normalize("NFC").replaceAll(/ +/g, " ");
+  const allowed = last.replaceAll(FORBIDDEN_CHARACTERS, "_").replaceAll(/\s/gu, " ");
+  const plain = allowed.replaceAll(INVISIBLE, "").normalize("NFC").replaceAll(/ +/g, " ");
   const stripped = trimEnd(plain.replace(/^[.\s~-]+/u, ""));
   const name = truncate(DEVICE_NAME.test(stripped) ? `_${stripped}` : stripped);
   return name === "" ? DEFAULT_NAME : name;

@@ -59,9 +59,6 @@ export function toolServer<T extends { readonly listing: Tool }>(
   return server;
 }
 
-/** Creates the MCP server for one request. Its tools act for the caller of that request. */
-type ServerFactory = (request: Request | undefined) => Server;
-
 interface AnswerOptions {
   /** Passed to the request handlers as `ctx.http.authInfo`. */
   readonly authInfo?: AuthInfo;
@@ -70,10 +67,11 @@ interface AnswerOptions {
 }
 
 export class McpEndpoint implements AsyncDisposable {
-  readonly #createServer: ServerFactory;
+  readonly #createServer: (request: Request | undefined) => Server;
   #modern: McpHttpHandler | undefined;
 
-  constructor(createServer: ServerFactory) {
+  /** `createServer` creates the server for one request. Its tools act for the caller of that. */
+  constructor(createServer: (request: Request | undefined) => Server) {
     this.#createServer = createServer;
   }
 

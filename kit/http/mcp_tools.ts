@@ -1,7 +1,4 @@
-/**
- * Definitions of MCP tools, and the arguments of their calls in the forms that models and foreign
- * clients send.
- */
+/** Definitions of MCP tools, and arguments of calls in the forms that models and clients send. */
 
 import type { Tool as Listing, ToolAnnotations } from "@modelcontextprotocol/server";
 import * as z from "zod";

@@ -29,7 +29,7 @@ export class Metrics {
 
   /** Defines a gauge. Its value is read when the metrics are rendered. */
   gauge(name: string, help: string, read: () => number): void {
-    this.#add({ name, help, type: "gauge", labels: [], read: () => [["", [], read()]] });
+    this.#families.push({ name, help, type: "gauge", labels: [], read: () => [["", [], read()]] });
   }
 
   /** Defines a gauge with one label. `read` returns a value for each value of the label. */
@@ -41,12 +41,18 @@ export class Metrics {
   info(name: string, help: string, described: Readonly<Record<string, string>>): void {
     const labels = Object.keys(described);
     const samples: Sample[] = [["", Object.entries(described), 1]];
-    this.#add({ name, help, type: "gauge", labels, read: () => samples });
+    this.#families.push({ name, help, type: "gauge", labels, read: () => samples });
   }
 
   /** Defines a counter whose total is counted elsewhere. */
   total(name: string, help: string, read: () => number): void {
-    this.#add({ name, help, type: "counter", labels: [], read: () => [["", [], read()]] });
+    this.#families.push({
+      name,
+      help,
+      type: "counter",
+      labels: [],
+      read: () => [["", [], read()]],
+    });
   }
 
   /** Defines a counter with one label whose totals are counted elsewhere. */
@@ -56,7 +62,7 @@ export class Metrics {
 
   counter(name: string, help: string, labels: readonly string[]): Counter {
     const counter = new Counter(labels);
-    this.#add({ name, help, type: "counter", labels, read: () => counter.samples() });
+    this.#families.push({ name, help, type: "counter", labels, read: () => counter.samples() });
     return counter;
   }
 
@@ -64,7 +70,7 @@ export class Metrics {
   histogram(name: string, help: string, bounds: readonly number[]): Histogram {
     const histogram = new Histogram(bounds);
     const read = () => histogram.samples();
-    this.#add({ name, help, type: "histogram", labels: [], read });
+    this.#families.push({ name, help, type: "histogram", labels: [], read });
     return histogram;
   }
 
@@ -76,10 +82,6 @@ export class Metrics {
     return this.#families.map(renderFamily).join("\n");
   }
 
-  #add(family: Family): void {
-    this.#families.push(family);
-  }
-
   #addLabelled(
     type: "counter" | "gauge",
     { name, help, label }: LabelledDefinition,
@@ -87,7 +89,7 @@ export class Metrics {
   ): void {
     const samples = () =>
       Object.entries(read()).map(([value, level]): Sample => ["", [[label, value]], level]);
-    this.#add({ name, help, type, labels: [label], read: samples });
+    this.#families.push({ name, help, type, labels: [label], read: samples });
   }
 }
 

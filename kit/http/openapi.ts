@@ -40,6 +40,10 @@ const FILE_FORM = {
   required: ["file"],
   properties: { file: { type: "string", format: "binary" } },
 };
+/** The body of every refusal. */
+const PROBLEM_CONTENT = {
+  "application/json": { schema: { $ref: "#/components/schemas/Problem" } },
+};
 
 type Schemas = Record<string, unknown>;
 
@@ -112,24 +116,23 @@ export function describedPath({ path, described_path = path }: Contract): string
   return described_path.replace(/:(\w+)/g, "{$1}");
 }
 
-/** The example of a request's body; undefined for a request without a JSON body. */
-function exampleBody(contract: Contract, { info, schemas }: Draft): unknown {
-  if (!contract.body) return undefined;
-  const given = info.bodies[contract.id];
+/** The example of a request's body with this schema. */
+function exampleBody({ id }: Contract, schema: JsonSchema, { info, schemas }: Draft): unknown {
+  const given = info.bodies[id];
   if (given !== undefined) return given;
-  const schema = jsonSchema(contract.body, "body", schemas);
   const needed = schema["required"];
   const complete = !Array.isArray(needed) || needed.length === 0;
   return exampleOf(schema, { samples: info.samples, schemas, complete });
 }
 
 function operation(contract: Contract, draft: Draft) {
-  const { id, summary, access, tunnel, body, rawBody, bodyType } = contract;
+  const { id, summary, access, tunnel } = contract;
   const parameters = [
     ...toParameters(contract, { part: "params", location: "path", draft }),
     ...toParameters(contract, { part: "query", location: "query", draft }),
     ...(contract.idempotent ? [KEY_HEADER] : []),
   ];
+  const requestBody = toRequestBody(contract, draft);
   return {
     operationId: id,
     tags: [draft.info.tagOf(id)],
@@ -137,18 +140,7 @@ function operation(contract: Contract, draft: Draft) {
     "x-access": access,
     "x-tunnel": tunnel,
     ...(parameters.length > 0 && { parameters }),
-    ...(body && { requestBody: jsonBody(contract, body, draft) }),
-    ...(rawBody && {
-      requestBody: {
-        required: true,
-        content: {
-          "application/json": { schema: jsonSchema(rawBody, "parameters", draft.schemas) },
-        },
-      },
-    }),
-    ...(bodyType && {
-      requestBody: { required: true, content: { [bodyType]: { schema: FILE_FORM } } },
-    }),
+    ...(requestBody && { requestBody }),
     responses: {
       ...toResponses(contract, draft),
       ...toErrorResponses(contract, draft.info),
@@ -161,10 +153,9 @@ function toResponses(contract: Contract, { info, schemas }: Draft): Record<strin
   const { returns, responseType = "application/json", idempotent } = contract;
   if (refusesItsMethod(contract)) return {};
   if (responseType === "websocket") {
-    const content = { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } };
     return {
       101: { description: "The connection carries frames, one JSON object each" },
-      default: { description: "A request that is no upgrade is refused", content },
+      default: { description: "A request that is no upgrade is refused", content: PROBLEM_CONTENT },
     };
   }
   if (contract.redirects_to !== undefined) {
@@ -219,10 +210,10 @@ function toErrorResponses(
     const { status, publicCode } = mustGet(problems, code);
     codes.getOrInsertComputed(status, () => []).push(publicCode || code);
   }
-  const content = { "application/json": { schema: { $ref: "#/components/schemas/Problem" } } };
   return Object.fromEntries(
     [...codes].map(([status, entry]) => {
-      return [status, { description: [...new Set(entry)].toSorted().join(", "), content }];
+      const description = [...new Set(entry)].toSorted().join(", ");
+      return [status, { description, content: PROBLEM_CONTENT }];
     }),
   );
 }
@@ -290,10 +281,17 @@ function refusesEmpty(body: z.ZodType): boolean {
   }
 }
 
-/** The request body. An empty body is read as `{}`. */
-function jsonBody(contract: Contract, body: z.ZodType, draft: Draft) {
+/** The request body; undefined without one. An empty JSON body is read as `{}`. */
+function toRequestBody(contract: Contract, draft: Draft) {
+  const { body, rawBody, bodyType } = contract;
+  if (bodyType) return { required: true, content: { [bodyType]: { schema: FILE_FORM } } };
+  if (rawBody) {
+    const schema = jsonSchema(rawBody, "parameters", draft.schemas);
+    return { required: true, content: { "application/json": { schema } } };
+  }
+  if (!body) return undefined;
   const schema = jsonSchema(body, "body", draft.schemas);
-  const example = exampleBody(contract, draft);
+  const example = exampleBody(contract, schema, draft);
   return { required: refusesEmpty(body), content: { "application/json": { schema, example } } };
 }
 

@@ -168,6 +168,11 @@ export function route<C extends Contract>(
   };
 }
 
+/** The response of a raw route that answers in JSON. */
+export function toJsonResponse<C extends Contract>(contract: C, answer: Answer<C>): Response {
+  return Response.json(z.encode(contract.returns, answer), { headers: UNCACHED_HEADERS });
+}
+
 /** The caller of a request in a peer's name; undefined if the route has no actor. */
 function actingCaller(
   { actor }: Contract,
@@ -310,10 +315,7 @@ function read(schema: z.ZodType, value: unknown): unknown {
   throw invalidRequest(result.error);
 }
 
-/**
- * Validates a JSON body. An optional field may be null, because responses contain such nulls.
- * Throws `invalid_request`.
- */
+/** Validates a JSON body. Optional fields may be null as in responses. Throws `invalid_request`. */
 export function readBodyOf<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
@@ -338,10 +340,7 @@ export function stillInvalid(
   return invalidRequest(issues.length > 0 ? new z.ZodError(issues) : corrected);
 }
 
-/**
- * True if null in an optional field means absent. Not for durations (JSON writes NaN as null) or
- * message texts.
- */
+/** True if null in an optional field means absent. Not for durations (NaN in JSON) or texts. */
 export function mayBeNull(field: string): boolean {
   return field !== "text" && !field.endsWith("_seconds");
 }

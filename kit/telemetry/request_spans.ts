@@ -71,23 +71,15 @@ interface RequestSpansOptions {
 type Handler<A extends readonly unknown[]> = (request: Request, ...more: A) => Promise<Response>;
 
 export class RequestSpans {
-  readonly #clock: Clock;
-  readonly #ids: Ids;
-  readonly #ratio: number;
-  readonly #joinsCallers: boolean;
+  readonly #options: RequestSpansOptions;
   readonly #current = new AsyncLocalStorage<RequestSpan>();
   #ended: RequestSpan[] = [];
 
-  constructor({ clock, ids, ratio, joins_callers = true }: RequestSpansOptions) {
-    this.#clock = clock;
-    this.#ids = ids;
-    this.#ratio = ratio;
-    this.#joinsCallers = joins_callers;
+  constructor(options: RequestSpansOptions) {
+    this.#options = options;
   }
 
-  /**
-   * The request that the caller works for. Undefined for work that continues after the response.
-   */
+  /** The request that the caller works for; undefined for work after the response. */
   get current(): RequestSpan | undefined {
     const request = this.#current.getStore();
     return request?.ended_at === undefined ? request : undefined;
@@ -95,11 +87,12 @@ export class RequestSpans {
 
   /** Wraps a handler. A request that another request makes in this process is part of it. */
   traced<A extends readonly unknown[]>(handle: Handler<A>): Handler<A> {
+    const { clock, ids, joins_callers = true } = this.#options;
     return (request, ...more) => {
       if (this.current) return handle(request, ...more);
-      const span = new RequestSpan(request.method, this.#ids.hex(8), this.#clock.now());
-      const elapsedMs = stopwatch(this.#clock);
-      if (this.#joinsCallers) this.#joinCaller(span, request.headers.get("traceparent"));
+      const span = new RequestSpan(request.method, ids.hex(8), clock.now());
+      const elapsedMs = stopwatch(clock);
+      if (joins_callers) this.#joinCaller(span, request.headers.get("traceparent"));
       return this.#current.run(span, async () => {
         try {
           const response = await handle(request, ...more);
@@ -123,9 +116,7 @@ export class RequestSpans {
     if (this.current) this.current.refusal = code;
   }
 
-  /**
-   * The traceparent for messages of the current request, given the traceparent that it received.
-   */
+  /** The traceparent for messages of the current request, given the one that it received. */
   continued(traceparent: string | undefined): string | undefined {
     const request = this.current;
     if (!request || traceparent === undefined) return traceparent;
@@ -137,9 +128,9 @@ export class RequestSpans {
   begun(): SpanRef | undefined {
     const request = this.current;
     if (!request) return undefined;
-    request.trace_id ??= this.#ids.hex(16);
+    request.trace_id ??= this.#options.ids.hex(16);
     const { span_id, trace_id } = request;
-    return isRecorded({ trace_id, span_id, sampled: true }, this.#ratio)
+    return isRecorded({ trace_id, span_id, sampled: true }, this.#options.ratio)
       ? { trace_id, span_id }
       : undefined;
   }
@@ -151,7 +142,7 @@ export class RequestSpans {
     return ended.flatMap((request) => {
       const { span_id, trace_id } = request;
       if (trace_id === undefined) return [];
-      const isWithinRatio = isRecorded({ trace_id, span_id, sampled: true }, this.#ratio);
+      const isWithinRatio = isRecorded({ trace_id, span_id, sampled: true }, this.#options.ratio);
       return isWithinRatio ? [request.toSpan(trace_id)] : [];
     });
   }
@@ -159,7 +150,7 @@ export class RequestSpans {
   /** Returns the caller's context if its trace is recorded. */
   #joinCaller(request: RequestSpan, traceparent: string | null): SpanRef | undefined {
     const caller = toTraceContext(traceparent && readTrace(traceparent) || null);
-    if (!caller || !isRecorded(caller, this.#ratio)) return undefined;
+    if (!caller || !isRecorded(caller, this.#options.ratio)) return undefined;
     if (request.trace_id !== caller.trace_id) request.join(caller.trace_id, caller.span_id);
     return caller;
   }

@@ -8,62 +8,54 @@ import { Instant } from "kit/core/schema.ts";
 /** The cookie of a browser on one of our pages; stored as a digest. */
 export const PAGE_COOKIE = "mesh_page";
 
+const page = { access: "user", tunnel: "never", returns: z.string() } as const;
+
 export const showDashboard = contract({
+  ...page,
   id: "pages.dashboard",
   method: "GET",
   path: "/dashboard",
   summary: "The dashboard; sets its cookie on a top-level navigation of the daemon's user",
-  access: "user",
-  tunnel: "never",
-  returns: z.string(),
   responseType: "text/html",
 });
 
 /** Where people look for the dashboard. Its relative addresses need `/dashboard` itself. */
 export const redirectRoot = contract({
+  ...page,
   id: "pages.root",
   method: "GET",
   path: "/dashboard/",
   described_path: "/",
   summary: "Leads to the dashboard",
-  access: "user",
-  tunnel: "never",
-  returns: z.string(),
   redirects_to: "/dashboard",
 });
 
 export const getAsset = contract({
+  ...page,
   id: "pages.asset",
   method: "GET",
   path: "/dashboard/assets/:name",
   summary: "A file of the dashboard; its name changes with its content",
-  access: "user",
-  tunnel: "never",
   params: z.object({ name: z.string() }),
-  returns: z.string(),
   responseType: "text/javascript",
   fails: ["not_found"],
 });
 
 export const getManifest = contract({
+  ...page,
   id: "pages.manifest",
   method: "GET",
   path: "/dashboard/manifest.webmanifest",
   summary: "What a browser needs to install the dashboard as an app",
-  access: "user",
-  tunnel: "never",
-  returns: z.string(),
   responseType: "application/manifest+json",
 });
 
 export const getWorker = contract({
+  ...page,
   id: "pages.worker",
   method: "GET",
   path: "/dashboard/worker.js",
   summary: "The service worker, which opens the dashboard while the daemon is down",
-  access: "user",
-  tunnel: "never",
-  returns: z.string(),
   responseType: "text/javascript",
 });
 

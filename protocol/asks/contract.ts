@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { byId, contract, nullableString } from "protocol/contract.ts";
 import {
   DisplayText,
   Instant,
@@ -23,7 +23,6 @@ import { Routing } from "protocol/asks/routing.ts";
 export const WAIT_SECONDS_MAX = 50;
 export const WAIT_SECONDS = 45;
 
-const nullableString = z.string().nullable();
 const reasons = Object.keys(CLOSE_RULES) as [CloseReason, ...CloseReason[]];
 export const CloseReasons = z.enum(reasons);
 export const Outcome = z.enum([
@@ -37,9 +36,7 @@ export const Outcome = z.enum([
   "allowed_there",
   "denied_there",
   "ended_there",
-]).describe(
-  "`…_there`: it was decided in the agent's terminal; `ended_there` if nothing says how",
-);
+]).describe("`…_there`: it was decided in the agent's terminal; `ended_there` if nothing says how");
 export type Outcome = z.infer<typeof Outcome>;
 
 /** A question in a request. It must be possible to answer it. */
@@ -176,8 +173,6 @@ export const openAsk = contract({
   ],
 });
 export type OpenAsk = z.output<typeof openAsk.body>;
-
-const byId = z.object({ id: z.string() });
 
 export const listAsks = contract({
   id: "asks.list",

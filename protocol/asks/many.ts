@@ -1,7 +1,7 @@
 /** Schemas and routes of asks to many. The children are ordinary asks. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { contract, nullableString } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { TARGET_FAILS } from "protocol/messages/contract.ts";
 import { CloseReasons, Outcome, ReplyDelivery } from "protocol/asks/contract.ts";
@@ -10,8 +10,6 @@ import { askMachine } from "protocol/asks/states.ts";
 export const PEERS_MAX = 100;
 /** A day, which is also the default lifetime of an open ask (contract 2). */
 const TIMEOUT_SECONDS_MAX = 86_400;
-
-const nullableString = z.string().nullable();
 
 /** One recipient, as the asker named it; a peer of an `@tag` by its name. */
 const peer = z.string();

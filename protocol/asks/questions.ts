@@ -1,7 +1,7 @@
 /** Schemas and routes of structured questions: typed answers, blocking questions, `/query`. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { contract, nullableString } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { AttachmentRefs } from "protocol/messages/attachments.ts";
 import { TARGET_FAILS } from "protocol/messages/contract.ts";
@@ -12,8 +12,6 @@ import { Option } from "protocol/messages/question.ts";
 /** The default timeout of a blocking request (contract 3). */
 const BLOCKING_SECONDS = 45;
 const QUERY_SECONDS_MAX = 55;
-
-const nullableString = z.string().nullable();
 
 export const answerAsk = contract({
   id: "asks.answer",

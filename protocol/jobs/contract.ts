@@ -2,7 +2,8 @@
 
 import * as z from "zod";
 import { NO_ACTOR, type Tunnel } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { byId, contract } from "protocol/contract.ts";
+import { PEER_FAILS } from "protocol/peers/record.ts";
 import { Cron, Timezone } from "kit/core/cron.ts";
 import {
   forbids,
@@ -153,14 +154,7 @@ export const createJob = contract({
   }).meta(CONFLICTS),
   actor: { field: "body.created_by" },
   returns: z.union([Job, Template]),
-  fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
-    "peer_retired",
-    "unknown_check",
-    "path_not_allowed",
-  ],
+  fails: [...PEER_FAILS, "peer_retired", "unknown_check", "path_not_allowed"],
 });
 export type JobBody = z.output<typeof createJob.body>;
 
@@ -184,8 +178,6 @@ export const listJobs = contract({
   fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere"],
 });
 export type JobFilter = z.output<typeof listJobs.query>;
-
-const byId = z.object({ id: z.string() });
 
 export const getJob = contract({
   id: "jobs.get",

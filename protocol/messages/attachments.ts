@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Ok } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { byId, contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 import { tagAttributes } from "protocol/messages/frame_markers.ts";
 
@@ -79,8 +79,6 @@ export const uploadAttachment = contract({
     "shutting_down",
   ],
 });
-
-const byId = z.object({ id: z.string() });
 
 export const getAttachment = contract({
   id: "attachments.get",

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { NO_ACTOR, Ok } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { contract, nullableString } from "protocol/contract.ts";
 import { Instant, queryInteger, requires } from "kit/core/schema.ts";
 import { TransportName } from "protocol/agents/contract.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
@@ -13,8 +13,6 @@ import { deliveryMachine } from "protocol/messages/states.ts";
 export const DeliveryState = z.enum(deliveryMachine.states);
 export const Kind = z.enum(["ask", "notify", "broadcast", "ack", "inbox_item"]);
 export type Kind = z.infer<typeof Kind>;
-
-const nullableString = z.string().nullable();
 
 /** One message to one recipient (contract 2). */
 export const Delivery = z.object({

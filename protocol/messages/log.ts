@@ -1,14 +1,13 @@
 /** Schemas and routes of the message log: pages, searches, one message. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { byId, contract, nullableString } from "protocol/contract.ts";
 import { Instant, Name, queryInteger } from "kit/core/schema.ts";
 import { Delivery, DeliveryState, Kind } from "protocol/messages/contract.ts";
 
 export const SEARCH_CHARS_MAX = 1000;
 const PAGE_ROWS = 50;
 
-const nullableString = z.string().nullable();
 const deliveryFields = Delivery.shape;
 
 /**
@@ -104,7 +103,7 @@ export const getMessage = contract({
   summary: "One message, by its correlation_id or delivery_id",
   access: "caller",
   tunnel: "open",
-  params: z.object({ id: z.string() }),
+  params: byId,
   returns: Message,
   fails: ["unknown_message"],
 });

@@ -9,6 +9,7 @@ import { Children } from "protocol/peers/subagents.ts";
 import {
   onePeer,
   Peer,
+  PEER_FAILS,
   PeerStatus,
   ProcessId,
   Provenance,
@@ -168,14 +169,7 @@ export const renamePeer = contract({
   body: z.object({ name: Name }),
   actor: { field: "params.id" },
   returns: Peer,
-  fails: [
-    "role_fixed",
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
-    "peer_retired",
-    "reserved_name",
-  ],
+  fails: ["role_fixed", ...PEER_FAILS, "peer_retired", "reserved_name"],
 });
 
 export const setPeerProvenance = contract({

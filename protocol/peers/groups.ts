@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract } from "protocol/contract.ts";
 import { Name, shortText } from "kit/core/schema.ts";
-import { onePeer, Peer, Tag, Tags } from "protocol/peers/record.ts";
+import { onePeer, Peer, PEER_FAILS, Tag, Tags } from "protocol/peers/record.ts";
 
 /** Maximum number of peers of one `@tag`: the limit of an ask to many peers. */
 export const GROUP_PEERS_MAX = 100;
@@ -42,9 +42,7 @@ export const setPeer = contract({
   returns: Peer,
   fails: [
     "role_fixed",
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
+    ...PEER_FAILS,
     "peer_retired",
     "too_many_tags",
     "human_not_proven",

@@ -177,6 +177,17 @@ export const onePeer = {
   }),
 } as const;
 
+/** The refusals of a request about one peer, which has to run on this machine. */
+export const PEER_FAILS = ["unknown_peer", "ambiguous_peer", "peer_elsewhere"] as const;
+/** The refusals of a request that needs the peer's pane. */
+export const PANE_FAILS = [
+  ...PEER_FAILS,
+  "peer_retired",
+  "other_host",
+  "missing_pane",
+  "pane_unverified",
+] as const;
+
 export const ProcessId = z.number().int().positive();
 /** Null means absent, so that a record can be sent as it is. */
 const OptionalProcessId = ProcessId.nullable().transform((given) => given ?? undefined).optional();
@@ -252,14 +263,7 @@ export function isLocalHuman({ role, daemon_id }: Pick<Address, "role" | "daemon
   return role === "human" && daemon_id === null;
 }
 
-export const RestartStage = z.enum([
-  "preflight",
-  "quiesce",
-  "stop",
-  "launch",
-  "register",
-  "seed",
-]);
+export const RestartStage = z.enum(["preflight", "quiesce", "stop", "launch", "register", "seed"]);
 export type RestartStage = z.output<typeof RestartStage>;
 
 const ResumeMode = z.enum(["resumed", "fresh"]);

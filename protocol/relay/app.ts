@@ -1,15 +1,14 @@
 /** The contract of the relay's health check. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { atRelay, contract } from "protocol/contract.ts";
 
 export const getRelayHealth = contract({
   id: "relay.health",
   method: "GET",
   path: "/health",
   summary: "Whether the relay is up",
-  access: "public",
-  tunnel: "never",
+  ...atRelay,
   returns: z.object({
     status: z.literal("ok"),
     version: z.string(),

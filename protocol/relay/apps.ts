@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Ok } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { atRelay, byId, contract } from "protocol/contract.ts";
 import { App } from "protocol/apps.ts";
 
 const FAILS = ["no_relay_secret", "foreign_page", "wrong_form_token", "oauth_disabled"] as const;
@@ -12,8 +12,7 @@ export const listApps = contract({
   method: "GET",
   path: "/api/v1/apps",
   summary: "List the apps that hold a grant of this secret (bearer secret, or signed in)",
-  access: "public",
-  tunnel: "never",
+  ...atRelay,
   returns: z.object({ apps: z.array(App) }),
   fails: FAILS,
 });
@@ -23,9 +22,8 @@ export const revokeApp = contract({
   method: "DELETE",
   path: "/api/v1/apps/:id",
   summary: "Revoke the grant of an app",
-  access: "public",
-  tunnel: "never",
-  params: z.object({ id: z.string() }),
+  ...atRelay,
+  params: byId,
   returns: Ok,
   fails: [...FAILS, "unknown_app"],
 });

@@ -1,7 +1,7 @@
 /** Machines behind the relay: contracts, and the interface through which features reach them. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { atRelay, contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 import { Refusal } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
@@ -78,8 +78,7 @@ export const listDaemons = contract({
   method: "GET",
   path: "/api/v1/daemons",
   summary: "List the machines that are connected under this secret",
-  access: "public",
-  tunnel: "never",
+  ...atRelay,
   returns: z.object({ daemons: z.array(Machine) }),
   fails: ["no_relay_secret", "wrong_form_token"],
 });
@@ -89,8 +88,7 @@ export const connectTunnel = contract({
   method: "GET",
   path: "/ws/daemon",
   summary: "The WebSocket by which a daemon connects and receives requests",
-  access: "public",
-  tunnel: "never",
+  ...atRelay,
   returns: z.string(),
   fails: ["no_relay_secret", "upgrade_required", "too_many_daemons", "too_many_requests"],
 });
@@ -107,8 +105,7 @@ export const proxyContracts = ([
     method,
     path: "/m/:daemon_id/*",
     summary,
-    access: "public",
-    tunnel: "never",
+    ...atRelay,
     returns: z.unknown(),
     fails: [
       ...UNREACHABLE,
@@ -128,8 +125,7 @@ export const getRelayMetrics = contract({
   method: "GET",
   path: "/metrics",
   summary: "Metrics for Prometheus, for programs on the relay's own machine",
-  access: "public",
-  tunnel: "never",
+  ...atRelay,
   returns: z.string(),
   responseType: "text/plain",
   fails: ["not_found"],

@@ -1,10 +1,10 @@
 /** The dashboard of one machine at the relay: its page, its files, and for whom it speaks. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { atRelay, contract } from "protocol/contract.ts";
 import { Machine } from "protocol/relay/daemons.ts";
 
-const file = { access: "public", tunnel: "never", returns: z.string() } as const;
+const file = { ...atRelay, returns: z.string() } as const;
 
 export const showMachine = contract({
   ...file,
@@ -50,8 +50,7 @@ export const getMachinePage = contract({
   method: "GET",
   path: "/m/:daemon_id/dashboard/session",
   summary: "The sign-in of this browser, and the connected machines; for pages of the relay",
-  access: "public",
-  tunnel: "never",
+  ...atRelay,
   returns: z.object({
     /** Sent with each call as `x-mesh-form-token`: it ties the call to this sign-in. */
     form_token: z.string(),

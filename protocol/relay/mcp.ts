@@ -1,7 +1,7 @@
 /** Contracts of the relay's `/mcp`: JSON-RPC by POST, for apps that hold a grant. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { atRelay, contract } from "protocol/contract.ts";
 
 /** JSON-RPC messages. The SDK validates them, so the contract does not. */
 const Rpc = z.unknown();
@@ -23,7 +23,7 @@ export const Bearer = z.object({
 });
 export type Bearer = z.output<typeof Bearer>;
 
-const base = { path: "/mcp", access: "public", tunnel: "never", returns: Rpc } as const;
+const base = { path: "/mcp", ...atRelay, returns: Rpc } as const;
 export const postMcp = contract({
   ...base,
   id: "relay.mcp.post",

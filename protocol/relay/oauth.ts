@@ -1,7 +1,7 @@
 /** Contracts of the relay's OAuth 2.1 authorization server. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { atRelay, contract } from "protocol/contract.ts";
 import { Instant } from "kit/core/schema.ts";
 import { READ, WRITE } from "protocol/relay/mcp.ts";
 
@@ -69,12 +69,11 @@ export const Client = z.object({
 });
 export type Client = z.output<typeof Client>;
 
-const open = { access: "public", tunnel: "never" } as const;
 const FORM = "application/x-www-form-urlencoded";
-const page = { ...open, returns: z.string(), responseType: "text/html" } as const;
+const page = { ...atRelay, returns: z.string(), responseType: "text/html" } as const;
 
 export const getResourceMetadata = contract({
-  ...open,
+  ...atRelay,
   id: "oauth.resource",
   method: "GET",
   path: "/.well-known/oauth-protected-resource",
@@ -96,7 +95,7 @@ export const getMcpSlashMetadata = contract({
 });
 
 export const getServerMetadata = contract({
-  ...open,
+  ...atRelay,
   id: "oauth.server",
   method: "GET",
   path: "/.well-known/oauth-authorization-server",
@@ -105,7 +104,7 @@ export const getServerMetadata = contract({
 });
 
 export const registerClient = contract({
-  ...open,
+  ...atRelay,
   id: "oauth.register",
   method: "POST",
   path: "/oauth/register",
@@ -132,7 +131,7 @@ export const submitConsent = contract({
 });
 
 export const exchangeToken = contract({
-  ...open,
+  ...atRelay,
   id: "oauth.token",
   method: "POST",
   path: "/oauth/token",
@@ -142,7 +141,7 @@ export const exchangeToken = contract({
 });
 
 export const revokeToken = contract({
-  ...open,
+  ...atRelay,
   id: "oauth.revoke",
   method: "POST",
   path: "/oauth/revoke",

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Ok } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { atRelay, byId, contract } from "protocol/contract.ts";
 import { DisplayText } from "kit/core/schema.ts";
 import { Permissions, Share, ttl_seconds } from "protocol/shares.ts";
 
@@ -11,15 +11,13 @@ const utf8 = new TextEncoder();
 
 const OWNER = ["no_relay_secret", "foreign_page", "wrong_form_token"] as const;
 const UNREACHABLE = ["unknown_machine", "machine_offline", "timed_out"] as const;
-const byId = z.object({ id: z.string() });
 
 export const createShare = contract({
   id: "relay.shares.create",
   method: "POST",
   path: "/api/v1/shares",
   summary: "Create a link to one peer of one machine (bearer secret, or signed in)",
-  access: "public",
-  tunnel: "never",
+  ...atRelay,
   body: z.object({
     daemon_id: z.string().min(1).max(128),
     peer_id: z.string().min(1).max(128),
@@ -43,8 +41,7 @@ export const listShares = contract({
   method: "GET",
   path: "/api/v1/shares",
   summary: "List the shares of this secret",
-  access: "public",
-  tunnel: "never",
+  ...atRelay,
   returns: z.object({ shares: z.array(Share) }),
   fails: OWNER,
 });
@@ -54,14 +51,13 @@ export const revokeShare = contract({
   method: "DELETE",
   path: "/api/v1/shares/:id",
   summary: "Revoke a share and end its streams",
-  access: "public",
-  tunnel: "never",
+  ...atRelay,
   params: byId,
   returns: Ok,
   fails: [...OWNER, "unknown_share"],
 });
 
-const guest = { access: "public", tunnel: "never", params: byId } as const;
+const guest = { ...atRelay, params: byId } as const;
 
 export const viewShare = contract({
   ...guest,

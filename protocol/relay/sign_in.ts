@@ -1,13 +1,12 @@
 /** Contracts for creating relay secrets and for signing in with a secret. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { atRelay, contract } from "protocol/contract.ts";
 
 /** An HTML page. It has no schema. */
 const Page = z.unknown();
 const html = {
-  access: "public",
-  tunnel: "never",
+  ...atRelay,
   responseType: "text/html",
   returns: Page,
 } as const;
@@ -18,8 +17,7 @@ export const registerKey = contract({
   method: "POST",
   path: "/api/v1/register",
   summary: "Create a relay secret; the body is ignored",
-  access: "public",
-  tunnel: "never",
+  ...atRelay,
   returns: z.object({ secret: z.string() }),
   fails: ["foreign_page", "too_many_requests"],
 });

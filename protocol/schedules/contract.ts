@@ -2,14 +2,12 @@
 
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { byId, contract, nullableString } from "protocol/contract.ts";
 import { forbids, Instant, Name, queryInteger, requires, Sender, Text } from "kit/core/schema.ts";
 
 import { Cron, Timezone } from "kit/core/cron.ts";
 import { scheduleMachine } from "protocol/schedules/states.ts";
 import { When } from "protocol/schedules/when.ts";
-
-const nullableString = z.string().nullable();
 
 /** Maximum number of active schedules. It stops an agent that creates schedules in a loop. */
 export const ACTIVE_MAX = 10_000;
@@ -53,8 +51,6 @@ export const Schedule = z.object({
   created_at: Instant,
 }).meta({ id: "Schedule" });
 export type Schedule = z.output<typeof Schedule>;
-
-const byId = z.object({ id: z.string() });
 
 /**
  * Checked when the schedule is created. Whether the recipient is addressable is checked at each

@@ -1,9 +1,9 @@
 /** The routes of spawning, as data: its settings, a spawn, a fork. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { byId, contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
-import { CircleBoundary, PaneId, TmuxSocket } from "protocol/peers/record.ts";
+import { CircleBoundary, PaneId, PEER_FAILS, TmuxSocket } from "protocol/peers/record.ts";
 import { Backend } from "protocol/agents/contract.ts";
 
 const Argv = z.array(z.string().min(1)).min(1);
@@ -73,6 +73,15 @@ export const listFolders = contract({
 });
 export type Folders = z.output<typeof listFolders.returns>;
 
+/** The refusals of a start because of the configuration. */
+export const START_FAILS = [
+  "spawn_disabled",
+  "unsupported_backend",
+  "unknown_profile",
+  "path_not_allowed",
+  "source_pane_required",
+] as const;
+
 export const Spawned = z.object({
   ok: z.literal(true),
   spawn_id: z.string(),
@@ -111,16 +120,7 @@ export const spawnPeer = contract({
   }),
   actor: { field: "body.from_peer" },
   returns: Spawned,
-  fails: [
-    "spawn_disabled",
-    "unsupported_backend",
-    "unknown_profile",
-    "path_not_allowed",
-    "source_pane_required",
-    "ambiguous_peer",
-    "reserved_name",
-    "spawn_failed",
-  ],
+  fails: [...START_FAILS, "ambiguous_peer", "reserved_name", "spawn_failed"],
 });
 export type SpawnRequest = z.output<typeof spawnPeer.body>;
 
@@ -131,7 +131,7 @@ export const forkPeer = contract({
   summary: "Start a sibling of a peer on another backend, in its folder, without its conversation",
   access: "caller",
   tunnel: "admin",
-  params: z.object({ id: z.string() }),
+  params: byId,
   body: z.object({
     backend: Backend,
     profile: Name.optional(),
@@ -140,17 +140,5 @@ export const forkPeer = contract({
   }),
   actor: { field: "body.from_peer" },
   returns: Spawned.extend({ source_peer_id: z.string() }),
-  fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
-    "peer_retired",
-    "same_backend",
-    "spawn_disabled",
-    "unsupported_backend",
-    "unknown_profile",
-    "path_not_allowed",
-    "source_pane_required",
-    "spawn_failed",
-  ],
+  fails: [...PEER_FAILS, "peer_retired", "same_backend", ...START_FAILS, "spawn_failed"],
 });

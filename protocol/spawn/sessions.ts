@@ -1,11 +1,11 @@
 /** The routes that start an agent with an earlier session, or with a copy of a session, as data. */
 
 import * as z from "zod";
-import { contract } from "protocol/contract.ts";
+import { byId, contract } from "protocol/contract.ts";
 import { Instant, Name, Sender, shortText, Text } from "kit/core/schema.ts";
 import { Backend, TurnState } from "protocol/agents/contract.ts";
-import { PaneId, TmuxSocket } from "protocol/peers/record.ts";
-import { Spawned } from "protocol/spawn/contract.ts";
+import { PaneId, PEER_FAILS, TmuxSocket } from "protocol/peers/record.ts";
+import { Spawned, START_FAILS } from "protocol/spawn/contract.ts";
 
 export const forkSession = contract({
   id: "spawn.fork_session",
@@ -15,7 +15,7 @@ export const forkSession = contract({
   access: "caller",
   tunnel: "admin",
   idempotent: true,
-  params: z.object({ id: z.string() }),
+  params: byId,
   body: z.object({
     name: Name.optional(),
     profile: Name.optional().describe("A profile; by default the one the peer was spawned with"),
@@ -35,19 +35,13 @@ export const forkSession = contract({
     source_turn_state: TurnState.nullable(),
   }),
   fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
+    ...PEER_FAILS,
     "peer_retired",
     "cannot_fork",
     "human_not_proven",
     "not_your_transcript",
     "transcripts_off",
-    "spawn_disabled",
-    "unsupported_backend",
-    "unknown_profile",
-    "path_not_allowed",
-    "source_pane_required",
+    ...START_FAILS,
     "reserved_name",
     "spawn_failed",
   ],
@@ -137,11 +131,7 @@ export const resumeSession = contract({
     "not_your_transcript",
     "transcripts_off",
     "ambiguous_peer",
-    "spawn_disabled",
-    "unsupported_backend",
-    "unknown_profile",
-    "path_not_allowed",
-    "source_pane_required",
+    ...START_FAILS,
     "reserved_name",
     "spawn_failed",
   ],

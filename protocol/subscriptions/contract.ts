@@ -2,13 +2,12 @@
 
 import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
-import { contract } from "protocol/contract.ts";
+import { byId, contract, nullableString } from "protocol/contract.ts";
+import { PEER_FAILS } from "protocol/peers/record.ts";
 import { Instant, Name, queryInteger, Sender, Text } from "kit/core/schema.ts";
 import { When } from "protocol/schedules/when.ts";
 import { FORMS, GLOB_CHARS_MAX, parseCondition } from "protocol/subscriptions/conditions.ts";
 import { subscriptionMachine } from "protocol/subscriptions/states.ts";
-
-const nullableString = z.string().nullable();
 
 /** Maximum number of active subscriptions of one subscriber. */
 export const PER_PEER_MAX = 20;
@@ -61,8 +60,6 @@ export const Subscription = z.object({
 }).meta({ id: "Subscription" });
 export type Subscription = z.output<typeof Subscription>;
 
-const byId = z.object({ id: z.string() });
-
 export const createSubscription = contract({
   id: "subscriptions.create",
   method: "POST",
@@ -81,15 +78,7 @@ export const createSubscription = contract({
   }),
   actor: { field: "body.from_peer" },
   returns: Subscription,
-  fails: [
-    "unknown_peer",
-    "ambiguous_peer",
-    "peer_elsewhere",
-    "peer_retired",
-    "unknown_job",
-    "unknown_ask",
-    "subscriptions_full",
-  ],
+  fails: [...PEER_FAILS, "peer_retired", "unknown_job", "unknown_ask", "subscriptions_full"],
 });
 export type CreateSubscription = z.output<typeof createSubscription.body>;
 

@@ -23,33 +23,33 @@ const RATIO = "a number, 0 to 1";
 /** A variable with an empty value counts as not set. */
 const optionalText = z.string().transform((text) => text.trim() || undefined).optional();
 
+/** A setting that `parse` reads if it is set; undefined from `parse` means that it is refused. */
+function optional<T>(parse: (text: string) => T | undefined, allowed: string) {
+  return optionalText.transform((text, context) => {
+    const parsed = text === undefined ? undefined : parse(text);
+    if (text !== undefined && parsed === undefined) context.addIssue(allowed);
+    return parsed;
+  });
+}
+
 const Settings = z.object({
   RELAY_HOST: z.string().min(1, HOST).default("127.0.0.1"),
   RELAY_PORT: port.default(8378),
-  RELAY_OAUTH_ISSUER: optionalText.transform((text, context) => {
-    const issuer = text === undefined ? undefined : issuerOf(text);
-    if (text !== undefined && issuer === undefined) context.addIssue(ISSUER);
-    return issuer;
-  }),
+  RELAY_OAUTH_ISSUER: optional(issuerOf, ISSUER),
   RELAY_OAUTH_DB: optionalText,
   RELAY_OAUTH_PROXY_MODE: z.enum(["direct", "cloudlb", "trusted"], "direct, cloudlb or trusted")
     .default("direct"),
-  RELAY_OAUTH_LB_FORWARDING_IP: optionalText.transform((text, context) => {
-    const address = text === undefined ? undefined : parseIpAddress(text);
-    if (text !== undefined && address === undefined) context.addIssue(FORWARDING_IP);
-    return address;
-  }),
+  RELAY_OAUTH_LB_FORWARDING_IP: optional(parseIpAddress, FORWARDING_IP),
   RELAY_TRUSTED_PROXIES: optionalText.transform((text, context) => {
     const proxies = text === undefined ? undefined : trustedProxiesOf(text);
     if (typeof proxies !== "string") return proxies;
     context.addIssue(`${TRUSTED}; ${proxies}`);
     return undefined;
   }),
-  RELAY_TELEMETRY_OTLP: optionalText.transform((text, context) => {
-    const isAddress = text === undefined || /^https?:\/\/[^?#@]+$/.test(text) && URL.canParse(text);
-    if (!isAddress) context.addIssue(COLLECTOR);
-    return text;
-  }),
+  RELAY_TELEMETRY_OTLP: optional(
+    (text) => /^https?:\/\/[^?#@]+$/.test(text) && URL.canParse(text) ? text : undefined,
+    COLLECTOR,
+  ),
   RELAY_TELEMETRY_HEADERS: optionalText.pipe(z.string().regex(/^[\w-]+=./, HEADERS).optional()),
   RELAY_TELEMETRY_SAMPLE: optionalText.transform((text) => Number(text ?? 1))
     .pipe(z.number(RATIO).min(0, RATIO).max(1, RATIO)),

@@ -10,7 +10,6 @@ import { jsonLog, type Log, logConsole } from "kit/core/log.ts";
 import { type ConnectionListener, toConnection } from "kit/net/tunnel/connection.ts";
 import { Relay } from "./relay.ts";
 import { readRelayConfig } from "./config.ts";
-import type { RelayTelemetry, RelayTelemetryDeps, RelayTelemetryOptions } from "./telemetry.ts";
 import { lockDatabase } from "./database.ts";
 
 /** Time for which the shutdown waits for open requests to end. */
@@ -29,7 +28,8 @@ export async function runRelay(env: Readonly<Record<string, string>>): Promise<n
       lockDatabase(oauthConfig.db_path, oauthConfig.issuer, { clock, ids, log });
     const oauth = oauthConfig && database && { ...database, issuer: oauthConfig.issuer };
     const send = outgoingFetch(env, clock.now);
-    const telemetry = options && await openTelemetry(options, { clock, ids, log, send });
+    const telemetry = options &&
+      new (await import("./telemetry.ts")).RelayTelemetry({ clock, ids, log, send }, options);
     await using relay = new Relay({ clock, ids, log, proxy, oauth, accept, telemetry });
     const stopSignal = nextStopSignal();
     const server = listen(relay, { host, port, log });
@@ -77,14 +77,6 @@ function listen(
       { cause: error },
     );
   }
-}
-
-async function openTelemetry(
-  options: RelayTelemetryOptions,
-  deps: RelayTelemetryDeps,
-): Promise<RelayTelemetry> {
-  const { RelayTelemetry } = await import("./telemetry.ts");
-  return new RelayTelemetry(deps, options);
 }
 
 export function accept(request: Request, listener: ConnectionListener) {

@@ -203,20 +203,10 @@ function routesOf(
   relay: Relay,
   { dials, rateLimitKeyOf }: Pick<TunnelDeps, "dials" | "rateLimitKeyOf">,
 ): Route[] {
-  const { machines, metrics, originPolicy, platform, sessions } = relay;
+  const { platform, shutdownSignal: signal } = relay;
   return [
     route(getRelayHealth, () => health(relay)),
-    ...tunnelRoutes({
-      clock: platform.clock,
-      machines,
-      metrics,
-      sessions,
-      originPolicy,
-      dials,
-      rateLimitKeyOf,
-      accept: platform.accept,
-      signal: relay.shutdownSignal,
-    }),
+    ...tunnelRoutes({ ...platform, ...relay, dials, rateLimitKeyOf, signal }),
     ...relay.features.routes,
     ...relay.oauth?.routes ?? [],
   ];

@@ -15,7 +15,7 @@ export interface RelayTelemetryOptions extends CollectorOptions {
   readonly ratio: number;
 }
 
-export interface RelayTelemetryDeps {
+interface RelayTelemetryDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -59,10 +59,7 @@ export class RelayTelemetry {
         kind: "client",
         started_at,
         ended_at: started_at + Math.round(elapsedMs()),
-        attributes: {
-          "http.request.method": request.method,
-          "http.response.status_code": status,
-        },
+        attributes: { "http.request.method": request.method, "http.response.status_code": status },
         failed: status === undefined || status >= 500,
       });
     }

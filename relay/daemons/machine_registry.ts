@@ -97,10 +97,7 @@ export class MachineRegistry implements Machines {
     }
   }
 
-  /**
-   * Connects a daemon. The daemon is listed only after its handshake. A failed upgrade does not
-   * count towards the limits.
-   */
+  /** Connects a daemon, which is listed after its handshake. A failed upgrade is not counted. */
   connect(
     identity: DaemonIdentity,
     accept: (listener: ConnectionListener) => AcceptedUpgrade,

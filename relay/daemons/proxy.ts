@@ -70,10 +70,7 @@ export async function proxyToMachine(
   return new Response(null, answer);
 }
 
-/**
- * Limits only event streams, whose readers always have something to read; a person may pause a
- * download.
- */
+/** Limits only event streams, which always have something to read. A download may be paused. */
 function failIfStalled(clock: Clock, answer: Response): Response {
   const { body, headers } = answer;
   if (!body || headers.get("content-type") !== "text/event-stream") return answer;

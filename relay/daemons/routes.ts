@@ -1,16 +1,15 @@
 /** Routes through which daemons connect, and browsers and programs reach the daemons. */
 
 import { METRICS_TYPE } from "kit/http/metrics.ts";
-import { UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { invalidField, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
-import { rawRoute, type Route } from "kit/http/route.ts";
+import { rawRoute, type Route, toJsonResponse } from "kit/http/route.ts";
 import type { ConnectionListener } from "kit/net/tunnel/connection.ts";
-import * as z from "zod";
 import { type AddressRateLimit, enforceRateLimit } from "../web/rate_limiter.ts";
 import { isLocal } from "../web/client_address.ts";
 import { bearerNamespace } from "../web/secrets.ts";
 import * as contracts from "protocol/relay/daemons.ts";
-import { DaemonId, Machine } from "protocol/relay/daemons.ts";
+import { DaemonId } from "protocol/relay/daemons.ts";
 import type { AcceptedUpgrade, MachineRegistry } from "./machine_registry.ts";
 import type { RelayMetrics } from "./metrics.ts";
 import { type ProxyDeps, proxyToMachine } from "./proxy.ts";
@@ -45,8 +44,7 @@ export function tunnelRoutes(deps: TunnelDeps): Route[] {
       const namespace = bearer ?? sessions.namespaceOf(request);
       if (namespace === undefined) throw new Problem("no_relay_secret", {});
       if (bearer === undefined) sessions.refuseOtherSession(request);
-      const daemons = machines.list(namespace).map((machine) => z.encode(Machine, machine));
-      return Response.json({ daemons }, { headers: UNCACHED_HEADERS });
+      return toJsonResponse(contracts.listDaemons, { daemons: machines.list(namespace) });
     }),
     ...contracts.proxyContracts.map((contract) =>
       rawRoute(
@@ -79,12 +77,7 @@ function connectDaemon(
   if (namespace === undefined) throw new Problem("no_relay_secret", {});
   const daemon_id = DaemonId.safeParse(request.headers.get("x-mesh-daemon-id"));
   if (!daemon_id.success) {
-    const issues = [{
-      path: "x-mesh-daemon-id",
-      message: daemon_id.error.issues[0]?.message ?? "",
-    }];
-    const summary = issues.map(({ path, message }) => `${path}: ${message}`).join();
-    throw new Problem("invalid_request", { summary, issues });
+    throw invalidField("x-mesh-daemon-id", daemon_id.error.issues[0]?.message ?? "");
   }
   if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
     throw new Problem("upgrade_required", {});

@@ -32,10 +32,8 @@ const machines = tool({
       machine,
       connected_at: new Date(connected_at).toISOString(),
     }));
-    const lines = machines.map((machine) =>
-      `- ${machine.daemon_id}: ${
-        JSON.stringify(cleanLine(machine.machine))
-      }, connected since ${machine.connected_at}`
+    const lines = machines.map(({ daemon_id, machine, connected_at }) =>
+      `- ${daemon_id}: ${quote(machine)}, connected since ${connected_at}`
     );
     const none = "No machine is connected. The user can start one with `mesh up`.";
     return Promise.resolve({ text: lines.join("\n") || none, data: { machines } });
@@ -98,12 +96,13 @@ function folderOf(path: string | null | undefined): string | null {
 function describe(card: AgentCard): string {
   const { peer_id, display_name, backend, circle, status, turn_state, project } = card;
   const state = turn_state ? `${status}, ${turn_state}` : status;
-  const inProject = project === null ? "" : ` in ${JSON.stringify(cleanLine(project))}`;
-  const worksOn = card.description === null
-    ? ""
-    : `: ${JSON.stringify(cleanLine(card.description))}`;
-  const traits = `${backend ?? "agent"}, circle ${circle ?? "unknown"}, ${state}`;
-  return `- ${peer_id} (${
-    JSON.stringify(toDisplayName(display_name))
-  }, ${traits})${inProject}${worksOn}`;
+  const inProject = project === null ? "" : ` in ${quote(project)}`;
+  const worksOn = card.description === null ? "" : `: ${quote(card.description)}`;
+  const name = JSON.stringify(toDisplayName(display_name));
+  const traits = `${name}, ${backend ?? "agent"}, circle ${circle ?? "unknown"}, ${state}`;
+  return `- ${peer_id} (${traits})${inProject}${worksOn}`;
+}
+
+function quote(text: string): string {
+  return JSON.stringify(cleanLine(text));
 }

@@ -85,10 +85,8 @@ const requests = tool({
       message: truncate(text),
       created_at,
     }));
-    const lines = requests.map((request) =>
-      `- ${request.request_id} to ${request.to_agent}, ${request.created_at}: ${
-        JSON.stringify(cleanText(request.message))
-      }`
+    const lines = requests.map(({ request_id, to_agent, message, created_at }) =>
+      `- ${request_id} to ${to_agent}, ${created_at}: ${JSON.stringify(cleanText(message))}`
     );
     return {
       text: lines.join("\n") || `Nothing is outstanding on ${daemon_id}.`,

@@ -102,10 +102,9 @@ function unauthorized(issuer: string, refused: boolean): Response {
 
 /** Names `agents:read`, too, because every authorization must request it. */
 function insufficientScope(issuer: string, missingScopes: readonly string[]): Response {
-  const scope = [READ, ...missingScopes.filter((missing) => missing !== READ)].join(" ");
-  const detail = `This tool needs the scope ${
-    missingScopes.join(" ")
-  }; reconnect the app to allow it`;
+  const scope = [READ, ...missingScopes.filter((name) => name !== READ)].join(" ");
+  const missing = missingScopes.join(" ");
+  const detail = `This tool needs the scope ${missing}; reconnect the app to allow it`;
   return challenge(403, { issuer, error: "insufficient_scope", scope, detail });
 }
 

@@ -90,7 +90,7 @@ export class Clients {
   onExchanged(client: Client): void {
     const { db, clock } = this.#deps;
     const state = clientMachine.step(client.state, "exchanged");
-    db.transact((tx) => rows.step(tx, { ...client, state, expires_at: clock.now() + USED_MS }));
+    db.transact((tx) => rows.update(tx, { ...client, state, expires_at: clock.now() + USED_MS }));
     db.transact((tx) => rows.expire(tx, clock.now(), EXPIRED_ROWS_MAX));
   }
 }

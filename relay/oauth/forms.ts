@@ -46,16 +46,9 @@ export function mustGet(params: Params, name: string): string {
 
 /** Reads the body as text. Throws as soon as the body exceeds the limit. */
 export async function bodyOf(request: Request): Promise<string> {
-  try {
-    return await textOf(request);
-  } catch (error) {
-    // Any other error means that the client has aborted its request.
-    throw error instanceof OAuthRefusal ? error : new OAuthRefusal("broken_off");
-  }
-}
-
-async function textOf(request: Request): Promise<string> {
-  const bytes = await readRequestBody(request, BODY_BYTES_MAX);
+  const bytes = await readRequestBody(request, BODY_BYTES_MAX).catch(() => {
+    throw new OAuthRefusal("broken_off"); // The client has aborted its request.
+  });
   if (!bytes) throw new OAuthRefusal("too_large", String(BODY_BYTES_MAX));
   const text = decodeUtf8(bytes);
   if (text === undefined) throw new OAuthRefusal("not_text");

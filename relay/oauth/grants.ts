@@ -5,6 +5,7 @@ import type { Clock, Ids } from "kit/core/clock.ts";
 import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
 import type { Database, Tx } from "kit/data/sqlite.ts";
 import type { Bearer } from "protocol/relay/mcp.ts";
+import { Problem } from "protocol/problems.ts";
 import { digestOf } from "../web/secrets.ts";
 import type { Client, Credentials, Scope } from "protocol/relay/oauth.ts";
 import { codeMachine, type GrantEvent, grantMachine, refreshMachine } from "./states.ts";
@@ -28,7 +29,6 @@ interface Consent {
   readonly code_challenge: string;
   /** Identifies the form, because a form can be decided only once. */
   readonly form_id: string;
-  /** When the form expires. */
   readonly expires_at: number;
 }
 
@@ -66,7 +66,7 @@ export class Grants {
     db.transactNow((tx) => {
       deleteExpired(tx, now);
       spendForm(tx, form_id, consent.expires_at);
-      rows.insertGrant(tx, {
+      rows.grants.insert(tx, {
         grant_id,
         client_id,
         namespace,
@@ -77,7 +77,7 @@ export class Grants {
         exchanged_at: null,
         expires_at: now + CODE_MS,
       });
-      rows.insertCode(tx, {
+      rows.codes.insert(tx, {
         code_hash: digestOf(code),
         grant_id,
         redirect_uri,
@@ -104,11 +104,11 @@ export class Grants {
     const now = clock.now(), code_hash = digestOf(code);
     return this.#issue(client, "exchanged", (tx) => {
       deleteExpired(tx, now);
-      const found = rows.code(db, code_hash);
-      const grant = found && rows.grant(db, found.grant_id);
+      const found = rows.codes.get(db, code_hash);
+      const grant = found && rows.grants.get(db, found.grant_id);
       if (!grant || found.expires_at <= now && found.state === "issued") return "wrong_code";
       if (!codeMachine.accepts(found.state, "exchanged")) {
-        rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "replayed") });
+        rows.codes.update(tx, { ...found, state: codeMachine.step(found.state, "replayed") });
         end(tx, grant, "replayed");
         return "replayed_code";
       }
@@ -117,7 +117,7 @@ export class Grants {
         return "wrong_code_redirect";
       }
       if (!isVerifier(code_verifier, found.code_challenge)) return "wrong_verifier";
-      rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "exchanged") });
+      rows.codes.update(tx, { ...found, state: codeMachine.step(found.state, "exchanged") });
       return { ...grant, expires_at: grant.granted_at + GRANT_MS };
     });
   }
@@ -131,12 +131,12 @@ export class Grants {
     const now = clock.now(), token_hash = digestOf(token);
     return this.#issue(client, "refreshed", (tx) => {
       deleteExpired(tx, now);
-      const found = rows.refreshToken(db, token_hash);
-      const grant = found && rows.grant(db, found.grant_id);
+      const found = rows.refreshTokens.get(db, token_hash);
+      const grant = found && rows.grants.get(db, found.grant_id);
       if (!grant) return "wrong_refresh";
       if (!refreshMachine.accepts(found.state, "rotated")) {
         const state = refreshMachine.step(found.state, "replayed");
-        rows.stepRefreshToken(tx, { ...found, state });
+        rows.refreshTokens.update(tx, { ...found, state });
         end(tx, grant, "replayed");
         return "replayed_refresh";
       }
@@ -144,7 +144,10 @@ export class Grants {
       if (!isLive || grant.client_id !== client.client_id) return "wrong_refresh";
       const scope = narrowScope(grant.scope, scopeParameter);
       if (!scope) return "wider_scope";
-      rows.stepRefreshToken(tx, { ...found, state: refreshMachine.step(found.state, "rotated") });
+      rows.refreshTokens.update(tx, {
+        ...found,
+        state: refreshMachine.step(found.state, "rotated"),
+      });
       return { ...grant, scope };
     });
   }
@@ -158,12 +161,12 @@ export class Grants {
     const token_hash = digestOf(token);
     db.transactNow((tx) => {
       deleteExpired(tx, clock.now());
-      const refresh = rows.refreshToken(db, token_hash);
-      const found = refresh ?? rows.accessToken(db, token_hash);
-      const grant = found && rows.grant(db, found.grant_id);
+      const refresh = rows.refreshTokens.get(db, token_hash);
+      const found = refresh ?? rows.accessTokens.get(db, token_hash);
+      const grant = found && rows.grants.get(db, found.grant_id);
       if (!grant || client_id !== undefined && grant.client_id !== client_id) return;
       if (refresh) end(tx, grant, "revoked");
-      else rows.removeAccessToken(tx, token_hash);
+      else rows.accessTokens.remove(tx, token_hash);
     });
   }
 
@@ -172,7 +175,7 @@ export class Grants {
     const { db, clock } = this.#deps;
     return db.transactNow((tx) => {
       deleteExpired(tx, clock.now());
-      const grant = rows.grant(db, grant_id);
+      const grant = rows.grants.get(db, grant_id);
       const isActive = grant?.namespace === namespace && grant.state === "active";
       if (isActive) end(tx, grant, "revoked");
       return isActive;
@@ -229,10 +232,10 @@ export class Grants {
       const { grant_id } = grant;
       this.#enforceLimit(grant_id);
       const expires_at = Math.min(now + ACCESS_MS, grant.expires_at);
-      rows.stepGrant(tx, grant);
+      rows.grants.update(tx, grant);
       const token_hash = digestOf(refresh_token);
-      rows.insertRefreshToken(tx, { token_hash, grant_id, state: "current" });
-      rows.insertAccessToken(tx, { token_hash: digestOf(access_token), grant_id, expires_at });
+      rows.refreshTokens.insert(tx, { token_hash, grant_id, state: "current" });
+      rows.accessTokens.insert(tx, { token_hash: digestOf(access_token), grant_id, expires_at });
       this.#deps.onExchanged(client);
       return { expires_at, scope: grant.scope };
     });
@@ -282,10 +285,22 @@ function deleteExpired(tx: Tx, now: number): void {
 
 /** A form can be decided once; this is remembered until it expires. */
 function spendForm(tx: Tx, form_id: string, expires_at: number): void {
-  if (rows.isSpent(tx, form_id)) throw new OAuthRefusal("decided_form");
-  rows.spendForm(tx, form_id, expires_at);
+  if (rows.spentForms.get(tx, form_id)) throw new OAuthRefusal("decided_form");
+  rows.spentForms.insert(tx, { form_id, expires_at });
+}
+
+/**
+ * Runs work on grants for a caller outside of OAuth. A failing database is a 503: nothing is shown
+ * as gone, no caller is admitted, and every caller may retry.
+ */
+export function fromDatabase<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new Problem("storage_failed", {}, error);
+  }
 }
 
 function end(tx: Tx, grant: rows.Grant, on: "revoked" | "replayed"): void {
-  rows.stepGrant(tx, { ...grant, state: grantMachine.step(grant.state, on) });
+  rows.grants.update(tx, { ...grant, state: grantMachine.step(grant.state, on) });
 }

@@ -1,17 +1,15 @@
 /** Builds the authorization server: clients, consent, grants and connections on one database. */
 
-import { Problem } from "protocol/problems.ts";
 import type { Route } from "kit/http/route.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import type { AddressRateLimit } from "../web/rate_limiter.ts";
-import type { Bearer } from "protocol/relay/mcp.ts";
 import type { Tokens } from "../mcp/routes.ts";
 import type { OwnerSessions } from "../sign_in/sessions.ts";
 import { appRoutes } from "./apps.ts";
 import { Clients } from "./clients.ts";
 import { openConnections } from "./consent/connections.ts";
 import { Consent, type ConsentDeps } from "./consent/consent.ts";
-import { Grants, type GrantsDeps } from "./grants.ts";
+import { fromDatabase, Grants, type GrantsDeps } from "./grants.ts";
 import { resourceOf } from "./metadata.ts";
 import { oauthRoutes } from "./routes.ts";
 
@@ -48,16 +46,7 @@ export function openOAuth(deps: OAuthDeps): OAuth {
   const services = { ...deps, resource, clients, grants, consent, connections, registrations };
   return {
     routes: [...oauthRoutes(services), ...appRoutes({ ...deps, grants })],
-    tokens: { check: (token) => checkToken(grants, token) },
+    tokens: { check: (token) => fromDatabase(() => grants.bearerOf(token)) },
     clockSetBack: (now) => grants.clockSetBack(now),
   };
-}
-
-/** A failing database is a 503, so that no caller is admitted and every caller may retry. */
-function checkToken(grants: Grants, token: string): Bearer | undefined {
-  try {
-    return grants.bearerOf(token);
-  } catch (error) {
-    throw new Problem("storage_failed", {}, error);
-  }
 }

@@ -67,28 +67,19 @@ export type RefusalCode = keyof typeof REFUSALS;
 /** A refusal, to be thrown. If thrown inside of a transaction, the transaction rolls back. */
 export class OAuthRefusal extends Error {
   override readonly name = "OAuthRefusal";
-  readonly code: RefusalCode;
-  readonly value: string;
+  readonly error: string;
+  readonly status: number;
+  readonly description: string;
   /** The value of the `Retry-After` header. */
   readonly retry_seconds: number | undefined;
 
   constructor(code: RefusalCode, value = "", retry_seconds?: number) {
     super(code);
-    this.code = code;
-    this.value = value;
+    const [error, status, description] = REFUSALS[code];
+    this.error = error;
+    this.status = status;
+    this.description = description.replace("{value}", () => toAscii(value));
     this.retry_seconds = retry_seconds;
-  }
-
-  get error(): string {
-    return REFUSALS[this.code][0];
-  }
-
-  get status(): number {
-    return REFUSALS[this.code][1];
-  }
-
-  get description(): string {
-    return REFUSALS[this.code][2].replace("{value}", () => toAscii(this.value));
   }
 
   get headers(): Record<string, string> {
@@ -104,7 +95,7 @@ export class OAuthRefusal extends Error {
 export const NO_STORE_HEADERS = { ...UNCACHED_HEADERS, "pragma": "no-cache" };
 
 /** Converts an error to a refusal. Logs an unexpected error, and does not reveal it. */
-export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
+function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
   if (thrown instanceof OAuthRefusal) return thrown;
   if (isProblem(thrown, "foreign_page") || isProblem(thrown, "wrong_form_token")) {
     return new OAuthRefusal("foreign_form");
@@ -113,6 +104,19 @@ export function toOAuthRefusal(thrown: unknown, log: Log): OAuthRefusal {
   if (isProblem(thrown, "shutting_down")) return new OAuthRefusal("shutting_down");
   log.error("An OAuth request failed", { thrown });
   return new OAuthRefusal(isStorageError(thrown) ? "storage" : "internal");
+}
+
+/** Runs `work`. If it throws, `respond` makes the response to the refusal. */
+export async function withRefusals(
+  log: Log,
+  respond: (refusal: OAuthRefusal) => Response,
+  work: () => Response | Promise<Response>,
+): Promise<Response> {
+  try {
+    return await work();
+  } catch (error) {
+    return respond(toOAuthRefusal(error, log));
+  }
 }
 
 /** A response with the body `{error, error_description}` (RFC 6749 5.2). */
@@ -128,8 +132,6 @@ function isStorageError(thrown: unknown): boolean {
 
 /** Converts to the characters that RFC 6749 allows: ASCII without double quotes and backslashes. */
 function toAscii(value: string): string {
-  return value.replaceAll('"', "'").replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?").slice(
-    0,
-    200,
-  );
+  const ascii = value.replaceAll('"', "'").replaceAll(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "?");
+  return ascii.slice(0, 200);
 }

@@ -1,6 +1,5 @@
 /** The routes of the authorization server. */
 
-import type { Log } from "kit/core/log.ts";
 import { rawRoute, type Route, route } from "kit/http/route.ts";
 import type { AddressRateLimit } from "../web/rate_limiter.ts";
 import type { Connections } from "./consent/connections.ts";
@@ -9,7 +8,7 @@ import { refuseOtherResource } from "./consent/authorization_request.ts";
 import * as contracts from "protocol/relay/oauth.ts";
 import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
 import type { Grants } from "./grants.ts";
-import { NO_STORE_HEADERS, OAuthRefusal, toErrorResponse, toOAuthRefusal } from "./refusals.ts";
+import { NO_STORE_HEADERS, OAuthRefusal, toErrorResponse, withRefusals } from "./refusals.ts";
 import { resourceMetadata, serverMetadata } from "./metadata.ts";
 
 interface OAuthServices
@@ -21,7 +20,7 @@ interface OAuthServices
 
 export function oauthRoutes(services: OAuthServices): Route[] {
   const { issuer, clients, grants, consent, connections, log } = services;
-  const respond = (work: () => Promise<Response>) => withErrorResponse(work, log);
+  const respond = (work: () => Promise<Response>) => withRefusals(log, toErrorResponse, work);
   return [
     route(contracts.getResourceMetadata, () => resourceMetadata(issuer)),
     route(contracts.getMcpMetadata, () => resourceMetadata(issuer)),
@@ -37,8 +36,7 @@ export function oauthRoutes(services: OAuthServices): Route[] {
     rawRoute(contracts.submitConsent, (request, { remote }) => consent.decide(request, remote)),
     rawRoute(contracts.exchangeToken, (request) =>
       respond(async () => {
-        const params = await clientFormOf(request);
-        return toJson(issue(services, params));
+        return toJson(issue(services, await clientFormOf(request)));
       })),
     rawRoute(contracts.revokeToken, (request) =>
       respond(async () => {
@@ -51,7 +49,6 @@ export function oauthRoutes(services: OAuthServices): Route[] {
   ];
 }
 
-/** The function that handles each grant type. */
 const GRANT_TYPES: ReadonlyMap<string, typeof redeem> = new Map([
   ["authorization_code", redeem],
   ["refresh_token", refresh],
@@ -90,12 +87,4 @@ async function clientFormOf(request: Request): Promise<Params> {
 
 function toJson(body: unknown, status = 200): Response {
   return Response.json(body, { status, headers: NO_STORE_HEADERS });
-}
-
-async function withErrorResponse(work: () => Promise<Response>, log: Log): Promise<Response> {
-  try {
-    return await work();
-  } catch (error) {
-    return toErrorResponse(toOAuthRefusal(error, log));
-  }
 }

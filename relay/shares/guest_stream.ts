@@ -12,10 +12,7 @@ export const NEVER_SHARED: ReadonlySet<string> = new Set([
 /** Size limit of an event. Events contain ids, names and counts only, so they are shorter. */
 const FRAME_CHARS_MAX = 65_536;
 const KEEP_ALIVE = ": keep-alive\n\n";
-/**
- * A page cannot see comments, so without this event it could not distinguish a quiet stream from a
- * frozen one.
- */
+/** A page cannot see comments. This event distinguishes a quiet stream from a frozen one. */
 const ALIVE = `${KEEP_ALIVE}event: alive\ndata: {}\n\n`;
 
 /**

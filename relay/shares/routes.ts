@@ -1,11 +1,11 @@
 /** Routes of shares: for owners with a secret or a session, and for guests with the link. */
 
-import * as z from "zod";
-import { type Contract, OK } from "kit/http/contract.ts";
+import type * as z from "zod";
+import { OK } from "kit/http/contract.ts";
 import { Refusal, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import { readBody } from "kit/http/body.ts";
-import { rawRoute, readBodyOf, type Route } from "kit/http/route.ts";
+import { rawRoute, readBodyOf, type Route, toJsonResponse } from "kit/http/route.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { failStalled, STALLED_MS_MAX } from "kit/net/silence.ts";
@@ -53,16 +53,16 @@ export function shareRoutes(deps: ShareDeps): Route[] {
       const daemon = daemonOf(deps, { namespace, daemon_id, asker: "relay" }, request);
       const { display_name } = await daemon.mustBeAgent(peer_id);
       const share = shares.create(namespace, { ...input, display_name });
-      return json(contracts.createShare, toShare(deps, share, request));
+      return toJsonResponse(contracts.createShare, toShare(deps, share, request));
     }),
     rawRoute(contracts.listShares, (request) => {
       const stored = shares.list(ownerOf(sessions, request));
       const publicFields = stored.map((share) => toShare(deps, share, request));
-      return json(contracts.listShares, { shares: publicFields });
+      return toJsonResponse(contracts.listShares, { shares: publicFields });
     }),
     rawRoute(contracts.revokeShare, (request, _, { id = "" }) => {
       shares.revoke(ownerOf(sessions, request), id);
-      return json(contracts.revokeShare, OK);
+      return toJsonResponse(contracts.revokeShare, OK);
     }),
     ...guestRoutes(deps),
   ].map(withDaemonErrors);
@@ -98,7 +98,7 @@ function guestRoutes(deps: ShareDeps): Route[] {
       if (isForm(request)) {
         return seeOther(`/s/${id}?request=${encodeURIComponent(correlation_id)}`);
       }
-      return json(contracts.askShared, { request_id: correlation_id, status: "pending" });
+      return toJsonResponse(contracts.askShared, { request_id: correlation_id, status: "pending" });
     }),
   ];
 }
@@ -150,13 +150,8 @@ async function stream(deps: ShareDeps, id: string, request: Request): Promise<Re
     }
     const body = upstream.body.pipeThrough(filterEvents(peer_id, query.has("alive")));
     const taken = failStalled(deps.clock, STALLED_MS_MAX, endOnAbort(stop, body, abandon));
-    return new Response(taken, {
-      headers: {
-        ...STREAM_HEADERS,
-        "content-security-policy": SANDBOX,
-        "referrer-policy": "same-origin",
-      },
-    });
+    const policies = { "content-security-policy": SANDBOX, "referrer-policy": "same-origin" };
+    return new Response(taken, { headers: { ...STREAM_HEADERS, ...policies } });
   } catch (thrown) {
     abandon();
     throw thrown;
@@ -193,12 +188,6 @@ async function bodyOf<S extends z.ZodType>(
   return readBodyOf(schema, input);
 }
 
-function json<C extends Contract>(contract: C, answer: z.output<C["returns"]>): Response {
-  return Response.json(z.encode(contract.returns, answer), {
-    headers: UNCACHED_HEADERS,
-  });
-}
-
 /** Wraps a route, so that a daemon's refusal is passed on with its code, detail and status. */
 function withDaemonErrors(route: Route): Route {
   return {
@@ -209,10 +198,7 @@ function withDaemonErrors(route: Route): Route {
       } catch (thrown) {
         if (!(thrown instanceof DaemonError)) throw thrown;
         const { code: error, detail, status } = thrown;
-        return Response.json({ error, detail }, {
-          status,
-          headers: UNCACHED_HEADERS,
-        });
+        return Response.json({ error, detail }, { status, headers: UNCACHED_HEADERS });
       }
     },
   };

@@ -3,10 +3,8 @@
  * relay's origin (contract 9).
  */
 
-import { UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
-import { rawRoute, type Route } from "kit/http/route.ts";
-import * as z from "zod";
+import { rawRoute, type Route, toJsonResponse } from "kit/http/route.ts";
 import { assetResponse, manifestResponse, workerResponse } from "../../dashboard/files/files.ts";
 import { dashboardPage } from "../../dashboard/files/page.ts";
 import { DaemonId, type Machines } from "protocol/relay/daemons.ts";
@@ -44,8 +42,7 @@ export function machinePageRoutes(deps: MachinePageDeps): Route[] {
       if (!session) throw new Problem("not_signed_in", {});
       const { form_token, namespace } = session;
       const page = { form_token, machines: machines.list(namespace) };
-      const body = z.encode(contracts.getMachinePage.returns, page);
-      return Response.json(body, { headers: UNCACHED_HEADERS });
+      return toJsonResponse(contracts.getMachinePage, page);
     }),
   ];
 }

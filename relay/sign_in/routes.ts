@@ -1,10 +1,9 @@
 /** Routes for creating relay secrets, signing in and out, and listing machines. */
 
 import type { Ids } from "kit/core/clock.ts";
-import { UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { isProblem } from "protocol/problems.ts";
 import { readBody } from "kit/http/body.ts";
-import { rawRoute, type Route } from "kit/http/route.ts";
+import { rawRoute, type Route, toJsonResponse } from "kit/http/route.ts";
 import { type AddressRateLimit, enforceRateLimit } from "../web/rate_limiter.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import type { Machines } from "protocol/relay/daemons.ts";
@@ -42,7 +41,7 @@ export function keyRoutes(deps: KeyDeps): Route[] {
       // The body is discarded, so that it cannot influence the secret.
       await request.body?.cancel();
       enforceRateLimit(limits.register, request, remote);
-      return Response.json({ secret: newSecret(ids) }, { headers: UNCACHED_HEADERS });
+      return toJsonResponse(contracts.registerKey, { secret: newSecret(ids) });
     }),
     rawRoute(contracts.showLanding, (request) => landingPage(sessions.get(request))),
     rawRoute(contracts.login, async (request, { remote }) => {

@@ -1,7 +1,4 @@
-/**
- * Browser sessions of one day, and the owners of requests. Only the digests of the random cookies
- * are kept, in memory.
- */
+/** Browser sessions of one day, kept by the digests of their cookies, and owners of requests. */
 
 import { equalSecrets } from "kit/host/node_library.ts";
 import { type Clock, type Ids, TimeLimit } from "kit/core/clock.ts";

@@ -5,7 +5,7 @@ import { Problem } from "protocol/problems.ts";
 import { MINUTE_MS } from "kit/core/duration.ts";
 
 /** Allows `burst` requests at once, and after that `per_minute` requests a minute. */
-interface Rate {
+export interface Rate {
   readonly burst: number;
   readonly per_minute: number;
 }

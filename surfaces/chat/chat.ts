@@ -29,10 +29,9 @@ export class ChatError extends Error {
   }
 }
 
-/** True if `fetch` failed before it sent the request. */
-export function isConnectError(error: unknown): boolean {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : "";
-  return cause.includes("client error (Connect)");
+/** True if a call to a chat failed with one of these classes. */
+export function hasFailed(error: unknown, ...classes: ErrorClass[]): error is ChatError {
+  return error instanceof ChatError && classes.includes(error.error_class);
 }
 
 /** The differences between chats in the texts that we send. Lengths are in UTF-16 units. */

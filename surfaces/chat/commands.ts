@@ -2,8 +2,8 @@
 
 import { ApiError } from "kit/http/client.ts";
 import { listInbox, readInboxItem } from "protocol/inbox.ts";
-import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
-import { ChatError, type ChatStyle } from "./chat.ts";
+import { catchRefusal, type ChatDeps, getItemId, mustGetItem, tryChat } from "./daemon_calls.ts";
+import { ChatError, type ChatStyle, hasFailed } from "./chat.ts";
 import { FileNotSent, sendPart } from "./part_sender.ts";
 import { type Part, partsOf, replacement } from "./parts.ts";
 import { formatSummary, splitText } from "./rendering.ts";
@@ -59,10 +59,6 @@ export async function runCommand(
   return answer instanceof ApiError ? answer.problem.detail : answer;
 }
 
-async function getItemId(deps: ChatDeps, ref: string, signal: AbortSignal) {
-  return deps.pushes.getItemId(ref) ?? (await getItemByRef(deps, ref, signal))?.item_id;
-}
-
 async function listUnread({ call, chat }: ChatDeps, signal: AbortSignal): Promise<string> {
   const query = { unread: "1", limit: String(LISTED_MAX + 1) } as const;
   const { items } = await call(listInbox, { query, signal });
@@ -105,8 +101,7 @@ async function showPart(
   } catch (error) {
     const isFailure = error instanceof FileNotSent || error instanceof ChatError;
     if (part.kind === "text" || !isFailure) throw error;
-    const isUnclear = error instanceof ChatError && error.error_class === "unclear";
-    const text = isUnclear ? part.uncertain : part.notSent(error.message);
+    const text = hasFailed(error, "unclear") ? part.uncertain : part.notSent(error.message);
     return { ref: await sendPart(deps, replacement(part, text), { first_ref }, signals) };
   }
 }

@@ -54,6 +54,11 @@ export async function getItemByRef(
   );
 }
 
+/** The id of the item that a message of the bot shows, if it is known here or to the daemon. */
+export async function getItemId(deps: ChatDeps, ref: string, signal: AbortSignal) {
+  return deps.pushes.getItemId(ref) ?? (await getItemByRef(deps, ref, signal))?.item_id;
+}
+
 /** Returns the result of `work`, or the daemon's refusal. Throws when the daemon is unavailable. */
 export async function catchRefusal<A>(work: () => Promise<A>): Promise<A | ApiError> {
   try {

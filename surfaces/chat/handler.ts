@@ -12,7 +12,14 @@ import type {
   TapAnswer,
 } from "./chat.ts";
 import { parseCommand, runCommand, UNKNOWN_MESSAGE } from "./commands.ts";
-import { catchRefusal, type ChatDeps, getItemByRef, mustGetItem, tryChat } from "./daemon_calls.ts";
+import {
+  catchRefusal,
+  type ChatDeps,
+  getItemByRef,
+  getItemId,
+  mustGetItem,
+  tryChat,
+} from "./daemon_calls.ts";
 import { FileRefused, IncomingFiles } from "./incoming_files.ts";
 import { reportNotSent, sendNotice } from "./notices.ts";
 import {
@@ -127,7 +134,8 @@ export class ChatHandler {
   }
 
   /** The item, if its ask has ended and the daemon says how. */
-  async #endOf(item_id: string, signal: AbortSignal): Promise<ShownItem | undefined> {
+  async #endOf(item_id: string | undefined, signal: AbortSignal): Promise<ShownItem | undefined> {
+    if (item_id === undefined) return undefined;
     const item = await catchRefusal(() => mustGetItem(this.#deps, item_id, signal));
     return item instanceof ApiError || !item.outcome ? undefined : item;
   }
@@ -138,11 +146,7 @@ export class ChatHandler {
     await tryChat(this.#deps, () => chat.answerTap({ ...answer, text: short }, signal));
   }
 
-  async #setButtons(
-    ref: string,
-    buttons: readonly Button[],
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #setButtons(ref: string, buttons: readonly Button[], signal: AbortSignal): Promise<void> {
     await tryChat(this.#deps, () => this.#deps.chat.setButtons(ref, buttons, signal));
   }
 
@@ -164,15 +168,13 @@ export class ChatHandler {
     signal: AbortSignal,
   ): Promise<string | undefined> {
     if (item_id !== undefined || reply_to === undefined) return item_id;
-    return this.#deps.pushes.getItemId(reply_to) ??
-      (await getItemByRef(this.#deps, reply_to, signal))?.item_id;
+    return await getItemId(this.#deps, reply_to, signal);
   }
 
   /** The person changed a reply after it was sent. */
   async edit({ ref, reply_to, item_id }: IncomingEdit, signal: AbortSignal): Promise<void> {
     if (reply_to === undefined && item_id === undefined) return;
-    const id = await this.#itemOf({ reply_to, item_id }, signal);
-    const ended = id === undefined ? undefined : await this.#endOf(id, signal);
+    const ended = await this.#endOf(await this.#itemOf({ reply_to, item_id }, signal), signal);
     const text = ended ? `${NO_EDITS} ${endingText(ended)}` : NO_EDITS;
     await reportNotSent(this.#deps, { text, reply_to: ref }, signal);
   }
@@ -181,7 +183,7 @@ export class ChatHandler {
   async #askToConfirm(reply: Reply, refusal: ApiError, signal: AbortSignal): Promise<void> {
     const { ref } = reply;
     const id = await this.#itemOf(reply, signal);
-    const ended = id === undefined ? undefined : await this.#endOf(id, signal);
+    const ended = await this.#endOf(id, signal);
     this.#unconfirmed.set(ref, { ...reply, item_id: id });
     const [oldest] = this.#unconfirmed.keys();
     if (this.#unconfirmed.size > UNCONFIRMED_MAX && oldest) this.#unconfirmed.delete(oldest);
@@ -292,10 +294,7 @@ export class ChatHandler {
 
   async #confirm(ref: string, signal: AbortSignal): Promise<void> {
     const { chat } = this.#deps;
-    const confirmed = await tryChat(
-      this.#deps,
-      () => chat.confirm(ref, signal).then(() => true),
-    );
+    const confirmed = await tryChat(this.#deps, () => chat.confirm(ref, signal).then(() => true));
     if (!confirmed) await sendNotice(this.#deps, { text: "Sent.", reply_to: ref }, signal);
   }
 

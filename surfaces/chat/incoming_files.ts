@@ -2,7 +2,6 @@
 
 import { ApiError } from "kit/http/client.ts";
 import { cleanFilename, cleanMediaType } from "kit/http/filenames.ts";
-import { pause } from "kit/core/timeout.ts";
 import { ATTACHMENTS_MAX, deleteAttachment } from "protocol/messages/attachments.ts";
 import { Backoff } from "../../cli/client/backoff.ts";
 import { uploadContent } from "../../cli/client/uploads.ts";
@@ -92,8 +91,7 @@ export class IncomingFiles {
   }
 
   async #download(file: IncomingFile, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-    const { chat, clock } = this.#deps;
-    const { title, download_bytes_max } = chat.style;
+    const { title, download_bytes_max } = this.#deps.chat.style;
     const backoff = new Backoff(this.#deps, RETRY_MS_MAX);
     for (let tries = 1;; tries++) {
       try {
@@ -107,8 +105,7 @@ export class IncomingFiles {
           const name = cleanFilename(file.filename);
           throw new FileRefused(`${title} does not give me "${name}": ${message}.`);
         }
-        if (retry_after_ms === undefined) await backoff.pause(signal);
-        else await pause(clock, retry_after_ms, signal);
+        await backoff.pause(signal, retry_after_ms);
       }
     }
   }

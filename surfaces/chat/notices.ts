@@ -1,6 +1,5 @@
 /** Texts to the person that are not items. */
 
-import { pause } from "kit/core/timeout.ts";
 import { Backoff } from "../../cli/client/backoff.ts";
 import { ChatError, type OutgoingText } from "./chat.ts";
 import { type ChatDeps, tryChat } from "./daemon_calls.ts";
@@ -27,7 +26,7 @@ export async function reportNotSent(
   notice: OutgoingText,
   signal: AbortSignal,
 ): Promise<void> {
-  const { chat, clock, log } = deps;
+  const { chat, log } = deps;
   const backoff = new Backoff(deps, RETRY_MS_MAX);
   for (let unclear = 0; !signal.aborted && unclear < UNCLEAR_MAX;) {
     try {
@@ -39,8 +38,7 @@ export async function reportNotSent(
       log(`${chat.style.title}: ${message}`);
       if (error_class === "bad_request" || error_class === "forbidden") return;
       if (error_class === "unclear") unclear++;
-      if (retry_after_ms === undefined) await backoff.pause(signal);
-      else await pause(clock, retry_after_ms, signal);
+      await backoff.pause(signal, retry_after_ms);
     }
   }
 }

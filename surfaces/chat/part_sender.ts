@@ -5,7 +5,7 @@ import { ApiError } from "kit/http/client.ts";
 import { cleanFilename } from "kit/http/filenames.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { DaemonClient } from "../../cli/client/daemon_client.ts";
-import { type Chat, ChatError, type OutgoingText } from "./chat.ts";
+import { type Chat, ChatError, hasFailed, type OutgoingText } from "./chat.ts";
 import { isDaemonUnavailable } from "./daemon_calls.ts";
 import type { FilePart, Part } from "./parts.ts";
 
@@ -60,9 +60,8 @@ export async function sendPart(
   try {
     return await chat.sendFile(file, abort);
   } catch (error) {
-    const isRefused = error instanceof ChatError && error.error_class === "bad_request";
-    if (isRefused) throw new FileNotSent(`${chat.style.title} rejects it: ${error.message}`);
-    throw error;
+    if (!hasFailed(error, "bad_request")) throw error;
+    throw new FileNotSent(`${chat.style.title} rejects it: ${error.message}`);
   }
 }
 

@@ -179,15 +179,14 @@ export class PushQueue implements ShownMessages {
   async #sendAll(queuedPush: QueuedPush, signal: AbortSignal): Promise<void> {
     while (queuedPush.state === "waiting") {
       const [part] = queuedPush.parts;
-      if (part === undefined) this.#finish(queuedPush, "pushed");
-      else if (signal.aborted) return this.#interrupt(queuedPush);
-      else await this.#send(queuedPush, part, signal);
+      if (part === undefined) return this.#finish(queuedPush, "pushed");
+      if (signal.aborted) {
+        // The next process can then mark the item as repeated.
+        if (queuedPush.hasStarted) this.#finish(queuedPush, "failed", "interrupted");
+        return;
+      }
+      await this.#send(queuedPush, part, signal);
     }
-  }
-
-  /** Reports a partly sent item, so that the next process can mark it as repeated. */
-  #interrupt(queuedPush: QueuedPush): void {
-    if (queuedPush.hasStarted) this.#finish(queuedPush, "failed", "interrupted");
   }
 
   async #send(queuedPush: QueuedPush, part: Part, signal: AbortSignal): Promise<void> {
@@ -209,7 +208,7 @@ export class PushQueue implements ShownMessages {
       const unclear = this.#sendAbort.signal.aborted || known?.error_class === "unclear";
       if (signal.aborted && unclear) return this.#finish(queuedPush, "failed", "unclear");
       if (!known) throw error;
-      await this.#handleError(queuedPush, known, signal);
+      await this.#handleError(queuedPush, part, known, signal);
     }
   }
 
@@ -226,6 +225,7 @@ export class PushQueue implements ShownMessages {
 
   async #handleError(
     queuedPush: QueuedPush,
+    part: Part,
     error: ChatError,
     signal: AbortSignal,
   ): Promise<void> {
@@ -246,17 +246,12 @@ export class PushQueue implements ShownMessages {
         if (++queuedPush.uncertainCount > UNCERTAIN_NOTICES_MAX) {
           return this.#finish(queuedPush, "failed", error_class);
         }
-        this.#replaceUncertain(queuedPush);
+        queuedPush.parts[0] = replacement(part, part.uncertain);
         return await this.#retryLater(queuedPush, error, signal);
       default:
         log(`${chat.style.title} rejects ${queuedPush.item_id}: ${message}`);
         return this.#finish(queuedPush, "failed", error_class);
     }
-  }
-
-  #replaceUncertain({ parts }: QueuedPush): void {
-    const [part] = parts;
-    if (part) parts[0] = replacement(part, part.uncertain);
   }
 
   async #retryLater(

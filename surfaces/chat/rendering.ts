@@ -93,9 +93,8 @@ export function formatSummary(
   { item_id, kind, from, text }: Pick<ShownItem, "item_id" | "kind" | "from" | "text">,
   style: ChatStyle,
 ): string {
-  return `${formatHead({ kind, from }, style)}: ${
-    truncate(clean(text), SUMMARY_COLUMNS_MAX)
-  }\n${style.command_prefix}show ${item_id}`;
+  const summary = truncate(clean(text), SUMMARY_COLUMNS_MAX);
+  return `${formatHead({ kind, from }, style)}: ${summary}\n${style.command_prefix}show ${item_id}`;
 }
 
 /**

@@ -2,10 +2,10 @@
 
 import * as z from "zod";
 import { messageOf } from "kit/core/text.ts";
-import { Backoff, type BackoffDeps } from "../../cli/client/backoff.ts";
+import { Backoff } from "../../cli/client/backoff.ts";
 import { ConfigError } from "../../cli/client/daemon_client.ts";
 import { DaemonConnection, type DaemonConnectionDeps } from "../../cli/client/daemon_connection.ts";
-import { type Chat, ChatError, type ChatEvent } from "./chat.ts";
+import { type ChatEvent, hasFailed } from "./chat.ts";
 import { type ChatDeps, isDaemonUnavailable } from "./daemon_calls.ts";
 import { ChatHandler } from "./handler.ts";
 import { sendNotice } from "./notices.ts";
@@ -22,12 +22,8 @@ const ItemFrame = z.object({
 const UpdateFrame = z.object({ type: z.literal("inbox_update"), item: ShownItem });
 
 export interface ChatSurfaceDeps
-  extends BackoffDeps, Pick<DaemonConnectionDeps, "connect" | "url"> {
-  readonly chat: Chat;
-  readonly call: ChatDeps["call"];
-  readonly daemon: ChatDeps["daemon"];
+  extends Omit<ChatDeps, "pushes">, Pick<DaemonConnectionDeps, "connect" | "url"> {
   readonly auth_token: string | undefined;
-  log(text: string): void;
 }
 
 /** Handles one event of the chat. When it returns, the chat may forget the event. */
@@ -138,12 +134,10 @@ export class ChatSurface {
 
   /** The error to show at the terminal. */
   #toUserError(error: unknown): unknown {
-    if (error instanceof ChatError && error.error_class === "unauthorized") {
-      const { surface, title } = this.#deps.chat.style;
-      return new ConfigError(
-        `surfaces.${surface}.${error.setting}: ${title} rejects it: ${error.message}`,
-      );
-    }
-    return error;
+    if (!hasFailed(error, "unauthorized")) return error;
+    const { surface, title } = this.#deps.chat.style;
+    return new ConfigError(
+      `surfaces.${surface}.${error.setting}: ${title} rejects it: ${error.message}`,
+    );
   }
 }

@@ -1,19 +1,12 @@
 /** Makes the calls of Slack's Web API, and classifies their failures. */
 
 import * as z from "zod";
-import type { Clock } from "kit/core/clock.ts";
-import { pause, timeout } from "kit/core/timeout.ts";
+import { pause } from "kit/core/timeout.ts";
 import type { Secret } from "kit/core/settings.ts";
 import { cleanLine, tryJson } from "kit/core/text.ts";
-import { ChatError } from "../chat/chat.ts";
+import { type ServerAccess, transfer, type TransferOptions } from "../chat/transfer.ts";
 import type { Timestamp } from "./timestamps.ts";
-import {
-  describeRefusal,
-  SlackApiError,
-  toErrorClass,
-  type TokenName,
-  toLostError,
-} from "./web_api_errors.ts";
+import { describeRefusal, SlackApiError, toErrorClass, type TokenName } from "./web_api_errors.ts";
 
 export const DEFAULT_BASE = "https://slack.com/api";
 
@@ -29,12 +22,9 @@ const Answer = z.looseObject({
   needed: z.string().optional(),
 });
 
-export interface ApiOptions {
-  readonly base: string;
+export interface ApiOptions extends ServerAccess {
   readonly app_token: Secret;
   readonly bot_token: Secret;
-  readonly clock: Clock;
-  readonly fetch: (request: Request) => Promise<Response>;
 }
 
 export type Params = Readonly<Record<string, string | number | boolean | object | undefined>>;
@@ -51,12 +41,6 @@ export interface Place {
 interface CallOptions {
   readonly params?: Params;
   readonly token?: TokenName;
-  readonly signal: AbortSignal;
-}
-
-interface TransferOptions<A> {
-  readonly read: (response: Response) => Promise<A>;
-  readonly ms: number;
   readonly signal: AbortSignal;
 }
 
@@ -86,30 +70,16 @@ export class ApiCaller {
       const { status, headers } = response;
       return { status, retryAfter: headers.get("retry-after"), text: await response.text() };
     };
-    const raw = await this.transfer(`${base}/${method}`, init, { read, ms: CALL_MS_MAX, signal });
+    const request = [`${base}/${method}`, init] as const;
+    const raw = await this.transfer(request, { read, ms: CALL_MS_MAX, signal });
     const result = shape.safeParse(readAnswer(method, raw, { token, secret }));
     if (result.success) return result.data;
     throw new SlackApiError("unclear", `${method}: the answer has an unknown form`);
   }
 
-  /** Sends a request; redirects are not followed, because they would get the token. */
-  async transfer<A>(
-    url: string,
-    init: RequestInit,
-    { read, ms, signal }: TransferOptions<A>,
-  ): Promise<A> {
-    const { clock, fetch } = this.options;
-    const done = await timeout(clock, ms, async (limit) => {
-      try {
-        const request = new Request(url, { ...init, redirect: "manual", signal: limit });
-        return { answer: await read(await fetch(request)) };
-      } catch (error) {
-        throw error instanceof ChatError ? error : toLostError(error);
-      }
-    }, signal);
-    signal.throwIfAborted();
-    if (!done) throw toLostError(new Error(`no answer within ${ms / 1000} s`));
-    return done.answer;
+  /** Sends a request to a server of Slack. */
+  transfer<A>(request: readonly [string, RequestInit], options: TransferOptions<A>): Promise<A> {
+    return transfer(this.options, "Slack", request, options);
   }
 
   /** Waits until the next message may be sent. */

@@ -6,14 +6,8 @@ import { Timestamp } from "./timestamps.ts";
 import { SlackMessage } from "./web_api.ts";
 
 /** A frame of the connection itself. */
-const Hello = z.object({
-  type: z.literal("hello"),
-  num_connections: z.int().optional(),
-});
-const Disconnect = z.object({
-  type: z.literal("disconnect"),
-  reason: z.string().default(""),
-});
+const Hello = z.object({ type: z.literal("hello"), num_connections: z.int().optional() });
+const Disconnect = z.object({ type: z.literal("disconnect"), reason: z.string().default("") });
 
 /** Everything with an id must be acknowledged; Slack sends it again until then. */
 const Envelope = z.object({

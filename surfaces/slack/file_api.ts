@@ -47,9 +47,9 @@ export class FileApi {
       await response.body?.cancel();
       return response.status;
     };
-    const init = { method: "POST", body: bytes };
+    const request = [upload_url, { method: "POST", body: bytes }] as const;
     const ms = transferMs(bytes.length);
-    const status = await this.#caller.transfer(upload_url, init, { read, ms, signal });
+    const status = await this.#caller.transfer(request, { read, ms, signal });
     if (status === 200) return file_id;
     const isRefused = status >= 400 && status < 500;
     throw new ChatError(isRefused ? "bad_request" : "network", `the upload got HTTP ${status}`);
@@ -108,7 +108,7 @@ export class FileApi {
       throw toDownloadError(status);
     };
     const ms = transferMs(bytes_max);
-    const bytes = await this.#caller.transfer(url.href, init, { read, ms, signal });
+    const bytes = await this.#caller.transfer([url.href, init], { read, ms, signal });
     if (size === undefined || bytes.length === size) return bytes;
     throw new ChatError("unclear", `only ${bytes.length} of ${size} bytes have arrived`);
   }

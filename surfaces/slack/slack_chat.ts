@@ -8,10 +8,12 @@ import {
   type Chat,
   ChatError,
   type ChatStyle,
+  hasFailed,
   type OutgoingFile,
   type OutgoingText,
   type TapAnswer,
 } from "../chat/chat.ts";
+import { unlessRejected } from "../../cli/client/failures.ts";
 import { toBlocks, toOutcome, toSummary, toTextBlock } from "./blocks.ts";
 import { EarlierMessages, toBlockId } from "./earlier_messages.ts";
 import type { Press } from "./envelopes.ts";
@@ -103,8 +105,8 @@ export class SlackChat implements Chat {
     try {
       ts = await api.postMessage(message, signal);
     } catch (error) {
-      const isUnclear = error instanceof ChatError && error.error_class === "unclear";
-      const found = isUnclear ? await this.#findSent({ block_id, thread_ts }, signal) : undefined;
+      if (!hasFailed(error, "unclear")) throw error;
+      const found = await this.#findSent({ block_id, thread_ts }, signal);
       if (found === undefined) throw error;
       ts = found;
     }
@@ -125,7 +127,7 @@ export class SlackChat implements Chat {
       await files.share(shared, signal);
       return undefined;
     } catch (error) {
-      if (!(error instanceof ChatError) || error.error_class !== "unclear") throw error;
+      if (!hasFailed(error, "unclear")) throw error;
       await pause(clock, APPEAR_MS, signal);
       const ts = await tryToProve(() => files.findShare(file_id, channel, signal), signal);
       if (ts === undefined) throw error;
@@ -172,12 +174,7 @@ export class SlackChat implements Chat {
   }
 
   /** Shows a text to one user. */
-  async showTo(
-    user: string,
-    place: Place,
-    text: string,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async showTo(user: string, place: Place, text: string, signal: AbortSignal): Promise<void> {
     await this.#deps.api.postEphemeral({ ...place, user, text: escapeMarkup(text) }, signal);
   }
 
@@ -271,19 +268,13 @@ async function harmless<A>(work: () => Promise<A>): Promise<A> {
   try {
     return await work();
   } catch (error) {
-    const isUnclear = error instanceof ChatError && error.error_class === "unclear";
-    throw isUnclear ? new ChatError("network", error.message) : error;
+    throw hasFailed(error, "unclear") ? new ChatError("network", error.message) : error;
   }
 }
 
 /** As `harmless`; undefined if Slack refuses, as it does for a message that was deleted. */
 async function unlessGone<A>(work: () => Promise<A>): Promise<A | undefined> {
-  try {
-    return await harmless(work);
-  } catch (error) {
-    if (error instanceof ChatError && error.error_class === "bad_request") return undefined;
-    throw error;
-  }
+  return await unlessRejected((error) => hasFailed(error, "bad_request"), () => harmless(work));
 }
 
 /** Searches for proof. Returns undefined if the search fails. */
@@ -291,12 +282,7 @@ async function tryToProve<A>(
   work: () => Promise<A | undefined>,
   signal: AbortSignal,
 ): Promise<A | undefined> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof ChatError || signal.aborted) return undefined;
-    throw error;
-  }
+  return await unlessRejected((error) => error instanceof ChatError || signal.aborted, work);
 }
 
 /** Adds an entry, and removes the oldest beyond the limit. */

@@ -1,16 +1,13 @@
 /** `mesh surface slack`: checks the settings and runs the surface until Ctrl-C. */
 
-import { randomIds } from "kit/core/clock.ts";
 import { dirname, join } from "kit/core/path.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { type Env, readTextOrNothing, statePath } from "../../daemon/host/paths.ts";
-import { type Args, type CommandContext, interruptible } from "../../cli/command/command.ts";
+import type { Args, CommandContext } from "../../cli/command/command.ts";
 import { EXIT } from "../../cli/client/failures.ts";
-import { connectWebSocket } from "../../cli/client/daemon_connection.ts";
 import { readSettings } from "../../cli/client/settings.ts";
-import { mustGetHealth } from "../../cli/client/daemon_process.ts";
-import { apiBase, missingSettings, timedLog, tryDaemonUrl } from "../chat/program.ts";
+import { apiBase, missingSettings, runSurface } from "../chat/program.ts";
 import { DEFAULT_BASE } from "./api_caller.ts";
 import type { HandledFile } from "./handled_messages.ts";
 import { slackSockets } from "./socket.ts";
@@ -65,7 +62,7 @@ export async function runSlack(context: CommandContext, args: Args): Promise<num
     context.terminal.printJson(MANIFEST);
     return EXIT.done;
   }
-  const { env, clock, daemon } = context;
+  const { env, clock } = context;
   const settings = readSettings(env);
   const app_token = settings["surfaces.slack.app_token"];
   const bot_token = settings["surfaces.slack.bot_token"];
@@ -79,27 +76,18 @@ export async function runSlack(context: CommandContext, args: Args): Promise<num
     ]);
   }
   const base = apiBase(env, "SLACK_API_BASE", DEFAULT_BASE);
-  await mustGetHealth(daemon);
-  const log = timedLog(context);
-  const surface = new SlackSurface({
-    clock,
-    ids: randomIds,
-    api: new WebApi({ base, app_token, bot_token, clock, fetch: outgoingFetch(env, clock.now) }),
+  const fetch = outgoingFetch(env, clock.now);
+  const slack = {
+    api: new WebApi({ base, app_token, bot_token, clock, fetch }),
     user,
     channel,
     handledFile: handledFile(env),
-    call: daemon.call,
-    daemon,
-    connect: connectWebSocket,
     connectSlack: slackSockets({ env, clock }),
-    url: () => tryDaemonUrl(daemon),
-    auth_token: settings["daemon.auth_token"]?.reveal(),
-    log,
-  });
+  };
   const where = channel === undefined ? "direct messages" : `channel ${channel}`;
-  log(`Showing your inbox to ${user} in Slack (${where}); stop with Ctrl-C`);
-  await interruptible((signal) => surface.run(signal));
-  return EXIT.done;
+  const place = `to ${user} in Slack (${where})`;
+  const common = { place, auth_token: settings["daemon.auth_token"] };
+  return await runSurface(context, common, (deps) => new SlackSurface({ ...deps, ...slack }));
 }
 
 /** A file of the state directory. */

@@ -3,10 +3,10 @@
 import { pause, timeout } from "kit/core/timeout.ts";
 import { CommandError } from "../../cli/client/failures.ts";
 import { Backoff, type BackoffDeps } from "../../cli/client/backoff.ts";
+import { ChatError } from "../chat/chat.ts";
 import { type Envelope, type Frame, parseFrame } from "./envelopes.ts";
 import type { ConnectSlackSocket, SlackSocket } from "./socket.ts";
 import type { WebApi } from "./web_api.ts";
-import { SlackApiError } from "./web_api_errors.ts";
 
 /** Time limit for Slack to accept a connection. */
 const HELLO_MS_MAX = 15_000;
@@ -85,7 +85,7 @@ export class SocketMode {
       return await api.openConnection(signal);
     } catch (error) {
       if (signal.aborted) return undefined;
-      const isTemporary = error instanceof SlackApiError &&
+      const isTemporary = error instanceof ChatError &&
         !["unauthorized", "forbidden"].includes(error.error_class);
       if (!isTemporary) throw error;
       this.#reportUnavailable(error.message);

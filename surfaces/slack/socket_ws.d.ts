@@ -12,7 +12,6 @@ export interface Options {
 }
 
 export interface Events {
-  open: () => void;
   message: (data: { toString(): string }) => void;
   ping: () => void;
   pong: () => void;

@@ -3,7 +3,7 @@
 import { pause } from "kit/core/timeout.ts";
 import { CommandError } from "../../cli/client/failures.ts";
 import { Backoff } from "../../cli/client/backoff.ts";
-import { ChatError } from "../chat/chat.ts";
+import { ChatError, hasFailed } from "../chat/chat.ts";
 import { reportNotSent } from "../chat/notices.ts";
 import { ChatSurface, type ChatSurfaceDeps, type HandleEvent } from "../chat/surface.ts";
 import { findMissed } from "./catch_up.ts";
@@ -169,9 +169,7 @@ export class SlackSurface {
         return await work();
       } catch (error) {
         signal.throwIfAborted();
-        const canRetry = error instanceof ChatError &&
-          ["network", "unclear", "rate_limited"].includes(error.error_class);
-        if (!canRetry) throw error;
+        if (!hasFailed(error, "network", "unclear", "rate_limited")) throw error;
         if (backoff.waitedMs === 0) log(`${error.message}; retrying`);
         if (error.retry_after_ms) await pause(clock, error.retry_after_ms, signal);
         await backoff.pause(signal);

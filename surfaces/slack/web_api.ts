@@ -1,6 +1,7 @@
 /** A client of Slack's Web API; its errors never contain a token. */
 
 import * as z from "zod";
+import { unlessRejected } from "../../cli/client/failures.ts";
 import { ApiCaller, type ApiOptions, type Block, type Params, type Place } from "./api_caller.ts";
 import { FileApi, SlackFile } from "./file_api.ts";
 import { Timestamp } from "./timestamps.ts";
@@ -59,8 +60,8 @@ export class WebApi {
   }
 
   /** The app's own user. */
-  async authTest(signal: AbortSignal): Promise<{ user_id: string; team: string }> {
-    const shape = z.object({ user_id: z.string(), team: z.string().default("") });
+  async authTest(signal: AbortSignal): Promise<{ user_id: string }> {
+    const shape = z.object({ user_id: z.string() });
     return await this.#caller.call("auth.test", shape, { signal });
   }
 
@@ -106,15 +107,13 @@ export class WebApi {
   }
 
   async addReaction(
-    { channel, timestamp, name }: { channel: string; timestamp: Timestamp; name: string },
+    params: { channel: string; timestamp: Timestamp; name: string },
     signal: AbortSignal,
   ): Promise<void> {
-    try {
-      const params = { channel, timestamp, name };
-      await this.#caller.call("reactions.add", z.unknown(), { params, signal });
-    } catch (error) {
-      if (!(error instanceof SlackApiError) || error.code !== "already_reacted") throw error;
-    }
+    const isDone = (error: unknown) =>
+      error instanceof SlackApiError && error.code === "already_reacted";
+    const react = () => this.#caller.call("reactions.add", z.unknown(), { params, signal });
+    await unlessRejected(isDone, react);
   }
 
   /**

@@ -1,6 +1,6 @@
 /** The errors of Slack's Web API, classified by their effect. */
 
-import { ChatError, type ErrorClass, isConnectError } from "../chat/chat.ts";
+import { ChatError, type ErrorClass } from "../chat/chat.ts";
 
 /** The setting that holds a token. */
 export type TokenName = "app_token" | "bot_token";
@@ -75,11 +75,4 @@ export function describeRefusal(method: string, code: string, needed: string | u
   const scope = needed === undefined ? "" : ` (${needed})`;
   const advice = ADVICE[code];
   return `Slack refuses ${method}: ${code}${scope}${advice ? `; ${advice}` : ""}`;
-}
-
-/** Replaces the runtime's error, which may contain the address. */
-export function toLostError(error: unknown): SlackApiError {
-  return isConnectError(error)
-    ? new SlackApiError("network", "Slack cannot be reached")
-    : new SlackApiError("unclear", "Slack's answer was lost");
 }

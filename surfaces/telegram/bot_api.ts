@@ -1,12 +1,11 @@
 /** A client of the Telegram Bot API; its errors never contain the token. */
 
 import * as z from "zod";
-import type { Clock } from "kit/core/clock.ts";
-import { timeout } from "kit/core/timeout.ts";
 import type { Secret } from "kit/core/settings.ts";
 import { tryJson } from "kit/core/text.ts";
-import { ChatError, type ErrorClass, isConnectError } from "../chat/chat.ts";
+import { ChatError, type ErrorClass, type TapAnswer } from "../chat/chat.ts";
 import { readBounded } from "../chat/incoming_files.ts";
+import { type ServerAccess, transfer } from "../chat/transfer.ts";
 
 export const DEFAULT_BASE = "https://api.telegram.org";
 
@@ -67,12 +66,9 @@ const Answer = z.object({
 });
 type Answer = z.output<typeof Answer>;
 
-export interface BotOptions {
-  readonly base: string;
+export interface BotOptions extends ServerAccess {
   readonly token: Secret;
   readonly chat_id: string;
-  readonly clock: Clock;
-  readonly fetch: (request: Request) => Promise<Response>;
 }
 
 /** A file as the Bot API takes it: by the method for a picture, or for any file. */
@@ -180,16 +176,14 @@ export class BotApi {
     const { base, token } = this.#options;
     const url = `${base}/file/bot${token.reveal()}/${toUrlPath(file_path)}`;
     const read = (response: Response) => readFile(response, bytes_max);
-    const bytes = await this.#fetch(url, {}, { read, signal, ms: transferMs(bytes_max) });
+    const options = { read, signal, ms: transferMs(bytes_max) };
+    const bytes = await transfer(this.#options, "Telegram", [url, {}], options);
     if (file_size === undefined || bytes.length === file_size) return bytes;
     throw new ChatError("unclear", `only ${bytes.length} of ${file_size} bytes have arrived`);
   }
 
   /** Answers a button tap with a short text; `alert` shows it until dismissed. */
-  async answerTap(
-    { id, text, alert }: { id: string; text: string; alert: boolean },
-    signal: AbortSignal,
-  ): Promise<void> {
+  async answerTap({ id, text, alert }: TapAnswer, signal: AbortSignal): Promise<void> {
     const params = { callback_query_id: id, text, show_alert: alert };
     await this.#call("answerCallbackQuery", z.unknown(), { params, signal });
   }
@@ -222,7 +216,8 @@ export class BotApi {
       text: await response.text(),
     });
     const url = `${base}/bot${token.reveal()}/${method}`;
-    const { status, text } = await this.#fetch(url, request, { read, signal, ms });
+    const options = { read, signal, ms };
+    const { status, text } = await transfer(this.#options, "Telegram", [url, request], options);
     const answer = Answer.safeParse(tryJson(text));
     if (!answer.success) throw unreadableResponse(status);
     if (!answer.data.ok) throw this.#toError(status, answer.data);
@@ -231,30 +226,6 @@ export class BotApi {
       throw new ChatError("unclear", `${method}: the answer has an unknown form`);
     }
     return result.data;
-  }
-
-  /** The response of a request, as `read` returns it. Throws a `ChatError` if it was lost. */
-  async #fetch<A extends object>(
-    url: string,
-    init: RequestInit,
-    { read, signal, ms }: {
-      read: (response: Response) => Promise<A>;
-      signal: AbortSignal;
-      ms: number;
-    },
-  ): Promise<A> {
-    const { clock, fetch } = this.#options;
-    const answer = await timeout(clock, ms, async (limit) => {
-      try {
-        const request = new Request(url, { ...init, redirect: "manual", signal: limit });
-        return await read(await fetch(request));
-      } catch (error) {
-        throw error instanceof ChatError ? error : toLostError(error);
-      }
-    }, signal);
-    signal.throwIfAborted();
-    if (!answer) throw toLostError(new Error(`no answer within ${ms / 1000} s`));
-    return answer;
   }
 
   #toError(status: number, { error_code, description, parameters }: Answer): ChatError {
@@ -317,13 +288,6 @@ function toErrorClass(code: number): ErrorClass {
     429: "rate_limited",
   };
   return known[code] ?? "bad_request";
-}
-
-/** Replaces the runtime's error, because its text contains the address and therefore the token. */
-function toLostError(error: unknown): ChatError {
-  return isConnectError(error)
-    ? new ChatError("network", "Telegram cannot be reached")
-    : new ChatError("unclear", "Telegram's answer was lost");
 }
 
 function unreadableResponse(status: number): ChatError {

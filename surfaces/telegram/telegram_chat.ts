@@ -1,17 +1,17 @@
 /** A Telegram chat as the chat surface sees it: its limits, its calls, and its events. */
 
-import type {
-  Button,
-  Chat,
-  ChatEvent,
-  ChatStyle,
-  IncomingFile,
-  IncomingMessage,
-  OutgoingFile,
-  OutgoingText,
-  TapAnswer,
+import {
+  type Button,
+  type Chat,
+  type ChatEvent,
+  type ChatStyle,
+  hasFailed,
+  type IncomingFile,
+  type IncomingMessage,
+  type OutgoingFile,
+  type OutgoingText,
+  type TapAnswer,
 } from "../chat/chat.ts";
-import { ChatError } from "../chat/chat.ts";
 import type { BotApi, Keyboard, Message, Update } from "./bot_api.ts";
 import { type MediaFile, mediaOf } from "./media.ts";
 
@@ -62,8 +62,7 @@ export class TelegramChat implements Chat {
       try {
         return String(await bot.sendFile({ ...file, as: "photo" }, signal));
       } catch (error) {
-        const isRefused = error instanceof ChatError && error.error_class === "bad_request";
-        if (!isRefused) throw error;
+        if (!hasFailed(error, "bad_request")) throw error;
       }
     }
     return String(await bot.sendFile({ ...file, as: "document" }, signal));

@@ -1,14 +1,10 @@
 /** `mesh surface telegram`: checks the settings and runs the surface until Ctrl-C. */
 
-import { randomIds } from "kit/core/clock.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
-import { type CommandContext, interruptible } from "../../cli/command/command.ts";
-import { EXIT } from "../../cli/client/failures.ts";
-import { connectWebSocket } from "../../cli/client/daemon_connection.ts";
+import type { CommandContext } from "../../cli/command/command.ts";
 import { readSettings } from "../../cli/client/settings.ts";
-import { mustGetHealth } from "../../cli/client/daemon_process.ts";
 import { ChatError } from "../chat/chat.ts";
-import { apiBase, missingSettings, timedLog, tryDaemonUrl } from "../chat/program.ts";
+import { apiBase, missingSettings, runSurface } from "../chat/program.ts";
 import { BotApi, type BotOptions, DEFAULT_BASE } from "./bot_api.ts";
 import { TelegramSurface } from "./surface.ts";
 
@@ -34,23 +30,9 @@ export async function runTelegram(context: CommandContext): Promise<number> {
   if (!chat_id) {
     throw missingSettings(env, [CHAT_MISSING, await describeChats({ ...options, token })]);
   }
-  const { daemon } = context;
-  await mustGetHealth(daemon);
-  const log = timedLog(context);
-  const surface = new TelegramSurface({
-    clock,
-    ids: randomIds,
-    bot: new BotApi({ ...options, token, chat_id }),
-    call: daemon.call,
-    daemon,
-    connect: connectWebSocket,
-    url: () => tryDaemonUrl(daemon),
-    auth_token: settings["daemon.auth_token"]?.reveal(),
-    log,
-  });
-  log(`Showing your inbox in chat ${chat_id}; stop with Ctrl-C`);
-  await interruptible((signal) => surface.run(signal));
-  return EXIT.done;
+  const bot = new BotApi({ ...options, token, chat_id });
+  const common = { place: `in chat ${chat_id}`, auth_token: settings["daemon.auth_token"] };
+  return await runSurface(context, common, (deps) => new TelegramSurface({ ...deps, bot }));
 }
 
 /** Lists the chats that wrote to the bot recently, so that the user can choose one. */

@@ -1,12 +1,11 @@
 /** Renders the golden files; `deno task gen` writes them. */
 
 import { createHash } from "node:crypto";
-import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
-import { minify } from "../../packaging/parts.ts";
+import { bundle, minify } from "../../packaging/parts.ts";
 import { relayMigrations } from "../../relay/app/database.ts";
 import { type AnyMachine, machines } from "../support/state_machines.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -115,7 +114,7 @@ const PLUGIN_HEAD = `/**
 /** A single file, as opencode requires; bundled here, so that mesh runs from its sources. */
 async function renderPlugin(): Promise<string> {
   const entry = "daemon/features/agents/opencode/plugin/main.ts";
-  return PLUGIN_HEAD + await bundle(entry, "--platform", "deno");
+  return PLUGIN_HEAD + await bundle([entry], "--platform", "deno");
 }
 
 /** The file of the dashboard that the page names. */
@@ -135,7 +134,7 @@ async function renderScripts(): Promise<string> {
   const folder = Deno.makeTempDirSync({ prefix: "mesh-gen-" });
   try {
     const flags = ["--platform", "browser", "--code-splitting", "--outdir", folder];
-    await bundle("dashboard/app/main.tsx", ...flags);
+    await bundle(["dashboard/app/main.tsx"], ...flags);
     const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
     const read = async (name: string) =>
       [name, await minify(Deno.readTextFileSync(`${folder}/${name}`))] as const;
@@ -181,7 +180,7 @@ function importedBy(entry: string, modules: ReadonlyMap<string, string>): string
 }
 
 async function bundleMinified(entry: string): Promise<string> {
-  return await minify(await bundle(entry, "--platform", "browser"));
+  return await minify(await bundle([entry], "--platform", "browser"));
 }
 
 /** The terminal of the dashboard, which the page loads when it shows one. */
@@ -200,7 +199,7 @@ function renderQr(): Promise<string> {
 }
 
 function renderWorker(): Promise<string> {
-  return bundle("dashboard/parts/worker.ts", "--platform", "browser");
+  return bundle(["dashboard/parts/worker.ts"], "--platform", "browser");
 }
 
 /** The dashboard's styles in order, without comments. */
@@ -219,15 +218,6 @@ function renderStyles(): string {
   ];
   const text = parts.map((part) => readGolden(`dashboard/styles/${part}.css`)).join("");
   return text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/\n\s*/g, "\n").trimStart();
-}
-
-export async function bundle(entry: string, ...flags: string[]): Promise<string> {
-  const args = ["bundle", "--quiet", ...flags, fileURLToPath(new URL(entry, ROOT))];
-  const cwd = fileURLToPath(ROOT);
-  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd })
-    .output();
-  if (!success) throw new Error(`deno bundle: ${new TextDecoder().decode(stderr)}`);
-  return new TextDecoder().decode(stdout);
 }
 
 async function renderMachines(): Promise<string> {

@@ -89,8 +89,8 @@ const MESSAGE_TARGETS: readonly Target[] = [
       ],
       [
         "a peer whose answer came too late does not hear of it",
-        "} else this.#closings.applyLate(tx, machine, parseBody(ENTRIES.late, body));",
-        "}",
+        'else if (kind === "late") this.#closings.applyLate(tx, machine, parseBody(LateEntry, body));',
+        'else if (kind === "late") return;',
       ],
       [
         "a message that the other machine refuses stays sent",

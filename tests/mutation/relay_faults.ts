@@ -76,7 +76,7 @@ export const RELAY_TARGETS: readonly Target[] = [
       ],
       [
         "a code is exchanged twice",
-        'rows.stepCode(tx, { ...found, state: codeMachine.step(found.state, "exchanged") });',
+        'rows.codes.update(tx, { ...found, state: codeMachine.step(found.state, "exchanged") });',
         "",
       ],
       [

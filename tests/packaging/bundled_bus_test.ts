@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { bundle } from "../../packaging/parts.ts";
+import { makeParts } from "../../packaging/parts.ts";
 import { natsTest } from "../support/nats/nats_tests.ts";
 import { ALPHA, Network } from "../support/nats/network.ts";
 import { temporary } from "../support/programs/child.ts";
@@ -14,7 +14,7 @@ const SOURCES = "daemon/machines/nats";
 
 natsTest("the bundled bus has its libraries: keys, batches, the directory and files", async () => {
   using parts = temporary();
-  await bundle(parts.path, [`${SOURCES}/nats_bus.ts`, `${SOURCES}/nkeys.ts`]);
+  await makeParts(parts.path, [`${SOURCES}/nats_bus.ts`, `${SOURCES}/nkeys.ts`]);
   const { makeUserKey, publicKeyOf }: typeof import("../../daemon/machines/nats/nkeys.ts") =
     await import(`file://${parts.path}/nkeys.js`);
   const { openNatsBus }: typeof import("../../daemon/machines/nats/nats_bus.ts") = await import(

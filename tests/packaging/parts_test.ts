@@ -1,7 +1,7 @@
 /** The build of the parts: nothing is lost, and `require` loads nothing until a package calls it. */
 
 import assert from "node:assert/strict";
-import { bundle, withLazyRequire, withoutImportOf } from "../../packaging/parts.ts";
+import { makeParts, withLazyRequire, withoutImportOf } from "../../packaging/parts.ts";
 import { temporary } from "../support/programs/child.ts";
 
 /** Each use is the only one of its variable, and follows it at once: a bundler could join them. */
@@ -34,7 +34,7 @@ Deno.test("a bundle closes what its source closes with using", async () => {
   using folder = temporary();
   const source = `${folder.path}/resources.ts`;
   Deno.writeTextFileSync(source, RESOURCES);
-  await bundle(`${folder.path}/parts`, [source]);
+  await makeParts(`${folder.path}/parts`, [source]);
   const { used } = await import(`file://${folder.path}/parts/resources.js`);
   assert.deepEqual(await used(), ["first", "second", "second", "third"]);
 });

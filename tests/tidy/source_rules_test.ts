@@ -31,15 +31,11 @@ const STARTING: Readonly<Record<string, string>> = {
   "daemon/host/tmux/connection.ts": "a client of tmux ends with its pipe and starts nothing",
   "daemon/host/tmux/terminals.ts": "a tmux server that it starts outlives the daemon",
   "daemon/features/agents/opencode/plugin/main.ts": "it runs in opencode; ps starts nothing",
-  "cli/client/daemon_process.ts": "the daemon outlives the command",
-  "cli/client/editor.ts": "the person's editor, in the foreground of their terminal",
-  "cli/client/isolated_env.ts": "`tmux -V` starts nothing",
+  "cli/client/daemon_process.ts": "the daemon, or a server of machines, outlives the command",
+  "cli/client/editor.ts": "an editor, or a client of tmux or kitty, in the foreground",
+  "cli/client/isolated_env.ts": "a private tmux server, which its mesh ends by name",
   "cli/commands/daemon/open.ts": "the browser outlives the command",
-  "cli/commands/machines/server/server_process.ts":
-    "a server in the background outlives the command",
-  "cli/commands/attach.ts": "a client of tmux or kitty, in the foreground of the terminal",
   "cli/commands/run/pane.ts": "the person's agent, in the foreground of their terminal",
-  "cli/commands/run/session.ts": "a client of tmux, in the foreground of the terminal",
   "tools/demo/harness.ts": "a daemon and a tmux server, which `stop` ends by name",
   "tools/selftest/harness.ts": "a daemon and a tmux server, which the harness ends by name",
 };

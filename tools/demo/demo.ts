@@ -52,17 +52,13 @@ export async function runDemo({ env, clock, terminal }: CommandContext): Promise
     terminal.print(`${endedCount} processes have exited, and ${harness.dir} is removed.`);
   });
   if (failed !== undefined) throw new CommandError(`The demo failed: ${messageOf(failed)}`);
-  terminal.print(
-    styled("green", "Done"),
-    ` in ${((clock.monotonic() - startedAt) / 1000).toFixed(1)} s.`,
-  );
+  const seconds = (clock.monotonic() - startedAt) / 1000;
+  terminal.print(styled("green", "Done"), ` in ${seconds.toFixed(1)} s.`);
   return EXIT.done;
 }
 
-interface ScriptOptions {
+interface ScriptOptions extends Pick<CommandContext, "clock" | "terminal"> {
   readonly harness: DemoHarness;
-  readonly clock: Clock;
-  readonly terminal: Terminal;
   readonly signal: AbortSignal;
 }
 
@@ -79,16 +75,13 @@ async function runScript({ harness, clock, terminal, signal }: ScriptOptions): P
   await eventWaiter.waitFor("peer_registered", ({ name }) => name === "api");
   await harness.addPeer("web");
   await eventWaiter.waitFor("peer_registered", ({ name }) => name === "web");
-  terminal.print(
-    `web and api, ${harness.tmux ? "each in a pane of a private tmux server" : "on /ws"}`,
-  );
+  const where = harness.tmux ? "each in a pane of a private tmux server" : "on /ws";
+  terminal.print(`web and api, ${where}`);
 
   heading(terminal, "web asks api, and api answers");
   const askEvent = await eventWaiter.waitFor("ask", ({ from }) => from === "web");
-  await eventWaiter.waitFor(
-    "ack",
-    ({ correlation_id }) => correlation_id === askEvent.correlation_id,
-  );
+  const isReplyTo = (id: unknown) => ({ correlation_id }: EventData) => correlation_id === id;
+  await eventWaiter.waitFor("ack", isReplyTo(askEvent.correlation_id));
   await showExchange(daemon, terminal, mustHaveId(askEvent.correlation_id));
 
   heading(terminal, "web notifies api");
@@ -100,7 +93,7 @@ async function runScript({ harness, clock, terminal, signal }: ScriptOptions): P
   const params = { id: mustHaveId(itemEvent.item_id) };
   const item = await daemon.call(getInboxItem, { params });
   await daemon.call(replyInboxItem, { params, body: { surface: "demo", text: HUMAN_REPLY } });
-  await eventWaiter.waitFor("ack", ({ correlation_id }) => correlation_id === item.correlation_id);
+  await eventWaiter.waitFor("ack", isReplyTo(item.correlation_id));
   await showExchange(daemon, terminal, mustHaveId(item.correlation_id));
 
   await waitForText({ harness, clock, signal }, "api", HUMAN_REPLY);

@@ -9,8 +9,9 @@ import { CommandError } from "../../cli/client/failures.ts";
 import { createDaemonClient, type DaemonClient } from "../../cli/client/daemon_client.ts";
 import { readClientSettings } from "../../cli/client/settings.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
-import { getHealth, selfCommand } from "../../cli/client/daemon_process.ts";
-import { hasTmux, isolatedEnv } from "../../cli/client/isolated_env.ts";
+import { getHealth } from "../../cli/client/daemon_process.ts";
+import { hasTmux, isolatedEnv, runTmux } from "../../cli/client/isolated_env.ts";
+import { meshCommand } from "../../cli/client/program.ts";
 import type { DemoName } from "protocol/derived/demo_script.ts";
 import { DEMO_HUMAN } from "./peer.ts";
 
@@ -51,7 +52,7 @@ export class DemoHarness {
   }
 
   async startDaemon(signal: AbortSignal): Promise<DaemonClient> {
-    const child = this.#spawn(selfCommand("daemon"), "null", "piped");
+    const child = this.#spawn(["daemon"], "null", "piped");
     this.#daemon = child;
     this.#daemonErrors = new Response(child.stderr).text();
     let ended = false;
@@ -73,7 +74,6 @@ export class DemoHarness {
     this.#pids.push(process.pid);
   }
 
-  /** The peers in the order in which they were added. */
   get peers(): readonly DemoName[] {
     return [...this.#peers.keys()];
   }
@@ -117,31 +117,22 @@ export class DemoHarness {
   }
 
   async #startInPane(name: DemoName): Promise<DemoProcess> {
-    const { command, args } = selfCommand("demo-peer", name);
     const first = this.#peers.size === 0;
     const { columns, rows } = PANE_SIZE;
     const paneArgs = first
       ? ["new-session", "-d", "-s", "demo", "-x", String(columns), "-y", String(rows)]
       : ["split-window", "-v", "-t", "demo"];
     const keepArgs = first ? [";", "set-option", "-g", "remain-on-exit", "on"] : [];
-    const format = "#{pane_id} #{pane_pid} #{pid}";
-    const output = await this.#tmux(
-      ...paneArgs,
-      "-P",
-      "-F",
-      format,
-      "--",
-      command,
-      ...args,
-      ...keepArgs,
-    );
+    const printing = ["-P", "-F", "#{pane_id} #{pane_pid} #{pid}"];
+    const program = ["--", ...meshCommand(), "demo-peer", name];
+    const output = await this.#tmux(...paneArgs, ...printing, ...program, ...keepArgs);
     const [pane = "", pid, server] = output.trim().split(" ");
     if (first) this.#pids.push(Number(server));
     return { pid: Number(pid), screen: () => this.#tmux("capture-pane", "-p", "-t", pane) };
   }
 
   #startAsProcess(name: DemoName): DemoProcess {
-    const child = this.#spawn(selfCommand("demo-peer", name), "piped", "null");
+    const child = this.#spawn(["demo-peer", name], "piped", "null");
     let output = "";
     const collect = async () => {
       for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) output += text;
@@ -151,10 +142,11 @@ export class DemoHarness {
   }
 
   #spawn(
-    { command, args }: { command: string; args: string[] },
+    role: readonly string[],
     stdout: "piped" | "null",
     stderr: "piped" | "null",
   ): Deno.ChildProcess {
+    const [command = "", ...args] = [...meshCommand(), ...role];
     const child = new Deno.Command(command, {
       args,
       env: { ...this.#env },
@@ -169,16 +161,8 @@ export class DemoHarness {
     return child;
   }
 
-  async #tmux(...args: string[]): Promise<string> {
-    const { success, stdout, stderr } = await new Deno.Command("tmux", {
-      args: ["-u", "-S", this.#socket, "-f", "/dev/null", ...args],
-      env: { ...this.#env },
-      clearEnv: true,
-      cwd: this.dir,
-    }).output();
-    const text = new TextDecoder();
-    if (!success) throw new CommandError(`tmux ${args[0]}: ${text.decode(stderr).trim()}`);
-    return text.decode(stdout);
+  #tmux(...args: string[]): Promise<string> {
+    return runTmux(this.#socket, args, { env: this.#env, cwd: this.dir });
   }
 }
 

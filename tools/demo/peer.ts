@@ -8,7 +8,7 @@ import {
   type DemoScript,
   SCRIPTS,
 } from "protocol/derived/demo_script.ts";
-import { runningDaemon, type RuntimeInfo } from "../../daemon/host/runtime_file.ts";
+import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { type CommandContext } from "../../cli/command/command.ts";
 import { CommandError, EXIT } from "../../cli/client/failures.ts";
 import { styled, type Terminal } from "../../cli/output/terminal.ts";
@@ -48,6 +48,7 @@ const Frame = z.discriminatedUnion("type", [
 type Frame = z.output<typeof Frame>;
 
 export const DEMO_HUMAN = "sam";
+
 export async function runDemoPeer(context: CommandContext, name: string): Promise<number> {
   const { env, terminal } = context;
   const script = new Map<string, DemoScript>(Object.entries(SCRIPTS)).get(name);
@@ -56,19 +57,9 @@ export async function runDemoPeer(context: CommandContext, name: string): Promis
   if (!runtimeInfo) throw new CommandError("The demo's daemon is not running");
   const auth_token = readSettings(env)["daemon.auth_token"]?.reveal();
   const { promise: ended, resolve } = Promise.withResolvers<number>();
-  const peer = new DemoPeer({
-    name,
-    script,
-    terminal,
-    socket: socketTo(runtimeInfo),
-    onEnd: resolve,
-  });
-  peer.open(auth_token);
+  const socket = new WebSocket(new URL("/ws", runtimeInfo.url.replace(/^http/, "ws")));
+  new DemoPeer({ name, script, terminal, socket, onEnd: resolve }).open(auth_token);
   return await ended;
-}
-
-function socketTo({ url }: RuntimeInfo): WebSocket {
-  return new WebSocket(new URL("/ws", url.replace(/^http/, "ws")));
 }
 
 interface DemoPeerOptions {

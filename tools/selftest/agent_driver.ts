@@ -54,7 +54,6 @@ export class AgentDriver {
     this.#startDialogShown = fixture.atStart === undefined;
   }
 
-  /** Returns a unique word. */
   marker(label: string): string {
     return `selftest-${label}-${++this.#markerCount}`;
   }
@@ -79,13 +78,9 @@ export class AgentDriver {
       const marker = this.marker("first");
       await this.submitPrompt(`@@SAY ${marker}`, marker);
     }
-    const known = () => this.peer();
-    const { peer_id } = await harness.waitFor(
-      `${agent.title} to register as a peer`,
-      known,
-      START_MS_MAX,
-    );
-    this.#peer_id = peer_id;
+    const registering = `${agent.title} to register as a peer`;
+    const known = await harness.waitFor(registering, () => this.peer(), START_MS_MAX);
+    this.#peer_id = known.peer_id;
     await this.waitUntilIdle();
   }
 
@@ -160,7 +155,6 @@ export class AgentDriver {
     }
   }
 
-  /** Sends the agent a notification. */
   async send(marker: string): Promise<Sent> {
     const peer_id = (await this.peer())?.peer_id ?? this.#peer_id;
     if (peer_id === undefined) {
@@ -193,19 +187,14 @@ export class AgentDriver {
 
   /** Waits until the model has received the message and the daemon has marked it as seen. */
   async waitForArrival(sent: Sent): Promise<void> {
-    await this.harness.waitFor(
-      "the message to reach the model",
-      () => this.model.occurrences(sent.marker) > 0,
-    )
-      .catch(async (error) => {
-        throw error instanceof CommandError
-          ? new CommandError(`${error.message}, ${await this.#describeStages(sent)}`)
-          : error;
-      });
-    await this.harness.waitFor(
-      "the message to be marked as seen",
-      async () => (await this.stages(sent)).some(({ stage }) => stage === "seen"),
-    );
+    const { harness } = this;
+    const hasArrived = () => this.model.occurrences(sent.marker) > 0;
+    await harness.waitFor("the message to reach the model", hasArrived).catch(async (error) => {
+      if (!(error instanceof CommandError)) throw error;
+      throw new CommandError(`${error.message}, ${await this.#describeStages(sent)}`);
+    });
+    const isSeen = async () => (await this.stages(sent)).some(({ stage }) => stage === "seen");
+    await harness.waitFor("the message to be marked as seen", isSeen);
   }
 
   /** Throws unless the message arrived exactly once, counted after the turn. */

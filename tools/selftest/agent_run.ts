@@ -8,19 +8,19 @@ import { Args } from "../../cli/command/command.ts";
 import { runSetup } from "../../cli/setup/setup_command.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { CommandError } from "../../cli/client/failures.ts";
-import { DaemonUnreachable } from "../../cli/client/daemon_client.ts";
+import { isUnreachable } from "../../cli/client/daemon_client.ts";
 import { createModel, type Subject } from "./agents.ts";
 import { TestHarness } from "./harness.ts";
 import type { Scenario } from "./scenarios.ts";
 import { AgentDriver } from "./agent_driver.ts";
-import type { Result } from "./verdicts.ts";
+import { FAILED, type Result } from "./verdicts.ts";
+
 interface TestOptions {
   readonly env: Env;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly version: string;
   readonly scenarios: readonly Scenario[];
-  /** Called with each result as it arrives. */
   onResult(result: Result): void;
   /** Called if a process or file of the test could not be ended or removed. It is no result. */
   onLeftBehind(error: unknown): void;
@@ -49,7 +49,7 @@ export async function testAgent(
     }
   } catch (error) {
     const detail = failureDetail(error, options.signal);
-    onResult({ scenario: "start", transport: null, result: "failed", ms: null, detail });
+    onResult({ scenario: "start", ...FAILED, detail });
   } finally {
     await model[Symbol.asyncDispose]();
     await harness.cleanUp(subject.fixture).catch(options.onLeftBehind);
@@ -100,11 +100,10 @@ export async function runScenario(
     return { transport: await driver.transportOf(sent), result: "passed", ms, detail: remark };
   } catch (error) {
     const detail = failureDetail(error, signal);
-    const transport = await driver.takeLastTransport().catch((
-      error,
-    ) => (failureDetail(error, signal), null));
-    await driver.end().catch((error) => failureDetail(error, signal));
-    return { transport: transport ?? expected, result: "failed", ms: null, detail };
+    const ignore = (error: unknown) => void failureDetail(error, signal);
+    const transport = await driver.takeLastTransport().catch(ignore);
+    await driver.end().catch(ignore);
+    return { ...FAILED, transport: transport ?? expected, detail };
   }
 }
 
@@ -114,10 +113,7 @@ export async function runScenario(
  */
 export function failureDetail(error: unknown, signal: AbortSignal): string {
   signal.throwIfAborted();
-  if (
-    error instanceof CommandError || error instanceof ApiError || error instanceof DaemonUnreachable
-  ) {
-    return error.message;
-  }
-  return `Unexpected error: ${messageOf(error)}`;
+  const isExpected = error instanceof CommandError || error instanceof ApiError ||
+    isUnreachable(error);
+  return isExpected ? error.message : `Unexpected error: ${messageOf(error)}`;
 }

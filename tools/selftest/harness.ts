@@ -7,14 +7,21 @@ import type { Call } from "kit/http/client.ts";
 import type { Fixture, TestHome } from "../../daemon/features/agents/selftest/fixture.ts";
 import { type Env, removeIfPresent } from "../../daemon/host/paths.ts";
 import { runProgram } from "../../daemon/host/program_group.ts";
-import { isAlive, sendSignal, startTimeOf, terminate } from "../../daemon/host/processes.ts";
+import {
+  environmentOf,
+  isAlive,
+  sendSignal,
+  startTimeOf,
+  terminate,
+} from "../../daemon/host/processes.ts";
 import { whyUnsafeFolder } from "../../daemon/host/trusted_socket.ts";
-import { CommandError } from "../../cli/client/failures.ts";
+import { CommandError, unlessRejected } from "../../cli/client/failures.ts";
 import { createDaemonClient } from "../../cli/client/daemon_client.ts";
 import { readClientSettings } from "../../cli/client/settings.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
-import { getHealth, selfCommand } from "../../cli/client/daemon_process.ts";
-import { isolatedEnv } from "../../cli/client/isolated_env.ts";
+import { getHealth } from "../../cli/client/daemon_process.ts";
+import { isolatedEnv, runTmux } from "../../cli/client/isolated_env.ts";
+import { meshCommand } from "../../cli/client/program.ts";
 
 const DAEMON_MS_MAX = 20_000;
 /** Time limit for one of the agent's programs. */
@@ -72,9 +79,8 @@ export class TestHarness {
     // The home links to Deno's module cache, because agents pass only a few variables to MCP
     // servers and DENO_DIR is not one of them.
     Deno.symlinkSync(this.#env["DENO_DIR"] ?? "/", join(this.#dir, "home/.cache/deno"));
-    Deno.writeTextFileSync(join(this.#dir, "config.yaml"), "daemon:\n  port: 0\n", {
-      mode: 0o600,
-    });
+    const config = join(this.#dir, "config.yaml");
+    Deno.writeTextFileSync(config, "daemon:\n  port: 0\n", { mode: 0o600 });
   }
 
   get env(): Env {
@@ -100,7 +106,7 @@ export class TestHarness {
   }
 
   async startDaemon(): Promise<void> {
-    const { command, args } = selfCommand("daemon");
+    const [command = "", ...args] = [...meshCommand(), "daemon"];
     const { folder: cwd } = this.testHome;
     const stdio = { stdin: "null", stdout: "null", stderr: "null" } as const;
     const spawnOptions = { env: { ...this.#env }, clearEnv: true, cwd, ...stdio };
@@ -126,7 +132,7 @@ export class TestHarness {
     // The extra window keeps the server running after the agent has ended.
     await this.tmux("new-session", "-d", "-s", SESSION, ...WINDOW_SIZE, "cat");
     this.#client = new Deno.Command("tmux", {
-      args: [...this.#socket, "-C", "attach-session", "-t", SESSION],
+      args: ["-u", "-S", this.#socket, "-C", "attach-session", "-t", SESSION],
       env: { ...this.#env },
       clearEnv: true,
       stdin: "piped",
@@ -135,7 +141,6 @@ export class TestHarness {
     }).spawn();
   }
 
-  /** Detaches the client. */
   async detach(): Promise<void> {
     const client = this.#client;
     this.#client = undefined;
@@ -145,14 +150,8 @@ export class TestHarness {
 
   async openPane(args: readonly string[]): Promise<Pane> {
     const windowArgs = ["new-window", "-d", "-t", `${SESSION}:`, "-c", this.testHome.folder];
-    const output = await this.tmux(
-      ...windowArgs,
-      "-P",
-      "-F",
-      "#{pane_id} #{pane_pid}",
-      "--",
-      ...args,
-    );
+    const printing = ["-P", "-F", "#{pane_id} #{pane_pid}"];
+    const output = await this.tmux(...windowArgs, ...printing, "--", ...args);
     const [pane_id = "", pid] = output.split(" ");
     return { pane_id, pid: Number(pid) };
   }
@@ -167,22 +166,12 @@ export class TestHarness {
   }
 
   async tmux(...args: string[]): Promise<string> {
-    const { success, stdout, stderr } = await this.#runTmux(args);
-    const text = new TextDecoder();
-    if (!success) throw new CommandError(`tmux ${args[0]}: ${text.decode(stderr).trim()}`);
-    return text.decode(stdout).trimEnd();
+    const options = { env: this.#env, cwd: this.testHome.folder };
+    return (await runTmux(this.#socket, args, options)).trimEnd();
   }
 
-  /** Does not use `runProgram`: a tmux server that this call starts must go on running. */
-  async #runTmux(args: readonly string[]): Promise<Deno.CommandOutput> {
-    const { folder: cwd } = this.testHome;
-    const options = { cwd, env: { ...this.#env }, clearEnv: true };
-    return await new Deno.Command("tmux", { ...options, args: [...this.#socket, ...args] })
-      .output();
-  }
-
-  get #socket(): string[] {
-    return ["-u", "-S", join(this.#dir, "tmux"), "-f", "/dev/null"];
+  get #socket(): string {
+    return join(this.#dir, "tmux");
   }
 
   /** Runs one of the agent's programs to its end. */
@@ -196,7 +185,6 @@ export class TestHarness {
     return this.#clock.now();
   }
 
-  /** The duration of a piece of work. */
   monotonic(): number {
     return Math.round(this.#clock.monotonic());
   }
@@ -231,7 +219,8 @@ export class TestHarness {
   }
 
   async #removeAll(paths: readonly string[]): Promise<void> {
-    await this.#runTmux(["kill-server"]);
+    const isNotRunning = (error: unknown) => error instanceof CommandError;
+    await unlessRejected(isNotRunning, () => this.tmux("kill-server"));
     this.#client?.stdin.close().catch(() => undefined);
     await this.crashDaemon();
     await this.#endLeftovers();
@@ -240,7 +229,7 @@ export class TestHarness {
   }
 
   async #endLeftovers(): Promise<void> {
-    const home = `HOME=${this.testHome.home}`;
+    const { home } = this.testHome;
     const timing = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX, clock: this.#clock };
     for (let pass = 0; pass < 2; pass++) { // The second pass ends processes that started meanwhile.
       await Promise.all(
@@ -281,23 +270,11 @@ async function waitUntil<A>(
   }
 }
 
-/**
- * The pids of the processes with this entry in their environment; always empty outside of Linux.
- */
-function leftoverPids(entry: string): number[] {
+/** The pids of the processes with this home in their environment; none outside of Linux. */
+function leftoverPids(home: string): number[] {
   if (Deno.build.os !== "linux") return [];
   return Array.from(Deno.readDirSync("/proc"), ({ name }) => Number(name))
-    .filter((pid) => pid > 0 && pid !== Deno.pid && readEnvironment(pid).includes(entry));
-}
-
-function readEnvironment(pid: number): string[] {
-  try {
-    return Deno.readTextFileSync(`/proc/${pid}/environ`).split("\0");
-  } catch (error) {
-    // The process belongs to another user or has ended.
-    if (error instanceof Error) return [];
-    throw error;
-  }
+    .filter((pid) => pid > 0 && pid !== Deno.pid && environmentOf(pid)?.get("HOME") === home);
 }
 
 /** Removes a folder in which ended processes may still write. Throws if it cannot be removed. */

@@ -72,13 +72,9 @@ async function hasNativeAndPane(driver: AgentDriver): Promise<boolean> {
 async function viaPane(driver: AgentDriver): Promise<ScenarioOutcome> {
   const { id: agent } = driver.agent;
   const setNativeDegraded = async (degraded: boolean) => {
-    const verdict = { degraded, why: null };
     const { version } = driver.harness.testHome;
-    saveVerdict(driver.harness.env, agent, {
-      version,
-      at: driver.harness.now(),
-      transports: { native: verdict },
-    });
+    const transports = { native: { degraded, why: null } };
+    saveVerdict(driver.harness.env, agent, { version, at: driver.harness.now(), transports });
     const status = degraded ? "degraded" : "ok";
     await driver.harness.waitFor(`the native transport to be ${status}`, async () => {
       return (await driver.peer())?.inbound_status === status;
@@ -99,10 +95,10 @@ async function withDraft(driver: AgentDriver): Promise<ScenarioOutcome> {
   const sent = await driver.send(driver.marker("beside"));
   const outcome = await driver.harness.waitFor(
     "the message to arrive or be held back",
-    async () =>
-      driver.model.occurrences(sent.marker) > 0
-        ? "no"
-        : await driver.isWaiting(sent, "draft") && "yes",
+    async () => {
+      if (driver.model.occurrences(sent.marker) > 0) return "no";
+      return await driver.isWaiting(sent, "draft") && "yes";
+    },
   );
   if (outcome === "no") await driver.waitForArrival(sent);
   let ms = driver.harness.monotonic() - startedAt;
@@ -116,11 +112,8 @@ async function withDraft(driver: AgentDriver): Promise<ScenarioOutcome> {
   }
   await driver.mustArriveOnce(sent);
   if (driver.model.occurrences(draft) > 0) throw new CommandError("The draft was sent, too");
-  return {
-    sent,
-    ms,
-    remark: outcome === "yes" ? "waited until the draft was cleared" : "draft kept",
-  };
+  const remark = outcome === "yes" ? "waited until the draft was cleared" : "draft kept";
+  return { sent, ms, remark };
 }
 
 async function whileBusy(driver: AgentDriver): Promise<ScenarioOutcome> {

@@ -16,7 +16,7 @@ import { styled, type StyledText, type Terminal } from "../../cli/output/termina
 import { TESTABLE_AGENTS } from "./agents.ts";
 import { failureDetail, testAgent } from "./agent_run.ts";
 import { removeFolder } from "./harness.ts";
-import { type Result, saveVerdict, toVerdict } from "./verdicts.ts";
+import { FAILED, type Result, saveVerdict, toVerdict } from "./verdicts.ts";
 import { type Scenario, SCENARIOS } from "./scenarios.ts";
 import { hasTmux, isolatedEnv } from "../../cli/client/isolated_env.ts";
 
@@ -83,15 +83,7 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
       } catch (error) {
         if (signal.aborted) return true;
         const detail = failureDetail(error, signal);
-        const failure: Result = {
-          agent: agent.id,
-          version,
-          scenario: "run",
-          transport: null,
-          result: "failed",
-          ms: null,
-          detail,
-        };
+        const failure = { agent: agent.id, version, scenario: "run", ...FAILED, detail };
         results.push(failure);
         onResult(failure);
       }

@@ -28,6 +28,9 @@ export interface Result {
   readonly detail: string | null;
 }
 
+/** The fields of a failure outside of any scenario. */
+export const FAILED = { transport: null, result: "failed", ms: null } as const;
+
 /**
  * One failure degrades a transport. Only a complete run without that failure restores the
  * transport, because a partial run may have skipped the scenario that failed before.
@@ -39,10 +42,8 @@ export function toVerdict(
   const testedResults = results.filter(({ result, transport }) =>
     result !== "not tested" && transport !== null
   );
-  const byTransport = Map.groupBy(
-    testedResults,
-    ({ transport }) => TransportName.safeParse(transport).data,
-  );
+  const nameOf = ({ transport }: Result) => TransportName.safeParse(transport).data;
+  const byTransport = Map.groupBy(testedResults, nameOf);
   const verdicts = [...byTransport].flatMap(([transport, group]) => {
     if (transport === undefined) return [];
     const failed = group.filter(({ result }) => result === "failed");

@@ -1,6 +1,8 @@
 /** `mesh complete`: prints values for the completion scripts, one a line. */
 
 import type { Call } from "kit/http/client.ts";
+import { unlessRejected } from "../../client/failures.ts";
+import { currentNames } from "../../command/errors.ts";
 import {
   listAsks,
   listInbox,
@@ -15,8 +17,7 @@ const IDS_MAX = "50";
 
 /** The values that exist now, by kind. */
 export const VALUES = {
-  peers: async (call: Call) =>
-    names((await call(listPeers, { query: { subagents: "false" } })).peers),
+  peers: currentNames,
   circles: async (call: Call) =>
     (await call(listPeers, { query: {} })).peers.map(({ circle }) => circle),
   asks: async (call: Call) => {
@@ -26,13 +27,9 @@ export const VALUES = {
   inbox: async (call: Call) =>
     (await call(listInbox, { query: { limit: IDS_MAX } })).items.map(({ item_id }) => item_id),
   jobs: async (call: Call) => {
-    const { work, recurring } = await call(listJobs, {
-      query: { view: "summary", limit: IDS_MAX },
-    });
-    return [
-      ...work.map(({ job_id }) => job_id),
-      ...recurring.map(({ calendar_id }) => calendar_id),
-    ];
+    const query = { view: "summary", limit: IDS_MAX } as const;
+    const { work, recurring } = await call(listJobs, { query });
+    return work.map(({ job_id }) => job_id).concat(recurring.map((job) => job.calendar_id));
   },
   schedules: async (call: Call) =>
     (await call(listSchedules, { query: {} })).schedules.map(({ schedule_id }) => schedule_id),
@@ -41,21 +38,12 @@ export const VALUES = {
 
 export type ValueKind = keyof typeof VALUES;
 
-function names(peers: readonly { readonly name: string; readonly status: string }[]): string[] {
-  return peers.flatMap(({ name, status }) => status === "retired" ? [] : [name]);
-}
-
 /**
  * The values of a kind, each once. Empty for an unknown kind or without a daemon, because a shell
  * shows what a completion prints in the middle of the command line.
  */
 export async function valuesNow(kind: string, getCall: () => Call): Promise<string[]> {
   const list = new Map<string, (call: Call) => Promise<string[]>>(Object.entries(VALUES)).get(kind);
-  if (!list) return [];
-  try {
-    return [...new Set(await list(getCall()))];
-  } catch (error) {
-    if (error instanceof Error) return [];
-    throw error;
-  }
+  const isError = (error: unknown) => error instanceof Error;
+  return [...new Set(await unlessRejected(isError, () => list?.(getCall())))];
 }

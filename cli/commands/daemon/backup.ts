@@ -2,7 +2,6 @@
 
 import { dirname, join, resolve } from "kit/core/path.ts";
 import { DatabaseSync } from "node:sqlite";
-import * as z from "zod";
 import { fileRefusal, unlessMissing } from "kit/host/file_errors.ts";
 import { syncDirectory, syncFile } from "kit/host/durable_files.ts";
 import { statePath } from "../../../daemon/host/paths.ts";
@@ -81,14 +80,11 @@ function copyDatabase(source: string, file: string): void {
   const partialFile = `${file}${PARTIAL_SUFFIX}`;
   Deno.openSync(partialFile, { write: true, createNew: true, mode: 0o600 }).close();
   try {
-    const from = new DatabaseSync(source, { readOnly: true });
-    try {
-      from.exec(`pragma busy_timeout = ${BUSY_MS_MAX}`);
-      from.prepare("vacuum into ?").run(partialFile);
-    } finally {
-      from.close();
-    }
-    mustPassIntegrityCheck(partialFile);
+    using from = new DatabaseSync(source, { readOnly: true });
+    from.exec(`pragma busy_timeout = ${BUSY_MS_MAX}`);
+    from.prepare("vacuum into ?").run(partialFile);
+    using copy = new DatabaseSync(partialFile, { readOnly: true });
+    mustBeWhole(copy, "the copy");
     syncFile(partialFile);
     Deno.renameSync(partialFile, file);
   } catch (error) {
@@ -98,16 +94,10 @@ function copyDatabase(source: string, file: string): void {
   syncDirectory(dirname(file));
 }
 
-const IntegrityCheck = z.object({ quick_check: z.string() });
-
-function mustPassIntegrityCheck(path: string): void {
-  const copy = new DatabaseSync(path, { readOnly: true });
-  try {
-    const { quick_check } = IntegrityCheck.parse(copy.prepare("pragma quick_check(1)").get());
-    if (quick_check !== "ok") throw new Error(`the copy is damaged: ${quick_check}`);
-  } finally {
-    copy.close();
-  }
+/** Throws if the database fails SQLite's check. `name` is the subject of the error. */
+export function mustBeWhole(database: DatabaseSync, name: string): void {
+  const { quick_check } = database.prepare("pragma quick_check(1)").get() ?? {};
+  if (quick_check !== "ok") throw new Error(`${name} is damaged: ${quick_check}`);
 }
 
 /** Returns the number of copied files; skips unfinished uploads and files that expire meanwhile. */

@@ -115,11 +115,7 @@ function getConfig({ env }: CommandContext, args: Args): Record<string, unknown>
   return { [key]: all[key] };
 }
 
-function showConfig(
-  selected: Record<string, unknown>,
-  { terminal }: CommandContext,
-  args: Args,
-): void {
+function showConfig(selected: Record<string, unknown>, { terminal }: CommandContext, args: Args) {
   const shown = Object.entries(selected).map(([key, value]) => [key, formatValue(value)] as const);
   if (args.get("key") === undefined) terminal.printFields(Object.fromEntries(shown));
   else for (const [, text] of shown) terminal.print(text);
@@ -130,14 +126,11 @@ async function setConfig(context: CommandContext, args: Args): Promise<number> {
   const key = args.text("key");
   mustBeSetting(key);
   const input = await context.readText(args.text("value"));
-  const path = writeSetting(env, key, tryParse(input));
+  const path = changeConfig(env, (file) => setKey(file, key, tryParse(input)));
   const variable = `MESH_${key.toUpperCase().replaceAll(".", "__")}`;
   const isOverridden = env[variable] !== undefined;
   if (args.flag("json")) terminal.printJson({ ok: true, key, path });
-  else {terminal.print(
-      styled("green", "Set"),
-      ` ${key} in ${path}; ${RESTART}`,
-    );}
+  else terminal.print(styled("green", "Set"), ` ${key} in ${path}; ${RESTART}`);
   if (isOverridden) {
     terminal.printError(styled("yellow", "note: "), `${variable} is set and overrides it`);
   }
@@ -151,11 +144,6 @@ function unsetConfig({ env }: CommandContext, args: Args) {
   let was_set = false;
   const path = changeConfig(env, (file) => was_set = deleteKey(file, key));
   return { ok: true, key, path, was_set };
-}
-
-/** Writes the setting if the resulting configuration is valid; returns the path of the file. */
-function writeSetting(env: Env, key: string, value: unknown): string {
-  return changeConfig(env, (file) => setKey(file, key, value));
 }
 
 /** Saves the change if the resulting configuration is valid; returns the path of the file. */

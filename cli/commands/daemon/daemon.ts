@@ -10,7 +10,6 @@ import {
   JSON_FLAG,
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
-import { readClientSettings } from "../../client/settings.ts";
 import {
   mustGetHealth,
   restartDaemon,
@@ -33,8 +32,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     aliases: ["start"],
     summary: "Start the daemon, unless it is running",
     example: "mesh up",
-    call: (context) =>
-      startDaemon(context.env, context.clock, () => context.connect(readClientSettings)),
+    call: startDaemon,
     show: (result, { terminal }) => {
       const { started, url, pid, log_file } = result;
       terminal.print(styled("green", started ? "Started" : "Already running"), ` at ${url}`);
@@ -51,8 +49,8 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     aliases: ["stop"],
     summary: "Stop the daemon, and wait until it has exited",
     example: "mesh down",
-    call: async ({ env, clock, daemon }) => {
-      const stopped = await stopDaemon(env, clock, daemon);
+    call: async (context) => {
+      const stopped = await stopDaemon(context);
       return { stopped: stopped?.pid ?? null, service: stopped?.service ?? null };
     },
     show: ({ stopped, service }, { terminal }) => {
@@ -69,11 +67,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
     summary: "Stop the daemon and start it again, so that it reads its configuration",
     details: "To restart an agent in its pane: mesh peer restart PEER.",
     example: "mesh restart",
-    call: (context) =>
-      restartDaemon(context.env, context.clock, {
-        daemon: context.daemon,
-        connect: () => context.connect(readClientSettings),
-      }),
+    call: restartDaemon,
     show: (result, { terminal }) => {
       const { stopped, url, pid } = result;
       terminal.print(styled("green", stopped === null ? "Started" : "Restarted"), ` at ${url}`);

@@ -67,7 +67,8 @@ function lastLines(path: string, count: number): { lines: string[]; end: number 
 
 function readTail(path: string, end: number): string[] {
   const start = Math.max(0, end - CHUNK_BYTES_MAX);
-  const lines = readRange(path, start, end).split("\n");
+  const text = end === 0 ? "" : new TextDecoder().decode(readBytes(path, start, end));
+  const lines = text.split("\n");
   // The first line is incomplete when reading starts in the middle of the file.
   return lines.slice(start > 0 ? 1 : 0).filter((line) => line !== "");
 }
@@ -106,16 +107,14 @@ function printLogLine(to: Terminal, line: string, json: boolean): void {
   if (json) return to.printJson(read.success ? read.data : { what: line }, 0);
   if (!read.success) return to.print(line);
   const { time, level, what, ...fields } = read.data;
-  const more = Object.entries(fields).map(([name, value]) => ` ${name}=${formatValue(value)}`).join(
-    "",
-  );
+  const more = Object.entries(fields).map(([name, value]) => ` ${name}=${formatValue(value)}`);
   const style = STYLES[level] ?? "green";
   to.print(
     styled("dim", formatInstant(time)),
     " ",
     styled(style, level.padEnd(5)),
     ` ${what}`,
-    styled("dim", more),
+    styled("dim", more.join("")),
   );
 }
 
@@ -124,10 +123,6 @@ function formatValue(value: unknown): string {
   const error = z.looseObject({ name: z.string(), message: z.string() }).safeParse(value);
   if (error.success) return JSON.stringify(`${error.data.name}: ${error.data.message}`);
   return typeof value === "string" && /^\S+$/.test(value) ? value : JSON.stringify(value);
-}
-
-function readRange(path: string, start: number, end: number): string {
-  return end === 0 ? "" : new TextDecoder().decode(readBytes(path, start, end));
 }
 
 function readBytes(path: string, start: number, end: number): Uint8Array {

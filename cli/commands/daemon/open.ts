@@ -14,7 +14,7 @@ import {
 } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { join } from "kit/core/path.ts";
-import { CommandError } from "../../client/failures.ts";
+import { CommandError, unlessRejected } from "../../client/failures.ts";
 import { getWhole } from "../../client/daemon_process.ts";
 import { ANSWER_MS_MAX } from "../../client/local_http.ts";
 
@@ -93,13 +93,9 @@ export async function openInBrowser(url: string, env: Env): Promise<boolean> {
     : os === "windows"
     ? ["rundll32", "url.dll,FileProtocolHandler", url]
     : ["xdg-open", url];
-  try {
-    const command = new Deno.Command(program ?? "", { args, stdout: "null", stderr: "null" });
-    return (await command.output()).success;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
+  const isMissing = (error: unknown) => error instanceof Deno.errors.NotFound;
+  const command = new Deno.Command(program ?? "", { args, stdout: "null", stderr: "null" });
+  return (await unlessRejected(isMissing, () => command.output()))?.success ?? false;
 }
 
 /** A browser has no token, so it gets a copy of the page. */

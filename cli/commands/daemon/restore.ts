@@ -10,21 +10,23 @@ import { removeIfPresent, statePath } from "../../../daemon/host/paths.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
 import { CommandError, onFiles } from "../../client/failures.ts";
 import { startDaemon, stopDaemon } from "../../client/daemon_process.ts";
-import { readClientSettings } from "../../client/settings.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
-import { exists } from "./backup.ts";
+import { exists, mustBeWhole } from "./backup.ts";
 
 /** Maximum number of replaced databases that are kept. */
 const REPLACED_MAX = 2;
+const DATABASE = "mesh.db";
 const REPLACED = "mesh.db.replaced-";
+/** The checked copy of the backup. */
+const FRESH = "mesh.db.restoring";
 /** The first bytes of each SQLite database. */
 const MAGIC = "SQLite format 3\0";
 
 export const RESTORE_COMMAND = answerCommand({
   usage: "restore <file>",
   needs: "this machine",
-  summary: "Put a backup in the place of the daemon's database",
+  summary: "Replace the daemon's database by a backup",
   details: "The file is one of `mesh backup`, or a copy that mesh made before a new version " +
     "changed the database. It is checked and copied; the file itself stays. The present database " +
     "is kept beside it (mesh.db.replaced-<time>; the last two are kept). Messages that were " +
@@ -58,11 +60,11 @@ interface Backup {
 }
 
 async function restore(context: CommandContext, args: Args) {
-  const { env, clock, daemon } = context;
+  const { env, clock } = context;
   const state = statePath(env);
-  const target = join(state, "mesh.db");
+  const target = join(state, DATABASE);
   const file = resolve(Deno.cwd(), args.text("file"));
-  const fresh = join(state, "mesh.db.restoring");
+  const fresh = join(state, FRESH);
   mustBeBackup(file);
   onFile("create", state, () => makeDirectory(state));
   copyChecked(file, fresh);
@@ -76,11 +78,9 @@ async function restore(context: CommandContext, args: Args) {
           "is then stopped, and started again afterwards",
       );
     }
-    if (runs) await stopDaemon(env, clock, daemon);
-    const { lost_messages, replaced } = replace({ state, target, fresh, backup, now: clock.now() });
-    const started = runs
-      ? (await startDaemon(env, clock, () => context.connect(readClientSettings))).url
-      : null;
+    if (runs) await stopDaemon(context);
+    const { lost_messages, replaced } = replace(state, backup, clock.now());
+    const started = runs ? (await startDaemon(context)).url : null;
     return { file, daemon_id: backup.daemon_id, lost_messages, replaced, started };
   } finally {
     removeIfPresent(fresh);
@@ -111,8 +111,7 @@ function copyChecked(file: string, fresh: string): void {
     Deno.openSync(fresh, { write: true, createNew: true, mode: 0o600 }).close();
     try {
       using from = new DatabaseSync(file, { readOnly: true });
-      const { quick_check } = from.prepare("pragma quick_check(1)").get() ?? {};
-      if (quick_check !== "ok") throw new Error(`it is damaged: ${quick_check}`);
+      mustBeWhole(from, "it");
       from.prepare("vacuum into ?").run(fresh);
     } catch (error) {
       removeIfPresent(fresh);
@@ -159,23 +158,14 @@ function mustBeOf(backup: Backup, present: string | undefined, takesOther: boole
  * Replaces the database by the checked copy, under the lock of the daemon. The name always refers
  * to one whole database, so a daemon that starts after a crash opens either the old or the new one.
  */
-function replace({ state, target, fresh, backup, now }: {
-  readonly state: string;
-  readonly target: string;
-  readonly fresh: string;
-  readonly backup: Backup;
-  readonly now: number;
-}) {
+function replace(state: string, { last }: Backup, now: number) {
+  const [target, fresh] = [join(state, DATABASE), join(state, FRESH)];
   return onFiles(`Cannot replace "${target}"`, () => {
-    using lock = Deno.openSync(join(state, "lock"), {
-      create: true,
-      read: true,
-      write: true,
-      mode: 0o600,
-    });
+    const options = { create: true, read: true, write: true, mode: 0o600 };
+    using lock = Deno.openSync(join(state, "lock"), options);
     if (!lock.tryLockSync(true)) throw new Error("a daemon has started meanwhile; try again");
-    const lost_messages = exists(target) ? countSince(target, backup.last) : 0;
-    markRestored(fresh, { at: now, lost_messages });
+    const lost_messages = exists(target) ? countSince(target, last) : 0;
+    markRestored(fresh, { at: now, lost_messages }); // The daemon shows it.
     syncFile(fresh);
     const replaced = exists(target) ? keep(state, target, now) : null;
     Deno.renameSync(fresh, target);
@@ -209,20 +199,14 @@ function countSince(target: string, last: number): number | null {
   try {
     using db = new DatabaseSync(target);
     db.exec("pragma wal_checkpoint(truncate)");
-    const { count } =
-      db.prepare("select count(*) as count from messages where seq > ?").get(last) ??
-        {};
-    return Number(count);
+    const counting = db.prepare("select count(*) as count from messages where seq > ?");
+    return Number(counting.get(last)?.["count"]);
   } catch { // A damaged database is a reason to restore.
     return null;
   }
 }
 
-/** The daemon shows when its database was restored. */
-function markRestored(
-  fresh: string,
-  restored: { readonly at: number; readonly lost_messages: number | null },
-): void {
+function markRestored(fresh: string, restored: { at: number; lost_messages: number | null }): void {
   using db = new DatabaseSync(fresh);
   db.prepare(MARK_RESTORED).run(JSON.stringify(restored));
 }

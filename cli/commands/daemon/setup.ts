@@ -6,27 +6,6 @@ import { answerCommand, type Command, JSON_FLAG } from "../../command/command.ts
 import { styled } from "../../output/terminal.ts";
 import { commandsFor } from "../../setup/installations.ts";
 
-const UPDATE_COMMAND = answerCommand({
-  usage: "update",
-  needs: "this machine",
-  summary: "Show how to get the newest version of mesh",
-  example: "mesh update",
-  call: () => {
-    const installation = installationOf(meshCommand());
-    return {
-      version: VERSION,
-      installation: installation.kind,
-      program: installation.program,
-      update: commandsFor(installation).update,
-    };
-  },
-  show: ({ version, installation, program, update }, { terminal }) => {
-    terminal.printFields({ version, installation, program });
-    terminal.print("To update it: ", styled("cyan", update));
-    terminal.print("Then: ", styled("cyan", "mesh setup && mesh restart"));
-  },
-});
-
 export const SETUP_COMMANDS: readonly Command[] = [
   {
     usage: "setup [agent]",
@@ -45,7 +24,7 @@ export const SETUP_COMMANDS: readonly Command[] = [
       "--name <you>": "your name, by which agents may ask you",
       "--service": "start the daemon now and at every login (systemd, launchd)",
       "--relay <url>": "register with this relay, and save its secret in the configuration",
-      "--replace": "let mesh take the place of another program's MCP server that is named mesh",
+      "--replace": "replace another program's MCP server that is named mesh",
       "--uninstall": "remove mesh from the agents' configuration; with --service, the service",
       ...JSON_FLAG,
     },
@@ -55,7 +34,26 @@ export const SETUP_COMMANDS: readonly Command[] = [
       return await runSetup(args, env);
     },
   },
-  UPDATE_COMMAND,
+  answerCommand({
+    usage: "update",
+    needs: "this machine",
+    summary: "Show how to get the newest version of mesh",
+    example: "mesh update",
+    call: () => {
+      const installation = installationOf(meshCommand());
+      return {
+        version: VERSION,
+        installation: installation.kind,
+        program: installation.program,
+        update: commandsFor(installation).update,
+      };
+    },
+    show: ({ version, installation, program, update }, { terminal }) => {
+      terminal.printFields({ version, installation, program });
+      terminal.print("To update it: ", styled("cyan", update));
+      terminal.print("Then: ", styled("cyan", "mesh setup && mesh restart"));
+    },
+  }),
   {
     usage: "uninstall",
     needs: "this machine",

@@ -1,7 +1,7 @@
 /** `mesh top`: a live table of peers, their waiting messages and the message rate. */
 
-import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
+import type { Call } from "kit/http/client.ts";
 import { listDeliveries, listPeers } from "protocol/generated/endpoints.ts";
 import {
   type Args,
@@ -11,7 +11,7 @@ import {
   JSON_FLAG,
 } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
-import { type DaemonClient, DaemonUnreachable } from "../../client/daemon_client.ts";
+import { isUnreachable } from "../../client/daemon_client.ts";
 import { styled, type Terminal } from "../../output/terminal.ts";
 import { formatDuration } from "../../output/time.ts";
 
@@ -52,36 +52,32 @@ export interface Frame {
 }
 
 async function top(context: CommandContext, args: Args): Promise<number> {
-  const { daemon, terminal, clock } = context;
+  const { call, terminal } = context;
   if (args.flag("json") || args.flag("once") || terminal.device.columns === undefined) {
-    const frame = await fetchFrame(daemon);
+    const frame = await fetchFrame(call);
     if (args.flag("json")) terminal.printJson(frame);
     else drawFrame(terminal, frame);
     return EXIT.done;
   }
-  await interruptible((signal) => drawLive({ daemon, terminal, clock, signal }));
+  await interruptible((signal) => drawLive(context, signal));
   return EXIT.done;
 }
 
-interface LiveOptions {
-  readonly daemon: Pick<DaemonClient, "call">;
-  readonly terminal: Terminal;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-}
-
 /** Redraws until the signal aborts. Throws only when the first frame fails. */
-export async function drawLive({ daemon, terminal, clock, signal }: LiveOptions): Promise<void> {
+export async function drawLive(
+  { call, terminal, clock }: Pick<CommandContext, "call" | "terminal" | "clock">,
+  signal: AbortSignal,
+): Promise<void> {
   let previous: { messages: number; at: number } | undefined;
   for (let first = true; !signal.aborted; first = false) {
     const at = clock.monotonic();
     try {
-      const frame = await fetchFrame(daemon, previous && { ...previous, now: at });
+      const frame = await fetchFrame(call, previous && { ...previous, now: at });
       terminal.device.out(CLEAR_SCREEN);
       drawFrame(terminal, frame);
       previous = { messages: frame.messages, at };
     } catch (error) {
-      if (first || !(error instanceof DaemonUnreachable)) throw error;
+      if (first || !isUnreachable(error)) throw error;
       terminal.device.out(CLEAR_SCREEN);
       terminal.print(styled("yellow", "Lost the daemon; waiting for it"));
       previous = undefined;
@@ -91,16 +87,14 @@ export async function drawLive({ daemon, terminal, clock, signal }: LiveOptions)
 }
 
 async function fetchFrame(
-  { call }: Pick<DaemonClient, "call">,
+  call: Call,
   previous?: { readonly messages: number; readonly at: number; readonly now: number },
 ): Promise<Frame> {
   const { peers } = await call(listPeers, { query: { subagents: "false" } });
-  const { counts, total: messages, unproved } = await call(listDeliveries, {
-    query: { limit: "1" },
-  });
-  const { deliveries } = await call(listDeliveries, {
-    query: { state: "queued", limit: QUEUED_MAX },
-  });
+  const counted = await call(listDeliveries, { query: { limit: "1" } });
+  const { counts, total: messages, unproved } = counted;
+  const query = { state: "queued", limit: QUEUED_MAX } as const;
+  const { deliveries } = await call(listDeliveries, { query });
   const waiting = Map.groupBy(deliveries, ({ to_peer_id }) => to_peer_id);
   const rows = peers.filter(({ status }) => status !== "retired").map((peer): Row => ({
     name: peer.name,

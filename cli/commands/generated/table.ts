@@ -77,7 +77,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "daemon",
   "usage": "restore <file>",
   "needs": "this machine",
-  "summary": "Put a backup in the place of the daemon's database",
+  "summary": "Replace the daemon's database by a backup",
   "details": "The file is one of `mesh backup`, or a copy that mesh made before a new version changed the database. It is checked and copied; the file itself stays. The present database is kept beside it (mesh.db.replaced-<time>; the last two are kept). Messages that were accepted since the backup are gone here; other machines send again what still waits for this one. Uploaded files and the configuration are left as they are.",
   "example": "mesh restore ~/mesh-backup.db --yes",
   "flags": {
@@ -101,7 +101,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--name <you>": "your name, by which agents may ask you",
    "--service": "start the daemon now and at every login (systemd, launchd)",
    "--relay <url>": "register with this relay, and save its secret in the configuration",
-   "--replace": "let mesh take the place of another program's MCP server that is named mesh",
+   "--replace": "replace another program's MCP server that is named mesh",
    "--uninstall": "remove mesh from the agents' configuration; with --service, the service",
    "--json": "print the answer as JSON"
   },
@@ -1242,7 +1242,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "when",
   "usage": "when <condition...>",
   "summary": "Send a message when a peer, a job, an ask or a file is in a state",
-  "details": "The condition is one of: peer:NAME idle|working|blocked|online|offline|finished|failed, job:ID ended, ask:ID closed, file:NAME/GLOB edited. Short: \"mesh when web idle\", \"mesh when work-… ended\". Without a message after --, you are told what was observed; with one, it is sent in your name, with that proof. A condition that holds already is told at once; finished is told at the end of the next turn, and failed if an error ends it. --until tells each occurrence, at most one a minute. A glob is relative to the folder of the peer, and takes *, ** and ?; the file system says when a file was edited, but not by whom.",
+  "details": "The condition is one of: peer:NAME idle|working|blocked|online|offline|finished|failed, job:ID ended, ask:ID closed, file:NAME/GLOB edited. Short: \"mesh when web idle\", \"mesh when work-… ended\". Without a message after --, you are told what was observed; with one, it is sent in your name, with that proof. A condition that holds already is reported at once; finished is reported at the end of the next turn, and failed if an error ends it. --until reports each occurrence, at most one a minute. A glob is relative to the folder of the peer, and takes *, ** and ?; the file system says when a file was edited, but not by whom.",
   "example": "mesh when web idle -- notify api \"The branch is yours\"",
   "flags": {
    "--once": "tell the first occurrence only; this is the default",

@@ -13,9 +13,7 @@ export type InboxItem = WireResponse<typeof getInboxItem>;
 export const SURFACE = "cli";
 
 /** The lines that the editor shows below the text. */
-export function aboutItem(
-  { from, text, kind }: InboxItem,
-): string {
+export function aboutItem({ from, text, kind }: InboxItem): string {
   const wrote = kind === "ask" ? "asks" : "wrote";
   const lines = text.split(/\r\n|[\n\r]/).map(clean);
   return [
@@ -35,10 +33,8 @@ export function isDecisionOver({ state, question }: InboxItem): boolean {
 
 /** The warning to a person who is about to answer such an item. */
 export function overText(item: InboxItem): string {
-  const { item_id, from } = item;
-  return `${item_id} is over: ${endingOfItem(item)} A text would ask ${
-    clean(from)
-  } a new question.`;
+  const from = clean(item.from);
+  return `${item.item_id} is over: ${endingOfItem(item)} A text would ask ${from} a new question.`;
 }
 
 /** A person's answer to an item. */
@@ -62,10 +58,9 @@ export async function answerItem(
     );
   }
   if (isDecisionOver(item)) {
-    const how = "option_id" in answer
-      ? ""
-      : ` To do that: mesh inbox reply ${item_id} TEXT --again`;
-    throw new CommandError(`${overText(item)}${how || " Nothing was sent"}`);
+    const how = `To do that: mesh inbox reply ${item_id} TEXT --again`;
+    const advice = "option_id" in answer ? "Nothing was sent" : how;
+    throw new CommandError(`${overText(item)} ${advice}`);
   }
   return await call(replyInboxItem, { params, body: { surface: SURFACE, ...answer }, headers });
 }

@@ -82,27 +82,19 @@ export function press(state: Triage, input: Input): { next: Triage; act?: Act } 
   const { items, selected, opened } = state;
   const option = items[selected]?.question?.options?.[Number(key) - 1];
   if (option) return { next, act: { kind: "choose", option_id: option.id } };
+  // deno-fmt-ignore
   switch (KEYS[key]) {
-    case "up":
-      return { next: { ...next, selected: Math.max(0, selected - 1) } };
-    case "down":
-      return { next: { ...next, selected: Math.min(items.length - 1, selected + 1) } };
-    case "open":
-      return { next: { ...next, opened: !opened } };
-    case "back":
-      return { next: { ...next, opened: false } };
+    case "up": return { next: { ...next, selected: Math.max(0, selected - 1) } };
+    case "down": return { next: { ...next, selected: Math.min(items.length - 1, selected + 1) } };
+    case "open": return { next: { ...next, opened: !opened } };
+    case "back": return { next: { ...next, opened: false } };
     case "escape":
       return opened ? { next: { ...next, opened: false } } : { next, act: { kind: "quit" } };
-    case "later":
-      return { next: { ...postpone(next), opened: false } };
-    case "answer":
-      return { next, act: { kind: "answer" } };
-    case "skip":
-      return { next, act: { kind: "skip" } };
-    case "quit":
-      return { next, act: { kind: "quit" } };
-    default:
-      return { next: { ...next, note: "Unknown key" } };
+    case "later": return { next: { ...postpone(next), opened: false } };
+    case "answer": return { next, act: { kind: "answer" } };
+    case "skip": return { next, act: { kind: "skip" } };
+    case "quit": return { next, act: { kind: "quit" } };
+    default: return { next: { ...next, note: "Unknown key" } };
   }
 }
 

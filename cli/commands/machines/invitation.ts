@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 import { BusUrl, MachineName } from "../../../daemon/app/membership/settings.ts";
 import { UsageError } from "../../client/failures.ts";
 
@@ -43,10 +44,8 @@ export function readInvitation(text: string): Invitation {
 
 function decode(code: string): string {
   if (code.length > LENGTH_MAX || !/^[\w-]+$/.test(code)) return "";
-  try {
-    return new TextDecoder().decode(Uint8Array.fromBase64(code, URL_SAFE));
-  } catch (error) {
-    if (error instanceof SyntaxError) return "";
-    throw error;
-  }
+  const isInvalid = (error: unknown) => error instanceof SyntaxError;
+  return new TextDecoder().decode(
+    unlessError(isInvalid, () => Uint8Array.fromBase64(code, URL_SAFE)),
+  );
 }

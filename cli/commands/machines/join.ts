@@ -96,10 +96,9 @@ async function targetOf(context: CommandContext, args: Args): Promise<Target> {
   }
   const url = BusUrl.safeParse(text);
   if (!url.success) {
+    const shown = hideCredentials(text);
     throw new UsageError(
-      `"${
-        hideCredentials(text)
-      }" is neither an invitation nor an address; use ${BusUrl.description}`,
+      `"${shown}" is neither an invitation nor an address; use ${BusUrl.description}`,
     );
   }
   const network_secret = await secretOf(context, args);

@@ -3,7 +3,6 @@
 import { removeMembership } from "../../../daemon/app/membership/joining.ts";
 import { getHealth, restartDaemon } from "../../client/daemon_process.ts";
 import { forgetMachine, listMachines } from "protocol/generated/endpoints.ts";
-import { readClientSettings } from "../../client/settings.ts";
 import {
   answerCommand,
   type Args,
@@ -79,12 +78,9 @@ export const MACHINE_COMMANDS: readonly Command[] = [
 ];
 
 async function leave(context: CommandContext, args: Args) {
-  const { env, clock } = context;
+  const { env } = context;
   const left = await withPlainErrors(() => removeMembership(env));
   const isRunning = await getHealth(context.daemon) !== undefined;
-  if (isRunning && left.was_joined && args.flag("restart")) {
-    const connect = () => context.connect(readClientSettings);
-    await restartDaemon(env, clock, { daemon: context.daemon, connect });
-  }
+  if (isRunning && left.was_joined && args.flag("restart")) await restartDaemon(context);
   return { ...left, server_pid: runningServer(env)?.pid ?? null };
 }

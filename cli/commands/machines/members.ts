@@ -115,9 +115,8 @@ async function invite({ env }: CommandContext, args: Args) {
 async function allow({ env, clock }: CommandContext, args: Args) {
   const public_key = args.text("key"), daemon_id = args.text("daemon-id");
   if (!await isPublicKey(public_key)) {
-    throw new UsageError(
-      `"${public_key}" is not the public key of a user: U and 55 letters and digits`,
-    );
+    const form = "U and 55 letters and digits";
+    throw new UsageError(`"${public_key}" is not the public key of a user: ${form}`);
   }
   if (!DAEMON_ID.test(daemon_id)) {
     throw new UsageError(`"${daemon_id}" is not a daemon id: dm- and 12 digits from 0 to f`);
@@ -166,8 +165,6 @@ async function refuse({ env, clock }: CommandContext, args: Args) {
 }
 
 function findMachine(machines: readonly ServerMachine[], wanted: string) {
-  const lower = wanted.toLowerCase();
-  return machines.find(({ daemon_id, name }) =>
-    daemon_id === wanted || name.toLowerCase() === lower
-  );
+  const isWanted = (text: string) => text.toLowerCase() === wanted.toLowerCase();
+  return machines.find(({ daemon_id, name }) => daemon_id === wanted || isWanted(name));
 }

@@ -27,9 +27,8 @@ type Bus = WireResponse<typeof listMachines>["bus"];
 export async function daemonIdOf(context: CommandContext): Promise<string> {
   const running = await getHealth(context.daemon);
   if (running) return running.daemon_id;
-  const connect = () => context.connect(readClientSettings);
-  await startDaemon(context.env, context.clock, connect);
-  const started = await getHealth(connect());
+  await startDaemon(context);
+  const started = await getHealth(context.connect(readClientSettings));
   if (started) return started.daemon_id;
   throw new CommandError("The daemon was started, but does not answer; see `mesh logs`");
 }
@@ -54,10 +53,9 @@ export async function withPlainErrors<T>(work: () => T | Promise<T>): Promise<T>
 
 /** Restarts the daemon, which reads its settings at its start, and waits until it is connected. */
 export async function restartAndWait(context: CommandContext): Promise<Bus> {
-  const { env, clock } = context;
-  const connect = () => context.connect(readClientSettings);
-  await restartDaemon(env, clock, { daemon: context.daemon, connect });
-  const { call } = connect();
+  const { clock } = context;
+  await restartDaemon(context);
+  const { call } = context.connect(readClientSettings);
   const deadline = clock.monotonic() + CONNECT_MS_MAX;
   for (;;) {
     const { bus } = await call(listMachines, {});

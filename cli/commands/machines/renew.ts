@@ -55,7 +55,7 @@ async function renew(context: CommandContext, args: Args) {
   const health = await getHealth(daemon);
   const path = joinPath(statePath(env), "mesh.db");
   if (!args.flag("force")) await mustBeCopy(context, health);
-  await stopDaemon(env, clock, daemon);
+  await stopDaemon(context);
   if (!unlessMissing(() => Deno.statSync(path))) {
     throw new CommandError(`There is no identity to renew: "${path}" does not exist`);
   }

@@ -91,9 +91,7 @@ async function serve(context: CommandContext, args: Args): Promise<number> {
   const daemonId = await daemonIdOf(context);
   await makeCertificates(env, [...new Set([...settings.hosts, ...LOCAL_HOSTS])]);
   const outlives = args.flag("background");
-  const name = mustBeName(
-    args.get("name") ?? readSettings(env)["mesh.bus.name"] ?? defaultName(),
-  );
+  const name = mustBeName(args.get("name") ?? readSettings(env)["mesh.bus.name"] ?? defaultName());
   const share = await chooseShared(context, args);
   await writeServer(env, settings);
   const server = await startServer(env, clock, { outlives });

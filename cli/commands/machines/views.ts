@@ -73,12 +73,11 @@ function showThisMachine(to: Terminal, bus: Bus, clock: Clock): void {
     return to.print("`mesh machines invite NAME`), or `mesh machines join tls://HOST:PORT`.");
   }
   const shared = bus.shared_circles.includes("*") ? "every circle" : bus.shared_circles.join(", ");
+  const latency = bus.latency_ms === null ? [] : [formatLatency(bus.latency_ms)];
   to.printFields({
     "this machine": `${bus.name}, ${bus.daemon_id}`,
     fingerprint: bus.fingerprint,
-    bus: `${bus.status}, ${bus.url}${
-      bus.latency_ms === null ? "" : `, ${formatLatency(bus.latency_ms)}`
-    }`,
+    bus: [bus.status, bus.url, ...latency].join(", "),
     "last heard": bus.last_heard_at ? formatAge(bus.last_heard_at, clock) : null,
     "why not": bus.status === "connected" ? null : bus.reason,
     "second daemon": bus.identity_in_use?.this_one === "connected"

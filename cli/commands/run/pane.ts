@@ -1,13 +1,14 @@
 /** Runs a program in the current pane of tmux or kitty, as a peer from its start to its end. */
 
 import { ApiError } from "kit/http/client.ts";
+import { unlessError } from "kit/host/file_errors.ts";
 import { offlinePeer, peerByPane, registerPeer } from "protocol/generated/endpoints.ts";
 import { ANY_PROGRAM } from "protocol/agents/contract.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";
 import { kindOf, paneOf, type PanePlace } from "../../../daemon/host/terminals/addresses.ts";
-import { DaemonUnreachable, undefinedOnRefusal } from "../../client/daemon_client.ts";
-import { CommandError } from "../../client/failures.ts";
+import { isUnreachable, undefinedOnRefusal } from "../../client/daemon_client.ts";
+import { CommandError, unlessRejected } from "../../client/failures.ts";
 import type { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { askTmux } from "./tmux.ts";
@@ -62,10 +63,8 @@ async function mustNotBeInside(
   { call }: CommandContext,
   { pane_id, tmux_socket }: PanePlace,
 ): Promise<void> {
-  const owner = await undefinedOnRefusal(
-    "no_pane_peer",
-    () => call(peerByPane, { params: { pane_id }, query: { tmux_socket } }),
-  );
+  const request = { params: { pane_id }, query: { tmux_socket } };
+  const owner = await undefinedOnRefusal("no_pane_peer", () => call(peerByPane, request));
   if (!owner?.agent_pid || !isDescendant(Deno.pid, owner.agent_pid)) return;
   throw new CommandError(
     `${owner.name} runs in this pane and keeps it; use another pane, or: mesh spawn PATH`,
@@ -94,20 +93,17 @@ async function runProgram([program = "", ...args]: readonly string[], env: Env):
   return (await child.status).code;
 }
 
+function hasEnded(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof Deno.errors.NotFound;
+}
+
 /** Handles signals until it is disposed. A signal after the program's end is ignored. */
 export function forwardSignals(
   signals: readonly Deno.Signal[],
   forward: (signal: Deno.Signal) => void,
 ): Disposable {
   const listeners = signals.map((signal) => {
-    const listener = () => {
-      try {
-        forward(signal);
-      } catch (error) {
-        const hasEnded = error instanceof TypeError || error instanceof Deno.errors.NotFound;
-        if (!hasEnded) throw error;
-      }
-    };
+    const listener = () => unlessError(hasEnded, () => forward(signal));
     Deno.addSignalListener(signal, listener);
     return { signal, listener };
   });
@@ -124,9 +120,7 @@ async function reportEnd(
   { peer_id, pane_id }: { peer_id: string; pane_id: string },
 ): Promise<void> {
   const body = { reason: "agent_exited", source: "run", pane_id, agent_pid: Deno.pid };
-  try {
-    await call(offlinePeer, { params: { id: peer_id }, query: {}, body });
-  } catch (error) {
-    if (!(error instanceof ApiError || error instanceof DaemonUnreachable)) throw error;
-  }
+  const isExpected = (error: unknown) => error instanceof ApiError || isUnreachable(error);
+  const report = { params: { id: peer_id }, query: {}, body };
+  await unlessRejected(isExpected, () => call(offlinePeer, report));
 }

@@ -4,11 +4,12 @@ import { join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
 import * as z from "zod";
 import { type Env, readTextOrNothing, removeIfPresent } from "../../../daemon/host/paths.ts";
+import { runOnTerminal } from "../../client/editor.ts";
 import { meshCommand } from "../../client/program.ts";
 import { readClientSettings } from "../../client/settings.ts";
 import { asArgument } from "../../../daemon/host/tmux/terminals.ts";
 import { CommandError, EXIT } from "../../client/failures.ts";
-import { CommandContext } from "../../command/command.ts";
+import type { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { forwardSignals, type PaneProgram, runInPane } from "./pane.ts";
 import { askTmux } from "./tmux.ts";
@@ -52,7 +53,9 @@ export async function runInSession(
       if (pid > 0) Deno.kill(pid, signal);
     });
     const command = ["new-session", "-s", session, ...meshCommand(), "run-from", folder];
-    const code = await showTmux(command, outside.env);
+    // Runs until its user detaches or the session ends.
+    const argv = ["tmux", ...command.map(asArgument)];
+    const { code } = await runOnTerminal(argv, { env: outside.env, clearEnv: true });
     const end = readTextOrNothing(join(folder, FILES.end));
     if (end !== undefined) return resultOf(End.parse(JSON.parse(end)));
     if (!(await sessions(outside)).includes(session)) {
@@ -76,13 +79,8 @@ export async function runFromFolder(context: CommandContext, folder: string): Pr
   writeFile(join(folder, FILES.process), String(Deno.pid));
   Deno.chdir(cwd);
   const ofPane = Object.entries(context.env).filter(([name]) => OF_TMUX.includes(name));
-  const { args, terminal, clock, verbose } = context;
-  const inPane = new CommandContext({
-    args,
+  const inPane = context.with({
     env: { ...without(env, OF_TMUX), ...Object.fromEntries(ofPane) },
-    terminal,
-    clock,
-    verbose,
     readSettings: readClientSettings,
   });
   const end = await endOf(() => runInPane(inPane, { circle: undefined, ...program }));
@@ -118,13 +116,6 @@ async function freeSession(name: string, outside: Outside): Promise<string> {
 async function sessions(outside: Outside): Promise<string[]> {
   const { stdout } = await askTmux(["list-sessions", "-F", "#{session_name}"], outside);
   return stdout.split("\n");
-}
-
-/** Runs tmux on this terminal, until its user detaches or the session ends. */
-async function showTmux(args: readonly string[], env: Env): Promise<number> {
-  const stdio = { stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;
-  const command = { args: args.map(asArgument), env: { ...env }, clearEnv: true, ...stdio };
-  return (await new Deno.Command("tmux", command).spawn().status).code;
 }
 
 function without(env: Env, names: readonly string[]): Record<string, string> {

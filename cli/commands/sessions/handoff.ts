@@ -14,56 +14,57 @@ import {
 import { styled, type Terminal } from "../../output/terminal.ts";
 import { PROFILE_FLAG, showRestart } from "../spawn.ts";
 
-const handoffCommand: Command = answerCommand({
-  usage: "handoff <to>",
-  summary: "Hand work over: the last turns, open asks and touched files, as a file with a message",
-  details: "The file begins with a manifest, which says what it holds and what was left out. " +
-    "Secrets are masked, and of files only the names are handed over. Open asks are named and " +
-    "stay where they are. An agent hands over its own work; with --from, a person that of any " +
-    "agent of this machine.",
-  flags: {
-    "--from <peer>": "whose work it is; by default that of the agent that runs this",
-    "--last <count>": "how many turns, from the end (10)",
-    "--note <text>": "what the other must know; - reads it from the standard input",
-    "--file <path> ...": "a file to name besides those that were found",
-    "--ask": "send it as an ask, which the other answers or declines",
-    "--circle <name>": "look up the names in this circle",
-  },
-  example: 'mesh handoff web --from api --last 5 --note "The tests are red since Tuesday"',
-  call: send,
-  show: (sent, { terminal }) => showHandoff(terminal, sent),
-});
-
-const switchCommand: Command = answerCommand({
-  usage: "peer switch <peer>",
-  summary: "Put another kind of agent in a peer's place, with a hand-over of the work",
-  details: "The pane, the name, the queue and the open asks stay. The agent is stopped when its " +
-    "turn has ended, and only if its session could be resumed afterwards; the answer says how. " +
-    "The new agent's first message carries the hand-over.",
-  flags: {
-    ...CIRCLE_FLAG,
-    "--backend <backend>": `one of ${Backend.options.join(", ")}`,
-    ...PROFILE_FLAG,
-    "--last <count>": "how many turns to hand over, from the end (10)",
-    "--note <text>": "what the new agent must know; - reads it from the standard input",
-    "--dry-run": "show what would be done, without doing it",
-    "--no-wait": "do not wait for the switch to finish",
-    "--force": "also if the present session could not be resumed after a failure",
-  },
-  example: "mesh peer switch api --backend codex --dry-run",
-  hasSender: true,
-  call: switchAgent,
-  show: (result, { terminal }) => {
-    showRestart(terminal, result);
-    showLeftOut(terminal, result.left_out);
-    if (result.way_back !== null && result.outcome !== "would_restart") {
-      terminal.print(styled("dim", "the earlier session: "), result.way_back);
-    }
-  },
-  exitCode: ({ outcome }) => outcome === "failed" ? EXIT.refused : EXIT.done,
-});
-
-export const HANDOFF_COMMANDS: readonly Command[] = [handoffCommand, switchCommand];
+export const HANDOFF_COMMANDS: readonly Command[] = [
+  answerCommand({
+    usage: "handoff <to>",
+    summary:
+      "Hand work over: the last turns, open asks and touched files, as a file with a message",
+    details: "The file begins with a manifest, which says what it holds and what was left out. " +
+      "Secrets are masked, and of files only the names are handed over. Open asks are named and " +
+      "stay where they are. An agent hands over its own work; with --from, a person that of any " +
+      "agent of this machine.",
+    flags: {
+      "--from <peer>": "whose work it is; by default that of the agent that runs this",
+      "--last <count>": "how many turns, from the end (10)",
+      "--note <text>": "what the other must know; - reads it from the standard input",
+      "--file <path> ...": "a file to name besides those that were found",
+      "--ask": "send it as an ask, which the other answers or declines",
+      "--circle <name>": "look up the names in this circle",
+    },
+    example: 'mesh handoff web --from api --last 5 --note "The tests are red since Tuesday"',
+    call: send,
+    show: (sent, { terminal }) => showHandoff(terminal, sent),
+  }),
+  answerCommand({
+    usage: "peer switch <peer>",
+    summary: "Put another kind of agent in a peer's place, with a hand-over of the work",
+    details:
+      "The pane, the name, the queue and the open asks stay. The agent is stopped when its " +
+      "turn has ended, and only if its session could be resumed afterwards; the answer says how. " +
+      "The new agent's first message carries the hand-over.",
+    flags: {
+      ...CIRCLE_FLAG,
+      "--backend <backend>": `one of ${Backend.options.join(", ")}`,
+      ...PROFILE_FLAG,
+      "--last <count>": "how many turns to hand over, from the end (10)",
+      "--note <text>": "what the new agent must know; - reads it from the standard input",
+      "--dry-run": "show what would be done, without doing it",
+      "--no-wait": "do not wait for the switch to finish",
+      "--force": "also if the present session could not be resumed after a failure",
+    },
+    example: "mesh peer switch api --backend codex --dry-run",
+    hasSender: true,
+    call: switchAgent,
+    show: (result, { terminal }) => {
+      showRestart(terminal, result);
+      showLeftOut(terminal, result.left_out);
+      if (result.way_back !== null && result.outcome !== "would_restart") {
+        terminal.print(styled("dim", "the earlier session: "), result.way_back);
+      }
+    },
+    exitCode: ({ outcome }) => outcome === "failed" ? EXIT.refused : EXIT.done,
+  }),
+];
 
 async function switchAgent(context: CommandContext, args: Args) {
   return await context.call(switchPeer, {

@@ -13,7 +13,7 @@ import {
 } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { formatAge } from "../../output/time.ts";
-import { ownPane, PROFILE_FLAG, showSpawned } from "../spawn.ts";
+import { ownPane, PROFILE_FLAG, showSpawned, startFields } from "../spawn.ts";
 
 type SessionList = WireResponse<typeof listSessions>;
 type ResumeResult = WireResponse<typeof resumeSession>;
@@ -68,16 +68,8 @@ export const STARTING_COMMANDS: readonly Command[] = [
 ];
 
 async function fork(context: CommandContext, args: Args) {
-  return await context.call(forkSession, {
-    params: { id: args.text("peer") },
-    body: {
-      from_peer: (await context.sender(args)).peer,
-      circle: args.get("circle"),
-      profile: args.get("profile"),
-      name: args.get("name"),
-      message: await context.readText(args.get("message")),
-    },
-  });
+  const params = { id: args.text("peer") };
+  return await context.call(forkSession, { params, body: await startFields(context, args) });
 }
 
 function isList(args: Args): boolean {
@@ -96,21 +88,11 @@ async function resume(context: CommandContext, args: Args): Promise<SessionList 
   });
   const [session, ...more] = found.sessions;
   if (isList(args) || !session || more.length > 0) return found;
-  const { peer } = await context.sender(args);
+  const { backend, session_id } = session;
+  const start = await startFields(context, args);
   const { query, source_pane } = ownPane(context);
-  return await context.call(resumeSession, {
-    query,
-    body: {
-      backend: session.backend,
-      session_id: session.session_id,
-      profile: args.get("profile"),
-      circle: args.get("circle"),
-      name: args.get("name"),
-      from_peer: peer,
-      message: await context.readText(args.get("message")),
-      source_pane,
-    },
-  });
+  const body = { ...start, backend, session_id, source_pane };
+  return await context.call(resumeSession, { query, body });
 }
 
 function showSessions(

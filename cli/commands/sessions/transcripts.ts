@@ -28,28 +28,26 @@ const LABELS: Readonly<Record<Entry["kind"], { readonly label: string; readonly 
   tool_result: { label: "result", style: "dim" },
 };
 
-const TRANSCRIPT: Command = {
-  usage: "transcript <peer>",
-  summary: "Show the last prompts, texts and tool calls of a peer's session",
-  details:
-    "Read from the agent's own session file; thoughts are left out. Secrets are masked, as " +
-    "far as they look like secrets. The setting transcripts says who may: human (the " +
-    "default: only a person), peers (agents of its circle as well), or off.",
-  flags: {
-    ...CIRCLE_FLAG,
-    "--last <count>": "how many entries (default 20, at most 200)",
-    "--grep <text>": "only entries that contain this text, in any case",
-    "--before <position>": "only entries before this position, which the output names",
-    "--full": "shorten long texts less",
-    "--follow": "keep showing new entries, until Ctrl-C",
-    ...JSON_FLAG,
-  },
-  example: "mesh transcript api --last 5",
-  run: showTranscript,
-};
-
 export const SESSION_COMMANDS: readonly Command[] = [
-  TRANSCRIPT,
+  {
+    usage: "transcript <peer>",
+    summary: "Show the last prompts, texts and tool calls of a peer's session",
+    details:
+      "Read from the agent's own session file; thoughts are left out. Secrets are masked, as " +
+      "far as they look like secrets. The setting transcripts says who may: human (the " +
+      "default: only a person), peers (agents of its circle as well), or off.",
+    flags: {
+      ...CIRCLE_FLAG,
+      "--last <count>": "how many entries (default 20, at most 200)",
+      "--grep <text>": "only entries that contain this text, in any case",
+      "--before <position>": "only entries before this position, which the output names",
+      "--full": "shorten long texts less",
+      "--follow": "keep showing new entries, until Ctrl-C",
+      ...JSON_FLAG,
+    },
+    example: "mesh transcript api --last 5",
+    run: showTranscript,
+  },
   answerCommand({
     usage: "usage [peer]",
     summary: "Show how many tokens sessions used, and how full their contexts are",
@@ -61,10 +59,8 @@ export const SESSION_COMMANDS: readonly Command[] = [
       const id = args.get("peer");
       const query = await context.lookup(args);
       if (id === undefined) return await context.call(listUsage, { query });
-      const { transcript_refusal: _, ...usage } = await context.call(getUsage, {
-        params: { id },
-        query,
-      });
+      const request = { params: { id }, query };
+      const { transcript_refusal: _, ...usage } = await context.call(getUsage, request);
       return { usage: [usage] };
     },
     show: ({ usage }, { terminal }) => showUsage(terminal, usage),

@@ -61,16 +61,11 @@ export async function waitForReply(
   });
 }
 
-interface WaitOptions {
-  readonly seconds: number | undefined;
-  readonly signal: AbortSignal;
-}
-
 /** Waits for up to `seconds`, which may be longer than one call of the daemon allows. */
 export async function pollForReply(
   context: CommandContext,
   { correlation_id, peer_id }: AskHandle,
-  { seconds = Infinity, signal }: WaitOptions,
+  { seconds = Infinity, signal }: { seconds: number | undefined; signal: AbortSignal },
 ): Promise<WireResponse<typeof waitAsk>> {
   const { call, clock } = context;
   const deadline = clock.monotonic() + seconds * 1000;

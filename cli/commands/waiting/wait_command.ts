@@ -3,8 +3,8 @@
 import type { WireResponse } from "kit/http/client.ts";
 import { getAsk, getJob, getPeer } from "protocol/generated/endpoints.ts";
 import { watchEvents } from "../../client/event_stream.ts";
-import { DaemonUnreachable } from "../../client/daemon_client.ts";
-import { EXIT, UsageError } from "../../client/failures.ts";
+import { isUnreachable } from "../../client/daemon_client.ts";
+import { EXIT, unlessRejected, UsageError } from "../../client/failures.ts";
 import {
   answerCommand,
   type Args,
@@ -31,16 +31,6 @@ interface Condition {
   readonly id: string;
   /** The subject's state now. `met` is true if the wait is over. */
   check(signal: AbortSignal): Promise<{ state: string; met: boolean }>;
-}
-
-/** The outcome of a wait; printed with `--json`. */
-interface Outcome {
-  readonly for: string;
-  readonly id: string;
-  readonly state: string;
-  /** False if the time was up first. */
-  readonly met: boolean;
-  readonly interrupted: boolean;
 }
 
 export const WAIT_COMMAND: Command = answerCommand({
@@ -71,9 +61,9 @@ export const WAIT_COMMAND: Command = answerCommand({
 
 /**
  * Checks the condition when the event stream is open, and again after each event that concerns it,
- * so that no change is missed between a check and the next.
+ * so that no change is missed between a check and the next. `met`: false if the time was up first.
  */
-async function wait(context: CommandContext, args: Args): Promise<Outcome> {
+async function wait(context: CommandContext, args: Args) {
   const { clock, daemon } = context;
   const seconds = args.seconds("timeout");
   const expiry = new AbortController();
@@ -87,7 +77,9 @@ async function wait(context: CommandContext, args: Args): Promise<Outcome> {
       let last = { state: "unknown", met: false };
       for await (const { type, data } of watchEvents({ daemon, clock, signal })) {
         if (!concerns(type, data, condition.id)) continue;
-        last = await checkAgain(condition, signal) ?? last;
+        // If the daemon is gone, the stream opens again.
+        const hasEnded = (error: unknown) => signal.aborted || isUnreachable(error);
+        last = await unlessRejected(hasEnded, () => condition.check(signal)) ?? last;
         if (last.met) break;
       }
       const { id } = condition;
@@ -95,16 +87,6 @@ async function wait(context: CommandContext, args: Args): Promise<Outcome> {
     });
   } finally {
     cancelTimer?.();
-  }
-}
-
-/** Undefined if the wait has ended, or the daemon is gone: the stream then opens again. */
-async function checkAgain(condition: Condition, signal: AbortSignal) {
-  try {
-    return await condition.check(signal);
-  } catch (error) {
-    if (signal.aborted || error instanceof DaemonUnreachable) return undefined;
-    throw error;
   }
 }
 
@@ -121,10 +103,8 @@ async function conditionOf(context: CommandContext, args: Args): Promise<Conditi
   const { kind, subject: name = "", expected = "" } = parseCondition(given) ?? {};
   const isPeerState = PEER_STATES[expected];
   if (kind === "peer" && isPeerState) {
-    const { peer_id: id } = await call(getPeer, {
-      params: { id: name },
-      query: { circle: args.get("circle") },
-    });
+    const query = { circle: args.get("circle") };
+    const { peer_id: id } = await call(getPeer, { params: { id: name }, query });
     return {
       id,
       check: async (signal) => {

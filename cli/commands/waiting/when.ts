@@ -25,8 +25,8 @@ type Subscription = WireResponse<typeof getSubscription>;
 const DETAILS =
   `The condition is one of: ${FORMS}. Short: "mesh when web idle", "mesh when work-… ended". ` +
   "Without a message after --, you are told what was observed; with one, it is sent in your name, " +
-  "with that proof. A condition that holds already is told at once; finished is told at the end " +
-  "of the next turn, and failed if an error ends it. --until tells each occurrence, at most one a minute. A glob is relative to " +
+  "with that proof. A condition that holds already is reported at once; finished is reported at the end " +
+  "of the next turn, and failed if an error ends it. --until reports each occurrence, at most one a minute. A glob is relative to " +
   "the folder of the peer, and takes *, ** and ?; the file system says when a file was edited, " +
   "but not by whom.";
 

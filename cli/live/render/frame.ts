@@ -54,10 +54,7 @@ export function draw(
   const cut = lines.map((row) =>
     row.map(({ column, line }) => ({ column, line: fit(line, columns - column) }))
   );
-  return {
-    frame: { rows: cut, cursor, valid_ms: ages.valid_ms },
-    metrics: body.metrics,
-  };
+  return { frame: { rows: cut, cursor, valid_ms: ages.valid_ms }, metrics: body.metrics };
 }
 
 const partOf = (line: Line, column = 0): RowPart => ({ column, line });
@@ -86,19 +83,20 @@ function header({ records, lists }: Model, columns: number, clock: Clock): Line 
 
 function bodyOf(view: View, model: Model, area: Area): { rows: RowPart[][]; metrics: Metrics } {
   const { columns, height } = area;
+  const oneColumn = (lines: readonly Line[], page: number, scroll_max = 0) => {
+    const rows = lines.map((line) => [partOf(line)]);
+    return { rows: fillRows(rows, height, []), metrics: { page, scroll_max, columns } };
+  };
   if (view.overlay?.kind === "help") {
-    const rows = [[styled("bold", "Keys")], ...helpLines(columns)].map((line) => [partOf(line)]);
-    return { rows: fillRows(rows, height, []), metrics: { page: height, scroll_max: 0, columns } };
+    return oneColumn([[styled("bold", "Keys")], ...helpLines(columns)], height);
   }
   if (columns >= WIDE_COLUMNS && height > 0) return wideBody(view, model, area);
   if (view.detail) {
     const { lines, scroll_max } = detailLines(view.detail, columns, height);
-    const rows = lines.map((line) => [partOf(line)]);
-    return { rows: fillRows(rows, height, []), metrics: { page: height - 1, scroll_max, columns } };
+    return oneColumn(lines, height - 1, scroll_max);
   }
   const { lines, page } = stackSections(view, model, area, SECTIONS);
-  const rows = lines.map((line) => [partOf(line)]);
-  return { rows: fillRows(rows, height, []), metrics: { page, scroll_max: 0, columns } };
+  return oneColumn(lines, page);
 }
 
 /** Two columns: attention and peers on the left, the feed or the detail on the right. */

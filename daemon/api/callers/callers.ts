@@ -39,10 +39,7 @@ export class Callers {
     return this.#deps.sockets.canIdentify;
   }
 
-  /**
-   * True if a socket is proved to belong to the daemon's user or to root. Always true on platforms
-   * that cannot tell.
-   */
+  /** True if a socket is proved to be of the daemon's user or root, or the platform cannot tell. */
   isOwnUser(remote: Deno.NetAddr | undefined): boolean {
     const { sockets, uid } = this.#deps;
     if (!sockets.canIdentify || remote === undefined) return true;
@@ -50,10 +47,7 @@ export class Callers {
     return socketEnd !== undefined && (socketEnd.uid === uid || socketEnd.uid === ROOT);
   }
 
-  /**
-   * True if the kernel proves that this process, or one of its descendants, sends the request.
-   * `max` limits how many descendants are checked.
-   */
+  /** True if the kernel proves that the process, or one of `max` descendants, sends the request. */
   isProcess(pid: number | undefined, { remote }: Pick<Caller, "remote">, max?: number): boolean {
     return pid !== undefined && remote !== undefined &&
       this.#deps.sockets.holderWithin(pid, this.#connectionOf(remote), max) !== undefined;
@@ -77,10 +71,7 @@ export class Callers {
   }
 
   /** The process that sends the request, if an agent's process or `own` may send it. */
-  #processOf(
-    { remote }: Pick<Caller, "remote">,
-    own: number | undefined,
-  ): number | undefined {
+  #processOf({ remote }: Pick<Caller, "remote">, own: number | undefined): number | undefined {
     if (remote === undefined) return undefined;
     const { agentProcesses, sockets } = this.#deps;
     if (own === undefined && !agentProcesses.isAnyRunning) return undefined;

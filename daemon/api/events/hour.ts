@@ -91,14 +91,12 @@ export class Hour {
       started_at: this.started_at,
       sent_ms: sent_ms.spread(),
       seen_ms: seen_ms.spread(),
-      minutes: minutes.map((minute) => ({
-        at: (minute.number + set_by) * MINUTE_MS,
-        sent: minute.sent,
-        seen: minute.seen,
-        lost: minute.lost,
-        queued: minute.queued ?? null,
-        sent_ms: minute.sent_ms.spread(),
-        seen_ms: minute.seen_ms.spread(),
+      minutes: minutes.map(({ number, queued = null, sent_ms, seen_ms, ...counts }) => ({
+        at: (number + set_by) * MINUTE_MS,
+        ...counts,
+        queued,
+        sent_ms: sent_ms.spread(),
+        seen_ms: seen_ms.spread(),
       })),
     };
   }

@@ -75,10 +75,7 @@ async function list(
   };
 }
 
-/**
- * Opens the event stream of one reader. A malformed event id in the request is ignored (contract
- * 3).
- */
+/** Opens the event stream of one reader. Ignores a malformed event id (contract 3). */
 function stream(deps: SystemDeps, request: Request): Response {
   const query = new URL(request.url).searchParams;
   const since = toId(request.headers.get("last-event-id")) ?? toId(query.get("since"));

@@ -14,9 +14,7 @@ const BACKFILL_BATCH = 500;
 export interface StreamOptions {
   /** The stream starts after the event with this id. If undefined, `replay` applies. */
   readonly since: number | undefined;
-  /**
-   * The stream starts this many events before the end. If undefined, it starts with live events.
-   */
+  /** The stream starts this many events before the end; undefined: it starts with live events. */
   readonly replay: number | undefined;
   /** Ends the stream when the daemon shuts down. */
   readonly signal: AbortSignal;
@@ -36,10 +34,7 @@ export function toWire({ id, type, at, data }: MeshEvent) {
   return { id, type, timestamp: new Date(at).toISOString(), ...data };
 }
 
-/**
- * Yields the frames of one reader's stream in order. The stream ends only if the reader is too slow
- * or the signal aborts.
- */
+/** Yields the frames of one reader in order, until it is too slow or the signal aborts. */
 export async function* eventFrames(
   log: EventLog,
   clock: Clock,

@@ -1,6 +1,4 @@
-/**
- * Identifies the caller of a tool by what its request proves (contract 6); a name proves nothing.
- */
+/** Identifies the caller of a tool by the proofs of its request (contract 6), never by a name. */
 
 import type { CallEvidence } from "../../features/agents/adapter.ts";
 

@@ -52,10 +52,7 @@ function refuseMethod({ method }: Request): never {
   throw new Problem("method_not_allowed", { method, path, allow });
 }
 
-/**
- * The MCP endpoint. It is loaded when the first tool is called, because its SDK takes a third of
- * our memory.
- */
+/** The MCP endpoint, loaded at the first call of a tool: its SDK takes a third of our memory. */
 export class LazyMcp implements AsyncDisposable {
   readonly #deps: McpDeps;
   #loading: Promise<Mcp> | undefined;
@@ -64,10 +61,7 @@ export class LazyMcp implements AsyncDisposable {
     this.#deps = deps;
   }
 
-  /**
-   * Loads the endpoint, or returns it if it is loaded. Rejects if loading fails; the next call then
-   * tries again.
-   */
+  /** The loaded endpoint. Rejects if loading fails; the next call then tries again. */
   get(): Promise<Mcp> {
     return this.#loading ??= import("./mcp.ts").then(({ Mcp }) => new Mcp(this.#deps))
       .catch((error) => {

@@ -19,10 +19,7 @@ export { READ_HINTS, SEND_HINTS, UPDATE_HINTS } from "kit/http/mcp_tools.ts";
 export interface ToolHost {
   /** Calls the daemon's own routes in this process. */
   readonly call: Call;
-  /**
-   * True if unknown callers may end peers and use the other tools for trusted callers
-   * (`daemon.mcp.allow_admin_tools`).
-   */
+  /** True if unknown callers may use tools for trusted ones (`daemon.mcp.allow_admin_tools`). */
   readonly allow_admin_tools?: boolean;
   /** Logs an internal error, whose cause the caller must not see. */
   onError(error: unknown): void;
@@ -33,10 +30,7 @@ export interface ToolContext {
   readonly caller: McpCaller;
   /** Calls the daemon's routes in the trace of the tool's call, until that call is cancelled. */
   readonly call: Call;
-  /**
-   * True if the caller may spawn, kill and restart peers. False for unknown callers, unless
-   * `allow_admin_tools` is set.
-   */
+  /** True for a known caller, or by `allow_admin_tools`: it may spawn, kill and restart peers. */
   readonly trusted: boolean;
 }
 

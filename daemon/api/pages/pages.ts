@@ -47,10 +47,7 @@ export class Pages {
     return this.#open(request, true);
   }
 
-  /**
-   * The `Set-Cookie` for a request that has no page cookie yet. The new page does not speak as the
-   * human.
-   */
+  /** The `Set-Cookie` for a request without a page cookie. The page does not speak as the human. */
   issueCookie(request: Request): string | undefined {
     return this.of(request) ? undefined : this.#open(request, false);
   }

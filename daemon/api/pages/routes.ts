@@ -24,9 +24,7 @@ interface PageRoutesDeps {
   readonly pages: Pages;
 }
 
-export function pageRoutes(
-  { callers, ctx: { db }, directory, pages }: PageRoutesDeps,
-): Route[] {
+export function pageRoutes({ callers, ctx: { db }, directory, pages }: PageRoutesDeps): Route[] {
   const stateOf = (human: boolean) => ({ human, human_name: directory.human()?.name ?? null });
   const isProvenOwnUser = ({ remote }: Caller) => callers.canIdentify && callers.isOwnUser(remote);
   return [

@@ -27,10 +27,7 @@ export function remove(tx: Tx, digest: string): void {
   tx.run("delete from page_sessions where digest = :digest", { digest });
 }
 
-/**
- * Removes expired sessions, then the oldest sessions above the limit. People's sessions are removed
- * last.
- */
+/** Removes expired sessions, then the oldest above the limit, people's sessions last. */
 export function trim(tx: Tx, now: number, kept: number): void {
   tx.run(
     `delete from page_sessions where expires_at <= :now or digest not in (

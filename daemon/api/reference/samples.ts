@@ -112,11 +112,7 @@ export const BODIES: Readonly<Record<string, unknown>> = {
   "asks.ack": { correlation_id: ASK, message: "Port 5432.", from_peer: "api" },
   "asks.answer": { correlation_id: ASK, option_id: "yes", from_peer: "api" },
   "asks.cancel": { peer_id: "web", reason: "I found it." },
-  "asks.decline": {
-    correlation_id: ASK,
-    reason: "I do not know that service.",
-    from_peer: "api",
-  },
+  "asks.decline": { correlation_id: ASK, reason: "I do not know that service.", from_peer: "api" },
   "asks.many": {
     from_peer: "web",
     to_peers: ["api", "db"],

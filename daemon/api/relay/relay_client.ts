@@ -24,16 +24,10 @@ export const CAPABILITIES = { ask_pull_delivery: true };
 const BACKOFF_MS = { first: 1000, max: 60_000 };
 /** After a connection of this length the backoff starts again at its minimum. */
 const STABLE_MS = 30_000;
-/**
- * If the connection is superseded this often within the window, two daemons take turns in replacing
- * each other.
- */
+/** From this many replacements within the window on, two daemons replace each other in turns. */
 const SUPERSEDED_MAX = 2;
 const SUPERSEDED_WINDOW_MS = 60_000;
-/**
- * The limit to which the reason of a failure is cut before it is stored, because the relay may have
- * written it.
- */
+/** The reason of a failure is stored up to this length, because the relay may have written it. */
 const REASON_LENGTH_MAX = 300;
 const UNKNOWN_HANDSHAKE = "the relay's handshake is not supported: update the daemon or the relay";
 
@@ -67,10 +61,7 @@ export class RelayClient {
   #connected_at: number | null = null;
   #accepted_at: number | undefined;
   #last_error: string | null = null;
-  /**
-   * The last published status. It is kept so that a relay that stays unreachable is reported only
-   * once.
-   */
+  /** The last published status: a relay that stays unreachable is reported only once. */
   #reported: RelayClientState | undefined;
 
   constructor(ctx: Context, options: RelayClientOptions, openSocket: OpenSocket) {

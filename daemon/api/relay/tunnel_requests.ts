@@ -7,17 +7,12 @@ import { requestHeaders, responseHeaders } from "kit/net/tunnel/headers.ts";
 import { type Body, type Stream, StreamError } from "kit/net/tunnel/stream.ts";
 import type { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
 
-/**
- * For each origin of a tunnelled request, the function that calls the routes open to that origin.
- */
+/** For each origin of a tunnelled request, the function that calls the routes open to it. */
 type TunnelRoutes = Readonly<
   Record<RequestHead["door"], (request: Request) => Promise<Response>>
 >;
 
-/**
- * The host name in the URLs of tunnelled requests. They never leave this process, so no host has
- * this name.
- */
+/** The host name of tunnelled requests. They never leave this process, so no host has this name. */
 const BASE_URL = "http://tunnel.invalid";
 
 interface AnswerDeps {

@@ -117,9 +117,7 @@ function attemptSpan({ message, context, step, attempt, begun }: AttemptStep): S
   });
 }
 
-/**
- * The receiver's report, from the moment that the message was sent; or the end without a report.
- */
+/** The receiver's report, from the moment that the message was sent; or an end without a report. */
 function receiptOrEnd({ message, context, step, attempt }: AttemptStep): Span[] {
   const { created_at, attempted_at, sent_at, settled_at, transport } = message;
   const { state } = step;

@@ -4,7 +4,7 @@
  */
 
 import { VERSION } from "kit/core/version.ts";
-import { afterSocketReads, type Clock, type Monotonic } from "kit/core/clock.ts";
+import { afterSocketReads, type Monotonic } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
 import type { DeliveryStep, MeshEvent } from "protocol/events.ts";
 import type { CollectorOptions } from "kit/telemetry/collector.ts";
@@ -48,10 +48,7 @@ interface TelemetryOptions extends CollectorOptions {
 }
 
 /** Builds the traces of a daemon. */
-export type OpenTelemetry = (
-  ctx: Context,
-  options: TelemetryOptions,
-) => Telemetry;
+export type OpenTelemetry = (ctx: Context, options: TelemetryOptions) => Telemetry;
 
 export const openTelemetry: OpenTelemetry = (ctx, options) => new Telemetry(ctx, options);
 
@@ -59,7 +56,6 @@ export class Telemetry {
   readonly requests: RequestSpans;
   readonly exporter: SpanExporter;
   readonly #ctx: Context;
-  readonly #clock: Clock;
   readonly #ratio: number;
   /** The steps of each delivery that are not yet spans, in the order of their commits. */
   readonly #steps = new Map<string, TimedStep[]>();
@@ -79,7 +75,6 @@ export class Telemetry {
     const { clock, events, ids, log } = ctx;
     const { daemon_id, headers, ratio, send, url } = options;
     this.#ctx = ctx;
-    this.#clock = clock;
     this.#ratio = ratio;
     this.#last_seq = lastSeq(ctx.db);
     this.requests = new RequestSpans({ clock, ids, ratio });
@@ -124,7 +119,7 @@ export class Telemetry {
   }
 
   #stepped({ delivery_id, state, transport }: DeliveryStep): void {
-    const step = { state, transport, at: this.#clock.now() };
+    const step = { state, transport, at: this.#ctx.clock.now() };
     const steps = this.#steps.get(delivery_id);
     if (steps) steps.push(step);
     else if (this.#steps.size >= PENDING_MAX) this.exporter.countDropped(1);
@@ -148,9 +143,7 @@ export class Telemetry {
     if (schedule?.traceparent) this.#scheduled.add(schedule.traceparent);
   }
 
-  /**
-   * Makes spans of the steps of up to `READ_MAX` deliveries. The requests follow the last delivery.
-   */
+  /** Makes spans of the steps of up to `READ_MAX` deliveries. Requests follow the last one. */
   #readSteps(): void {
     let count = 0;
     for (const [delivery_id, steps] of this.#steps) {

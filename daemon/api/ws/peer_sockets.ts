@@ -70,10 +70,7 @@ export class PeerSockets {
     return this.#deps.receipts;
   }
 
-  /**
-   * Rights of a connection. A `caller` may do everything, and a `reporter` may only report its
-   * agent's events. If undefined, the connection is refused.
-   */
+  /** Rights of a connection: a `reporter` only reports its agent's events; undefined is refused. */
   authorize(
     connect: Connect,
     { authorized, onAuthenticated }: SocketCaller,

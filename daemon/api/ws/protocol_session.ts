@@ -124,10 +124,7 @@ export class ProtocolSession {
     }
   }
 
-  /**
-   * Runs `work`, and reports an error to the sender of the frame. The error ends neither the socket
-   * nor the process.
-   */
+  /** Reports an error of `work` to the sender of the frame. It ends neither socket nor process. */
   #withErrorFrame(work: () => void): void {
     try {
       work();
@@ -212,10 +209,7 @@ export class ProtocolSession {
   }
 }
 
-/**
- * Upgrades a request to a WebSocket with a protocol session. `onClosed` is called once the socket
- * has really closed.
- */
+/** Upgrades a request to a protocol session. `onClosed` is called once the socket really closed. */
 export function upgrade(
   request: Request,
   openProtocolSession: (connection: Connection) => ProtocolSession,

@@ -33,7 +33,7 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures) {
   const wait_ms_max = config["approvals.timeout_seconds"] * 1000;
   const questions = new Questions(ctx, { ...shared, asks, wait_ms_max });
   const inboxReplies = new InboxReplies(ctx, { asks, inbox, questions });
-  const multiAsks = new MultiAsks(ctx, { asks, directory }, history_ms);
+  const multiAsks = new MultiAsks(ctx, { asks, directory, history_ms });
   const router = openRouter(foundation, { asks, directory });
   const notifications = new Notifications(ctx, { attachments, delivery, directory, inbox });
   const endedTurns = new EndedTurns(ctx, notifications);
@@ -61,7 +61,11 @@ function openRouter(
 ): Router | undefined {
   const strategy = config["routing.strategy"];
   if (strategy === "static") return undefined;
-  return new Router(ctx, { asks, directory, send: platform.send, shutdownSignal }, {
+  return new Router(ctx, {
+    asks,
+    directory,
+    send: platform.send,
+    shutdownSignal,
     strategy,
     min_confidence: config["routing.min_confidence"],
     allow_service_targets: config["routing.allow_service_targets"],

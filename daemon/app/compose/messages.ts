@@ -25,7 +25,6 @@ export function openMessages(
   const records = new PeerRecords(ctx, {
     daemon_id: identity.daemon_id,
     description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
-  }, {
     directory,
     reachability,
     remoteRecords: new RemoteRecords(ctx, openedPeers.remotePeers),
@@ -41,7 +40,8 @@ export function openMessages(
     transports,
     urgentMessages,
   });
-  const limits = new Limits(ctx, directory, {
+  const limits = new Limits(ctx, {
+    directory,
     max_per_peer: config["daemon.queue.max_per_peer"],
     hops: config["daemon.limits.hops"],
     pair_per_minute: config["daemon.limits.pair_per_minute"],
@@ -53,10 +53,7 @@ export function openMessages(
   const parts = { dispatcher, idCodec, limits, remote, sockets, steps };
   const leases = new Ages(ctx.clock);
   const delivery = new Delivery(ctx, { ...parts, leases, queue_ttl_ms });
-  const deliveryAudit = new DeliveryAudit(ctx, {
-    directory,
-    ports: ports.messages,
-  });
+  const deliveryAudit = new DeliveryAudit(ctx, { directory, ports: ports.messages });
   const receipts = new Receipts(ctx, steps, effects.messages);
   const handover = new Handover(ctx, { delivery, directory, leases, receipts, steps });
   return { records, dispatcher, delivery, deliveryAudit, receipts, handover, urgentMessages };
@@ -70,7 +67,8 @@ export function openMessageLog(
   const messages = new Messages(ctx, {
     idCodec,
     resolve: (argument) => directory.resolveAnywhere(argument),
-    retention: { history_ms, messages_max: config["daemon.history_messages"] },
+    history_ms,
+    messages_max: config["daemon.history_messages"],
     shutdownSignal,
   });
   const attachments = new Attachments(ctx, {

@@ -60,11 +60,7 @@ export function openPeers(foundation: Foundation) {
     reachability,
     effects: effects.peers,
   };
-  const peers = new Peers(ctx, {
-    ...shared,
-    superseded,
-    ports: ports.peers,
-  });
+  const peers = new Peers(ctx, { ...shared, superseded, ports: ports.peers });
   const profiles = new PeerProfiles(ctx, changes, peers);
   const turns = new PeerTurns(ctx, { ...shared, peers });
   return {
@@ -86,8 +82,5 @@ export function openPeers(foundation: Foundation) {
 export type PeerFeatures = ReturnType<typeof openPeers>;
 
 function directorySettings(config: Foundation["config"]) {
-  return {
-    human_home: config["mesh.bus.human_home"],
-    shared_circles: config["mesh.bus.allow"],
-  };
+  return { human_home: config["mesh.bus.human_home"], shared_circles: config["mesh.bus.allow"] };
 }

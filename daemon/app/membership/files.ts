@@ -10,6 +10,7 @@ import {
   makeMachineKeys,
 } from "../../machines/trust/keys.ts";
 import { parseNetworkSecret } from "../../machines/trust/network.ts";
+import type { BusCredentials } from "../../machines/nats/connection.ts";
 import { publicKeyOf } from "../../machines/nats/nkeys.ts";
 import {
   type Env,
@@ -92,9 +93,6 @@ export function ensureMachineKeys(env: Env, ids: Pick<Ids, "secret">): MachineKe
   return keys;
 }
 
-/** Credentials for the server: a seed, or a credentials file of an operator. */
-export type UserCredentials = { readonly seed: string } | { readonly creds_path: string };
-
 /** The public key of this machine's own user; undefined if it has none. Throws `UnusableBusFile`. */
 export async function readUserKey(
   env: Env,
@@ -109,13 +107,11 @@ export async function readUserKey(
   );
 }
 
-/**
- * The credentials of the settings; without them, this machine's own user. Throws `UnusableBusFile`.
- */
+/** The credentials of the settings, or this machine's own user. Throws `UnusableBusFile`. */
 export async function readCredentials(
   env: Env,
   creds: string | undefined,
-): Promise<UserCredentials> {
+): Promise<BusCredentials> {
   if (creds === undefined) {
     const user = await readUserKey(env);
     if (user) return { seed: user.seed };

@@ -22,10 +22,7 @@ export interface Membership {
   /** Of this machine in the network. */
   readonly name: string;
   readonly network_secret: string;
-  /**
-   * The certificate of the server's authority, in PEM; undefined: an authority that the system
-   * trusts.
-   */
+  /** The certificate of the server's authority, in PEM; undefined: the system trusts it. */
   readonly ca: string | undefined;
   /** The path of a credentials file; undefined: a user of its own, made on the spot. */
   readonly creds: string | undefined;
@@ -85,10 +82,7 @@ interface LeaveReport {
 
 const KEYS = ["url", "creds", "ca", "name", "allow", "allow_admin", "human_home"] as const;
 
-/**
- * Removes the settings, then the secrets. The machine's own keys stay, so that it can come back as
- * the machine that the others know.
- */
+/** Removes the settings and secrets. The keys stay: the machine may come back as the same one. */
 export function removeMembership(env: Env): LeaveReport {
   let was_joined = false;
   const written_to = changeSettings(env, (file) => {

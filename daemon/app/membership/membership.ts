@@ -1,6 +1,4 @@
-/**
- * Reads from settings and files what makes the daemon a machine of the network, and loads the bus.
- */
+/** Reads what makes the daemon a machine of the network from settings and files; loads the bus. */
 
 import type { MachineKeys } from "../../machines/trust/keys.ts";
 import { type Env, statePath } from "../../host/paths.ts";
@@ -11,11 +9,11 @@ import {
   readMachineKeys,
   readNetworkSecret,
   UnusableBusFile,
-  type UserCredentials,
 } from "./files.ts";
 import { nameOfHost } from "./settings.ts";
 import { messageOf } from "kit/core/text.ts";
 import { networkKeysOf } from "../../machines/trust/network.ts";
+import type { BusCredentials } from "../../machines/nats/connection.ts";
 import type { NatsBusContext } from "../../machines/nats/nats_bus.ts";
 import type { MachinesPlatform } from "../platform.ts";
 
@@ -23,7 +21,7 @@ interface BusMembership {
   readonly url: string;
   /** Of this machine in the network. */
   readonly name: string;
-  readonly credentials: UserCredentials;
+  readonly credentials: BusCredentials;
   /** Undefined: the certificates that the system trusts. */
   readonly ca_path: string | undefined;
   readonly network_secret: string;
@@ -56,10 +54,7 @@ export async function readMembership(
   };
 }
 
-/**
- * Reads the files of the bus and loads its libraries. Where a file is missing or damaged, returns
- * why: everything on this machine works without the bus.
- */
+/** Reads the files of the bus and loads its libraries; returns why where a file cannot be used. */
 export async function loadMachines(
   env: Env,
   config: Config,

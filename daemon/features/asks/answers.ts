@@ -7,10 +7,7 @@ import type { Question } from "protocol/messages/question.ts";
 import type { AnswerAsk } from "protocol/asks/questions.ts";
 import type { CloseReason } from "protocol/asks/states.ts";
 
-/**
- * The scope of a tool permission question, and the only one of its options that permits the tool
- * (contract 3).
- */
+/** The scope of tool permissions, and the only option that permits the tool (contract 3). */
 export const TOOL_PERMISSION = "tool_permission";
 const ALLOW = "allow";
 
@@ -27,12 +24,8 @@ export function isDecidedThere(outcome: Outcome | null): boolean {
 const REFUSING_OUTCOMES: readonly (Outcome | undefined)[] = ["denied", "declined", "cancelled"];
 
 /** The error for a second answer to an ask. */
-export function alreadyClosed(
-  { correlation_id, close_reason, outcome }: Pick<
-    Ask,
-    "correlation_id" | "close_reason" | "outcome"
-  >,
-): Problem {
+export function alreadyClosed(ask: Pick<Ask, "correlation_id" | "close_reason" | "outcome">) {
+  const { correlation_id, close_reason, outcome } = ask;
   return new Problem("already_closed", {
     correlation_id,
     close_reason: close_reason ?? "",
@@ -99,10 +92,7 @@ function chosenOptionOf(question: Question, { option_id, text }: AnswerInput, is
   return chooseOption(question, text);
 }
 
-/**
- * The answer with which an ack closes an ask. If the ask is a choice, a message must name one of
- * its options.
- */
+/** The answer with which an ack closes an ask. To a choice, a message must name an option. */
 export function toAckClosing(
   { question }: Ask,
   { message, option_id }: { message: string; option_id: string | undefined },

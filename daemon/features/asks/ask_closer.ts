@@ -6,6 +6,7 @@ import type { Attachments } from "protocol/messages/attachments.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
+import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "protocol/peers/record.ts";
 import type { Ask, Outcome, TypedAnswer } from "protocol/asks/contract.ts";
@@ -20,15 +21,9 @@ export interface HumanInbox {
 
 /** Effects on higher features, in the transaction that closes the ask. */
 export interface AskEffects {
-  /**
-   * Called when an ask is closed and its delivery is about to end. Another machine may have to be
-   * notified.
-   */
+  /** An ask is closed and its delivery is about to end: another machine may need to know. */
   askClosing(ask: Ask): void;
-  /**
-   * Called when an ask is closed and its delivery has ended. Another machine may have to be
-   * notified.
-   */
+  /** An ask is closed and its delivery has ended: another machine may need to know. */
   askClosed(ask: Ask): void;
 }
 
@@ -42,14 +37,8 @@ export interface AskCloserDeps {
 }
 
 /** Details of a closed ask: its responder, reply and outcome. */
-export interface ClosingDetails {
+export interface ClosingDetails extends Partial<Omit<RequestContext, "may_be_caller">> {
   readonly responder: string | null;
-  readonly proven_human?: boolean;
-  /** True if nothing proves that the caller is the peer that closes the ask. */
-  readonly unverified?: boolean | undefined;
-  /** The person who closes it in the name of a peer. */
-  readonly sent_by?: string | undefined;
-  readonly traceparent?: string | undefined;
   readonly reply?: string | null;
   readonly answer?: TypedAnswer | null;
   /** True if someone other than the recipient closed the ask. */
@@ -130,17 +119,11 @@ export class AskCloser {
     return close_reason;
   }
 
-  /**
-   * Notifies one side that the ask is closed. In pull mode the asker is not notified, because it
-   * fetches the reply.
-   */
+  /** Notifies one side that the ask is closed, but not an asker that fetches the reply (pull). */
   #sendAck(
     ask: Ask,
     side: "asker" | "recipient",
-    known: Pick<
-      ClosingDetails,
-      "proven_human" | "unverified" | "sent_by" | "traceparent" | "cancelled_by" | "reply_voice"
-    >,
+    known: Omit<ClosingDetails, "responder">,
   ): void {
     if (side === "asker" && (ask.reply_delivery === "pull" || ask.from_peer_id === null)) return;
     const to_id = side === "asker" ? ask.from_peer_id : ask.to_peer_id;
@@ -175,10 +158,7 @@ export class AskCloser {
   #authorKindOf(
     ask: Ask,
     side: "asker" | "recipient",
-    { cancelled_by, reply_voice, ...proofs }: Pick<
-      ClosingDetails,
-      "proven_human" | "unverified" | "cancelled_by" | "reply_voice"
-    >,
+    { cancelled_by, reply_voice, ...proofs }: Omit<ClosingDetails, "responder">,
   ): AuthorKind {
     const { directory } = this.#deps;
     if (reply_voice && side === "asker") return reply_voice;

@@ -25,15 +25,12 @@ import { AskCloser, type AskCloserDeps } from "./ask_closer.ts";
 import { askMachine, type CloseReason } from "protocol/asks/states.ts";
 import type { Routing } from "protocol/asks/routing.ts";
 import * as rows from "./store.ts";
-import { rangesBelow } from "../messages/ledger/ranges.ts";
+import { readRanges } from "../messages/ledger/ranges.ts";
 
 /** Maximum asks evicted per tick, so that a tick stays short. */
 const EVICT_ROWS_MAX = 200;
 
-/**
- * The maximum number of threads per history request. The next request starts at the last
- * `closed_at`.
- */
+/** Maximum threads per history request. The next request starts at the last `closed_at`. */
 const THREADS_MAX = 1000;
 /** Closed asks that a history reads before other requests run. It takes 3 to 5 ms. */
 const HISTORY_STEP_ASKS = 1500;
@@ -242,21 +239,13 @@ export class Asks {
 
   /** A page of asks, newest first. */
   async page(page: rows.PageFilter): Promise<{ asks: Ask[]; next: string | null }> {
-    const isOpen = page.state === "open";
-    const found = isOpen ? rows.page(this.#ctx.db, page) : await this.#scan(page);
+    const { db } = this.#ctx;
+    // The asks of one peer may be few among a million, so they are read in steps.
+    const found = page.state === "open"
+      ? rows.page(db, page)
+      : await readRanges(this.#ctx, page, (part) => rows.page(db, { ...page, ...part }));
     const last = found.length === page.limit ? found.at(-1) : undefined;
     return { asks: found, next: last ? String(last.seq) : null };
-  }
-
-  /** Reads in steps: the asks of one peer may be few among a million. */
-  async #scan(page: rows.PageFilter): Promise<rows.PagedAsk[]> {
-    const found: rows.PagedAsk[] = [];
-    for await (const range of rangesBelow(this.#ctx, page.before)) {
-      const limit = page.limit - found.length;
-      found.push(...rows.page(this.#ctx.db, { ...page, ...range, limit }));
-      if (found.length >= page.limit) break;
-    }
-    return found;
   }
 
   /** Open asks to or from a peer, or from an unregistered sender by its name. */
@@ -270,10 +259,7 @@ export class Asks {
     return [...inbound, ...outbound].sort((a, b) => a.created_at - b.created_at);
   }
 
-  /**
-   * Asks of a peer that were closed after `since`, oldest first. All asks that were closed at the
-   * instant of the limit are included.
-   */
+  /** A peer's asks closed after `since`, oldest first, with all that closed at the last instant. */
   async history(peer_id: string, since: number): Promise<Thread[]> {
     const { db, clock } = this.#ctx;
     const found: Thread[] = [];

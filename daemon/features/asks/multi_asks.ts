@@ -19,6 +19,13 @@ import * as rows from "./store.ts";
 const DUE_ROWS_MAX = 5;
 const FORGET_ROWS_MAX = 20;
 
+interface MultiAsksDeps {
+  readonly asks: Asks;
+  readonly directory: Directory;
+  /** Minimum time for which a parent is kept; longer while it has an open ask. */
+  readonly history_ms: number;
+}
+
 /** A recipient by its shown name, with its id, or with the reason why it cannot be asked. */
 interface Recipient {
   readonly peer: string;
@@ -27,22 +34,13 @@ interface Recipient {
 
 export class MultiAsks {
   readonly #ctx: Context;
-  readonly #asks: Asks;
-  readonly #directory: Directory;
-  readonly #history_ms: number;
+  readonly #deps: MultiAsksDeps;
   readonly #ages: Ages;
 
-  /** A parent is kept for `history_ms` after its creation, and longer while it has an open ask. */
-  constructor(
-    ctx: Context,
-    { asks, directory }: { readonly asks: Asks; readonly directory: Directory },
-    history_ms: number,
-  ) {
+  constructor(ctx: Context, deps: MultiAsksDeps) {
     this.#ctx = ctx;
+    this.#deps = deps;
     this.#ages = new Ages(ctx.clock);
-    this.#asks = asks;
-    this.#directory = directory;
-    this.#history_ms = history_ms;
   }
 
   /**
@@ -85,7 +83,8 @@ export class MultiAsks {
   /** Closes open children whose parent has timed out, and deletes old parents. */
   tick(now: number): void {
     const { db } = this.#ctx;
-    for (const { parent_id } of rows.finishedBefore(db, now - this.#history_ms, FORGET_ROWS_MAX)) {
+    const before = now - this.#deps.history_ms;
+    for (const { parent_id } of rows.finishedBefore(db, before, FORGET_ROWS_MAX)) {
       db.transact((tx) => rows.removeParent(tx, parent_id));
     }
     const due = rows.timeouts(db).filter(({ parent_id, created_at, due_at }) =>
@@ -122,9 +121,10 @@ export class MultiAsks {
   ): { readonly peer: string; readonly to_peer: string | Problem }[] {
     const tag = tagOf(peer);
     if (tag === undefined) return [{ peer, to_peer: peer }];
+    const { directory } = this.#deps;
     try {
-      const caller = this.#directory.sender(from_peer, { circle });
-      const found = this.#directory.tagged(tag, { circle, caller });
+      const caller = directory.sender(from_peer, { circle });
+      const found = directory.tagged(tag, { circle, caller });
       return found.map(({ name, peer_id }) => ({ peer: name, to_peer: peer_id }));
     } catch (error) {
       if (isProblem(error, "no_tagged_peer")) return [{ peer, to_peer: error }];
@@ -139,7 +139,7 @@ export class MultiAsks {
     requestContext: AskContext,
   ): string | Problem {
     const draft = { from_peer, to_peer, text, circle, reply_delivery, dry_run: true };
-    return orProblem(() => this.#asks.open(draft, requestContext).to.peer_id);
+    return orProblem(() => this.#deps.asks.open(draft, requestContext).to.peer_id);
   }
 
   #askOne(
@@ -149,15 +149,17 @@ export class MultiAsks {
   ): ChildAsk | Problem {
     if (to instanceof Refusal) return to;
     const draft = { from_peer, to_peer: to, text, circle, reply_delivery };
+    const { asks } = this.#deps;
     return orProblem(() => {
-      const { ticket } = this.#ctx.db.transactNested(() => this.#asks.open(draft, requestContext));
+      const { ticket } = this.#ctx.db.transactNested(() => asks.open(draft, requestContext));
       return { peer, peer_id: to, correlation_id: ticket?.message.correlation_id ?? "" };
     });
   }
 
   #evict(correlation_id: string): void {
-    const ask = this.#asks.get(correlation_id);
-    if (ask?.state === "open") this.#asks.closer.close(ask, "evicted", { responder: null });
+    const { asks } = this.#deps;
+    const ask = asks.get(correlation_id);
+    if (ask?.state === "open") asks.closer.close(ask, "evicted", { responder: null });
   }
 
   /** The result of a child. An ask that retention has deleted counts as failed. */
@@ -169,7 +171,7 @@ export class MultiAsks {
       return { peer, correlation_id: null, state: "closed", ...noReply, error };
     }
     const { correlation_id } = child;
-    const ask = this.#asks.get(correlation_id);
+    const ask = this.#deps.asks.get(correlation_id);
     if (!ask) return { peer, correlation_id, state: "closed", ...noReply };
     const { state, reply, outcome, close_reason } = ask;
     return { peer, correlation_id, state, reply, outcome, close_reason };

@@ -31,9 +31,7 @@ interface AskRoutesDeps {
   readonly directory: Directory;
   readonly multiAsks: MultiAsks;
   readonly questions: Questions;
-  /**
-   * Chooses the recipient of an ask that names none; undefined if `routing.strategy` is `static`.
-   */
+  /** Chooses the recipient of an ask without one; undefined if `routing.strategy` is `static`. */
   readonly router: Router | undefined;
 }
 
@@ -63,10 +61,7 @@ function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Rou
   }, replay);
 }
 
-/**
- * Returns a function that makes the response to `POST /ask`. It runs after the commit and reads the
- * delivery state of that time.
- */
+/** The response to `POST /ask`, made after the commit with the delivery state of that time. */
 function toOpened(
   { ticket, to, inbox, routing }: ReturnType<Asks["open"]> & { routing?: Routing },
 ) {

@@ -1,11 +1,9 @@
-/**
- * SQL of asks: reads them from `messages`, and stores the waits of their callers (`held_asks`) and
- * the parents of asks to many (`ask_parents`).
- */
+/** SQL of asks in `messages`, waits (`held_asks`) and parents of asks to many (`ask_parents`). */
 
 import * as z from "zod";
 import { Instant, INSTANT_MS_MAX } from "kit/core/schema.ts";
 import { type Reader, rowOf, tableOf, type Tx } from "kit/data/sqlite.ts";
+import type { Params } from "kit/data/statements.ts";
 import { idParams, WHERE_ID } from "../messages/ledger/rows.ts";
 import { Ask, Thread } from "protocol/asks/contract.ts";
 import { idsOf } from "../../data/short_ids.ts";
@@ -28,35 +26,31 @@ const ASK_COLUMNS = `correlation_id, from_peer_id, from_peer_name, to_peer_id, t
   coalesce(accepted_at, seen_at) as delivered_at, seen_at, closed_at,
   (select min(ts) from stages
    where stages.ident = messages.ident and stage = 'reminded') as reminded_at`;
-const SELECT_ASK = `select ${ASK_COLUMNS} from messages`;
+
+/** The asks that satisfy a condition. */
+function asksWhere(db: Reader, condition: string, params: Params): Ask[] {
+  return db.all(AskRow, `select ${ASK_COLUMNS} from messages where ${condition}`, params);
+}
+
+const OPEN_TO = "ask_state = 'open' and to_peer_id = :to_peer_id";
+
 /** Selects asks with their row numbers, which are the cursors of pages. */
 const SELECT_NUMBERED_ASK = `select seq, ${ASK_COLUMNS} from messages`;
 
 export function ask(db: Reader, correlation_id: string): Ask | undefined {
-  return db.get(
-    AskRow,
-    `${SELECT_ASK} where ${WHERE_ID} and kind = 'ask' and correlation_id = :id`,
-    idParams(correlation_id),
-  );
+  const condition = `${WHERE_ID} and kind = 'ask' and correlation_id = :id`;
+  return asksWhere(db, condition, idParams(correlation_id))[0];
 }
 
 export function openTo(db: Reader, to_peer_id: string): Ask[] {
-  return db.all(
-    AskRow,
-    `${SELECT_ASK} where ask_state = 'open' and to_peer_id = :to_peer_id order by created_at, seq`,
-    { to_peer_id },
-  );
+  return asksWhere(db, `${OPEN_TO} order by created_at, seq`, { to_peer_id });
 }
 
 /** The oldest open asks to a peer that it has seen, and was not reminded of. */
 export function unanswered(db: Reader, to_peer_id: string, limit: number): Ask[] {
-  return db.all(
-    AskRow,
-    `${SELECT_ASK} where ask_state = 'open' and to_peer_id = :to_peer_id
-       and seen_at is not null and reminded_at is null
-     order by created_at, seq limit :limit`,
-    { to_peer_id, limit },
-  );
+  const condition = `${OPEN_TO} and seen_at is not null and reminded_at is null`;
+  const first = `${condition} order by created_at, seq limit :limit`;
+  return asksWhere(db, first, { to_peer_id, limit });
 }
 
 /** The open asks to a peer that it had seen by this time, oldest first. */
@@ -64,10 +58,9 @@ export function seenBefore(
   db: Reader,
   filter: { to_peer_id: string; at: number; limit: number },
 ): Ask[] {
-  return db.all(
-    AskRow,
-    `${SELECT_ASK} where ask_state = 'open' and to_peer_id = :to_peer_id and seen_at <= :at
-     order by created_at, seq limit :limit`,
+  return asksWhere(
+    db,
+    `${OPEN_TO} and seen_at <= :at order by created_at, seq limit :limit`,
     filter,
   );
 }
@@ -83,9 +76,9 @@ export function openFrom(
   db: Reader,
   { peer_id, name }: { peer_id: string | null; name: string },
 ): Ask[] {
-  return db.all(
-    AskRow,
-    `${SELECT_ASK} where ask_state = 'open'
+  return asksWhere(
+    db,
+    `ask_state = 'open'
        and iif(:peer_id is null, from_peer_id is null and from_peer_name = :name,
                from_peer_id = :peer_id)
      order by created_at, seq`,
@@ -96,12 +89,9 @@ export function openFrom(
 const PendingAsks = z.object({ count: z.number(), oldest: z.number().nullable() });
 
 export function pendingOf(db: Reader, to_peer_id: string) {
-  const found = db.get(
-    PendingAsks,
-    `select count(*) as count, min(created_at) as oldest from messages
-     where ask_state = 'open' and to_peer_id = :to_peer_id`,
-    { to_peer_id },
-  );
+  const statement = `select count(*) as count, min(created_at) as oldest from messages
+    where ${OPEN_TO}`;
+  const found = db.get(PendingAsks, statement, { to_peer_id });
   return found ?? { count: 0, oldest: null };
 }
 
@@ -113,13 +103,8 @@ export function hasOpen(db: Reader, peer_id: string): boolean {
 }
 
 const Page = rowOf(Ask.extend({ seq: z.number() }));
-/** An ask of a page with its row number. */
-export type PagedAsk = z.output<typeof Page>;
 
-/**
- * Selects asks for a list; null matches any state or peer. The row numbers of the asks are below
- * `before`, and at least `floor`.
- */
+/** Selects a page of asks; null matches any. Numbers are below `before` and at least `floor`. */
 export interface PageFilter {
   readonly state: string | null;
   readonly peer_id: string | null;
@@ -154,16 +139,11 @@ export function page(db: Reader, { state, floor = 0, ...filter }: PageFilter) {
 /** Open asks that were created before `before`, except those to the human. */
 export function stale(
   db: Reader,
-  params: {
-    before: number;
-    human_id: string | null;
-    home_human_id: string | null;
-    limit: number;
-  },
+  params: { before: number; human_id: string | null; home_human_id: string | null; limit: number },
 ): Ask[] {
-  return db.all(
-    AskRow,
-    `${SELECT_ASK} where ask_state = 'open' and created_at < :before
+  return asksWhere(
+    db,
+    `ask_state = 'open' and created_at < :before
        and to_peer_id is not :human_id and to_peer_id is not :home_human_id
      limit :limit`,
     params,
@@ -201,9 +181,7 @@ export function followUps(db: Reader, correlation_id: string): string[] {
   );
 }
 
-/**
- * The closing time of the ask that comes `count` asks after `since`; undefined if fewer are left.
- */
+/** The closing time of the ask `count` asks after `since`; undefined if fewer are left. */
 export function closedAfter(db: Reader, since: number, count: number): number | undefined {
   return db.value(
     z.number(),

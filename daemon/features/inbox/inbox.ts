@@ -149,10 +149,7 @@ export class Inbox {
     if (isComplete) this.#paused_until = clock.monotonic() + FORGET_PAUSE_MS;
   }
 
-  /**
-   * An ack without a text, or of a cancelled ask, names that ask, because its item shows no other
-   * text.
-   */
+  /** An ack without a text, or of a cancelled ask, names the ask: its item shows no other text. */
   #textOf({ text, close_reason, correlation_id }: StoredMessage): string {
     const isReply = text !== "" && close_reason !== "cancelled";
     if (isReply) return text;
@@ -171,10 +168,7 @@ export class Inbox {
     return rows.rendered(db, { surface, unread, limit, digits });
   }
 
-  /**
-   * The id of the first ask in an ask's thread, which a stored item knows or which `reply_to` leads
-   * to.
-   */
+  /** The id of the first ask in a thread, which an item knows or to which `reply_to` leads. */
   #threadOf(correlation_id: string | null): string | null {
     let first = correlation_id;
     for (let asks = 0; first !== null && asks < THREAD_ASKS_MAX; asks++) {

@@ -14,17 +14,13 @@ const SELECT = `select ${columns.join(", ")} from pushes`;
 
 /** The pushes of an item, in the order of their creation. */
 export function ofItem(db: Reader, item_id: string): Push[] {
-  return db.all(Row, `${SELECT} where item_id = :item_id order by seq`, {
-    item_id,
-  }).map(({ item_id: _item, delivery_id: _id, ...push }) => push);
+  return db.all(Row, `${SELECT} where item_id = :item_id order by seq`, { item_id })
+    .map(({ item_id: _item, delivery_id: _id, ...push }) => push);
 }
 
 export function get(db: Reader, item_id: string, surface: string): StoredPush | undefined {
-  return db.get(
-    Row,
-    `${SELECT} where item_id = :item_id and surface = :surface`,
-    { item_id, surface },
-  );
+  const statement = `${SELECT} where item_id = :item_id and surface = :surface`;
+  return db.get(Row, statement, { item_id, surface });
 }
 
 export function upsert(tx: Tx, push: StoredPush): void {
@@ -61,10 +57,7 @@ export function unpushedSince(
   );
 }
 
-/**
- * The asks that a surface has shown and that were created and closed since these times, oldest
- * first.
- */
+/** Asks that a surface has shown, created and closed since these times, oldest first. */
 export function closedAsksShown(
   db: Reader,
   filter: { surface: string; since: number; closed_after: number },
@@ -81,10 +74,7 @@ export function closedAsksShown(
   );
 }
 
-/**
- * The surface's ref of the latest item that precedes this item in its thread; null if there is
- * none.
- */
+/** The surface's ref of the latest earlier item in an item's thread; null if there is none. */
 export function previousRefInThread(db: Reader, surface: string, item_id: string): string | null {
   return db.value(
     z.string(),
@@ -106,9 +96,7 @@ export function saveRef(tx: Tx, surface: string, ref: string, item_id: string): 
   );
 }
 
-/**
- * The item that a ref stands for. An exact match comes before a ref with the same decimal digits.
- */
+/** The item of a ref. An exact match comes before a ref with the same decimal digits. */
 export function byRef(
   db: Reader,
   { surface, ref, digits }: { surface: string; ref: string; digits: string | null },
@@ -137,29 +125,19 @@ export function recentSurfaces(db: Reader, since: number): Surface[] {
 }
 
 export function getSurface(db: Reader, surface: string): Surface | undefined {
-  return db.get(
-    Surface,
-    "select surface, peer_id, seen_at from surfaces where surface = :surface",
-    { surface },
-  );
+  const statement = "select surface, peer_id, seen_at from surfaces where surface = :surface";
+  return db.get(Surface, statement, { surface });
 }
 
-/**
- * Stores a surface. Replaces rows with the same name or peer, because each peer has one surface.
- */
+/** Stores a surface, in place of one of the same name or peer: each peer has one surface. */
 export function upsertSurface(
   tx: Tx,
-  { surface, peer_id, bridge, at }: {
-    surface: string;
-    peer_id: string;
-    bridge: boolean;
-    at: number;
-  },
+  { bridge, ...surface }: Surface & { readonly bridge: boolean },
 ): void {
   tx.run(
     `insert or replace into surfaces (surface, peer_id, bridge, seen_at)
-     values (:surface, :peer_id, :bridge, :at)`,
-    { surface, peer_id, bridge: bridge ? 1 : 0, at },
+     values (:surface, :peer_id, :bridge, :seen_at)`,
+    { ...surface, bridge: bridge ? 1 : 0 },
   );
 }
 

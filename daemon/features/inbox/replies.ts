@@ -1,6 +1,4 @@
-/**
- * Replies to inbox items. A reply answers the item's ask, or opens a new ask to the item's sender.
- */
+/** Replies to inbox items: a reply answers the item's ask, or opens an ask to its sender. */
 
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";

@@ -43,10 +43,7 @@ export function inboxRoutes(
   ].map((route) => routeAtHome(requireHuman(inbox, route), { home, isHere, isHumanAnswer }));
 }
 
-/**
- * If no human is registered, every inbox route responds with a 503 before any other check
- * (specification 7).
- */
+/** Without a registered human, every inbox route responds with a 503 first (specification 7). */
 function requireHuman(inbox: Inbox, { contract, run }: Route): Route {
   return {
     contract,

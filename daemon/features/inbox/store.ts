@@ -154,9 +154,7 @@ const Old = z.object({
   correlation_id: z.string().nullable(),
 });
 
-/**
- * Items that were read before an instant and have row numbers above `after`, lowest number first.
- */
+/** Items read before an instant, with row numbers above `after`, lowest number first. */
 export function readBefore(
   db: Reader,
   part: { before: number; after: number; limit: number },

@@ -17,10 +17,7 @@ import * as rows from "./store.ts";
 
 /** The maximum age of the items that are sent to a surface when it connects (contract 4). */
 const CATCH_UP_MS = 24 * 3_600_000;
-/**
- * Time after its disconnection for which a surface is offered new items. It gets them when it
- * connects again.
- */
+/** Time for which a disconnected surface is offered new items, for its next connection. */
 const RECENT_SURFACE_MS = 7 * 24 * 3_600_000;
 
 /** Maximum time before a surface was last seen in which its connection may have been dead. */
@@ -64,10 +61,7 @@ export class Surfaces {
     return address && address.status !== "retired" ? found.peer_id : undefined;
   }
 
-  /**
-   * Offers a new item to every surface, including recently disconnected surfaces. Returns the names
-   * of the connected surfaces and bridges.
-   */
+  /** Offers an item to connected and recent surfaces; returns the connected ones, with bridges. */
   offer(item: InboxItemSummary, message: StoredMessage): string[] {
     const connectedSurfaces = this.#connected();
     if (this.#dashboards > 0) this.#recordPending(DASHBOARD, item.item_id, null);
@@ -84,9 +78,7 @@ export class Surfaces {
     return [...new Set([...this.#dashboards > 0 ? [DASHBOARD] : [], ...names])];
   }
 
-  /**
-   * Called when a surface has connected. Sends it the items that it has not shown yet (contract 4).
-   */
+  /** A surface has connected: sends it the items that it has not shown yet (contract 4). */
   onConnected({ name, peer_id, bridge }: ConnectedSurface): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => {
@@ -94,7 +86,7 @@ export class Surfaces {
       if (!to || to.role !== "service") return; // The human's own connection is not a surface.
       const at = clock.now();
       const { seen_at = at } = pushes.getSurface(db, name) ?? {};
-      pushes.upsertSurface(tx, { surface: name, peer_id, bridge, at });
+      pushes.upsertSurface(tx, { surface: name, peer_id, bridge, seen_at: at });
       if (bridge || !isReceiver(to)) return;
       const since = at - CATCH_UP_MS;
       const shown = { surface: name, since, closed_after: seen_at - UNNOTICED_MS_MAX };
@@ -134,10 +126,7 @@ export class Surfaces {
     db.transact((tx) => pushes.markSeen(tx, name, clock.now()));
   }
 
-  /**
-   * Records a surface's receipt. A later failure does not undo a successful push. All refs are
-   * kept, including the refs of a push that failed half way.
-   */
+  /** Records a surface's receipt, with all its refs. A later failure does not undo a push. */
   receipt(surface: string, item_id: string, receipt: ItemReceipt): void {
     const { db, clock, events } = this.#ctx;
     db.transact((tx) => {
@@ -233,10 +222,7 @@ export class Surfaces {
     };
   }
 
-  /**
-   * Sends an item to a bridge as a plain frame. Bridges send no receipts, so the push proves only
-   * that the frame was written (specification 4).
-   */
+  /** Writes an item to a bridge, which sends no receipts: only the write is known (spec 4). */
   #write(
     { name, peer_id }: ConnectedSurface,
     item: InboxItemSummary,
@@ -259,10 +245,7 @@ export class Surfaces {
   }
 }
 
-/**
- * The frame of an item for a surface, with the surface's ref of the previous item in the same
- * thread.
- */
+/** An item's frame for a surface, with its ref of the previous item in the same thread. */
 export function inboxItemFrame(db: Reader, item_id: string, surface: string) {
   const item = rows.get(db, item_id);
   if (!item) throw new Error(`Cannot send inbox item "${item_id}": it was deleted`);

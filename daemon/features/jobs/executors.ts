@@ -29,9 +29,7 @@ export interface StartRequest {
   readonly from_peer?: string;
   /** The peer whose session the agent resumes, if that is possible. */
   readonly resumes: string | undefined;
-  /**
-   * A word in the pane. It identifies the pane if the daemon crashes before the agent is stored.
-   */
+  /** A word in the pane, which identifies it after a crash before the agent was stored. */
   readonly mark: string;
 }
 
@@ -83,10 +81,7 @@ export class Executors {
     return peer && peer.dropped_at === null ? idleSince(peer) : null;
   }
 
-  /**
-   * True if a peer is unknown, closed or retired, or is offline and its process is proved to have
-   * ended, with no restart that replaces the process.
-   */
+  /** True if a peer is unknown, closed or retired, or its process has ended without a restart. */
   isDead(peer_id: string): boolean {
     const { db } = this.#ctx;
     const peer = peerRows.get(db, peer_id);
@@ -159,10 +154,7 @@ export class Executors {
 
 const BARE_ID = /\b(?:notif|attempt)-[0-9a-f]{12}\b/g;
 
-/**
- * The ids in a prompt that may name a fire. If the prompt contains frames, these are the ids of the
- * frames; otherwise every id of a message or an attempt.
- */
+/** The ids in a prompt that may name a fire: those of its frames; without frames, all ids. */
 export function fireIdsIn(prompt: string, framed_ids: readonly string[]): readonly string[] {
   return prompt.includes("[mesh") ? framed_ids : prompt.match(BARE_ID) ?? [];
 }

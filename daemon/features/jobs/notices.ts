@@ -45,10 +45,7 @@ export class Notices {
     this.#notifyFirst(job, text, null);
   }
 
-  /**
-   * Asks an executor to stop working on a cancelled job. An executor that was started for the job
-   * is not asked: it is ended.
-   */
+  /** Asks an executor to stop a cancelled job. One started for the job is ended instead. */
   requestStop({ job_id, title }: StoredJob, executor_peer_id: string): void {
     const text = `[job ${job_id}] "${cleanLine(title)}" was cancelled: stop working on it.`;
     this.#notifications.tryNotifyFromDaemon(executor_peer_id, text);

@@ -11,9 +11,7 @@ export const StoredJob = Job.omit({ work_id: true, runner: true }).extend({
   attempt_count: z.number().int(),
   current_attempt_id: z.string().nullable(),
   lease_until: Instant.nullable(),
-  /**
-   * The time of a queued job's next attempt; null while it waits for its executor to come online.
-   */
+  /** Time of a queued job's next attempt; null while it waits for its executor. */
   look_at: Instant.nullable(),
   /** True if the request came from a proven human origin (contract 2). */
   proven_human: z.boolean(),
@@ -29,10 +27,7 @@ export const { insert, update, get } = table;
 /** The first ids that begin with `short`. */
 export const idsFrom = idsOf("jobs", "job_id");
 
-/**
- * The condition of unsettled jobs. It lists their states, so that SQLite reads the index by state
- * and skips the many settled jobs.
- */
+/** The unsettled states, listed so that SQLite reads their index and skips settled jobs. */
 const UNSETTLED =
   "state in ('queued', 'dispatching', 'delivered', 'running', 'awaiting_input', 'blocked')";
 
@@ -40,10 +35,7 @@ export interface Filter {
   readonly state: string | null;
   readonly owner_peer_id: string | null;
   readonly circle: string | null;
-  /**
-   * Maximum rows returned. If null, returns all unsettled rows and the newest `settled_max` settled
-   * ones.
-   */
+  /** Maximum rows; if null, all unsettled ones and the newest `settled_max` settled ones. */
   readonly limit: number | null;
   readonly settled_max: number;
 }

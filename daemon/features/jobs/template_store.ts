@@ -36,10 +36,7 @@ export function involves(db: Reader, peer_id: string): boolean {
   return db.value(z.number(), statement, { peer_id }) !== undefined;
 }
 
-/**
- * Due templates whose last occurrence is settled. Any other due template fires once its last
- * occurrence settles.
- */
+/** Due templates whose last occurrence is settled. The others fire once theirs settles. */
 export function due(db: Reader, now: number, limit: number): StoredTemplate[] {
   return table.all(
     db,

@@ -1,7 +1,4 @@
-/**
- * The steps of jobs and attempts: checks each step against the state table, stores it and publishes
- * it.
- */
+/** The steps of jobs and attempts: each is checked by the state table, stored and published. */
 
 import type { Context } from "../../data/context.ts";
 import { Problem, type ProblemCode } from "protocol/problems.ts";
@@ -86,10 +83,7 @@ export class JobSteps {
     return attempt?.ended_at === null ? attempt : undefined;
   }
 
-  /**
-   * Ends an attempt. If an agent was started for it and is not persistent, marks that agent for
-   * release.
-   */
+  /** Ends an attempt. Marks an agent for release that was started for it and is not persistent. */
   endAttempt(
     attempt: StoredAttempt,
     job: StoredJob,

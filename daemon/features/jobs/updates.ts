@@ -44,10 +44,7 @@ export class JobUpdates {
     });
   }
 
-  /**
-   * Called once a second. Publishes the jobs with new reports. One event per tick keeps a job's
-   * constant progress from flooding the event log.
-   */
+  /** Publishes, once a second, the jobs with new reports: progress must not flood the log. */
   tick(): void {
     if (this.#reported.size === 0) return;
     const { db, events } = this.#ctx;
@@ -95,9 +92,7 @@ export class JobUpdates {
     return { ...job, ...change };
   }
 
-  /**
-   * Stores the updated fields, and then takes the step that belongs to the reported state or phase.
-   */
+  /** Stores the updated fields, then takes the step of the reported state or phase. */
   #applyState(job: StoredJob, { state, phase, ...update }: JobUpdate): StoredJob {
     const state_reason = update.state_reason ?? null;
     const written = this.#steps.change(this.#steps.mustGet(job.job_id), job);

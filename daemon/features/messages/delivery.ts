@@ -18,10 +18,7 @@ import type { RemoteDelivery, RemoteOrigin } from "./remote_delivery.ts";
 import type { Session } from "./websocket/session.ts";
 import type { Sockets, Ticket } from "./websocket/sockets.ts";
 
-/**
- * Maximum time for which a drain may stay unsettled. Then its messages are queued again (contract
- * 3).
- */
+/** Maximum time to settle a drain. Then its messages are queued again (contract 3). */
 const LEASE_MS_MAX = 60_000;
 const TICK_ROWS_MAX = 500;
 
@@ -36,20 +33,14 @@ export interface MessageDraft extends LimitedMessage {
   readonly text: string;
   readonly circle: string | null;
   readonly attachments?: Attachments;
-  /**
-   * The ask that an ack or an inbox item is about. For an ask, the id that its asker chose; if
-   * absent, the daemon creates one.
-   */
+  /** The ask of an ack or an inbox item. Of an ask: the id that its asker chose, if any. */
   readonly correlation_id?: string | null;
   readonly item_id?: string | null;
   readonly question?: StoredMessage["question"];
   readonly traceparent?: string | undefined;
   readonly closing?: Pick<StoredMessage, "close_reason" | "outcome">;
   readonly opening?: AskFields;
-  /**
-   * Maximum time for which the message waits. Default: the queue's configured time. Ignored for
-   * asks, which wait as long as they are open.
-   */
+  /** Maximum wait; by default the queue's. Asks ignore it: they wait as long as they are open. */
   readonly ttl_ms?: number;
   /** Set for a message that comes from another machine. */
   readonly remote_origin?: RemoteOrigin;
@@ -114,9 +105,7 @@ export class Delivery {
     });
   }
 
-  /**
-   * Drops the messages queued for a peer, for this reason. Returns the number of dropped messages.
-   */
+  /** Drops the messages queued for a peer, for this reason; returns their number. */
   dropQueue(peer_id: string, reason: Reason): number {
     const { db, events, clock } = this.#ctx;
     const { remote, steps } = this.#deps;
@@ -227,10 +216,7 @@ export class Delivery {
     });
   }
 
-  /**
-   * A message that answers or follows up on an ask stays in the ask's trace. Any other message
-   * begins a new trace.
-   */
+  /** The trace of the ask that a message answers or follows up on; otherwise a new one. */
   #traceparentOf({ reply_to, correlation_id }: MessageDraft): string {
     const { db, ids } = this.#ctx;
     const related_id = reply_to ?? correlation_id;

@@ -1,7 +1,4 @@
-/**
- * Sends queued messages to agents without a socket, one at a time per peer, by the transports of
- * the agent's adapter.
- */
+/** Sends queued messages to agents without a socket, one at a time per peer, by its transports. */
 
 import type { Context } from "../../data/context.ts";
 import { isProblem } from "protocol/problems.ts";
@@ -17,7 +14,6 @@ import type { Reachability } from "../peers/records.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import { isClosedAsk, type Steps } from "./ledger/steps.ts";
-import { firstNotHeld, firstQueued, lastReason, type QueuedMessage } from "./ledger/ledger.ts";
 import { HOLD_MS_MAX, type UrgentMessages } from "./urgent_messages.ts";
 import { toOutgoing } from "./framing.ts";
 
@@ -30,10 +26,7 @@ interface DispatcherDeps {
   readonly urgentMessages: Pick<UrgentMessages, "awaitsToolCall" | "refresh">;
 }
 
-/**
- * The step after an attempt: the next message (`continue`), or the end of the pass (`blocked`)
- * until something changes.
- */
+/** After an attempt: the next message (`continue`), or nothing until a change (`blocked`). */
 type Outcome = "continue" | "blocked";
 
 /** The reason why no transport took a message. */
@@ -43,10 +36,7 @@ interface BlockedMessage {
   readonly held: boolean;
 }
 
-/**
- * The maximum number of characters in all cached frames. A text has at most 262,144 characters, and
- * escaping makes at most five of each.
- */
+/** Maximum characters of all cached frames. One frame has at most five times 262,144. */
 const CACHED_CHARS_MAX = 4 * 1024 * 1024;
 const CACHED_MAX = 256;
 
@@ -72,9 +62,7 @@ export class Dispatcher {
     return this.#closing.signal.aborted;
   }
 
-  /**
-   * Starts a pass for a peer. Called when a message was queued for the peer or its state changed.
-   */
+  /** Starts a pass for a peer, when a message was queued for the peer or its state changed. */
   wake(peer_id: string): void {
     if (this.#isClosing) return;
     const running = this.#passes.get(peer_id);
@@ -108,7 +96,7 @@ export class Dispatcher {
     const { db } = this.#ctx;
     const message = this.#deps.reachability.isConnected(peer_id)
       ? undefined
-      : firstQueued(db, peer_id);
+      : ledger.firstQueued(db, peer_id);
     if (!message) {
       this.#outgoingCache.forget(peer_id);
       return "blocked";
@@ -116,7 +104,7 @@ export class Dispatcher {
     let result = await this.#dispatch(message);
     if (result !== "continue" && result?.held) {
       const now = this.#ctx.clock.now();
-      const next = firstNotHeld(db, peer_id, { after: now - HOLD_MS_MAX, until: now });
+      const next = ledger.firstNotHeld(db, peer_id, { after: now - HOLD_MS_MAX, until: now });
       if (next) result = await this.#dispatch(next);
     }
     if (result === "continue") return "continue";
@@ -125,7 +113,7 @@ export class Dispatcher {
   }
 
   /** Tries a message by each transport. Returns undefined if it is gone. */
-  async #dispatch(message: QueuedMessage): Promise<"continue" | BlockedMessage | undefined> {
+  async #dispatch(message: ledger.QueuedMessage): Promise<"continue" | BlockedMessage | undefined> {
     const { db } = this.#ctx;
     const { seq, to_peer_id: peer_id } = message;
     const addressee = this.#deps.agentPeers.find(peer_id);
@@ -135,11 +123,8 @@ export class Dispatcher {
     if (message.repeatable && message.transport === "websocket") {
       return { reason: "socket_awaited" satisfies Reason, held: false };
     }
-    const outgoing = this.#outgoingCache.getOrLoad(
-      peer_id,
-      seq,
-      () => ledger.findMessageBySeq(db, seq),
-    );
+    const load = () => ledger.findMessageBySeq(db, seq);
+    const outgoing = this.#outgoingCache.getOrLoad(peer_id, seq, load);
     if (!outgoing) return undefined;
     const reasons: string[] = [];
     const takesHooks = takesHookMessages(this.#deps.directory, peer_id);
@@ -165,12 +150,9 @@ export class Dispatcher {
     return { reason: reasons.join("; ") || "no_transport", held: awaitsToolCall };
   }
 
-  /**
-   * Makes one attempt by one transport. The message is stored as attempting before its first byte
-   * goes out.
-   */
+  /** Makes one attempt by one transport, once the message is stored as attempting. */
   async #attempt(
-    message: QueuedMessage,
+    message: ledger.QueuedMessage,
     { addressee, outgoing, transport }: {
       addressee: AgentPeer;
       outgoing: OutgoingMessage;
@@ -189,10 +171,7 @@ export class Dispatcher {
     return receipt;
   }
 
-  /**
-   * Delivers a message. A transport that throws may have written bytes, so its receipt is unclear
-   * and not refused.
-   */
+  /** Delivers a message. After an error, bytes may have gone out, so the receipt is unclear. */
   async #deliver(
     transport: AgentTransport,
     peer: AgentPeer,
@@ -242,10 +221,7 @@ export class Dispatcher {
     }
   }
 
-  /**
-   * Queues a refused message again. Drops it if its ask has closed or its peer no longer takes
-   * messages.
-   */
+  /** Queues a refused message again; drops it if its ask has closed or its peer takes none. */
   #requeue(message: StoredMessage, reason: Reason): void {
     const queued = this.#steps.refused(message, reason);
     if (isClosedAsk(message)) this.#steps.dropped(queued, message.close_reason ?? reason);
@@ -255,22 +231,16 @@ export class Dispatcher {
   }
 
   /** Stores the reason on every queued message of the peer, because all of them wait. */
-  #recordBlocked({ to_peer_id, reason: knownReason }: QueuedMessage, reason: string): void {
+  #recordBlocked({ to_peer_id, reason: knownReason }: ledger.QueuedMessage, reason: string): void {
     const { db } = this.#ctx;
-    if (knownReason === reason && lastReason(db, to_peer_id) === reason) return;
+    if (knownReason === reason && ledger.lastReason(db, to_peer_id) === reason) return;
     db.transact((tx) => ledger.setBlockedReason(tx, to_peer_id, reason));
   }
 }
 
-/**
- * The first queued message of each peer, which the dispatcher reads every second. Each is framed
- * once, however often it is attempted.
- */
+/** The first queued message of each peer, which is read every second and framed only once. */
 class OutgoingCache {
-  readonly #cached = new Map<
-    string,
-    { readonly seq: number; readonly outgoing: OutgoingMessage }
-  >();
+  readonly #cached = new Map<string, { seq: number; outgoing: OutgoingMessage }>();
   #chars = 0;
 
   /** Calls `load` only if the message is not cached. */

@@ -7,10 +7,7 @@ import { toTag } from "protocol/messages/attachments.ts";
 import type { OutgoingMessage } from "../agents/adapter.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 
-/**
- * Cleans foreign text for a prompt: removes control characters and hidden characters, and
- * neutralizes `[mesh` markers.
- */
+/** Cleans foreign text: removes control and hidden characters, neutralizes `[mesh` markers. */
 export function printable(text: string): string {
   return neutralizeMarks(cleanText(text).replaceAll("\t", " "));
 }
@@ -97,17 +94,11 @@ function answerHint(message: StoredMessage): string {
     `decline; in a shell: mesh ack ${id} "…"; mesh show ${id}`;
 }
 
-/**
- * The marker at the start of each line that the daemon writes. The text of a draft may stand
- * directly before it.
- */
+/** The marker at the start of each line of the daemon. A draft may stand directly before it. */
 const FRAME_MARK = /\[mesh(?=[\]\s])/g;
 const MESSAGE_ID = /\b(?:ask|qd|notif)-[0-9a-f]{12}\b/g;
 
-/**
- * Matches a line of the daemon with a single id. The text after that id is foreign, so ids in it
- * prove nothing.
- */
+/** A line of the daemon with a single id. The text after it is foreign: its ids prove nothing. */
 const SINGLE_ID_LINE = /^(?:\s|\]\s*(?:Answer\s+with|cut\s+here)\s)/;
 /** The start of a peer's frame, with its id, which the asker may have chosen. */
 const PEER_FRAME = /^\]\s*<peer-message(?=\s)(?:[^<>]*?\sid="([^"<>]{1,200})")?/;

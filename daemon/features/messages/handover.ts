@@ -3,6 +3,7 @@
  * client that drains a queue leases them, and settles them by a receipt within 60 s (contract 3).
  */
 
+import { setLatest } from "kit/core/bounded_map.ts";
 import type { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
@@ -16,14 +17,10 @@ import type { Delivery } from "./delivery.ts";
 import { framedLength } from "./framing.ts";
 import * as ledger from "./ledger/ledger.ts";
 import { findStepped } from "./ledger/rows.ts";
-import { urgentQueue } from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { Receipts } from "./receipts.ts";
 
-/**
- * The maximum number of open drains. Beyond it, the oldest drain is forgotten, and its messages are
- * queued again when its 60 s have passed.
- */
+/** Maximum open drains. Beyond it, the messages of the oldest are queued again after its 60 s. */
 const LEASES_MAX = 10_000;
 
 interface HandoverDeps {
@@ -46,10 +43,7 @@ interface HookLimits {
 export class Handover {
   readonly #ctx: Context;
   readonly #deps: HandoverDeps;
-  /**
-   * The delivery ids of each open drain. They are only in memory, because a restart queues the
-   * messages again.
-   */
+  /** The delivery ids of each open drain, in memory only: a restart queues the messages again. */
   readonly #leased = new Map<string, readonly string[]>();
 
   constructor(ctx: Context, deps: HandoverDeps) {
@@ -57,10 +51,7 @@ export class Handover {
     this.#deps = deps;
   }
 
-  /**
-   * Leases a peer's queued messages to a reader. If the peer is not addressable, drops them (spec
-   * 3).
-   */
+  /** Leases a peer's queued messages to a reader; drops those of an unaddressable peer (spec 3). */
   lease(peer_id: string, max_results: number) {
     const { db, ids } = this.#ctx;
     const { delivery, directory } = this.#deps;
@@ -70,13 +61,12 @@ export class Handover {
         const dropped = delivery.dropQueue(peer_id, "peer_not_addressable");
         return { deliveries: [], drain_id: null, dropped_not_addressable: dropped };
       }
-      const deliveries = this.#deliverable(peer_id, max_results).map((message) =>
-        this.#lease(message)
-      );
+      const deliveries = this.#deliverable(peer_id, max_results)
+        .map((message) => this.#lease(message));
       if (deliveries.length === 0) return { deliveries, drain_id: null };
       const drain_id = ids.next("drain");
       const delivery_ids = deliveries.map(({ delivery_id }) => delivery_id);
-      db.afterCommit(() => this.#record(drain_id, delivery_ids));
+      db.afterCommit(() => setLatest(this.#leased, drain_id, delivery_ids, LEASES_MAX));
       return { deliveries, drain_id };
     });
   }
@@ -98,14 +88,11 @@ export class Handover {
     if (drain_id !== undefined) this.#leased.delete(drain_id);
   }
 
-  /**
-   * Gives a peer's queued messages to a hook, which adds them to what its agent reads next. The
-   * daemon does not send them again by itself.
-   */
+  /** Gives a peer's queued messages, for good, to a hook that adds them to its agent's input. */
   handToHook(peer_id: string, limits: HookLimits): StoredMessage[] {
     return this.#ctx.db.transact(() => {
       let bytes = 0;
-      const read = limits.only_urgent ? urgentQueue : ledger.queue;
+      const read = limits.only_urgent ? ledger.urgentQueue : ledger.queue;
       const waiting = this.#deliverable(peer_id, limits.messages, read);
       // The first message always fits. A text that is too long is cut, with a note on how to read
       // the rest.
@@ -116,10 +103,7 @@ export class Handover {
     });
   }
 
-  /**
-   * Returns the messages that were sent to a peer and never proved, so that the agent gets their
-   * ids. Each message is returned only once (architecture 3).
-   */
+  /** The unproved messages of a peer, whose agent gets each id only once (architecture 3). */
   nameUnproved(peer_id: string, limit: number): StoredMessage[] {
     const { db, clock } = this.#ctx;
     return db.transact((tx) => {
@@ -131,10 +115,7 @@ export class Handover {
     });
   }
 
-  /**
-   * A peer's queued messages. If a transport is attempting a message now, later messages of the
-   * same sender are left out, so that they do not overtake it.
-   */
+  /** A peer's queued messages, without those that would overtake one that is being attempted. */
   #deliverable(peer_id: string, limit: number, read = ledger.queue): StoredMessage[] {
     const { db } = this.#ctx;
     const inFlight = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");
@@ -143,10 +124,7 @@ export class Handover {
       .filter(({ from_peer_name }) => !senders.has(from_peer_name));
   }
 
-  /**
-   * Records that a reader took a message. If the reader does not settle it, the message is handed
-   * over again.
-   */
+  /** Records that a reader took a message, which is handed over again unless it is settled. */
   #lease(message: StoredMessage) {
     const now = this.#ctx.clock.now();
     const handedOver = this.#handOver(message, true);
@@ -164,11 +142,5 @@ export class Handover {
   #handOver(message: StoredMessage, repeatable: boolean) {
     const { steps } = this.#deps;
     return steps.written(steps.attempted(message, "hook", repeatable));
-  }
-
-  #record(drain_id: string, delivery_ids: readonly string[]): void {
-    this.#leased.set(drain_id, delivery_ids);
-    const [oldest] = this.#leased.keys();
-    if (this.#leased.size > LEASES_MAX && oldest) this.#leased.delete(oldest);
   }
 }

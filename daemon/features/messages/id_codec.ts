@@ -1,7 +1,4 @@
-/**
- * Makes ids from row numbers by a keyed permutation. They look random, never collide, and need no
- * index.
- */
+/** Makes ids from row numbers by a keyed permutation: random-looking, unique, without an index. */
 
 import { crypto } from "kit/host/node_library.ts";
 

@@ -1,8 +1,6 @@
-/**
- * Limits against floods and loops: queue size, rate per pair, hops. They are checked after all
- * other rules.
- */
+/** Limits against floods and loops, checked last: queue size, rate per pair, hops. */
 
+import { setLatest } from "kit/core/bounded_map.ts";
 import type { Context } from "../../data/context.ts";
 import { isProblem, Problem } from "protocol/problems.ts";
 import type { Directory } from "../peers/directory.ts";
@@ -10,7 +8,8 @@ import type { Kind } from "protocol/messages/contract.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { RemoteOrigin } from "./remote_delivery.ts";
 
-interface LimitsOptions {
+interface LimitsDeps {
+  readonly directory: Directory;
   /** Maximum asks and notifications that wait for one peer, including those being sent. */
   readonly max_per_peer: number;
   /** Maximum follow-ups in a row without the human; 0 turns the limit off. */
@@ -23,7 +22,7 @@ interface LimitsOptions {
   reached(limit: (typeof LIMIT_CODES)[number]): void;
 }
 
-/** The limits that a person set for one peer; null follows the options. */
+/** The limits that a person set for one peer; null follows the daemon's. */
 interface OwnLimits {
   readonly queue_max: number | null;
   readonly pair_per_minute: number | null;
@@ -41,9 +40,7 @@ export interface LimitedMessage {
   readonly remote_origin?: RemoteOrigin;
 }
 
-/**
- * The kinds of messages that are limited. Replies, inbox items and notices of the daemon are not.
- */
+/** The kinds of limited messages. Replies, inbox items and the daemon's notices are not limited. */
 const LIMITED_KINDS: ReadonlySet<Kind> = new Set(["ask", "notify", "broadcast"]);
 
 const LIMIT_CODES = ["queue_full", "hop_limit", "rate_limited"] as const;
@@ -59,16 +56,14 @@ const UNREGISTERED = "";
 
 export class Limits {
   readonly #ctx: Context;
-  readonly #directory: Directory;
-  readonly #options: LimitsOptions;
+  readonly #deps: LimitsDeps;
   readonly #pairCounters = new PairCounters();
   /** Number of messages that each peer's queue can take before it must be counted again. */
   readonly #freeSlots = new Map<string, number>();
 
-  constructor(ctx: Context, directory: Directory, options: LimitsOptions) {
+  constructor(ctx: Context, deps: LimitsDeps) {
     this.#ctx = ctx;
-    this.#directory = directory;
-    this.#options = options;
+    this.#deps = deps;
   }
 
   /**
@@ -85,7 +80,7 @@ export class Limits {
       this.#countPair(message);
     } catch (error) {
       const limit = LIMIT_CODES.find((code) => isProblem(error, code));
-      if (limit) this.#options.reached(limit);
+      if (limit) this.#deps.reached(limit);
       throw error;
     }
     const { peer_id } = message.to;
@@ -98,12 +93,9 @@ export class Limits {
     this.#freeSlots.clear();
   }
 
-  /**
-   * Refuses a message if the queue is full. The free places are kept in memory, because every
-   * queued message passes here.
-   */
+  /** Refuses a message to a full queue. Free places are in memory: every message is checked. */
   #refuseWhenFull({ to: { peer_id, queue_max } }: LimitedMessage): void {
-    const max_per_peer = queue_max ?? this.#options.max_per_peer;
+    const max_per_peer = queue_max ?? this.#deps.max_per_peer;
     // The places in memory are those of the limit for all peers.
     if (queue_max === null && this.#freeSlots.get(peer_id)) return;
     const waiting = ledger.waitingCount(this.#ctx.db, peer_id, max_per_peer);
@@ -117,7 +109,7 @@ export class Limits {
    * chain, so the rate limit bounds such loops.
    */
   #refuseLongChain({ to, voice, reply_to, remote_origin }: LimitedMessage): number {
-    const { hops: limit } = this.#options;
+    const { hops: limit } = this.#deps;
     const before = remote_origin?.hops ?? 0;
     if (!reply_to && before === 0) return 0;
     if (limit === 0 || to.role === "human" || voice !== "peer") return 0;
@@ -129,14 +121,15 @@ export class Limits {
 
   /** The length of the chain that ends with this ask, up to one more than the limit. */
   #hopsTo(reply_to: string | null, limit: number): number {
-    const humans = [this.#directory.human(), this.#directory.homeHuman()];
+    const { directory, hopsBefore } = this.#deps;
+    const humans = [directory.human(), directory.homeHuman()];
     let hops = 0;
     for (let current_id = reply_to; current_id !== null && hops <= limit;) {
       const link = ledger.findLink(this.#ctx.db, current_id);
       if (!link || link.voice !== "peer") break;
       if (humans.some((human) => human?.peer_id === link.to_peer_id)) break;
       hops++;
-      const elsewhere = this.#options.hopsBefore(current_id);
+      const elsewhere = hopsBefore(current_id);
       if (elsewhere !== undefined) return hops + elsewhere;
       current_id = link.before;
     }
@@ -147,7 +140,7 @@ export class Limits {
     const { clock } = this.#ctx;
     const now = clock.monotonic();
     const { peer_id } = to;
-    const limit = to.pair_per_minute ?? this.#options.pair_per_minute;
+    const limit = to.pair_per_minute ?? this.#deps.pair_per_minute;
     if (limit === 0) return;
     const pair = `${remote_origin?.counted_as ?? from.peer_id ?? UNREGISTERED}\n${peer_id}`;
     if (remote_origin) {
@@ -177,10 +170,7 @@ export class Limits {
 }
 
 const WINDOW_SECONDS = 60;
-/**
- * The maximum number of pairs in memory. Beyond it, the pair that was silent for longest is
- * forgotten.
- */
+/** Maximum pairs in memory. Beyond it, the pair that was silent for longest is forgotten. */
 export const PAIRS_MAX = 10_000;
 
 interface Slot {
@@ -189,9 +179,7 @@ interface Slot {
 }
 
 export class PairCounters {
-  /**
-   * The slots of each pair, oldest slot first. The pairs are in the order of their latest slots.
-   */
+  /** The slots of each pair, oldest first. The pairs are in the order of their latest slots. */
   readonly #slots = new Map<string, Slot[]>();
 
   get size(): number {
@@ -213,12 +201,7 @@ export class PairCounters {
     const last = slots.at(-1);
     const slot = last?.second === secondOf(now) ? last : { second: secondOf(now), count: 0 };
     slot.count++;
-    if (slot !== last) {
-      this.#slots.delete(pair);
-      this.#slots.set(pair, [...slots, slot]);
-    }
-    const [first] = this.#slots.keys();
-    if (this.#slots.size > PAIRS_MAX && first !== undefined) this.#slots.delete(first);
+    if (slot !== last) setLatest(this.#slots, pair, [...slots, slot], PAIRS_MAX);
     return () => void slot.count--;
   }
 
@@ -230,10 +213,7 @@ export class PairCounters {
     }
   }
 
-  /**
-   * Returns a pair's slots within the window. Drops older slots, and future slots that were left by
-   * a clock that was set back.
-   */
+  /** A pair's slots within the window. Drops older ones, and future ones after a clock change. */
   #recentSlots(pair: string, now: number): Slot[] {
     const slots = this.#slots.get(pair) ?? [];
     while (slots[0] && !isRecent(slots[0], now)) slots.shift();

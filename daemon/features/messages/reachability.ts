@@ -1,6 +1,4 @@
-/**
- * The ways in which messages reach a peer now: its socket, or a transport of its agent's adapter.
- */
+/** The ways to reach a peer now: its socket, or a transport of its agent's adapter. */
 
 import type { Context } from "../../data/context.ts";
 import type { Transport } from "protocol/agents/contract.ts";

@@ -8,10 +8,7 @@ import type { Steps } from "./ledger/steps.ts";
 import type { DeliveryAck } from "./websocket/frames.ts";
 import type { Session } from "./websocket/session.ts";
 
-/**
- * Callbacks for the features that build on deliveries. They run in the transaction that changes the
- * delivery.
- */
+/** Callbacks of higher features, which run in the transaction that changes the delivery. */
 export interface DeliveryEffects {
   /** The receiver of an ask refused its message or failed on it, so the asker must be notified. */
   undeliverable(message: StoredMessage): void;
@@ -44,10 +41,7 @@ export class Receipts {
     else db.transact(() => this.#applyReceipt(session, ack));
   }
 
-  /**
-   * Queues a failed delivery again. Returns false if the delivery is not for this peer, or is
-   * neither failed nor queued.
-   */
+  /** Queues a failed delivery again. False for another peer's, or if neither failed nor queued. */
   offerAgain(delivery_id: string, peer_id: string): boolean {
     const { db } = this.#ctx;
     return db.transact(() => {

@@ -10,10 +10,7 @@ export interface RemoteOrigin {
   readonly at: number;
   /** Number of earlier follow-ups on all machines. */
   readonly hops: number;
-  /**
-   * The id under which messages are counted: a peer that its machine announced, or all other
-   * senders of that machine.
-   */
+  /** The id under which messages are counted: an announced peer, or all others of its machine. */
   readonly counted_as: string;
 }
 
@@ -21,10 +18,7 @@ export interface RemoteOrigin {
 export interface RemoteEffects {
   /** Passes on a message that was just stored. `hops` counts the follow-ups before it. */
   forward(tx: Tx, message: StoredMessage, daemon_id: string, hops: number): void;
-  /**
-   * Withdraws a message before it is handed to the bus. False if it may be on its way. A message to
-   * a peer of this machine can always be withdrawn.
-   */
+  /** Withdraws a message; false if it may be on the bus. One to a local peer never is. */
   withdraw(tx: Tx, message: Pick<StoredMessage, "seq">): boolean;
 }
 

@@ -21,9 +21,7 @@ export interface CallerChecks {
   isHumanAnswer(caller: Caller, headers: Headers, surface?: string): boolean;
 }
 
-/**
- * Returns the function with which an idempotent route recognizes the sender of a repeated request.
- */
+/** The function by which an idempotent route recognizes the sender of a repeated request. */
 export function senderOf(directory: Directory) {
   return ({ body }: { body: { from_peer: string; circle?: string | undefined } }): string =>
     directory.senderId(body.from_peer, { circle: body.circle });

@@ -99,9 +99,7 @@ export function attachmentRoutes(attachments: Attachments): Route[] {
   ];
 }
 
-/**
- * Returns the boundary of the request's form. Throws `unsupported_media` for any other media type.
- */
+/** The boundary of the request's form. Throws `unsupported_media` for another media type. */
 function mustHaveBoundary(request: Request): string {
   const found = request.headers.get("content-type") ?? "";
   const boundary = boundaryOf(found);

@@ -1,8 +1,6 @@
-/**
- * Urgent messages to working agents: the messages that wait for a hook, and the markers for these
- * hooks.
- */
+/** Urgent messages to working agents that wait for a hook, and the markers for these hooks. */
 
+import { setLatest } from "kit/core/bounded_map.ts";
 import type { Context } from "../../data/context.ts";
 import type { AgentPeer, Hooks, ToolContext } from "../agents/adapter.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
@@ -14,10 +12,7 @@ import type { Log } from "kit/core/log.ts";
 import { markerPath, removeIfPresent } from "../../host/paths.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
-/**
- * Maximum time for which an urgent message waits for the end of a tool call. Then it is sent like
- * any other message: the end of a turn may remain unreported.
- */
+/** Maximum wait of an urgent message for a tool call: the end of its turn may go unreported. */
 export const HOLD_MS_MAX = 5 * 60_000;
 /** Time for which a marker is kept for the proof of a message that was handed over. */
 const PROOF_WAIT_MS_MAX = 10 * 60_000;
@@ -34,10 +29,7 @@ interface UrgentMessagesDeps {
 export class UrgentMessages {
   readonly #ctx: Context;
   readonly #deps: UrgentMessagesDeps;
-  /**
-   * Sessions whose hook has to report that the model read a message, each with the end of that
-   * time.
-   */
+  /** Sessions whose hook has yet to report that the model read a message, each with its limit. */
   readonly #unproved = new Map<string, { readonly agent: string; readonly until: number }>();
 
   constructor(ctx: Context, deps: UrgentMessagesDeps) {
@@ -45,10 +37,7 @@ export class UrgentMessages {
     this.#deps = deps;
   }
 
-  /**
-   * True if a message waits for the hook of its peer's next tool call. It is then not given to a
-   * transport that the agent reads only after the turn.
-   */
+  /** True if a message waits for the hook of the next tool call, not for the end of the turn. */
   awaitsToolCall(
     peer: AgentPeer,
     { urgent, created_at }: Pick<StoredMessage, "urgent" | "created_at">,
@@ -61,13 +50,8 @@ export class UrgentMessages {
 
   /** Keeps the marker of an agent until `release`, or for `PROOF_WAIT_MS_MAX`. */
   awaitProof(session_id: string, agent: string): void {
-    this.#unproved.delete(session_id);
-    this.#unproved.set(session_id, {
-      agent,
-      until: this.#ctx.clock.monotonic() + PROOF_WAIT_MS_MAX,
-    });
-    const [oldest] = this.#unproved.keys();
-    if (this.#unproved.size > SESSIONS_MAX && oldest !== undefined) this.#unproved.delete(oldest);
+    const until = this.#ctx.clock.monotonic() + PROOF_WAIT_MS_MAX;
+    setLatest(this.#unproved, session_id, { agent, until }, SESSIONS_MAX);
     this.refresh();
   }
 
@@ -114,10 +98,7 @@ export interface Markers {
   keep(agents: ReadonlySet<string>): void;
 }
 
-/**
- * If a marker cannot be written, for example on a full disk, hooks stay silent and the messages
- * wait.
- */
+/** If a marker cannot be written, as on a full disk, hooks stay silent and messages wait. */
 export class MarkerFiles implements Markers {
   readonly #state_dir: string;
   readonly #log: Log;

@@ -33,9 +33,7 @@ interface NotificationsDeps {
 interface NotifyContext extends RequestContext {
   /** The daemon, if it sends the message itself. Default: the sender that the request names. */
   readonly from?: typeof DAEMON;
-  /**
-   * True for a message beyond all limits: a notice of the daemon, or the first message of a switch.
-   */
+  /** True beyond all limits: a notice of the daemon, or the first message of a switch. */
   readonly notice?: boolean;
 }
 
@@ -182,9 +180,7 @@ export class Notifications {
     return new Set(ids);
   }
 
-  /**
-   * Sends one copy. If a limit refuses it, only this copy fails, and the error code is returned.
-   */
+  /** Sends one copy. If a limit refuses it, only this copy fails: returns the error code. */
   #sendOne(draft: MessageDraft): StoredMessage | string {
     try {
       return this.#deps.delivery.send(draft).message;

@@ -68,10 +68,7 @@ export class ThreadReplies {
     });
   }
 
-  /**
-   * The askers and recipients of a thread: of the earlier asks that it continues, the later asks,
-   * and the asks of the same ask to many.
-   */
+  /** Askers and recipients of a thread: earlier asks, later ones, and those of its ask to many. */
   #membersOf(correlation_id: string): Member[] {
     const { db } = this.#ctx;
     const members = new Map<string, string>();

@@ -42,15 +42,8 @@ export interface PeerEffects {
 /** The status and turn of a peer, with their times and reporters. */
 export type PeerState = Pick<
   StoredPeer,
-  | "peer_id"
-  | "name"
-  | "status"
-  | "status_at"
-  | "status_by"
-  | "turn_state"
-  | "turn_at"
-  | "turn_by"
-  | "offline_reason"
+  | ("peer_id" | "name" | "status" | "status_at" | "status_by" | "offline_reason")
+  | ("turn_state" | "turn_at" | "turn_by")
 >;
 
 /** The dependencies of the classes that make up the peer registry. */

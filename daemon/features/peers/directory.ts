@@ -67,10 +67,7 @@ export class Directory {
     return this.#names.resolveAnywhere(argument, scope);
   }
 
-  /**
-   * The scope of a request about one peer: its circle, and its caller. Unlike `sender`, this does
-   * not count as a sign of life of the caller.
-   */
+  /** The scope of a request about a peer. Unlike `sender`, it is no sign of life of the caller. */
   scopeOf({ circle, from_peer }: PeerQuery): Scope {
     if (from_peer === undefined) return { circle };
     return { circle, caller: this.findSender(from_peer) };
@@ -133,10 +130,7 @@ export class Directory {
     return found !== undefined && found.dropped_at === null && found.status !== "retired";
   }
 
-  /**
-   * Finds a recipient, on any machine. Refuses retired peers, the sender itself, and peers not
-   * addressable.
-   */
+  /** Finds a recipient on any machine. Refuses retired and unaddressable peers, and the sender. */
   target(argument: string, scope: Scope): Address {
     const home = this.#names.findHomeHuman(argument);
     if (home && scope.caller?.role !== "human") return home;
@@ -154,10 +148,7 @@ export class Directory {
     return this.#names.homeHuman();
   }
 
-  /**
-   * The sender that an argument names: a peer, or an unregistered sender. The name of an
-   * unregistered sender must not be reserved.
-   */
+  /** The sender that an argument names: a peer, or an unregistered sender of no reserved name. */
   sender(argument: string, scope: Scope = {}): Sender {
     const known = this.findSender(argument, scope);
     if (!known) {
@@ -177,10 +168,7 @@ export class Directory {
     return known;
   }
 
-  /**
-   * The peer that a sender's argument names. Unlike `sender`, this does not count as a sign of
-   * life.
-   */
+  /** The peer that a sender's argument names. Unlike `sender`, this is no sign of life. */
   findSender(argument: string, scope: Scope = {}): Address | undefined {
     const found = this.#addresses.byId(argument) ?? this.#names.findUnique(argument, scope);
     return found?.closed ? undefined : found;
@@ -192,10 +180,7 @@ export class Directory {
     return peer_id ?? name;
   }
 
-  /**
-   * The author kind of a message: `human` only with proof. A sender whose name looks like the
-   * human's is `unverified`, too (contract 2).
-   */
+  /** The author kind: `human` needs proof; a name like the human's is `unverified` (contract 2). */
   authorKindOf(
     { role, name }: Pick<Sender, "role" | "name">,
     { proven_human = false, unverified = false }: SenderProofs = {},
@@ -204,10 +189,7 @@ export class Directory {
     return unverified || this.#addresses.isReserved(name) ? "unverified" : "peer";
   }
 
-  /**
-   * The agents and orchestrators of a circle, without retired ones: on all machines if the circle
-   * is shared.
-   */
+  /** A circle's agents and orchestrators that are not retired; on all machines if it is shared. */
   members(circle: string): readonly Address[] {
     const here = this.#addresses.members(circle);
     const elsewhere = this.#remote.members(circle);

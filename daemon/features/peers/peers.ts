@@ -49,9 +49,7 @@ export class Peers {
     return this.admit(given, initialEvidence).peer;
   }
 
-  /**
-   * Like `register`; `proved` is true for a new peer, or a known peer that has proved its identity.
-   */
+  /** As `register`. `proved`: true for a new peer, or a known peer with a proved identity. */
   admit(
     given: Registration,
     initialEvidence: RegistrationEvidence,
@@ -275,10 +273,7 @@ export class Peers {
   }
 }
 
-/**
- * A registration as stored, without the `client_id`. A client whose peer was renamed keeps the new
- * name.
- */
+/** A registration as stored, without the `client_id`. A client keeps its renamed peer's name. */
 function toStoredRegistration(
   registration: Registration,
   before: StoredPeer | undefined,

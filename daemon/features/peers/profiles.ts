@@ -45,9 +45,7 @@ export class PeerProfiles {
     this.reassign(peer_id, { name });
   }
 
-  /**
-   * Renames peers whose names have become reserved, by a new version or by a new name of the human.
-   */
+  /** Renames peers whose names are reserved by now: by a new version, or the human's new name. */
   renameReserved(): { peer_id: string; before: string; name: string }[] {
     const { db } = this.#ctx;
     return db.transact((tx) =>
@@ -148,10 +146,7 @@ export class PeerProfiles {
     });
   }
 
-  /**
-   * Messages and asks belong to the peer's id, so its queue and its open asks move with it. Its
-   * name gets a number if a live peer of that circle has it.
-   */
+  /** Queue and open asks move with the id. The name gets a number if a live peer there has it. */
   #move(peer_id: string, circle: string): void {
     const peer = this.#changes.mustGet(peer_id);
     if (peer.circle === circle) return;

@@ -45,37 +45,30 @@ export interface RecordPorts {
 }
 
 interface PeerRecordsDeps {
+  readonly daemon_id: string;
+  readonly description_ttl_ms: number;
   readonly directory: Directory;
   readonly ports: RecordPorts;
   readonly reachability: Reachability;
   readonly remoteRecords: RemoteRecords;
 }
 
-interface PeerRecordsOptions {
-  readonly daemon_id: string;
-  readonly description_ttl_ms: number;
-}
-
 export class PeerRecords {
   readonly #ctx: Context;
-  readonly #options: PeerRecordsOptions;
   readonly #deps: PeerRecordsDeps;
 
-  constructor(ctx: Context, options: PeerRecordsOptions, deps: PeerRecordsDeps) {
+  constructor(ctx: Context, deps: PeerRecordsDeps) {
     this.#ctx = ctx;
-    this.#options = options;
     this.#deps = deps;
   }
 
   mustGet(peer_id: string): Peer {
     const stored = rows.get(this.#ctx.db, peer_id);
     if (stored && !stored.closed) return this.#toPeer(stored);
-    const remote = this.#deps.remoteRecords.get(peer_id);
+    const { ports, remoteRecords } = this.#deps;
+    const remote = remoteRecords.get(peer_id);
     if (!remote) throw new Problem("unknown_peer", { peer: peer_id });
-    return this.#deps.remoteRecords.toPeer(
-      remote,
-      this.#toFields(this.#deps.ports.pending(peer_id)),
-    );
+    return remoteRecords.toPeer(remote, this.#toFields(ports.pending(peer_id)));
   }
 
   /** The peers that match, in the order of their registration; then those of other machines. */
@@ -141,13 +134,13 @@ export class PeerRecords {
     const now = this.#ctx.clock.now();
     const human = stored.role === "human"; // Messages to the human go to the inbox.
     const transport = human ? "none" : this.#deps.reachability.transport(peer_id);
-    const isFresh = now - (described_at ?? now) <= this.#options.description_ttl_ms;
+    const isFresh = now - (described_at ?? now) <= this.#deps.description_ttl_ms;
     return {
       ...record,
       name,
       display_name: name,
       terminal: stored.pane_id === null ? null : kindOf(stored.tmux_socket ?? ""),
-      daemon_id: this.#options.daemon_id,
+      daemon_id: this.#deps.daemon_id,
       description: isFresh ? stored.description : null,
       last_seen: this.#deps.directory.lastSeen(stored),
       ...(initiator && { initiator }),
@@ -172,12 +165,9 @@ export class PeerRecords {
     if (status === "offline" || status === "retired") return "offline";
     if (transport === "none") return "no_transport";
     // A socket takes messages in spite of an earlier reason. A list of many peers reads no reasons.
-    const blocked = transport === "websocket"
-      ? null
-      : this.#deps.reachability.blockedReason(peer_id);
-    if (blocked === null) {
-      return this.#deps.reachability.isDegraded(peer, transport) ? "degraded" : "ok";
-    }
+    const { reachability } = this.#deps;
+    const blocked = transport === "websocket" ? null : reachability.blockedReason(peer_id);
+    if (blocked === null) return reachability.isDegraded(peer, transport) ? "degraded" : "ok";
     return blocked.includes("pane:") ? "pane_unsafe" : "degraded";
   }
 }

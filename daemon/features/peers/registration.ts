@@ -29,10 +29,7 @@ export interface RegistrationEvidence {
   readonly proven_peer_id?: string | undefined;
   /** True if the kernel proves that this process or a descendant sends the registration. */
   readonly isProcess?: (pid: number) => boolean;
-  /**
-   * As `isProcess`, of a peer's process: a descendant that is another peer's does not count. By
-   * default it does.
-   */
+  /** As `isProcess`, the default, but a descendant that is another peer's does not count. */
   readonly isPeerProcess?: (pid: number) => boolean;
   /** True if the caller is proved to be a registered peer other than this one. */
   readonly isAnotherPeer?: (peer: StoredPeer) => boolean;
@@ -90,10 +87,7 @@ export class Admission {
     this.#deps = deps;
   }
 
-  /**
-   * Throws `peers_full` if this peer would exceed the limit of live peers or of records. The human
-   * is always admitted.
-   */
+  /** Throws `peers_full` at the limit of live peers or of records. The human is always admitted. */
   mustHaveRoom({ role }: Registration, before: StoredPeer | undefined): void {
     if (role === "human" || before && isLive(before)) return;
     const live = rows.liveCount(this.#ctx.db);

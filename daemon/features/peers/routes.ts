@@ -68,11 +68,10 @@ export function peerRoutes(features: PeerFeatures, deps: PeerRoutesDeps): Route[
       const restart = daemon_id === null ? await deps.restartStatusOf(peer_id) : RUNS_ELSEWHERE;
       return { ...records.mustGet(peer_id), restart, ...subagents.childrenOf(peer_id) };
     }),
-    route(
-      contracts.peerByPane,
-      ({ params: { pane_id }, query }) =>
-        records.mustGet(directory.occupantOf(pane_id, query.tmux_socket).peer_id),
-    ),
+    route(contracts.peerByPane, ({ params, query }) => {
+      const { peer_id } = directory.occupantOf(params.pane_id, query.tmux_socket);
+      return records.mustGet(peer_id);
+    }),
     route(contracts.offlinePeer, ({ params, query, body }) => {
       peers.offline(idOf(params, query), body);
       return OK;
@@ -139,14 +138,11 @@ function reportRoutes(
       turns.reportTurn(idOf(params, query), body);
       return OK;
     }),
-    route(
-      contracts.listTurns,
-      ({ params, query }) => {
-        // A page may still request a peer that was just closed.
-        const { peer_id } = directory.address(params.id) ?? { peer_id: idOf(params, query) };
-        return { turns: turns.recentTurns(peer_id) };
-      },
-    ),
+    route(contracts.listTurns, ({ params, query }) => {
+      // A page may still request a peer that was just closed.
+      const { peer_id } = directory.address(params.id) ?? { peer_id: idOf(params, query) };
+      return { turns: turns.recentTurns(peer_id) };
+    }),
     route(contracts.reportChat, ({ body }) => {
       turns.reportChat(idOf({ id: body.peer_id }), body);
       return OK;

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { idsOf } from "../../data/short_ids.ts";
-import { type Reader, rowOf, toAssignments, toValues, type Tx } from "kit/data/sqlite.ts";
+import { type Reader, rowOf, tableOf, type Tx } from "kit/data/sqlite.ts";
 import type { Params } from "kit/data/statements.ts";
 import { Address, Peer, ROLES_OF_ALL_CIRCLES } from "protocol/peers/record.ts";
 
@@ -130,19 +130,13 @@ const ADDRESS_COLUMNS = Object.keys(Address.shape)
   .map((column) => column === "daemon_id" ? "null as daemon_id" : column)
   .join(", ");
 
-const Row = rowOf(StoredPeer);
-const columns = Object.keys(StoredPeer.shape);
-const INSERT = `insert into peers ${toValues(columns)}`;
-const UPDATE = `update peers set ${
-  toAssignments(columns.filter((column) => column !== "peer_id"))
-} where peer_id = :peer_id`;
+const table = tableOf("peers", StoredPeer, "peer_id");
+/** Only subagents are removed: they get no messages, so no other table refers to them. */
+export const { insert, update, get, remove } = table;
 
 /** Condition for records that were neither closed nor dropped. */
 const OPEN = "dropped_at is null and closed = 0";
-/**
- * Condition for peers that are online or busy and not dropped. The indexes `peers_live…` use the
- * same condition.
- */
+/** Condition for peers online or busy and not dropped, as in the indexes `peers_live…`. */
 const LIVE = "status in ('online', 'busy') and dropped_at is null";
 
 /** Subagents that agents started: short-lived, with a parent, and without messages. */
@@ -152,7 +146,7 @@ const REPORTED_SUBAGENT = `${SUBAGENT} and metadata ->> 'subagent_id' is not nul
 
 /** The records that satisfy a condition. */
 function peersWhere(db: Reader, condition: string, params: Params = {}): StoredPeer[] {
-  return db.all(Row, `select * from peers where ${condition}`, params);
+  return table.all(db, `where ${condition}`, params);
 }
 
 /** A reader of some fields of the peers that satisfy a condition. */
@@ -169,24 +163,16 @@ const liveProcessesWhere = readerOf(LiveProcess);
 const identitiesWhere = readerOf(IdentityFacts);
 const actingWhere = readerOf(ActingPeer);
 const childrenWhere = readerOf(StoredChild);
+const processesWhere = readerOf(StoredPeer.pick({ agent_pid: true, agent_started: true }));
 
 /** The addresses that satisfy a condition. */
 function addressesWhere(db: Reader, condition: string, params: Params = {}): Address[] {
   return db.all(Address, `select ${ADDRESS_COLUMNS} from peers where ${condition}`, params);
 }
 
-export function insert(tx: Tx, peer: StoredPeer): void {
-  tx.run(INSERT, z.encode(Row, peer));
-}
-
-export function update(tx: Tx, peer: StoredPeer): void {
-  tx.run(UPDATE, z.encode(Row, peer));
-}
-
 /** The address of an exact id, even if it was closed or dropped. */
 export function address(db: Reader, peer_id: string): Address | undefined {
-  const statement = `select ${ADDRESS_COLUMNS} from peers where peer_id = :peer_id`;
-  return db.get(Address, statement, { peer_id });
+  return addressesWhere(db, "peer_id = :peer_id", { peer_id })[0];
 }
 
 /** Addresses by name, without retired and dropped ones; live ones first. */
@@ -210,10 +196,7 @@ export function isNameTaken(
   return db.value(z.number(), statement, params) === 1;
 }
 
-/**
- * The taken names of a circle that begin with a prefix. SQLite joins them into one text, because
- * reading thousands of rows takes much longer.
- */
+/** The taken names of a circle with a prefix, as one text: reading thousands of rows is slow. */
 export function takenNames(
   db: Reader,
   { prefix, ...params }: {
@@ -238,10 +221,6 @@ export function startingWith(db: Reader, short: string): Address[] {
   return idsFrom(db, short)
     .flatMap((peer_id) => address(db, peer_id) ?? [])
     .filter(({ closed, dropped_at }) => !closed && dropped_at === null);
-}
-
-export function get(db: Reader, peer_id: string): StoredPeer | undefined {
-  return db.get(Row, "select * from peers where peer_id = :peer_id", { peer_id });
 }
 
 /** Stores the proofs of new ids, which the table of a renewal holds. */
@@ -310,11 +289,7 @@ export function liveProcesses(db: Reader) {
 
 /** Processes that were proved to be a peer's, including those of offline peers. */
 export function provedProcesses(db: Reader) {
-  return db.all(
-    StoredPeer.pick({ agent_pid: true, agent_started: true }),
-    `select agent_pid, agent_started from peers
-     where agent_proved and agent_pid is not null and agent_started is not null`,
-  );
+  return processesWhere(db, "agent_proved and agent_pid is not null and agent_started is not null");
 }
 
 /** Live peers that each tick checks: all except the human and reported subagents. */
@@ -551,26 +526,18 @@ export function setLastDelivery(tx: Tx, peer_id: string, at: number): void {
   tx.run("update peers set last_delivery_at = :at where peer_id = :peer_id", { peer_id, at });
 }
 
-/** Deletes the row of a subagent. It gets no messages, so no other table refers to it. */
-export function remove(tx: Tx, peer_id: string): void {
-  tx.run("delete from peers where peer_id = :peer_id", { peer_id });
+function countWhere(db: Reader, condition: string): number {
+  return db.value(z.number(), `select count(*) from peers where ${condition}`) ?? 0;
 }
 
 /** Number of live peers. */
-export function liveCount(db: Reader): number {
-  return db.value(z.number(), `select count(*) from peers where ${LIVE}`) ?? 0;
-}
+export const liveCount = (db: Reader) => countWhere(db, LIVE);
 
 /** Number of peers with a record. Reads the whole table. */
-export function recordCount(db: Reader): number {
-  return db.value(z.number(), `select count(*) from peers where ${OPEN}`) ?? 0;
-}
+export const recordCount = (db: Reader) => countWhere(db, OPEN);
 
 /** Number of peers with a record, without subagents. */
-export function count(db: Reader): number {
-  const condition = `${OPEN} and not (${SUBAGENT})`;
-  return db.value(z.number(), `select count(*) from peers where ${condition}`) ?? 0;
-}
+export const count = (db: Reader) => countWhere(db, `${OPEN} and not (${SUBAGENT})`);
 
 /** The subagents of a peer, newest first. A parent is recorded by its peer id or its session. */
 export function childrenOf(
@@ -579,8 +546,7 @@ export function childrenOf(
 ): StoredChild[] {
   return childrenWhere(
     db,
-    `parent_runtime_id in (:peer_id, :session) and ${SUBAGENT}
-       and ${OPEN}
+    `parent_runtime_id in (:peer_id, :session) and ${SUBAGENT} and ${OPEN}
      order by registered_at desc, rowid desc`,
     { peer_id, session: runtime_session_id ?? peer_id },
   );
@@ -588,8 +554,5 @@ export function childrenOf(
 
 /** The subagents of all peers that their parents reported. */
 export function reportedSubagents(db: Reader): StoredChild[] {
-  return childrenWhere(
-    db,
-    `${REPORTED_SUBAGENT} and ${OPEN} order by registered_at, rowid`,
-  );
+  return childrenWhere(db, `${REPORTED_SUBAGENT} and ${OPEN} order by registered_at, rowid`);
 }

@@ -1,7 +1,4 @@
-/**
- * Subagents that the session of a peer starts: peers that take no messages. They are known only by
- * hooks of the session, so they end with it.
- */
+/** Subagents of a peer's session: peers without messages, known by its hooks, that end with it. */
 
 import * as z from "zod";
 import { Ages } from "kit/core/clock.ts";

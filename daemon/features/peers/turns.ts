@@ -1,5 +1,6 @@
 /** Reports of a peer's turns, from hooks, sockets and observation (contract 3). */
 
+import { setLatest } from "kit/core/bounded_map.ts";
 import type { Context } from "../../data/context.ts";
 import type { AgentPeer, Observation, TurnEnd } from "../agents/adapter.ts";
 import { INTERRUPTED } from "protocol/agents/contract.ts";
@@ -17,9 +18,7 @@ const AGENTS_MAX = 200;
 const TURN_CHARS_MAX = 4000;
 const TOOL_CALLS_CHARS_MAX = 4000;
 
-/**
- * The reporter of a turn state if the session is in no turn, but a dialog is open in its subagent.
- */
+/** The reporter of a turn state if only a subagent of the session is at a dialog. */
 export const BY_SUBAGENT = "subagent";
 
 export class PeerTurns {
@@ -88,19 +87,13 @@ export class PeerTurns {
     return at > (this.#ended.get(peer_id) ?? -Infinity);
   }
 
-  /**
-   * Passes on the evidence of ended turns, with the known state of the peer. Publishes the ends
-   * without a result.
-   */
+  /** Passes on evidence of ended turns with the peer's state; publishes ends without a result. */
   #weigh(peer_id: string, { ends, prompt }: Pick<TurnEvidence, "ends" | "prompt">): void {
     const { clock } = this.#ctx;
     if (ends.length === 0 && prompt === undefined) return;
     for (const { how, at, source, text } of ends) {
       if (how === "completed") continue;
-      this.#ended.delete(peer_id);
-      this.#ended.set(peer_id, at);
-      const [oldest] = this.#ended.keys();
-      if (this.#ended.size > AGENTS_MAX && oldest) this.#ended.delete(oldest);
+      setLatest(this.#ended, peer_id, at, AGENTS_MAX);
       // An end from before the daemon's start was published when it happened.
       if (at < this.#started_at) continue;
       if (how === "interrupted") this.#ctx.events.append("turn_interrupted", { peer_id, source });
@@ -128,9 +121,7 @@ export class PeerTurns {
     });
   }
 
-  /**
-   * The turn that the agent reported as ended continues, because a hook answered with further work.
-   */
+  /** The turn that was reported as ended continues: a hook answered with further work. */
   holdTurn(peer_id: string): void {
     this.#ctx.db.transact(() => {
       this.reportTurn(peer_id, { turn_state: "working" });
@@ -148,10 +139,7 @@ export class PeerTurns {
     });
   }
 
-  /**
-   * An agent's latest prompts and final messages, oldest first. They are only kept in memory, for a
-   * limited number of agents.
-   */
+  /** An agent's latest prompts and final messages, oldest first; in memory, for a few agents. */
   recentTurns(peer_id: string): AgentTurn[] {
     return [...this.#recent.get(peer_id) ?? []];
   }
@@ -171,17 +159,11 @@ export class PeerTurns {
       tool_calls: hasLongCalls ? [] : [...tool_calls],
       at: this.#ctx.clock.now(),
     };
-    const turns = this.#recent.get(peer_id) ?? [];
-    this.#recent.delete(peer_id);
-    this.#recent.set(peer_id, [...turns, turn].slice(-TURNS_MAX));
-    const [longestSilent] = this.#recent.keys();
-    if (this.#recent.size > AGENTS_MAX && longestSilent) this.#recent.delete(longestSilent);
+    const turns = [...this.#recent.get(peer_id) ?? [], turn].slice(-TURNS_MAX);
+    setLatest(this.#recent, peer_id, turns, AGENTS_MAX);
   }
 
-  /**
-   * Applies an observation of an agent, made without its hooks, unless the peer's record has
-   * changed since.
-   */
+  /** Applies an observation made without hooks, unless the peer's record has changed since. */
   applyObservation(seen: AgentPeer, observation: Observation): void {
     const { db, clock } = this.#ctx;
     const { peer_id } = seen;
@@ -195,24 +177,17 @@ export class PeerTurns {
       if (now.agent_started !== seen.agent_started || now.pane_id !== seen.pane_id) return;
       if (!alive) {
         if (this.#deps.reachability.isConnected(peer_id)) return;
-        return this.#deps.peers.offline(peer_id, {
-          reason: "agent_exited",
-          source,
-          terminal: false,
-        });
+        const cause = { reason: "agent_exited", source, terminal: false };
+        return this.#deps.peers.offline(peer_id, cause);
       }
       if (model !== undefined && model !== now.model) {
         this.#changes.applyEvent(peer_id, "sighted", (_, peer) => ({ ...peer, model }));
       }
       this.#weigh(peer_id, { ends: found });
       if (turn_state === null || turn_state === now.turn_state) return;
-      this.#changes.applyEvent(
-        peer_id,
-        turn_state === "working" ? "turn_started" : "turn_ended",
-        (_, peer) => {
-          return { ...peer, turn_state, turn_at: at ?? clock.now(), turn_by: source };
-        },
-      );
+      const event = turn_state === "working" ? "turn_started" : "turn_ended";
+      const turn = { turn_state, turn_at: at ?? clock.now(), turn_by: source };
+      this.#changes.applyEvent(peer_id, event, (_, peer) => ({ ...peer, ...turn }));
       db.afterCommit(() => this.#deps.effects.availabilityChanged(peer_id));
     });
   }

@@ -30,9 +30,7 @@ export class Shares {
     return parseAnswer(Share, await relay.call("POST", PATH, body));
   }
 
-  /**
-   * The shares of this machine. Shares of other machines with the same relay secret are left out.
-   */
+  /** The shares of this machine, without those of others with the same relay secret. */
   async list(): Promise<{ shares: Share[] }> {
     const { relay } = this.#deps;
     const daemon_id = relay.mustGetDaemonId();

@@ -16,9 +16,7 @@ import { DEFAULT_TIMEZONE } from "./timing.ts";
 
 /** Maximum messages sent per tick, so that a tick stays short. */
 const FIRES_MAX = 200;
-/**
- * Time after an internal error until a fire is tried again. Other schedules fire in the meantime.
- */
+/** Time until a fire is tried again after an internal error. Other schedules fire meanwhile. */
 const RETRY_MS = 60_000;
 
 export interface ScheduleDeps {
@@ -60,21 +58,12 @@ export class ScheduleFires {
     }
   }
 
-  #send({ kind, text, circle, ...schedule }: StoredSchedule): string {
+  #send(schedule: StoredSchedule): string {
     const { asks, directory, notifications } = this.#deps;
-    const sender = schedule.from_peer_id && directory.address(schedule.from_peer_id);
-    const from_peer = sender && !sender.closed ? sender.peer_id : schedule.from_peer;
-    const { proven_human, traceparent, unverified } = schedule;
+    const { kind, text, proven_human, traceparent, unverified } = schedule;
     // Each fire of a recurring schedule starts a new trace.
     const trace = traceparent !== null && schedule.cron === null ? { traceparent } : {};
-    const named = circle ?? undefined;
-    const caller = directory.sender(from_peer, { circle: named });
-    const scope = recipientScope({ ...schedule, circle }, caller);
-    const { peer_id: to_peer } = directory.target(schedule.to_peer, {
-      ...scope,
-      may_be_caller: true,
-    });
-    const message = { from_peer, to_peer, text, circle: named };
+    const message = { ...partiesOf(directory, schedule, schedule.to_peer), text };
     const by = { proven_human, unverified, may_be_caller: true, ...trace };
     if (kind === "notify") return notifications.notify(message, by).ticket.message.delivery_id;
     const { ticket } = asks.open({ ...message, reply_delivery: "push" }, by);
@@ -139,16 +128,27 @@ export class ScheduleFires {
   }
 }
 
-/**
- * The scope of the recipient's name: the circle of the request, or first the circle of the sender,
- * which may be gone.
- */
+/** A recipient's scope: the circle of the request, or first the sender's, which may be gone. */
 export function recipientScope(
   { circle, circle_given }: Pick<StoredSchedule, "circle" | "circle_given">,
   { peer_id, role }: Sender,
 ): Scope {
   if (circle_given && circle !== null) return { circle, caller: { peer_id, role, circle } };
   return { caller: { peer_id, role, circle } };
+}
+
+/** The parties of a stored message now. The sender may be gone, and may be the recipient. */
+export function partiesOf(
+  directory: Directory,
+  stored: Pick<StoredSchedule, "from_peer_id" | "from_peer" | "circle" | "circle_given">,
+  recipient: string | null,
+) {
+  const known = stored.from_peer_id && directory.address(stored.from_peer_id);
+  const from_peer = known && !known.closed ? known.peer_id : stored.from_peer;
+  const circle = stored.circle ?? undefined;
+  const scope = recipientScope(stored, directory.sender(from_peer, { circle }));
+  const { peer_id } = directory.target(recipient ?? from_peer, { ...scope, may_be_caller: true });
+  return { from_peer, to_peer: peer_id, circle };
 }
 
 /**

@@ -163,10 +163,7 @@ export class Schedules {
     return schedule_id;
   }
 
-  /**
-   * Resolves a peer in a filter. The peer need not be registered, because schedules outlive their
-   * peers.
-   */
+  /** Resolves a peer in a filter, registered or not, because schedules outlive their peers. */
   #toPeerMatch(argument: string): rows.PeerMatch {
     const { directory } = this.#deps;
     try {

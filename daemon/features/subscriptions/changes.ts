@@ -1,8 +1,7 @@
 /** Changes of subscriptions: notes an occurrence, and ends a subscription. Each is one write. */
 
 import type { Context } from "../../data/context.ts";
-import type { SubscriptionEvent } from "protocol/subscriptions/states.ts";
-import { subscriptionMachine } from "protocol/subscriptions/states.ts";
+import { type SubscriptionEvent, subscriptionMachine } from "protocol/subscriptions/states.ts";
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 
@@ -41,12 +40,8 @@ export function stepSubscription(
   const next: StoredSubscription = { ...subscription, ...cleared, ...change, ...end, state };
   db.transact((tx) => {
     rows.update(tx, next);
-    if (isFinal) {
-      events.append("subscription_changed", {
-        subscription_id: subscription.subscription_id,
-        state,
-      });
-    }
+    const { subscription_id } = subscription;
+    if (isFinal) events.append("subscription_changed", { subscription_id, state });
   });
   return next;
 }

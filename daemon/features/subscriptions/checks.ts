@@ -1,7 +1,4 @@
-/**
- * Checks conditions: lasting states at each tick, and passing events in the transaction of the
- * change.
- */
+/** Checks conditions: lasting states at each tick, events in the transaction of the change. */
 
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
@@ -23,10 +20,7 @@ import {
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
 
-/**
- * Time after a start of the daemon in which an offline peer may return. Its state is unknown until
- * then.
- */
+/** Time after a start in which an offline peer may return. Until then, its state is unknown. */
 const RETURN_MS = 60_000;
 
 /** Observed state of a condition's subject. */
@@ -55,10 +49,7 @@ export class ConditionChecks {
     this.#deps = deps;
   }
 
-  /**
-   * Compares each condition with the present state. This also finds changes from the time when the
-   * daemon was down.
-   */
+  /** Compares conditions with the present state, which also finds changes during a downtime. */
   tick(): void {
     const { db } = this.#ctx;
     const peers = new Map<string, PeerState | undefined>();
@@ -115,10 +106,7 @@ export class ConditionChecks {
     }
   }
 
-  /**
-   * For a subscription to the end of a turn, `holds` is true while a turn is in progress. This also
-   * finds a turn that ended while the daemon was down.
-   */
+  /** For the end of a turn, `holds` is true during one, which also finds ends in a downtime. */
   #checkTurn(subscription: StoredSubscription, peer: PeerState | undefined): void {
     if (!peer || peer.status === "retired") {
       const proof = peer ? offlineProof(peer) : goneProof(subscription.subject_id);
@@ -133,10 +121,7 @@ export class ConditionChecks {
     }
   }
 
-  /**
-   * Drops the unreported occurrences of a state that has ended. Those of `offline` are kept: an
-   * absence is reported even after the peer has returned.
-   */
+  /** Drops unreported occurrences of a state that ended, except absences, which are reported. */
   #clearOccurrences(subscription: StoredSubscription): void {
     const passed = subscription.expected === "offline"
       ? {}
@@ -186,9 +171,7 @@ function isReturning({ status, offline_reason }: PeerState): boolean {
   return status === "offline" && offline_reason === "daemon_restart";
 }
 
-/**
- * False after a start: the daemon then knows that the agent's process runs, but not its activity.
- */
+/** False after a start, when the daemon knows that the process runs, but not its activity. */
 function isTurnKnown({ turn_state, status_by }: PeerState): boolean {
   return turn_state !== null || status_by !== "process";
 }
@@ -205,9 +188,8 @@ function turnProof({ name, turn_at, turn_by, status_at, status_by, ...peer }: Pe
   const byTurn = peer.turn_state !== null;
   const at = byTurn ? turn_at : status_at;
   const by = byTurn ? turn_by : status_by;
-  return `${toDisplayName(name)} ${text}${at === null ? "" : ` since ${iso(at)}`}${
-    reporterText(by)
-  }.`;
+  const since = at === null ? "" : ` since ${iso(at)}`;
+  return `${toDisplayName(name)} ${text}${since}${reporterText(by)}.`;
 }
 
 function offlineProof({ name, status, status_at, status_by, offline_reason }: PeerState): string {

@@ -5,7 +5,7 @@ import { Refusal } from "kit/core/problem.ts";
 import { isProblem, Problem, toPublicCode } from "protocol/problems.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
-import { recipientScope } from "../schedules/fires.ts";
+import { partiesOf } from "../schedules/fires.ts";
 import { REPEAT_MS_MIN, stepSubscription } from "./changes.ts";
 import * as rows from "./store.ts";
 import type { StoredSubscription } from "./store.ts";
@@ -38,10 +38,8 @@ export class OccurrenceReports {
   /** Ends a subscription that can never send a message again, and notifies the subscriber. */
   fail(subscription: StoredSubscription, problem: string): void {
     this.#ctx.db.transact(() => {
-      stepSubscription(this.#ctx, subscription, "failed", {
-        last_outcome: "failed",
-        last_error: problem,
-      });
+      const failed = { last_outcome: "failed", last_error: problem } as const;
+      stepSubscription(this.#ctx, subscription, "failed", failed);
       this.#notifySubscriber(subscription, problem);
     });
   }
@@ -53,15 +51,10 @@ export class OccurrenceReports {
       db.transact(() => this.#recordSent(subscription, now, this.#send(subscription)));
     } catch (error) {
       if (isProblem(error, "storage_failed")) throw error;
-      if (!(error instanceof Refusal)) {
-        const { subscription_id } = subscription;
-        log.error("The message of a subscription failed", { error, subscription_id });
-      }
-      this.#recordRefusal(
-        subscription,
-        now,
-        error instanceof Refusal ? error : new Problem("internal", {}),
-      );
+      if (error instanceof Refusal) return this.#recordRefusal(subscription, now, error);
+      const { subscription_id } = subscription;
+      log.error("The message of a subscription failed", { error, subscription_id });
+      this.#recordRefusal(subscription, now, new Problem("internal", {}));
     }
   }
 
@@ -80,10 +73,7 @@ export class OccurrenceReports {
     this.#publish(next);
   }
 
-  /**
-   * Retries after a refusal by a limit, because limits pass. Any other refusal ends the
-   * subscription.
-   */
+  /** Retries after a refusal by a limit, as limits pass. Any other ends the subscription. */
   #recordRefusal(subscription: StoredSubscription, now: number, problem: Problem): void {
     const { db } = this.#ctx;
     const failed = { last_outcome: "failed" as const, last_error: toPublicCode(problem.code) };
@@ -99,28 +89,20 @@ export class OccurrenceReports {
 
   #send(subscription: StoredSubscription): string {
     const { directory, notifications } = this.#deps;
-    const { circle, proven_human, subscription_id, text, to_peer, unverified } = subscription;
+    const { proven_human, subscription_id, text, to_peer, unverified } = subscription;
     const proof = proofOf(subscription);
     if (to_peer === null && text === null && subscription.from_peer_id !== null) {
       const notice = `Subscription ${subscription_id}: ${proof}`;
       return notifications.notifyFromDaemon(subscription.from_peer_id, notice)
         .ticket.message.delivery_id;
     }
-    const known = subscription.from_peer_id && directory.address(subscription.from_peer_id);
-    const from_peer = known && !known.closed ? known.peer_id : subscription.from_peer;
-    const named = circle ?? undefined;
-    const caller = directory.sender(from_peer, { circle: named });
-    const scope = { ...recipientScope(subscription, caller), may_be_caller: true };
-    const to = directory.target(to_peer ?? from_peer, scope);
+    const parties = partiesOf(directory, subscription, to_peer);
     // A peer may have written the proof, such as a file's name. It must not appear as the human's
     // text.
     const reason = proven_human ? subscription.condition : proof;
     const message = text === null ? reason : `${text}\n\n(${subscription_id}: ${reason})`;
     const by = { proven_human, unverified, may_be_caller: true };
-    return notifications.notify(
-      { from_peer, to_peer: to.peer_id, text: message, circle: named },
-      by,
-    ).ticket.message.delivery_id;
+    return notifications.notify({ ...parties, text: message }, by).ticket.message.delivery_id;
   }
 
   #notifySubscriber(

@@ -91,9 +91,7 @@ export function activeCount(db: Reader): number {
   return db.value(z.number(), statement) ?? 0;
 }
 
-/**
- * Number of active subscriptions of a subscriber. A subscriber without an id is known by its name.
- */
+/** Number of a subscriber's active subscriptions. One without an id is known by its name. */
 export function countOf(
   db: Reader,
   { peer_id, name }: { readonly peer_id: string | null; readonly name: string },

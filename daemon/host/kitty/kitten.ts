@@ -7,7 +7,7 @@
 import * as z from "zod";
 import { join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
-import { type Failure, failure } from "../tmux/connection.ts";
+import { type Answer, failure } from "../tmux/connection.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** A command for the kitten. */
@@ -173,7 +173,7 @@ export class KittenFile {
   }
 
   /** The path of the file, which is written at the first use, and again if it is gone. */
-  path(): { ok: true; path: string } | Failure {
+  path(): Answer<{ path: string }> {
     const path = join(this.#folder, "mesh_panes.py");
     try {
       const found = unlessMissing(() => Deno.lstatSync(path));

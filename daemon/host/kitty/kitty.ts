@@ -6,11 +6,12 @@ import { isControlKey, type KeyName, type Keystroke } from "protocol/agents/keys
 import type {
   PaneGuard,
   PreparedKeys,
+  SeenScreen,
   TerminalServer,
   TerminalServers,
   TypeResult,
 } from "../terminals/terminal_server.ts";
-import { type Failure, failure, type Result } from "../tmux/connection.ts";
+import { type Answer, type Failure, failure, type Result } from "../tmux/connection.ts";
 import type { Pane } from "../tmux/pane.ts";
 import { PaneCache } from "../tmux/pane_cache.ts";
 import { checkTerminal } from "../trusted_socket.ts";
@@ -101,12 +102,12 @@ class KittyServer implements TerminalServer {
     this.#refusal = why;
   }
 
-  async panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure> {
+  async panes(): Promise<Answer<{ panes: readonly Pane[] }>> {
     const read = await this.#readWindows({ window: null, rows: false, above: 0 });
     return read.ok ? { ok: true, panes: read.windows.map(toPane) } : read;
   }
 
-  async pane(pane_id: string): Promise<{ ok: true; pane: Pane | undefined } | Failure> {
+  async pane(pane_id: string): Promise<Answer<{ pane: Pane | undefined }>> {
     const read = await this.#readWindow(pane_id, { rows: false, above: 0 });
     return read.ok ? { ok: true, pane: read.window && toPane(read.window) } : read;
   }
@@ -119,9 +120,7 @@ class KittyServer implements TerminalServer {
     return { ok: true, lines: [...above, ...rows].map(toRow) };
   }
 
-  async screen(
-    pane_id: string,
-  ): Promise<{ ok: true; seen: { pane: Pane; rows: readonly string[] } | undefined } | Failure> {
+  async screen(pane_id: string): Promise<Answer<{ seen: SeenScreen | undefined }>> {
     const read = await this.#readWindow(pane_id, { rows: true, above: 0 });
     if (!read.ok) return read;
     const { window } = read;
@@ -160,7 +159,7 @@ class KittyServer implements TerminalServer {
   async #readWindow(
     pane_id: string,
     what: { readonly rows: boolean; readonly above: number },
-  ): Promise<{ ok: true; window: KittyWindow | undefined } | Failure> {
+  ): Promise<Answer<{ window: KittyWindow | undefined }>> {
     if (!this.isPaneId(pane_id)) return { ok: true, window: undefined };
     const read = await this.#readWindows({ window: Number(pane_id), ...what });
     return read.ok ? { ok: true, window: read.windows[0] } : read;
@@ -168,7 +167,7 @@ class KittyServer implements TerminalServer {
 
   async #readWindows(
     what: { readonly window: number | null; readonly rows: boolean; readonly above: number },
-  ): Promise<{ ok: true; windows: readonly KittyWindow[] } | Failure> {
+  ): Promise<Answer<{ windows: readonly KittyWindow[] }>> {
     const called = await this.#call({ do: "read", ...what });
     if (!called.ok) return called;
     const answer = KittyWindows.safeParse(called.data);
@@ -177,7 +176,7 @@ class KittyServer implements TerminalServer {
   }
 
   /** Checks the socket on each command, because the socket may have been replaced. */
-  async #call(order: Order): Promise<{ ok: true; data: unknown } | Failure> {
+  async #call(order: Order): Promise<Answer<{ data: unknown }>> {
     if (this.#refusal !== undefined) return failure("closed", this.#refusal);
     if (this.#commands >= COMMANDS_MAX) {
       return failure("queue_full", "Too many commands wait for kitty");
@@ -254,23 +253,19 @@ function toKittyKey(key: Keystroke): KittyKey {
   if (!("key" in key)) return key;
   const { key: name } = key;
   if (isControlKey(name)) return { key: name.replace("Ctrl-", ""), shift: false, control: true };
-  return { key: KITTY_NAMES[name], shift: name === "BackTab", control: false };
+  return {
+    key: KITTY_NAMES[name] ?? name.toUpperCase(),
+    shift: name === "BackTab",
+    control: false,
+  };
 }
 
-/** The ends of the names of kitty's constants. kitty sends what the program expects of a key. */
-const KITTY_NAMES: Readonly<Record<KeyName, string>> = {
-  Enter: "ENTER",
-  Tab: "TAB",
+/**
+ * The ends of the names of kitty's constants, where they are not the names in capitals. kitty sends
+ * what the program expects of a key.
+ */
+const KITTY_NAMES: Readonly<Partial<Record<KeyName, string>>> = {
   BackTab: "TAB",
-  Escape: "ESCAPE",
-  Backspace: "BACKSPACE",
-  Delete: "DELETE",
-  Up: "UP",
-  Down: "DOWN",
-  Left: "LEFT",
-  Right: "RIGHT",
-  Home: "HOME",
-  End: "END",
   PageUp: "PAGE_UP",
   PageDown: "PAGE_DOWN",
 };

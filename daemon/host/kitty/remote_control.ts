@@ -4,7 +4,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import * as z from "zod";
-import { ANSWER_MS_MAX, type Failure, failure } from "../tmux/connection.ts";
+import { type Answer, ANSWER_MS_MAX, failure } from "../tmux/connection.ts";
 import { socketPathOf } from "../terminals/addresses.ts";
 import { checkTerminal } from "../trusted_socket.ts";
 
@@ -18,7 +18,7 @@ export const ANSWER_BYTES_MAX = 8_388_608;
 const BEGIN = new TextEncoder().encode("\x1bP@kitty-cmd");
 const END = new TextEncoder().encode("\x1b\\");
 
-const Answer = z.object({
+const KittyAnswer = z.object({
   ok: z.boolean(),
   data: z.unknown().optional(),
   error: z.string().optional(),
@@ -40,7 +40,7 @@ export async function callKitty(
     readonly clock: Clock;
     readonly answer_ms_max?: number;
   },
-): Promise<{ ok: true; data: unknown } | Failure> {
+): Promise<Answer<{ data: unknown }>> {
   const sent = commandBytes(command);
   if (sent.length > COMMAND_BYTES_MAX) return failure("queue_full", "It is too long for kitty");
   let connection: Deno.UnixConn;
@@ -78,7 +78,7 @@ function commandBytes({ cmd, payload }: RemoteCommand): Uint8Array {
 async function exchange(
   connection: Deno.UnixConn,
   sent: Uint8Array,
-): Promise<{ ok: true; data: unknown } | Failure> {
+): Promise<Answer<{ data: unknown }>> {
   const received: Uint8Array[] = [];
   let size = 0;
   try {
@@ -104,9 +104,9 @@ function endsInEnd(received: readonly Uint8Array[]): boolean {
 }
 
 /** An answer of another form comes from another program, which may have done anything. */
-function readAnswer(bytes: Uint8Array): { ok: true; data: unknown } | Failure {
+function readAnswer(bytes: Uint8Array): Answer<{ data: unknown }> {
   const text = new TextDecoder().decode(bytes.subarray(BEGIN.length, bytes.length - END.length));
-  const parsed = Answer.safeParse(tryJson(text));
+  const parsed = KittyAnswer.safeParse(tryJson(text));
   if (!parsed.success) return failure("lost", "The answer is not kitty's");
   const { ok, data, error } = parsed.data;
   return ok ? { ok, data } : failure("error", error ?? "kitty refused the command");
@@ -138,9 +138,7 @@ type KittyAccess =
   | { readonly state: "allowed" }
   | { readonly state: "untrusted" | "refused"; readonly reason: string };
 
-/**
- * Checks that the kitty at an address can be used as a terminal, without looking at its windows.
- */
+/** Checks that a kitty can be used as a terminal, without looking at its windows. */
 export async function accessTo(address: string, clock: Clock): Promise<KittyAccess> {
   const checked = checkTerminal(address);
   if (checked.state === "refused") return { state: "untrusted", reason: checked.reason };

@@ -1,7 +1,6 @@
 /** Finds out who listens at a local address. A token is sent to this user's programs only. */
 
-import { parseAddress } from "./netlink.ts";
-import { isEndpoint, kernelTable } from "./netlink.ts";
+import { isEndpoint, kernelTable, parseAddress } from "./netlink.ts";
 import { outputOf } from "../processes.ts";
 
 /**

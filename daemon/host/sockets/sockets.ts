@@ -152,7 +152,6 @@ function findAmong(pids: readonly number[], inode: number): Descriptor | undefin
   return undefined;
 }
 
-/** A file descriptor of a process. */
 interface Descriptor {
   readonly pid: number;
   readonly fd: string;
@@ -171,9 +170,7 @@ class ParsedAddresses {
   }
 }
 
-/**
- * The process's descriptor of a socket. The newest descriptors usually have the highest numbers.
- */
+/** The process's descriptor of a socket. The newest usually have the highest numbers. */
 function descriptorOf(pid: number, inode: number): string | undefined {
   const descriptors = unlessError(isUnreadable, () => [...Deno.readDirSync(`/proc/${pid}/fd`)]);
   return descriptors?.findLast(({ name: fd }) => holds({ pid, fd }, inode))?.name;

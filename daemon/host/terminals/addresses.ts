@@ -29,32 +29,24 @@ export interface PanePlace {
  * was started in tmux, pass both terminals' variables on. The inner terminal set `TERM`.
  */
 export function paneOf(env: Env): PanePlace | undefined {
-  const [tmux, kitty] = [tmuxPaneOf(env), kittyPaneOf(env)];
+  const tmux = placeOf(env["TMUX_PANE"], tmuxSocketOf(env));
+  const kitty = placeOf(env["KITTY_WINDOW_ID"], kittyAddressOf(env));
   const isKittyInside = env["TERM"] === "xterm-kitty" && env["TERM_PROGRAM"] !== "tmux";
   return isKittyInside ? kitty ?? tmux : tmux ?? kitty;
 }
 
-/**
- * The address of the kitty that this environment names, for one of its windows; undefined without
- * one.
- */
+/** The address of this environment's kitty, for one of its windows; undefined without one. */
 export function addressFor(pane_id: string, env: Env): string | undefined {
   return pane_id.startsWith("%") ? undefined : kittyAddressOf(env);
 }
 
-function tmuxPaneOf(env: Env): PanePlace | undefined {
-  const [pane_id, tmux_socket] = [env["TMUX_PANE"], tmuxSocketOf(env)];
+function placeOf(pane_id: string | undefined, tmux_socket: string | undefined) {
   return pane_id && tmux_socket ? { pane_id, tmux_socket } : undefined;
 }
 
 /** `$TMUX` is "socket,server pid,session"; the socket path may contain commas. */
 export function tmuxSocketOf(env: Env): string | undefined {
   return env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
-}
-
-function kittyPaneOf(env: Env): PanePlace | undefined {
-  const [pane_id, tmux_socket] = [env["KITTY_WINDOW_ID"], kittyAddressOf(env)];
-  return pane_id && tmux_socket ? { pane_id, tmux_socket } : undefined;
 }
 
 /**

@@ -1,8 +1,6 @@
-/**
- * Interface of a terminal whose panes can be observed and typed into (docs/adding-a-terminal.md).
- */
+/** Interface of a terminal whose panes are observed and typed into (docs/adding-a-terminal.md). */
 
-import type { Failure, Result } from "../tmux/connection.ts";
+import type { Answer, Failure, Result } from "../tmux/connection.ts";
 import type { Pane } from "../tmux/pane.ts";
 import type { PaneCache } from "../tmux/pane_cache.ts";
 import type { TerminalKind } from "./addresses.ts";
@@ -19,22 +17,25 @@ export interface TerminalServer {
   readonly cache: PaneCache;
   /** True if a text has the form of this terminal's pane ids. */
   isPaneId(text: string): boolean;
-  panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure>;
+  panes(): Promise<Answer<{ panes: readonly Pane[] }>>;
   /** One pane; undefined if there is none with this id. */
-  pane(pane_id: string): Promise<{ ok: true; pane: Pane | undefined } | Failure>;
+  pane(pane_id: string): Promise<Answer<{ pane: Pane | undefined }>>;
   /**
    * The rows of the pane's screen with their colours (SGR), as the program drew them, preceded by
    * up to `history_rows` rows above the screen.
    */
   capture(pane_id: string, history_rows?: number): Promise<Result>;
-  /** A pane and the rows of its screen, both of one moment. */
-  screen(
-    pane_id: string,
-  ): Promise<{ ok: true; seen: { pane: Pane; rows: readonly string[] } | undefined } | Failure>;
+  screen(pane_id: string): Promise<Answer<{ seen: SeenScreen | undefined }>>;
   /** Prepares keys for typing, without typing them. */
-  prepare(keys: readonly Keystroke[]): Promise<{ ok: true; prepared: PreparedKeys } | Failure>;
+  prepare(keys: readonly Keystroke[]): Promise<Answer<{ prepared: PreparedKeys }>>;
   /** Runs `work` exclusively for this pane, in the order of the calls. */
   runExclusive<T>(pane_id: string, work: () => Promise<T>): Promise<T>;
+}
+
+/** A pane and the rows of its screen, both of one moment. */
+export interface SeenScreen {
+  readonly pane: Pane;
+  readonly rows: readonly string[];
 }
 
 /**

@@ -27,7 +27,9 @@ type FailureReason =
   | "lost"
   | "timeout";
 export type Failure = { ok: false; reason: FailureReason; message: string };
-export type Result = { ok: true; lines: readonly string[] } | Failure;
+/** What a terminal server answers. */
+export type Answer<Data> = ({ ok: true } & Data) | Failure;
+export type Result = Answer<{ lines: readonly string[] }>;
 
 export interface TmuxOptions {
   readonly clock: Clock;
@@ -62,7 +64,6 @@ interface PendingCommand {
   readonly token: string;
   readonly bytes: number;
   readonly lines: string[];
-  /** The time at which the command times out. */
   readonly deadline: number;
   readonly resolve: (result: Result) => void;
 }

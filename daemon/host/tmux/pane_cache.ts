@@ -1,13 +1,13 @@
 /** Caches the panes and screens of one tmux server, because they are read every few seconds. */
 
 import type { Clock } from "kit/core/clock.ts";
-import type { Failure, Result } from "./connection.ts";
+import type { Answer, Result } from "./connection.ts";
 import type { Pane } from "./pane.ts";
 
-type PanesById = { ok: true; panes: ReadonlyMap<string, Pane> } | Failure;
+type PanesById = Answer<{ panes: ReadonlyMap<string, Pane> }>;
 
 interface PaneSource {
-  panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure>;
+  panes(): Promise<Answer<{ panes: readonly Pane[] }>>;
   capture(pane_id: string): Promise<Result>;
 }
 

@@ -1,17 +1,22 @@
 /** Observes panes through their terminals and the kernel: which exist, and who reads in each. */
 
 import { dirname, join } from "kit/core/path.ts";
-import { argumentsOf, foregroundOf, isAlive, isDescendant, startTimeOf } from "../processes.ts";
+import {
+  argumentsOf,
+  foregroundOf,
+  isAlive,
+  isDescendant,
+  type ProcessId,
+  processIdOf,
+  startTimeOf,
+} from "../processes.ts";
 import type { Env } from "../paths.ts";
-import { kindOf } from "../terminals/addresses.ts";
+import { kindOf, tmuxSocketOf } from "../terminals/addresses.ts";
 import type { TerminalServers } from "../terminals/terminal_server.ts";
 import type { Pane } from "./pane.ts";
 
 /** The process that reads the keys typed into a pane. */
-interface ForegroundProcess {
-  readonly pid: number;
-  /** Start time of `pid`. */
-  readonly started: string;
+interface ForegroundProcess extends ProcessId {
   /** The program and its arguments. */
   readonly args: readonly string[];
 }
@@ -25,26 +30,21 @@ export interface PaneFacts extends Pane {
 }
 
 /** `unknown`: the terminal did not answer. */
-export type PaneObservation =
-  | { readonly state: "found"; readonly pane: PaneFacts }
+type Observation<Found> =
+  | { readonly state: "found" } & Found
   | { readonly state: "missing" | "unknown" };
 
-/** As `PaneObservation`, with only the facts that the terminal knows. */
-type FoundPane =
-  | { readonly state: "found"; readonly pane: Pane }
-  | { readonly state: "missing" | "unknown" };
-
-/** A pane with the rows of its screen, both of one moment; `unknown` as for observations. */
-export type ScreenObservation =
-  | { readonly state: "found"; readonly pane: PaneFacts; readonly rows: readonly string[] }
-  | { readonly state: "missing" | "unknown" };
+export type PaneObservation = Observation<{ readonly pane: PaneFacts }>;
+/** A pane with the rows of its screen, both of one moment. */
+export type ScreenObservation = Observation<
+  { readonly pane: PaneFacts; readonly rows: readonly string[] }
+>;
 
 export type PaneObserver = ReturnType<typeof paneObserverOf>;
 
 /** The socket of the user's own tmux server, determined by tmux's own rules. */
 export function ownSocket(env: Env, uid: number | null = Deno.uid()): string {
-  const fromTmux = env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
-  return fromTmux || join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${uid ?? 0}`, "default");
+  return tmuxSocketOf(env) || join(env["TMUX_TMPDIR"] || "/tmp", `tmux-${uid ?? 0}`, "default");
 }
 
 /** `own_kitty` is the address of the kitty in which the daemon was started, if it was. */
@@ -61,7 +61,10 @@ export function paneObserverOf(
     }));
     return found.flat();
   };
-  const find = async (socket: string, pane_id: string): Promise<FoundPane> => {
+  const find = async (
+    socket: string,
+    pane_id: string,
+  ): Promise<Observation<{ readonly pane: Pane }>> => {
     const listed = await terminalServers.at(socket).panes();
     // If the server is gone, so are its panes. If it is only slow, the panes may still exist.
     if (!listed.ok) return { state: listed.reason === "no_server" ? "missing" : "unknown" };
@@ -124,8 +127,7 @@ function toFacts(tmux_socket: string, pane: Pane): PaneFacts {
 
 /** The leader of the foreground process group. Null if the leader has ended, as in a pipeline. */
 function foregroundProcessOf(pane_pid: number): ForegroundProcess | null {
-  const pid = foregroundOf(pane_pid);
-  const started = pid === undefined ? undefined : startTimeOf(pid);
-  if (pid === undefined || started === undefined || !isAlive(pid, started)) return null;
-  return { pid, started, args: argumentsOf(pid) ?? [] };
+  const process = processIdOf({ startTimeOf }, foregroundOf(pane_pid));
+  if (!process || !isAlive(process.pid, process.started)) return null;
+  return { ...process, args: argumentsOf(process.pid) ?? [] };
 }

@@ -7,7 +7,7 @@ import { timeout } from "kit/core/timeout.ts";
 import { assignedPath, isInstalled } from "../executables.ts";
 import { ownSocket } from "./pane_observer.ts";
 import { groupOf, isDescendant } from "../processes.ts";
-import { ANSWER_MS_MAX, clientEnvironment, type Failure } from "./connection.ts";
+import { ANSWER_MS_MAX, clientEnvironment, type Failure, type Result } from "./connection.ts";
 import type { Tmux, TmuxServers } from "./tmux.ts";
 import { type Pane, PANE_FORMAT } from "./pane.ts";
 import { checkSocket, whyUnsafeFolder } from "../trusted_socket.ts";
@@ -214,9 +214,7 @@ export class Panes {
     return isDescendant(pid, job_pid) && groupOf(pid) === groupOf(job_pid);
   }
 
-  /**
-   * True if the pane runs another process besides this process, its ancestors and its descendants.
-   */
+  /** True if the pane runs a process besides this one, its ancestors and its descendants. */
   async isShared(pid: number, pane_pid: number): Promise<boolean> {
     if (pid === pane_pid) return false;
     const { stdout } = await new Deno.Command("ps", {
@@ -321,10 +319,7 @@ function sameProcessCondition({ pane_id, pane_pid }: PaneProcess): string {
   return `#{&&:#{==:#{pane_id},${pane_id}},#{||:#{==:#{pane_pid},${pane_pid}},${hasEnded}}}`;
 }
 
-function toOpenResult(
-  tmux: Tmux,
-  run: { ok: true; lines: readonly string[] } | Failure,
-): OpenResult {
+function toOpenResult(tmux: Tmux, run: Result): OpenResult {
   if (!run.ok) return toRefusal(run);
   const pane = tmux.opened(run.lines[0]);
   return pane ? { ok: true, pane } : { ok: false, reason: "tmux did not report the new pane" };

@@ -8,10 +8,12 @@ import { ExclusiveWork } from "kit/core/exclusive.ts";
 import type { Keystroke } from "protocol/agents/keys.ts";
 import type {
   PreparedKeys,
+  SeenScreen,
   TerminalServer,
   TerminalServers,
 } from "../terminals/terminal_server.ts";
 import {
+  type Answer,
   type Failure,
   failure,
   type Result,
@@ -191,10 +193,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
     return result.lines.includes("done") ? "done" : "changed";
   }
 
-  /**
-   * Runs a read-only command. If the connection was lost, for example with its session, repeats the
-   * command once.
-   */
+  /** Runs a read-only command, once more if the connection was lost, e.g. with its session. */
   query(command: readonly string[]): Promise<Result> {
     return this.#queryLine(commandLine(command));
   }
@@ -204,7 +203,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
     return !result.ok && result.reason === "lost" ? await this.#runLine(line) : result;
   }
 
-  async panes(): Promise<{ ok: true; panes: readonly Pane[] } | Failure> {
+  async panes(): Promise<Answer<{ panes: readonly Pane[] }>> {
     const result = await this.query(["list-panes", "-a", "-F", PANE_FORMAT]);
     if (!result.ok) return result;
     const listed = result.lines.flatMap((line) => parsePane(line) ?? []);
@@ -212,14 +211,14 @@ export class Tmux implements TerminalServer, AsyncDisposable {
   }
 
   /** Returns one pane. It is read from the list, which names all sessions that show it. */
-  async pane(pane_id: string): Promise<{ ok: true; pane: Pane | undefined } | Failure> {
+  async pane(pane_id: string): Promise<Answer<{ pane: Pane | undefined }>> {
     const listed = await this.panes();
     if (!listed.ok) return listed;
     return { ok: true, pane: listed.panes.find((pane) => pane.pane_id === pane_id) };
   }
 
   /** The sessions of the server, with their stable names. */
-  async sessions(): Promise<{ ok: true; sessions: readonly ReportedSession[] } | Failure> {
+  async sessions(): Promise<Answer<{ sessions: readonly ReportedSession[] }>> {
     const result = await this.query(["list-sessions", "-F", SESSION_FORMAT]);
     if (!result.ok) return result;
     const reported = result.lines.map((line) => parseSession(line));
@@ -232,10 +231,6 @@ export class Tmux implements TerminalServer, AsyncDisposable {
     return pane && this.#sessionNames.nameAll([pane])[0];
   }
 
-  /**
-   * The rows of the pane's screen with their colours (SGR), preceded by up to `history_rows` rows
-   * above the screen.
-   */
   capture(pane: string, history_rows = 0): Promise<Result> {
     return this.query(["capture-pane", "-p", "-e", "-S", String(-history_rows), "-t", pane]);
   }
@@ -244,9 +239,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
    * A pane and the rows of its screen, both of one moment. Colours (SGR) hold until the next,
    * also in later rows. Undefined if tmux answers for a different pane.
    */
-  async screen(
-    pane_id: string,
-  ): Promise<{ ok: true; seen: { pane: Pane; rows: readonly string[] } | undefined } | Failure> {
+  async screen(pane_id: string): Promise<Answer<{ seen: SeenScreen | undefined }>> {
     if (!isPaneId(pane_id)) return { ok: true, seen: undefined };
     const readPane = commandLine(["display-message", "-p", "-t", pane_id, PANE_FORMAT]);
     const readRows = commandLine(["capture-pane", "-p", "-e", "-t", pane_id]);
@@ -262,7 +255,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
    * file, because a text on the command line would stay in the server's message log
    * (`show-messages`).
    */
-  async load(text: string): Promise<{ ok: true; buffer: string } | Failure> {
+  async load(text: string): Promise<Answer<{ buffer: string }>> {
     const buffer = `${this.#bufferPrefix}${++this.#buffers}`;
     const file = `${this.#options.state_dir}/${buffer}`;
     try {
@@ -278,9 +271,7 @@ export class Tmux implements TerminalServer, AsyncDisposable {
     }
   }
 
-  prepare(
-    keys: readonly Keystroke[],
-  ): Promise<{ ok: true; prepared: PreparedKeys } | Failure> {
+  prepare(keys: readonly Keystroke[]): Promise<Answer<{ prepared: PreparedKeys }>> {
     return prepareKeys(this, keys);
   }
 

@@ -1,9 +1,13 @@
 /** Types keys into a tmux pane: the server compares the pane and types in one step. */
 
-import type { Keystroke } from "protocol/agents/keys.ts";
-import { type ControlKeyName, isControlKey, type KeyName } from "protocol/agents/keys.ts";
+import {
+  type ControlKeyName,
+  isControlKey,
+  type KeyName,
+  type Keystroke,
+} from "protocol/agents/keys.ts";
 import type { PaneGuard, PreparedKeys, TypeResult } from "../terminals/terminal_server.ts";
-import type { Failure, Result } from "./connection.ts";
+import type { Answer, Failure, Result } from "./connection.ts";
 
 /** The commands of a tmux server that typing needs. */
 interface TypingCommands {
@@ -13,14 +17,14 @@ interface TypingCommands {
     condition: string,
     commands: readonly (readonly string[])[],
   ): Promise<"done" | "changed" | Failure>;
-  load(text: string): Promise<{ ok: true; buffer: string } | Failure>;
+  load(text: string): Promise<Answer<{ buffer: string }>>;
 }
 
 /** One buffer for each text, in their order: tmux would write a command's arguments to its log. */
 export async function prepareKeys(
   tmux: TypingCommands,
   keys: readonly Keystroke[],
-): Promise<{ ok: true; prepared: PreparedKeys } | Failure> {
+): Promise<Answer<{ prepared: PreparedKeys }>> {
   const buffers: string[] = [];
   for (const text of keys.flatMap(textOf)) {
     const loaded = await tmux.load(text);
@@ -80,26 +84,18 @@ function commandsFor(
   });
 }
 
-/** tmux sends what the program expects: applications may ask for other sequences of an arrow. */
-const TMUX_NAMES: Readonly<Record<KeyName, string>> = {
-  Enter: "Enter",
-  Tab: "Tab",
+/** The keys to which tmux gives other names. */
+const TMUX_NAMES: Readonly<Partial<Record<KeyName, string>>> = {
   BackTab: "BTab",
-  Escape: "Escape",
   Backspace: "BSpace",
   Delete: "DC",
-  Up: "Up",
-  Down: "Down",
-  Left: "Left",
-  Right: "Right",
-  Home: "Home",
-  End: "End",
   PageUp: "PPage",
   PageDown: "NPage",
 };
 
+/** tmux sends what the program expects: applications may ask for other sequences of an arrow. */
 function tmuxName(key: KeyName | ControlKeyName): string {
-  return isControlKey(key) ? key.replace("Ctrl-", "C-") : TMUX_NAMES[key];
+  return isControlKey(key) ? key.replace("Ctrl-", "C-") : TMUX_NAMES[key] ?? key;
 }
 
 /** Conditions in tmux's format language: the same program reads, and no other dialog is open. */
@@ -129,10 +125,7 @@ function equal(name: string, value: string): string {
   return `#{==:#{${name}},${value}}`;
 }
 
-/**
- * The text as an extended regular expression. `.` replaces each ASCII sign, because most signs are
- * special.
- */
+/** The text as an extended regular expression, with `.` for each ASCII sign: most are special. */
 function pattern(text: string): string {
   return text.replace(/[\x20-\x2f\x3a-\x40\x5b-\x60\x7b-\x7e]/g, ".");
 }

@@ -9,10 +9,10 @@ import type { MachineSeal } from "../trust/seal.ts";
 import { CALL_MS_MAX, tooLarge } from "./bounds.ts";
 import {
   answerContext,
-  type AnswerHead,
+  AnswerHead,
   callContext,
   type CallHead,
-  decodeAnswer,
+  decode,
   encode,
   type HeadAndBody,
   NONCE_BYTES,
@@ -23,7 +23,6 @@ import type { MachineNames, NamedMachine } from "./machine_names.ts";
 
 const PING_MS_MAX = 5000;
 
-const NO_BUS = "this machine is on no bus";
 // deno-fmt-ignore
 const REASONS: Readonly<Record<BusFailure, string>> = {
   unreachable:   "this machine is not connected to the bus",
@@ -35,8 +34,7 @@ const REASONS: Readonly<Record<BusFailure, string>> = {
 };
 
 export interface CallClientDeps {
-  /** The connection to the bus; undefined while there is none. */
-  readonly bus: () => Pick<Bus, "call"> | undefined;
+  readonly bus: Pick<Bus, "call">;
   readonly machines: MachineNames;
   readonly seal: MachineSeal;
   /** Known difference by which a machine's clock is ahead of this one's, in milliseconds. */
@@ -118,28 +116,19 @@ export class CallClient {
     return this.#send(to, encode(head, body), CALL_MS_MAX);
   }
 
-  async #send(
-    to: NamedMachine,
-    plain: Uint8Array,
-    timeout_ms: number,
-  ): Promise<Answer> {
+  async #send(to: NamedMachine, plain: Uint8Array, timeout_ms: number): Promise<Answer> {
     const { clock, ids } = this.#ctx;
     const { bus, seal } = this.#deps;
-    const connection = bus();
-    if (!connection) throw unreachable(to, NO_BUS, false);
     const nonce = ids.hex(NONCE_BYTES);
     const frame = toFrame(nonce, seal.seal(to.daemon_id, callContext(nonce), plain));
     const sent_at = clock.now(), began_at = clock.boottime();
-    const sealed = await callBus(connection, to, frame, timeout_ms);
+    const sealed = await callBus(bus, to, frame, timeout_ms);
     const opened = seal.open(to.daemon_id, answerContext(nonce), sealed);
-    const answer = opened && decodeAnswer(opened);
+    const answer = opened && decode(AnswerHead, opened);
     if (!answer) throw unreachable(to, "what came as its answer is not from it", true);
     const their_time = answer.head.at;
     const took_ms = Math.round(clock.boottime() - began_at);
-    return {
-      ...answer,
-      clock: { sent_at, received_at: sent_at + took_ms, their_time },
-    };
+    return { ...answer, clock: { sent_at, received_at: sent_at + took_ms, their_time } };
   }
 }
 

@@ -10,8 +10,8 @@ import { CALL_BYTES_MAX, CALL_MS_MAX, tooLarge } from "./bounds.ts";
 import {
   answerContext,
   callContext,
-  type CallHead,
-  decodeCall,
+  CallHead,
+  decode,
   encode,
   type HeadAndBody,
   readFrame,
@@ -75,7 +75,7 @@ export class CallServer {
     const { seal } = this.#deps;
     const { nonce, sealed } = readFrame(frame) ?? refuse("it has another form");
     const plain = seal.open(from, callContext(nonce), sealed) ?? refuse("it is not from there");
-    const call = decodeCall(plain) ?? refuse("it has another form");
+    const call = decode(CallHead, plain) ?? refuse("it has another form");
     return seal.seal(from, answerContext(nonce), await this.#answerTo(from, nonce, call));
   }
 
@@ -101,10 +101,7 @@ export class CallServer {
     return await this.#run(from, { head, body });
   }
 
-  async #run(
-    daemon_id: string,
-    { head, body }: HeadAndBody<RequestHead>,
-  ): Promise<Uint8Array> {
+  async #run(daemon_id: string, { head, body }: HeadAndBody<RequestHead>): Promise<Uint8Array> {
     const abandoned = new AbortController();
     const cancel = this.#ctx.clock.setTimer(CALL_MS_MAX, () => abandoned.abort());
     this.#running++;
@@ -138,10 +135,7 @@ function refuse(why: string): never {
   throw new CallRefused(`The call is refused: ${why}`);
 }
 
-function toRequest(
-  { head, body }: HeadAndBody<RequestHead>,
-  signal: AbortSignal,
-): Request {
+function toRequest({ head, body }: HeadAndBody<RequestHead>, signal: AbortSignal): Request {
   const { method, path, headers } = head;
   const hasBody = body.length > 0 && method !== "GET" && method !== "HEAD";
   return new Request(`${BASE_URL}${path}`, {
@@ -165,9 +159,7 @@ export class NonceMemory {
   readonly #expiries = new Map<string, number>();
   readonly #started_at: number;
 
-  /**
-   * Calls from before the start are refused: the calls that the last run answered are not stored.
-   */
+  /** Refuses calls from before the start: the calls that the last run answered are not stored. */
   constructor(started_at: number) {
     this.#started_at = started_at;
   }

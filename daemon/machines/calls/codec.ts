@@ -22,7 +22,7 @@ const Headers = z.array(z.tuple([z.string(), z.string()]));
 const at = Milliseconds;
 
 /** Head of a call. A ping is answered to every machine whose keys are known. */
-const CallHead = z.discriminatedUnion("kind", [
+export const CallHead = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("ping"), at }),
   z.object({
     kind: z.literal("request"),
@@ -37,7 +37,7 @@ const CallHead = z.discriminatedUnion("kind", [
 export type CallHead = z.output<typeof CallHead>;
 export type RequestHead = Extract<CallHead, { kind: "request" }>;
 
-const AnswerHead = z.discriminatedUnion("kind", [
+export const AnswerHead = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("pong"), at }),
   /** The call was too old or too new by the clock of this machine, and nothing was done. */
   z.object({ kind: z.literal("wrong_time"), at }),
@@ -82,10 +82,7 @@ export function readFrame(
   frame: Uint8Array,
 ): { readonly nonce: string; readonly sealed: Uint8Array } | undefined {
   if (frame.length <= SEALED_AT || frame[0] !== FORMAT) return undefined;
-  return {
-    nonce: frame.subarray(NONCE_AT, SEALED_AT).toHex(),
-    sealed: frame.subarray(SEALED_AT),
-  };
+  return { nonce: frame.subarray(NONCE_AT, SEALED_AT).toHex(), sealed: frame.subarray(SEALED_AT) };
 }
 
 /** Throws `call_too_large` if it exceeds the limit. */
@@ -104,17 +101,11 @@ function partOf({ kind }: CallHead | AnswerHead): "request" | "answer" {
   return kind === "request" || kind === "ping" ? "request" : "answer";
 }
 
-/** Undefined for bytes that are no call. */
-export function decodeCall(bytes: Uint8Array): HeadAndBody<CallHead> | undefined {
-  return decode(CallHead, bytes);
-}
-
-/** Undefined for bytes that are no answer. */
-export function decodeAnswer(bytes: Uint8Array): HeadAndBody<AnswerHead> | undefined {
-  return decode(AnswerHead, bytes);
-}
-
-function decode<Head>(schema: z.ZodType<Head>, given: Uint8Array): HeadAndBody<Head> | undefined {
+/** Undefined for bytes that are no such head and body. */
+export function decode<Head>(
+  schema: z.ZodType<Head>,
+  given: Uint8Array,
+): HeadAndBody<Head> | undefined {
   if (given.length < LENGTH_BYTES || given.length > CALL_BYTES_MAX) return undefined;
   const bytes = new Uint8Array(given);
   const bodyAt = LENGTH_BYTES + new DataView(bytes.buffer).getUint32(0);

@@ -24,10 +24,7 @@ export class Administrators {
     this.#machines = machines;
   }
 
-  /**
-   * A name counts for the machine that has it now, and only while its keys are known. A machine
-   * cannot get in by taking the id of another one for its name.
-   */
+  /** A name counts for the known machine that has it now. The id of another machine is no name. */
   includes(daemon_id: string): boolean {
     if (this.#allowed.size === 0) return false;
     const machine = this.#machines.find(daemon_id);

@@ -9,9 +9,7 @@ import type { NamedMachine } from "./machine_names.ts";
 export const PING_EVERY_MS = 30_000;
 /** Maximum number of pings per second: with many machines, a round takes longer than 30 s. */
 export const PINGS_PER_TICK_MAX = 1;
-/**
- * Time for which a round trip is shown, added to the time of one round of pings over all machines.
- */
+/** Time for which a round trip is shown, plus the time of one round of pings over all machines. */
 export const LATENCY_MS_MAX = 90_000;
 /** Number of measurements kept. Their median counts, so that one slow answer changes nothing. */
 const KEPT = 3;
@@ -19,20 +17,14 @@ const KEPT = 3;
 interface Measurements {
   /** Milliseconds of a round trip; null before the first, after a failure, and when it is old. */
   readonly latency_ms: number | null;
-  /**
-   * Time by which the machine's clock is ahead of this one's, in milliseconds; null before the
-   * first.
-   */
+  /** Milliseconds by which the machine's clock is ahead of this one's; null before the first. */
   readonly clock_ahead_ms: number | null;
 }
 
 const UNMEASURED: Measurements = { latency_ms: null, clock_ahead_ms: null };
 
 export interface PingsDeps {
-  /**
-   * The machines that are online while this one is connected to the bus; empty without a
-   * connection.
-   */
+  /** The machines that are online; empty while this one is not connected to the bus. */
   readonly online: () => readonly NamedMachine[];
   readonly client: Pick<CallClient, "ping">;
 }

@@ -13,9 +13,7 @@ const CONTEXT = "mesh beat 1";
 
 const Beat = z.object({
   run: Run,
-  /**
-   * The number of this announcement, as in entries: it rises within a run, so repeats are found.
-   */
+  /** The number of this announcement, as in entries: it rises within a run, which shows repeats. */
   seq: z.number().int().nonnegative(),
   /** The revision of the current entry. */
   revision: z.number().int().nonnegative(),

@@ -1,7 +1,4 @@
-/**
- * A machine's entry in the directory, which lists the peers that it shares, and the reasons why an
- * entry is refused.
- */
+/** A machine's entry in the directory: the peers that it shares; and why an entry is refused. */
 
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";

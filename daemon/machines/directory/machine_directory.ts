@@ -46,7 +46,7 @@ interface MachineDirectoryDeps extends OwnEntryDeps {
   isConnected(): boolean;
   /** A machine came online or went offline; within the transaction that stores it. */
   changed(tx: Tx, machine: AnnouncingMachine, status: "online" | "offline"): void;
-  /** Called when the entry of an offline machine came as the answer to a request. */
+  /** Called when a machine came online. */
   cameOnline?(daemon_id: string): void;
 }
 
@@ -69,18 +69,6 @@ interface Lease extends AnnouncingMachine {
   /** Time at which the sign of life was last stored. */
   touched_at: Monotonic;
 }
-
-/** Changes that an entry caused. */
-interface EntryEffect {
-  readonly cameOnline: boolean;
-  /**
-   * Minimum time by which the machine's clock is ahead of this one's, as the entry was made before
-   * it came; null without a new entry. A call measures it.
-   */
-  readonly clock_ahead_ms: number | null;
-}
-
-const NOTHING: EntryEffect = { cameOnline: false, clock_ahead_ms: null };
 
 export class MachineDirectory {
   readonly #ctx: Context;
@@ -120,14 +108,14 @@ export class MachineDirectory {
     }
   }
 
-  /** Handles the entry of another machine; null if the bus has removed it. */
-  received(from: string, bytes: Uint8Array | null): EntryEffect {
+  /** Handles an entry of another machine, or null: its removal. True if the machine came online. */
+  received(from: string, bytes: Uint8Array | null): boolean {
     const before = this.#online.get(from);
     if (bytes === null) {
       // Any member can make the bus report this, of any machine. Newer versions announce their end
       // themselves, so the report is ignored for them.
       if (before && before.run === undefined) this.#end(before);
-      return NOTHING;
+      return false;
     }
     const announcement = openAnnouncement(from, this.#deps.network, bytes);
     if (!announcement) return this.#refuse(from, "not_readable");
@@ -137,35 +125,30 @@ export class MachineDirectory {
     const { entry } = parsed;
     if (entry.leaves) {
       if (before?.run === entry.run && before && entry.seq > before.seq) this.#end(before);
-      return NOTHING;
+      return false;
     }
     if (before && isRepeat(before, entry)) {
       if (entry.run !== undefined && entry.seq > before.seq) this.#seen(before, entry.seq);
-      return NOTHING; // The bus repeats it, or its machine renews it.
+      return false; // The bus repeats it, or its machine renews it.
     }
     if (before && isOlder(before, entry)) {
       return this.#refuse(from, "outdated", { card, can_hear: false });
     }
     const isTaken = this.#take(from, card, entry);
-    if (!isTaken) return NOTHING;
+    if (!isTaken) return false;
     if (parsed.skipped > 0) {
       this.#leaveOut(from, "peers_skipped", { name: card.name, run: entry.run });
     }
-    const clock_ahead_ms = entry.at - this.#ctx.clock.now();
-    return { cameOnline: before === undefined, clock_ahead_ms };
+    return before === undefined;
   }
 
-  /**
-   * Handles an entry that comes from the bus. If its machine has just started, it may need this
-   * machine's own entry from there.
-   */
-  announced(from: string, bytes: Uint8Array | null): EntryEffect {
+  /** Handles an entry from the bus. A machine that has just started may need this one's entry. */
+  announced(from: string, bytes: Uint8Array | null): void {
     const before = this.#online.get(from)?.run;
-    const received = this.received(from, bytes);
+    this.#takeSent(from, bytes);
     const after = this.#online.get(from)?.run;
-    if (after === undefined || after === before) return received;
+    if (after === undefined || after === before) return;
     if (this.#own.isHidden(this.#ctx.clock.monotonic())) this.#unsent.add(from);
-    return received;
   }
 
   /** Handles the heartbeat of another machine. */
@@ -210,10 +193,7 @@ export class MachineDirectory {
     for (const { daemon_id: refused } of this.refusals.refused) this.refusals.accept(refused);
   }
 
-  /**
-   * Announces that this machine is leaving, so that others see its peers offline at once. A
-   * shutdown calls this twice: before its requests end, and after.
-   */
+  /** Announces that this machine leaves. A shutdown calls it before its requests end, and after. */
   async leave(): Promise<void> {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
@@ -367,10 +347,9 @@ export class MachineDirectory {
     }
   }
 
-  #takeSent(from: string, entry: Uint8Array): void {
+  #takeSent(from: string, entry: Uint8Array | null): void {
     try {
-      const { cameOnline } = this.received(from, entry);
-      if (cameOnline) this.#deps.cameOnline?.(from);
+      if (this.received(from, entry)) this.#deps.cameOnline?.(from);
     } catch (error) {
       const why = messageOf(error);
       this.#ctx.log.error("An announcement could not be taken", { daemon_id: from, why });
@@ -418,14 +397,14 @@ export class MachineDirectory {
     { card, can_hear }: { readonly card?: SignedCard; readonly can_hear: boolean } = {
       can_hear: false,
     },
-  ): EntryEffect {
+  ): false {
     const text: RefusalText = { reason, ...describe(reason) };
     this.#logOnce(from, reason, text);
     // Does not refuse a machine that is online: the entry may be a repeat, or come from another
     // sender.
     const isOnline = this.#online.has(from);
     if (!isOnline) this.refusals.refuse(from, text, { name: card?.name ?? null, can_hear });
-    return NOTHING;
+    return false;
   }
 
   /** Records that a part of an accepted entry is left out. */

@@ -93,18 +93,8 @@ export class MachineRefusals {
     const before = this.#refused.get(daemon_id);
     if (!before && this.#refused.size >= MACHINES_MAX) return;
     const notified_at = before?.reason === text.reason ? before.notified_at : -Infinity;
-    const { reason, detail, hint } = text;
-    this.#refused.set(daemon_id, {
-      daemon_id,
-      name,
-      reason,
-      detail,
-      hint,
-      ...this.#times(),
-      can_hear,
-      notified_at,
-      is_partial,
-    });
+    const own = { daemon_id, name, can_hear, notified_at, is_partial };
+    this.#refused.set(daemon_id, { ...text, ...own, ...this.#times() });
   }
 
   /** Removes the refusal of a machine that was accepted or forgotten. */

@@ -1,6 +1,4 @@
-/**
- * Announces this machine: its entry when it changes or a machine needs it; heartbeats in between.
- */
+/** Announces this machine: its entry if it changes or a machine needs it, otherwise heartbeats. */
 
 import { ForwardTime, hasPassed, type Monotonic } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
@@ -15,17 +13,13 @@ import type { SharedPeers } from "../../features/peers/remote/shared_peers.ts";
 import { sealBeat } from "./beat.ts";
 import { toBytes } from "./entry.ts";
 
-/**
- * Interval of signs of life: heartbeats, or entries while a machine without heartbeats is online.
- */
+/** Interval of signs of life: heartbeats, or entries while a machine without them is online. */
 export const RENEW_MS = 20_000;
 
 /** Interval at which `last_seen` of peers is announced, if nothing else changes. */
 export const SEEN_MS = 10 * 60_000;
 
-/**
- * Time for which the bus keeps the entry for machines that connect. Later machines get it directly.
- */
+/** Time for which machines that connect find the entry at the bus. Later ones get it directly. */
 const SHOWN_MS = 40_000;
 
 export interface OwnEntryDeps {
@@ -36,8 +30,7 @@ export interface OwnEntryDeps {
   readonly network: NetworkKeys;
   /** New at each start of the daemon. */
   readonly run: string;
-  readonly shared: Pick<SharedPeers, "list">;
-  human(): SharedHuman | null;
+  readonly shared: Pick<SharedPeers, "human" | "list">;
 }
 
 /** The content of the last announcement of this run. */
@@ -137,7 +130,8 @@ export class OwnEntry {
 
   /** True if the shared peers differ from the last announcement. */
   #readContent(now: Monotonic): boolean {
-    const content: Content = { peers: this.#deps.shared.list(), human: this.#deps.human() };
+    const { shared } = this.#deps;
+    const content: Content = { peers: shared.list(), human: shared.human() };
     const { human, peers } = content;
     const digest = JSON.stringify([peers.map((peer) => ({ ...peer, last_seen: null })), human]);
     const isSeenDue = hasPassed(SEEN_MS, this.#seen_announced_at, now) &&

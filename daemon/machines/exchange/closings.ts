@@ -70,7 +70,7 @@ export class Closings {
       responder: ask.responder,
       voice: ask.reply_voice,
       attachments: ask.reply_attachments.map((file) =>
-        this.#deps.files.describe(tx, daemon_id, file)
+        this.#deps.files.uploads.describe(tx, daemon_id, file)
       ),
       at: this.#ctx.clock.now(),
     };
@@ -87,7 +87,11 @@ export class Closings {
     if (!known || !message?.correlation_id) throw new Problem("unknown_ask", { correlation_id });
     const ask = this.#deps.asks.mustGet(message.correlation_id);
     if (ask.state === "closed") return this.#cameLate(tx, machine, { ask, entry, known });
-    const { attachments, missing } = this.#deps.files.received(tx, daemon_id, entry.attachments);
+    const { attachments, missing } = this.#deps.files.downloads.received(
+      tx,
+      daemon_id,
+      entry.attachments,
+    );
     const reply = withLines(entry.reply ?? "", missing) || null;
     const details = { ...this.#detailsOf(machine, ask, entry), reply, attachments };
     this.#applied = ask.correlation_id;
@@ -115,10 +119,7 @@ export class Closings {
     this.#notifyPeer(message.to_peer_id, `${what}: ${detail}.`);
   }
 
-  /**
-   * The other machine does not know the ask that was answered here: its database was restored, and
-   * the ask was lost. Notifies the peer that answered.
-   */
+  /** The other machine lost the ask that was answered here. Notifies the peer that answered. */
   refused(tx: Tx, { daemon_id }: { daemon_id: string }, entry: ClosedEntry, reason: string): void {
     const isOwnAnswer = !entry.sent && !entry.again;
     const known = !isOwnAnswer

@@ -1,19 +1,17 @@
 /** Dependencies of the exchange of messages between machines. */
 
 import type { Notifications } from "../../features/notifications/notifications.ts";
-import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "protocol/reasons.ts";
 import type { Asks } from "../../features/asks/asks.ts";
 import type { HumanInbox } from "../../features/asks/ask_closer.ts";
-import type { Attachment, Attachments } from "protocol/messages/attachments.ts";
 import type { Delivery } from "../../features/messages/delivery.ts";
 import type { DeliveryEffects } from "../../features/messages/receipts.ts";
 import type { Steps } from "../../features/messages/ledger/steps.ts";
 import type { ClockAhead } from "../other_clock.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { Address } from "protocol/peers/record.ts";
-import type { SentFile } from "../files/sent_files.ts";
-import type { EntryKind } from "./entries.ts";
+import type { MachineFiles } from "../files/machine_files.ts";
+import type { Links } from "../links/links.ts";
 
 /** Another machine, as the exchange knows it. */
 export interface KnownMachine {
@@ -25,33 +23,13 @@ export interface KnownMachine {
   readonly clock_ahead_ms: ClockAhead;
 }
 
-/** The links to other machines, as the exchange writes to them. */
-interface EntryWriter {
-  /** Returns the tag of the entry, by which it can be withdrawn. */
-  append(tx: Tx, daemon_id: string, kind: EntryKind, body: object): string;
-  /** Removes an entry that was not handed to the bus; false if it may have been. */
-  withdraw(tx: Tx, daemon_id: string, tag: string): boolean;
-}
-
-/** The files that messages carry to other machines. */
-interface ExchangedFiles {
-  /** Describes an attachment that is to go to a machine; it is uploaded before its entry goes. */
-  describe(tx: Tx, daemon_id: string, attachment: Attachment): SentFile;
-  /** The local records of files that came, and a line for each that did not. */
-  received(
-    reader: Reader,
-    daemon_id: string,
-    files: readonly SentFile[],
-  ): { attachments: Attachments; missing: string };
-}
-
 export interface ExchangeDeps {
   readonly asks: Asks;
   readonly delivery: Delivery;
   readonly directory: Directory;
-  readonly files: ExchangedFiles;
+  readonly files: Pick<MachineFiles, "downloads" | "uploads">;
   readonly inbox: HumanInbox;
-  readonly links: EntryWriter;
+  readonly links: Pick<Links, "append" | "withdraw">;
   readonly effects: Pick<DeliveryEffects, "undeliverable">;
   readonly notifications: Notifications;
   readonly steps: Steps;

@@ -14,9 +14,7 @@ const Id = z.string().min(1).max(255);
 /** A code, or an agent's text; shown to people and to other agents as one line. */
 const Line = z.string().max(1000).transform(cleanLine);
 
-/**
- * Digest of the message's content, so that a report about another message with this id is ignored.
- */
+/** Digest of the message's content: a report about another message with this id is ignored. */
 const Digest = z.string().max(255).optional();
 
 /** A message to a peer of the receiving machine. Ids are those of its origin. */
@@ -64,9 +62,7 @@ export type StepEntry = z.output<typeof StepEntry>;
 export const ClosedEntry = z.object({
   sent: z.boolean(),
   correlation_id: Id,
-  /**
-   * The id of the delivery. It is unique, unlike the id of an ask, which an asker may choose twice.
-   */
+  /** The id of the delivery: unique, unlike the id of an ask, which an asker may choose twice. */
   delivery_id: Id.optional(),
   digest: Digest,
   /** True for a repeated report: the other machine may have lost the first report. */
@@ -90,12 +86,3 @@ export const LateEntry = z.object({
   close_reason: CloseReasons.nullable(),
 });
 export type LateEntry = z.output<typeof LateEntry>;
-
-/** The bodies by the kinds of entries. */
-export const ENTRIES = {
-  message: MessageEntry,
-  step: StepEntry,
-  closed: ClosedEntry,
-  late: LateEntry,
-} as const;
-export type EntryKind = keyof typeof ENTRIES;

@@ -10,8 +10,8 @@ import type { DeliveryState } from "protocol/messages/states.ts";
 import * as ledger from "../../features/messages/ledger/ledger.ts";
 import { EntryRefused, type LinkEntry, type LinkHandlers } from "../links/handlers.ts";
 import { Closings } from "./closings.ts";
-import type { ExchangeDeps, KnownMachine } from "./deps.ts";
-import { ENTRIES, type EntryKind, MessageEntry } from "./entries.ts";
+import type { ExchangeDeps } from "./deps.ts";
+import { ClosedEntry, LateEntry, MessageEntry, StepEntry } from "./entries.ts";
 import { IncomingMessages } from "./incoming.ts";
 import { OutgoingMessages } from "./outgoing.ts";
 import { Reports } from "./reports.ts";
@@ -64,47 +64,39 @@ export class Exchange implements LinkHandlers {
     this.#ctx.db.transact((tx) => this.#closings.closed(tx, ask));
   }
 
-  forgotten(tx: Tx, daemon_id: string): void {
-    this.outgoing.forgotten(tx, daemon_id);
-  }
-
   apply(tx: Tx, from: string, entry: LinkEntry): void {
     const machine = this.#deps.machine(from);
     if (!machine) throw new Problem("unknown_machine_name", { machine: from });
-    const { kind } = entry;
-    if (!isKnown(kind)) throw new EntryRefused("unknown_entry");
-    this.#dispatch(tx, machine, kind, entry.body);
-  }
-
-  #dispatch(tx: Tx, machine: KnownMachine, kind: EntryKind, body: unknown): void {
-    if (kind === "message") {
-      this.#incoming.apply(tx, machine, parseBody(ENTRIES.message, body));
-    } else if (kind === "step") {
-      this.outgoing.reported(tx, machine, parseBody(ENTRIES.step, body));
-    } else if (kind === "closed") {
-      this.#closings.apply(tx, machine, parseBody(ENTRIES.closed, body));
-    } else this.#closings.applyLate(tx, machine, parseBody(ENTRIES.late, body));
+    const { kind, body } = entry;
+    if (kind === "message") this.#incoming.apply(tx, machine, parseBody(MessageEntry, body));
+    else if (kind === "step") this.outgoing.reported(tx, machine, parseBody(StepEntry, body));
+    else if (kind === "closed") this.#closings.apply(tx, machine, parseBody(ClosedEntry, body));
+    else if (kind === "late") this.#closings.applyLate(tx, machine, parseBody(LateEntry, body));
+    else throw new EntryRefused("unknown_entry");
   }
 
   published(tx: Tx, _to: string, entries: readonly LinkEntry[]): void {
     for (const message of messagesOf(entries)) this.outgoing.published(tx, message);
   }
 
-  confirmed(tx: Tx, _to: string, entries: readonly LinkEntry[]): void {
+  confirmed(tx: Tx, to: string, entries: readonly LinkEntry[]): void {
     for (const message of messagesOf(entries)) this.outgoing.confirmed(tx, message);
+    this.#deps.files.uploads.release(tx, to, entries);
   }
 
   refused(tx: Tx, daemon_id: string, entry: LinkEntry, reason: string): void {
     for (const message of messagesOf([entry])) this.outgoing.refused(tx, message, reason);
     if (entry.kind === "closed") {
-      this.#closings.refused(tx, { daemon_id }, ENTRIES.closed.parse(entry.body), reason);
+      this.#closings.refused(tx, { daemon_id }, ClosedEntry.parse(entry.body), reason);
     }
+    this.#deps.files.uploads.release(tx, daemon_id, [entry]);
   }
 
-  expired(tx: Tx, _to: string, entries: readonly LinkEntry[]): void {
+  expired(tx: Tx, to: string, entries: readonly LinkEntry[]): void {
     for (const message of messagesOf(entries)) {
       this.outgoing.ended(tx, message, "expired", "ttl");
     }
+    this.#deps.files.uploads.release(tx, to, entries);
   }
 
   /**
@@ -141,10 +133,6 @@ export class Exchange implements LinkHandlers {
     this.#cursor = isComplete ? 0 : scanned.at(-1)?.seq ?? 0;
     if (isComplete) this.#paused_until = now + PASS_PAUSE_MS;
   }
-}
-
-function isKnown(kind: string): kind is EntryKind {
-  return Object.hasOwn(ENTRIES, kind);
 }
 
 /** The body of an entry. Throws `unknown_entry` for an entry of another version of the daemon. */

@@ -17,6 +17,8 @@ import type { MessageEntry } from "./entries.ts";
 import { digestOf } from "./outgoing_entry.ts";
 import * as rows from "./store.ts";
 
+type Draft = Omit<MessageDraft, "kind" | "question">;
+
 export class IncomingMessages {
   readonly #ctx: Context;
   readonly #deps: ExchangeDeps;
@@ -26,10 +28,7 @@ export class IncomingMessages {
     this.#deps = deps;
   }
 
-  /**
-   * Accepts a message. Throws a problem before the first write if it is refused; its code goes back
-   * to the origin.
-   */
+  /** Accepts a message, or throws a problem before the first write; its code goes to the origin. */
   apply(tx: Tx, machine: KnownMachine, entry: MessageEntry): void {
     const { daemon_id } = machine;
     const { delivery_id, correlation_id, kind, hops } = entry;
@@ -61,12 +60,7 @@ export class IncomingMessages {
     });
   }
 
-  #toDraft(
-    tx: Tx,
-    machine: KnownMachine,
-    entry: MessageEntry,
-    created_at: number,
-  ): Omit<MessageDraft, "kind" | "question"> {
+  #toDraft(tx: Tx, machine: KnownMachine, entry: MessageEntry, created_at: number): Draft {
     const to = this.#mustReach(machine, entry.to_peer_id);
     const from = this.#senderOf(machine, entry);
     const now = this.#ctx.clock.now();
@@ -74,11 +68,8 @@ export class IncomingMessages {
       ? undefined
       : Math.min(toOwnClock(entry.expires_at, machine.clock_ahead_ms) - now, ENTRY_MS_MAX);
     if (ttl_ms !== undefined && ttl_ms <= 0) throw new EntryRefused("expired_on_the_way");
-    const { attachments, missing } = this.#deps.files.received(
-      tx,
-      machine.daemon_id,
-      entry.attachments,
-    );
+    const { downloads } = this.#deps.files;
+    const { attachments, missing } = downloads.received(tx, machine.daemon_id, entry.attachments);
     return {
       from,
       to,
@@ -101,7 +92,7 @@ export class IncomingMessages {
     };
   }
 
-  #openAsk(draft: Omit<MessageDraft, "kind" | "question">, entry: MessageEntry): StoredMessage {
+  #openAsk(draft: Draft, entry: MessageEntry): StoredMessage {
     const { ticket } = this.#deps.asks.send({
       ...draft,
       question: entry.question,
@@ -111,10 +102,7 @@ export class IncomingMessages {
     return ticket.message;
   }
 
-  #send(
-    draft: Omit<MessageDraft, "kind" | "question">,
-    kind: "notify" | "broadcast",
-  ): StoredMessage {
+  #send(draft: Draft, kind: "notify" | "broadcast"): StoredMessage {
     const { delivery, inbox } = this.#deps;
     const { from, to } = draft;
     const { message } = delivery.send({ ...draft, kind });
@@ -130,10 +118,7 @@ export class IncomingMessages {
     return message;
   }
 
-  /**
-   * The recipient. A machine reaches the peers that this machine shares, and the human if
-   * permitted.
-   */
+  /** The recipient. A machine reaches peers that this one shares, and the human if permitted. */
   #mustReach({ may_administer }: KnownMachine, to_peer_id: string): Address {
     const { directory } = this.#deps;
     const to = directory.address(to_peer_id);
@@ -144,10 +129,7 @@ export class IncomingMessages {
     return to.role === "human" ? to : directory.target(to_peer_id, {});
   }
 
-  /**
-   * The sender. Its name carries the machine's, which the sender cannot choose. Its id must not
-   * belong to this machine or to a third machine.
-   */
+  /** The sender. Its name carries the machine's, and its id must not belong to another machine. */
   #senderOf(machine: KnownMachine, { from }: MessageEntry): MessageDraft["from"] {
     const { directory } = this.#deps;
     const { peer_id, name } = from;

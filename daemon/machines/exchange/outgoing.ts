@@ -1,15 +1,12 @@
-/**
- * Messages from this machine to peers of other machines, from their commit to their last report.
- */
+/** Messages from this machine to peers of others, from their commit to their last report. */
 
 import type { Context } from "../../data/context.ts";
 import type { Reason } from "protocol/reasons.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import * as ledger from "../../features/messages/ledger/ledger.ts";
-import { findStepped } from "../../features/messages/ledger/rows.ts";
+import { findStepped, type SteppedMessage } from "../../features/messages/ledger/rows.ts";
 import { insertStage } from "../../features/messages/ledger/stages.ts";
-import type { SteppedMessage } from "../../features/messages/ledger/steps.ts";
 import type { RemoteDelivery } from "../../features/messages/remote_delivery.ts";
 import { toOwnClock } from "../other_clock.ts";
 import type { ExchangeDeps, KnownMachine } from "./deps.ts";

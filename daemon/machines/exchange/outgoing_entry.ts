@@ -41,7 +41,7 @@ export function toEntry(
     question: message.question as MessageEntry["question"],
     reply_to: replyTo(tx, message, daemon_id),
     hops,
-    attachments: message.attachments.map((file) => files.describe(tx, daemon_id, file)),
+    attachments: message.attachments.map((file) => files.uploads.describe(tx, daemon_id, file)),
     traceparent,
     created_at,
     expires_at,
@@ -65,11 +65,7 @@ export function digestOf(
 }
 
 /** The ask that a message follows up on, if the other machine knows it, too. */
-function replyTo(
-  tx: Tx,
-  { reply_to }: StoredMessage,
-  daemon_id: string,
-): MessageEntry["reply_to"] {
+function replyTo(tx: Tx, { reply_to }: StoredMessage, daemon_id: string): MessageEntry["reply_to"] {
   if (reply_to === null) return null;
   const before = ledger.findMessage(tx, reply_to);
   const known = before && rows.bySeq(tx, before.seq);

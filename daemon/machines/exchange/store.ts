@@ -120,10 +120,7 @@ export function unfinishedTo(db: Reader, daemon_id: string): number[] {
   );
 }
 
-/**
- * Row numbers of messages to or from a machine that were under way at an instant or changed after
- * it, newest first.
- */
+/** Numbers of a machine's messages under way at an instant or changed later, newest first. */
 export function changedSince(
   db: Reader,
   params: { daemon_id: string; since: number; limit: number },

@@ -41,7 +41,7 @@ const FAILURES_MS = 3_600_000;
 const COSTLY: ReadonlySet<string> = new Set<MissingReason>(["damaged", "full"]);
 
 /** The files of a message as they are on this machine. */
-export interface ReceivedFiles {
+interface ReceivedFiles {
   readonly attachments: Attachment[];
   /** One line for each missing file, for the end of the message's text; empty if none is. */
   readonly missing: string;
@@ -57,7 +57,11 @@ export class Downloads {
     this.#deps = deps;
   }
 
-  /** See `MachineFiles.fetch`. */
+  /**
+   * Fetches and stores the files of these entries, before they are applied. May be repeated: the
+   * outcome for each file is stored. Rejects if it must be repeated, at most twice for each file
+   * while there is a connection.
+   */
   async fetch(from: string, entries: readonly FileEntry[]): Promise<void> {
     const failures: unknown[] = [];
     for (const file of filesOf(entries)) {
@@ -72,7 +76,7 @@ export class Downloads {
     if (failures.length > 0) throw failures[0];
   }
 
-  /** See `MachineFiles.received`. */
+  /** The files of an entry as they are on this machine, for the transaction that applies it. */
   received(reader: Reader, from: string, sent: readonly SentFile[]): ReceivedFiles {
     const attachments: Attachment[] = [], missing: string[] = [];
     for (const file of sent) {

@@ -31,10 +31,7 @@ export interface FileEntry {
   readonly body: unknown;
 }
 
-/**
- * The files that entries name, once per mention. An entry with a malformed part counts as an entry
- * without files: applying the entry refuses it.
- */
+/** The files that entries name, once per mention; none for a malformed entry, refused later. */
 export function filesOf(entries: readonly FileEntry[]): SentFile[] {
   return entries.flatMap(({ body }) => {
     const { data } = Carrier.safeParse(body);

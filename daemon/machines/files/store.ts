@@ -11,6 +11,7 @@ const SentRow = z.object({
   ready_at: z.number().nullable(),
 });
 type SentRow = z.output<typeof SentRow>;
+const SELECT_SENT = "select object, daemon_id, attempts, ready_at from machine_files_sent";
 
 const ReceivedRow = z.object({
   attachment: z.string().nullable(),
@@ -68,10 +69,7 @@ export function release(tx: Tx, daemon_id: string, object: string): void {
 }
 
 export function getSent(db: Reader, object: string): SentRow | undefined {
-  const columns = "object, daemon_id, attempts, ready_at";
-  return db.get(SentRow, `select ${columns} from machine_files_sent where object = :object`, {
-    object,
-  });
+  return db.get(SentRow, `${SELECT_SENT} where object = :object`, { object });
 }
 
 export function countUpload(tx: Tx, object: string): void {
@@ -92,9 +90,7 @@ export function setReady(
 
 /** Files that no entry needs. */
 export function listUnused(db: Reader, limit: number): SentRow[] {
-  const columns = "object, daemon_id, attempts, ready_at";
-  const sql = `select ${columns} from machine_files_sent where uses = 0 limit :limit`;
-  return db.all(SentRow, sql, { limit });
+  return db.all(SentRow, `${SELECT_SENT} where uses = 0 limit :limit`, { limit });
 }
 
 export function removeSent(tx: Tx, object: string): void {

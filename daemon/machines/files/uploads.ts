@@ -22,10 +22,7 @@ import {
 const DAY_MS = 86_400_000;
 /** Time for which the bus keeps a file. */
 const BUS_MS_MAX = 7 * DAY_MS;
-/**
- * Maximum age of an upload that a further message names. The bus then has the file for 6 more days
- * at least, in which the other machine may be off.
- */
+/** Maximum age of an upload that a message names again: 6 of the 7 days are left to fetch it. */
 const REUSE_MS_MAX = DAY_MS;
 /** Entries wait for 30 days, and the bus may have their files for another 7. */
 const ROW_MS_MAX = 38 * DAY_MS;
@@ -47,7 +44,10 @@ export class Uploads {
     this.#deps = deps;
   }
 
-  /** See `MachineFiles.describe`. */
+  /**
+   * Describes an attachment in an entry for a machine. Call it in the transaction that appends the
+   * entry, once for each entry: a file stays on the bus until each of them was released.
+   */
   describe(tx: Tx, to: string, stored: Attachment): SentFile {
     const { clock, ids } = this.#deps;
     const { id: attachment, filename, content_type, size, sha256 } = stored;
@@ -62,12 +62,20 @@ export class Uploads {
     return { attachment_id: attachment, filename, media_type: content_type, size, sha256, object };
   }
 
-  /** See `MachineFiles.release`. */
+  /**
+   * Called once for each entry that was confirmed, refused, or expired, in the transaction that
+   * removes it. The entry no longer needs its files on the bus.
+   */
   release(tx: Tx, to: string, entries: readonly FileEntry[]): void {
     for (const { object } of filesOf(entries)) rows.release(tx, to, object);
   }
 
-  /** See `MachineFiles.prepare`. */
+  /**
+   * Uploads the files of these entries that the bus does not have yet. Rejects with a `BusError`
+   * as long as the bus cannot be reached; the caller repeats it before it publishes the entries. A
+   * file that cannot be read, or that the bus refuses again and again, does not hold the entries
+   * back: the other machine gets the reason instead.
+   */
   async prepare(to: string, entries: readonly FileEntry[]): Promise<void> {
     for (const file of filesOf(entries)) {
       if (this.#isDue(to, file)) await this.#exclusive.run("", () => this.#prepareOne(to, file));

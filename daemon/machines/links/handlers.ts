@@ -77,25 +77,33 @@ export interface LinksDeps extends Pick<Context, "db" | "clock" | "ids" | "log">
   /** Fetches what entries name, before they are applied. Rejects if that must be repeated later. */
   fetch(from: string, entries: readonly LinkEntry[]): Promise<void>;
   readonly clockAheadOf: (daemon_id: string) => ClockAhead;
-  /**
-   * Measures the difference between the machine's clock and this one's, if it answers. Never
-   * rejects.
-   */
+  /** Measures the machine's clock against this one's, if it answers. Never rejects. */
   readonly measureClock: (daemon_id: string) => Promise<void>;
   readonly sealing: LinkSealing;
-  readonly handlers: LinkHandlers;
+  /** A function, because the owner of the links is built after them. */
+  readonly handlers: () => LinkHandlers;
 }
 
+/** The arguments after the transaction, of each handler except `apply`. */
+type HandlerArguments = {
+  [Name in Exclude<keyof LinkHandlers, "apply">]: Parameters<LinkHandlers[Name]> extends
+    [Tx, ...infer Rest] ? Rest : never;
+};
+type CalledHandlers = {
+  [Name in keyof HandlerArguments]: (tx: Tx, ...args: HandlerArguments[Name]) => void;
+};
+
 /** Calls a handler. Only an error of the storage stops the link. */
-export function callHandler(
-  { db, log }: Pick<LinksDeps, "db" | "log">,
-  name: keyof LinkHandlers,
-  work: (tx: Tx) => void,
+export function callHandler<Name extends keyof HandlerArguments>(
+  { db, handlers, log }: LinksDeps,
+  handler: Name,
+  ...args: HandlerArguments[Name]
 ): void {
+  const called: CalledHandlers = handlers();
   try {
-    db.transactNested(work);
+    db.transactNested((tx) => called[handler](tx, ...args));
   } catch (error) {
     if (isProblem(error, "storage_failed")) throw error;
-    log.error("A handler of a link failed", { handler: name, error });
+    log.error("A handler of a link failed", { handler, error });
   }
 }

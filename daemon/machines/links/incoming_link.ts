@@ -110,7 +110,7 @@ export class IncomingLink {
 
   /** Has lost messages sent again. Returns false if that happened too often. */
   #makeGood(tx: Tx, applied_at: number | null): boolean {
-    const { handlers, clock, log } = this.#deps;
+    const { clock, log } = this.#deps;
     const daemon_id = this.#daemonId;
     const now = clock.monotonic();
     this.#losses = this.#losses.filter((at) => now - at < LOSSES_MS);
@@ -120,9 +120,9 @@ export class IncomingLink {
     log.warn("The database of one of two machines went back", { daemon_id, applied_at });
     const since = this.#startOfLoss(tx, applied_at);
     this.#refuseAgain(tx, store.refusalsSince(tx, { daemon_id, since, limit: REFUSED_AGAIN_MAX }));
-    callHandler(this.#deps, "wentBack", (nested) => handlers.wentBack(nested, daemon_id, since));
+    callHandler(this.#deps, "wentBack", daemon_id, since);
     const sent_again = store.countEntries(tx, daemon_id) - waiting;
-    store.setLoss(tx, { daemon_id, at: clock.now(), sent_again });
+    store.setPosition(tx, daemon_id, { lost_at: clock.now(), sent_again });
     return true;
   }
 
@@ -141,12 +141,10 @@ export class IncomingLink {
 
   #setConfirmed(tx: Tx, confirmed_tag: string | null): void {
     const confirmed_at = this.#deps.clock.now();
-    store.setConfirmed(tx, { daemon_id: this.#daemonId, confirmed_tag, confirmed_at });
+    store.setPosition(tx, this.#daemonId, { confirmed_tag, confirmed_at });
   }
 
-  /**
-   * True if the times in a batch can be judged only after the other machine's clock is measured.
-   */
+  /** True if the times in a batch can be judged only once the other machine's clock is measured. */
   isInDoubt({ entries }: Batch): boolean {
     if (this.#deps.clockAheadOf(this.#daemonId) !== null) return false;
     const now = this.#deps.clock.now();
@@ -183,7 +181,7 @@ export class IncomingLink {
       } else this.#apply(tx, entry);
       lastApplied = entry.tag;
     }
-    if (lastApplied !== undefined) store.setLastTag(tx, this.#daemonId, lastApplied);
+    if (lastApplied) store.setPosition(tx, this.#daemonId, { last_tag: lastApplied });
     return isNew;
   }
 
@@ -212,14 +210,14 @@ export class IncomingLink {
     const current = store.lastTag(tx, this.#daemonId);
     const isChain = previous === null || previous === current || confirm;
     if (last === null || last === current || !isChain) return;
-    store.setLastTag(tx, this.#daemonId, last);
+    store.setPosition(tx, this.#daemonId, { last_tag: last });
     this.#makeGood(tx, applied_at);
   }
 
   #apply(tx: Tx, entry: BatchEntry): void {
     const { db, log, handlers } = this.#deps;
     try {
-      db.transactNested((nested) => handlers.apply(nested, this.#daemonId, entry));
+      db.transactNested((nested) => handlers().apply(nested, this.#daemonId, entry));
     } catch (error) {
       if (isProblem(error, "storage_failed")) throw error;
       const reason = reasonOf(error);
@@ -261,9 +259,7 @@ export class IncomingLink {
     // The other machine never names an entry that was too old as its last one.
     if (refusal.reason === "expired") store.deleteEntry(tx, refused.entry_id);
     else store.endEntry(tx, refused.entry_id);
-    callHandler(this.#deps, "refused", (nested) => {
-      this.#deps.handlers.refused(nested, this.#daemonId, toLinkEntry(refused), refusal.reason);
-    });
+    callHandler(this.#deps, "refused", this.#daemonId, toLinkEntry(refused), refusal.reason);
   }
 
   /** A tag that is not found was confirmed before. */
@@ -274,7 +270,7 @@ export class IncomingLink {
 
   /** Removes confirmed entries, one portion after the other. */
   #removeThrough(tx: Tx, last: number): void {
-    const { db, handlers } = this.#deps;
+    const { db } = this.#deps;
     const daemon_id = this.#daemonId;
     for (;;) {
       const confirmed = readPortion(tx, { daemon_id, after: 0, last });
@@ -282,9 +278,7 @@ export class IncomingLink {
       if (!lastConfirmed) break;
       store.deleteThrough(tx, daemon_id, lastConfirmed.entry_id);
       this.#setConfirmed(tx, lastConfirmed.tag);
-      callHandler(this.#deps, "confirmed", (nested) => {
-        handlers.confirmed(nested, daemon_id, ownEntries(confirmed));
-      });
+      callHandler(this.#deps, "confirmed", daemon_id, ownEntries(confirmed));
     }
     db.afterCommit(() => this.#answers.outgoing.progressed());
   }

@@ -26,10 +26,7 @@ const RECEIPT_MS_MAX = ENTRY_MS_MAX + 86_400_000;
 /** Maximum number of receipts and of entries, up to 1 MB each, that one clean-up deletes. */
 const RECEIPTS_REMOVED_MAX = 1000;
 const ENTRIES_REMOVED_MAX = 16;
-/**
- * Maximum number of refusals that a machine may leave unconfirmed. Each is a row for 30 days, so a
- * machine that confirms nothing gets no further refusals.
- */
+/** Maximum number of unconfirmed refusals of a machine: each is a row for 30 days. */
 export const REFUSALS_MAX = 10_000;
 /** Minimum time between two logs that batches of a machine cannot be read. */
 const UNREADABLE_MS = 60_000;
@@ -110,10 +107,7 @@ export class Links {
     for (const { outgoing } of this.#links.values()) outgoing.disconnect();
   }
 
-  /**
-   * Tries at once what would be tried later: call it when a machine's key became known, or when it
-   * is seen again.
-   */
+  /** Tries at once what is waiting: for a machine whose key became known, or that is seen again. */
   wake(daemonId: string): void {
     if (!this.#isConnected) return;
     const { outgoing } = this.#linkTo(daemonId);
@@ -139,10 +133,7 @@ export class Links {
     return store.countAllEntries(db);
   }
 
-  /**
-   * Drops the entries that wait for a machine. The receipts stay until they are old, because the
-   * bus may still repeat batches of that machine.
-   */
+  /** Drops the entries that wait for a machine. Receipts stay: the bus may still repeat batches. */
   forget(tx: Tx, daemonId: string): void {
     store.deleteEntriesOf(tx, daemonId);
     store.deletePosition(tx, daemonId);
@@ -174,20 +165,14 @@ export class Links {
 
   /** Drops the entries that were appended before a time. Their owner gets the reason. */
   leaveBefore(at: number, reason: string): void {
-    const { db, handlers } = this.#deps;
     for (let isMore = true; isMore;) {
-      isMore = db.transact((tx) => {
-        const entries = store.oldestEntries(tx, ENTRIES_REMOVED_MAX).filter(({ created_at }) =>
-          created_at < at
-        );
+      isMore = this.#deps.db.transact((tx) => {
+        const oldest = store.oldestEntries(tx, ENTRIES_REMOVED_MAX);
+        const entries = oldest.filter(({ created_at }) => created_at < at);
         for (const entry of entries) {
           store.deleteEntry(tx, entry.entry_id);
           if (!isOwn(entry)) continue;
-          callHandler(
-            this.#deps,
-            "refused",
-            (nested) => handlers.refused(nested, entry.daemon_id, toLinkEntry(entry), reason),
-          );
+          callHandler(this.#deps, "refused", entry.daemon_id, toLinkEntry(entry), reason);
         }
         return entries.length > 0;
       });
@@ -213,10 +198,7 @@ export class Links {
 
   #expire(tx: Tx, entry: store.StoredEntry): void {
     store.deleteEntry(tx, entry.entry_id);
-    if (!isOwn(entry)) return;
-    callHandler(this.#deps, "expired", (nested) => {
-      this.#deps.handlers.expired(nested, entry.daemon_id, [toLinkEntry(entry)]);
-    });
+    if (isOwn(entry)) callHandler(this.#deps, "expired", entry.daemon_id, [toLinkEntry(entry)]);
   }
 
   #read(from: string, bytes: Uint8Array): Batch | undefined {

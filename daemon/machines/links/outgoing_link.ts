@@ -30,10 +30,7 @@ export const PROBE_MS = { first: 30_000, max: 3_600_000 };
 /** Number of times that a run reports its position, and the pause between two reports. */
 const POSITIONS = 3;
 const POSITION_MS = 40_000;
-/**
- * Minimum time between two answers to requests to resend. Each batch behind a lost batch causes a
- * request.
- */
+/** Minimum time between two resends: each batch behind a lost batch causes a request. */
 const RESEND_MS_MIN = 5000;
 
 /** The reasons to send a batch besides entries. */
@@ -270,10 +267,7 @@ export class OutgoingLink {
   #storePublished(tx: Tx, entries: readonly store.StoredEntry[]): void {
     const oldest = store.oldestId(tx, this.#daemonId) ?? Infinity;
     const left = ownEntries(entries.filter(({ entry_id }) => entry_id >= oldest));
-    if (left.length === 0) return;
-    callHandler(this.#deps, "published", (nested) => {
-      this.#deps.handlers.published(nested, this.#daemonId, left);
-    });
+    if (left.length > 0) callHandler(this.#deps, "published", this.#daemonId, left);
   }
 
   #failed(error: unknown): void {
@@ -310,9 +304,7 @@ export class OutgoingLink {
     this.#deps.db.failures.repeatUntilStored((tx) => {
       if (store.idOfTag(tx, this.#daemonId, entry.tag) === undefined) return;
       store.deleteEntry(tx, entry.entry_id);
-      callHandler(this.#deps, "refused", (nested) => {
-        this.#deps.handlers.refused(nested, this.#daemonId, toLinkEntry(entry), "too_large");
-      });
+      callHandler(this.#deps, "refused", this.#daemonId, toLinkEntry(entry), "too_large");
     });
   }
 }

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { bulkInsert } from "kit/data/deferred_inserts.ts";
-import type { Reader, Tx } from "kit/data/sqlite.ts";
+import { type Reader, toValues, type Tx } from "kit/data/sqlite.ts";
 
 const StoredEntry = z.object({
   entry_id: z.number(),
@@ -24,13 +24,9 @@ const entries = bulkInsert("link_entries", ENTRY_COLUMNS);
 /** Stores an entry whose tag is new. */
 export function insertEntry(
   tx: Tx,
-  { daemon_id, tag, kind, json, created_at }: {
-    readonly daemon_id: string;
-    readonly tag: string;
-    readonly kind: string;
-    readonly json: string;
-    readonly created_at: number;
-  },
+  { daemon_id, tag, kind, json, created_at }:
+    & Omit<StoredEntry, "entry_id" | "body">
+    & { readonly json: string },
 ): void {
   tx.insertLater(entries, [daemon_id, tag, kind, json, created_at]);
 }
@@ -41,39 +37,34 @@ export function lastEntryId(db: Reader): number {
   return db.value(z.number(), statement) ?? 0;
 }
 
+/** A range of a machine's entries. */
+interface Range {
+  readonly daemon_id: string;
+  readonly after: number;
+  readonly last: number;
+}
+
 /** The ids and sizes of a machine's entries after `after`, up to and including `last`. */
 export function sizesAfter(
   db: Reader,
-  { daemon_id, after, last, limit }: {
-    readonly daemon_id: string;
-    readonly after: number;
-    readonly last: number;
-    readonly limit: number;
-  },
+  range: Range & { readonly limit: number },
 ): z.output<typeof Size>[] {
   return db.all(
     Size,
     `select entry_id, octet_length(body) as bytes from link_entries
      where daemon_id = :daemon_id and entry_id > :after and entry_id <= :last
      order by entry_id limit :limit`,
-    { daemon_id, after, last, limit },
+    { ...range },
   );
 }
 
 /** A machine's entries after `after`, up to and including `last`, oldest first. */
-export function entriesBetween(
-  db: Reader,
-  { daemon_id, after, last }: {
-    readonly daemon_id: string;
-    readonly after: number;
-    readonly last: number;
-  },
-): StoredEntry[] {
+export function entriesBetween(db: Reader, range: Range): StoredEntry[] {
   return db.all(
     StoredEntry,
     `select ${COLUMNS} from link_entries
      where daemon_id = :daemon_id and entry_id > :after and entry_id <= :last order by entry_id`,
-    { daemon_id, after, last },
+    { ...range },
   );
 }
 
@@ -252,18 +243,26 @@ export function lastTag(db: Reader, daemon_id: string): string | undefined {
   return db.value(z.string().nullable(), sql, { daemon_id }) ?? undefined;
 }
 
-export function setLastTag(tx: Tx, daemon_id: string, last_tag: string): void {
+interface Position {
+  readonly last_tag?: string;
+  readonly confirmed_tag?: string | null;
+  readonly confirmed_at?: number;
+  readonly lost_at?: number;
+  readonly sent_again?: number;
+}
+
+/** Sets some values of a machine's position; the others stay. */
+export function setPosition(tx: Tx, daemon_id: string, position: Position): void {
+  const columns = Object.keys(position);
+  const changes = columns.map((column) => `${column} = excluded.${column}`).join(", ");
   tx.run(
-    `insert into link_positions (daemon_id, last_tag) values (:daemon_id, :last_tag)
-     on conflict (daemon_id) do update set last_tag = excluded.last_tag`,
-    { daemon_id, last_tag },
+    `insert into link_positions ${toValues(["daemon_id", ...columns])}
+     on conflict (daemon_id) do update set ${changes}`,
+    { daemon_id, ...position },
   );
 }
 
-/**
- * Time at which the last entry of a machine was applied; null without an entry, or without its
- * receipt.
- */
+/** When the last entry of a machine was applied; null without an entry, or without its receipt. */
 export function lastAppliedAt(db: Reader, daemon_id: string): number | null {
   return db.value(
     z.number(),
@@ -285,23 +284,6 @@ export function confirmedAt(db: Reader, daemon_id: string): number | undefined {
   return db.value(z.number().nullable(), sql, { daemon_id }) ?? undefined;
 }
 
-export function setConfirmed(
-  tx: Tx,
-  params: {
-    readonly daemon_id: string;
-    readonly confirmed_tag: string | null;
-    readonly confirmed_at: number;
-  },
-): void {
-  tx.run(
-    `insert into link_positions (daemon_id, confirmed_tag, confirmed_at)
-     values (:daemon_id, :confirmed_tag, :confirmed_at)
-     on conflict (daemon_id) do update
-       set confirmed_tag = excluded.confirmed_tag, confirmed_at = excluded.confirmed_at`,
-    params,
-  );
-}
-
 const Loss = z.object({ at: z.number(), sent_again: z.number() });
 
 /** The last loss that was repaired between a machine and this one. */
@@ -309,19 +291,6 @@ export function lossOf(db: Reader, daemon_id: string): z.output<typeof Loss> | u
   const sql = `select lost_at as at, sent_again from link_positions
     where daemon_id = :daemon_id and lost_at is not null`;
   return db.get(Loss, sql, { daemon_id });
-}
-
-export function setLoss(
-  tx: Tx,
-  params: { readonly daemon_id: string; readonly at: number; readonly sent_again: number },
-): void {
-  tx.run(
-    `insert into link_positions (daemon_id, lost_at, sent_again)
-     values (:daemon_id, :at, :sent_again)
-     on conflict (daemon_id) do update
-       set lost_at = excluded.lost_at, sent_again = excluded.sent_again`,
-    params,
-  );
 }
 
 export function deletePositions(tx: Tx): void {

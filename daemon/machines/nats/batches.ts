@@ -1,8 +1,7 @@
 /** Reads the batches for this machine from the stream, in order and one at a time. */
 
 import type { ConsumerMessages, JetStreamClient } from "@nats-io/jetstream";
-import type { Clock } from "kit/core/clock.ts";
-import type { Log } from "kit/core/log.ts";
+import type { Context } from "../../data/context.ts";
 import { doublingMs, pause } from "kit/core/timeout.ts";
 import { IdentityInUse } from "../bus.ts";
 import { libraries, type NatsConnection } from "./libraries.ts";
@@ -16,9 +15,7 @@ const ACK_MS_MAX = 30_000;
 /** First and longest wait of a rejected batch. */
 const RETRY_MS = { first: 1000, max: 30_000 };
 
-interface BatchReaderDeps {
-  readonly clock: Clock;
-  readonly log: Log;
+interface BatchReaderDeps extends Pick<Context, "clock" | "log"> {
   readonly daemonId: string;
   readonly deliver: (from: string, batch: Uint8Array) => Promise<void>;
   /** The consumer is gone; the session must begin again. */

@@ -1,8 +1,7 @@
 /** BusCalls between machines: requests that nothing stores, on subjects that prove both sides. */
 
 import { messageOf } from "kit/core/text.ts";
-import type { Clock, Ids } from "kit/core/clock.ts";
-import type { Log } from "kit/core/log.ts";
+import type { Context } from "../../data/context.ts";
 import { BusError } from "../bus.ts";
 import type { NatsConnection } from "./libraries.ts";
 import { senderOf, SUBJECTS } from "./names.ts";
@@ -16,10 +15,7 @@ const NONCE_BYTES = 8;
 /** The server's status if the subject of a request has no listener. */
 const NO_RESPONDERS = 503;
 
-interface CallsDeps {
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
+interface CallsDeps extends Pick<Context, "clock" | "ids" | "log"> {
   readonly daemonId: string;
   readonly answer: (from: string, request: Uint8Array) => Promise<Uint8Array | null>;
   /** The server does not permit the subscriptions. */

@@ -10,7 +10,7 @@ import { libraries, type NatsConnection } from "./libraries.ts";
 import { inboxPrefix } from "./names.ts";
 
 /** Proof of who connects: a seed of an nkey, or the path of a credentials file of an operator. */
-type BusCredentials = { readonly seed: string } | { readonly creds_path: string };
+export type BusCredentials = { readonly seed: string } | { readonly creds_path: string };
 
 export interface ConnectionOptions {
   readonly credentials: BusCredentials;

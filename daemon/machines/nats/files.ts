@@ -2,7 +2,7 @@
 
 import type { JetStreamClient } from "@nats-io/jetstream";
 import * as z from "zod";
-import type { Clock, Ids } from "kit/core/clock.ts";
+import type { Context } from "../../data/context.ts";
 import { tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { readUpTo } from "kit/http/body.ts";
@@ -30,9 +30,7 @@ const FileRecord = z.object({
 });
 type FileRecord = z.output<typeof FileRecord>;
 
-interface FilesDeps {
-  readonly clock: Clock;
-  readonly ids: Ids;
+interface FilesDeps extends Pick<Context, "clock" | "ids"> {
   readonly daemonId: string;
 }
 
@@ -208,11 +206,7 @@ function ownerOf(name: string): string {
 }
 
 function toDamagedError(name: string): BusError {
-  return new BusError(
-    "failed",
-    `The bytes of the file ${name} differ from the stored bytes`,
-    "no",
-  );
+  return new BusError("failed", `The bytes of the file ${name} differ from the stored bytes`, "no");
 }
 
 function tooLarge(name: string, bytes_max: number): BusError {

@@ -1,7 +1,4 @@
-/**
- * Controls the sockets of one client connection: skips empty writes, and ends the connection
- * without waiting for the server.
- */
+/** Controls the sockets of a client connection: skips empty writes, and ends it without a wait. */
 
 import type { NodeTransport } from "@nats-io/transport-node/lib/node_transport.js";
 import type { Clock } from "kit/core/clock.ts";

@@ -1,9 +1,8 @@
 /** The bus on a NATS server with JetStream: connects, and reconnects without limit. */
 
-import type { Clock, Ids } from "kit/core/clock.ts";
-import type { Log } from "kit/core/log.ts";
+import type { Context } from "../../data/context.ts";
 import { backoffMs, pause } from "kit/core/timeout.ts";
-import { type Bus, type BusBacklog, BusError, type BusListener, type BusStatus } from "../bus.ts";
+import { type Bus, BusError, type BusListener, type BusStatus, ForwardingBus } from "../bus.ts";
 import { type Address, parseAddresses } from "./addresses.ts";
 import { type ConnectionOptions, connectTo } from "./connection.ts";
 import { BusDirectory } from "./directory.ts";
@@ -23,11 +22,7 @@ export interface NatsBusOptions extends ConnectionOptions {
   readonly limits?: StoreLimits;
 }
 
-export interface NatsBusContext {
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
-}
+export type NatsBusContext = Pick<Context, "clock" | "ids" | "log">;
 
 /** Opens a bus, which connects in the background. Throws a `TypeError` for a malformed address. */
 export function openNatsBus(
@@ -35,10 +30,10 @@ export function openNatsBus(
   options: NatsBusOptions,
   listener: BusListener,
 ): Bus {
-  return new NatsBus(ctx, options, listener, parseAddresses(options.url));
+  return new NatsBus(ctx, options, listener);
 }
 
-class NatsBus implements Bus {
+class NatsBus extends ForwardingBus implements Bus {
   readonly #ctx: NatsBusContext;
   readonly #options: NatsBusOptions;
   readonly #listener: BusListener;
@@ -52,16 +47,12 @@ class NatsBus implements Bus {
   /** The link of the connection that is open or being made. */
   #link: BusLink | undefined;
 
-  constructor(
-    ctx: NatsBusContext,
-    options: NatsBusOptions,
-    listener: BusListener,
-    addresses: readonly Address[],
-  ) {
+  constructor(ctx: NatsBusContext, options: NatsBusOptions, listener: BusListener) {
+    super();
     this.#ctx = ctx;
     this.#options = options;
     this.#listener = listener;
-    this.#addresses = addresses;
+    this.#addresses = parseAddresses(options.url);
     this.#directory = new BusDirectory(
       ctx.clock,
       (daemonId, entry) => listener.announced(daemonId, entry),
@@ -74,49 +65,8 @@ class NatsBus implements Bus {
     return this.#status;
   }
 
-  async publish(to: string, id: string, batch: Uint8Array): Promise<void> {
-    await this.#connected().publish(to, id, batch);
-  }
-
-  async call(to: string, request: Uint8Array, timeoutMs: number): Promise<Uint8Array> {
-    return await this.#connected().call(to, request, timeoutMs);
-  }
-
-  // deno-lint-ignore require-await
-  async beat(bytes: Uint8Array): Promise<void> {
-    this.#connected().beat(bytes);
-  }
-
   canBeat(): boolean {
     return this.#session?.canBeat ?? false;
-  }
-
-  async announce(entry: Uint8Array): Promise<void> {
-    await this.#connected().announce(entry);
-  }
-
-  async withdraw(): Promise<void> {
-    await this.#connected().withdraw();
-  }
-
-  async putFile(name: string, bytes: Uint8Array): Promise<void> {
-    await this.#connected().putFile(name, bytes);
-  }
-
-  async getFile(name: string, bytes_max: number): Promise<Uint8Array | null> {
-    return await this.#connected().getFile(name, bytes_max);
-  }
-
-  async deleteFile(name: string): Promise<void> {
-    await this.#connected().deleteFile(name);
-  }
-
-  async roundTrip(): Promise<number> {
-    return await this.#connected().roundTrip();
-  }
-
-  async backlog(): Promise<BusBacklog> {
-    return await this.#connected().backlog();
   }
 
   heardAt(): number | null {
@@ -131,7 +81,7 @@ class NatsBus implements Bus {
     await this.#running;
   }
 
-  #connected(): Session {
+  protected override opened(): Session {
     if (this.#session) return this.#session;
     throw new BusError("unreachable", this.#status.reason ?? "The bus is not connected yet", "no");
   }
@@ -179,9 +129,7 @@ class NatsBus implements Bus {
 
   #open(connection: NatsConnection, link: BusLink): Promise<Session> {
     return Session.open(connection, {
-      clock: this.#ctx.clock,
-      ids: this.#ctx.ids,
-      log: this.#ctx.log,
+      ...this.#ctx,
       daemonId: this.#options.daemonId,
       limits: this.#options.limits ?? DEFAULT_LIMITS,
       directory: this.#directory,

@@ -38,29 +38,27 @@ export interface ServerOptions {
   readonly leaf_of?: LeafRemote;
 }
 
-/** Servers of one cluster know each other by a password, and each stores copies. */
-interface ClusterOptions {
-  readonly name: string;
+/** Where a server listens for other servers, which know it by a password. */
+interface ServerListener {
   readonly host: string;
   readonly port: number;
-  /** The other servers, as `host:port` of their clusters. */
-  readonly routes: readonly string[];
   readonly user: string;
   readonly password: string;
   readonly tls?: ServerTls;
+}
+
+/** Servers of one cluster each store copies. */
+interface ClusterOptions extends ServerListener {
+  readonly name: string;
+  /** The other servers, as `host:port` of their clusters. */
+  readonly routes: readonly string[];
 }
 
 /**
  * A leaf node may do everything in the account, so its operator is trusted like that of the hub: it
  * proves its own machines to the hub. Version 2.9 knows no nkeys here.
  */
-interface LeafHub {
-  readonly host: string;
-  readonly port: number;
-  readonly user: string;
-  readonly password: string;
-  readonly tls?: ServerTls;
-}
+type LeafHub = ServerListener;
 
 interface LeafRemote {
   /** `host:port` of the hub for leaf nodes. */
@@ -180,10 +178,7 @@ function machineUser({ daemon_id, name, public_key }: ServerMachine): string {
   ].join("\n");
 }
 
-/**
- * Without `max_file_store`, the server takes three quarters of the free disk, and refuses a stream
- * that does not fit.
- */
+/** Without `max_file_store`, the server takes 3/4 of the free disk, and refuses a larger stream. */
 function jetstreamBlock(dir: string): string[] {
   return block("jetstream:", [`store_dir: ${quote(dir)}`]);
 }

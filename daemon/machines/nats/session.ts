@@ -2,8 +2,8 @@
 
 import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
-import { type Clock, type Ids, stopwatch } from "kit/core/clock.ts";
-import type { Log } from "kit/core/log.ts";
+import type { Context } from "../../data/context.ts";
+import { stopwatch } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { type BusBacklog, BusError, type BusListener } from "../bus.ts";
 import { BatchReader } from "./batches.ts";
@@ -32,10 +32,7 @@ const CLOSE_MS_MAX = 2000;
 /** The part of the server's limit of a message that a header may take. */
 const HEADER_BYTES_MAX = 1024;
 
-interface SessionDeps {
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
+interface SessionDeps extends Pick<Context, "clock" | "ids" | "log"> {
   readonly daemonId: string;
   readonly limits: StoreLimits;
   readonly directory: BusDirectory;
@@ -104,7 +101,8 @@ export class Session {
     return await this.#calls.call(to, request, timeoutMs);
   }
 
-  beat(bytes: Uint8Array): void {
+  // deno-lint-ignore require-await
+  async beat(bytes: Uint8Array): Promise<void> {
     this.#connection.publish(SUBJECTS.beat(this.#deps.daemonId), bytes);
   }
 
@@ -174,34 +172,22 @@ export class Session {
   }
 
   async #bind(): Promise<void> {
-    const { clock, ids, log, daemonId, directory, listener } = this.#deps;
+    const { daemonId, directory, listener } = this.#deps;
     const fail = (error: unknown) => this.#fail(error);
     const { kv } = await libraries();
-    this.#calls = new BusCalls(this.#connection, {
-      clock,
-      ids,
-      log,
-      daemonId,
-      fail,
-      answer: (from, request) => listener.call(from, request),
-    });
+    const answer = (from: string, request: Uint8Array) => listener.call(from, request);
+    const calls = this.#calls = new BusCalls(this.#connection, { ...this.#deps, fail, answer });
     this.#hearBeats();
-    const calls = this.#calls;
     if (listener.admit) {
       await listener.admit({
         call: (request, timeoutMs) => calls.call(daemonId, request, timeoutMs),
         listen: () => calls.listen(),
       });
     } else calls.listen();
-    const openBatches = () =>
-      BatchReader.open(this.#connection, this.#client, {
-        clock,
-        log,
-        daemonId,
-        fail,
-        deliver: (from, batch) => listener.batch(from, batch),
-      });
-    this.#batches = await this.#withStore(openBatches);
+    const deliver = (from: string, batch: Uint8Array) => listener.batch(from, batch);
+    this.#batches = await this.#withStore(() =>
+      BatchReader.open(this.#connection, this.#client, { ...this.#deps, fail, deliver })
+    );
     this.#kv = await new kv.Kvm(this.#client).open(DIRECTORY);
     this.#unwatch = await directory.watch(this.#kv, daemonId, fail);
   }

@@ -62,6 +62,13 @@ export async function prepareStore(
     storage: StorageType.File,
     num_replicas: limits.replicas,
     discard: DiscardPolicy.New,
+    ...KEPT,
+  };
+  const bucket = {
+    ...shared,
+    retention: RetentionPolicy.Limits,
+    max_msgs_per_subject: 1,
+    allow_direct: true,
   };
   const all = [
     {
@@ -72,31 +79,22 @@ export async function prepareStore(
       max_age: nanos(BATCH_MS_MAX),
       max_bytes: limits.batches_bytes,
       duplicate_window: nanos(DUPLICATES_MS),
-      ...KEPT,
     },
     {
-      ...shared,
+      ...bucket,
       name: `KV_${DIRECTORY}`,
       subjects: [`$KV.${DIRECTORY}.>`],
-      retention: RetentionPolicy.Limits,
-      max_msgs_per_subject: 1,
       max_msg_size: DIRECTORY_ENTRY_BYTES_MAX,
       max_age: nanos(ENTRY_MS_MAX),
       max_bytes: limits.directory_bytes,
       duplicate_window: nanos(ENTRY_MS_MAX),
-      allow_direct: true,
-      ...KEPT,
     },
     {
-      ...shared,
+      ...bucket,
       name: `OBJ_${FILES}`,
       subjects: [`$O.${FILES}.C.>`, `$O.${FILES}.M.>`],
-      retention: RetentionPolicy.Limits,
       max_age: nanos(FILE_MS_MAX),
       max_bytes: limits.files_bytes,
-      max_msgs_per_subject: 1,
-      allow_direct: true,
-      ...KEPT,
     },
   ];
   for (const config of all) {

@@ -101,9 +101,7 @@ export function cardToWire(card: SignedCard): z.input<typeof SignedCard> {
   return z.encode(SignedCard, card);
 }
 
-/**
- * The text that two people compare: 8 groups of 4 hex digits of the SHA-256 of both public keys.
- */
+/** The text that two people compare: 8 groups of 4 hex digits of the SHA-256 of both keys. */
 export function fingerprintOf({ sign, agree }: PublicKeys): string {
   const hash = crypto().createHash("sha256").update(fromBase64(sign)).update(fromBase64(agree));
   return hash.digest("hex").slice(0, 32).replaceAll(/.{4}/g, "$& ").trimEnd();

@@ -64,10 +64,7 @@ export class Envelopes {
     return seal(this.#channelTo(theirs).send, JSON.stringify(about), signed, this.#ids);
   }
 
-  /**
-   * The bytes that a machine sealed for this machine with the same context; null for any other
-   * bytes.
-   */
+  /** The bytes that a machine sealed for this one with the same context; null for all others. */
   openFrom(theirs: KeyHolder, context: string, envelope: Uint8Array): Uint8Array | null {
     const about = aboutOf(theirs.daemon_id, this.#mine.daemon_id, context);
     const channel = this.#channelTo(theirs);

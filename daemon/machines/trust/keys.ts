@@ -86,10 +86,7 @@ export function fromBase64(text: string): Uint8Array {
   return Uint8Array.fromBase64(text, URL_SAFE);
 }
 
-/**
- * Signs bytes. `about` names their purpose and receiver; its first part names the kind of
- * statement, so that no signature can be used for another kind.
- */
+/** Signs bytes. `about` names kind, purpose and receiver: no signature serves for another kind. */
 export function sign(keys: MachineKeys, about: readonly string[], bytes: Uint8Array): Uint8Array {
   return new Uint8Array(crypto().sign(null, toStatement(about, bytes), keys.sign));
 }

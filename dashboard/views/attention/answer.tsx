@@ -13,7 +13,6 @@ import {
   finish,
   giveAnswer,
   isOwn,
-  isUnknown,
   lateAnswers,
   type Reply,
 } from "../../state/answering.ts";
@@ -21,7 +20,7 @@ import { draftOf, keepDraft } from "../../state/drafts.ts";
 import type { Ask } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 import { Copy } from "../../components/copy.tsx";
-import { call } from "../../state/calls.ts";
+import { call, isRefusal } from "../../state/calls.ts";
 import { endingOf } from "protocol/derived/endings.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { useResource } from "../../state/resource.ts";
@@ -184,7 +183,7 @@ function EndedQuestion(
               {now.closed_at && <Age at={now.closed_at} suffix=" ago" />}
             </>
           )
-          : isUnknown(resource.error.value)
+          : isRefusal(resource.error.value, "unknown_ask")
           ? "The daemon does not know this question any more."
           : "The question is closed."}
         {late ? " Your answer was not used." : text.trim() && " Your text was not sent."}

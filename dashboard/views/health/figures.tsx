@@ -35,12 +35,7 @@ function Charts({ figures }: { figures: FiguresRecord }) {
     <>
       <Numbers figures={figures} />
       <div class="charts">
-        <LineChart
-          title="Time to sent and to seen"
-          data={times}
-          format={timeText}
-          wide
-        />
+        <LineChart title="Time to sent and to seen" data={times} format={timeText} wide />
         <LineChart title="Messages a minute" data={throughput} format={countText} />
         <LineChart title="Messages that wait to be sent" data={queue} format={countText} />
       </div>

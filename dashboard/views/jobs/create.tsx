@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useFormSubmit } from "../../components/act/submit.ts";
 import { Choices, Failed, ResourceView } from "../../components/basics.tsx";
+import { SelectField } from "../../components/fields.tsx";
 import { readWhen } from "../../components/time/when.ts";
 import { emptyWhen, WhenFields } from "../../components/time/when_fields.tsx";
 import { call } from "../../state/calls.ts";
@@ -90,12 +91,7 @@ export function CreateJob({ created }: { created: (id: string) => void }) {
       </label>
       {error !== undefined && <Failed error={error} />}
       <div class="answer-tools">
-        <button
-          type="submit"
-          class="primary"
-          aria-disabled={busy}
-          disabled={problem !== undefined}
-        >
+        <button type="submit" class="primary" aria-disabled={busy} disabled={problem !== undefined}>
           Create the job
         </button>
         <a class="button quiet" href={link("jobs")}>Discard</a>
@@ -106,8 +102,6 @@ export function CreateJob({ created }: { created: (id: string) => void }) {
 }
 
 function Target({ text, change }: { text: JobText; change: (text: JobText) => void }) {
-  const set = (name: keyof JobText) => (event: { currentTarget: { value: string } }) =>
-    change({ ...text, [name]: event.currentTarget.value });
   return (
     <fieldset>
       <legend>Who does it</legend>
@@ -119,14 +113,14 @@ function Target({ text, change }: { text: JobText; change: (text: JobText) => vo
       />
       {text.target === "peer"
         ? (
-          <label>
-            Peer
-            <select value={text.assigned_peer} onChange={set("assigned_peer")}>
-              {localPeers.value.map(({ peer_id, name, circle, status }) => (
-                <option key={peer_id} value={peer_id}>{`${name} (${circle}, ${status})`}</option>
-              ))}
-            </select>
-          </label>
+          <SelectField
+            label="Peer"
+            value={text.assigned_peer}
+            options={localPeers.value.map(({ peer_id, name, circle, status }) =>
+              [peer_id, `${name} (${circle}, ${status})`] as const
+            )}
+            choose={(assigned_peer) => change({ ...text, assigned_peer })}
+          />
         )
         : <NewAgent text={text} change={change} />}
     </fieldset>

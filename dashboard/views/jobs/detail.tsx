@@ -1,7 +1,6 @@
 /** One job: its fields, its progress, its attempts, its checks and its result. */
 
-import type { ComponentChildren } from "preact";
-import { Act, Age, State } from "../../components/basics.tsx";
+import { Act, Age, Fact, State } from "../../components/basics.tsx";
 import { NextFires } from "../../components/time/fires.tsx";
 import { Markdown } from "../../components/markdown.tsx";
 import { PeerLink } from "../../components/message.tsx";
@@ -201,15 +200,6 @@ function Times(
   );
 }
 
-function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </>
-  );
-}
-
 const ROUTES = {
   run: at.runJob,
   retry: at.retryJob,
@@ -256,6 +246,6 @@ function Verbs(
 function JobAction({ id, verb, refresh }: { id: string; verb: Verb; refresh: () => void }) {
   const run = () => call(ROUTES[verb], { params: { id }, body: {} }).then(refresh);
   if (verb !== "cancel") return <Act run={run}>{TEXTS[verb]}</Act>;
-  const confirm = "It does not run again. An agent at work on it is told to stop.";
+  const confirm = "It does not run again. An agent at work on it gets a message to stop.";
   return <Act run={run} class="danger" confirm={confirm}>{TEXTS[verb]}</Act>;
 }

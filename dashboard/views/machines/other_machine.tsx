@@ -1,6 +1,6 @@
 /** Another machine: its state, the messages that wait for it, and the peers that it shares. */
 
-import { Age, duration, State } from "../../components/basics.tsx";
+import { Age, duration, Fact, State } from "../../components/basics.tsx";
 import { useFold } from "../../components/act/folds.ts";
 import { PeerLink } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
@@ -40,12 +40,7 @@ export function OtherMachineGroup({ group, messages, dense, is_unfolded }: Props
         </h2>
         {machine && <Facts machine={machine} />}
         {is_folded && peers.length > 0 && (
-          <button
-            type="button"
-            class="quiet"
-            aria-expanded={is_open}
-            onClick={turn}
-          >
+          <button type="button" class="quiet" aria-expanded={is_open} onClick={turn}>
             {is_open ? "Hide" : "Show"} {countText(peers.length, "peer")}
             <span class="unseen">of {name}</span>
           </button>
@@ -159,20 +154,16 @@ function Details({ machine, peers }: { machine: OtherMachine; peers: readonly Pe
   const circles = [...new Set(peers.map(({ circle }) => circle))].sort();
   return (
     <dl class="facts machine-details">
-      <dt>Id</dt>
-      <dd>
+      <Fact name="Id">
         <code>{daemon_id}</code>
-      </dd>
-      <dt>Fingerprint</dt>
-      <dd>
+      </Fact>
+      <Fact name="Fingerprint">
         <code>{fingerprint}</code>
-      </dd>
-      <dt>Shares</dt>
-      <dd>{circles.length > 0 ? visible(circles.join(", ")) : "no peers"}</dd>
-      <dt>Its rights here</dt>
-      <dd>
+      </Fact>
+      <Fact name="Shares">{circles.length > 0 ? visible(circles.join(", ")) : "no peers"}</Fact>
+      <Fact name="Its rights here">
         {may_administer ? "It may administer this machine, as its human" : "Messages only"}
-      </dd>
+      </Fact>
     </dl>
   );
 }

@@ -1,7 +1,7 @@
 /** This machine in the list of machines: its connection to the bus, and its peers. */
 
 import type { ComponentChildren } from "preact";
-import { State } from "../../components/basics.tsx";
+import { Fact, State } from "../../components/basics.tsx";
 import { BusDown } from "../../components/bus_down.tsx";
 import { useFold } from "../../components/act/folds.ts";
 import { visible } from "../../components/text/visible.tsx";
@@ -91,18 +91,13 @@ function BusDetails({ bus }: { bus: Bus }) {
   const { url, daemon_id, fingerprint, shared_circles } = bus;
   return (
     <dl class="facts machine-details">
-      <dt>Bus</dt>
-      <dd>{url ? <bdi>{visible(url)}</bdi> : "none"}</dd>
-      <dt>Id</dt>
-      <dd>
+      <Fact name="Bus">{url ? <bdi>{visible(url)}</bdi> : "none"}</Fact>
+      <Fact name="Id">
         <code>{daemon_id}</code>
-      </dd>
-      <dt>Fingerprint</dt>
-      <dd>{fingerprint ? <code>{fingerprint}</code> : "none"}</dd>
-      <dt>Shares</dt>
-      <dd>{sharedText(shared_circles)}</dd>
-      <dt>Waits at the bus</dt>
-      <dd>{backlogText(bus)}</dd>
+      </Fact>
+      <Fact name="Fingerprint">{fingerprint ? <code>{fingerprint}</code> : "none"}</Fact>
+      <Fact name="Shares">{sharedText(shared_circles)}</Fact>
+      <Fact name="Waits at the bus">{backlogText(bus)}</Fact>
     </dl>
   );
 }

@@ -151,22 +151,20 @@ function useOutside(
 
 function Rename({ peer, close }: ActionProps) {
   const [name, setName] = useState(peer.name);
-  const { act, ...state } = useAct(() =>
-    call(at.renamePeer, { params: { id: peer.peer_id }, query: {}, body: { name } })
+  const { act, ...state } = useAct(
+    () => call(at.renamePeer, { params: { id: peer.peer_id }, query: {}, body: { name } }),
+    (renamed) => {
+      notify(`${peer.name} is now called ${renamed.name}.`);
+      refreshTopics(["peers", "messages", "asks"]);
+      close();
+    },
   );
-  const submit = async () => {
-    const renamed = await act();
-    if (!renamed) return;
-    notify(`${peer.name} is now called ${renamed.name}.`);
-    refreshTopics(["peers", "messages", "asks"]);
-    close();
-  };
   return (
     <ActionWindow
       title={`Rename ${peer.name}`}
       label="Rename it"
       close={close}
-      act={submit}
+      act={act}
       disabled={name === peer.name}
       {...state}
     >

@@ -1,6 +1,6 @@
 /** The daemon's knowledge about a peer, its sources, and its age. */
 
-import { Age, ResourceView } from "../../components/basics.tsx";
+import { Age, Fact, ResourceView } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import { isRemote } from "../../state/remote.ts";
@@ -16,35 +16,27 @@ export function Evidence({ peer }: { peer: Peer }) {
   return (
     <div class="scroll-area column" tabIndex={0} role="region" aria-label="Evidence">
       <dl class="facts">
-        <dt>Messages reach it</dt>
-        <dd>
+        <Fact name="Messages reach it">
           <Reach peer={peer} />
-        </dd>
-        <dt>Registered</dt>
-        <dd>
+        </Fact>
+        <Fact name="Registered">
           <Age at={registered_at} suffix=" ago" />
-        </dd>
+        </Fact>
         {isRemote(peer)
           ? (
-            <>
-              <dt>Machine</dt>
-              <dd>
-                <bdi>{visible(machine ?? "not known")}</bdi> <code>{peer.daemon_id}</code>
-              </dd>
-            </>
+            <Fact name="Machine">
+              <bdi>{visible(machine ?? "not known")}</bdi> <code>{peer.daemon_id}</code>
+            </Fact>
           )
           : (
             <>
-              <dt>Process</dt>
-              <dd>{agent_pid ?? "unknown"}</dd>
-              <dt>Pane</dt>
-              <dd>{paneOf(peer)}</dd>
+              <Fact name="Process">{agent_pid ?? "unknown"}</Fact>
+              <Fact name="Pane">{paneOf(peer)}</Fact>
             </>
           )}
-        <dt>Id</dt>
-        <dd>
+        <Fact name="Id">
           <code>{peer.peer_id}</code>
-        </dd>
+        </Fact>
       </dl>
       {!isRemote(peer) && peer.role !== "human" && <SessionUsage key={peer.peer_id} peer={peer} />}
       {isRemote(peer)
@@ -113,10 +105,8 @@ function SessionUsage({ peer: { peer_id } }: { peer: Peer }) {
     <ResourceView resource={resource}>
       {(found) => (
         <dl class="facts">
-          <dt>Tokens</dt>
-          <dd>{visible(tokensOf(found))}</dd>
-          <dt>Context</dt>
-          <dd>{contextOf(found.usage)}</dd>
+          <Fact name="Tokens">{visible(tokensOf(found))}</Fact>
+          <Fact name="Context">{contextOf(found.usage)}</Fact>
         </dl>
       )}
     </ResourceView>

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { ResourceView } from "../../components/basics.tsx";
+import { OptionalText, SelectField } from "../../components/fields.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -23,17 +24,14 @@ export function Fork({ peer: { peer_id, name, path, circle, backend: own }, clos
     if (!backend) return undefined;
     const body = { backend, ...(profile !== "" && { profile }) };
     return await call(at.forkPeer, { params: { id: peer_id }, body });
-  });
-  const submit = async () => {
-    if (await act()) refreshTopics(["peers"]);
-  };
+  }, () => refreshTopics(["peers"]));
   return (
     <ActionWindow
       title={`Fork ${name}`}
       label="Start it"
       close={close}
       done={result !== undefined}
-      act={backend && found?.enabled ? submit : undefined}
+      act={backend && found?.enabled ? act : undefined}
       {...state}
     >
       {result ? <SpawnedAgent spawned={result} /> : (
@@ -47,9 +45,10 @@ export function Fork({ peer: { peer_id, name, path, circle, backend: own }, clos
                     <bdi>{visible(circle)}</bdi>. <bdi>{visible(name)}</bdi>{" "}
                     goes on undisturbed; its conversation is not copied.
                   </p>
-                  <Kind
-                    backends={backends}
-                    chosen={backend}
+                  <SelectField
+                    label="Agent"
+                    value={backend}
+                    options={backends.map((name) => [name, name] as const)}
                     choose={(next) => (setBackend(next), setProfile(""))}
                   />
                   <ProfileChoice
@@ -73,41 +72,20 @@ export function Fork({ peer: { peer_id, name, path, circle, backend: own }, clos
   );
 }
 
-function Kind({ backends, chosen, choose }: {
-  backends: readonly Backend[];
-  chosen: Backend;
-  choose: (backend: Backend | undefined) => void;
-}) {
-  return (
-    <label>
-      Agent
-      <select
-        value={chosen}
-        onChange={({ currentTarget: { value } }) => choose(backends.find((name) => name === value))}
-      >
-        {backends.map((name) => <option key={name} value={name}>{name}</option>)}
-      </select>
-    </label>
-  );
-}
-
 export function Copy({ peer: { peer_id, name, path, turn_state }, close }: ActionProps) {
   const [message, setMessage] = useState("");
   const { act, result, ...state } = useAct(async () => {
     const from = humanName.value === null ? {} : { from_peer: humanName.value };
     const seed = message.trim() === "" ? {} : { message };
     return await call(at.forkSession, { params: { id: peer_id }, body: { ...from, ...seed } });
-  });
-  const submit = async () => {
-    if (await act()) refreshTopics(["peers"]);
-  };
+  }, () => refreshTopics(["peers"]));
   return (
     <ActionWindow
       title={`Copy ${name}`}
       label="Start the copy"
       close={close}
       done={result !== undefined}
-      act={submit}
+      act={act}
       {...state}
     >
       {result ? <SpawnedAgent spawned={result} /> : (
@@ -120,16 +98,7 @@ export function Copy({ peer: { peer_id, name, path, turn_state }, close }: Actio
           {turn_state === "working" && (
             <p class="hint">It is in a turn: the copy has what is written until now.</p>
           )}
-          <label>
-            <span>
-              First message <span class="hint">(optional)</span>
-            </span>
-            <textarea
-              rows={2}
-              value={message}
-              onInput={(event) => setMessage(event.currentTarget.value)}
-            />
-          </label>
+          <OptionalText label="First message" value={message} change={setMessage} />
         </>
       )}
     </ActionWindow>

@@ -1,11 +1,12 @@
 /** Hands the work of a peer over to another peer, and shows what the file has and lacks. */
 
 import { useState } from "preact/hooks";
+import { OptionalText, SelectField } from "../../components/fields.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { type ActionProps, ActionWindow, useAct } from "../../components/window.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
-import type { HandedOff, Peer } from "../../state/records.ts";
+import type { HandedOff } from "../../state/records.ts";
 import { refreshTopics } from "../../state/resource.ts";
 import { humanName } from "../../state/session.ts";
 import { livePeers } from "../../state/store.ts";
@@ -23,10 +24,7 @@ export function HandOver({ peer: { peer_id, name }, close }: ActionProps) {
     const own = note.trim() === "" ? {} : { note };
     const body = { from_peer, to_peer, of_peer: peer_id, ...own };
     return await call(at.handOff, { body });
-  });
-  const submit = async () => {
-    if (await act()) refreshTopics(["messages"]);
-  };
+  }, () => refreshTopics(["messages"]));
   const isPossible = to_peer !== undefined && from_peer !== null;
   return (
     <ActionWindow
@@ -34,7 +32,7 @@ export function HandOver({ peer: { peer_id, name }, close }: ActionProps) {
       label="Hand it over"
       close={close}
       done={result !== undefined}
-      act={isPossible ? submit : undefined}
+      act={isPossible ? act : undefined}
       {...state}
     >
       {result ? <Sent sent={result} /> : isPossible
@@ -45,17 +43,15 @@ export function HandOver({ peer: { peer_id, name }, close }: ActionProps) {
               as one file. Secrets are masked. The asks themselves stay with{" "}
               <bdi>{visible(name)}</bdi>.
             </p>
-            <Recipient peers={others} chosen={to_peer} choose={setChosen} />
-            <label>
-              <span>
-                Note <span class="hint">(optional)</span>
-              </span>
-              <textarea
-                rows={3}
-                value={note}
-                onInput={(event) => setNote(event.currentTarget.value)}
-              />
-            </label>
+            <SelectField
+              label="To"
+              value={to_peer}
+              options={others.map(({ peer_id, name, backend }) =>
+                [peer_id, [visible(name), backend && ` (${backend})`]] as const
+              )}
+              choose={setChosen}
+            />
+            <OptionalText label="Note" rows={3} value={note} change={setNote} />
           </>
         )
         : (
@@ -66,25 +62,6 @@ export function HandOver({ peer: { peer_id, name }, close }: ActionProps) {
           </p>
         )}
     </ActionWindow>
-  );
-}
-
-function Recipient({ peers, chosen, choose }: {
-  peers: readonly Peer[];
-  chosen: string;
-  choose: (peer_id: string) => void;
-}) {
-  return (
-    <label>
-      To
-      <select value={chosen} onChange={({ currentTarget: { value } }) => choose(value)}>
-        {peers.map(({ peer_id, name, backend }) => (
-          <option key={peer_id} value={peer_id}>
-            {visible(name)} {backend && `(${backend})`}
-          </option>
-        ))}
-      </select>
-    </label>
   );
 }
 

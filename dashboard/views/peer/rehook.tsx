@@ -1,6 +1,6 @@
 /** Reconnects a peer: reports its transports, and brings it back if its process is proved. */
 
-import { ResourceView, State } from "../../components/basics.tsx";
+import { Fact, ResourceView, State } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { refreshTopics, useResource } from "../../state/resource.ts";
@@ -10,18 +10,18 @@ export function Rehook({ peer: { peer_id, name }, close }: ActionProps) {
   const rehook = (apply: boolean) =>
     call(at.rehookPeer, { params: { id: peer_id }, query: {}, body: { apply } });
   const checked = useResource(`${peer_id} rehook`, ["peers"], () => rehook(false));
-  const { act, result, ...state } = useAct(() => rehook(true));
+  const { act, result, ...state } = useAct(
+    () => rehook(true),
+    () => refreshTopics(["peers", "health"]),
+  );
   const found = result ?? checked.value.value;
-  const submit = async () => {
-    if (await act()) refreshTopics(["peers", "health"]);
-  };
   return (
     <ActionWindow
       title={`Reconnect ${name}`}
       label="Bring it back"
       close={close}
       done={result !== undefined}
-      act={found?.would_do ? submit : undefined}
+      act={found?.would_do ? act : undefined}
       {...state}
     >
       <ResourceView resource={checked}>
@@ -42,20 +42,19 @@ function Report({ found, acted }: { found: RehookReport; acted: boolean }) {
   return (
     <>
       <dl class="facts">
-        <dt>Messages reach it</dt>
-        <dd>
+        <Fact name="Messages reach it">
           {healthy ? <>by {transport}</> : <State of="no" tone="bad" />}
-        </dd>
+        </Fact>
         {reason !== null && (
           <>
-            <dt>{acted || would_do !== null ? "It was offline" : "Reason"}</dt>
-            <dd>{reason.replaceAll("_", " ")}</dd>
+            <Fact name={acted || would_do !== null ? "It was offline" : "Reason"}>
+              {reason.replaceAll("_", " ")}
+            </Fact>
           </>
         )}
         {would_do !== null && (
           <>
-            <dt>{changed ? "Done" : "Can be done"}</dt>
-            <dd>{would_do}</dd>
+            <Fact name={changed ? "Done" : "Can be done"}>{would_do}</Fact>
           </>
         )}
       </dl>

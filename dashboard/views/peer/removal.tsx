@@ -11,19 +11,17 @@ import { type ActionProps, ActionWindow, useAct } from "../../components/window.
 
 export function Close({ peer, close }: ActionProps) {
   const { peer_id, name, agent_pid } = peer;
-  const { act, ...state } = useAct(() =>
-    call(at.closePeer, { params: { id: peer_id }, query: {} })
+  const { act, ...state } = useAct(
+    () => call(at.closePeer, { params: { id: peer_id }, query: {} }),
+    () => leave(`${name} is closed.`),
   );
-  const submit = async () => {
-    if (await act()) leave(`${name} is closed.`);
-  };
   return (
     <ActionWindow
       title={`Close ${name}?`}
       label="Close it"
       danger
       close={close}
-      act={submit}
+      act={act}
       {...state}
     >
       <p>
@@ -37,22 +35,12 @@ export function Close({ peer, close }: ActionProps) {
 
 export function Kill({ peer, close }: ActionProps) {
   const { peer_id, name, agent_pid, turn_state } = peer;
-  const { act, ...state } = useAct(() =>
-    call(at.killPeer, { params: { id: peer_id }, query: {}, body: {} })
+  const { act, ...state } = useAct(
+    () => call(at.killPeer, { params: { id: peer_id }, query: {}, body: {} }),
+    (killed) => leave(`${name} is retired: process ${killed.agent_pid} ended by ${killed.signal}.`),
   );
-  const submit = async () => {
-    const killed = await act();
-    if (killed) leave(`${name} is retired: process ${killed.agent_pid} ended by ${killed.signal}.`);
-  };
   return (
-    <ActionWindow
-      title={`Kill ${name}?`}
-      label="Kill it"
-      danger
-      close={close}
-      act={submit}
-      {...state}
-    >
+    <ActionWindow title={`Kill ${name}?`} label="Kill it" danger close={close} act={act} {...state}>
       <p>
         Process {agent_pid} of <bdi>{visible(name)}</bdi> is ended, and the peer is retired.{" "}
         {turn_state === "working"

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { Act, Clock, Failed, ResourceView, State } from "../../components/basics.tsx";
+import { OptionalText } from "../../components/fields.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Restart } from "../../state/records.ts";
@@ -38,30 +39,27 @@ export function RestartWindow({ peer: { peer_id, name }, close }: ActionProps) {
   const { act, result, ...state } = useAct(() => {
     const seed = message.trim() === "" ? {} : { message };
     return call(at.restartPeer, { params, body: { fresh, wait: false, ...from, ...seed } });
-  });
+  }, () => refreshTopics(["peers"]));
   const latest = last.value.value ?? undefined;
   const shown = latest && (latest.restart_id === result?.restart_id ||
       latest.outcome === "in_progress")
     ? latest
     : result;
   const possible = plan.value.value?.outcome === "would_restart";
-  const submit = async () => {
-    if (await act()) refreshTopics(["peers"]);
-  };
   return (
     <ActionWindow
       title={`Restart ${name}`}
       label="Restart it"
       close={close}
       done={shown !== undefined}
-      act={shown || !possible ? undefined : submit}
+      act={shown || !possible ? undefined : act}
       {...state}
     >
       {shown ? <Progress restart={shown} peer_id={peer_id} /> : (
         <>
           <ResourceView resource={plan}>{(found) => <Plan plan={found} />}</ResourceView>
           <Fresh checked={fresh} change={setFresh} />
-          {possible && <FirstMessage text={message} change={setMessage} />}
+          {possible && <OptionalText label="First message" value={message} change={setMessage} />}
         </>
       )}
     </ActionWindow>
@@ -77,17 +75,6 @@ function Fresh({ checked, change }: { checked: boolean; change: (fresh: boolean)
         onChange={(event) => change(event.currentTarget.checked)}
       />
       Fresh: begin a new session, without the memory of the present one
-    </label>
-  );
-}
-
-function FirstMessage({ text, change }: { text: string; change: (text: string) => void }) {
-  return (
-    <label>
-      <span>
-        First message <span class="hint">(optional)</span>
-      </span>
-      <textarea rows={2} value={text} onInput={(event) => change(event.currentTarget.value)} />
     </label>
   );
 }

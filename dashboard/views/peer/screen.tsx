@@ -114,7 +114,7 @@ export function PaneScreen({ peer }: { peer: Peer }) {
         />
       )}
       {typing.is_on && <KeyBar typing={typing} />}
-      {screen && <pre class="visually-hidden">{text}</pre>}
+      {screen && <pre class="unseen">{text}</pre>}
     </div>
   );
 }

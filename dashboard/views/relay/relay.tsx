@@ -1,6 +1,6 @@
 /** Relay: the connection of this machine, the apps that use it, and links for guests. */
 
-import { Age, Empty, ResourceView, State } from "../../components/basics.tsx";
+import { Age, Empty, Fact, ResourceView, State } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -54,18 +54,16 @@ function Connection({ relay, daemon_id }: { relay: RelayStatus | undefined; daem
         Connection <State of={relay?.status} />
       </h2>
       <dl class="facts">
-        <dt>Relay</dt>
-        <dd>{relay?.url ? <bdi>{relay.url}</bdi> : "not known"}</dd>
-        <dt>This machine</dt>
-        <dd>
+        <Fact name="Relay">{relay?.url ? <bdi>{relay.url}</bdi> : "not known"}</Fact>
+        <Fact name="This machine">
           <code>{daemon_id}</code>
-        </dd>
-        <dt>Last connected</dt>
-        <dd>
+        </Fact>
+        <Fact name="Last connected">
           {relay?.last_connected_at ? <Age at={relay.last_connected_at} suffix=" ago" /> : "—"}
-        </dd>
-        <dt>Last error</dt>
-        <dd>{relay?.last_error ? <span class="reason">{relay.last_error}</span> : "none"}</dd>
+        </Fact>
+        <Fact name="Last error">
+          {relay?.last_error ? <span class="reason">{relay.last_error}</span> : "none"}
+        </Fact>
       </dl>
     </section>
   );

@@ -10,6 +10,7 @@ import {
   Failed,
   ResourceView,
 } from "../../components/basics.tsx";
+import { SelectField } from "../../components/fields.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { PeerLink } from "../../components/message.tsx";
 import { QrCode } from "../../components/qr_code.tsx";
@@ -152,25 +153,20 @@ function Create({ created }: { created: (share: Share) => void }) {
   };
   return (
     <form class="card form" onSubmit={submit}>
-      <label>
-        Agent
-        <select value={peer} onChange={(event) => setPeer(event.currentTarget.value)}>
-          {localPeers.value.map(({ peer_id, name, circle }) => (
-            <option key={peer_id} value={peer_id}>{name} ({circle})</option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Valid for
-        <select
-          value={String(ttl_seconds)}
-          onChange={(event) => setLifetime(Number(event.currentTarget.value))}
-        >
-          {LIFETIMES.map(([seconds, text]) => (
-            <option key={seconds} value={String(seconds)}>{text}</option>
-          ))}
-        </select>
-      </label>
+      <SelectField
+        label="Agent"
+        value={peer}
+        options={localPeers.value.map(({ peer_id, name, circle }) =>
+          [peer_id, `${name} (${circle})`] as const
+        )}
+        choose={setPeer}
+      />
+      <SelectField
+        label="Valid for"
+        value={String(ttl_seconds)}
+        options={LIFETIMES.map(([seconds, text]) => [String(seconds), text] as const)}
+        choose={(seconds) => setLifetime(Number(seconds))}
+      />
       <Choices
         label="What a guest may do"
         chosen={permissions}

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { useFormSubmit } from "../../components/act/submit.ts";
 import { Choices, Failed } from "../../components/basics.tsx";
+import { SelectField } from "../../components/fields.tsx";
 import { readWhen, type When } from "../../components/time/when.ts";
 import { emptyWhen, WhenFields } from "../../components/time/when_fields.tsx";
 import { call } from "../../state/calls.ts";
@@ -37,17 +38,14 @@ export function CreateSchedule({ from, created }: { from: string; created: () =>
   const ready = text.trim() !== "" && to_peer !== "" && read.kind !== "invalid";
   return (
     <form class="card form" onSubmit={submit} aria-label="New schedule">
-      <label>
-        To
-        <select
-          value={to_peer}
-          onChange={(event) => change(setPeer)(event.currentTarget.value)}
-        >
-          {livePeers.value.map(({ peer_id, name, circle }) => (
-            <option key={peer_id} value={peer_id}>{`${name} (${circle})`}</option>
-          ))}
-        </select>
-      </label>
+      <SelectField
+        label="To"
+        value={to_peer}
+        options={livePeers.value.map(({ peer_id, name, circle }) =>
+          [peer_id, `${name} (${circle})`] as const
+        )}
+        choose={change(setPeer)}
+      />
       <Choices<Kind>
         label="Kind"
         chosen={kind}

@@ -1,5 +1,6 @@
 /** The configured choices for a new agent: kinds, profiles, commands. */
 
+import { SelectField } from "../../components/fields.tsx";
 import type { Backend, SpawnConfig } from "../../state/records.ts";
 
 /** The kinds of agents with a configured command. */
@@ -39,16 +40,12 @@ export function AgentChoice({ config, chosen: { backend, profile }, change }: {
   const backends = backendsOf(config);
   return (
     <div class="pair">
-      <label>
-        Agent
-        <select
-          value={backend}
-          onChange={({ currentTarget: { value } }) =>
-            change({ backend: backends.find((name) => name === value), profile: "" })}
-        >
-          {backends.map((name) => <option key={name} value={name}>{name}</option>)}
-        </select>
-      </label>
+      <SelectField
+        label="Agent"
+        value={backend}
+        options={backends.map((name) => [name, name] as const)}
+        choose={(next) => change({ backend: next, profile: "" })}
+      />
       {backend && (
         <ProfileChoice
           config={config}

@@ -2,6 +2,7 @@
 
 import { useRef, useState } from "preact/hooks";
 import { Choices, Dialog, ResourceView } from "../../components/basics.tsx";
+import { OptionalText, SelectField } from "../../components/fields.tsx";
 import { ActionWindow, CommandLine, useAct } from "../../components/window.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
@@ -65,7 +66,7 @@ function useSpawn(wish: Wish) {
     const query = source?.tmux_socket ? { tmux_socket: source.tmux_socket } : {};
     const headers = { "idempotency-key": attempt.current.key };
     return await call(at.spawnPeer, { query, body, headers });
-  });
+  }, () => refreshTopics(["peers"]));
 }
 
 function Form({ config, close }: { config: SpawnConfig; close: () => void }) {
@@ -82,16 +83,13 @@ function Form({ config, close }: { config: SpawnConfig; close: () => void }) {
   });
   const change = (part: Partial<Wish>) => setWish({ ...wish, ...part });
   const { act, result, ...state } = useSpawn(wish);
-  const submit = async () => {
-    if (await act()) refreshTopics(["peers"]);
-  };
   return (
     <ActionWindow
       title={TITLE}
       label="Start it"
       close={close}
       done={result !== undefined}
-      act={submit}
+      act={act}
       disabled={wish.path.trim() === ""}
       {...state}
     >
@@ -121,16 +119,13 @@ function Fields({ config, wish, change }: Part & { config: SpawnConfig }) {
         options={[["agent", "Agent"], ["orchestrator", "Orchestrator"]]}
       />
       {config.circle_boundary === "window" && <Beside wish={wish} change={change} />}
-      <label>
-        <span>
-          First message <span class="hint">(optional; sent once it registers)</span>
-        </span>
-        <textarea
-          rows={3}
-          value={wish.message}
-          onInput={(event) => change({ message: event.currentTarget.value })}
-        />
-      </label>
+      <OptionalText
+        label="First message"
+        when="; sent once it registers"
+        rows={3}
+        value={wish.message}
+        change={(message) => change({ message })}
+      />
       {backend && (
         <section>
           <p class="hint">
@@ -161,16 +156,11 @@ function Beside({ wish, change }: Part) {
     );
   }
   return (
-    <label>
-      In the window of
-      <select
-        value={wish.beside}
-        onChange={(event) => change({ beside: event.currentTarget.value })}
-      >
-        {peers.map(({ peer_id, name, circle }) => (
-          <option key={peer_id} value={peer_id}>{name} ({circle})</option>
-        ))}
-      </select>
-    </label>
+    <SelectField
+      label="In the window of"
+      value={wish.beside}
+      options={peers.map(({ peer_id, name, circle }) => [peer_id, `${name} (${circle})`] as const)}
+      choose={(next) => change({ beside: next })}
+    />
   );
 }

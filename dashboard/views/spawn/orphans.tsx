@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { Empty, Failed } from "../../components/basics.tsx";
+import { SelectField } from "../../components/fields.tsx";
 import { ActionWindow, useAct } from "../../components/window.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
@@ -73,17 +74,14 @@ function Adopt({ pane, close }: { pane: Orphan; close: () => void }) {
     const given = { ...(name !== "" && { name }), ...(circle !== "" && { circle }) };
     const body = { backend, tmux_socket, ...given };
     return call(at.linkPane, { params: { pane_id }, query: {}, body });
-  });
-  const submit = async () => {
-    if (await act()) refreshTopics(["peers"]);
-  };
+  }, () => refreshTopics(["peers"]));
   return (
     <ActionWindow
       title={`Adopt pane ${pane_id}`}
       label="Adopt it"
       close={close}
       done={result?.linked === true}
-      act={submit}
+      act={act}
       {...state}
     >
       {result?.linked ? <Adopted id={result.peer_id} name={result.display_name} /> : (
@@ -92,16 +90,12 @@ function Adopt({ pane, close }: { pane: Orphan; close: () => void }) {
             <bdi>{visible(pane.command)}</bdi> in <bdi>{visible(pane.cwd)}</bdi>{" "}
             becomes a peer. Messages to it are typed into its pane, unless it has a better way.
           </p>
-          <label>
-            Agent
-            <select
-              value={backend}
-              onChange={({ currentTarget: { value } }) =>
-                setBackend(PANE_BACKENDS.find((name) => name === value) ?? backend)}
-            >
-              {PANE_BACKENDS.map((name) => <option key={name} value={name}>{name}</option>)}
-            </select>
-          </label>
+          <SelectField
+            label="Agent"
+            value={backend}
+            options={PANE_BACKENDS.map((name) => [name, name] as const)}
+            choose={setBackend}
+          />
           <NameAndCircle
             names={names}
             change={(part) => setNames({ ...names, ...part })}

@@ -1,6 +1,7 @@
 /** Certificates of authorities that the environment names, in addition to those of Deno. */
 
-type Env = Readonly<Record<string, string | undefined>>;
+/** Environment variables. */
+export type Env = Readonly<Record<string, string | undefined>>;
 
 /** Deno itself reads the last two, but a compiled program may read none. */
 export const AUTHORITY_VARIABLES = ["SSL_CERT_FILE", "DENO_CERT", "NODE_EXTRA_CA_CERTS"] as const;

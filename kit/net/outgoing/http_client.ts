@@ -1,10 +1,9 @@
 /** `fetch` for external servers: through the proxy of the environment, with its authorities. */
 
-import { type Authorities, readAuthorities } from "./authorities.ts";
+import { type Authorities, type Env, readAuthorities } from "./authorities.ts";
 import { type Proxy, proxyFor } from "./proxies.ts";
 import { explainTlsError } from "./tls_errors.ts";
 
-type Env = Readonly<Record<string, string | undefined>>;
 type Fetch = (request: Request) => Promise<Response>;
 
 /** A server could not be reached. The message has the reason, and never the address. */

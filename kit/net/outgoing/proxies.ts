@@ -1,8 +1,7 @@
 /** The HTTP proxy of the environment for a server: `HTTPS_PROXY`, `NO_PROXY` and the like. */
 
-import { AUTHORITY_VARIABLES } from "kit/net/outgoing/authorities.ts";
-
-type Env = Readonly<Record<string, string | undefined>>;
+import { AUTHORITY_VARIABLES, type Env } from "kit/net/outgoing/authorities.ts";
+import { isWithin, parseIpAddress, parseRange } from "kit/net/ip_address.ts";
 
 /** The variables that decide how this process reaches external servers. */
 export const OUTGOING_VARIABLES: readonly string[] = [
@@ -65,9 +64,7 @@ function decode(text: string): string {
   }
 }
 
-/**
- * True if a list names a host: `*`, `name`, `.suffix`, `10.0.0.0/8`, each with or without a port.
- */
+/** True if a list names a host: `*`, `name`, `.suffix`, `10.0.0.0/8`, with or without a port. */
 function isExcepted(list: string, host: string, port: number): boolean {
   return list.toLowerCase().split(/[\s,]+/).filter(Boolean).some((entry) => {
     if (entry === "*") return true;
@@ -81,13 +78,7 @@ function isExcepted(list: string, host: string, port: number): boolean {
 }
 
 function isInNetwork(host: string, network: string): boolean {
-  const { BlockList, isIP } = globalThis.process.getBuiltinModule("node:net");
-  const [address = "", bits = ""] = network.split("/");
-  const family = isIP(host) === 6 ? "ipv6" : "ipv4";
-  const bits_max = family === "ipv6" ? 128 : 32;
-  const isNetwork = isIP(address) === isIP(host) && isIP(host) > 0 && Number(bits) <= bits_max;
-  if (!isNetwork) return false;
-  const networks = new BlockList();
-  networks.addSubnet(address, Number(bits), family);
-  return networks.check(host, family);
+  const address = parseIpAddress(host);
+  const range = parseRange(network);
+  return address !== undefined && range !== undefined && isWithin(address, range);
 }

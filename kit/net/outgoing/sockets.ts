@@ -4,12 +4,10 @@ import { connect as connectTcp, type Socket } from "node:net";
 import { checkServerIdentity, connect as connectTls, getCACertificates } from "node:tls";
 import type { Clock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { readAuthorities } from "./authorities.ts";
+import { type Env, readAuthorities } from "./authorities.ts";
 import { type Proxy, proxyFor } from "./proxies.ts";
 import { type CertificateFacts, explainTlsError, needsCertificate } from "./tls_errors.ts";
 import { UnreachableError } from "./http_client.ts";
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 /** Time limit for each step: the connection, the proxy's answer, the TLS handshake. */
 const STEP_MS_MAX = 10_000;

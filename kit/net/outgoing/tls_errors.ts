@@ -38,9 +38,7 @@ function textOfCauses(error: unknown): string {
   return parts.join(": ");
 }
 
-/**
- * True if the reason is visible only in the certificate: Deno has one error for several reasons.
- */
+/** True if only the certificate shows the reason: Deno has one error for several reasons. */
 export function needsCertificate(error: unknown): boolean {
   const text = textOfCauses(error);
   return (UNKNOWN.test(text) || SELF_SIGNED.test(text)) && !/peer certificate/.test(text);

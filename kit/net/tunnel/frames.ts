@@ -39,10 +39,7 @@ export const KEEP_ALIVE = { every_ms: PING_EVERY_MS, unanswered_max: 2 };
 /** Maximum time for either end to send its first frame. */
 export const HANDSHAKE_MS_MAX = 10_000;
 
-/**
- * Close codes by reason, similar to those of `/ws` (contract 4). 4008 differs: there it means too
- * many bad frames.
- */
+/** Close codes by reason, as those of `/ws` (contract 4), where 4008 means too many bad frames. */
 export const CLOSE = {
   going_away: 1000,
   not_hello: 4000,

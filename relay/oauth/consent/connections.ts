@@ -4,7 +4,7 @@ import type { Session } from "../../sign_in/sessions.ts";
 import { seeOther } from "../../web/page.ts";
 import { formOf, mustGet } from "../forms.ts";
 import type { ConsentDeps } from "./consent.ts";
-import { OAuthRefusal, toOAuthRefusal } from "../refusals.ts";
+import { OAuthRefusal, withRefusals } from "../refusals.ts";
 import { connectionsPage, refusalPage, signInPage } from "./pages.ts";
 
 export type Connections = ReturnType<typeof openConnections>;
@@ -12,26 +12,23 @@ export type Connections = ReturnType<typeof openConnections>;
 export function openConnections(
   { grants, sessions, log }: Pick<ConsentDeps, "grants" | "sessions" | "log">,
 ) {
-  const withRefusalPage = async (
+  const withSession = (
     request: Request,
     work: (session: Session) => Response | Promise<Response>,
-  ): Promise<Response> => {
-    try {
+  ): Promise<Response> =>
+    withRefusals(log, refusalPage, () => {
       const session = sessions.get(request);
-      return session ? await work(session) : signInPage(new OAuthRefusal("signed_out"));
-    } catch (error) {
-      return refusalPage(toOAuthRefusal(error, log));
-    }
-  };
+      return session ? work(session) : signInPage(new OAuthRefusal("signed_out"));
+    });
   return {
     list: (request: Request) =>
-      withRefusalPage(
+      withSession(
         request,
         ({ namespace, form_token }) => connectionsPage(grants.connections(namespace), form_token),
       ),
     /** Revokes a grant. The form must come from a page of the same session. */
     end: (request: Request) =>
-      withRefusalPage(request, async ({ namespace }) => {
+      withSession(request, async ({ namespace }) => {
         const params = await formOf(request);
         sessions.refuseForged(request, mustGet(params, "form_token"));
         grants.disconnect(namespace, mustGet(params, "grant_id"));

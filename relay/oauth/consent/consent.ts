@@ -10,10 +10,10 @@ import type { Clients } from "../clients.ts";
 import { isLoopback, isRegistered, redirectTo } from "../redirects.ts";
 import { formOf, mustGet, type Params, paramsOf } from "../forms.ts";
 import type { Grants } from "../grants.ts";
-import { OAuthRefusal, toOAuthRefusal } from "../refusals.ts";
+import { OAuthRefusal, withRefusals } from "../refusals.ts";
 import { allowedScope } from "../scopes.ts";
 import { BrowserCookie, type Form, FormSealer } from "./form.ts";
-import { consentPage, refusalPage } from "./pages.ts";
+import { type ConsentPage, consentPage, refusalPage } from "./pages.ts";
 import {
   type RedirectTarget,
   redirectTargetOf,
@@ -55,15 +55,16 @@ export class Consent {
 
   /** `GET /oauth/authorize`: shows the form, or a refusal, or sends the refusal to the app. */
   async ask(request: Request): Promise<Response> {
-    const { clients, resource, sessions } = this.#deps;
-    return await this.#withRefusalPage(async () => {
+    const { clients, log, resource, sessions } = this.#deps;
+    return await withRefusals(log, refusalPage, async () => {
       const { search, searchParams } = new URL(request.url);
       if (search.length > QUERY_CHARACTERS_MAX) {
         throw new OAuthRefusal("too_large", String(QUERY_CHARACTERS_MAX));
       }
       const params = paramsOf(searchParams);
       const target = redirectTargetOf(params, (client_id) => clients.mustGet(client_id));
-      return await this.#withRefusalToApp(target, async () => {
+      const refuseToApp = (refusal: OAuthRefusal) => this.#refuseToApp(target, refusal);
+      return await withRefusals(log, refuseToApp, async () => {
         const { scope, code_challenge } = requestedAccessOf(params, resource);
         const { client, redirect_uri, state } = target;
         const { browser, headers } = this.#cookie.keep(request);
@@ -80,8 +81,8 @@ export class Consent {
 
   /** `POST /oauth/authorize`: the decision. The browser must be the one that was shown the form. */
   async decide(request: Request, remote: Remote): Promise<Response> {
-    const { clients, grants, originPolicy, sessions, limit } = this.#deps;
-    return await this.#withRefusalPage(async () => {
+    const { clients, grants, log, originPolicy, sessions, limit } = this.#deps;
+    return await withRefusals(log, refusalPage, async () => {
       originPolicy.refuseForeign(request);
       const wait = limit.take(request, remote, sessions.get(request)?.form_token);
       if (wait !== undefined) throw new OAuthRefusal("hasty", String(wait), wait);
@@ -104,13 +105,8 @@ export class Consent {
       if (!scope) throw new OAuthRefusal("wrong_access");
       const namespace = this.#namespaceToAllow(request, params, form);
       if (namespace instanceof OAuthRefusal) {
-        return this.#showFormAgain(request, {
-          form,
-          chosen: scope,
-          sealed,
-          client,
-          refusal: namespace,
-        });
+        const shown = { client, redirect_uri, scope: form.scope, chosen: scope, sealed };
+        return this.#showFormAgain(request, form, { ...shown, refusal: namespace });
       }
       const code = grants.approve({ ...form, scope, namespace });
       return this.#redirect(this.#answerTo(target, { code }));
@@ -141,39 +137,12 @@ export class Consent {
   /** Shows the same form again, with the reason for the refusal. Its expiry stays the same. */
   #showFormAgain(
     request: Request,
-    { form, chosen, sealed, client, refusal }: {
-      form: Form;
-      chosen: Form["scope"];
-      sealed: string;
-      client: RedirectTarget["client"];
-      refusal: OAuthRefusal;
-    },
+    { shown_to }: Form,
+    shown: Omit<ConsentPage, "signed_in" | "headers">,
   ): Response {
-    const { redirect_uri, scope, shown_to } = form;
     const now = this.#deps.sessions.get(request)?.namespace;
     const signed_in = now !== undefined && now === shown_to;
-    const { headers } = this.#cookie.keep(request);
-    const shown = { client, redirect_uri, scope, chosen, sealed, signed_in };
-    return consentPage({ ...shown, refusal, headers });
-  }
-
-  async #withRefusalPage(work: () => Promise<Response>): Promise<Response> {
-    try {
-      return await work();
-    } catch (error) {
-      return refusalPage(toOAuthRefusal(error, this.#deps.log));
-    }
-  }
-
-  async #withRefusalToApp(
-    target: RedirectTarget,
-    work: () => Promise<Response>,
-  ): Promise<Response> {
-    try {
-      return await work();
-    } catch (error) {
-      return this.#refuseToApp(target, toOAuthRefusal(error, this.#deps.log));
-    }
+    return consentPage({ ...shown, signed_in, headers: this.#cookie.keep(request).headers });
   }
 
   /**
@@ -193,10 +162,7 @@ export class Consent {
     return redirectTo(redirect_uri, { ...answer, state, iss: this.#deps.issuer });
   }
 
-  /**
-   * Redirects to the app. The status is 303 so that the browser does not send the posted secret to
-   * the app (RFC 9700 4.12).
-   */
+  /** Redirects to the app by 303: no browser then sends the secret on (RFC 9700 4.12). */
   #redirect(location: string): Response {
     const headers = { location, "cache-control": "no-store", "referrer-policy": "no-referrer" };
     return new Response(null, { status: 303, headers });

@@ -6,7 +6,7 @@ import type { Client, Scope } from "protocol/relay/oauth.ts";
 import type { Connection } from "../grant_store.ts";
 import type { OAuthRefusal } from "../refusals.ts";
 
-interface ConsentPage {
+export interface ConsentPage {
   readonly client: Client;
   readonly redirect_uri: string;
   /** The scope that the app requests. */

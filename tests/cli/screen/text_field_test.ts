@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import type { Input } from "../../../cli/screen/keys.ts";
-import { edit, EMPTY_FIELD, fieldRows } from "../../../cli/screen/text_field.ts";
+import { edit, fieldOf, fieldRows } from "../../../cli/screen/text_field.ts";
 
 function type(...inputs: Input[]) {
-  return inputs.reduce((field, input) => edit(field, input) ?? field, EMPTY_FIELD);
+  return inputs.reduce((field, input) => edit(field, input) ?? field, fieldOf(""));
 }
 
 Deno.test("keys insert at the cursor, move it, and erase whole characters, words and lines", () => {
@@ -16,7 +16,7 @@ Deno.test("keys insert at the cursor, move it, and erase whole characters, words
   assert.equal(type({ pasted: "one\ntwo" }, "up", "end", "ctrl-k", "delete").text, "onetwo");
   assert.deepEqual(type({ pasted: "long\nab" }, "up"), { text: "long\nab", cursor: 2 });
   assert.equal(type("a", "alt-enter", "b").text, "a\nb");
-  assert.equal(edit(EMPTY_FIELD, "pageup"), undefined);
+  assert.equal(edit(fieldOf(""), "pageup"), undefined);
 });
 
 Deno.test("a pasted text loses its control and hidden characters", () => {

@@ -2,13 +2,13 @@
 
 import { assetResponse } from "../../../dashboard/files/files.ts";
 import { dashboardPage } from "../../../dashboard/files/page.ts";
-import { bundle } from "../../golden_files/gen.ts";
+import { bundle } from "../../../packaging/parts.ts";
 
 const SCRIPT = "/dashboard/assets/gallery.js";
 
 /** The address of the page; the server ends with `signal`. */
 export async function serveGallery({ port, signal }: { port: number; signal?: AbortSignal }) {
-  const script = await bundle("dashboard/gallery/main.tsx", "--platform", "browser");
+  const script = await bundle(["dashboard/gallery/main.tsx"], "--platform", "browser");
   const product = await dashboardPage(undefined).text();
   const page = product.replace(/src="dashboard\/assets\/dashboard\.[^"]+"/, `src="${SCRIPT}"`);
   const server = Deno.serve({

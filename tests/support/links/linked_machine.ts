@@ -143,7 +143,7 @@ export class LinkedMachine implements Disposable {
       send: (to, id, bytes) => bus.publish(this.name, { to, id, bytes }),
       prepare: () => Promise.resolve(),
       fetch: () => Promise.resolve(),
-      handlers: {
+      handlers: () => ({
         apply: (tx, from, entry) => this.#apply(tx, from, entry),
         published: (tx, _to, entries) => {
           for (const { tag } of entries) {
@@ -154,7 +154,7 @@ export class LinkedMachine implements Disposable {
         confirmed: (tx, _to, entries) => entries.forEach((entry) => record(tx, entry, "confirmed")),
         refused: (tx, _to, entry, reason) => record(tx, entry, reason),
         expired: (tx, _to, entries) => entries.forEach((entry) => record(tx, entry, "dropped")),
-      },
+      }),
     });
     return { db, links };
   }

@@ -88,7 +88,6 @@ export function member({ name, beside, circles = ["*"] }: Options) {
     trust,
     run: randomIds.hex(8),
     isConnected: () => bus.isConnected,
-    human: () => shared.human(),
     changed: (_tx, { name }, status) => void changes.push(`${name} ${status}`),
   });
   return {

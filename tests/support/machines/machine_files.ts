@@ -65,11 +65,12 @@ export function fileMachine(daemon_id: string, bus: MemoryBus, options: WorldOpt
       return attachment;
     },
     /** Names an attachment for another machine, as an entry does. */
-    describe: (to: string, attachment: Parameters<MachineFiles["describe"]>[2]) =>
-      ctx.db.transact((tx) => files.describe(tx, to, attachment)),
+    describe: (to: string, attachment: Parameters<MachineFiles["uploads"]["describe"]>[2]) =>
+      ctx.db.transact((tx) => files.uploads.describe(tx, to, attachment)),
     release: (to: string, entries: ReturnType<typeof entryWith>[]) =>
-      ctx.db.transact((tx) => files.release(tx, to, entries)),
-    received: (from: string, sent: readonly SentFile[]) => files.received(ctx.db, from, sent),
+      ctx.db.transact((tx) => files.uploads.release(tx, to, entries)),
+    received: (from: string, sent: readonly SentFile[]) =>
+      files.downloads.received(ctx.db, from, sent),
     /** A tick of the files only, and what it started. */
     async tick() {
       files.tick(w.clock.now());

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import { Secret } from "kit/core/settings.ts";
 import { WebApi } from "../../../surfaces/slack/web_api.ts";
-import { SlackApiError } from "../../../surfaces/slack/web_api_errors.ts";
+import { ChatError } from "../../../surfaces/chat/chat.ts";
 import { APP_TOKEN, BOT_TOKEN } from "../../support/slack/fake_slack.ts";
 
 const serving = { port: 0, hostname: "127.0.0.1", onListen: () => {} } as const;
@@ -16,11 +16,11 @@ function apiAt(base: string): WebApi {
   return new WebApi({ base, app_token, bot_token, clock, fetch: (request) => fetch(request) });
 }
 
-async function sendFailure(base: string): Promise<SlackApiError> {
+async function sendFailure(base: string): Promise<ChatError> {
   try {
     await apiAt(base).postMessage({ channel: "D1", text: "Hi", blocks: [] }, signal);
   } catch (error) {
-    assert.ok(error instanceof SlackApiError, String(error));
+    assert.ok(error instanceof ChatError, String(error));
     const text = `${error.message} ${error.stack} ${Deno.inspect(error)} ${error.cause}`;
     assert.doesNotMatch(text, /topsecret/);
     return error;
@@ -29,7 +29,7 @@ async function sendFailure(base: string): Promise<SlackApiError> {
 }
 
 /** Calls a server with this answer, and returns the error. */
-async function errorOf(answer: (request: Request) => Response): Promise<SlackApiError> {
+async function errorOf(answer: (request: Request) => Response): Promise<ChatError> {
   await using server = Deno.serve(serving, answer);
   return await sendFailure(`http://127.0.0.1:${server.addr.port}`);
 }

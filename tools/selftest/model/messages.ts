@@ -23,7 +23,6 @@ const Body = z.looseObject({
 });
 type Body = z.infer<typeof Body>;
 
-/** One request to the model. */
 interface ModelRequest {
   readonly at: number;
   /** The last prompt of the user or of another session. */
@@ -74,14 +73,9 @@ export class MessagesModel extends ModelServer {
     const steps = parseSteps(prompt) ?? matchSteps(this.rules, prompt);
     if (!steps || tools.length === 0) return { pause_ms: 0, text: `ECHO ${prompt.length}` };
     const { pause_ms, text, next } = nextStep(steps, results);
-    if (next) {
-      return {
-        pause_ms,
-        text,
-        call: { name: resolveTool(next.tool, tools), args: next.args ?? {} },
-      };
-    }
-    return { pause_ms, text: text || `DONE ${results.length}` };
+    if (!next) return { pause_ms, text: text || `DONE ${results.length}` };
+    const call = { name: resolveTool(next.tool, tools), args: next.args ?? {} };
+    return { pause_ms, text, call };
   }
 
   #toJson({ model }: Body, { text, call }: Answer): Response {
@@ -91,12 +85,8 @@ export class MessagesModel extends ModelServer {
         ? [{ type: "tool_use", id: this.id("toolu"), name: call.name, input: call.args }]
         : []),
     ];
-    return Response.json({
-      ...this.#messageFields(model),
-      content,
-      ...stopFields(call),
-      usage: USAGE,
-    });
+    const message = { ...this.#messageFields(model), content, ...stopFields(call), usage: USAGE };
+    return Response.json(message);
   }
 
   #toEventStream({ model }: Body, { text, call }: Answer): Response {
@@ -135,10 +125,10 @@ function stopFields(call: Answer["call"]) {
   return { stop_reason: call ? "tool_use" : "end_turn", stop_sequence: null };
 }
 
-/**
- * The last prompt and the tool results since that prompt. The agent's own reminders do not count as
- * prompts.
- */
+/** The agent's own reminders, which are no prompts. */
+const REMINDER = /^\s*<system-reminder>[^]*<\/system-reminder>\s*$/;
+
+/** The last prompt and the tool results since that prompt. */
 function parseConversation(
   { messages, tools }: Body,
 ): Pick<ModelRequest, "prompt" | "results" | "tools"> {
@@ -148,10 +138,8 @@ function parseConversation(
     if (role !== "user") continue;
     const toolResults = content.filter(({ type }) => type === "tool_result");
     results.push(...toolResults.map((part) => toText(part)));
-    const text = content.filter(({ type }) => type === "text").map(toText)
-      .filter((block) => !/^\s*<system-reminder>[^]*<\/system-reminder>\s*$/.test(block)).join(
-        "\n",
-      );
+    const texts = content.filter(({ type }) => type === "text").map(toText);
+    const text = texts.filter((block) => !REMINDER.test(block)).join("\n");
     // Text beside tool results is a prompt only if it has directives or a message from mesh.
     if (text.trim() === "" || (toolResults.length > 0 && !/@@|\[mesh\]/.test(text))) continue;
     [prompt, results] = [text, []];
@@ -170,9 +158,8 @@ function toText(part: { text?: string | undefined; content?: unknown }): string 
 /** The steps in a prompt's own directives: `@@TOOL name {json}`, `@@SAY text`, `@@SLEEP ms`. */
 function parseSteps(prompt: string): Step[] | undefined {
   const steps = prompt.split("\n").flatMap((line): Step[] => {
-    const [, directive = "", argument = "", rest = ""] =
-      /@@(TOOL|SAY|SLEEP)\s+(\S+)\s*(.*)/.exec(line) ??
-        [];
+    const parts = /@@(TOOL|SAY|SLEEP)\s+(\S+)\s*(.*)/.exec(line) ?? [];
+    const [, directive, argument = "", rest = ""] = parts;
     if (directive === "SAY") return [{ say: `${argument} ${rest}`.trimEnd() }];
     if (directive === "SLEEP") return [{ sleep_ms: Number(argument) }];
     if (directive !== "TOOL") return [];

@@ -69,7 +69,6 @@ export abstract class ModelServer implements ScriptedModel {
   }
 }
 
-/** An answer as an event stream. */
 export function eventStream(frames: readonly string[]): Response {
   return new Response(frames.join(""), { headers: { "content-type": "text/event-stream" } });
 }

@@ -34,17 +34,10 @@ export async function makeCertificates(env: Env, hosts: readonly string[]): Prom
     await openssl(env, ["req", "-new", "-key", paths.key, "-out", request, ...subject]);
     const signer = ["-CA", paths.authority, "-CAkey", paths.authority_key];
     const serial = ["-set_serial", `0x1${randomIds.hex(15)}`];
-    const files = [
-      "-in",
-      request,
-      "-out",
-      paths.certificate,
-      "-extfile",
-      extensions,
-      "-extensions",
-      "extensions",
-    ];
-    await openssl(env, ["x509", "-req", "-days", SERVER_DAYS, ...signer, ...serial, ...files]);
+    const files = ["-in", request, "-out", paths.certificate];
+    const use = ["-extfile", extensions, "-extensions", "extensions"];
+    const signing = ["x509", "-req", "-days", SERVER_DAYS, ...signer, ...serial];
+    await openssl(env, [...signing, ...files, ...use]);
   } finally {
     removeIfPresent(request);
     removeIfPresent(extensions);

@@ -10,7 +10,7 @@ import { prepareStore } from "../../../../daemon/machines/nats/store.ts";
 import { type Env, readTextOrNothing } from "../../../../daemon/host/paths.ts";
 import { argumentsOf, sendSignal, terminate } from "../../../../daemon/host/processes.ts";
 import { runProgram } from "../../../../daemon/host/program_group.ts";
-import { fileSize, tail } from "../../../client/daemon_process.ts";
+import { fileSize, spawnLogged, tail } from "../../../client/daemon_process.ts";
 import { CommandError } from "../../../client/failures.ts";
 import { programsOnPath } from "../../../client/program.ts";
 import {
@@ -31,12 +31,7 @@ const STOP_MS_MAX = 15_000;
 const RELOAD_MS_MAX = 10_000;
 const POLL_INTERVAL_MS = 25;
 /** Distributions install programs of the system where a user's PATH may not look. */
-const MORE_FOLDERS: readonly string[] = [
-  "/usr/sbin",
-  "/usr/local/sbin",
-  "/usr/local/bin",
-  "/opt/homebrew/bin",
-];
+const MORE_FOLDERS = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
 const RELOADED = "Reloaded server configuration";
 
 const Ports = z.object({ nats: z.array(z.string()).min(1) });
@@ -76,8 +71,8 @@ export interface StartedServer {
 }
 
 /**
- * Starts the server and waits until it listens. `sh` opens the log for what the server prints before
- * it has read its configuration.
+ * Starts the server and waits until it listens. It opens its log itself, once it has read its
+ * configuration.
  */
 export async function startServer(
   env: Env,
@@ -88,17 +83,7 @@ export async function startServer(
   const program = mustFindServer(env);
   const logOffset = fileSize(paths.log) ?? 0;
   const line = ["-c", paths.config, "-l", paths.log, "--ports_file_dir", paths.directory];
-  const process = new Deno.Command("sh", {
-    args: ["-c", 'umask 077; log=$1; shift; exec "$@" >>"$log" 2>&1', "mesh", paths.log, program]
-      .concat(line),
-    env: { ...env },
-    clearEnv: true,
-    cwd: "/",
-    stdin: "null",
-    stdout: "null",
-    stderr: "null",
-    detached: true, // Ctrl-C is for this process, which stops the server.
-  }).spawn();
+  const process = spawnLogged([program, ...line], env, paths.log);
   if (outlives) process.unref();
   let ended: Deno.CommandStatus | undefined;
   process.status.then((status) => ended = status);

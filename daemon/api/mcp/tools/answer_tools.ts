@@ -13,16 +13,9 @@ import { getPeer } from "protocol/peers/contract.ts";
 import { SEND_HINTS, type Tool, tool } from "../tool.ts";
 import { attachments, callerId, correlation_id, mustBePeer } from "./fields.ts";
 
-const ClosedFields = {
-  ok: z.literal(true),
-  correlation_id: z.string(),
-  close_reason: z.string(),
-};
+const ClosedFields = { ok: z.literal(true), correlation_id: z.string(), close_reason: z.string() };
 
-function toClosed(
-  correlation_id: string,
-  { ok, close_reason }: WireResponse<typeof ackAsk>,
-) {
+function toClosed(correlation_id: string, { ok, close_reason }: WireResponse<typeof ackAsk>) {
   const text = `${correlation_id} is closed: ${close_reason}.`;
   return { text, data: { ok, correlation_id, close_reason } };
 }

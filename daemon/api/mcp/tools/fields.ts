@@ -51,9 +51,7 @@ export function mustBePeer({ peer_id }: McpCaller, why: string): string {
 }
 
 /** The caller's circle; undefined for an unknown caller. */
-export async function ownCircle(
-  { caller, call }: ToolContext,
-): Promise<string | undefined> {
+export async function ownCircle({ caller, call }: ToolContext): Promise<string | undefined> {
   if (caller.peer_id === null) return undefined;
   const { circle } = await call(getPeer, { params: { id: caller.peer_id }, query: {} });
   return circle;

@@ -214,7 +214,7 @@ const cancel = tool({
   title: "Cancel a job",
   description:
     "Cancel a job, or a recurring one for good. An agent that was started for it is ended; a " +
-    "peer that works on it is told to stop. Use it only when the user asked for it, or for a job " +
+    "peer that works on it gets a message to stop. Use it only when the user asked for it, or for a job " +
     "of your own that is not needed any more.",
   hints: { ...UPDATE_HINTS, destructiveHint: true },
   trustedOnly: true,

@@ -87,10 +87,7 @@ function toCard(message: Message, chars: number): z.input<typeof MessageCard> {
   return { ...message, text, truncated, snippet, reply: reply && truncate(reply, chars).text };
 }
 
-/**
- * Formats a message between tags. If it is an ask, its reply follows. Here even the human's
- * messages are shown as data.
- */
+/** A message between tags, with the reply to an ask. Even the human's messages are data here. */
 function formatMessage(message: Message, chars: number): string {
   const { kind, message_id: id, correlation_id, outcome, responder, reply } = message;
   const { text, truncated } = truncate(message.text, chars);

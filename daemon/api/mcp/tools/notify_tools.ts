@@ -44,10 +44,7 @@ const notify = tool({
   async run({ peer, message, idempotency_key, ...rest }, { caller, call }) {
     const from_peer = callerId(caller);
     const body = { from_peer, to_peer: peer, text: message, ...rest };
-    const sent = await call(notifyPeer, {
-      body,
-      headers: idempotencyHeaders(idempotency_key),
-    });
+    const sent = await call(notifyPeer, { body, headers: idempotencyHeaders(idempotency_key) });
     const why = sent.reason ? ` (${sent.reason})` : "";
     return {
       text: `Notified @${quotedName(sent.to_peer_name)} (${sent.delivery_id}); ` +
@@ -79,10 +76,7 @@ const broadcastTool = tool({
   }),
   async run({ message, idempotency_key, ...rest }, { caller, call }) {
     const body = { from_peer: callerId(caller), text: message, ...rest };
-    const sent = await call(broadcast, {
-      body,
-      headers: idempotencyHeaders(idempotency_key),
-    });
+    const sent = await call(broadcast, { body, headers: idempotencyHeaders(idempotency_key) });
     const names = sent.sent_to.map(({ name }) => `@${quotedName(name)}`).join(", ");
     const unsent = [
       ...sent.skipped.map(({ peer_id, reason }) => `${peer_id}: ${reason}`),

@@ -117,10 +117,7 @@ export const PEER_TOOLS: readonly Tool[] = [list, whoami, setDescription, setNam
 
 type PeerInfo = WireResponse<typeof describePeer>;
 
-/**
- * Describes a peer in one line. The peer has written its own description, so it is in quotation
- * marks.
- */
+/** One line about a peer, whose own description is in quotation marks. */
 function describe(
   { name, circle, role, backend, status, turn_state, description, tags }: PeerInfo,
 ): string {

@@ -1,7 +1,4 @@
-/**
- * The tool that lists the asks that the caller has to answer, and the asks whose replies the caller
- * waits for.
- */
+/** The tool that lists the asks that the caller has to answer, or whose replies it waits for. */
 
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
@@ -113,9 +110,7 @@ function toCard(ask: ListedAsk, chars: number): z.input<typeof AskCard> {
   };
 }
 
-/**
- * Formats asks, in one section per direction. All texts are between tags, including the human's.
- */
+/** Formats asks, one section per direction. All texts are between tags, including the human's. */
 function formatAsks(
   asks: readonly ListedAsk[],
   { state, chars }: { state: string; chars: number },

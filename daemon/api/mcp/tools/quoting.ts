@@ -8,10 +8,7 @@ const ANSWER_CHARS_MAX = 24_000;
 /** Characters of each text that are always shown, however many texts there are. */
 const TEXT_CHARS_MIN = 500;
 
-/**
- * Cleans a text of another author. Removes control characters, and changes everything that looks
- * like a line from mesh itself.
- */
+/** Removes control characters of a text, and changes all that looks like a line of mesh itself. */
 export function printable(text: string): string {
   return neutralizeMarks(cleanText(text));
 }

@@ -28,10 +28,7 @@ const INPUT_CHARS = 2_000;
 const TOOL_CHARS = 100;
 /** Maximum bytes of the input, as JSON, in the question's metadata. */
 const METADATA_INPUT_BYTES = 65_536;
-/**
- * The maximum number of open questions per session, with its subagents. Beyond it, the agent's own
- * dialog decides.
- */
+/** Maximum open questions of a session and its subagents. Then the agent's own dialog decides. */
 const PENDING_MAX = 20;
 /** Interval between two readings of the evidence about open questions. */
 const REVIEW_INTERVAL_MS = 400;
@@ -263,10 +260,7 @@ export function matchesPattern(pattern: string, tool: string): boolean {
   return tool.length - last.length >= at && tool.endsWith(last);
 }
 
-/**
- * Describes a tool's input, such as `command: "rm -rf build", timeout: 5`. Long values are cut in
- * the middle.
- */
+/** A tool's input, such as `command: "rm -rf build", timeout: 5`. Long values are cut. */
 function describeInput(input: unknown): string {
   const fields = typeof input === "object" && input !== null && !Array.isArray(input)
     ? Object.entries(input).map(([key, value]) =>
@@ -303,10 +297,7 @@ function clean(text: string, chars_max: number): string {
   return cut(text.toWellFormed().replace(/[\p{C}\p{Z}]+/gu, " "), chars_max);
 }
 
-/**
- * Cuts the middle of a long text, because either end may matter, and notes the length of the
- * missing part.
- */
+/** Cuts the middle of a long text, as either end may matter; notes the missing length. */
 function cut(text: string, chars_max: number): string {
   const chars = Array.from(text);
   if (chars.length <= chars_max) return text;

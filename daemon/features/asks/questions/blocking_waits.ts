@@ -38,10 +38,7 @@ export class BlockingWaits {
     this.#ctx.db.transact((tx) => rows.insertWait(tx, correlation_id, at_terminal));
   }
 
-  /**
-   * Waits until the ask is closed, at most until it is `wait_ms` old. An ask that is still open
-   * then is closed.
-   */
+  /** Waits until the ask is closed or is `wait_ms` old. If it is still open then, closes it. */
   async wait(correlation_id: string, wait_ms: number, signal: AbortSignal): Promise<Ask> {
     const { db } = this.#ctx;
     const { asks } = this.#deps;
@@ -59,9 +56,7 @@ export class BlockingWaits {
     return this.#release(correlation_id, signal);
   }
 
-  /**
-   * Closes all asks with a recorded wait: at the daemon's shutdown, and at a start after a crash.
-   */
+  /** Closes all asks with a recorded wait, at the shutdown and at a start after a crash. */
   closeAll(): void {
     const { db } = this.#ctx;
     db.transact(() => rows.waitingIds(db).forEach((id) => this.#close(id, "evicted", true)));

@@ -161,10 +161,7 @@ export class Questions {
     return toResult(closedAsk, this.#explainNoAnswer(closedAsk));
   }
 
-  /**
-   * Closes the waiting questions: at a start, because their callers are gone, and at the shutdown,
-   * while their callers are still connected.
-   */
+  /** Closes waiting questions: at the shutdown, and at a start, when their callers are gone. */
   closeWaiting(): void {
     this.#blockingWaits.closeAll();
   }
@@ -222,10 +219,7 @@ export class Questions {
     };
   }
 
-  /**
-   * The peer that responds. Throws `not_the_recipient` if that is neither the recipient nor the
-   * human.
-   */
+  /** The peer that responds. Throws `not_the_recipient` unless it is the recipient or the human. */
   #responder(ask: Ask, from_peer: string | undefined) {
     if (from_peer === undefined) return { responder: ask.to_peer_name, elsewhere: false };
     const { peer_id, name, role } = this.#deps.directory.sender(from_peer);
@@ -242,10 +236,7 @@ export class Questions {
     return { correlation_id, outcome: outcome ?? "failed", option_id, message };
   }
 
-  /**
-   * The reason why a blocking question has no answer; null if it was answered or closed for another
-   * reason.
-   */
+  /** The reason for no answer; null if a blocking question has one or was closed otherwise. */
   #explainNoAnswer({ close_reason }: Ask): string | null {
     if (close_reason === "cancelled") return "The question was cancelled";
     if (close_reason !== "evicted") return null;

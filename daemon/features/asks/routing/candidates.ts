@@ -1,7 +1,4 @@
-/**
- * The peers among which a routing strategy chooses, its choice, and SQL of the facts that it may
- * use.
- */
+/** The peers among which a routing strategy chooses, its choice, and SQL of its facts. */
 
 import * as z from "zod";
 import type { Context } from "../../../data/context.ts";
@@ -30,10 +27,7 @@ export interface Candidate extends
   readonly description: string | null;
   readonly description_age_seconds: number | null;
   readonly open_asks: number;
-  /**
-   * The closing time of the last ask to the peer, in milliseconds; null if none was closed
-   * recently.
-   */
+  /** The closing time of the last ask to the peer, in milliseconds; null if not recent. */
   readonly last_closed_at: number | null;
 }
 
@@ -66,10 +60,7 @@ const REPLY_CHARS_MAX = 500;
 
 const Closed = z.object({ to_peer_id: z.string(), closed_at: z.number() });
 
-/**
- * The closing time of the last ask to each peer, if it is among the last `CLOSED_ROWS_MAX` closed
- * asks.
- */
+/** The closing time of each peer's last ask among the last `CLOSED_ROWS_MAX` closed asks. */
 function lastClosedAtByPeer(db: Reader): Map<string, number> {
   const closed = db.all(
     Closed,

@@ -1,7 +1,4 @@
-/**
- * The strategy `webhook`: asks an HTTP endpoint of the user to choose. Failures are returned, never
- * thrown.
- */
+/** The strategy `webhook`: the user's HTTP endpoint chooses. Failures are returned, not thrown. */
 
 import * as z from "zod";
 import type { Context } from "../../../data/context.ts";
@@ -17,10 +14,7 @@ export const ANSWER_BYTES_MAX = 65_536;
 
 const REASON_MAX = 1000;
 
-/**
- * The endpoint's response: a peer by name or id, or null for a refusal. `peer_id` and `to_peer` are
- * accepted instead of `peer`.
- */
+/** The response: a peer by name or id (`peer`, `peer_id`, `to_peer`), or null for a refusal. */
 export const EndpointAnswer = z.preprocess(
   namePeer,
   z.object({
@@ -50,10 +44,7 @@ interface EndpointDeps extends Pick<Context, "clock" | "log"> {
   readonly signal: AbortSignal;
 }
 
-/**
- * Asks the endpoint, until `signal` aborts. Redirects are not followed; time and size of the
- * response are limited.
- */
+/** Asks the endpoint until `signal` aborts, without redirects; time and size are limited. */
 export async function askEndpoint(
   url: string,
   question: EndpointQuestion,

@@ -5,10 +5,7 @@ import { type Candidate, type Choice, noChoice } from "./candidates.ts";
 /** The factor on the confidence of a peer that is not known to be idle. */
 const NOT_IDLE_FACTOR = 0.5;
 
-/**
- * Chooses the first peer by `byLoad`. The confidence is 1 (0.5 if the peer is not known to be
- * idle), divided by the number of its open asks plus 1.
- */
+/** The first by `byLoad`. Confidence: 1 (0.5 unless known to be idle) / (its open asks + 1). */
 export function leastBusy(candidates: readonly Candidate[]): Choice {
   const [first] = candidates.toSorted(byLoad);
   if (!first) return noChoice("no_candidate");

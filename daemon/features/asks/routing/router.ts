@@ -30,9 +30,6 @@ interface RouterDeps {
   readonly send: (request: Request) => Promise<Response>;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
-}
-
-interface RouterOptions {
   readonly strategy: Strategy;
   /** A choice with less confidence counts as a failure. */
   readonly min_confidence: number;
@@ -42,10 +39,7 @@ interface RouterOptions {
   readonly description_ttl_seconds: number;
 }
 
-/**
- * The maximum number of concurrent requests to the endpoint. Each keeps its ask in memory for up to
- * 5 s.
- */
+/** Maximum concurrent requests to the endpoint. Each keeps its ask in memory for up to 5 s. */
 const ENDPOINT_ASKS_MAX = 100;
 
 /** Roles that a strategy chooses only with `allow_service_targets` (specification 7, rule 3). */
@@ -77,14 +71,12 @@ type RoutedAsk = ReturnType<Asks["open"]> & { readonly routing: Routing };
 export class Router {
   readonly #ctx: Context;
   readonly #deps: RouterDeps;
-  readonly #options: RouterOptions;
   /** Number of running requests to the endpoint. */
   #endpointCalls = 0;
 
-  constructor(ctx: Context, deps: RouterDeps, options: RouterOptions) {
+  constructor(ctx: Context, deps: RouterDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#options = options;
   }
 
   /**
@@ -104,7 +96,7 @@ export class Router {
     const request: RoutingRequest = { body, requestContext, caller, scope };
     if (body.fallback_to !== undefined) this.#authorize(body.fallback_to, request);
     if (body.reply_to !== undefined) asks.mustGet(body.reply_to);
-    const { strategy } = this.#options;
+    const { strategy } = this.#deps;
     if (strategy !== "webhook") {
       return () => this.#openOrFallBack(request, this.#choose(strategy, request));
     }
@@ -115,7 +107,7 @@ export class Router {
   #choose(strategy: "least_busy" | "relevance", request: RoutingRequest): Choice {
     const candidates = this.#candidates(request);
     if (strategy === "least_busy") return leastBusy(candidates);
-    const { description_ttl_seconds } = this.#options;
+    const { description_ttl_seconds } = this.#deps;
     const recentReplies = lastReplies(this.#ctx.db);
     const known = { candidates, recentReplies, description_ttl_seconds };
     return mostRelevant(request.body.text, known, this.#ctx);
@@ -140,7 +132,7 @@ export class Router {
     const abortSignal = AbortSignal.any([signal, this.#deps.shutdownSignal]);
     const callOptions = { clock, log, send: this.#deps.send, signal: abortSignal };
     this.#endpointCalls++;
-    const choice = await askEndpoint(this.#options.endpoint ?? "", question, callOptions);
+    const choice = await askEndpoint(this.#deps.endpoint ?? "", question, callOptions);
     this.#endpointCalls--;
     // Do not open the ask, because the caller is gone or the daemon shuts down.
     if (abortSignal.aborted) throw new Problem("shutting_down", {});
@@ -152,7 +144,7 @@ export class Router {
    * otherwise rolls back what it wrote, and opens it to the fallback.
    */
   #openOrFallBack(request: RoutingRequest, choice: Choice): RoutedAsk {
-    const { strategy, min_confidence } = this.#options;
+    const { strategy, min_confidence } = this.#deps;
     const { fallback_to } = request.body;
     const { confidence, peer } = choice;
     const isUnsure = confidence < min_confidence;
@@ -184,7 +176,7 @@ export class Router {
     const { body, requestContext } = request;
     const { peer_id, name } = this.#authorize(argument, request);
     const routing: Routing = {
-      arm: this.#options.strategy,
+      arm: this.#deps.strategy,
       routed_to: name,
       routed_to_peer_id: peer_id,
       confidence: Math.round(confidence * 1000) / 1000,
@@ -199,7 +191,7 @@ export class Router {
   /** Checks a recipient as if the ask had named it, and checks that its role may be chosen. */
   #authorize(argument: string, { scope }: RoutingRequest): Address {
     const found = this.#deps.directory.target(argument, scope);
-    if (EXCLUDED_ROLES.includes(found.role) && !this.#options.allow_service_targets) {
+    if (EXCLUDED_ROLES.includes(found.role) && !this.#deps.allow_service_targets) {
       throw new Problem("service_excluded", { peer: argument, role: found.role });
     }
     return found;
@@ -210,7 +202,7 @@ export class Router {
     const circle = searchCircle(request);
     return liveCandidates(this.#ctx).filter((peer) => {
       if (peer.peer_id === request.caller.peer_id) return false;
-      if (EXCLUDED_ROLES.includes(peer.role)) return this.#options.allow_service_targets;
+      if (EXCLUDED_ROLES.includes(peer.role)) return this.#deps.allow_service_targets;
       return circle === undefined || peer.circle === circle;
     });
   }

@@ -1,6 +1,4 @@
-/**
- * Gives a job to an executor: begins an attempt and sends the prompt, or records why that failed.
- */
+/** Gives a job to an executor: begins an attempt and sends the prompt, or records why not. */
 
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../../data/context.ts";
@@ -107,10 +105,7 @@ export class Dispatch {
     });
   }
 
-  /**
-   * Leaves a job queued until `look_at`. If that is null, the job waits until its executor is
-   * online.
-   */
+  /** Leaves a job queued until `look_at`; if that is null, until its executor is online. */
   postpone(job: StoredJob, reason: JobReason, look_at: number | null): void {
     this.#deps.steps.change(job, { state_reason: lastingReason(job) ?? reason, look_at });
   }

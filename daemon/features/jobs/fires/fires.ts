@@ -1,6 +1,4 @@
-/**
- * Chooses an executor for each job that is due, and runs the parts that bring its fire to an end.
- */
+/** Chooses an executor for each job that is due, and runs the parts that end its fire. */
 
 import type { Context } from "../../../data/context.ts";
 import { isOnline } from "../../peers/directory.ts";
@@ -34,7 +32,11 @@ export class Fires {
     this.turns = new Turns(ctx, deps);
     this.#dispatch = new Dispatch(ctx, deps, this.turns);
     this.executors = new SpawnedExecutors(ctx, deps, this.#dispatch);
-    this.#timeLimits = new TimeLimits(ctx, deps, { turns: this.turns, dispatch: this.#dispatch });
+    this.#timeLimits = new TimeLimits(ctx, {
+      ...deps,
+      turns: this.turns,
+      dispatch: this.#dispatch,
+    });
   }
 
   /** Starts the jobs that are due, each in a transaction of its own. */
@@ -51,10 +53,7 @@ export class Fires {
     this.startDue();
   }
 
-  /**
-   * Called after a start. Queues interrupted dispatches again, and follows the messages that were
-   * sent.
-   */
+  /** After a start: queues interrupted dispatches again, and follows sent messages. */
   start(): void {
     const { db, clock } = this.#ctx;
     db.transact((tx) => rows.wakeAll(tx, clock.now()));

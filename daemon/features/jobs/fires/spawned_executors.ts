@@ -87,10 +87,7 @@ export class SpawnedExecutors {
     return isWaiting ? { attempt, job } : undefined;
   }
 
-  /**
-   * Sends the prompt if the spawned agent has registered. Marks the job as unavailable once the
-   * registration has timed out.
-   */
+  /** Sends the prompt once the agent has registered; after its time, the job is unavailable. */
   #check(attempt: StoredAttempt): void {
     if (attempt.spawn_id === null || attempt.delivery_id !== null) return;
     const { peer_id, over } = this.#deps.spawns.status(attempt.spawn_id);
@@ -118,9 +115,7 @@ export class SpawnedExecutors {
     }
   }
 
-  /**
-   * Ends an executor. Its peer goes offline if its session may be resumed; otherwise it is retired.
-   */
+  /** Ends an executor. Its peer goes offline if it may be resumed; otherwise it is retired. */
   async #endExecutor(
     { attempt_id, job_id, spawn_id, executor_peer_id }: StoredAttempt,
   ): Promise<boolean> {

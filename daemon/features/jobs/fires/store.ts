@@ -7,10 +7,7 @@ import { Attempt } from "protocol/jobs/record.ts";
 /** An attempt as stored: the record, its job's id, and whether its executor must be ended. */
 export const StoredAttempt = Attempt.extend({
   job_id: z.string(),
-  /**
-   * `due` if the executor was started for this attempt and must be ended, `done` once it has ended.
-   * Null for any other executor.
-   */
+  /** `due` if its executor was started for it and must end, `done` after that; else null. */
   release: z.enum(["due", "done"]).nullable(),
 });
 export type StoredAttempt = z.output<typeof StoredAttempt>;
@@ -62,10 +59,7 @@ export function ownExecutors(db: Reader): number {
   ) ?? 0;
 }
 
-/**
- * The last attempt that had an executor, among those of a job and of the other jobs of its
- * template.
- */
+/** The last attempt with an executor, of a job and of the other jobs of its template. */
 export function lastWorked(
   db: Reader,
   { job_id, source_id }: { job_id: string; source_id: string | null },

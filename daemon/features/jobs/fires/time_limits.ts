@@ -8,28 +8,28 @@ import type { FireDeps } from "./deps.ts";
 import type { Dispatch } from "./dispatch.ts";
 import type { Turns } from "./turns.ts";
 
-/**
- * Maximum agents that may be started for a job without a registration. Then the job becomes
- * unavailable.
- */
+/** Maximum agents started for a job without a registration. Then the job is unavailable. */
 const LEASES_MAX = 3;
 const TICK_ROWS_MAX = 100;
 
+interface TimeLimitsDeps extends FireDeps {
+  readonly turns: Turns;
+  readonly dispatch: Dispatch;
+}
+
 export class TimeLimits {
   readonly #ctx: Context;
-  readonly #deps: FireDeps;
-  readonly #parts: { readonly turns: Turns; readonly dispatch: Dispatch };
+  readonly #deps: TimeLimitsDeps;
 
-  constructor(ctx: Context, deps: FireDeps, parts: { turns: Turns; dispatch: Dispatch }) {
+  constructor(ctx: Context, deps: TimeLimitsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#parts = parts;
   }
 
   tick(now: number): void {
     const { db } = this.#ctx;
     for (const job of rows.expired(db, now, TICK_ROWS_MAX)) this.expire(job);
-    for (const job_id of this.#parts.dispatch.leaseOver()) {
+    for (const job_id of this.#deps.dispatch.leaseOver()) {
       const job = rows.get(db, job_id);
       if (job) this.#expireLease(job);
     }
@@ -40,7 +40,7 @@ export class TimeLimits {
   expire(job: StoredJob): void {
     this.#ctx.db.transact(() => {
       if (this.#wasDelivered(job)) return;
-      this.#parts.turns.withdrawMessage(job, "job_expired");
+      this.#deps.turns.withdrawMessage(job, "job_expired");
       const state_reason = "expires_at_passed" satisfies JobReason;
       this.#deps.steps.settle(job, "expired", { state_reason });
     });
@@ -51,7 +51,7 @@ export class TimeLimits {
    * message; otherwise the message is withdrawn, and the job is queued again.
    */
   #expireLease(job: StoredJob): void {
-    const { dispatch, turns } = this.#parts;
+    const { dispatch, turns } = this.#deps;
     const attempt = this.#deps.steps.currentAttempt(job);
     this.#ctx.db.transact(() => {
       if (!attempt || this.#wasDelivered(job)) return;
@@ -62,10 +62,7 @@ export class TimeLimits {
     });
   }
 
-  /**
-   * Notifies one peer, once, that a job's deadline has passed. A deadline does not end a job
-   * (contract 2).
-   */
+  /** Notifies one peer, once, of a passed deadline, which does not end the job (contract 2). */
   #passDeadline(job: StoredJob): void {
     const { steps, notices } = this.#deps;
     this.#ctx.db.transact(() => {
@@ -74,15 +71,13 @@ export class TimeLimits {
     });
   }
 
-  /**
-   * True if the job's message was sent. A message in `attempting` may arrive, so it counts as sent.
-   */
+  /** True if the job's message was sent. One in `attempting` may arrive, so it counts. */
   #wasDelivered(job: StoredJob): boolean {
     const { delivery, steps } = this.#deps;
     const attempt = steps.currentAttempt(job);
     const state = attempt?.delivery_id && delivery.findMessage(attempt.delivery_id)?.state;
     if (!attempt || !state || state === "queued") return false;
-    this.#parts.turns.applyDeliveryState(attempt, state === "attempting" ? "sent" : state);
+    this.#deps.turns.applyDeliveryState(attempt, state === "attempting" ? "sent" : state);
     return true;
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Turns of executors. A fire is armed when its prompt was seen, and completed by the next assistant
- * turn.
- */
+/** Turns of executors. A seen prompt arms a fire, and the next assistant turn completes it. */
 
 import { stopwatch } from "kit/core/clock.ts";
 import type { Context } from "../../../data/context.ts";
@@ -20,22 +17,15 @@ import type { StoredAttempt } from "./store.ts";
 export const TURN_STARTED = "turn_started";
 /** Time after a start in which an executor without process, pane or session may reconnect. */
 export const RECONNECT_GRACE_MS = 30_000;
-/**
- * Maximum time for which an idle executor may leave a fire unread once its template is due again.
- */
+/** Maximum time for which an idle executor may leave a fire unread if its template is due. */
 const UNREAD_MS = 60_000;
-/**
- * Phases that the daemon sets. Any other phase was reported by the executor, and holds the fire
- * open.
- */
+/** Phases that the daemon sets. Any other was reported by the executor, and holds the fire open. */
 const AUTOMATIC_PHASES: readonly (string | null)[] = [null, "acquired", "delivered", TURN_STARTED];
 
 export class Turns {
   readonly #ctx: Context;
   readonly #deps: FireDeps;
-  /**
-   * The deliveries of fires in progress. Any other delivery's steps are ignored without a query.
-   */
+  /** The deliveries of fires in progress. Steps of others are ignored without a query. */
   readonly #followedDeliveries = new Set<string>();
   /** Attempts that were delivered when the daemon started. Their executors may not come back. */
   readonly #unreconciled = new Set<string>();
@@ -50,9 +40,7 @@ export class Turns {
     this.#followedDeliveries.add(delivery_id);
   }
 
-  /**
-   * Drops the attempt's message if it is still queued, and ignores further steps of the delivery.
-   */
+  /** Drops the attempt's message if it is still queued, and ignores its delivery from now on. */
   #withdraw({ delivery_id }: StoredAttempt, reason: JobReason): void {
     if (delivery_id === null) return;
     this.#followedDeliveries.delete(delivery_id);
@@ -239,10 +227,7 @@ export class Turns {
     if (reconciles) this.#unreconciled.clear();
   }
 
-  /**
-   * True if an idle executor has left a fire unread for too long and its template is due again.
-   * Such a fire would block its template forever.
-   */
+  /** True if an idle executor has left a fire unread, which blocks its due template forever. */
   #isLeftUnread({ state, delivered_at, job_id }: StoredAttempt, idle_since: number): boolean {
     const { db, clock } = this.#ctx;
     const now = clock.now();

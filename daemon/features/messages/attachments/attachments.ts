@@ -13,37 +13,25 @@ import type { Attachment } from "protocol/messages/attachments.ts";
 import { type Part, partsOf } from "./multipart.ts";
 import * as rows from "./store.ts";
 
-/**
- * Each file counts as at least this many bytes of the total, so that the number of empty files is
- * limited, too.
- */
+/** Minimum bytes that a file counts in the total, so that empty files are limited, too. */
 const BLOCK_BYTES = 4096;
 /** If the total is small, blocks are smaller, so that about this many files fit. */
 const BLOCKS_MIN = 262_144;
 /** Maximum bytes of a form beyond its file, for boundaries, headers and ignored fields. */
 const FORM_OVERHEAD_BYTES_MAX = 65_536;
-/**
- * Maximum time in which a caller sends nothing. A stalled upload would occupy one of the few places
- * for uploads.
- */
+/** Maximum time without bytes from a caller, whose upload occupies one of few places. */
 const IDLE_MS_MAX = 30_000;
 /** Minimum speed of an upload that takes longer, because few uploads may run at one time. */
 const BYTES_PER_SECOND_MIN = 1024;
 const UPLOADS_MAX = 64;
 /** Extra time for an expired file that an undelivered message carries. */
 const IN_USE_MS = 3_600_000;
-/**
- * Time before the expiry of a file at which its messages are checked, so that such a file never
- * disappears, even briefly.
- */
+/** Time before a file's expiry at which its messages are checked: a file in use never vanishes. */
 const IN_USE_CHECK_MS = 60_000;
 /** Bytes of a file in memory that are hashed and written at once. */
 const CHUNK_BYTES = 262_144;
 const EXPIRE_ROWS_MAX = 50;
-/**
- * Matches the file names that this service creates. It never removes other files from the
- * directory.
- */
+/** Matches the names that this service creates: it never removes other files of the directory. */
 const OWN_FILE = /^att-[0-9a-f]{32}(?:\.[a-z0-9]+)*$/;
 
 export interface Limits {
@@ -109,9 +97,7 @@ export class Attachments {
     return this.#storeFile([part], within);
   }
 
-  /**
-   * Returns the records of these ids. Throws `unknown_attachment` if an id is unknown or expired.
-   */
+  /** The records of these ids. Throws `unknown_attachment` if an id is unknown or expired. */
   attach(ids: readonly string[] = []): Attachment[] {
     return ids.map((attachment) => {
       const record = this.get(attachment);
@@ -136,10 +122,7 @@ export class Attachments {
     throw new Problem("attachment_lost", { attachment });
   }
 
-  /**
-   * Deletes the row and the file. Messages that carried the file keep its record. A file that a
-   * recipient has not read yet is not deleted.
-   */
+  /** Deletes the row and the file, once its recipients have read it. Messages keep its record. */
   delete(attachment: string): void {
     const { db } = this.#ctx;
     db.transact(() => {
@@ -151,9 +134,7 @@ export class Attachments {
     });
   }
 
-  /**
-   * Removes files without a row. They remain if the daemon ended while it wrote or deleted them.
-   */
+  /** Removes files without a row, left by a daemon that ended while it wrote or deleted them. */
   start(): void {
     const { files } = this.#deps;
     const names = files.names();

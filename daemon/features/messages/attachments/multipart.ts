@@ -1,6 +1,4 @@
-/**
- * Reads multipart/form-data (RFC 7578) as a stream, so that no part is held in memory as a whole.
- */
+/** Reads multipart/form-data (RFC 7578) as a stream: no part is held in memory as a whole. */
 
 import { Refusal } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
@@ -59,21 +57,12 @@ function badMultipart(reason: string, cause?: unknown): Problem {
   return new Problem("bad_multipart", { reason }, cause);
 }
 
-/**
- * Reads chunks and buffers the bytes that are not consumed yet: at most one chunk and a delimiter
- * or the beginning of a header line.
- */
+/** Reads chunks, and buffers at most one of them and a delimiter or the start of a header line. */
 class PartReader {
   readonly #chunks: AsyncIterator<Uint8Array>;
-  /**
-   * Starts with a line end, because a delimiter begins with one and a form may begin with a
-   * boundary that has none before it.
-   */
+  /** Begins with a line end, as a delimiter does: the first boundary of a form may have none. */
   #buffer: Uint8Array = Uint8Array.of(CR, LF);
-  /**
-   * The memory behind `#buffer` once chunks were joined. It has spare room, so that the next chunk
-   * can be appended.
-   */
+  /** The memory of `#buffer` once chunks were joined, with spare room to append the next chunk. */
   #storage = new Uint8Array(0);
 
   constructor(chunks: AsyncIterator<Uint8Array>) {
@@ -94,10 +83,7 @@ class PartReader {
     }
   }
 
-  /**
-   * True if the form ends after the boundary just read. Two hyphens end the form; a line end begins
-   * the next part.
-   */
+  /** True if two hyphens after the boundary end the form; a line end begins the next part. */
   async isLast(): Promise<boolean> {
     while (this.#buffer.length < 2) await this.#readMore();
     if (this.#buffer[0] === 45 && this.#buffer[1] === 45) return true;
@@ -159,10 +145,7 @@ function find(buffer: Uint8Array, needle: Uint8Array, from = 0): number | undefi
   return undefined;
 }
 
-/**
- * The offset at which a delimiter may begin that continues in the next chunk; otherwise the length
- * of the buffer.
- */
+/** Where a delimiter may begin that the next chunk completes; otherwise the buffer's length. */
 function partialMatchAt(buffer: Uint8Array, needle: Uint8Array): number {
   let at = buffer.indexOf(CR, Math.max(0, buffer.length - needle.length + 1));
   while (at >= 0 && !buffer.subarray(at).every((byte, offset) => byte === needle[offset])) {
@@ -200,16 +183,10 @@ function toPart(headers: ReadonlyMap<string, string>): Omit<Part, "bytes"> {
   };
 }
 
-/**
- * One parameter of a header. Parameters are matched from left to right, because a quoted value may
- * contain text that looks like a parameter.
- */
+/** One parameter, matched from the left: a quoted value may contain text like a parameter. */
 const PARAMETER = /;\s*(\w+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))/g;
 
-/**
- * A parameter's value, unescaped. Browsers write quotes and line ends as %22, %0D and %0A; other
- * clients write a quote as `\"`.
- */
+/** A parameter's value, unescaped: browsers write %22, %0D and %0A; other clients write `\"`. */
 function parameter(disposition: string, name: string): string | undefined {
   const found = disposition.matchAll(PARAMETER).find(([, key]) => key?.toLowerCase() === name);
   const value = found?.[2]?.replaceAll('\\"', '"') ?? found?.[3];

@@ -5,9 +5,7 @@ import { type Reader, tableOf } from "kit/data/sqlite.ts";
 import { Attachment } from "protocol/messages/attachments.ts";
 import { DELIVERY_ID } from "../ledger/rows.ts";
 
-/**
- * An attachment's row. It holds the file's name and not its path, because the directory may move.
- */
+/** An attachment's row. It holds the file's name and no path, because the directory may move. */
 const StoredAttachment = Attachment.omit({ path: true }).extend({ file: z.string() });
 export type StoredAttachment = z.output<typeof StoredAttachment>;
 
@@ -34,10 +32,7 @@ const CARRIERS_MAX = 100;
 
 const CARRIES = `instr(attachments, :attachment)`;
 
-/**
- * Ids of the messages with an attachment that are not delivered, or are unanswered asks. Each part
- * of the query reads an index of few rows.
- */
+/** Ids of undelivered messages and open asks with an attachment. Each part reads a small index. */
 export function carriersOf(db: Reader, attachment: string): string[] {
   return db.values(
     z.string(),

@@ -11,22 +11,17 @@ import {
   type UnaccountedDelivery,
 } from "protocol/messages/contract.ts";
 import * as ledger from "./ledger.ts";
-import { rangesBelow, type SeqRange } from "./ranges.ts";
+import { rangesBelow, readRanges, type SeqRange } from "./ranges.ts";
 import { DELIVERY_ID, selectMessages } from "./rows.ts";
 
 /** The maximum number of contradictory messages that are listed. */
 const REPORTED_MAX = 100;
-/**
- * Maximum time for which a message may be `attempting`. Every transport finishes an attempt well
- * within this time.
- */
+/** Maximum time of a message in `attempting`. Every transport finishes well within it. */
 const STUCK_MS = 120_000;
 
 const StateCount = z.object({ state: z.string(), count: z.number() });
 
-/**
- * Names the contradiction between a message's state and the rest of its row; null if they agree.
- */
+/** The contradiction between a message's state and the rest of its row; null if they agree. */
 const PROBLEM = `case
   when (kind = 'ask') <> (ask_state is not null) then 'ask_without_state'
   when (ask_state = 'closed') <> (closed_at is not null) then 'closed_without_instant'
@@ -85,31 +80,25 @@ export class DeliveryAudit {
   async list(filter: DeliveryFilter): Promise<Delivery[]> {
     const { db } = this.#ctx;
     if (filter.state === "queued") return queuedDeliveries(db, filter);
-    const found: Delivery[] = [];
-    for await (const range of rangesBelow(this.#ctx)) {
-      const limit = filter.limit - found.length;
-      found.push(...matchingDeliveries(db, { ...filter, ...range, limit }));
-      if (found.length >= filter.limit) break;
-    }
-    return found;
+    const rest = `where ${IN_SCOPE} order by seq desc limit :limit`;
+    return await readRanges(
+      this.#ctx,
+      filter,
+      (part) => selectMessages(db, rest, { ...filter, ...part }),
+    );
   }
 
   /** Counts the messages in each state. Together they are all stored messages. */
   counts(): { [state: string]: number } {
-    return toCounts(
-      this.#ctx.db.all(
-        StateCount,
-        "select state, count(*) as count from messages group by state",
-      ),
-    );
+    const statement = "select state, count(*) as count from messages group by state";
+    const states = this.#ctx.db.all(StateCount, statement);
+    return Object.fromEntries(states.map(({ state, count }) => [state, count]));
   }
 
   /** Number of messages that wait for a transport. */
   queued(): number {
-    return this.#ctx.db.value(
-      z.number(),
-      "select count(*) from messages where state = 'queued'",
-    ) ?? 0;
+    const statement = "select count(*) from messages where state = 'queued'";
+    return this.#ctx.db.value(z.number(), statement) ?? 0;
   }
 
   /**
@@ -187,19 +176,6 @@ function queuedDeliveries(db: Reader, filter: DeliveryFilter): Delivery[] {
   );
 }
 
-/** The messages of a range that match a filter, newest first. */
-function matchingDeliveries(
-  db: Reader,
-  { peer_id, state, limit, floor, before }: DeliveryFilter & SeqRange,
-): Delivery[] {
-  return selectMessages(
-    db,
-    `where ${IN_SCOPE}
-     order by seq desc limit :limit`,
-    { peer_id, state, limit, floor, before },
-  );
-}
-
 type AuditParams = SeqRange & DeliveryScope & {
   readonly stuck_before: number;
   readonly unproved_before: number;
@@ -228,10 +204,4 @@ function contradictions(
      where problem is not null limit :limit`,
     { ...params, limit: REPORTED_MAX },
   );
-}
-
-function toCounts(
-  states: readonly { state: string; count: number }[],
-): { [state: string]: number } {
-  return Object.fromEntries(states.map(({ state, count }) => [state, count]));
 }

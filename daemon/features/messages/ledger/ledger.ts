@@ -8,9 +8,10 @@ import { bulkInsert } from "kit/data/deferred_inserts.ts";
 import { type Reader, rowOf, toAssignments, type Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "protocol/reasons.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
-import { type Attachments, toWire } from "protocol/messages/attachments.ts";
+import type { Ask } from "protocol/asks/contract.ts";
+import { toWire } from "protocol/messages/attachments.ts";
 import { type AskFields, StoredMessage } from "protocol/messages/contract.ts";
-import { identOf, idParams, selectMessages, WHERE_ID } from "./rows.ts";
+import { identOf, idParams, selectMessages, selectOf, WHERE_ID } from "./rows.ts";
 
 /** The columns of a new row. All others are null, or have their default. */
 const NEW_ROW: {
@@ -87,10 +88,7 @@ export function queue(db: Reader, to_peer_id: string, limit: number): StoredMess
   );
 }
 
-/**
- * Number of asks and notifications that wait for a peer, including those that are being sent or may
- * be sent again. Counts up to `limit` only.
- */
+/** Number of asks and notifications that wait for a peer or are under way, up to `limit`. */
 export function waitingCount(db: Reader, to_peer_id: string, limit: number): number {
   return db.value(
     z.number(),
@@ -119,27 +117,24 @@ export function peersWaiting(db: Reader): string[] {
 }
 
 /** The fields that each tick reads of a queue, without the text. */
-const QueuedMessage = rowOf(
-  StoredMessage.pick({
-    seq: true,
-    to_peer_id: true,
-    transport: true,
-    repeatable: true,
-    reason: true,
-    urgent: true,
-    created_at: true,
-  }),
-);
+const QueuedMessage = StoredMessage.pick({
+  seq: true,
+  to_peer_id: true,
+  transport: true,
+  repeatable: true,
+  reason: true,
+  urgent: true,
+  created_at: true,
+});
 export type QueuedMessage = z.output<typeof QueuedMessage>;
-
-const QUEUED_COLUMNS = "seq, to_peer_id, rung as transport, repeatable, reason, urgent, created_at";
+const QueuedRow = rowOf(QueuedMessage);
+const SELECT_QUEUED = selectOf(QueuedMessage);
 
 /** The first queued message of a peer. */
 export function firstQueued(db: Reader, to_peer_id: string): QueuedMessage | undefined {
   return db.get(
-    QueuedMessage,
-    `select ${QUEUED_COLUMNS} from messages
-     where to_peer_id = :to_peer_id and state = 'queued' order by seq limit 1`,
+    QueuedRow,
+    `${SELECT_QUEUED} where to_peer_id = :to_peer_id and state = 'queued' order by seq limit 1`,
     { to_peer_id },
   );
 }
@@ -154,9 +149,8 @@ export function firstNotHeld(
   held: { readonly after: number; readonly until: number },
 ): QueuedMessage | undefined {
   return db.get(
-    QueuedMessage,
-    `select ${QUEUED_COLUMNS} from messages
-     where to_peer_id = :to_peer_id and state = 'queued' and not exists (
+    QueuedRow,
+    `${SELECT_QUEUED} where to_peer_id = :to_peer_id and state = 'queued' and not exists (
        select 1 from messages as held
        where held.to_peer_id = :to_peer_id and held.state = 'queued' and held.urgent = 1
          and held.created_at > :after and held.created_at <= :until
@@ -167,10 +161,7 @@ export function firstNotHeld(
   );
 }
 
-/**
- * The urgent messages of a peer's queue, oldest first, with the earlier messages of the same
- * senders: the order of each sender is kept.
- */
+/** The urgent messages of a queue, oldest first, with the earlier ones of the same senders. */
 export function urgentQueue(db: Reader, to_peer_id: string, limit: number): StoredMessage[] {
   return selectMessages(
     db,
@@ -230,19 +221,16 @@ export function update(tx: Tx, seq: number, changes: StepColumns): void {
 export function redirect(
   tx: Tx,
   seq: number,
-  to: { readonly to_peer_id: string; readonly to_peer_name: string },
+  { to_peer_id, to_peer_name }: Pick<StoredMessage, "to_peer_id" | "to_peer_name">,
 ): void {
   tx.run(
     `update messages set to_peer_id = :to_peer_id, to_peer_name = :to_peer_name
      where seq = :seq`,
-    { seq, to_peer_id: to.to_peer_id, to_peer_name: to.to_peer_name },
+    { seq, to_peer_id, to_peer_name },
   );
 }
 
-/**
- * Records that frames went out, perhaps again. If a receipt came first, its state is kept. Returns
- * the numbers of the messages that were not marked yet.
- */
+/** Records that frames went out, keeping a receipt's state. Returns the numbers marked now. */
 export function markAllWritten(tx: Tx, seqs: readonly number[], at: number): number[] {
   return toRanges(seqs).flatMap(({ first, last }) => {
     // Naming the rows in a `returning` clause, or by a list, takes twice as long.
@@ -327,9 +315,8 @@ export function unfinished(db: Reader): StoredMessage[] {
 
 /** Messages to one peer that are being attempted, or were sent and may be sent again. */
 export function unfinishedOf(db: Reader, to_peer_id: string): StoredMessage[] {
-  return selectMessages(db, `where under_way = 1 and to_peer_id = :to_peer_id order by seq`, {
-    to_peer_id,
-  });
+  const rest = `where under_way = 1 and to_peer_id = :to_peer_id order by seq`;
+  return selectMessages(db, rest, { to_peer_id });
 }
 
 /** Messages that were drained before `before` and not settled. */
@@ -352,16 +339,11 @@ export function remove(tx: Tx, seqs: readonly number[]): void {
 // The fields of asks. The asks feature decides their content.
 
 /** The end of an ask. */
-interface AskClosing {
-  readonly correlation_id: string;
-  readonly close_reason: string | null;
-  readonly outcome: string | null;
-  readonly reply: string | null;
-  readonly reply_voice: string | null;
-  readonly reply_attachments: Attachments;
-  readonly answer: Readonly<Record<string, unknown>> | null;
-  readonly responder: string | null;
-}
+type AskClosing = Pick<
+  Ask,
+  | ("correlation_id" | "close_reason" | "outcome" | "reply" | "reply_voice")
+  | ("reply_attachments" | "answer" | "responder")
+>;
 
 export function closeAsk(tx: Tx, closed: AskClosing, at: number): void {
   tx.run(
@@ -418,14 +400,8 @@ const ChainLink = z.object({
   traceparent: z.string(),
 });
 
-/**
- * Reads one ask as a link of its chain, by primary key. A link leads from an ask to the ask that it
- * follows up on.
- */
-export function findLink(
-  db: Reader,
-  correlation_id: string,
-): z.output<typeof ChainLink> | undefined {
+/** Reads one ask as a link of its chain, which leads to the ask that it follows up on. */
+export function findLink(db: Reader, correlation_id: string) {
   return db.get(
     ChainLink,
     `select coalesce(reply_to, parent_id) as before, voice, to_peer_id, traceparent

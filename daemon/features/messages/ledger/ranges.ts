@@ -28,6 +28,20 @@ export async function* rangesBelow(
   }
 }
 
+/** The first `limit` rows of those that `read` finds in each range. */
+export async function readRanges<T>(
+  ctx: Pick<Context, "db" | "clock">,
+  { limit, before }: { readonly limit: number; readonly before?: number },
+  read: (part: SeqRange & { readonly limit: number }) => readonly T[],
+): Promise<T[]> {
+  const found: T[] = [];
+  for await (const range of rangesBelow(ctx, before)) {
+    found.push(...read({ ...range, limit: limit - found.length }));
+    if (found.length >= limit) break;
+  }
+  return found;
+}
+
 function newestBelow(db: Reader, before: number): number | undefined {
   const found = "select max(seq) from messages where seq < :before";
   return db.value(z.number().nullable(), found, { before }) ?? undefined;

@@ -19,40 +19,28 @@ const TICK_MS_MAX = 100;
 /** The pause after a pass over all messages. */
 const PAUSE_MS = 60_000;
 
-export interface RetentionLimits {
+interface RetentionDeps {
   /** Time for which a message is kept after its last step. */
   readonly history_ms: number;
-  /**
-   * Maximum messages kept, newest first. Older messages are deleted before `history_ms` has passed.
-   */
+  /** Maximum messages kept, newest first, even if others are younger than `history_ms`. */
   readonly messages_max: number;
+  /** Called for each deleted message, in the same transaction. */
+  onRemoved(seq: number): void;
+  /** Aborts when the daemon shuts down. */
+  readonly shutdownSignal: AbortSignal;
 }
 
 export class Retention {
   readonly #ctx: Context;
-  readonly #limits: RetentionLimits;
-  readonly #onRemoved: (seq: number) => void;
-  /** Aborts when the daemon shuts down. */
-  readonly #shutdownSignal: AbortSignal;
+  readonly #deps: RetentionDeps;
   /** The last row number that the pass has examined. */
   #cursor = 0;
   #paused_until = 0;
-
   #running = false;
 
-  /** Calls `onRemoved` for each deleted message, in the same transaction. */
-  constructor(
-    ctx: Context,
-    limits: RetentionLimits,
-    { onRemoved, shutdownSignal }: {
-      onRemoved: (seq: number) => void;
-      shutdownSignal: AbortSignal;
-    },
-  ) {
+  constructor(ctx: Context, deps: RetentionDeps) {
     this.#ctx = ctx;
-    this.#limits = limits;
-    this.#onRemoved = onRemoved;
-    this.#shutdownSignal = shutdownSignal;
+    this.#deps = deps;
   }
 
   /** Takes the first step at once, and further ones between other requests. */
@@ -69,14 +57,14 @@ export class Retention {
     for (let steps = 1; this.#step(now); steps++) {
       if (steps >= TICK_STEPS_MAX || elapsedMs() > TICK_MS_MAX) return;
       await clock.sleep(0);
-      if (this.#shutdownSignal.aborted) return;
+      if (this.#deps.shutdownSignal.aborted) return;
     }
   }
 
   /** Returns true if there may be more to delete. */
   #step(now: number): boolean {
     const { db } = this.#ctx;
-    const { history_ms, messages_max } = this.#limits;
+    const { history_ms, messages_max } = this.#deps;
     const newest = ledger.lastSeq(db);
     const below = numberBefore(db, "messages", { newest, count: messages_max });
     const limits = { before: now - history_ms, below };
@@ -93,7 +81,7 @@ export class Retention {
   #remove(tx: Tx, done: readonly ScannedRow[]): void {
     ledger.remove(tx, done.map(({ seq }) => seq));
     removeStages(tx, done.map(({ ident }) => ident));
-    for (const { seq } of done) this.#onRemoved(seq);
+    for (const { seq } of done) this.#deps.onRemoved(seq);
   }
 }
 

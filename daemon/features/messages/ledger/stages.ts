@@ -4,10 +4,7 @@ import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import { identOf } from "./rows.ts";
 
-/**
- * Adds a stage, by default a failed one. The usual stages need no row, because they are columns of
- * the message.
- */
+/** Adds a stage, by default a failed one. The usual stages are columns of the message. */
 export function insertStage(
   tx: Tx,
   { delivery_id, stage, status = "fail", ts, detail }: {

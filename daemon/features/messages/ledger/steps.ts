@@ -4,6 +4,7 @@ import type { Context } from "../../../data/context.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { TransportName } from "protocol/agents/contract.ts";
 import * as ledger from "./ledger.ts";
+import type { SteppedMessage } from "./rows.ts";
 import { insertStage } from "./stages.ts";
 import {
   type DeliveryEvent,
@@ -11,12 +12,6 @@ import {
   type DeliveryState,
 } from "protocol/messages/states.ts";
 import type { Reason } from "protocol/reasons.ts";
-
-/** The fields of a delivery that a step needs. */
-export type SteppedMessage = Pick<
-  StoredMessage,
-  "seq" | "delivery_id" | "kind" | "to_peer_id" | "state" | "transport" | "attempts" | "created_at"
->;
 
 /** Counts deliveries for `/metrics` and `/figures`. */
 interface Meter {
@@ -86,10 +81,7 @@ export class Steps {
     return this.#step(message, "repeated", { reason });
   }
 
-  /**
-   * Queues a failed inbox item again, because a surface may retry it. The failure stays in the
-   * trace.
-   */
+  /** Queues a failed inbox item again, which a surface may retry. The trace keeps the failure. */
   offered(message: StoredMessage): StoredMessage {
     const { delivery_id, settled_at, reason: detail } = message;
     const ts = settled_at ?? this.#now();
@@ -99,20 +91,14 @@ export class Steps {
     });
   }
 
-  /**
-   * The receiver confirmed the message. A late receipt counts, also while the message is queued
-   * again. Returns false, and changes nothing, if the state accepts no receipt any more.
-   */
+  /** The receiver confirmed the message, perhaps late. False if its state accepts no receipt. */
   accepted(message: SteppedMessage): boolean {
     const isNew = deliveryMachine.accepts(message.state, "accepted");
     if (isNew) this.#step(message, "accepted", { accepted_at: this.#now() });
     return isNew;
   }
 
-  /**
-   * The agent has read the message: its prompt contained the id, or its client said so. Returns
-   * false if the state accepts no such proof any more.
-   */
+  /** The agent has read it, by its prompt or client. False if the state accepts no proof. */
   seen(message: SteppedMessage): boolean {
     const isNew = deliveryMachine.accepts(message.state, "seen");
     const at = this.#now();
@@ -129,18 +115,12 @@ export class Steps {
     return this.#step(message, "expired", { reason, settled_at: this.#now() });
   }
 
-  /**
-   * The message is no longer wanted. `reason` is a `Reason`, or the reason why the message's job or
-   * ask ended.
-   */
+  /** The message is no longer wanted. `reason`: a `Reason`, or why its job or ask ended. */
   dropped<M extends SteppedMessage>(message: M, reason: string): M {
     return this.#step(message, "dropped", { reason, settled_at: this.#now() });
   }
 
-  /**
-   * The other machine has reported the end of the message. Returns false if the message has ended
-   * here before.
-   */
+  /** The other machine reported the end of the message. False if it had ended here before. */
   endedThere(
     message: SteppedMessage,
     state: "failed" | "expired" | "dropped",

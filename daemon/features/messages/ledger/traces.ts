@@ -55,9 +55,7 @@ const UNVERIFIED = "unverified: nothing proves that its sender sent it";
 
 const FAILURES: ReadonlySet<string> = new Set(["failed", "expired", "dropped", "unproved"]);
 
-/**
- * Describes how routing chose the recipient: strategy, confidence, and why the fallback was used.
- */
+/** Describes how routing chose the recipient: strategy, confidence, reason of the fallback. */
 function describeRoute(
   { arm, routed_to, confidence, fallback_reason }: Record<string, unknown>,
 ): string {
@@ -107,10 +105,7 @@ function messageStages(
   ];
 }
 
-/**
- * The end of the time for a proof; null before it, or if the message is proved or will be sent
- * again.
- */
+/** End of the time for a proof; null before it, once proved, or if it will be sent again. */
 function unprovedSince({ state, sent_at, repeatable }: StoredMessage, now: number): number | null {
   if (state !== "sent" || sent_at === null || repeatable) return null;
   return now - sent_at > PROOF_MS_MAX ? sent_at + PROOF_MS_MAX : null;

@@ -9,9 +9,7 @@ import * as rows from "./store.ts";
 
 /** Maximum rows indexed per step. A step blocks the event loop for 1 to 2 ms. */
 const STEP_ROWS = 20;
-/**
- * A tick ends once it has indexed this many rows and has used this much time, a tenth of a core.
- */
+/** A tick ends after this many rows and this much time, a tenth of a core. */
 const TICK_ROWS = 2000;
 const TICK_MS_MAX = 100;
 /** During a flood, which is more messages than this between two ticks, the ticks index nothing. */
@@ -92,10 +90,7 @@ export class Indexer {
     else db.transact(work);
   }
 
-  /**
-   * Indexes the next messages by number, then new replies to messages that are indexed already.
-   * Returns the number of messages read.
-   */
+  /** Indexes the next messages, then new replies to indexed ones; returns the number read. */
   #indexNext(tx: Tx): number {
     const { db, events } = this.#ctx;
     const cursor = rows.cursor(db) ?? { seq: 0, event: events.last };
@@ -109,10 +104,7 @@ export class Indexer {
     return unindexed.length + count;
   }
 
-  /**
-   * Indexes new replies. Closing an ask appends an `ack` event, so new replies are found in the
-   * event log.
-   */
+  /** Indexes new replies, which are found by the `ack` events that closed their asks. */
   #indexReplies(tx: Tx, cursor: IndexCursor): { count: number; event: number } {
     const { db, events } = this.#ctx;
     const { last } = events;

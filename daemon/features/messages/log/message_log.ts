@@ -6,32 +6,23 @@ import { invalidField } from "kit/core/problem.ts";
 import { isProblem, Problem } from "protocol/problems.ts";
 import type { IdCodec } from "../id_codec.ts";
 import * as ledger from "../ledger/ledger.ts";
-import { Retention, type RetentionLimits } from "../ledger/retention.ts";
+import { Retention } from "../ledger/retention.ts";
 import type { Message, MessageQuery } from "protocol/messages/log.ts";
 import { Indexer } from "./indexer.ts";
 import type { Filter, Hit, PageRequest, PeerRef, Row } from "./store.ts";
 import * as rows from "./store.ts";
 import { type Search, snippetOf, toSearch } from "./search_terms.ts";
 
-/**
- * The maximum size of the texts on one page. A page that would exceed it ends early, and its cursor
- * continues there.
- */
+/** Maximum size of a page's texts. A page ends before it, and its cursor continues there. */
 const PAGE_BYTES_MAX = 2 * 1024 * 1024;
-/**
- * Maximum number of messages that one scan reads, and that one page has. Both bound a request's
- * time.
- */
+/** Maximum messages that one scan reads, and that one page has: they bound a request's time. */
 const SCANNED_MAX = 5000;
 const PAGE_SCANNED_MAX = 8 * SCANNED_MAX;
 /** Minimum cost of a scan, in messages, however few messages lie between two gaps. */
 const SCAN_COST = 50;
 /** Maximum disorder of row numbers and instants after the clock was set back. */
 const CLOCK_SKEW_MS = 86_400_000;
-/**
- * Maximum ids of the latest messages, and of the open asks before them, that are compared with a
- * shortened id. It bounds the time to about 30 ms.
- */
+/** Maximum latest messages, and open asks, compared with a shortened id, in about 30 ms. */
 const IDS_SCANNED_MAX = 20_000;
 const NO_TIME_LIMIT = Number.MAX_SAFE_INTEGER;
 
@@ -39,7 +30,8 @@ interface MessagesDeps {
   readonly idCodec: IdCodec;
   /** The peer that an argument names. Throws `unknown_peer` or `ambiguous_peer`. */
   resolve(argument: string): { peer_id: string };
-  readonly retention: RetentionLimits;
+  readonly history_ms: number;
+  readonly messages_max: number;
   readonly shutdownSignal: AbortSignal;
 }
 
@@ -61,10 +53,8 @@ export class Messages {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#indexer = new Indexer(ctx, deps.shutdownSignal);
-    this.#retention = new Retention(ctx, deps.retention, {
-      onRemoved: (seq) => ctx.db.transact((tx) => rows.unindex(tx, seq)),
-      shutdownSignal: deps.shutdownSignal,
-    });
+    const onRemoved = (seq: number) => ctx.db.transact((tx) => rows.unindex(tx, seq));
+    this.#retention = new Retention(ctx, { ...deps, onRemoved });
   }
 
   mustGet(id: string): Message {
@@ -88,10 +78,7 @@ export class Messages {
     return [...chosen, ...rows.bySeqs(db, found)].map(toMessage);
   }
 
-  /**
-   * A page of messages, newest first. New messages get higher numbers than any cursor, so they do
-   * not shift later pages.
-   */
+  /** A page of messages, newest first. New messages get higher numbers and shift no later page. */
   page(query: MessageQuery): { messages: Message[]; next: string | null } {
     const { q, peer, with: other, since = 0, until = NO_TIME_LIMIT, limit } = query;
     const search = q?.trim() ? toSearch(q) : null;
@@ -171,10 +158,7 @@ export class Messages {
     return older && older.created_at >= since - CLOCK_SKEW_MS ? floor : null;
   }
 
-  /**
-   * A row number above all messages created before `until`. Found by binary search, because numbers
-   * rise with time.
-   */
+  /** A row number above all messages before `until`, by binary search: numbers rise with time. */
   #seqAtOrAfter(until: number): number {
     const { db } = this.#ctx;
     let low = 0, high = ledger.lastSeq(db) + 1;
@@ -188,10 +172,7 @@ export class Messages {
     return low;
   }
 
-  /**
-   * Decodes a cursor: the row number below which the next page starts, as an ident. Refuses any
-   * other value.
-   */
+  /** Decodes a cursor: the number below which the next page starts. Refuses any other value. */
   #seqOf(cursor: string | undefined): number {
     const last = ledger.lastSeq(this.#ctx.db);
     if (cursor === undefined) return last + 1;

@@ -10,10 +10,7 @@ export interface Search {
   readonly pattern: RegExp;
 }
 
-/**
- * Matches a phrase in quotes (the closing quote may be missing) or a run of other characters. A `*`
- * after either makes its last word a prefix.
- */
+/** A phrase in quotes (the last may be missing), or other characters; `*` makes a prefix. */
 const TERM = /"([^"]*)"?(\*)?|([^\s"]+)/g;
 /** The maximum number of terms. Further terms are ignored, because each costs time. */
 const TERMS_MAX = 32;
@@ -22,10 +19,7 @@ const TERMS_MAX = 32;
  * millisecond, as it has classes of Unicode. A phrase is found by its first words.
  */
 const PATTERN_WORDS_MAX = 48;
-/**
- * A shorter prefix is treated as a whole word, because it would match a tenth of all words and take
- * long (100 ms among 100,000 messages).
- */
+/** A shorter prefix counts as a whole word: it would match a tenth of all words, in 100 ms. */
 const PREFIX_CHARS_MIN = 3;
 
 /** Parses a search. Undefined if it contains no word, because nothing can match it. */
@@ -100,9 +94,7 @@ const SNIPPET_CHARS = 160;
 /** Characters of a snippet before the match. */
 const LEAD_CHARS = 40;
 
-/**
- * One line around the first match in the texts. If nothing matches, the start of the first text.
- */
+/** One line around the first match in the texts; without one, the start of the first text. */
 export function snippetOf({ pattern }: Search, texts: readonly string[]): string {
   for (const text of texts) {
     const at = foldText(text).search(pattern);

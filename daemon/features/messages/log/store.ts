@@ -4,28 +4,21 @@ import * as z from "zod";
 import { indexedText, wordEnds } from "kit/core/words.ts";
 import { idsOf } from "../../../data/short_ids.ts";
 import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
-import { DELIVERY_ID, idParams, WHERE_ID } from "../ledger/rows.ts";
+import { idParams, selectOf, WHERE_ID } from "../ledger/rows.ts";
 import { Message } from "protocol/messages/log.ts";
 
-const Row = rowOf(
-  Message.omit({ message_id: true, snippet: true }).extend({ seq: z.number().int() }),
-);
-export type Row = z.output<typeof Row>;
+const LoggedMessage = Message.omit({ message_id: true, snippet: true })
+  .extend({ seq: z.number().int() });
+const Row = rowOf(LoggedMessage);
+export type Row = z.output<typeof LoggedMessage>;
 
-const MESSAGE = `select seq, ${DELIVERY_ID}, kind, correlation_id, from_peer_id, from_peer_name,
-  to_peer_id, to_peer_name, voice, voice = 'unverified' as unverified, sent_by, urgent, circle,
-  text, attachments, reply_to, parent_id, state, reason, created_at, sent_at, accepted_at, seen_at,
-  closed_at, close_reason, outcome, reply, reply_voice, responder
-  from messages`;
+const MESSAGE = selectOf(LoggedMessage);
 
 export function find(db: Reader, id: string): Row | undefined {
   return db.get(Row, `${MESSAGE} where ${WHERE_ID}`, idParams(id));
 }
 
-/**
- * Row numbers of messages whose ids begin with these digits: among the newest `scanned_max`
- * messages, and among as many open asks.
- */
+/** Numbers of messages whose ids begin with these digits, among the newest and the open asks. */
 export function startingWith(
   db: Reader,
   params: { digits: string; scanned_max: number; limit: number },
@@ -143,10 +136,7 @@ export function search(
   );
 }
 
-/**
- * The number of the last message that `search` reads; undefined if fewer than `scanned_max` are
- * left.
- */
+/** The number of the last message that `search` reads; undefined if it reads all. */
 export function lastScanned(
   db: Reader,
   { before, match, scanned_max }: { before: number; match: string; scanned_max: number },

@@ -125,10 +125,7 @@ const Pong = z.object({
   ping_id: z.string().nullish().describe("That of the ping; any pong shows that the client lives"),
 });
 
-/**
- * A frame that runs a verb. It has the fields and headers of the verb's route; the sender is the
- * session's peer.
- */
+/** A frame that runs a verb of its peer, with the fields and headers of the verb's route. */
 const verb = <T extends string>(type: T) =>
   z.looseObject({
     type: z.literal(type),

@@ -1,7 +1,4 @@
-/**
- * One open `/ws` connection: sends frames, limits its buffer, pings the client. It knows no
- * delivery rules.
- */
+/** One open `/ws` connection: sends frames, limits its buffer, pings. Knows no delivery rules. */
 
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { KeepAlive } from "kit/net/keep_alive.ts";
@@ -19,15 +16,9 @@ export interface Connection {
   close(code: number, reason: string): void;
 }
 
-/**
- * The maximum of buffered bytes. Above it nothing more is sent, and a client that stays above it is
- * disconnected.
- */
+/** Maximum buffered bytes. Above it nothing is sent; a client that stays there is disconnected. */
 const OUTGOING_BYTES_MAX = 16 * 1024 * 1024;
-/**
- * Maximum time for which a client may stay above that maximum. A burst within one turn does not
- * make it a slow reader.
- */
+/** Maximum time above that maximum: a burst within one turn does not make a slow reader. */
 const FULL_MS_MAX = 1000;
 export const PING_EVERY_MS = 20_000;
 const KEEP_ALIVE = { every_ms: PING_EVERY_MS, unanswered_max: 2 };
@@ -73,10 +64,7 @@ export class Session {
     return this.#connection.buffered;
   }
 
-  /**
-   * True if the client sends receipts for this kind of message. If it does, a message without a
-   * receipt is sent again.
-   */
+  /** True if the client sends receipts for this kind. Without a receipt, a message is repeated. */
   receipts(kind: StoredMessage["kind"]): boolean {
     const { receipts, surface } = this.identity;
     return receipts || (kind === "inbox_item" && surface !== null && !surface.bridge);

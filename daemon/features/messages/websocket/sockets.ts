@@ -11,10 +11,7 @@ import { type Session, toFrame } from "./session.ts";
 
 /** Maximum queued messages replayed in one turn. */
 const REPLAY_BATCH = 100;
-/**
- * Maximum characters that a replay buffers. Without it, a client with a long backlog would look
- * like a slow reader.
- */
+/** Maximum characters that a replay buffers: a long backlog must not look like a slow reader. */
 const REPLAY_LENGTH_MAX = 2 * 1024 * 1024;
 /** The pause of a replay while its limit of characters is buffered. */
 const REPLAY_DELAY_MS = 20;
@@ -69,10 +66,7 @@ export class Sockets {
     return this.#sessions.get(peer_id)?.isSuspended === false;
   }
 
-  /**
-   * Called when the peer goes offline. Its messages are queued from now on, although its socket is
-   * open.
-   */
+  /** The peer went offline: its messages are queued from now on, although its socket is open. */
   suspend(peer_id: string): void {
     const session = this.#sessions.get(peer_id);
     if (session) Object.assign(session, { isSuspended: true, isCaughtUp: false });
@@ -91,10 +85,7 @@ export class Sockets {
     return [...this.#surfaces].filter(({ open }) => open);
   }
 
-  /**
-   * Adds a session and closes an older one of the same peer. Calls `prepare`, which may queue
-   * messages, and replays the queue.
-   */
+  /** Replaces the peer's session, calls `prepare`, which may queue messages, replays the queue. */
   attach(session: Session, prepare: () => void): void {
     const previous = this.#sessions.get(session.peer_id);
     this.#sessions.set(session.peer_id, session);
@@ -115,10 +106,7 @@ export class Sockets {
     return true;
   }
 
-  /**
-   * Sends the queue, oldest first, in one batch per turn, at the client's reading speed. After
-   * that, new messages are sent at once.
-   */
+  /** Sends the queue, oldest first, a batch per turn; after it, new messages are sent at once. */
   replay(session: Session): void {
     const { db } = this.#ctx;
     if (!session.open || session.isSuspended) return;
@@ -189,10 +177,7 @@ export class Sockets {
     };
   }
 
-  /**
-   * Replays the queue. While another transport attempts an earlier message, this is left to a later
-   * tick.
-   */
+  /** Replays the queue, unless another transport attempts a message: then a later tick does. */
   #startReplay(session: Session): void {
     const under_way = ledger.unfinishedOf(this.#ctx.db, session.peer_id);
     const isElsewhereInFlight = under_way.some(({ state, transport }) =>
@@ -201,10 +186,7 @@ export class Sockets {
     if (!isElsewhereInFlight) this.replay(session);
   }
 
-  /**
-   * Marks all frames of a turn as sent, in one transaction. If a receipt came first, its state is
-   * kept.
-   */
+  /** Marks all frames of a turn as sent, in one transaction. The state of a receipt is kept. */
   #markWritten(): void {
     const { db, clock } = this.#ctx;
     const written = this.#written;

@@ -1,10 +1,7 @@
-/**
- * Processes that were proved to be agents. They count as agents even after their peers have left
- * the mesh.
- */
+/** Processes that were proved to be agents: they count even after their peers left the mesh. */
 
 import type { Reader } from "kit/data/sqlite.ts";
-import { lineageOf } from "../../../host/processes.ts";
+import { lineageOf, type ProcessTable } from "../../../host/processes.ts";
 import type { KnownAgent } from "../../../host/sockets/terminal.ts";
 import * as peerRows from "../store.ts";
 
@@ -13,11 +10,7 @@ type ProvenProcess = Pick<KnownAgent, "agent_pid" | "agent_started">;
 
 interface AgentProcessesDeps {
   readonly db: Reader;
-  readonly processes: {
-    isAlive(pid: number, started: string): boolean;
-    parentOf(pid: number): number | undefined;
-    startTimeOf(pid: number): string | undefined;
-  };
+  readonly processes: Pick<ProcessTable, "isAlive" | "parentOf" | "startTimeOf">;
   /** True if people use a process directly, so that it does not count as an agent's process. */
   isUserFacing(pid: number): boolean;
   /** The daemon's own pid. */
@@ -37,10 +30,7 @@ const NOT_ABOVE_MAX = 10_000;
  */
 export class AgentProcesses {
   readonly #deps: AgentProcessesDeps;
-  /**
-   * The proved processes by pid and start time. Undefined until first used, then filled from the
-   * records of earlier runs.
-   */
+  /** The proved processes by pid and start time; at first use, those of earlier runs. */
   #proven: Map<string, ProvenProcess> | undefined;
   #cleanup_at = CLEANUP_AT;
   /** The start times of processes that are no ancestors of the daemon. */

@@ -45,10 +45,7 @@ export class Certificates {
     return { birth_certificate, expires_at: expires * 1000 };
   }
 
-  /**
-   * The claims of a valid certificate, which may have expired with `acceptExpired`; throws
-   * `certificate_mismatch` for any other.
-   */
+  /** A certificate's claims, also expired with `acceptExpired`. Throws `certificate_mismatch`. */
   async verify(certificate: string, { acceptExpired = false } = {}): Promise<Claims> {
     const { errors, jwtVerify } = await jose();
     try {

@@ -26,10 +26,7 @@ export interface SessionEvidence {
   readonly agent?: ProcessId | undefined;
   /** Without the agent's process: the sending process and its ancestors, if proved. */
   readonly lineage?: Iterable<number>;
-  /**
-   * True if the sender is a server that an agent's terminals share. It runs their sessions, and the
-   * terminals' processes do not.
-   */
+  /** True for a server that terminals share: it runs their sessions, their processes do not. */
   readonly by_server?: boolean | undefined;
 }
 
@@ -113,20 +110,14 @@ function byAge(a: ProcessId | null, b: ProcessId | null): number {
   return Number(a?.started) - Number(b?.started) || 0;
 }
 
-/**
- * The peer of a process, among the peers with this process, live ones first. Several peers of one
- * program cannot be distinguished by its process.
- */
+/** The peer of a process, live ones first. Peers of one program cannot be distinguished by it. */
 export function peerOfProcess<P extends KnownPeer>(
   [first, second]: readonly P[],
 ): P | undefined {
   return !second || (first?.is_live && !second.is_live) ? first : undefined;
 }
 
-/**
- * The peer that a pane alone identifies, among the peers on it, live ones first: a peer without a
- * process. Any other peer is found by its process.
- */
+/** The peer that a pane alone identifies: the first on it, if it is live and has no process. */
 export function peerOfPane<P extends KnownPeer>([occupant]: readonly P[]): P | undefined {
   return occupant?.is_live && occupant.state === "none" ? occupant : undefined;
 }

@@ -79,10 +79,7 @@ export class NameLookup {
     return found;
   }
 
-  /**
-   * Finds a sender in all circles. The request's `circle` is that of the recipient, so it is used
-   * only to choose between senders of the same name.
-   */
+  /** Finds a sender in all circles; `circle`, the recipient's, only decides between namesakes. */
   findUnique(argument: string, { circle }: Scope): Address | undefined {
     const [match, ...more] = this.#matches(argument, {});
     if (more.length === 0) return match;

@@ -90,10 +90,7 @@ export function newName(db: Reader, registration: Registration): string {
 /** The circle of peers that have no other one. */
 export const DEFAULT_CIRCLE = "default";
 
-/**
- * The circle of the registration. Default: the circle of the pane (`circleOfPane`), if the daemon
- * has seen it, or of the tmux session (contract 1).
- */
+/** A registration's circle. Default: the one of its pane, if seen, or tmux session (contract 1). */
 export function circleOf(
   { circle, tmux_session = "" }: Registration,
   { boundary, pane_circle }: { boundary: CircleBoundary; pane_circle: string | undefined },
@@ -121,9 +118,7 @@ export function sessionCircle(session: string): string {
 /** Maximum length of a suffix: `-` and a number. The limits on peers keep the number shorter. */
 const SUFFIX_LENGTH_MAX = 6;
 
-/**
- * The first free name of `name`, `name-2`, `name-3`… in the circle. Names of live peers are taken.
- */
+/** The first free name of `name`, `name-2`, `name-3`… in the circle: live peers take names. */
 export function freeName(
   db: Database,
   { name, circle, peer_id }: { name: string; circle: string; peer_id: string },

@@ -1,7 +1,4 @@
-/**
- * Panes and their occupants. A pane has one occupant. Any other peer in the pane waits without a
- * pane until the occupant ends (contract 11).
- */
+/** Panes, each with one occupant. Others wait without a pane until it ends (contract 11). */
 
 import type { Context } from "../../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
@@ -50,10 +47,7 @@ export class PaneOccupants {
     return { ...peer, pane_id, claimed_pane_id };
   }
 
-  /**
-   * Gives the pane that a peer had to the next one that is proved to run there, if the peer has
-   * ended or is in another pane now.
-   */
+  /** Gives the pane of a peer that has ended or moved to the next one proved to run there. */
   passOn(tx: Tx, before: StoredPeer): void {
     const { peer_id, pane_id } = before;
     if (pane_id === null) return;

@@ -18,10 +18,7 @@ export interface PeerIds {
   next(): NewPeerId;
 }
 
-/**
- * Rounds of the digest. A machine checks up to 1000 proofs of another machine at its first
- * announcement.
- */
+/** Rounds of the digest. A machine checks up to 1000 proofs at another's first announcement. */
 const ROUNDS = 256;
 const ID_BYTES = 6;
 const PROOF_BYTES = 12;

@@ -13,10 +13,7 @@ export interface Replacement {
   readonly restart_id: string;
 }
 
-/**
- * Kept in memory only, until the daemon restarts (specification 3). A restart adds an execution
- * before it stops it.
- */
+/** Kept in memory only (specification 3). A restart adds an execution before it stops it. */
 export class SupersededExecutions {
   readonly #restarts = new Map<string, Replacement>();
 

@@ -5,10 +5,7 @@ const ASCII = /^[\0-\x7f]*$/;
 let transliterate: ((text: string) => string) | undefined;
 let loading: Promise<void> | undefined;
 
-/**
- * Prepares `toAscii` for a text; undefined if nothing has to be loaded. Registrations are
- * synchronous, so their callers await this first.
- */
+/** Prepares `toAscii`, as registrations are synchronous; undefined if nothing must be loaded. */
 export function loadTransliteration(text: string): Promise<void> | undefined {
   if (transliterate || ASCII.test(text)) return undefined;
   return loading ??= import("any-ascii").then((library) => {

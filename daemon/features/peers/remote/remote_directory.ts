@@ -40,10 +40,7 @@ export class RemoteDirectory {
     return this.isAny ? this.#byId(peer_id) : undefined;
   }
 
-  /**
-   * The peer that an id, `name@machine` or a name stands for. A name alone must belong to one
-   * machine only, offline machines included.
-   */
+  /** The peer of an id, `name@machine`, or a name of one machine only, offline ones included. */
   find(argument: string, circles: LookupCircles): Address | undefined {
     if (!this.isAny) return undefined;
     const exact = this.#byId(argument);
@@ -62,10 +59,7 @@ export class RemoteDirectory {
     return this.isAny ? this.#humans(machine) : undefined;
   }
 
-  /**
-   * The agents and orchestrators of a shared circle on all other machines. Another machine may
-   * claim any circle for its peers.
-   */
+  /** Agents and orchestrators of a shared circle elsewhere; any machine may claim any circle. */
   members(circle: string): readonly Address[] {
     const isShared = this.#shared.includes(circle) || this.#shared.includes("*");
     return isShared && this.isAny ? this.#members(circle) : [];

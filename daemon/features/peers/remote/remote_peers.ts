@@ -10,10 +10,7 @@ import { qualifiedName, type RemotePeer, type SharedHuman, type SharedPeer } fro
 import { RemoteDirectory } from "./remote_directory.ts";
 import * as rows from "./store.ts";
 
-/**
- * Minimum time between two updates of `last_seen` by announcements without other changes. Hundreds
- * of machines repeat their announcements every 20 s.
- */
+/** Minimum time between updates of `last_seen` alone: hundreds of machines announce every 20 s. */
 export const SEEN_STORED_MS = 10 * 60_000;
 
 /** The circle of a machine's human, who belongs to none. */
@@ -31,9 +28,7 @@ interface AnnouncementResult {
   readonly refused: readonly string[];
   /** Ids of peers that the machine no longer announces: forgotten. */
   readonly removed: readonly string[];
-  /**
-   * Machines that lost an announced id, because the id is proved to be the announcing machine's.
-   */
+  /** Machines that lost an announced id, which is proved to be the announcing machine's. */
   readonly deprived: readonly string[];
 }
 
@@ -63,10 +58,7 @@ export class RemotePeers {
     if (this.isAny) rows.setAllOffline(tx);
   }
 
-  /**
-   * Stores the peers that a machine announces, and forgets those that it no longer announces. The
-   * times of `last_seen` are by this machine's clock.
-   */
+  /** Stores a machine's announced peers and forgets its others. `last_seen`: by this clock. */
   announce(
     tx: Tx,
     machine: AnnouncingMachine,

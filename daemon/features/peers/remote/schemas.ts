@@ -1,7 +1,4 @@
-/**
- * Schemas of peers on other machines, as shared and as stored. Each is made at its first use,
- * because most machines have no bus.
- */
+/** Schemas of other machines' peers, as shared and stored; made at first use, as few have a bus. */
 
 import * as z from "zod";
 import { Instant, madeLate, Name, shortText } from "kit/core/schema.ts";

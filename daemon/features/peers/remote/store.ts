@@ -4,8 +4,9 @@ import * as z from "zod";
 import { madeLate } from "kit/core/schema.ts";
 import { idsOf } from "../../../data/short_ids.ts";
 import { type Reader, rowOf, tableOf, type Tx } from "kit/data/sqlite.ts";
+import type { Params } from "kit/data/statements.ts";
 import { Address } from "protocol/peers/record.ts";
-import { StoredPeer } from "../store.ts";
+import { type ListFilter, StoredPeer } from "../store.ts";
 import { type RemotePeer, remotePeer } from "./schemas.ts";
 
 const table = madeLate(() => tableOf("remote_peers", remotePeer(), "peer_id"));
@@ -108,45 +109,37 @@ export function ofMachine(db: Reader, daemon_id: string): RemotePeer[] {
   return table().all(db, "where daemon_id = :daemon_id order by peer_id", { daemon_id });
 }
 
+/** The addresses that satisfy a condition. */
+function addressesWhere(db: Reader, condition: string, params: Params): Address[] {
+  return db.all(Address, `${ADDRESSES} where ${condition}`, params);
+}
+
+const ON_MACHINE = "(machine = :machine collate nocase or daemon_id = :machine)";
+
 export function address(db: Reader, peer_id: string): Address | undefined {
-  return db.get(Address, `${ADDRESSES} where peer_id = :peer_id`, { peer_id });
+  return addressesWhere(db, "peer_id = :peer_id", { peer_id })[0];
 }
 
 /** The human of a machine. */
 export function human(db: Reader, daemon_id: string): Address | undefined {
-  return db.get(Address, `${ADDRESSES} where daemon_id = :daemon_id and role = 'human'`, {
-    daemon_id,
-  });
+  return addressesWhere(db, "daemon_id = :daemon_id and role = 'human'", { daemon_id })[0];
 }
 
 /** The human of the machine of this name or daemon id. */
 export function humanOn(db: Reader, machine: string): Address | undefined {
-  return db.get(
-    Address,
-    `${ADDRESSES} where role = 'human'
-       and (machine = :machine collate nocase or daemon_id = :machine)`,
-    { machine },
-  );
+  return addressesWhere(db, `role = 'human' and ${ON_MACHINE}`, { machine })[0];
 }
 
 /** The peers of a name on all machines. */
 export function byName(db: Reader, name: string): Address[] {
-  return db.all(
-    Address,
-    `${ADDRESSES} where name = :name and role <> 'human' order by machine, circle, peer_id`,
-    { name },
-  );
+  const condition = "name = :name and role <> 'human'";
+  return addressesWhere(db, `${condition} order by machine, circle, peer_id`, { name });
 }
 
 /** The peers of a name on the machine of this name or daemon id. */
 export function byNameOnMachine(db: Reader, name: string, machine: string): Address[] {
-  return db.all(
-    Address,
-    `${ADDRESSES} where name = :name and role <> 'human'
-       and (machine = :machine collate nocase or daemon_id = :machine)
-     order by circle, peer_id`,
-    { name, machine },
-  );
+  const condition = `name = :name and role <> 'human' and ${ON_MACHINE}`;
+  return addressesWhere(db, `${condition} order by circle, peer_id`, { name, machine });
 }
 
 const idsFrom = idsOf("remote_peers", "peer_id");
@@ -160,24 +153,15 @@ export function startingWith(db: Reader, short: string): Address[] {
 
 /** The agents and orchestrators of a circle on all machines. */
 export function members(db: Reader, circle: string): Address[] {
-  return db.all(
-    Address,
-    `${ADDRESSES} where circle = :circle and role in ('agent', 'orchestrator')
-     order by machine, peer_id`,
-    { circle },
-  );
-}
-
-/** The peers to list; null matches any. */
-export interface ListFilter {
-  /** If given, only peers that are live, and offline ones that were last seen since. */
-  readonly since: number | null;
-  readonly circle: string | null;
-  readonly status: string | null;
+  const condition = "circle = :circle and role in ('agent', 'orchestrator')";
+  return addressesWhere(db, `${condition} order by machine, peer_id`, { circle });
 }
 
 /** The ids of the peers that match, machine by machine. */
-export function listedIds(db: Reader, filter: ListFilter): string[] {
+export function listedIds(
+  db: Reader,
+  filter: Pick<ListFilter, "since" | "circle" | "status">,
+): string[] {
   return db.values(
     z.string(),
     `select peer_id from remote_peers where role <> 'human'

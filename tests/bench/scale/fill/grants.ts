@@ -5,7 +5,7 @@ import { DAY_MS } from "kit/core/duration.ts";
 import type { Database } from "kit/data/sqlite.ts";
 import * as clients from "../../../../relay/oauth/client_store.ts";
 import type { Client } from "protocol/relay/oauth.ts";
-import * as grants from "../../../../relay/oauth/grant_store.ts";
+import { accessTokens, grants, refreshTokens } from "../../../../relay/oauth/grant_store.ts";
 import { digestOf } from "../../../../relay/web/secrets.ts";
 
 const ROWS_OF_COMMIT = 5000;
@@ -49,7 +49,7 @@ export function fillGrants(
         const access = `mesh_at_${randomIds.secret(32)}`,
           refresh = `mesh_rt_${randomIds.secret(32)}`;
         const now = systemClock.now();
-        grants.insertGrant(tx, {
+        grants.insert(tx, {
           grant_id,
           client_id: "mc_bench",
           namespace,
@@ -60,8 +60,8 @@ export function fillGrants(
           exchanged_at: now,
           expires_at,
         });
-        grants.insertAccessToken(tx, { token_hash: digestOf(access), grant_id, expires_at });
-        grants.insertRefreshToken(tx, {
+        accessTokens.insert(tx, { token_hash: digestOf(access), grant_id, expires_at });
+        refreshTokens.insert(tx, {
           token_hash: digestOf(refresh),
           grant_id,
           state: "current",

@@ -45,7 +45,7 @@ Deno.test("live top shows the message rate, and survives a daemon that is away",
     return w.call(contract, given);
   };
   const { clock } = w;
-  const showing = drawLive({ daemon: { call }, terminal, clock, signal: stop.signal });
+  const showing = drawLive({ call, terminal, clock }, stop.signal);
   const frame = async () => {
     await clock.settle();
     const all = lines.out.split("\u001b[H\u001b[2J");

@@ -20,7 +20,7 @@ async function sentFile(content = "plan", options: WorldOptions = {}) {
   const laptop = fileMachine(LAPTOP, bus);
   const buildbox = fileMachine(BUILDBOX, bus, options);
   const sent = laptop.describe(BUILDBOX, await laptop.attach(content));
-  await laptop.files.prepare(BUILDBOX, [entryWith([sent])]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entryWith([sent])]);
   return {
     bus,
     laptop,
@@ -28,7 +28,7 @@ async function sentFile(content = "plan", options: WorldOptions = {}) {
     sent,
     entries: [entryWith([sent])],
     name: `${LAPTOP}.${sent.object}`,
-    fetch: (entries = [entryWith([sent])]) => buildbox.files.fetch(LAPTOP, entries),
+    fetch: (entries = [entryWith([sent])]) => buildbox.files.downloads.fetch(LAPTOP, entries),
     missing: () => buildbox.received(LAPTOP, [sent]).missing,
     async [Symbol.asyncDispose]() {
       await laptop[Symbol.asyncDispose]();
@@ -107,11 +107,11 @@ Deno.test("a file during whose fetch the daemon ends 3 times is not fetched agai
       asked.resolve();
       return new Promise(() => undefined);
     };
-    void before.files.fetch(LAPTOP, s.entries);
+    void before.files.downloads.fetch(LAPTOP, s.entries);
     await asked.promise;
   }
   await using after = start();
-  await after.files.fetch(LAPTOP, s.entries);
+  await after.files.downloads.fetch(LAPTOP, s.entries);
   assert.match(after.received(LAPTOP, [s.sent]).missing, /it could not be fetched/);
   assert.equal(s.bus.count("get"), 0);
 });
@@ -148,7 +148,7 @@ Deno.test("a file that is far larger than its entry says is not read", async () 
 
 Deno.test("a file is fetched from the machine that sent the entry, and from no other", async () => {
   await using s = await sentFile();
-  await s.buildbox.files.fetch("dm-cccccccccccc", s.entries);
+  await s.buildbox.files.downloads.fetch("dm-cccccccccccc", s.entries);
   assert.deepEqual(s.bus.requests.at(-1), `get dm-cccccccccccc.${s.sent.object}`);
   assert.equal(s.buildbox.received("dm-cccccccccccc", [s.sent]).attachments.length, 0);
   await s.fetch();
@@ -234,7 +234,7 @@ Deno.test("a machine whose files fail repeatedly no longer delays the others", a
   await s.fetch();
   assert.match(s.missing(), /could not be fetched/);
   const later = s.laptop.describe(BUILDBOX, await s.laptop.attach("later"));
-  await s.laptop.files.prepare(BUILDBOX, [entryWith([later])]);
+  await s.laptop.files.uploads.prepare(BUILDBOX, [entryWith([later])]);
   await s.buildbox.world.clock.advance(3_600_001);
   await s.fetch([entryWith([later])]);
   assert.equal(s.buildbox.received(LAPTOP, [later]).missing, "");
@@ -256,19 +256,19 @@ Deno.test("a crash between fetch and apply fetches nothing again, and one within
   const files = filesIn(`${folder.directory}/files`), db_path = `${folder.directory}/mesh.db`;
   const start = () => fileMachine(BUILDBOX, s.bus, { ...shared, files, db_path });
   const second = s.laptop.describe(BUILDBOX, await s.laptop.attach("more"));
-  await s.laptop.files.prepare(BUILDBOX, [entryWith([second])]);
+  await s.laptop.files.uploads.prepare(BUILDBOX, [entryWith([second])]);
   const before = start();
-  await before.files.fetch(LAPTOP, s.entries);
+  await before.files.downloads.fetch(LAPTOP, s.entries);
   s.bus.refusal = () => "failed";
-  await assert.rejects(before.files.fetch(LAPTOP, [entryWith([second])]));
+  await assert.rejects(before.files.downloads.fetch(LAPTOP, [entryWith([second])]));
   await before[Symbol.asyncDispose]();
   await using after = start();
-  await after.files.fetch(LAPTOP, s.entries);
+  await after.files.downloads.fetch(LAPTOP, s.entries);
   const [attachment] = after.received(LAPTOP, [s.sent]).attachments;
   assert.ok(attachment);
   assert.equal(await textOf(after.world, attachment.id), "plan");
-  await assert.rejects(after.files.fetch(LAPTOP, [entryWith([second])]));
-  await after.files.fetch(LAPTOP, [entryWith([second])]);
+  await assert.rejects(after.files.downloads.fetch(LAPTOP, [entryWith([second])]));
+  await after.files.downloads.fetch(LAPTOP, [entryWith([second])]);
   assert.match(after.received(LAPTOP, [second]).missing, /could not be fetched/);
 });
 
@@ -303,7 +303,7 @@ Deno.test("only one file of this machine is in memory at a time", async () => {
   const sent = await Promise.all([1, 2, 3].map(async (size) => {
     return s.laptop.describe(BUILDBOX, await s.laptop.attach("x".repeat(size)));
   }));
-  await s.laptop.files.prepare(BUILDBOX, [entryWith(sent)]);
+  await s.laptop.files.uploads.prepare(BUILDBOX, [entryWith(sent)]);
   let running = 0, max = 0;
   const { getFile } = s.buildbox.connection;
   s.buildbox.connection.getFile = async (name, bytes_max) => {

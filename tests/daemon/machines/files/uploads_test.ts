@@ -37,7 +37,7 @@ Deno.test("an entry names a file without its path, and the bus sees neither name
     "object",
   ]);
   assert.deepEqual([sent.filename, sent.size, sent.sha256], ["plan.txt", 15, attachment.sha256]);
-  await laptop.files.prepare(BUILDBOX, [entryWith([sent])]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entryWith([sent])]);
   assert.deepEqual([...bus.files.keys()], [`${LAPTOP}.${sent.object}`]);
   const stored = new TextDecoder().decode(bus.files.get(`${LAPTOP}.${sent.object}`));
   assert.doesNotMatch(stored, /secret plan|plan\.txt/);
@@ -50,14 +50,14 @@ Deno.test("a broadcast to 5 peers of one machine uploads its file once, and once
   const entries = Array.from({ length: 5 }, () => {
     return entryWith([laptop.describe(BUILDBOX, attachment)]);
   });
-  await laptop.files.prepare(CLOUD, entries);
+  await laptop.files.uploads.prepare(CLOUD, entries);
   assert.equal(bus.count("put"), 0, "they name no file for the other machine");
   const parts = [entries.slice(0, 2), entries.slice(2)];
-  await Promise.all(parts.map((part) => laptop.files.prepare(BUILDBOX, part)));
-  await laptop.files.prepare(BUILDBOX, entries);
+  await Promise.all(parts.map((part) => laptop.files.uploads.prepare(BUILDBOX, part)));
+  await laptop.files.uploads.prepare(BUILDBOX, entries);
   assert.equal(bus.count("put"), 1);
   const other = entryWith([laptop.describe(CLOUD, attachment)]);
-  await laptop.files.prepare(CLOUD, [other]);
+  await laptop.files.uploads.prepare(CLOUD, [other]);
   assert.equal(bus.count("put"), 2);
   assert.equal(bus.files.size, 2);
 });
@@ -68,11 +68,11 @@ Deno.test("a reply's files are uploaded, too, and an entry that is malformed has
   const sent = laptop.describe(BUILDBOX, await laptop.attach("answer"));
   const malformed = [null, "text", { attachments: [{ ...sent, object: "../x" }] }];
   for (const body of malformed) {
-    await laptop.files.prepare(BUILDBOX, [{ ...entryWith([]), body }]);
+    await laptop.files.uploads.prepare(BUILDBOX, [{ ...entryWith([]), body }]);
   }
   assert.equal(bus.count("put"), 0);
   const body = { reply_attachments: [sent] };
-  await laptop.files.prepare(BUILDBOX, [{ ...entryWith([]), body }]);
+  await laptop.files.uploads.prepare(BUILDBOX, [{ ...entryWith([]), body }]);
   assert.equal(bus.count("put"), 1);
 });
 
@@ -82,9 +82,9 @@ Deno.test("an entry with more files than a message may have counts as one withou
   const sent = laptop.describe(BUILDBOX, await laptop.attach("plan"));
   const tooMany = Array.from({ length: 21 }, () => sent);
   assert.equal(SentFiles.safeParse(tooMany).success, false);
-  await laptop.files.prepare(BUILDBOX, [entryWith(tooMany)]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entryWith(tooMany)]);
   assert.equal(bus.count("put"), 0);
-  await laptop.files.prepare(BUILDBOX, [entryWith(tooMany.slice(1))]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entryWith(tooMany.slice(1))]);
   assert.equal(bus.count("put"), 1);
 });
 
@@ -93,14 +93,14 @@ Deno.test("while the bus is down the entries wait, and the upload is done when i
   await using _ = laptop;
   const entry = entryWith([laptop.describe(BUILDBOX, await laptop.attach("plan"))]);
   laptop.state.isConnected = false;
-  await assert.rejects(laptop.files.prepare(BUILDBOX, [entry]), unreachable);
+  await assert.rejects(laptop.files.uploads.prepare(BUILDBOX, [entry]), unreachable);
   laptop.state.isConnected = true;
   bus.isDown = true;
   for (let attempt = 0; attempt < 20; attempt++) {
-    await assert.rejects(laptop.files.prepare(BUILDBOX, [entry]), unreachable);
+    await assert.rejects(laptop.files.uploads.prepare(BUILDBOX, [entry]), unreachable);
   }
   bus.isDown = false;
-  await laptop.files.prepare(BUILDBOX, [entry]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entry]);
   assert.equal(bus.files.size, 1);
   assert.deepEqual(laptop.world.logged, []);
 });
@@ -109,7 +109,7 @@ Deno.test("entries without files need no connection", async () => {
   const { laptop } = setUp();
   await using _ = laptop;
   laptop.state.isConnected = false;
-  await laptop.files.prepare(BUILDBOX, [entryWith([])]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entryWith([])]);
 });
 
 Deno.test("an upload whose answer got lost is repeated under the same name", async () => {
@@ -117,9 +117,9 @@ Deno.test("an upload whose answer got lost is repeated under the same name", asy
   await using _ = laptop;
   const entry = entryWith([laptop.describe(BUILDBOX, await laptop.attach("plan"))]);
   bus.losesAnswer = () => true;
-  await assert.rejects(laptop.files.prepare(BUILDBOX, [entry]), unreachable);
+  await assert.rejects(laptop.files.uploads.prepare(BUILDBOX, [entry]), unreachable);
   bus.losesAnswer = () => false;
-  await laptop.files.prepare(BUILDBOX, [entry]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entry]);
   assert.deepEqual([bus.count("put"), bus.files.size], [2, 1]);
 });
 
@@ -131,10 +131,10 @@ Deno.test("an upload that breaks the connection 10 times goes out as a reason", 
   let puts = 0;
   bus.refusal = (verb) => verb === "put" && ++puts <= 10 ? "unreachable" : undefined;
   for (let attempt = 1; attempt < 10; attempt++) {
-    await assert.rejects(laptop.files.prepare(BUILDBOX, [entryWith([sent])]), unreachable);
+    await assert.rejects(laptop.files.uploads.prepare(BUILDBOX, [entryWith([sent])]), unreachable);
   }
-  await laptop.files.prepare(BUILDBOX, [entryWith([sent])]);
-  await buildbox.files.fetch(LAPTOP, [entryWith([sent])]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entryWith([sent])]);
+  await buildbox.files.downloads.fetch(LAPTOP, [entryWith([sent])]);
   assert.match(buildbox.received(LAPTOP, [sent]).missing, /the bus did not take it/);
 });
 
@@ -146,10 +146,10 @@ Deno.test("a restart between upload and publish uploads nothing again", async ()
   const start = () => fileMachine(LAPTOP, bus, { ids, clock, files, db_path });
   const before = start();
   const entries = [entryWith([before.describe(BUILDBOX, await before.attach("plan"))])];
-  await before.files.prepare(BUILDBOX, entries);
+  await before.files.uploads.prepare(BUILDBOX, entries);
   await before[Symbol.asyncDispose]();
   await using after = start();
-  await after.files.prepare(BUILDBOX, entries);
+  await after.files.uploads.prepare(BUILDBOX, entries);
   assert.equal(bus.count("put"), 1);
 });
 
@@ -167,8 +167,8 @@ Deno.test("a file that was deleted before its upload does not hold the entry bac
   const altered = laptop.describe(BUILDBOX, changed);
   Deno.writeTextFileSync(changed.path, "Plan");
   const sent = [deleted, unreadable, altered];
-  await laptop.files.prepare(BUILDBOX, [entryWith(sent)]);
-  await buildbox.files.fetch(LAPTOP, [entryWith(sent)]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entryWith(sent)]);
+  await buildbox.files.downloads.fetch(LAPTOP, [entryWith(sent)]);
   const { attachments, missing } = buildbox.received(LAPTOP, sent);
   assert.deepEqual(attachments, []);
   const expected: [name: string, reason: string][] = [
@@ -189,10 +189,12 @@ Deno.test("a full bus is tried 3 times, and then the entry goes out without its 
   const sent = laptop.describe(BUILDBOX, await laptop.attach("plan"));
   bus.refusal = (verb) => verb === "put" ? "full" : undefined;
   for (let attempt = 1; attempt < 3; attempt++) {
-    await assert.rejects(laptop.files.prepare(BUILDBOX, [entryWith([sent])]), { reason: "full" });
+    await assert.rejects(laptop.files.uploads.prepare(BUILDBOX, [entryWith([sent])]), {
+      reason: "full",
+    });
   }
-  await laptop.files.prepare(BUILDBOX, [entryWith([sent])]);
-  await buildbox.files.fetch(LAPTOP, [entryWith([sent])]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entryWith([sent])]);
+  await buildbox.files.downloads.fetch(LAPTOP, [entryWith([sent])]);
   assert.match(buildbox.received(LAPTOP, [sent]).missing, /the bus no longer has it/);
 });
 
@@ -200,14 +202,14 @@ Deno.test("an entry that waits for longer than the bus keeps files uploads its f
   const { bus, laptop } = setUp({ settings: { "daemon.attachments.ttl_days": "30" } });
   await using _ = laptop;
   const entry = entryWith([laptop.describe(BUILDBOX, await laptop.attach("plan"))]);
-  await laptop.files.prepare(BUILDBOX, [entry]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entry]);
   laptop.world.clock.sleepMachine(7 * DAY_MS - 1);
-  await laptop.files.prepare(BUILDBOX, [entry]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entry]);
   assert.equal(bus.count("put"), 1);
   const [[name, uploaded] = []] = [...bus.files];
   bus.files.clear();
   laptop.world.clock.sleepMachine(1);
-  await laptop.files.prepare(BUILDBOX, [entry]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entry]);
   assert.deepEqual([...bus.files], [[name, uploaded]]);
 });
 
@@ -227,7 +229,7 @@ Deno.test("a file is deleted from the bus when all entries that name it are conf
   await using _ = laptop;
   const attachment = await laptop.attach("plan");
   const entries = [1, 2].map(() => entryWith([laptop.describe(BUILDBOX, attachment)]));
-  await laptop.files.prepare(BUILDBOX, entries);
+  await laptop.files.uploads.prepare(BUILDBOX, entries);
   laptop.release(BUILDBOX, entries.slice(0, 1));
   await laptop.tick();
   assert.equal(bus.files.size, 1);
@@ -245,7 +247,7 @@ Deno.test("a file is deleted from the bus when all entries that name it are conf
   assert.equal(bus.files.size, 0);
   await laptop.tick();
   assert.equal(bus.count("delete"), 1);
-  await laptop.files.prepare(BUILDBOX, [entryWith([next])]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entryWith([next])]);
   assert.deepEqual([...bus.files.keys()], [`${LAPTOP}.${next.object}`]);
 });
 
@@ -264,8 +266,8 @@ Deno.test("a file that is too large for the bus is tried once, and a later messa
   const attachment = await laptop.attach("plan");
   const sent = laptop.describe(BUILDBOX, attachment);
   bus.refusal = () => bus.count("put") === 1 ? "too_large" : undefined;
-  await laptop.files.prepare(BUILDBOX, [entryWith([sent])]);
-  await buildbox.files.fetch(LAPTOP, [entryWith([sent])]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entryWith([sent])]);
+  await buildbox.files.downloads.fetch(LAPTOP, [entryWith([sent])]);
   assert.match(buildbox.received(LAPTOP, [sent]).missing, /the bus did not take it/);
   assert.notEqual(laptop.describe(BUILDBOX, attachment).object, sent.object);
 });
@@ -274,7 +276,7 @@ Deno.test("a file over 64 MiB is not read into memory, and its entry goes out", 
   const { bus, laptop } = setUp();
   await using _ = laptop;
   const sent = laptop.describe(BUILDBOX, await laptop.attach("x".repeat(10_000)));
-  await laptop.files.prepare(BUILDBOX, [entryWith([{ ...sent, size: (64 << 20) + 1 }])]);
+  await laptop.files.uploads.prepare(BUILDBOX, [entryWith([{ ...sent, size: (64 << 20) + 1 }])]);
   const [stored] = [...bus.files.values()];
   assert.ok(stored && stored.length < 1000, "the reason is there in its place");
 });
@@ -291,7 +293,7 @@ Deno.test("only one file is in memory at a time, whatever machines it is for", a
     running--;
   };
   await Promise.all([BUILDBOX, CLOUD].map((to) => {
-    return laptop.files.prepare(to, [entryWith([laptop.describe(to, attachment)])]);
+    return laptop.files.uploads.prepare(to, [entryWith([laptop.describe(to, attachment)])]);
   }));
   assert.equal(max, 1);
 });
@@ -300,7 +302,7 @@ Deno.test("a file that the bus does not delete is left to its expiry there", asy
   const { bus, laptop } = setUp();
   await using _ = laptop;
   const entries = [entryWith([laptop.describe(BUILDBOX, await laptop.attach("plan"))])];
-  await laptop.files.prepare(BUILDBOX, entries);
+  await laptop.files.uploads.prepare(BUILDBOX, entries);
   laptop.release(BUILDBOX, entries);
   bus.refusal = (verb) => verb === "delete" ? "not_permitted" : undefined;
   for (let tick = 0; tick < 3; tick++) await laptop.tick();
@@ -311,13 +313,13 @@ Deno.test("files that were never released are deleted after 38 days", async () =
   const { bus, laptop } = setUp();
   await using _ = laptop;
   const entries = [entryWith([laptop.describe(BUILDBOX, await laptop.attach("plan"))])];
-  await laptop.files.prepare(BUILDBOX, entries);
+  await laptop.files.uploads.prepare(BUILDBOX, entries);
   laptop.world.clock.sleepMachine(38 * DAY_MS - 1);
   await laptop.tick();
-  await laptop.files.prepare(BUILDBOX, entries);
+  await laptop.files.uploads.prepare(BUILDBOX, entries);
   assert.equal(bus.count("put"), 2, "uploaded again, because the bus has dropped it");
   laptop.world.clock.sleepMachine(8 * DAY_MS);
   await laptop.tick();
-  await laptop.files.prepare(BUILDBOX, entries);
+  await laptop.files.uploads.prepare(BUILDBOX, entries);
   assert.equal(bus.count("put"), 2);
 });

@@ -168,18 +168,12 @@ import process from "node:process";
 // daemon/host/terminals/addresses.ts
 var KITTY = "kitty:";
 function paneOf(env) {
-  const [tmux, kitty] = [
-    tmuxPaneOf(env),
-    kittyPaneOf(env)
-  ];
+  const tmux = placeOf(env["TMUX_PANE"], tmuxSocketOf(env));
+  const kitty = placeOf(env["KITTY_WINDOW_ID"], kittyAddressOf(env));
   const isKittyInside = env["TERM"] === "xterm-kitty" && env["TERM_PROGRAM"] !== "tmux";
   return isKittyInside ? kitty ?? tmux : tmux ?? kitty;
 }
-function tmuxPaneOf(env) {
-  const [pane_id, tmux_socket] = [
-    env["TMUX_PANE"],
-    tmuxSocketOf(env)
-  ];
+function placeOf(pane_id, tmux_socket) {
   return pane_id && tmux_socket ? {
     pane_id,
     tmux_socket
@@ -187,16 +181,6 @@ function tmuxPaneOf(env) {
 }
 function tmuxSocketOf(env) {
   return env["TMUX"]?.replace(/,[^,]*,[^,]*$/, "");
-}
-function kittyPaneOf(env) {
-  const [pane_id, tmux_socket] = [
-    env["KITTY_WINDOW_ID"],
-    kittyAddressOf(env)
-  ];
-  return pane_id && tmux_socket ? {
-    pane_id,
-    tmux_socket
-  } : void 0;
 }
 function kittyAddressOf(env) {
   const path = /^unix:(\/.+)$/.exec(env["KITTY_LISTEN_ON"] ?? "")?.[1];
