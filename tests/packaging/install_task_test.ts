@@ -19,7 +19,14 @@ class Home implements Disposable {
 
   constructor(env: Record<string, string> = {}) {
     const { DENO_DIR = `${Deno.env.get("HOME")}/.cache/deno` } = Deno.env.toObject();
-    this.#env = { HOME: this.path, PATH: "/usr/bin:/bin", SHELL: "/bin/bash", DENO_DIR, ...env };
+    this.#env = {
+      HOME: this.path,
+      PATH: "/usr/bin:/bin",
+      SHELL: "/bin/bash",
+      DENO_DIR,
+      MESH_DAEMON__PORT: "0",
+      ...env,
+    };
   }
 
   install(...args: string[]): { code: number; out: string } {
@@ -104,7 +111,7 @@ Deno.test("the launcher goes into the first of the user's folders on the PATH", 
   assert.doesNotMatch(out, /not on your PATH/);
 });
 
-Deno.test("a program of another name's owner is never replaced", () => {
+Deno.test("a program of another owner is never replaced", () => {
   using home = new Home();
   home.write(".local/bin/mesh", "#!/bin/sh\necho a mesh of somebody else\n");
   const { code, out } = home.install();

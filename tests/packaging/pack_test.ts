@@ -41,7 +41,7 @@ Deno.test({
     assert.doesNotMatch(setup, /warning/);
     const launcher = `${dir}/prefix/lib/node_modules/agent-mesh/mesh`;
     const settings = Deno.readTextFileSync(`${dir}/home/.claude/settings.json`);
-    assert.ok(settings.includes(`"command": "${launcher} hook claude-code Stop"`), settings);
+    assert.ok(settings.includes(`; ${launcher} hook claude-code Stop"`), settings);
     try {
       assert.match(mesh("up"), /^Started at/);
       assert.match(mesh("peers"), /^peer-\w+ +sam /m);
@@ -52,9 +52,10 @@ Deno.test({
     }
     assert.match(mesh("demo"), /Done in [\d.]+ s/);
     const { installation, update } = JSON.parse(mesh("update", "--json"));
-    assert.deepEqual([installation, update], ["npm", "npm install -g agent-mesh@latest"]);
+    const options = `-g --prefix ${dir}/prefix`;
+    assert.deepEqual([installation, update], ["npm", `npm install ${options} agent-mesh@latest`]);
     const uninstalled = JSON.parse(mesh("uninstall", "--yes", "--purge", "--json"));
     assert.deepEqual([uninstalled.agents, uninstalled.kept], [["claude-code"], []]);
-    assert.equal(uninstalled.then, "npm uninstall -g agent-mesh");
+    assert.equal(uninstalled.then, `npm uninstall ${options} agent-mesh`);
   },
 });
