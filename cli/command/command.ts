@@ -30,6 +30,8 @@ export interface CommandSpec {
   readonly hidden?: true;
   /** True if all words after the first argument are the command line of a program. */
   readonly takesProgram?: true;
+  /** First arguments after which the command's own flags may follow, up to `--`. */
+  readonly flagsAfter?: readonly string[];
   /**
    * Set to refuse `--machine`: the command needs this machine, or a stream that no call carries.
    */

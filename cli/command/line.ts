@@ -133,8 +133,9 @@ function readWords(place: Place<CommandSpec>, words: readonly string[]): ReadWor
       if (unknown === undefined && given.length === 0 && place.next.has(word)) {
         return { given, flags, subcommandAt: at };
       }
-      if (place.command?.takesProgram) {
-        return { given: words.slice(at), flags, unknown, asksHelp };
+      const { takesProgram, flagsAfter } = place.command ?? {};
+      if (takesProgram && (isLiteral || !flagsAfter?.includes(given[0] ?? word))) {
+        return { given: [...given, ...words.slice(at)], flags, unknown, asksHelp };
       }
       // After an unknown flag, the word may be its value.
       if (unknown === undefined) given.push(word);

@@ -256,14 +256,15 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
   });
 }
 
-/** Warns that a job for a new agent waits if the configuration has no command for the agent. */
+/** Warns that a job for a new agent waits if the configuration permits no start of the agent. */
 function noteMissingSpawn({ env, machine, terminal }: CommandContext, args: Args): void {
   if (machine !== undefined) return; // Its settings are not known here.
   const settings = readSettings(env);
+  const { "spawn.commands": commands, "spawn.allowed_paths": folders } = settings;
   const backend = args.get("backend") ?? "";
   const missing = [
-    ...Object.hasOwn(settings["spawn.commands"], backend) ? [] : [`spawn.commands.${backend}`],
-    ...settings["spawn.allowed_paths"].length > 0 ? [] : ["spawn.allowed_paths"],
+    ...commands && !Object.hasOwn(commands, backend) ? [`spawn.commands.${backend}`] : [],
+    ...folders?.length === 0 ? ["spawn.allowed_paths"] : [],
   ];
   if (missing.length === 0) return;
   const detail = `the job cannot start before this is set: ${missing.join(", ")}; mesh config edit`;

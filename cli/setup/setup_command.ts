@@ -243,6 +243,43 @@ async function setUpService({ options, env, output, host, mesh, asks }: Run) {
   return service.path;
 }
 
+/**
+ * Connects one agent, unless it is connected already: shows the files, and asks once unless `yes`.
+ * Returns true if a file was changed. Throws `CommandError` if the user declines or a file cannot
+ * be changed, and `UsageError` where nobody can be asked.
+ */
+export async function connectAgent(
+  agent: string,
+  env: Env,
+  { yes }: { readonly yes: boolean },
+  output: SetupOutput = TERMINAL,
+): Promise<boolean> {
+  const options = readOptions(new Args(new Map<string, unknown>([["agent", agent], ["yes", yes]])));
+  if (typeof options === "string") throw new UsageError(options);
+  mustHavePaths(env);
+  const { command: mesh } = await lastingCommand(env, { replace: true });
+  const run: Run = { options, env, output, host: THIS_HOST, mesh, asks: false };
+  const plan = await changeFiles(run, { dry_run: true });
+  mustBePossible(plan);
+  if (!changesAny(plan)) return false;
+  fileLines(plan, { tense: "will change", diff: false }, env).forEach((text) => output.out(text));
+  if (!yes && output.ask === undefined) {
+    throw new UsageError(
+      `${agent} is not connected with mesh yet: add --yes to make these changes`,
+    );
+  }
+  if (!yes && !isYes(output, "Make these changes? [Y/n]", true)) {
+    throw new CommandError("Nothing was changed.");
+  }
+  mustBePossible(await changeFiles(run, { dry_run: false }));
+  return true;
+}
+
+function mustBePossible({ agents, errors }: SetupReport): void {
+  const found = [...agents.flatMap(({ error }) => error ?? []), ...errors];
+  if (found.length > 0) throw new CommandError(found.join("\n"));
+}
+
 /** Removes mesh from all agents, and the service, without asking. */
 export async function undoSetup(env: Env, host: ServiceHost): Promise<SetupReport> {
   const options = readOptions(

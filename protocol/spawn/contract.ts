@@ -6,6 +6,9 @@ import { Name, Sender, Text } from "kit/core/schema.ts";
 import { CircleBoundary, PaneId, PEER_FAILS, TmuxSocket } from "protocol/peers/record.ts";
 import { Backend } from "protocol/agents/contract.ts";
 
+/** Maximum number of arguments that a person adds to a command, and the length of one. */
+const ARGUMENTS_MAX = 64;
+const ARGUMENT_CHARS_MAX = 32_768;
 const Argv = z.array(z.string().min(1)).min(1);
 /**
  * The value of an environment variable. YAML may read it as a number or a boolean; it becomes text.
@@ -111,6 +114,8 @@ export const spawnPeer = contract({
     path: z.string().min(1).max(4096),
     backend: Backend,
     profile: Name.optional(),
+    args: z.array(z.string().min(1).max(ARGUMENT_CHARS_MAX)).max(ARGUMENTS_MAX).optional()
+      .describe("Further arguments of the agent's command; only a person may add any"),
     circle: Name.optional(),
     role: z.enum(["agent", "orchestrator"]).optional(),
     name: Name.optional(),
@@ -120,7 +125,7 @@ export const spawnPeer = contract({
   }),
   actor: { field: "body.from_peer" },
   returns: Spawned,
-  fails: [...START_FAILS, "ambiguous_peer", "reserved_name", "spawn_failed"],
+  fails: [...START_FAILS, "ambiguous_peer", "reserved_name", "human_not_proven", "spawn_failed"],
 });
 export type SpawnRequest = z.output<typeof spawnPeer.body>;
 

@@ -1343,15 +1343,27 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "run",
   "usage": "run <program> [args...]",
   "needs": "this machine",
-  "summary": "Run any program as a peer in a tmux pane, or an agent without a terminal",
-  "details": "The program reads messages as typed lines. In tmux it runs in the current pane, in a kitty that allows remote control on a socket in the current window, else in a new tmux session that this terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message as a command.\n\nWith --acp, each message is a prompt of one session, which the next start of the same command in the same folder continues if the agent can. Your inbox gets the agent's permission requests.",
+  "summary": "Start an agent and all that it needs, or run any program as a peer",
+  "details": "An agent is claude, codex, copilot, gemini, opencode. The command connects it with mesh if it is not (it shows the files, and asks once), starts the daemon, and starts the agent in a tmux pane that this terminal shows. Words after -- go to the agent; without tmux, it runs in this terminal.\n\nAny other program reads messages as typed lines. In tmux it runs in the current pane, in a kitty that allows remote control on a socket in the current window, else in a new tmux session that this terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message as a command.\n\nWith --acp, each message is a prompt of one session, which the next start of the same command in the same folder continues if the agent can. Your inbox gets the agent's permission requests.",
   "flags": {
+   "-n, --count <count>": "start so many agents",
+   "--in <folder>": "the folder to start in; by default the current one",
+   "--tag <tag> ...": "give each agent this tag",
+   "--detach": "do not show the agent's pane here",
+   "-y, --yes": "connect the agent without asking",
    "--acp": "the program is an agent that speaks the Agent Client Protocol; needs no terminal",
    "--name <name>": "the peer's name; by default that of the program",
    "--circle <name>": "the circle it joins; by default that of the tmux session; with --acp, default"
   },
-  "example": "mesh run --name tests -- npm run test:watch",
-  "takesProgram": true
+  "example": "mesh run claude --detach",
+  "takesProgram": true,
+  "flagsAfter": [
+   "claude",
+   "codex",
+   "copilot",
+   "gemini",
+   "opencode"
+  ]
  },
  {
   "module": "run",

@@ -8,6 +8,7 @@ import { mustGetHealth } from "../../client/daemon_process.ts";
 import { CommandError, UsageError } from "../../client/failures.ts";
 import type { Args, Command, CommandContext } from "../../command/command.ts";
 import { runAcp } from "./acp.ts";
+import { AGENT_FLAGS, AGENT_PROGRAMS, agentOf, runAgents } from "./agents.ts";
 import { type PaneProgram, runInPane } from "./pane.ts";
 import { runFromFolder, runInSession } from "./session.ts";
 
@@ -18,9 +19,13 @@ export const RUN_COMMANDS: readonly Command[] = [
   {
     usage: "run <program> [args...]",
     needs: "this machine",
-    summary: "Run any program as a peer in a tmux pane, or an agent without a terminal",
+    summary: "Start an agent and all that it needs, or run any program as a peer",
     details:
-      "The program reads messages as typed lines. In tmux it runs in the current pane, in a kitty " +
+      `An agent is ${AGENT_PROGRAMS.join(", ")}. The command connects it with mesh if it is not ` +
+      "(it shows the files, and asks once), starts the daemon, and starts the agent in a tmux pane " +
+      "that this terminal shows. Words after -- go to the agent; without tmux, it runs in this " +
+      "terminal.\n\nAny other " +
+      "program reads messages as typed lines. In tmux it runs in the current pane, in a kitty " +
       "that allows remote control on a socket in the current window, else in a new tmux session " +
       "that this terminal shows. It is typed to while the line " +
       "at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, " +
@@ -31,13 +36,15 @@ export const RUN_COMMANDS: readonly Command[] = [
       "command in the same folder continues if the agent can. Your inbox gets the agent's " +
       "permission requests.",
     flags: {
+      ...AGENT_FLAGS,
       "--acp": "the program is an agent that speaks the Agent Client Protocol; needs no terminal",
       "--name <name>": "the peer's name; by default that of the program",
       "--circle <name>":
         "the circle it joins; by default that of the tmux session; with --acp, default",
     },
-    example: "mesh run --name tests -- npm run test:watch",
+    example: "mesh run claude --detach",
     takesProgram: true,
+    flagsAfter: AGENT_PROGRAMS,
     run,
   },
   {
@@ -54,12 +61,14 @@ async function run(context: CommandContext, args: Args): Promise<number> {
   const { daemon, env, terminal } = context;
   const program = programOf(args);
   const { argv: [first = ""] } = program;
+  const agent = args.flag("acp") ? undefined : agentOf(first);
+  if (!agent) refuseAgentFlags(args, first);
   if (isShellPrompt(program.argv)) {
     throw new UsageError(
       `"${first}" is a shell, which would run each message as a command; name another program`,
     );
   }
-  if (!args.flag("acp") && terminal.device.keys === undefined) {
+  if (!agent && !args.flag("acp") && terminal.device.keys === undefined) {
     throw new CommandError(
       "mesh run needs a terminal, because messages are typed into it. An agent that speaks " +
         "the Agent Client Protocol needs none with --acp. Another program connects to /ws by itself",
@@ -69,6 +78,7 @@ async function run(context: CommandContext, args: Args): Promise<number> {
     terminal.printError(`mesh: "${first}" is not installed, or not on the PATH`);
     return NOT_FOUND;
   }
+  if (agent) return await runAgents(context, agent, args);
   await mustGetHealth(daemon);
   if (args.flag("acp")) return await runAcp(context, program);
   const isInPane = await isTypedInto(context);
@@ -81,6 +91,16 @@ async function isTypedInto({ env, clock }: CommandContext): Promise<boolean> {
   if (!pane || kindOf(pane.tmux_socket) === "tmux") return pane !== undefined;
   const { accessTo } = await import("../../../daemon/host/kitty/remote_control.ts");
   return (await accessTo(pane.tmux_socket, clock)).state === "allowed";
+}
+
+function refuseAgentFlags(args: Args, program: string): void {
+  const given = ["count", "in", "tag", "detach", "yes"].find((name) =>
+    args.flag(name) || args.get(name) !== undefined
+  );
+  if (given === undefined) return;
+  throw new UsageError(
+    `--${given} is for an agent (${AGENT_PROGRAMS.join(", ")}), and not for "${program}"`,
+  );
 }
 
 function programOf(args: Args): PaneProgram {

@@ -87,7 +87,7 @@ function openJobs(foundation: Foundation, lower: SpawnFeatures) {
     ...lower,
     checks: config["jobs.checks"],
     executors,
-    folders: { allowed: config["spawn.allowed_paths"], home: terminals.home },
+    folders: { allowed: config["spawn.allowed_paths"] ?? [], home: terminals.home },
     history_ms,
     programs,
     shutdownSignal,

@@ -1,6 +1,7 @@
 /** Builds what starts agents, reads their sessions, and hands their work over. */
 
 import type { Backend } from "protocol/agents/contract.ts";
+import { AGENTS } from "../../features/agents/registry.ts";
 import { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log_retention.ts";
 import { Restarts } from "../../features/spawn/restarts/restarts.ts";
@@ -15,14 +16,21 @@ import type { Config } from "../config.ts";
 import { Handoffs } from "../../features/handoffs/handoffs.ts";
 import { Switches } from "../../features/handoffs/switches.ts";
 
+/** The commands without `spawn.commands`: the program of each agent, which is started if installed. */
+const PROGRAMS = Object.fromEntries(
+  AGENTS.flatMap(({ id, programs: [program] }) => program === undefined ? [] : [[id, [program]]]),
+);
+/** The folder of agents without `spawn.allowed_paths`: the user's home, with all folders inside it. */
+const HOME = "~";
+
 /** Spawns, restarts, forks and resumptions. */
 export function openSpawns(foundation: Foundation, lower: AskFeatures) {
   const { config, ctx, effects, identity, platform, shutdownSignal, history_ms } = foundation;
   const { machine, processes, terminals, hooks } = platform;
   const settings = {
-    commands: config["spawn.commands"],
+    commands: config["spawn.commands"] ?? PROGRAMS,
     profiles: config["spawn.profiles"],
-    allowed_paths: config["spawn.allowed_paths"],
+    allowed_paths: config["spawn.allowed_paths"] ?? [HOME],
     env: config["spawn.env"],
     circle_boundary: config["daemon.circle_boundary"],
   };

@@ -15,7 +15,7 @@ import {
 } from "../peers/identity/naming.ts";
 import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import { commandOf } from "./commands.ts";
-import type { SpawnRequest } from "protocol/spawn/contract.ts";
+import type { Commands, SpawnRequest } from "protocol/spawn/contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { mustBeAllowed } from "./folders.ts";
 
@@ -47,6 +47,18 @@ export class Launcher {
     if (Object.keys(commands).length === 0) return "spawn.commands names no command";
     if (allowed_paths.length === 0) return "spawn.allowed_paths names no folder";
     return await terminals.isAvailable() ? undefined : "tmux is not installed";
+  }
+
+  /** The commands whose program is installed. */
+  async installedCommands(): Promise<Commands> {
+    const { folders: { home }, settings: { commands, env }, terminals } = this.#deps;
+    const found = await Promise.all(
+      Object.entries(commands).map(async ([backend, argv]) => {
+        const isThere = await terminals.hasProgram(terminals.socket, { cwd: home, argv, env });
+        return isThere ? [[backend, argv] as const] : [];
+      }),
+    );
+    return Object.fromEntries(found.flat());
   }
 
   async mustBeEnabled(): Promise<void> {

@@ -31,8 +31,10 @@ export class Spawns {
   }
 
   async config() {
-    const enabled = await this.launcher.missingRequirement() === undefined;
-    return { enabled, ...withoutSecrets(this.#deps.settings) };
+    const shown = withoutSecrets(this.#deps.settings);
+    if (await this.launcher.missingRequirement() !== undefined) return { enabled: false, ...shown };
+    const commands = await this.launcher.installedCommands();
+    return { ...shown, enabled: Object.keys(commands).length > 0, commands };
   }
 
   /** The folders that complete a typed path. */

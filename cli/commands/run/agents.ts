@@ -1,0 +1,159 @@
+/**
+ * `mesh run claude`: does what is missing for the first answer. Connects the agent, starts the
+ * daemon, and starts the agent in a pane, or in this terminal where there is no tmux.
+ */
+
+import { ApiError } from "kit/http/client.ts";
+import type { AgentDefinition } from "../../../daemon/features/agents/definition.ts";
+import { AGENTS } from "../../../daemon/features/agents/registry.ts";
+import { getPeer, listPeers, setPeer, spawnPeer } from "protocol/generated/endpoints.ts";
+import type { Spawned } from "protocol/spawn/contract.ts";
+import { isInstalled } from "../../../daemon/host/executables.ts";
+import { startDaemon } from "../../client/daemon_process.ts";
+import { runOnTerminal } from "../../client/editor.ts";
+import { CommandError, EXIT, unlessRejected, UsageError } from "../../client/failures.ts";
+import { readClientSettings } from "../../client/settings.ts";
+import type { Args, CommandContext } from "../../command/command.ts";
+import { styled } from "../../output/terminal.ts";
+import { paneOf, showPane } from "../attach.ts";
+import { ownPane } from "../spawn.ts";
+
+/** Flags of `mesh run` for agents. */
+export const AGENT_FLAGS = {
+  "-n, --count <count>": "start so many agents",
+  "--in <folder>": "the folder to start in; by default the current one",
+  "--tag <tag> ...": "give each agent this tag",
+  "--detach": "do not show the agent's pane here",
+  "-y, --yes": "connect the agent without asking",
+} as const;
+const COUNT_MAX = 20;
+/** Time for a started agent to register, before its tags are given up. */
+const REGISTERED_MS_MAX = 60_000;
+const POLL_MS = 250;
+
+/** The words after `mesh run` that name an agent, such as `claude`. */
+export const AGENT_PROGRAMS = AGENTS.flatMap(({ setup, programs: [program] }) =>
+  setup && program !== undefined ? [program] : []
+);
+
+export function agentOf(program: string): AgentDefinition | undefined {
+  return AGENT_PROGRAMS.includes(program)
+    ? AGENTS.find(({ programs }) => programs[0] === program)
+    : undefined;
+}
+
+export async function runAgents(
+  context: CommandContext,
+  agent: AgentDefinition,
+  args: Args,
+): Promise<number> {
+  const { env, terminal } = context;
+  const count = countOf(args);
+  const { connectAgent } = await import("../../setup/setup_command.ts");
+  const isNew = await connectAgent(agent.id, env, { yes: args.flag("yes") });
+  if (isNew && agent.setup?.notice) terminal.print(agent.setup.notice);
+  // The connection may have written a token, which the settings of the command's start lack.
+  const fresh = context.with({ readSettings: readClientSettings });
+  const { started } = await startDaemon(fresh);
+  if (started) terminal.print("Started the daemon");
+  if (!await isInstalled({ argv: ["tmux"], cwd: "/" }, [env["PATH"] ?? ""])) {
+    return await runHere(fresh, agent, args);
+  }
+  const agents: Spawned[] = [];
+  for (let number = 0; number < count; number++) agents.push(await start(fresh, agent, args));
+  for (const { display_name, tmux_session, pane_id } of agents) {
+    terminal.print(styled("bold", display_name), `  starts in tmux ${tmux_session} ${pane_id}`);
+  }
+  const [first] = agents;
+  terminal.print("Ask it: ", styled("cyan", `mesh ask ${first?.display_name} "…" --wait`));
+  await Promise.all(agents.map((spawned) => tag(fresh, spawned, args.list("tag"))));
+  if (!args.flag("detach") && first) await show(fresh, first);
+  return EXIT.done;
+}
+
+function countOf(args: Args): number {
+  const text = args.get("count") ?? "1";
+  const count = Number(text);
+  if (!/^\d+$/.test(text) || count < 1 || count > COUNT_MAX) {
+    throw new UsageError(`-n is "${text}"; it is a number from 1 to ${COUNT_MAX}`);
+  }
+  if (count > 1 && args.get("name") !== undefined) {
+    throw new UsageError("--name is for one agent, and not for several");
+  }
+  return count;
+}
+
+/** Starts one agent in a pane, under the first name that no peer has. */
+async function start(
+  context: CommandContext,
+  agent: AgentDefinition,
+  args: Args,
+): Promise<Spawned> {
+  const { query, source_pane } = ownPane(context);
+  const [program = ""] = agent.programs;
+  const words = args.list("args");
+  return await context.call(spawnPeer, {
+    query,
+    body: {
+      path: context.absolutePath(args.get("in") ?? "."),
+      backend: agent.id,
+      circle: args.get("circle"),
+      name: args.get("name") ?? await freeName(context, program),
+      ...(words.length > 0 && { args: words }),
+      source_pane,
+    },
+  });
+}
+
+async function freeName({ call }: CommandContext, program: string): Promise<string> {
+  const { peers } = await call(listPeers, { query: {} });
+  const taken = new Set(peers.map(({ name }) => name));
+  for (let number = 2, name = program;; name = `${program}-${number++}`) {
+    if (!taken.has(name)) return name;
+  }
+}
+
+/** Gives a started agent its tags, once it has registered. */
+async function tag(
+  { call, clock, terminal }: CommandContext,
+  { display_name: id }: Spawned,
+  add_tags: readonly string[],
+): Promise<void> {
+  if (add_tags.length === 0) return;
+  const isUnknown = (error: unknown) =>
+    error instanceof ApiError && error.problem.error === "unknown_peer";
+  const until = clock.monotonic() + REGISTERED_MS_MAX;
+  while (clock.monotonic() < until) {
+    const peer = await unlessRejected(
+      isUnknown,
+      () => call(getPeer, { params: { id }, query: {} }),
+    );
+    if (peer) {
+      const params = { id: peer.peer_id };
+      await call(setPeer, { params, query: {}, body: { add_tags: [...add_tags] } });
+      return;
+    }
+    await clock.sleep(POLL_MS);
+  }
+  terminal.printError(`mesh: ${id} has not registered yet; then: mesh tag ${id} +${add_tags[0]}`);
+}
+
+async function show({ env, terminal }: CommandContext, spawned: Spawned): Promise<void> {
+  if (terminal.device.keys === undefined) return;
+  const { display_name: name, pane_id, tmux_socket } = spawned;
+  await showPane(paneOf({ peer_id: name, name, pane_id, tmux_socket }, env).command, env);
+}
+
+/** Runs the agent in this terminal, where no pane can be made. */
+async function runHere(
+  { env, terminal }: CommandContext,
+  { programs: [program = ""], title }: AgentDefinition,
+  args: Args,
+): Promise<number> {
+  if (args.flag("detach") || countOf(args) > 1 || terminal.device.keys === undefined) {
+    throw new CommandError("tmux is not installed, without which an agent needs its own terminal");
+  }
+  terminal.print(`${title} runs in this terminal, because tmux is not installed`);
+  const { code } = await runOnTerminal([program, ...args.list("args")], { env });
+  return code;
+}
