@@ -1,5 +1,6 @@
 /** The agents that `mesh setup` can set up, and the changes to their files. */
 
+import { makeDirectory } from "kit/host/durable_files.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
 import { scriptEdit } from "../../daemon/features/agents/hooks/hook_script.ts";
 import {
@@ -97,7 +98,7 @@ export async function setUpAgent(
       ? plan.map(leaveOut)
       : dry_run
       ? plan
-      : edits.map((edit) => tryApply(edit, uninstall));
+      : applyAll(edits, uninstall, env);
     const error = results.flatMap(({ file }) => file.error ?? []).join("\n");
     const switches = uninstall ? [] : await setup.switchedOff(env, scopeReader());
     return {
@@ -179,6 +180,13 @@ function tryPlan(edit: Edit, undo: boolean): EditResult {
     // The user may add these lines to the source that the file is generated from.
     return { file: { path, outcome: "refused", error: refusal, difference }, difference: "" };
   });
+}
+
+/** Applies all edits. The state directory, which gets a script, is the user's alone. */
+function applyAll(edits: readonly Edit[], undo: boolean, env: Env): EditResult[] {
+  const state = statePath(env);
+  if (!undo && edits.some(({ path }) => path.startsWith(`${state}/`))) makeDirectory(state);
+  return edits.map((edit) => tryApply(edit, undo));
 }
 
 function tryApply(edit: Edit, undo: boolean): EditResult {

@@ -27,8 +27,8 @@ export const AGENT_FLAGS = {
   "-y, --yes": "connect the agent without asking",
 } as const;
 const COUNT_MAX = 20;
-/** Time for a started agent to register, before its tags are given up. */
-const REGISTERED_MS_MAX = 60_000;
+/** Maximum time that the command waits for a started agent to register. */
+const REGISTERED_MS_MAX = 30_000;
 const POLL_MS = 250;
 
 /** The words after `mesh run` that name an agent, such as `claude`. */
@@ -66,8 +66,12 @@ export async function runAgents(
   }
   const [first] = agents;
   terminal.print("Ask it: ", styled("cyan", `mesh ask ${first?.display_name} "…" --wait`));
-  await Promise.all(agents.map((spawned) => tag(fresh, spawned, args.list("tag"))));
-  if (!args.flag("detach") && first) await show(fresh, first);
+  const tags = args.list("tag");
+  const isDetached = args.flag("detach") || terminal.device.keys === undefined;
+  if (isDetached || tags.length > 0) {
+    await Promise.all(agents.map((spawned) => settle(fresh, spawned, tags)));
+  }
+  if (!isDetached && first) await show(fresh, first);
   return EXIT.done;
 }
 
@@ -95,7 +99,7 @@ async function start(
   return await context.call(spawnPeer, {
     query,
     body: {
-      path: context.absolutePath(args.get("in") ?? "."),
+      path: context.absolutePath(args.get("in") ?? Deno.cwd()),
       backend: agent.id,
       circle: args.get("circle"),
       name: args.get("name") ?? await freeName(context, program),
@@ -113,33 +117,32 @@ async function freeName({ call }: CommandContext, program: string): Promise<stri
   }
 }
 
-/** Gives a started agent its tags, once it has registered. */
-async function tag(
+/** Waits until a started agent is a peer, and gives it its tags. */
+async function settle(
   { call, clock, terminal }: CommandContext,
-  { display_name: id }: Spawned,
+  { display_name: id, pane_id }: Spawned,
   add_tags: readonly string[],
 ): Promise<void> {
-  if (add_tags.length === 0) return;
   const isUnknown = (error: unknown) =>
     error instanceof ApiError && error.problem.error === "unknown_peer";
+  const get = () => call(getPeer, { params: { id }, query: {} });
   const until = clock.monotonic() + REGISTERED_MS_MAX;
   while (clock.monotonic() < until) {
-    const peer = await unlessRejected(
-      isUnknown,
-      () => call(getPeer, { params: { id }, query: {} }),
-    );
-    if (peer) {
+    const peer = await unlessRejected(isUnknown, get);
+    if (peer?.pane_id === pane_id) {
       const params = { id: peer.peer_id };
+      if (add_tags.length === 0) return;
       await call(setPeer, { params, query: {}, body: { add_tags: [...add_tags] } });
       return;
     }
     await clock.sleep(POLL_MS);
   }
-  terminal.printError(`mesh: ${id} has not registered yet; then: mesh tag ${id} +${add_tags[0]}`);
+  terminal.printError(
+    `mesh: ${id} has not reported yet; it may wait at a dialog in its pane, ${pane_id}`,
+  );
 }
 
-async function show({ env, terminal }: CommandContext, spawned: Spawned): Promise<void> {
-  if (terminal.device.keys === undefined) return;
+async function show({ env }: CommandContext, spawned: Spawned): Promise<void> {
   const { display_name: name, pane_id, tmux_socket } = spawned;
   await showPane(paneOf({ peer_id: name, name, pane_id, tmux_socket }, env).command, env);
 }

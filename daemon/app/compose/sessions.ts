@@ -31,6 +31,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures) {
     commands: config["spawn.commands"] ?? PROGRAMS,
     profiles: config["spawn.profiles"],
     allowed_paths: config["spawn.allowed_paths"] ?? [HOME],
+    any_path_for_human: config["spawn.allowed_paths"] === undefined,
     env: config["spawn.env"],
     circle_boundary: config["daemon.circle_boundary"],
   };

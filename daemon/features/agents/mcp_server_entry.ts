@@ -1,6 +1,6 @@
 /** Adds, recognizes and removes our MCP server in the `mcpServers` of an agent's settings. */
 
-import { type MeshHooks, objectAt, withMember } from "./hooks/settings.ts";
+import { listAt, type MeshHooks, objectAt, withMember } from "./hooks/settings.ts";
 import type { Edit, SetupPlan } from "./install.ts";
 import {
   isObject,
@@ -71,20 +71,48 @@ export interface AgentFiles {
 interface MeshParts {
   readonly hooks?: MeshHooks;
   readonly server?: ReturnType<typeof meshServer>;
+  readonly permission?: ReturnType<typeof allowedTools>;
 }
 
-/** The change of a JSON file that holds our hooks, our server, or both. */
-export function jsonEdit(path: string, plan: SetupPlan, { hooks, server }: MeshParts): Edit {
+/** The list at `permissions.allow` with an entry for our tools, which the agent then runs unasked. */
+export function allowedTools(entry: string) {
+  const allowedIn = (settings: JsonObject) => {
+    const permissions = objectAt(settings, "permissions");
+    return { permissions, allow: listAt(permissions, "allow", "permissions.") };
+  };
+  return {
+    install(settings: JsonObject): JsonObject {
+      const { permissions, allow } = allowedIn(settings);
+      if (allow.includes(entry)) return settings;
+      return { ...settings, permissions: { ...permissions, allow: [...allow, entry] } };
+    },
+    /** Keeps an entry that the user had before. */
+    remove(settings: JsonObject, original: JsonObject): JsonObject {
+      const { permissions, allow } = allowedIn(settings);
+      if (!allow.includes(entry) || allowedIn(original).allow.includes(entry)) return settings;
+      const { allow: _, ...others } = permissions;
+      const rest = allow.filter((allowed) => allowed !== entry);
+      const next = rest.length > 0 ? { ...permissions, allow: rest } : others;
+      return withMember(settings, "permissions", next);
+    },
+  };
+}
+
+/** The change of a JSON file that holds our hooks, our server, the permission of its tools, or all. */
+export function jsonEdit(path: string, plan: SetupPlan, parts: MeshParts): Edit {
+  const { hooks, server, permission } = parts;
   return {
     path,
     format: "json",
     add(before) {
       const settings = hooks?.install(before, plan) ?? before;
-      return server?.install(settings, plan) ?? settings;
+      const allowed = permission?.install(settings) ?? settings;
+      return server?.install(allowed, plan) ?? allowed;
     },
     remove(before, original) {
       const settings = hooks?.remove(before, plan) ?? before;
-      return server?.remove(settings, plan, original) ?? settings;
+      const allowed = permission?.remove(settings, original) ?? settings;
+      return server?.remove(allowed, plan, original) ?? allowed;
     },
     learn: (settings) => hooks?.learn(settings, plan),
     find: (settings) => ({

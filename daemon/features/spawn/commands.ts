@@ -11,6 +11,8 @@ export interface SpawnSettings {
   readonly commands: Commands;
   readonly profiles: Readonly<Record<string, Profile>>;
   readonly allowed_paths: readonly string[];
+  /** True if a person may start agents in any folder, since no setting limits the folders. */
+  readonly any_path_for_human: boolean;
   readonly env: Readonly<Record<string, string>>;
   readonly circle_boundary: CircleBoundary;
 }

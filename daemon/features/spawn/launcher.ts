@@ -24,6 +24,8 @@ interface LaunchOptions {
   readonly extraArgs?: readonly string[] | undefined;
   /** A word that identifies the pane after a crash (`Terminals.find`). */
   readonly mark?: string;
+  /** True if a person asks for it. */
+  readonly isHuman?: boolean;
 }
 
 /** The pane that the sender runs in. */
@@ -70,7 +72,7 @@ export class Launcher {
   async launch(
     request: SpawnRequest,
     tmux_socket: string | undefined,
-    { extraArgs = [], mark }: LaunchOptions = {},
+    { extraArgs = [], mark, isHuman = false }: LaunchOptions = {},
   ): Promise<LaunchedAgent> {
     const { directory, folders, settings, terminals } = this.#deps;
     await this.mustBeEnabled();
@@ -79,7 +81,8 @@ export class Launcher {
     }
     if (request.name) refuseReserved(this.#ctx.db, request.name);
     const command = commandOf(settings, request.backend, request.profile);
-    const folder = await mustBeAllowed(request.path, folders);
+    const allowed = isHuman && settings.any_path_for_human ? ["/"] : folders.allowed;
+    const folder = await mustBeAllowed(request.path, { ...folders, allowed });
     const spawn_id = this.#ctx.ids.next("spawn");
     const sender = directory.sender(request.from_peer ?? ANONYMOUS_SENDER);
     const source = await this.#findSourcePane(request, sender, tmux_socket);

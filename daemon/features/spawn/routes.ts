@@ -58,7 +58,10 @@ export function spawnRoutes(
       const origin = originOf(caller, headers);
       const { args = [] } = body;
       if (args.length > 0 && !origin.proven_human) throw new Problem("human_not_proven", {});
-      const launched = await spawns.launcher.launch(body, query.tmux_socket, { extraArgs: args });
+      const launched = await spawns.launcher.launch(body, query.tmux_socket, {
+        extraArgs: args,
+        isHuman: origin.proven_human,
+      });
       const work = () => commit(() => spawns.record(launched, origin));
       return await spawns.storeOrUndo(launched, work);
     }, { sender, again: (before) => spawns.refresh(before) }),

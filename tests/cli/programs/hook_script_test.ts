@@ -98,7 +98,7 @@ class Home implements Disposable {
       const text = hookScript(definition, meshCommand([]));
       if (text) Deno.writeTextFileSync(`${this.dir}/${definition.id}.hook`, text);
     }
-    Deno.writeTextFileSync(`${this.dir}/hook.token`, "tok-hook\n");
+    Deno.writeTextFileSync(`${this.dir}/hook.token`, "tok-hook");
   }
 
   daemon(url: string, more: Readonly<Record<string, unknown>> = {}): void {

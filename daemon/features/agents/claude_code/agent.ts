@@ -19,6 +19,8 @@ const serverFile = (env: Env) => `${env["CLAUDE_CONFIG_DIR"] || homePath(env)}/.
 
 const setup: AgentSetup = {
   home,
+  notice: 'Claude Code uses the tools of mesh without asking you: "mcp__mesh" in its settings ' +
+    "allows these, and nothing else.",
   async edits(env, plan) {
     const files = { hooks: hooksFile(env), server: serverFile(env) };
     return (await import("./setup.ts")).edits(files, plan);

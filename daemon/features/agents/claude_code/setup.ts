@@ -6,7 +6,13 @@
 import { namesIn } from "../../../host/agent_files.ts";
 import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
 import type { Edit, SetupPlan } from "../install.ts";
-import { type AgentFiles, jsonEdit, meshServer, SERVER_NAME } from "../mcp_server_entry.ts";
+import {
+  type AgentFiles,
+  allowedTools,
+  jsonEdit,
+  meshServer,
+  SERVER_NAME,
+} from "../mcp_server_entry.ts";
 import {
   ASK_ADMINISTRATOR,
   type ScopeReader,
@@ -53,8 +59,14 @@ export const hooks = new MeshHooks({
 /** Our MCP server in `~/.claude.json`; `alwaysLoad` keeps its tools out of the tool search. */
 export const server = meshServer({ type: "stdio", alwaysLoad: true });
 
+/** Claude Code asks its user before each call of our tools, unless its settings allow them. */
+const permission = allowedTools(`mcp__${SERVER_NAME}`);
+
 export function edits(files: AgentFiles, plan: SetupPlan): readonly Edit[] {
-  return [jsonEdit(files.hooks, plan, { hooks }), jsonEdit(files.server, plan, { server })];
+  return [
+    jsonEdit(files.hooks, plan, { hooks, permission }),
+    jsonEdit(files.server, plan, { server }),
+  ];
 }
 
 interface Places {

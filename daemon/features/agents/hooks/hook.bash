@@ -140,9 +140,9 @@ head="POST /hooks/$agent HTTP/1.0"$'\r\n'
 add_header Host "$host:$port"
 [[ -z $payload ]] || add_header Content-Type application/json
 add_header Content-Length "${#payload}"
-if [[ -f $state/hook.token ]] && read -r token <"$state/hook.token"; then
-  add_header Authorization "Bearer $token"
-fi
+token=
+[[ -f $state/hook.token ]] && read -r token <"$state/hook.token" # Without a line end, it fails.
+[[ -z $token ]] || add_header Authorization "Bearer $token"
 add_header X-Mesh-Event "$event"
 add_header X-Mesh-Hook-Pid "$$"
 add_header X-Mesh-Agent-Pid "${!pid_variable-}"

@@ -207,7 +207,7 @@ export function objectAt(whole: JsonObject, key: string): JsonObject {
   return value;
 }
 
-function listAt(whole: JsonObject, key: string, path: string): readonly Json[] {
+export function listAt(whole: JsonObject, key: string, path: string): readonly Json[] {
   const value = whole[key] ?? [];
   if (!Array.isArray(value)) throw new Unchangeable(`"${path}${key}" is not a list`);
   return value;

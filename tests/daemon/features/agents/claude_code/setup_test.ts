@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { hooks, server } from "../../../../../daemon/features/agents/claude_code/setup.ts";
+import { edits, hooks, server } from "../../../../../daemon/features/agents/claude_code/setup.ts";
 import {
   applyEdit,
   type Edit,
@@ -223,4 +223,38 @@ Deno.test("a linked settings file stays a link", () => {
   applyEdit(hooksEdit(link, PLAN), INSTALL);
   assert(Deno.lstatSync(link).isSymlink);
   assert(Deno.readTextFileSync(real).includes("hook claude-code"));
+});
+
+Deno.test("our tools are allowed once, and uninstalling takes only our permission out", () => {
+  const texts: [before: string, after: string][] = [
+    ['{ "model": "opus" }\n', '{ "model": "opus" }\n'],
+    [
+      '{"permissions":{"allow":["Bash(ls:*)"],"deny":["WebFetch"]}}',
+      '{"permissions":{"allow":["Bash(ls:*)"],"deny":["WebFetch"]}}',
+    ],
+    ['{"permissions":{"allow":[]}}', '{"permissions":{"allow":[]}}'],
+    ['{"permissions":{"allow":["mcp__mesh"]}}', '{"permissions":{"allow":["mcp__mesh"]}}'],
+  ];
+  for (const [before, after] of texts) {
+    using folder = new Folder();
+    const path = folder.write("settings.json", before);
+    const [edit] = edits({ hooks: path, server: `${folder.path}/none.json` }, PLAN);
+    assert.ok(edit);
+    applyEdit(edit, { undo: false });
+    assert.equal(applyEdit(edit, { undo: false }), "");
+    const { permissions } = JSON.parse(Deno.readTextFileSync(path));
+    assert.equal(permissions.allow.filter((tool: string) => tool === "mcp__mesh").length, 1);
+    assert.deepEqual(permissions.deny, JSON.parse(before).permissions?.deny);
+    applyEdit(edit, { undo: true });
+    assert.equal(Deno.readTextFileSync(path), after);
+  }
+});
+
+Deno.test("permissions that are no list are refused, and stay", () => {
+  using folder = new Folder();
+  const path = folder.write("settings.json", '{"permissions":{"allow":"all"}}');
+  const [edit] = edits({ hooks: path, server: `${folder.path}/none.json` }, PLAN);
+  assert.ok(edit);
+  assert.throws(() => applyEdit(edit, { undo: false }), /"permissions\.allow" is not a list/);
+  assert.equal(Deno.readTextFileSync(path), '{"permissions":{"allow":"all"}}');
 });
