@@ -1,5 +1,6 @@
 /** The agents that `mesh setup` can set up, and the changes to their files. */
 
+import { systemClock } from "kit/core/clock.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
 import { scriptEdit } from "../../daemon/features/agents/hooks/hook_script.ts";
@@ -18,6 +19,7 @@ import {
   formatSwitch,
   scopeReader,
 } from "../../daemon/features/agents/settings_files/switched_off.ts";
+import { runProgram } from "../../daemon/host/program_group.ts";
 import { programsOnPath } from "../client/program.ts";
 
 /** The agents that can be set up. */
@@ -126,7 +128,7 @@ export async function editsOf(
   const programs = new MeshPrograms(env, mesh);
   // Uninstalling must recognize the results of setup both with and without `--replace`.
   const hook_script = hookScriptPath(agent, env);
-  const usesScript = hook_script !== undefined && runsHookScripts(env);
+  const usesScript = hook_script !== undefined && await runsHookScripts(env);
   const plan: SetupPlan = {
     mesh,
     programs,
@@ -148,18 +150,16 @@ function hookScriptPath({ id, hooks }: SetupAgent, env: Env): string | undefined
   return hooks && `${statePath(env)}/hooks/${id}`;
 }
 
+/** Maximum time of bash to try a connection. */
+const BASH_MS_MAX = 5_000;
+
 /** True if the bash on the PATH can open a connection, which some systems leave out. */
-function runsHookScripts(env: Env): boolean {
+async function runsHookScripts(env: Env): Promise<boolean> {
   const [bash] = programsOnPath("bash", env);
   if (bash === undefined) return false;
-  const connect = "exec 3<>/dev/tcp/127.0.0.1/9";
-  const { stderr } = new Deno.Command(bash, {
-    args: ["-p", "-c", connect],
-    env: { LC_ALL: "C" },
-    stdin: "null",
-    stdout: "null",
-  }).outputSync();
-  return !new TextDecoder().decode(stderr).includes("No such file or directory");
+  const argv = [bash, "-p", "-c", "exec 3<>/dev/tcp/127.0.0.1/9"];
+  const options = { env: { LC_ALL: "C" }, clock: systemClock, timeout_ms: BASH_MS_MAX };
+  return !(await runProgram(argv, options)).stderr.includes("No such file or directory");
 }
 
 interface EditResult {

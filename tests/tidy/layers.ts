@@ -75,7 +75,7 @@ export const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   cli:       ["kit", "protocol", "cli", "daemon", "relay", "dashboard", "surfaces", "tools"],
   surfaces:  ["kit", "protocol", "surfaces", "cli", "daemon"],
   tools:     ["kit", "protocol", "tools", "cli", "daemon"],
-  packaging: ["kit", "clients"],
+  packaging: ["kit", "packaging", "clients", "cli", "daemon"],
   clients:   ["clients"],
 };
 
@@ -95,7 +95,12 @@ export const SHARED: Readonly<Record<string, readonly string[]>> = {
   ],
   surfaces: ["daemon/host/", "cli/client/", "cli/command/", "cli/output/"],
   tools: ["daemon/host/", "daemon/features/agents/", "cli/"],
-  packaging: ["clients/typescript/package.json"],
+  packaging: [
+    "clients/typescript/package.json",
+    "cli/client/",
+    "daemon/host/",
+    "daemon/features/agents/settings_files/",
+  ],
 };
 
 /** Folders of tests that mirror no source: they test a whole program, or the repository. */

@@ -98,7 +98,7 @@ export function allowedTools(entry: string) {
   };
 }
 
-/** The change of a JSON file that holds our hooks, our server, the permission of its tools, or all. */
+/** The change of a JSON file that holds our hooks, our server, or the permission of its tools. */
 export function jsonEdit(path: string, plan: SetupPlan, parts: MeshParts): Edit {
   const { hooks, server, permission } = parts;
   return {
