@@ -16,7 +16,7 @@ export const SOCKET = "/missing/tmux-test/default";
 
 /** Panes whose programs run until the test or a signal ends them. */
 export class FakeTerminals implements Terminals {
-  readonly home = "/home/sam";
+  home = "/home/sam";
   readonly socket = SOCKET;
   readonly panes = new Map<string, Pane>();
   readonly launches: (Launch & { pane_id: string; how: string })[] = [];
@@ -181,10 +181,13 @@ export const COMMANDS = {
 export type WorldSettings = NonNullable<WorldOptions["settings"]>;
 
 /** A world with a folder in which agents can be spawned. */
-export async function spawningWorld(options: WorldOptions = {}) {
+export async function spawningWorld(
+  { isConfigured = true, ...options }: WorldOptions & { readonly isConfigured?: boolean } = {},
+) {
   const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "mesh-spawn-" }));
   const processes = options.processes ?? new FakeProcesses();
   const terminals = new FakeTerminals(processes);
+  if (!isConfigured) terminals.home = folder;
   const w = world({
     adapters: [codex, generic],
     hooks,
@@ -192,8 +195,10 @@ export async function spawningWorld(options: WorldOptions = {}) {
     ...options,
     processes,
     settings: {
-      "spawn.commands": JSON.stringify(COMMANDS),
-      "spawn.allowed_paths": JSON.stringify([folder]),
+      ...(isConfigured && {
+        "spawn.commands": JSON.stringify(COMMANDS),
+        "spawn.allowed_paths": JSON.stringify([folder]),
+      }),
       ...options.settings,
     },
   });

@@ -301,3 +301,50 @@ Deno.test("an invalid spawn setting is reported without its values", () => {
     return /spawn\.env/.test(error.message);
   });
 });
+
+Deno.test("without settings, an installed agent is started by its program, in its user's home", async () => {
+  await using fixture = await spawningWorld({ isConfigured: false, at_terminal: false });
+  const { w, folder, terminals } = fixture;
+  const { enabled, commands, allowed_paths } = await get(w, "/spawn/config");
+  assert.deepEqual([enabled, allowed_paths], [true, ["~"]]);
+  assert.deepEqual(commands, {
+    "claude-code": ["claude"],
+    codex: ["codex"],
+    copilot: ["copilot"],
+    gemini: ["gemini"],
+    opencode: ["opencode"],
+  });
+  assert.equal((await post(w, "/spawn", { path: folder, backend: "codex" })).status, 200);
+  assert.deepEqual(terminals.launches.at(-1)?.argv, ["codex"]);
+  const elsewhere = await post(w, "/spawn", { path: "/", backend: "codex" });
+  assert.deepEqual([elsewhere.status, elsewhere.error], [403, "path_not_allowed"]);
+  terminals.installed = false;
+  const missing = await get(w, "/spawn/config");
+  assert.deepEqual([missing.enabled, missing.commands], [false, {}]);
+});
+
+/** The header of a command at a terminal; `at_terminal` says if the daemon can prove it. */
+const TERMINAL = { "x-mesh-terminal": "77" };
+
+Deno.test("a person starts agents in any folder, unless spawn.allowed_paths limits the folders", async () => {
+  await using open = await spawningWorld({ isConfigured: false, at_terminal: true });
+  assert.equal(
+    (await post(open.w, "/spawn", { path: "/", backend: "codex" }, TERMINAL)).status,
+    200,
+  );
+  await using limited = await spawningWorld({ at_terminal: true });
+  const refused = await post(limited.w, "/spawn", { path: "/", backend: "codex" }, TERMINAL);
+  assert.equal(refused.error, "path_not_allowed");
+});
+
+Deno.test("only a person adds arguments to the command of an agent", async () => {
+  for (const at_terminal of [true, false]) {
+    await using fixture = await spawningWorld({ at_terminal });
+    const { w, folder, terminals } = fixture;
+    const body = { path: folder, backend: "codex", args: ["--model", "small"] };
+    const { status, error } = await post(w, "/spawn", body, TERMINAL);
+    if (at_terminal) assert.deepEqual(terminals.launches.at(-1)?.argv.slice(-2), body.args);
+    else assert.deepEqual([status, error], [403, "human_not_proven"]);
+    assert.equal(terminals.launches.length, at_terminal ? 1 : 0);
+  }
+});
