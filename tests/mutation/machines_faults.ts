@@ -100,7 +100,7 @@ const MESSAGE_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/machines/exchange/reports.ts",
+    file: "daemon/machines/exchange/exchange.ts",
     tests: EXCHANGE,
     faults: [
       [

@@ -1,6 +1,7 @@
 /** The terminal: xterm.js as a screen, and for its keys, in a separate file. */
 
 import { type ITheme, Terminal } from "@xterm/xterm";
+import styles from "@xterm/xterm/css/xterm.css" with { type: "text" };
 import { withColoursOnly } from "./colour_rows.ts";
 import type { ScreenContent, TerminalInput, TerminalPart, TerminalView } from "./part.ts";
 import { keysOf, pasteOf } from "./typed_keys.ts";
