@@ -78,10 +78,10 @@ export function splitGlob(glob: string): SplitGlob {
   return { pattern, fixed, depth_max };
 }
 
-/** True if a path matches. Pattern and path are split into their parts. */
 /**
- * Matches a path against a pattern: `*` and `?` within a name, `**` for any number of folders. The
- * time is bounded by the product of the lengths, so that a hostile pattern costs no more.
+ * True if a path matches: `*` and `?` within a name, `**` for any number of folders. Pattern and path
+ * are split into their parts. The time is bounded by the product of the lengths, so that a hostile
+ * pattern costs no more.
  */
 export function matchesGlob(pattern: readonly string[], path: readonly string[]): boolean {
   return matches(pattern, path, "**", matchesName);

@@ -15,7 +15,7 @@ import type {
 } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
 import { livePeers, localPeers, peers } from "../state/store.ts";
-import { Figures } from "./health/figures.tsx";
+import { Figures } from "./health_figures.tsx";
 
 /** Peers that are examined at once. */
 const EXAMINED_MAX = 40;

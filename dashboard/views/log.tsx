@@ -9,8 +9,8 @@ import { Empty, Failed, ResourceView } from "../components/basics.tsx";
 import { useResource } from "../state/resource.ts";
 import { filter, route } from "../state/router.ts";
 import { livePeers } from "../state/store.ts";
-import { ThreadRow } from "./log/thread_row.tsx";
-import { hold, type Thread, toThreads } from "./log/threads.ts";
+import { ThreadRow } from "./log_thread_row.tsx";
+import { hold, type Thread, toThreads } from "./log_threads.ts";
 import { call } from "../state/calls.ts";
 import type { Message, MessagePage } from "../state/records.ts";
 

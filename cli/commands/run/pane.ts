@@ -6,7 +6,7 @@ import { offlinePeer, peerByPane, registerPeer } from "protocol/generated/endpoi
 import { ANY_PROGRAM } from "protocol/agents/contract.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";
-import { kindOf, paneOf, type PanePlace } from "../../../daemon/host/terminals/addresses.ts";
+import { kindOf, paneOf, type PanePlace } from "../../../daemon/host/terminal_addresses.ts";
 import { isUnreachable, undefinedOnRefusal } from "../../client/daemon_client.ts";
 import { CommandError, unlessRejected } from "../../client/failures.ts";
 import type { CommandContext } from "../../command/command.ts";

@@ -5,7 +5,7 @@ import type { Log } from "kit/core/log.ts";
 import type { Reason } from "protocol/reasons.ts";
 import type { IsAlive } from "../../host/processes.ts";
 import type { Failure } from "../../host/tmux/connection.ts";
-import type { PreparedKeys, TerminalServer } from "../../host/terminals/terminal_server.ts";
+import type { PreparedKeys, TerminalServer } from "../../host/terminal_server.ts";
 import {
   type AgentPeer,
   type KeyResult,

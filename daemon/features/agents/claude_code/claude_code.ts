@@ -4,7 +4,7 @@
  */
 
 import type { IsAlive } from "../../../host/processes.ts";
-import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
+import type { TerminalServers } from "../../../host/terminal_server.ts";
 import { type Adapter, type AgentPeer, type Observation, withArgs } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { PaneTransport } from "../pane_transport.ts";

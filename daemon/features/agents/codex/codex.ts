@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { IsAlive } from "../../../host/processes.ts";
-import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
+import type { TerminalServers } from "../../../host/terminal_server.ts";
 import type { Adapter, AgentPeer, CallEvidence, Observation } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { PaneTransport } from "../pane_transport.ts";

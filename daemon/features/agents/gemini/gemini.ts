@@ -1,6 +1,6 @@
 /** Gemini CLI's adapter: only the pane. Hooks and the screen report turns. */
 
-import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
+import type { TerminalServers } from "../../../host/terminal_server.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { type PaneOptions, PaneTransport } from "../pane_transport.ts";

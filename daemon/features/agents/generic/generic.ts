@@ -1,7 +1,7 @@
 /** The adapter for any program in a pane: no hooks, no known dialogs, no proof of delivery. */
 
-import { kindOf } from "../../../host/terminals/addresses.ts";
-import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
+import { kindOf } from "../../../host/terminal_addresses.ts";
+import type { TerminalServers } from "../../../host/terminal_server.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
