@@ -6,10 +6,14 @@ import type { Env } from "./daemon/host/paths.ts";
 import { readPlainSettings } from "./cli/client/plain_settings.ts";
 import { EXIT, UsageError } from "./cli/client/failures.ts";
 import { CommandContext } from "./cli/command/command.ts";
-import { mustWorkElsewhere, readGlobalOptions } from "./cli/command/global_options.ts";
 import { COMMANDS } from "./cli/commands/generated/table.ts";
 import { loadCommand, type TableEntry } from "./cli/commands/modules.ts";
-import { type ParsedLine, parseLine } from "./cli/command/line.ts";
+import {
+  mustWorkElsewhere,
+  type ParsedLine,
+  parseLine,
+  readGlobalOptions,
+} from "./cli/command/line.ts";
 import { completeIds } from "./cli/command/short_ids.ts";
 import { processTerminal } from "./cli/output/process_terminal.ts";
 import type { Terminal } from "./cli/output/terminal.ts";

@@ -11,7 +11,7 @@ import {
 import { messageOf } from "kit/core/text.ts";
 import { askBlocking, identifyCaller, listInbox } from "protocol/generated/endpoints.ts";
 import type { Env } from "../../daemon/host/paths.ts";
-import { paneOf } from "../../daemon/host/terminals/addresses.ts";
+import { paneOf } from "../../daemon/host/terminal_addresses.ts";
 import { runningDaemon } from "../../daemon/host/runtime_file.ts";
 import { listenerAt } from "../../daemon/host/sockets/own_listener.ts";
 import { unlessRejected } from "./failures.ts";

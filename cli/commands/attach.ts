@@ -3,7 +3,7 @@
 import type { WireResponse } from "kit/http/client.ts";
 import { getPeer } from "protocol/generated/endpoints.ts";
 import type { Env } from "../../daemon/host/paths.ts";
-import { kindOf, socketPathOf, tmuxSocketOf } from "../../daemon/host/terminals/addresses.ts";
+import { kindOf, socketPathOf, tmuxSocketOf } from "../../daemon/host/terminal_addresses.ts";
 import { runOnTerminal } from "../client/editor.ts";
 import { CommandError } from "../client/failures.ts";
 import {

@@ -10,7 +10,7 @@ import {
   rehookPeer,
   renamePeer,
 } from "protocol/generated/endpoints.ts";
-import { addressFor } from "../../daemon/host/terminals/addresses.ts";
+import { addressFor } from "../../daemon/host/terminal_addresses.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { answerCommand, CIRCLE_FLAG, type Command } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";

@@ -11,7 +11,7 @@ import {
   type Command,
   type CommandContext,
 } from "../command/command.ts";
-import { tmuxSocketOf } from "../../daemon/host/terminals/addresses.ts";
+import { tmuxSocketOf } from "../../daemon/host/terminal_addresses.ts";
 import { EXIT } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 

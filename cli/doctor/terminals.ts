@@ -10,7 +10,7 @@ import { checkSocket, whyUnsafeFolder } from "../../daemon/host/trusted_socket.t
 import type { Check, CheckResult } from "./finding.ts";
 import { isInaccessible, type Machine } from "./machine.ts";
 import { accessTo } from "../../daemon/host/kitty/remote_control.ts";
-import { kindOf, kittyAddressOf, paneOf } from "../../daemon/host/terminals/addresses.ts";
+import { kindOf, kittyAddressOf, paneOf } from "../../daemon/host/terminal_addresses.ts";
 
 /** The oldest version that mesh was tested with (README). */
 const TESTED_VERSION_MIN = "3.3";

@@ -12,12 +12,11 @@ import { aboutItem, answerItem, markItemRead } from "../commands/inbox/items.ts"
 import { SHOW_ITEM } from "../commands/inbox/inbox.ts";
 import { SHOW_PEER } from "../commands/peers.ts";
 import { showAny, WHY } from "../commands/search.ts";
-import { styled } from "../output/terminal.ts";
+import { styled, type StyledText, Terminal, toPlainText } from "../output/terminal.ts";
 import { formatReason } from "../output/message_explanation.ts";
 import type { Line } from "../screen/lines.ts";
 import type { Screen } from "../screen/screen.ts";
 import { isLoss } from "./source.ts";
-import { lineOfError, outputOf } from "./collected_output.ts";
 import { lossesOf } from "./losses.ts";
 import { withNotice } from "./press.ts";
 import {
@@ -31,6 +30,7 @@ import {
   type View,
   withWritten,
 } from "./view.ts";
+import { reportError } from "../command/errors.ts";
 
 type InboxReply = WireResponse<typeof replyInboxItem>;
 
@@ -228,4 +228,51 @@ function repliedText(
   return closes
     ? `${name}'s ask was closed meanwhile; your text went to it as a new ask`
     : `Asked ${name} back`;
+}
+
+/** A terminal that keeps what is printed, with its styles. Hints to standard error are left out. */
+class CollectedOutput extends Terminal {
+  readonly lines: Line[] = [];
+  readonly errors: string[] = [];
+
+  constructor(columns: number) {
+    super({
+      columns,
+      interactive: true,
+      colours: false,
+      progress: false,
+      keys: undefined,
+      screen: undefined,
+      out: (text) => void this.lines.push([text]),
+      err: (text) => void this.errors.push(text),
+      read: () => Promise.resolve(""),
+    });
+  }
+
+  override print(...segments: StyledText[]): void {
+    this.lines.push(segments);
+  }
+
+  override printError(...segments: StyledText[]): void {
+    this.errors.push(segments.map(toPlainText).join(""));
+  }
+}
+
+/** The lines that a command prints at a terminal of this width. */
+async function outputOf(
+  command: Pick<Command, "run">,
+  values: Readonly<Record<string, string>>,
+  context: CommandContext,
+  columns: number,
+): Promise<readonly Line[]> {
+  const terminal = new CollectedOutput(columns);
+  await command.run(context.with({ terminal }), new Args(new Map(Object.entries(values))));
+  return terminal.lines;
+}
+
+/** An expected error in one line, with what to do; others are thrown again. */
+function lineOfError(error: unknown): string {
+  const terminal = new CollectedOutput(Infinity);
+  reportError(error, terminal, { json: false, command: undefined });
+  return terminal.errors.map((line) => line.replace(/^mesh: /, "").trim()).join("; ");
 }

@@ -7,7 +7,7 @@ import { briefClock, stopwatch } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { unlessError } from "kit/host/file_errors.ts";
-import { kindOf, paneOf } from "../../daemon/host/terminals/addresses.ts";
+import { kindOf, paneOf } from "../../daemon/host/terminal_addresses.ts";
 import {
   type Env,
   hooksAreOff,

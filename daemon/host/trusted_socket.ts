@@ -3,7 +3,7 @@
 import { dirname, join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
 import { invalidField } from "kit/core/problem.ts";
-import { socketPathOf } from "./terminals/addresses.ts";
+import { socketPathOf } from "./terminal_addresses.ts";
 
 /** The kernel has the same limit on the number of symbolic links in one path. */
 const LINKS_MAX = 40;

@@ -7,10 +7,11 @@ import type { Token, Tokens } from "marked";
 import { type ComponentChildren, Fragment } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Copy } from "./copy.tsx";
-import { Highlighted } from "./text/highlight.tsx";
 import { otherHost } from "./text/hidden.ts";
 import { visible } from "./text/visible.tsx";
 import { partsOf } from "./text/limits.ts";
+import { parse as parseCode, type ParsedLine } from "sugar-high/core";
+import { lang, languages } from "sugar-high/lang";
 
 /** A longer text is shown whole only when asked for. */
 const SHOWN_CHARS_MAX = 8000;
@@ -174,4 +175,38 @@ function Code({ text, language }: { text: string; language: string }) {
 
 function plain(token: Token): string {
   return "text" in token ? String(token.text) : token.raw;
+}
+
+/** Longer code has no colours: the parser takes quadratic time for some texts. */
+const COLOURED_CHARS_MAX = 4000;
+
+/** `language` is the name on the fence of the code block. */
+function Highlighted({ text, language }: { text: string; language: string }) {
+  const lines = useMemo(() => linesOf(text, language), [text, language]);
+  if (!lines) return <code>{visible(text)}</code>;
+  return (
+    <code>
+      {lines.map(({ index, tokens }) => (
+        <span key={index}>
+          {index > 0 && "\n"}
+          {tokens.map(({ type, value }, at) => (
+            <span key={at} class={`token-${type}`}>{visible(value)}</span>
+          ))}
+        </span>
+      ))}
+    </code>
+  );
+}
+
+/** Undefined for text that the parser does not know, or would change. */
+function linesOf(text: string, language: string): readonly ParsedLine[] | undefined {
+  const id = lang(language);
+  if (id === undefined || text.length > COLOURED_CHARS_MAX) return undefined;
+  try {
+    const { lines } = parseCode(text, languages.find((language) => language.id === id)?.config);
+    const texts = lines.map(({ tokens }) => tokens.map(({ value }) => value).join(""));
+    return texts.join("\n") === text ? lines : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -1,11 +1,11 @@
-/** Answers of this page: sending them, and questions that were closed elsewhere meanwhile. */
+/** Answers of this page: drafts, sending, and questions that were closed elsewhere meanwhile. */
 
-import { signal } from "@preact/signals";
-import { call, isRefusal } from "./calls.ts";
-import { draftOf, keepDraft } from "./drafts.ts";
 import * as at from "protocol/generated/endpoints.ts";
+import { signal } from "@preact/signals";
+import { call, isRefusal, PREFIX } from "./calls.ts";
 import type { Ask } from "./records.ts";
 import { inbox, openAsks } from "./store.ts";
+import { keepText, readKept } from "./browser/storage.ts";
 
 /** A person's answer; without an option and a text it acknowledges the ask. */
 export interface Reply {
@@ -120,4 +120,28 @@ export function finish(correlation_id: string): void {
 function reload(): void {
   inbox.refresh();
   openAsks.refresh();
+}
+
+/** The longest draft that outlives a reload; a message cannot be longer. */
+const CHARS_MAX = 262_144;
+
+const drafts = new Map<string, string>();
+
+/**
+ * An unsent text. It outlives a reload, but not the tab, because it may be secret. `name` is unique
+ * on the page, such as `answer-ask-1`.
+ */
+export function draftOf(name: string): string {
+  return drafts.get(name) ?? readKept(keyOf(name), "session") ?? "";
+}
+
+export function keepDraft(name: string, text: string): void {
+  if (text) drafts.set(name, text);
+  else drafts.delete(name);
+  keepText(keyOf(name), text && text.length <= CHARS_MAX ? text : null, "session");
+}
+
+/** Through a relay, the pages of all machines share one storage. */
+function keyOf(name: string): string {
+  return `mesh-draft${PREFIX}-${name}`;
 }

@@ -1,21 +1,21 @@
 /** Health: the daemon, the relay, the account of all messages, and contradictory records. */
 
-import { duration, Fact, ResourceView, State } from "../components/basics.tsx";
+import * as at from "protocol/generated/endpoints.ts";
+import { Age, duration, Fact, ResourceView, State } from "../components/basics.tsx";
 import { Copy } from "../components/copy.tsx";
 import { PeerLink } from "../components/message.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal, RELAYED } from "../state/calls.ts";
-import * as at from "protocol/generated/endpoints.ts";
 import type {
   DeliveryCounts,
   DoctorReport,
   Health as HealthRecord,
   Peer,
+  Selftest,
 } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
 import { livePeers, localPeers, peers } from "../state/store.ts";
-import { Figures } from "./health/figures.tsx";
-import { Selftests } from "./health/selftests.tsx";
+import { Figures } from "./health_figures.tsx";
 
 /** Peers that are examined at once. */
 const EXAMINED_MAX = 40;
@@ -188,5 +188,62 @@ function Findings() {
         Everything at once: <code>mesh doctor</code> <Copy text="mesh doctor" />
       </p>
     </section>
+  );
+}
+
+function Selftests() {
+  const resource = useResource("selftests", ["health"], () => call(at.listSelftests, {}));
+  return (
+    <section class="card">
+      <h2>Self-test of the agents</h2>
+      <ResourceView resource={resource}>
+        {({ tested }) =>
+          tested.length === 0
+            ? <p>No agent was tested on this machine yet.</p>
+            : <Results tested={tested} />}
+      </ResourceView>
+      <p class="hint">
+        Test all agents: <code>mesh selftest</code> <Copy text="mesh selftest" />
+      </p>
+    </section>
+  );
+}
+
+function Results({ tested }: { tested: readonly Selftest[] }) {
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Results of the self-test">
+      <table>
+        <thead>
+          <tr>
+            {["Agent", "Version", "Transport", "Result", "Tested"].map((title) => (
+              <th key={title} scope="col">{title}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {tested.map(({ agent, version, transport, degraded, why, at }) => (
+            <tr key={`${agent} ${transport}`}>
+              <th scope="row">{agent}</th>
+              <td>
+                <bdi>{visible(version)}</bdi>
+              </td>
+              <td>{transport}</td>
+              <td>
+                <State of={degraded ? "failed" : "passed"} tone={degraded ? "bad" : "good"} />
+                {why && (
+                  <span class="reason">
+                    {" "}
+                    <bdi>{visible(why)}</bdi>
+                  </span>
+                )}
+              </td>
+              <td>
+                <Age at={at} suffix=" ago" />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }

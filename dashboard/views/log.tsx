@@ -1,5 +1,6 @@
 /** Log: all messages that match the filters, live, grouped by thread. */
 
+import * as at from "protocol/generated/endpoints.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { SearchField } from "../components/act/search_field.tsx";
@@ -8,9 +9,10 @@ import { Empty, Failed, ResourceView } from "../components/basics.tsx";
 import { useResource } from "../state/resource.ts";
 import { filter, route } from "../state/router.ts";
 import { livePeers } from "../state/store.ts";
-import { FILTERS, type Filters, filtersOf, type FoundMessages, loadMessages } from "./log/pages.ts";
-import { ThreadRow } from "./log/thread_row.tsx";
-import { hold, type Thread, toThreads } from "./log/threads.ts";
+import { ThreadRow } from "./log_thread_row.tsx";
+import { hold, type Thread, toThreads } from "./log_threads.ts";
+import { call } from "../state/calls.ts";
+import type { Message, MessagePage } from "../state/records.ts";
 
 const PAGE = 60;
 const SHOWN_MAX = 1920;
@@ -191,4 +193,46 @@ function useScrolled(): boolean {
 
 function toTop(): void {
   document.getElementById("main")?.scrollTo({ top: 0 });
+}
+
+const FILTERS = ["q", "peer", "circle", "kind", "state"] as const;
+type Filters = Readonly<Record<typeof FILTERS[number], string>>;
+
+const PAGE_ROWS_MAX = 500;
+
+interface FoundMessages {
+  readonly messages: readonly Message[];
+  /** True if older messages match, too. */
+  readonly more: boolean;
+}
+
+function filtersOf(query: URLSearchParams): Filters {
+  const valueOf = (name: string) => query.get(name) ?? "";
+  return {
+    q: valueOf("q"),
+    peer: valueOf("peer"),
+    circle: valueOf("circle"),
+    kind: valueOf("kind"),
+    state: valueOf("state"),
+  };
+}
+
+/** The newest `wanted` messages that match. */
+async function loadMessages(
+  filters: Filters,
+  wanted: number,
+  signal: AbortSignal,
+): Promise<FoundMessages> {
+  const given = Object.entries(filters).filter(([, value]) => value.trim() !== "");
+  const messages: Message[] = [];
+  let next: string | null = null;
+  do {
+    const limit = String(Math.min(wanted - messages.length, PAGE_ROWS_MAX));
+    const from: [string, string][] = next === null ? [] : [["cursor", next]];
+    const query = Object.fromEntries([...given, ["limit", limit], ...from]);
+    const page: MessagePage = await call(at.listMessages, { query, signal });
+    messages.push(...page.messages);
+    next = page.next;
+  } while (next !== null && messages.length < wanted);
+  return { messages, more: next !== null };
 }

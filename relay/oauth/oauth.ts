@@ -5,13 +5,12 @@ import type { Database } from "kit/data/sqlite.ts";
 import type { AddressRateLimit } from "../web/rate_limiter.ts";
 import type { Tokens } from "../mcp/routes.ts";
 import type { OwnerSessions } from "../sign_in/sessions.ts";
-import { appRoutes } from "./apps.ts";
 import { Clients } from "./clients.ts";
 import { openConnections } from "./consent/connections.ts";
 import { Consent, type ConsentDeps } from "./consent/consent.ts";
 import { fromDatabase, Grants, type GrantsDeps } from "./grants.ts";
 import { resourceOf } from "./metadata.ts";
-import { oauthRoutes } from "./routes.ts";
+import { appRoutes, oauthRoutes } from "./routes.ts";
 
 interface OAuthDeps extends Pick<ConsentDeps, BaseDeps> {
   readonly db: Database;

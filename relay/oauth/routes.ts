@@ -1,15 +1,20 @@
-/** The routes of the authorization server. */
+/** The routes of the authorization server, and of its connected apps as data. */
 
-import { rawRoute, type Route, route } from "kit/http/route.ts";
+import * as contracts from "protocol/relay/oauth.ts";
+import { listApps, revokeApp } from "protocol/relay/apps.ts";
+import { rawRoute, type Route, route, toJsonResponse } from "kit/http/route.ts";
 import type { AddressRateLimit } from "../web/rate_limiter.ts";
 import type { Connections } from "./consent/connections.ts";
 import type { Consent, ConsentDeps } from "./consent/consent.ts";
 import { refuseOtherResource } from "./consent/authorization_request.ts";
-import * as contracts from "protocol/relay/oauth.ts";
 import { bodyOf, formOf, mustGet, type Params } from "./forms.ts";
-import type { Grants } from "./grants.ts";
+import { fromDatabase, type Grants } from "./grants.ts";
 import { NO_STORE_HEADERS, OAuthRefusal, toErrorResponse, withRefusals } from "./refusals.ts";
 import { resourceMetadata, serverMetadata } from "./metadata.ts";
+import { OK } from "kit/http/contract.ts";
+import { Problem } from "protocol/problems.ts";
+import { ownerOf, type OwnerSessions } from "../sign_in/sessions.ts";
+import type { Connection } from "./grant_store.ts";
 
 interface OAuthServices
   extends Pick<ConsentDeps, "issuer" | "resource" | "clients" | "grants" | "log"> {
@@ -87,4 +92,34 @@ async function clientFormOf(request: Request): Promise<Params> {
 
 function toJson(body: unknown, status = 200): Response {
   return Response.json(body, { status, headers: NO_STORE_HEADERS });
+}
+
+interface AppsDeps {
+  readonly grants: Pick<Grants, "connections" | "disconnect">;
+  readonly sessions: OwnerSessions;
+}
+
+export function appRoutes({ grants, sessions }: AppsDeps): Route[] {
+  return [
+    rawRoute(listApps, (request) => {
+      const namespace = ownerOf(sessions, request);
+      const apps = fromDatabase(() => grants.connections(namespace)).map(toApp);
+      return toJsonResponse(listApps, { apps });
+    }),
+    rawRoute(revokeApp, (request, _, { id = "" }) => {
+      const namespace = ownerOf(sessions, request);
+      if (!fromDatabase(() => grants.disconnect(namespace, id))) {
+        throw new Problem("unknown_app", {});
+      }
+      return toJsonResponse(revokeApp, OK);
+    }),
+  ];
+}
+
+/** A connection without the relay's internal fields, such as its namespace. */
+function toApp(connection: Connection) {
+  const { grant_id, client_id, client_name, scope, granted_at, exchanged_at, expires_at } =
+    connection;
+  const renewed_at = exchanged_at ?? granted_at;
+  return { grant_id, client_id, client_name, scope, granted_at, renewed_at, expires_at };
 }

@@ -1,15 +1,26 @@
-/** Routes for creating relay secrets, signing in and out, and listing machines. */
+/**
+ * Routes for creating relay secrets, signing in and out, and listing machines, and the dashboard of
+ * a machine. It comes from the relay's own files: no markup of a daemon runs on the relay's origin
+ * (contract 9).
+ */
 
+import * as contracts from "protocol/relay/sign_in.ts";
+import {
+  getMachineAsset,
+  getMachineManifest,
+  getMachinePage,
+  getMachineWorker,
+  showMachine,
+} from "protocol/relay/dashboard.ts";
 import type { Ids } from "kit/core/clock.ts";
-import { isProblem } from "protocol/problems.ts";
+import { isProblem, Problem } from "protocol/problems.ts";
 import { readBody } from "kit/http/body.ts";
 import { rawRoute, type Route, toJsonResponse } from "kit/http/route.ts";
 import { type AddressRateLimit, enforceRateLimit } from "../web/rate_limiter.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
-import type { Machines } from "protocol/relay/daemons.ts";
+import { DaemonId, type Machines } from "protocol/relay/daemons.ts";
 import { seeOther } from "../web/page.ts";
 import { namespaceOf, newSecret } from "../web/secrets.ts";
-import * as contracts from "protocol/relay/sign_in.ts";
 import {
   badSecretPage,
   landingPage,
@@ -18,6 +29,8 @@ import {
   tooManyRequestsPage,
 } from "./pages.ts";
 import type { Sessions } from "./sessions.ts";
+import { assetResponse, manifestResponse, workerResponse } from "../../dashboard/files/files.ts";
+import { dashboardPage } from "../../dashboard/files/page.ts";
 
 /** A secret has 51 characters, so a larger form does not come from the sign-in page. */
 const FORM_BYTES_MAX = 4096;
@@ -82,4 +95,44 @@ function describeSecret(secret: string): string {
   const prefix = secret.startsWith("mesh_sk_") ? "mesh_sk_ and " : "";
   const rest = prefix ? secret.length - "mesh_sk_".length : secret.length;
   return `${prefix}${rest} other ${rest === 1 ? "letter" : "letters"}`;
+}
+
+interface MachinePageDeps {
+  readonly machines: Pick<Machines, "list">;
+  readonly sessions: Pick<Sessions, "get">;
+  readonly originPolicy: Pick<OriginPolicy, "mustBeFromOurPage">;
+}
+
+/**
+ * The page is the same for every machine and holds no data, so it is served for a machine that is
+ * not connected, too. Its files need no session, as the manifest is fetched without a cookie.
+ */
+export function machinePageRoutes(deps: MachinePageDeps): Route[] {
+  const { machines, sessions, originPolicy } = deps;
+  return [
+    rawRoute(showMachine, (request, _, { daemon_id }) => {
+      mustBeDaemonId(request, daemon_id);
+      return sessions.get(request) ? dashboardPage() : seeOther("/");
+    }),
+    rawRoute(getMachineAsset, (request) => assetResponse(request)),
+    rawRoute(getMachineManifest, () => manifestResponse()),
+    rawRoute(getMachineWorker, (request, _, { daemon_id }) => {
+      mustBeDaemonId(request, daemon_id);
+      return workerResponse(request);
+    }),
+    rawRoute(getMachinePage, (request) => {
+      originPolicy.mustBeFromOurPage(request);
+      const session = sessions.get(request);
+      if (!session) throw new Problem("not_signed_in", {});
+      const { form_token, namespace } = session;
+      const page = { form_token, machines: machines.list(namespace) };
+      return toJsonResponse(getMachinePage, page);
+    }),
+  ];
+}
+
+/** An address that no machine can have gets no page, and above all no service worker. */
+function mustBeDaemonId({ method, url }: Request, daemon_id: string | undefined): void {
+  if (DaemonId.safeParse(daemon_id).success) return;
+  throw new Problem("not_found", { method, path: new URL(url).pathname });
 }

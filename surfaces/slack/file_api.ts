@@ -2,9 +2,8 @@
 
 import * as z from "zod";
 import { ChatError } from "../chat/chat.ts";
-import type { ApiCaller, Block, Place } from "./api_caller.ts";
+import { type ApiCaller, type Block, type Place, SlackApiError } from "./api_caller.ts";
 import { Timestamp } from "./timestamps.ts";
-import { SlackApiError } from "./web_api_errors.ts";
 import { readBounded } from "../chat/incoming_files.ts";
 
 /** Time limit of a transfer: this minimum, and the time for its bytes at this rate. */

@@ -10,7 +10,7 @@ import { readSettings } from "../../cli/client/settings.ts";
 import { apiBase, missingSettings, runSurface } from "../chat/program.ts";
 import { DEFAULT_BASE } from "./api_caller.ts";
 import type { HandledFile } from "./handled_messages.ts";
-import { slackSockets } from "./socket.ts";
+import { slackSockets } from "./socket_mode.ts";
 import { SlackSurface } from "./surface.ts";
 import { WebApi } from "./web_api.ts";
 

@@ -2,10 +2,16 @@
 
 import * as z from "zod";
 import { unlessRejected } from "../../cli/client/failures.ts";
-import { ApiCaller, type ApiOptions, type Block, type Params, type Place } from "./api_caller.ts";
+import {
+  ApiCaller,
+  type ApiOptions,
+  type Block,
+  type Params,
+  type Place,
+  SlackApiError,
+} from "./api_caller.ts";
 import { FileApi, SlackFile } from "./file_api.ts";
 import { Timestamp } from "./timestamps.ts";
-import { SlackApiError } from "./web_api_errors.ts";
 
 /** A message in a channel, of an event or of the channel's history. */
 export const SlackMessage = z.object({
@@ -36,7 +42,7 @@ const Page = z.object({
 });
 type Page = z.output<typeof Page>;
 
-export interface OutgoingMessage extends Place {
+interface OutgoingMessage extends Place {
   /** The text of notifications, in Slack's escaped form. */
   readonly text: string;
   readonly blocks: readonly Block[];

@@ -4,8 +4,7 @@ import assert from "node:assert/strict";
 // @ts-types="../support/net/ws.d.ts"
 import { WebSocket as WsSocket } from "ws";
 import { randomIds, systemClock } from "kit/core/clock.ts";
-import { slackSockets } from "../../surfaces/slack/socket.ts";
-import { SocketMode } from "../../surfaces/slack/socket_mode.ts";
+import { slackSockets, SocketMode } from "../../surfaces/slack/socket_mode.ts";
 import { Connection } from "../../clients/typescript/connection.ts";
 import { FakeClock } from "../support/clock.ts";
 import { ConnectProxy } from "../support/net/connect_proxy.ts";

@@ -5,7 +5,7 @@ import type { Target } from "./target.ts";
 
 export const DISPATCH_TARGETS: readonly Target[] = [
   {
-    file: "daemon/features/agents/generic/screen.ts",
+    file: "daemon/features/agents/generic/generic.ts",
     tests: ["tests/daemon/features/agents/generic/drawn_cursor_test.ts"],
     faults: [[
       "the composer of a program that draws its own cursor is not found",

@@ -97,12 +97,6 @@ const MESSAGE_TARGETS: readonly Target[] = [
         "for (const message of messagesOf([entry])) this.outgoing.refused(tx, message, reason);",
         "",
       ],
-    ],
-  },
-  {
-    file: "daemon/machines/exchange/reports.ts",
-    tests: EXCHANGE,
-    faults: [
       [
         "the end of an ask's delivery is reported before how the ask was closed",
         "if (!isReportedByClosing) db.transact",

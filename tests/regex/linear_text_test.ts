@@ -11,8 +11,8 @@ import type { AgentPeer, OutgoingMessage } from "../../daemon/features/agents/ad
 import { maskSecrets } from "../../daemon/features/agents/sessions/secrets.ts";
 import { memberAt, prepend, rootOf } from "../../daemon/features/agents/settings_files/jsonc.ts";
 import { PaneTransport } from "../../daemon/features/agents/pane_transport.ts";
-import { claudeScreen } from "../../daemon/features/agents/claude_code/screen.ts";
-import { genericScreen } from "../../daemon/features/agents/generic/screen.ts";
+import { claudeScreen } from "../../daemon/features/agents/claude_code/claude_code.ts";
+import { genericScreen } from "../../daemon/features/agents/generic/generic.ts";
 import { withoutPlaceholder } from "../../daemon/features/agents/screens.ts";
 import { refuseRepeatedKeys } from "protocol/asks/body_keys.ts";
 import { matchesPattern } from "../../daemon/features/asks/questions/approvals.ts";

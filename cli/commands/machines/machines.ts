@@ -15,7 +15,7 @@ import { ALLOW_COMMAND, INVITE_COMMAND, REFUSE_COMMAND } from "./members.ts";
 import { withPlainErrors } from "./membership.ts";
 import { RENEW_COMMAND } from "./renew.ts";
 import { SERVE_COMMAND } from "./serve.ts";
-import { runningServer } from "./server/server_files.ts";
+import { runningServer } from "./server_files.ts";
 import { showMachines } from "./views.ts";
 
 const list = answerCommand({

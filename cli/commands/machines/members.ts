@@ -16,15 +16,15 @@ import { readSettings } from "../../client/settings.ts";
 import { styled } from "../../output/terminal.ts";
 import { writeInvitation } from "./invitation.ts";
 import { mustBeName, withPlainErrors } from "./membership.ts";
-import { readAuthority } from "./server/certificates.ts";
+import { readAuthority } from "./certificates.ts";
 import {
   addressOf,
   mustReadServer,
   readServer,
   type ServerSettings,
   writeServer,
-} from "./server/server_files.ts";
-import { prepareServer, reloadServer } from "./server/server_process.ts";
+} from "./server_files.ts";
+import { prepareServer, reloadServer } from "./server_process.ts";
 
 export const INVITE_COMMAND = answerCommand({
   usage: "machines invite <name>",

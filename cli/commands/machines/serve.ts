@@ -26,7 +26,7 @@ import {
 } from "./membership.ts";
 import { chooseShared, SHARE_FLAGS } from "./sharing.ts";
 import { showConnection } from "./views.ts";
-import { makeCertificates, readAuthority } from "./server/certificates.ts";
+import { makeCertificates, readAuthority } from "./certificates.ts";
 import {
   addressOf,
   localAddressOf,
@@ -36,7 +36,7 @@ import {
   serverPaths,
   type ServerSettings,
   writeServer,
-} from "./server/server_files.ts";
+} from "./server_files.ts";
 import {
   mustFindServer,
   prepareServer,
@@ -45,7 +45,7 @@ import {
   startServer,
   stopServer,
   weaknessOf,
-} from "./server/server_process.ts";
+} from "./server_process.ts";
 
 const PORT_MAX = 65_535;
 /** The forms of names and addresses that a certificate can hold. */

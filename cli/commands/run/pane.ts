@@ -6,12 +6,13 @@ import { offlinePeer, peerByPane, registerPeer } from "protocol/generated/endpoi
 import { ANY_PROGRAM } from "protocol/agents/contract.ts";
 import type { Env } from "../../../daemon/host/paths.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";
-import { kindOf, paneOf, type PanePlace } from "../../../daemon/host/terminals/addresses.ts";
+import { kindOf, paneOf, type PanePlace } from "../../../daemon/host/terminal_addresses.ts";
 import { isUnreachable, undefinedOnRefusal } from "../../client/daemon_client.ts";
 import { CommandError, unlessRejected } from "../../client/failures.ts";
 import type { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
-import { askTmux } from "./tmux.ts";
+import { ANSWER_MS_MAX } from "../../../daemon/host/tmux/connection.ts";
+import { runProgram, type RunResult } from "../../../daemon/host/program_group.ts";
 
 export interface PaneProgram {
   /** The program and its arguments. */
@@ -46,7 +47,7 @@ export async function runInPane(context: CommandContext, program: PaneProgram): 
   });
   terminal.printError(styled("dim", `${display_name} is a peer in the circle ${circle}`));
   try {
-    return await runProgram(program.argv, env);
+    return await runAsPeer(program.argv, env);
   } finally {
     await reportEnd(context, { peer_id, pane_id: pane.pane_id });
   }
@@ -84,7 +85,7 @@ async function sessionOf(
 }
 
 /** Runs the program on this terminal, with this environment and no other variables. */
-async function runProgram([program = "", ...args]: readonly string[], env: Env): Promise<number> {
+async function runAsPeer([program = "", ...args]: readonly string[], env: Env): Promise<number> {
   const stdio = { stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;
   const child = new Deno.Command(program, { args, env: { ...env }, clearEnv: true, ...stdio })
     .spawn();
@@ -123,4 +124,19 @@ async function reportEnd(
   const isExpected = (error: unknown) => error instanceof ApiError || isUnreachable(error);
   const report = { params: { id: peer_id }, query: {}, body };
   await unlessRejected(isExpected, () => call(offlinePeer, report));
+}
+
+/** Runs a tmux command that answers at once. */
+export async function askTmux(
+  args: readonly string[],
+  { env, clock }: Pick<CommandContext, "env" | "clock">,
+): Promise<RunResult> {
+  try {
+    const result = await runProgram(["tmux", ...args], { env, clock, timeout_ms: ANSWER_MS_MAX });
+    if (!result.timed_out) return result;
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    throw new CommandError("tmux is not installed; mesh run needs it");
+  }
+  throw new CommandError(`tmux did not answer within ${ANSWER_MS_MAX / 1000} s`);
 }

@@ -3,7 +3,7 @@
 import { basename } from "kit/core/path.ts";
 import { isInstalled } from "../../../daemon/host/executables.ts";
 import { isShellPrompt } from "../../../daemon/features/agents/shells.ts";
-import { kindOf, paneOf } from "../../../daemon/host/terminals/addresses.ts";
+import { kindOf, paneOf } from "../../../daemon/host/terminal_addresses.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
 import { CommandError, UsageError } from "../../client/failures.ts";
 import type { Args, Command, CommandContext } from "../../command/command.ts";

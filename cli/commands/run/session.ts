@@ -11,8 +11,7 @@ import { asArgument } from "../../../daemon/host/tmux/terminals.ts";
 import { CommandError, EXIT } from "../../client/failures.ts";
 import type { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
-import { forwardSignals, type PaneProgram, runInPane } from "./pane.ts";
-import { askTmux } from "./tmux.ts";
+import { askTmux, forwardSignals, type PaneProgram, runInPane } from "./pane.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
 /**

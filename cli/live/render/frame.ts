@@ -9,7 +9,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { SECTIONS } from "../sections.ts";
 import type { Detail, Model, View } from "../view.ts";
 import type { Metrics } from "../press.ts";
-import { Ages } from "./ages.ts";
+import { Ages } from "./rows.ts";
 import { footerLines, helpLines } from "./footer.ts";
 import { shareRows } from "./layout.ts";
 import { panelOf } from "./panel.ts";

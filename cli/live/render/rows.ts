@@ -5,9 +5,9 @@ import { displayWidth } from "../../output/table.ts";
 import { clean, styled, type StyledText, toPlainText } from "../../output/terminal.ts";
 import { styledStatus } from "../../output/views.ts";
 import { fill, firstLine, type Line } from "../../screen/lines.ts";
-import { type Attention, waitingSince } from "../attention.ts";
+import { type Attention, waitingSince } from "../sections.ts";
 import type { Message, Peer, Records } from "../records.ts";
-import type { Ages } from "./ages.ts";
+import { formatDuration } from "../../output/time.ts";
 
 /** The space and the ages for a row. */
 export interface RowContext {
@@ -154,4 +154,25 @@ function stateOf({ kind, state, close_reason }: Message): StyledText {
   }
   if (state === "failed" || state === "expired" || state === "dropped") return styled("red", state);
   return state === "queued" ? styled("yellow", state) : state;
+}
+
+const UNITS_MS = [86_400_000, 3_600_000, 60_000, 1_000];
+
+export class Ages {
+  readonly now: number;
+  /** After this time one of the ages reads differently; undefined if there is none. */
+  valid_ms: number | undefined;
+
+  constructor(now: number) {
+    this.now = now;
+  }
+
+  /** The age of an instant in its largest unit, such as `3m`. */
+  since(instant: string): string {
+    const age_ms = Math.max(0, this.now - Date.parse(instant));
+    const unit_ms = UNITS_MS.find((ms) => age_ms >= ms) ?? 1_000;
+    const left_ms = unit_ms - age_ms % unit_ms;
+    this.valid_ms = Math.min(this.valid_ms ?? Infinity, left_ms);
+    return formatDuration(age_ms);
+  }
 }

@@ -5,7 +5,7 @@ import type { Log } from "kit/core/log.ts";
 import type { Backend, Transport } from "protocol/agents/contract.ts";
 import type { Env } from "../../host/paths.ts";
 import type { IsAlive } from "../../host/processes.ts";
-import type { TerminalServers } from "../../host/terminals/terminal_server.ts";
+import type { TerminalServers } from "../../host/terminal_server.ts";
 import type { Adapter, HookReader } from "./adapter.ts";
 import type { Edit, SetupPlan } from "./install.ts";
 import type { ScopeReader, SwitchedOff } from "./settings_files/switched_off.ts";

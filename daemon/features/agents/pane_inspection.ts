@@ -14,7 +14,7 @@ import type {
   TerminalServer,
   TerminalServers,
   TypeResult,
-} from "../../host/terminals/terminal_server.ts";
+} from "../../host/terminal_server.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { AgentPeer } from "./adapter.ts";
 import { isShellPrompt } from "./shells.ts";

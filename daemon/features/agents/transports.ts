@@ -10,7 +10,7 @@ import type {
   TerminalTransport,
   WaitingHooks,
 } from "./adapter.ts";
-import { kindOf } from "../../host/terminals/addresses.ts";
+import { kindOf } from "../../host/terminal_addresses.ts";
 import type { KnownFailures } from "./selftest/known_failures.ts";
 
 /** Passed to a transport's check when there is no message to send; it is never delivered. */

@@ -2,7 +2,7 @@
 
 import { Problem } from "protocol/problems.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
-import { kindOf } from "../../host/terminals/addresses.ts";
+import { kindOf } from "../../host/terminal_addresses.ts";
 import type { PaneRoot } from "../../host/tmux/pane.ts";
 import { checkTerminal } from "../../host/trusted_socket.ts";
 import { type HookFacts } from "../agents/adapter.ts";

@@ -5,7 +5,7 @@
 
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
-import { kindOf } from "../../host/terminals/addresses.ts";
+import { kindOf } from "../../host/terminal_addresses.ts";
 import type { PaneFacts, PaneObservation } from "../../host/tmux/pane_observer.ts";
 import { mustBeOnMachine } from "../peers/directory.ts";
 import * as rows from "../peers/store.ts";

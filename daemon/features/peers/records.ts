@@ -2,7 +2,7 @@
 
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
-import { kindOf } from "../../host/terminals/addresses.ts";
+import { kindOf } from "../../host/terminal_addresses.ts";
 import type { Transport } from "protocol/agents/contract.ts";
 import type { PeerFilter } from "protocol/peers/contract.ts";
 import type { Peer } from "protocol/peers/record.ts";

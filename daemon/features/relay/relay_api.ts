@@ -1,4 +1,7 @@
-/** Calls the relay's own routes with the relay secret, and maps its refusals to the daemon's. */
+/**
+ * Calls the relay's own routes with the relay secret: apps and shares. Maps the relay's refusals to
+ * the daemon's.
+ */
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
@@ -6,6 +9,10 @@ import type { Secret } from "kit/core/settings.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { Problem } from "protocol/problems.ts";
+import { OK } from "kit/http/contract.ts";
+import { App } from "protocol/apps.ts";
+import type { Directory } from "../peers/directory.ts";
+import { type CreateShare, Share } from "protocol/shares.ts";
 
 /** Maximum time to wait for the relay, which may first call this daemon through the tunnel. */
 const RELAY_WAIT_MS_MAX = 15_000;
@@ -83,10 +90,70 @@ export class RelayApi {
   }
 }
 
-export function parseAnswer<S extends z.ZodType>(schema: S, answer: unknown): z.output<S> {
+function parseAnswer<S extends z.ZodType>(schema: S, answer: unknown): z.output<S> {
   const result = schema.safeParse(answer);
   if (result.success) return result.data;
   throw new Problem("relay_refused", {
     reason: "its response is invalid; update this daemon or the relay",
   });
+}
+
+const APPS_PATH = "/api/v1/apps";
+const AppList = z.object({ apps: z.array(App) });
+
+/** Connected apps. The relay keeps them. */
+export class Apps {
+  readonly #relay: Pick<RelayApi, "call">;
+
+  constructor(relay: Pick<RelayApi, "call">) {
+    this.#relay = relay;
+  }
+
+  async list(): Promise<{ apps: App[] }> {
+    return parseAnswer(AppList, await this.#relay.call("GET", APPS_PATH));
+  }
+
+  async revoke(grant_id: string): Promise<typeof OK> {
+    await this.#relay.call("DELETE", `${APPS_PATH}/${encodeURIComponent(grant_id)}`);
+    return OK;
+  }
+}
+
+const SHARES_PATH = "/api/v1/shares";
+
+interface SharesDeps {
+  readonly directory: Directory;
+  readonly relay: RelayApi;
+}
+
+const ShareList = z.object({ shares: z.array(Share) });
+
+/** Shares of this machine. The relay keeps them. */
+export class Shares {
+  readonly #deps: SharesDeps;
+
+  constructor(deps: SharesDeps) {
+    this.#deps = deps;
+  }
+
+  async create({ peer, from_peer, permissions, ttl_seconds }: CreateShare): Promise<Share> {
+    const { directory, relay } = this.#deps;
+    const daemon_id = relay.mustGetDaemonId();
+    const { peer_id } = directory.findFor(peer, { from_peer });
+    const body = { daemon_id, peer_id, permissions, ttl_seconds };
+    return parseAnswer(Share, await relay.call("POST", SHARES_PATH, body));
+  }
+
+  /** The shares of this machine, without those of others with the same relay secret. */
+  async list(): Promise<{ shares: Share[] }> {
+    const { relay } = this.#deps;
+    const daemon_id = relay.mustGetDaemonId();
+    const { shares } = parseAnswer(ShareList, await relay.call("GET", SHARES_PATH));
+    return { shares: shares.filter((share) => share.daemon_id === daemon_id) };
+  }
+
+  async revoke(share_id: string): Promise<typeof OK> {
+    await this.#deps.relay.call("DELETE", `${SHARES_PATH}/${encodeURIComponent(share_id)}`);
+    return OK;
+  }
 }

@@ -3,8 +3,7 @@
 import { type Route, route } from "kit/http/route.ts";
 import { listApps, revokeApp } from "protocol/apps.ts";
 import { createShare, listShares, revokeShare } from "protocol/shares.ts";
-import type { Apps } from "./apps.ts";
-import type { Shares } from "./shares.ts";
+import type { Apps, Shares } from "./relay_api.ts";
 
 export function relayRoutes({ apps, shares }: { apps: Apps; shares: Shares }): Route[] {
   return [

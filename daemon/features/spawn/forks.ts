@@ -6,7 +6,7 @@
 import { Problem } from "protocol/problems.ts";
 import type { Context } from "../../data/context.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
-import { kindOf } from "../../host/terminals/addresses.ts";
+import { kindOf } from "../../host/terminal_addresses.ts";
 import { ANY_PROGRAM } from "protocol/agents/contract.ts";
 import { definitionOf } from "../agents/registry.ts";
 import type { PeerQuery } from "../peers/directory.ts";

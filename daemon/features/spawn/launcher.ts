@@ -4,7 +4,7 @@ import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { Launch, OpenResult } from "../../host/tmux/terminals.ts";
-import { kindOf } from "../../host/terminals/addresses.ts";
+import { kindOf } from "../../host/terminal_addresses.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { Sender } from "../peers/directory.ts";
 import {

@@ -1,6 +1,6 @@
 /** Starts agents in panes, stores each spawn, and ends spawned agents. */
 
-import { kindOf } from "../../host/terminals/addresses.ts";
+import { kindOf } from "../../host/terminal_addresses.ts";
 import type { Context } from "../../data/context.ts";
 import { terminate, waitForExit } from "../../host/processes.ts";
 import type { RequestContext } from "../messages/request_context.ts";

@@ -10,7 +10,7 @@ import type {
   TerminalServer,
   TerminalServers,
   TypeResult,
-} from "../terminals/terminal_server.ts";
+} from "../terminal_server.ts";
 import { type Answer, type Failure, failure, type Result } from "../tmux/connection.ts";
 import type { Pane } from "../tmux/pane.ts";
 import { PaneCache } from "../tmux/pane_cache.ts";

@@ -5,7 +5,7 @@ import { messageOf, tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import * as z from "zod";
 import { type Answer, ANSWER_MS_MAX, failure } from "../tmux/connection.ts";
-import { socketPathOf } from "../terminals/addresses.ts";
+import { socketPathOf } from "../terminal_addresses.ts";
 import { checkTerminal } from "../trusted_socket.ts";
 
 /** kitty refuses a client that calls itself newer than kitty is. 0.26 is the oldest tested. */

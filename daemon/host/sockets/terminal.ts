@@ -14,7 +14,7 @@ import {
   terminalOf,
   uidOf,
 } from "../processes.ts";
-import { paneOf, tmuxSocketOf } from "../terminals/addresses.ts";
+import { paneOf, tmuxSocketOf } from "../terminal_addresses.ts";
 
 /** A registered peer that may have opened a terminal: the facts that the check needs. */
 export interface KnownAgent {

@@ -11,8 +11,8 @@ import {
   startTimeOf,
 } from "../processes.ts";
 import type { Env } from "../paths.ts";
-import { kindOf, tmuxSocketOf } from "../terminals/addresses.ts";
-import type { TerminalServers } from "../terminals/terminal_server.ts";
+import { kindOf, tmuxSocketOf } from "../terminal_addresses.ts";
+import type { TerminalServers } from "../terminal_server.ts";
 import type { Pane } from "./pane.ts";
 
 /** The process that reads the keys typed into a pane. */

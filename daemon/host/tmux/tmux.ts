@@ -11,7 +11,7 @@ import type {
   SeenScreen,
   TerminalServer,
   TerminalServers,
-} from "../terminals/terminal_server.ts";
+} from "../terminal_server.ts";
 import {
   type Answer,
   type Failure,

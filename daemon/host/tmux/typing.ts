@@ -6,7 +6,7 @@ import {
   type KeyName,
   type Keystroke,
 } from "protocol/agents/keys.ts";
-import type { PaneGuard, PreparedKeys, TypeResult } from "../terminals/terminal_server.ts";
+import type { PaneGuard, PreparedKeys, TypeResult } from "../terminal_server.ts";
 import type { Answer, Failure, Result } from "./connection.ts";
 
 /** The commands of a tmux server that typing needs. */

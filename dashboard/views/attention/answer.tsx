@@ -10,13 +10,14 @@ import { announce } from "../../state/announce.ts";
 import {
   answerDraft,
   askAnew,
+  draftOf,
   finish,
   giveAnswer,
   isOwn,
+  keepDraft,
   lateAnswers,
   type Reply,
 } from "../../state/answering.ts";
-import { draftOf, keepDraft } from "../../state/drafts.ts";
 import type { Ask } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 import { Copy } from "../../components/copy.tsx";

@@ -1,5 +1,6 @@
 /** The actions on a peer: a menu, and one window for each action. */
 
+import * as at from "protocol/generated/endpoints.ts";
 import type { ComponentType } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ActionProps, ActionWindow, useAct } from "../../components/window.tsx";
@@ -7,14 +8,15 @@ import { isSubagent } from "protocol/derived/peers.ts";
 import type { Peer } from "../../state/records.ts";
 import { Copy, Fork } from "./fork.tsx";
 import { HandOver } from "./hand_over.tsx";
-import { Close, Kill } from "./removal.tsx";
-import { Rehook } from "./rehook.tsx";
 import { RestartWindow } from "./restart.tsx";
 import { call } from "../../state/calls.ts";
-import * as at from "protocol/generated/endpoints.ts";
-import { refreshTopics } from "../../state/resource.ts";
+import { refreshTopics, useResource } from "../../state/resource.ts";
 import { notify } from "../../state/store.ts";
 import { NameField } from "../spawn/naming.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import { go, link } from "../../state/router.ts";
+import { LossList } from "./losses.tsx";
+import { Fact, ResourceView, State } from "../../components/basics.tsx";
 
 interface Action {
   readonly title: string;
@@ -173,5 +175,118 @@ function Rename({ peer, close }: ActionProps) {
         Messages to the old name no longer reach it. Earlier messages keep the old name.
       </p>
     </ActionWindow>
+  );
+}
+
+function Close({ peer, close }: ActionProps) {
+  const { peer_id, name, agent_pid } = peer;
+  const { act, ...state } = useAct(
+    () => call(at.closePeer, { params: { id: peer_id }, query: {} }),
+    () => leave(`${name} is closed.`),
+  );
+  return (
+    <ActionWindow
+      title={`Close ${name}?`}
+      label="Close it"
+      danger
+      close={close}
+      act={act}
+      {...state}
+    >
+      <p>
+        <bdi>{visible(name)}</bdi> leaves the mesh for good: its identity cannot be used again.{" "}
+        {agent_pid !== null && `Its program, process ${agent_pid}, is left running.`}
+      </p>
+      <LossList peer={peer} />
+    </ActionWindow>
+  );
+}
+
+function Kill({ peer, close }: ActionProps) {
+  const { peer_id, name, agent_pid, turn_state } = peer;
+  const { act, ...state } = useAct(
+    () => call(at.killPeer, { params: { id: peer_id }, query: {}, body: {} }),
+    (killed) => leave(`${name} is retired: process ${killed.agent_pid} ended by ${killed.signal}.`),
+  );
+  return (
+    <ActionWindow title={`Kill ${name}?`} label="Kill it" danger close={close} act={act} {...state}>
+      <p>
+        Process {agent_pid} of <bdi>{visible(name)}</bdi> is ended, and the peer is retired.{" "}
+        {turn_state === "working"
+          ? "It is at work now. Work that it has not written to disk is lost."
+          : "Work that it has not written to disk is lost."}
+      </p>
+      <LossList peer={peer} />
+    </ActionWindow>
+  );
+}
+
+/** Leaves the peer's own view, which has nothing left to show. */
+function leave(text: string): void {
+  notify(text);
+  refreshTopics(["peers", "asks", "messages"]);
+  go(link("mesh"));
+}
+
+function Rehook({ peer: { peer_id, name }, close }: ActionProps) {
+  const rehook = (apply: boolean) =>
+    call(at.rehookPeer, { params: { id: peer_id }, query: {}, body: { apply } });
+  const checked = useResource(`${peer_id} rehook`, ["peers"], () => rehook(false));
+  const { act, result, ...state } = useAct(
+    () => rehook(true),
+    () => refreshTopics(["peers", "health"]),
+  );
+  const found = result ?? checked.value.value;
+  return (
+    <ActionWindow
+      title={`Reconnect ${name}`}
+      label="Bring it back"
+      close={close}
+      done={result !== undefined}
+      act={found?.would_do ? act : undefined}
+      {...state}
+    >
+      <ResourceView resource={checked}>
+        {() => (
+          <div role="status" class="plan">
+            {found && <Report found={found} acted={result !== undefined} />}
+          </div>
+        )}
+      </ResourceView>
+    </ActionWindow>
+  );
+}
+
+type RehookReport = Awaited<ReturnType<typeof call<typeof at.rehookPeer>>>;
+
+function Report({ found, acted }: { found: RehookReport; acted: boolean }) {
+  const { healthy, transport, would_do, reason, acted: changed } = found;
+  return (
+    <>
+      <dl class="facts">
+        <Fact name="Messages reach it">
+          {healthy ? <>by {transport}</> : <State of="no" tone="bad" />}
+        </Fact>
+        {reason !== null && (
+          <>
+            <Fact name={acted || would_do !== null ? "It was offline" : "Reason"}>
+              {reason.replaceAll("_", " ")}
+            </Fact>
+          </>
+        )}
+        {would_do !== null && (
+          <>
+            <Fact name={changed ? "Done" : "Can be done"}>{would_do}</Fact>
+          </>
+        )}
+      </dl>
+      {!acted && would_do === null && (
+        <p class="hint">
+          {healthy
+            ? "There is nothing to mend."
+            : "It cannot be reconnected without its program: restart it, or look at its evidence."}
+        </p>
+      )}
+    </>
   );
 }

@@ -3,13 +3,14 @@
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Steady } from "../../components/act/steady_content.tsx";
-import { AgentTurnEntry, RecordEntry } from "../../components/agent_turn.tsx";
-import { Act, Empty, ResourceView } from "../../components/basics.tsx";
+import { Act, Clock, Empty, ResourceView } from "../../components/basics.tsx";
 import { Compose } from "../../components/compose.tsx";
 import { Bubble } from "../../components/message.tsx";
-import type { Peer } from "../../state/records.ts";
+import type { AgentTurn, Peer, TranscriptEntry } from "../../state/records.ts";
 import { type Entry, type Talk, toEntries } from "./entries.ts";
 import { MESSAGES_MAX, useTalk } from "./talk.ts";
+import { Markdown } from "../../components/markdown.tsx";
+import { visible } from "../../components/text/visible.tsx";
 
 /** A reader this close to the end sees new messages as they arrive. */
 const NEAR_END_PX = 120;
@@ -124,4 +125,69 @@ function showEnd(
   at_end: { readonly current: boolean },
 ): void {
   if (box && at_end.current) box.scrollTop = box.scrollHeight;
+}
+
+const LABELS = { user: "prompt in its terminal", assistant: "end of its turn" } as const;
+
+function AgentTurnEntry({ turn }: { turn: AgentTurn }) {
+  const { role, text, truncated, tool_calls, at } = turn;
+  return (
+    <li class={`turn ${role === "user" ? "to-peer" : ""}`} data-row tabIndex={-1}>
+      <header>
+        <span class="kind">{LABELS[role]}</span>
+        <Clock at={at} />
+      </header>
+      <Markdown text={text} />
+      {truncated && <p class="hint">Shortened here; the agent's terminal has it in full.</p>}
+      {tool_calls.length > 0 && (
+        <details>
+          <summary>
+            {tool_calls.length === 1 ? "1 tool call" : `${tool_calls.length} tool calls`}
+          </summary>
+          <pre>{visible(toText(tool_calls))}</pre>
+        </details>
+      )}
+    </li>
+  );
+}
+
+function toText(tool_calls: AgentTurn["tool_calls"]): string {
+  return tool_calls.map((tool_call) => JSON.stringify(tool_call, null, 2)).join("\n");
+}
+
+const RECORDS: Readonly<Record<TranscriptEntry["kind"], string>> = {
+  prompt: "prompt in its session",
+  text: "said in its session",
+  tool_call: "called",
+  tool_result: "result",
+};
+
+/** An entry of the agent's transcript; calls and results are folded. */
+function RecordEntry({ record }: { record: TranscriptEntry }) {
+  const { kind, text, chars, tool, at } = record;
+  const isTalk = kind === "prompt" || kind === "text";
+  const title = [RECORDS[kind], tool].filter(Boolean).join(" ");
+  return (
+    <li class={`turn ${kind === "prompt" ? "to-peer" : ""}`} data-row tabIndex={-1}>
+      {isTalk
+        ? (
+          <>
+            <header>
+              <span class="kind">{visible(title)}</span>
+              {at !== null && <Clock at={at} />}
+            </header>
+            <Markdown text={text} />
+          </>
+        )
+        : (
+          <details>
+            <summary>{visible(title)}</summary>
+            <pre>{visible(text)}</pre>
+          </details>
+        )}
+      {chars > text.length && (
+        <p class="hint">Shortened here; the agent's session file has it in full.</p>
+      )}
+    </li>
+  );
 }

@@ -1,8 +1,31 @@
-/** The reason why the daemon starts no agents, and the configuration that changes it. */
+/** The kinds of agents that can be started, and the reason why the daemon starts none. */
 
 import { Copy } from "../../components/copy.tsx";
-import { COMMANDS_EXAMPLE } from "./agents.ts";
-import type { SpawnConfig } from "../../state/records.ts";
+import type { Backend, SpawnConfig } from "../../state/records.ts";
+
+/** True if an agent of this kind can be reached in a pane. The type requires every kind. */
+const IN_A_PANE: Readonly<Record<Backend, boolean>> = {
+  "claude-code": true,
+  codex: true,
+  gemini: true,
+  opencode: true,
+  copilot: true,
+  generic: true,
+  acp: false,
+  "mcp-http": false,
+  sdk: false,
+};
+
+const isBackend = (key: string): key is Backend => Object.hasOwn(IN_A_PANE, key);
+
+export const PANE_BACKENDS: readonly Backend[] = Object.keys(IN_A_PANE).filter(isBackend)
+  .filter((backend) => IN_A_PANE[backend]);
+
+/** Any other program in a pane. */
+export const ANY_PROGRAM: Backend = "generic";
+
+/** A value of `spawn.commands`, as an example. */
+const COMMANDS_EXAMPLE = '{"claude-code": ["claude"]}';
 
 const FOLDER_LINE = "mesh config set spawn.allowed_paths '[\"~/work\"]'";
 const COMMAND_LINE = `mesh config set spawn.commands '${COMMANDS_EXAMPLE}'`;

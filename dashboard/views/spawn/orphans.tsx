@@ -8,7 +8,7 @@ import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Backend, Orphan } from "../../state/records.ts";
-import { ANY_PROGRAM, PANE_BACKENDS } from "./agents.ts";
+import { ANY_PROGRAM, PANE_BACKENDS } from "./cannot_start.tsx";
 import { refreshTopics, useResource } from "../../state/resource.ts";
 import { link } from "../../state/router.ts";
 import { NameAndCircle, type Names } from "./naming.tsx";

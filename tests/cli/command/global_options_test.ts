@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { BusError } from "../../../daemon/machines/bus.ts";
-import { readGlobalOptions } from "../../../cli/command/global_options.ts";
+import { readGlobalOptions } from "../../../cli/command/line.ts";
 import { serveDaemon } from "../../support/cli/listening_daemon.ts";
 import { COMMANDS } from "../../support/commands.ts";
 import { addPeer } from "../../support/daemon/peer_clients.ts";

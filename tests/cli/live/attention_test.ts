@@ -1,7 +1,7 @@
 /** The items that wait for the human, and their order. */
 
 import assert from "node:assert/strict";
-import { attentionOf, waitingSince } from "../../../cli/live/attention.ts";
+import { attentionOf, waitingSince } from "../../../cli/live/sections.ts";
 import { ask, item, minute, peer, someRecords } from "../../support/cli/live_records.ts";
 
 const idsOf = (records: Parameters<typeof attentionOf>[0]) =>

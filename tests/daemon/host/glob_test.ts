@@ -1,7 +1,7 @@
 /** Patterns of paths. */
 
 import assert from "node:assert/strict";
-import { matchesGlob, splitGlob } from "../../../daemon/host/glob.ts";
+import { matchesGlob, splitGlob } from "../../../daemon/host/edited_files.ts";
 
 function matches(glob: string, path: string): boolean {
   return matchesGlob(splitGlob(glob).pattern, path.split("/"));

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import type { AgentPeer } from "../../../daemon/features/agents/adapter.ts";
 import { PaneTransport } from "../../../daemon/features/agents/pane_transport.ts";
-import { opencodeScreen } from "../../../daemon/features/agents/opencode/screen.ts";
+import { opencodeScreen } from "../../../daemon/features/agents/opencode/opencode.ts";
 import { startTimeOf } from "../../../daemon/host/processes.ts";
 import { TmuxServers } from "../../../daemon/host/tmux/tmux.ts";
 import { outgoingNotification } from "../../support/agents/outgoing_message.ts";

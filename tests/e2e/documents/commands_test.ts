@@ -2,8 +2,7 @@
 
 import assert from "node:assert/strict";
 import { messageOf } from "kit/core/text.ts";
-import { readGlobalOptions } from "../../../cli/command/global_options.ts";
-import { parseLine } from "../../../cli/command/line.ts";
+import { parseLine, readGlobalOptions } from "../../../cli/command/line.ts";
 import { COMMANDS } from "../../support/commands.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
 import {

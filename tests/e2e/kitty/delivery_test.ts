@@ -6,7 +6,7 @@ import type {
   PaneGuard,
   TerminalServer,
   TerminalServers,
-} from "../../../daemon/host/terminals/terminal_server.ts";
+} from "../../../daemon/host/terminal_server.ts";
 import { addressee, outgoingMessage, paneTransport } from "../../support/agents/pane_delivery.ts";
 import { type Kitty, withKitty } from "../../support/host/private_kitty.ts";
 import { type AgentEvent, SCRIPTED_AGENT } from "../../support/host/private_tmux.ts";

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { Splitter } from "kit/core/text.ts";
-import { claudeScreen } from "../../../daemon/features/agents/claude_code/screen.ts";
-import { codexScreen } from "../../../daemon/features/agents/codex/screen.ts";
-import { copilotScreen } from "../../../daemon/features/agents/copilot/screen.ts";
-import { geminiScreen, turnStateShown } from "../../../daemon/features/agents/gemini/screen.ts";
-import { genericScreen } from "../../../daemon/features/agents/generic/screen.ts";
-import { opencodeScreen } from "../../../daemon/features/agents/opencode/screen.ts";
+import { claudeScreen } from "../../../daemon/features/agents/claude_code/claude_code.ts";
+import { codexScreen } from "../../../daemon/features/agents/codex/codex.ts";
+import { copilotScreen } from "../../../daemon/features/agents/copilot/copilot.ts";
+import { geminiScreen, turnStateShown } from "../../../daemon/features/agents/gemini/gemini.ts";
+import { genericScreen } from "../../../daemon/features/agents/generic/generic.ts";
+import { opencodeScreen } from "../../../daemon/features/agents/opencode/opencode.ts";
 import { type Screen, stripEscapes, type View } from "../../../daemon/features/agents/screens.ts";
 import { parsePane } from "../../../daemon/host/tmux/pane.ts";
 import { columnWidths } from "../../../cli/output/table.ts";

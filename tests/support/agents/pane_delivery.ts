@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import type { AgentPeer, OutgoingMessage } from "../../../daemon/features/agents/adapter.ts";
-import { claudeScreen } from "../../../daemon/features/agents/claude_code/screen.ts";
+import { claudeScreen } from "../../../daemon/features/agents/claude_code/claude_code.ts";
 import { type PaneOptions, PaneTransport } from "../../../daemon/features/agents/pane_transport.ts";
-import type { TerminalServers } from "../../../daemon/host/terminals/terminal_server.ts";
+import type { TerminalServers } from "../../../daemon/host/terminal_server.ts";
 import { isAlive, startTimeOf } from "../../../daemon/host/processes.ts";
 import { type Agent, recorder, silent, type Terminal, waitSync } from "../host/private_tmux.ts";
 

@@ -1,10 +1,10 @@
 /** The real agents for the harness: a home that has started before, and a scripted model. */
 
 import { join } from "node:path";
-import { codexScreen } from "../../../daemon/features/agents/codex/screen.ts";
-import { copilotScreen } from "../../../daemon/features/agents/copilot/screen.ts";
-import { geminiScreen } from "../../../daemon/features/agents/gemini/screen.ts";
-import { opencodeScreen } from "../../../daemon/features/agents/opencode/screen.ts";
+import { codexScreen } from "../../../daemon/features/agents/codex/codex.ts";
+import { copilotScreen } from "../../../daemon/features/agents/copilot/copilot.ts";
+import { geminiScreen } from "../../../daemon/features/agents/gemini/gemini.ts";
+import { opencodeScreen } from "../../../daemon/features/agents/opencode/opencode.ts";
 import {
   codexConfig,
   codexFixture,

@@ -1,6 +1,6 @@
 /** The connections of a fake Socket Mode: in memory, or on a server's WebSockets. */
 
-import type { ConnectSlackSocket } from "../../../surfaces/slack/socket.ts";
+import type { ConnectSlackSocket } from "../../../surfaces/slack/socket_mode.ts";
 
 /** A frame of the app. */
 interface Acknowledgement {

@@ -4,11 +4,10 @@
  */
 
 import type { IsAlive } from "../../../host/processes.ts";
-import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
+import type { TerminalServers } from "../../../host/terminal_server.ts";
 import { type Adapter, type AgentPeer, type Observation, withArgs } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { PaneTransport } from "../pane_transport.ts";
-import { claudeScreen } from "./screen.ts";
 import { createNativeTransport, type NativeOptions } from "./native_transport.ts";
 import { claudeEvidence } from "./question_evidence.ts";
 import { processOf, sessionOfPeer, turnState } from "./registry.ts";
@@ -16,6 +15,7 @@ import { resumeClaude } from "./transcripts.ts";
 import { withEnd } from "../sessions/last_end.ts";
 import { claudeEnds } from "./turn_ends.ts";
 import { createHookTransport, WaitingHookList } from "./hook_transport.ts";
+import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens.ts";
 
 interface ClaudeCodeOptions extends NativeOptions {
   readonly terminalServers: TerminalServers;
@@ -66,3 +66,30 @@ function observe(
   if (session) return { alive: true, turn_state: turnState(session), source: "session registry" };
   return observeProcess(peer, isAlive);
 }
+
+/** A horizontal rule across the screen; Claude Code may write a label into it. */
+const RULE = /^\s*[─╭╰]?─{8}/;
+/**
+ * The first row of the composer. A no-break space follows the prompt sign. A `!` in place of the
+ * sign means Claude Code's shell mode.
+ */
+const PROMPT = /^❯(\s|$)/;
+
+/**
+ * The composer is between two rules and begins with `❯`; the lowest one counts. A dialog replaces
+ * the composer. Tested with 2.1.329, in all permission modes, idle and busy.
+ */
+export const claudeScreen = composerScreen({
+  find(rows, { lines }) {
+    const rules = rows.flatMap((row, at) => RULE.test(row) ? [at] : []);
+    for (let last = rules.length - 1; last > 0; last--) {
+      const [above = 0, bottom = 0] = rules.slice(last - 1);
+      const top = above + 1;
+      const first = rows[top] ?? "";
+      if (!PROMPT.test(first) || MENU_ENTRY.test(first)) continue;
+      return composerAt(lines, { top, bottom, sign: "❯" });
+    }
+    return undefined;
+  },
+  isCollapsed: ({ text }) => /^\[Pastedtext#\d+(\+\d+lines)?\]$/.test(visibleAscii(text)),
+});

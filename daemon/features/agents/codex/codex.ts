@@ -2,11 +2,10 @@
 
 import * as z from "zod";
 import type { IsAlive } from "../../../host/processes.ts";
-import type { TerminalServers } from "../../../host/terminals/terminal_server.ts";
+import type { TerminalServers } from "../../../host/terminal_server.ts";
 import type { Adapter, AgentPeer, CallEvidence, Observation } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { PaneTransport } from "../pane_transport.ts";
-import { codexScreen } from "./screen.ts";
 import {
   createCommandTransport,
   createSocketTransport,
@@ -18,6 +17,7 @@ import { withEnd } from "../sessions/last_end.ts";
 import { codexEnds } from "./turn_ends.ts";
 import { rolloutOf } from "./rollouts.ts";
 import { interrupt, type Queue, type ThreadConnection, withServer, withThread } from "./threads.ts";
+import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens.ts";
 
 /**
  * Time for which a composer must be shown before a paste. A text that is pasted while Codex draws
@@ -108,3 +108,25 @@ function sessionOfCall(
   const session = data?.threadId ?? named;
   return pid === undefined || !findHost(pid) ? undefined : session;
 }
+
+/** The composer's first row. A `!` in place of `›` is the shell mode, which takes no prompts. */
+const PROMPT = /^›(\s|$)/;
+/** Further rows of the composer: blank lines, or text behind two spaces. */
+const CONTINUATION = /^(\s{2}|$)/;
+
+/**
+ * The composer begins with `›`, holds the cursor, and is above a footer of one or two rows. A
+ * dialog replaces the composer. Tested with 0.169.0, idle and busy.
+ */
+export const codexScreen = composerScreen({
+  find(rows, { lines, cursor_y }) {
+    const last = rows.findLastIndex((row) => row !== "");
+    const bottom = rows.slice(0, last + 1).lastIndexOf("");
+    const top = rows.slice(0, Math.max(0, bottom)).findLastIndex((row) => PROMPT.test(row));
+    if (top < 0 || cursor_y < top || cursor_y >= bottom) return undefined;
+    const [first = "", ...more] = rows.slice(top, bottom);
+    const isComposer = !MENU_ENTRY.test(first) && more.every((row) => CONTINUATION.test(row));
+    return isComposer ? composerAt(lines, { top, bottom, sign: "›" }) : undefined;
+  },
+  isCollapsed: ({ text }) => /^\[PastedContent\d+chars\]$/.test(visibleAscii(text)),
+});

@@ -4,8 +4,8 @@ import type { Clock } from "kit/core/clock.ts";
 import { type Adapter, type AgentPeer, type TerminalTransport, withArgs } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
-import { opencodeScreen } from "./screen.ts";
 import { resume } from "./session_files.ts";
+import { composerScreen } from "../screens.ts";
 
 /**
  * Time for which a message waits for the plugin before the pane is used. A plugin connects within a
@@ -66,3 +66,29 @@ function afterPluginWait(transport: TerminalTransport, clock: Clock): TerminalTr
     typeKeys: (peer, keys, accepted) => transport.typeKeys(peer, keys, accepted),
   };
 }
+
+/** The lower edge of the composer; a dialog has no such edge. */
+const EDGE = /^\s*╹▀{8}/;
+const ROW = /^\s*┃/;
+const PLACEHOLDER = /^Ask anything… "/;
+/**
+ * The gap before the panel beside the composer. In a row with wide characters there are fewer
+ * characters than columns, so the text of the panel must be cut off here.
+ */
+const GAP = / {8,}/;
+
+/** The composer is a bar of `┃` rows above its edge; its last row names the agent and model. */
+export const opencodeScreen = composerScreen({
+  find(rows) {
+    const bottom = rows.findLastIndex((row) => EDGE.test(row));
+    const top = rows.slice(0, Math.max(0, bottom)).findLastIndex((row) => !ROW.test(row)) + 1;
+    if (top >= bottom) return undefined;
+    const edge = rows[bottom] ?? "";
+    const [from, to] = [edge.indexOf("╹") + 1, edge.lastIndexOf("▀") + 1];
+    const cellText = (row: string) => row.slice(from, to).trim().split(GAP)[0] ?? "";
+    return { top, bottom, text: rows.slice(top, bottom - 1).map(cellText).join("\n").trim() };
+  },
+  isEmpty: ({ text }) => text === "" || PLACEHOLDER.test(text),
+  isCollapsed: ({ text }) => /^\[Pasted ~?\d+ lines?\]$/.test(text),
+  dialog: /△ Permission required|Allow once/i,
+});

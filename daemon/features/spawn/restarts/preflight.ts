@@ -2,7 +2,7 @@
 
 import { Refusal } from "kit/core/problem.ts";
 import { ANY_PROGRAM, type Backend } from "protocol/agents/contract.ts";
-import { kindOf } from "../../../host/terminals/addresses.ts";
+import { kindOf } from "../../../host/terminal_addresses.ts";
 import type { Pane } from "../../../host/tmux/pane.ts";
 import { type Command, commandOf, modelsOf, redact, type SpawnSettings } from "../commands.ts";
 import type { SpawnDeps } from "../deps.ts";

@@ -1,7 +1,7 @@
 /** `mesh machines`: the list, joining, and which machines a served bus knows. */
 
 import assert from "node:assert/strict";
-import { mustFindServer } from "../../../../cli/commands/machines/server/server_process.ts";
+import { mustFindServer } from "../../../../cli/commands/machines/server_process.ts";
 import { answeringDaemon, HEALTH, refusal } from "../../../support/cli/answering_daemon.ts";
 
 const BUS = {

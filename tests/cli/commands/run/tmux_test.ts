@@ -1,7 +1,7 @@
 /** A tmux that does not answer ends `mesh run` with its reason, and without waiting for it. */
 
 import assert from "node:assert/strict";
-import { askTmux } from "../../../../cli/commands/run/tmux.ts";
+import { askTmux } from "../../../../cli/commands/run/pane.ts";
 import { thisMachine } from "../../../../cli/doctor/machine.ts";
 import { FakeClock } from "../../../support/clock.ts";
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { type Clock, systemClock } from "kit/core/clock.ts";
 import type { Receipt } from "../../../../daemon/features/agents/adapter.ts";
-import { claudeScreen } from "../../../../daemon/features/agents/claude_code/screen.ts";
+import { claudeScreen } from "../../../../daemon/features/agents/claude_code/claude_code.ts";
 import {
   addressee,
   assertNothingTyped,

@@ -3,9 +3,11 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import type { Adapter } from "../../../../daemon/features/agents/adapter.ts";
-import { genericAdapter } from "../../../../daemon/features/agents/generic/generic.ts";
+import {
+  genericAdapter,
+  genericScreen,
+} from "../../../../daemon/features/agents/generic/generic.ts";
 import { PaneTransport } from "../../../../daemon/features/agents/pane_transport.ts";
-import { genericScreen } from "../../../../daemon/features/agents/generic/screen.ts";
 import { paneObserverOf } from "../../../../daemon/host/tmux/pane_observer.ts";
 import { commandOf, foregroundOf, isAlive } from "../../../../daemon/host/processes.ts";
 import { RealProcesses } from "../../../support/host/real_processes.ts";

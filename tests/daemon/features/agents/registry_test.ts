@@ -32,7 +32,7 @@ Deno.test("the registry lists every agent folder, and the contract every backend
 
 /** Files that may name an agent, each with the reason. */
 const NAMING: Readonly<Record<string, string>> = {
-  "dashboard/views/spawn/agents.ts":
+  "dashboard/views/spawn/cannot_start.tsx":
     "the choices of a page, whose daemon may be of another version",
   "protocol/agents/contract.ts": "the enum on the wire, and the backend of an unnamed agent",
 };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import { join } from "kit/core/path.ts";
-import { gitStatus } from "../../../../daemon/features/handoffs/git_status.ts";
+import { gitStatus } from "../../../../daemon/features/handoffs/touched_files.ts";
 import { programRunnerOf } from "../../../../daemon/host/programs.ts";
 
 const { signal } = new AbortController();

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import { paneAdapter } from "../../../../daemon/features/agents/pane_adapter.ts";
-import { claudeScreen } from "../../../../daemon/features/agents/claude_code/screen.ts";
-import { genericScreen } from "../../../../daemon/features/agents/generic/screen.ts";
+import { claudeScreen } from "../../../../daemon/features/agents/claude_code/claude_code.ts";
+import { genericScreen } from "../../../../daemon/features/agents/generic/generic.ts";
 import { PaneTransport } from "../../../../daemon/features/agents/pane_transport.ts";
 import type { Screen } from "../../../../daemon/features/agents/screens.ts";
 import { paneObserverOf } from "../../../../daemon/host/tmux/pane_observer.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
-import type { PaneGuard } from "../../../../daemon/host/terminals/terminal_server.ts";
+import type { PaneGuard } from "../../../../daemon/host/terminal_server.ts";
 import type { Keystroke } from "protocol/agents/keys.ts";
 import { COMMANDS_MAX, KITTIES_MAX, KittyServers } from "../../../../daemon/host/kitty/kitty.ts";
 import {

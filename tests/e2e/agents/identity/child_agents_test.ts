@@ -9,7 +9,7 @@ import {
   CLAUDE_COMMAND,
   claudeEnvironment,
 } from "../../../../daemon/features/agents/claude_code/fixture.ts";
-import { claudeScreen } from "../../../../daemon/features/agents/claude_code/screen.ts";
+import { claudeScreen } from "../../../../daemon/features/agents/claude_code/claude_code.ts";
 import { GEMINI_SETTINGS } from "../../../../daemon/features/agents/gemini/fixture.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
 import { listMessages } from "protocol/messages/log.ts";

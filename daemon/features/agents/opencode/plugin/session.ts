@@ -2,7 +2,7 @@
 
 import process from "node:process";
 import { type Env, statePath } from "../../../../host/paths.ts";
-import { paneOf } from "../../../../host/terminals/addresses.ts";
+import { paneOf } from "../../../../host/terminal_addresses.ts";
 import { DaemonConnection, type Frame } from "./connection.ts";
 import { Deliveries, type Delivery } from "./deliveries.ts";
 import type { Info, PluginContext, Properties, TranscriptMessage } from "./opencode.ts";

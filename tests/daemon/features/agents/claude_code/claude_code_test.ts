@@ -13,7 +13,7 @@ import {
   sessionOfPeer,
 } from "../../../../../daemon/features/agents/claude_code/registry.ts";
 import type { JsonObject } from "../../../../../daemon/features/agents/settings_files/json.ts";
-import { claudeScreen } from "../../../../../daemon/features/agents/claude_code/screen.ts";
+import { claudeScreen } from "../../../../../daemon/features/agents/claude_code/claude_code.ts";
 import { startTimeOf } from "../../../../../daemon/host/processes.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { silent, until } from "../../../../support/host/private_tmux.ts";

@@ -1,7 +1,7 @@
 /** Codex's screens, as captured from the real program. */
 
 import assert from "node:assert/strict";
-import { codexScreen } from "../../../../../daemon/features/agents/codex/screen.ts";
+import { codexScreen } from "../../../../../daemon/features/agents/codex/codex.ts";
 
 // deno-fmt-ignore
 const SCREENS: [name: string, cursor_y: number, dialog: boolean | undefined, empty: boolean | undefined, collapsed: boolean][] = [

@@ -1,7 +1,7 @@
 /** Copilot CLI's screens, as captured from the real program. */
 
 import assert from "node:assert/strict";
-import { copilotScreen } from "../../../../../daemon/features/agents/copilot/screen.ts";
+import { copilotScreen } from "../../../../../daemon/features/agents/copilot/copilot.ts";
 
 function golden(path: string): string {
   return Deno.readTextFileSync(new URL(`../../../../golden/${path}`, import.meta.url));

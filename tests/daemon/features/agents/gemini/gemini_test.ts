@@ -6,7 +6,7 @@ import { geminiHooks } from "../../../../../daemon/features/agents/gemini/hooks.
 import {
   geminiScreen,
   turnStateShown,
-} from "../../../../../daemon/features/agents/gemini/screen.ts";
+} from "../../../../../daemon/features/agents/gemini/gemini.ts";
 import { resumeOf } from "../../../../../daemon/features/agents/gemini/sessions.ts";
 import { edits, hooks, server } from "../../../../../daemon/features/agents/gemini/setup.ts";
 import { applyEdit, type SetupPlan } from "../../../../../daemon/features/agents/install.ts";

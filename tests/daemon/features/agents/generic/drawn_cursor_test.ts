@@ -1,7 +1,7 @@
 /** Composers of programs that hide the terminal's cursor and draw their own, such as Qwen Code. */
 
 import assert from "node:assert/strict";
-import { genericScreen } from "../../../../../daemon/features/agents/generic/screen.ts";
+import { genericScreen } from "../../../../../daemon/features/agents/generic/generic.ts";
 import type { View } from "../../../../../daemon/features/agents/screens.ts";
 
 const RULE = `\x1b[38;5;153m${"─".repeat(60)}`;

@@ -3,10 +3,12 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/agents/adapter.ts";
-import { genericAdapter } from "../../../../../daemon/features/agents/generic/generic.ts";
+import {
+  genericAdapter,
+  genericScreen,
+} from "../../../../../daemon/features/agents/generic/generic.ts";
 import type { PaneOptions } from "../../../../../daemon/features/agents/pane_transport.ts";
-import { claudeScreen } from "../../../../../daemon/features/agents/claude_code/screen.ts";
-import { genericScreen } from "../../../../../daemon/features/agents/generic/screen.ts";
+import { claudeScreen } from "../../../../../daemon/features/agents/claude_code/claude_code.ts";
 import type { View } from "../../../../../daemon/features/agents/screens.ts";
 import { foregroundOf, startTimeOf } from "../../../../../daemon/host/processes.ts";
 import { silent, type Terminal, until, withTmux } from "../../../../support/host/private_tmux.ts";

@@ -10,8 +10,10 @@ import type {
   AgentPeer,
   AgentTransport,
 } from "../../../../../daemon/features/agents/adapter.ts";
-import { opencodeAdapter } from "../../../../../daemon/features/agents/opencode/opencode.ts";
-import { opencodeScreen } from "../../../../../daemon/features/agents/opencode/screen.ts";
+import {
+  opencodeAdapter,
+  opencodeScreen,
+} from "../../../../../daemon/features/agents/opencode/opencode.ts";
 import { resume } from "../../../../../daemon/features/agents/opencode/session_files.ts";
 import type { View } from "../../../../../daemon/features/agents/screens.ts";
 import { renamePeer } from "protocol/peers/contract.ts";

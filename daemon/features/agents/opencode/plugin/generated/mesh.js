@@ -165,7 +165,7 @@ function readText(path) {
 // daemon/features/agents/opencode/plugin/session.ts
 import process from "node:process";
 
-// daemon/host/terminals/addresses.ts
+// daemon/host/terminal_addresses.ts
 var KITTY = "kitty:";
 function paneOf(env) {
   const tmux = placeOf(env["TMUX_PANE"], tmuxSocketOf(env));

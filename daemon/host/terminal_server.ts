@@ -1,9 +1,9 @@
 /** Interface of a terminal whose panes are observed and typed into (docs/adding-a-terminal.md). */
 
-import type { Answer, Failure, Result } from "../tmux/connection.ts";
-import type { Pane } from "../tmux/pane.ts";
-import type { PaneCache } from "../tmux/pane_cache.ts";
-import type { TerminalKind } from "./addresses.ts";
+import type { Answer, Failure, Result } from "./tmux/connection.ts";
+import type { Pane } from "./tmux/pane.ts";
+import type { PaneCache } from "./tmux/pane_cache.ts";
+import type { TerminalKind } from "./terminal_addresses.ts";
 import type { Keystroke } from "protocol/agents/keys.ts";
 
 /** The terminal servers of this machine, by address (`addresses.ts`). */

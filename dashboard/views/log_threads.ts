@@ -1,6 +1,6 @@
 /** Threads of the log: which messages belong together, and which stay while a person reads. */
 
-import type { Message } from "../../state/records.ts";
+import type { Message } from "../state/records.ts";
 
 /** A message with its answers, oldest first. */
 export interface Thread {

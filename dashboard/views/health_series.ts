@@ -1,7 +1,7 @@
 /** The figures of the last hour as lines of charts: one value for each minute. */
 
-import type { ChartData } from "../../parts/chart_data.ts";
-import type { Figures } from "../../state/records.ts";
+import type { ChartData } from "../parts/chart_data.ts";
+import type { Figures } from "../state/records.ts";
 
 const MINUTE_MS = 60_000;
 const MINUTES = 60;

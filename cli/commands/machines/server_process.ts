@@ -4,15 +4,15 @@ import * as z from "zod";
 import { join } from "kit/core/path.ts";
 import { type Clock, systemClock } from "kit/core/clock.ts";
 import { messageOf, tryJson } from "kit/core/text.ts";
-import { parseAddresses } from "../../../../daemon/machines/nats/addresses.ts";
-import { connectTo } from "../../../../daemon/machines/nats/connection.ts";
-import { prepareStore } from "../../../../daemon/machines/nats/store.ts";
-import { type Env, readTextOrNothing } from "../../../../daemon/host/paths.ts";
-import { argumentsOf, sendSignal, terminate } from "../../../../daemon/host/processes.ts";
-import { runProgram } from "../../../../daemon/host/program_group.ts";
-import { fileSize, spawnLogged, tail } from "../../../client/daemon_process.ts";
-import { CommandError } from "../../../client/failures.ts";
-import { programsOnPath } from "../../../client/program.ts";
+import { parseAddresses } from "../../../daemon/machines/nats/addresses.ts";
+import { connectTo } from "../../../daemon/machines/nats/connection.ts";
+import { prepareStore } from "../../../daemon/machines/nats/store.ts";
+import { type Env, readTextOrNothing } from "../../../daemon/host/paths.ts";
+import { argumentsOf, sendSignal, terminate } from "../../../daemon/host/processes.ts";
+import { runProgram } from "../../../daemon/host/program_group.ts";
+import { fileSize, spawnLogged, tail } from "../../client/daemon_process.ts";
+import { CommandError } from "../../client/failures.ts";
+import { programsOnPath } from "../../client/program.ts";
 import {
   ensureAdmin,
   localAddressOf,

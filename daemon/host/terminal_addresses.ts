@@ -3,7 +3,7 @@
  * the path of its socket; that of a kitty process is `kitty:` and the path of its socket.
  */
 
-import type { Env } from "../paths.ts";
+import type { Env } from "./paths.ts";
 
 export type TerminalKind = "tmux" | "kitty";
 

@@ -1,14 +1,14 @@
 /** The figures of the last hour: delivery times, throughput, the queue, the database. */
 
 import { useMemo } from "preact/hooks";
-import { ResourceView } from "../../components/basics.tsx";
-import { LineChart } from "../../components/chart.tsx";
-import { call } from "../../state/calls.ts";
+import { ResourceView } from "../components/basics.tsx";
+import { LineChart } from "../components/chart.tsx";
+import { call } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
-import type { Figures as FiguresRecord } from "../../state/records.ts";
-import { useResource } from "../../state/resource.ts";
-import { now } from "../../state/store.ts";
-import { bytesText, chartsOf, countText, timeText } from "./series.ts";
+import type { Figures as FiguresRecord } from "../state/records.ts";
+import { useResource } from "../state/resource.ts";
+import { now } from "../state/store.ts";
+import { bytesText, chartsOf, countText, timeText } from "./health_series.ts";
 
 const MINUTE_MS = 60_000;
 /** The shortest time between two loads: the charts show minutes. */

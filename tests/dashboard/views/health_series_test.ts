@@ -1,13 +1,13 @@
 /** The last hour as lines of charts. */
 
 import assert from "node:assert/strict";
-import type { Figures } from "../../../../dashboard/state/records.ts";
+import type { Figures } from "../../../dashboard/state/records.ts";
 import {
   bytesText,
   chartsOf,
   countText,
   timeText,
-} from "../../../../dashboard/views/health/series.ts";
+} from "../../../dashboard/views/health_series.ts";
 
 const NOW = Date.UTC(2026, 0, 1, 12, 30, 20);
 const minuteAt = (before: number) => new Date(Date.UTC(2026, 0, 1, 12, 30 - before)).toISOString();

@@ -6,7 +6,7 @@ import {
   kindOf,
   paneOf,
   socketPathOf,
-} from "../../../../daemon/host/terminals/addresses.ts";
+} from "../../../daemon/host/terminal_addresses.ts";
 
 const TMUX = { TMUX: "/missing/tmux,0/default,12,0", TMUX_PANE: "%4" };
 const KITTY = { KITTY_LISTEN_ON: "unix:/run/user/1/kitty-9", KITTY_WINDOW_ID: "3" };

@@ -2,9 +2,9 @@
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { makeDirectory } from "kit/host/durable_files.ts";
-import { type Env, readTextOrNothing, removeIfPresent } from "../../../../daemon/host/paths.ts";
-import { runProgram } from "../../../../daemon/host/program_group.ts";
-import { CommandError } from "../../../client/failures.ts";
+import { type Env, readTextOrNothing, removeIfPresent } from "../../../daemon/host/paths.ts";
+import { runProgram } from "../../../daemon/host/program_group.ts";
+import { CommandError } from "../../client/failures.ts";
 import { serverPaths } from "./server_files.ts";
 
 const AUTHORITY_DAYS = "3650";

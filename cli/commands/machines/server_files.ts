@@ -4,17 +4,17 @@ import * as z from "zod";
 import { join } from "kit/core/path.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { tryJson } from "kit/core/text.ts";
-import { busPaths } from "../../../../daemon/app/membership/files.ts";
-import { makeUserKey, publicKeyOf, type UserKey } from "../../../../daemon/machines/nats/nkeys.ts";
-import { serverConfig } from "../../../../daemon/machines/nats/server_config.ts";
+import { busPaths } from "../../../daemon/app/membership/files.ts";
+import { makeUserKey, publicKeyOf, type UserKey } from "../../../daemon/machines/nats/nkeys.ts";
+import { serverConfig } from "../../../daemon/machines/nats/server_config.ts";
 import {
   type Env,
   isLoopback,
   readTextOrNothing,
   removeIfPresent,
-} from "../../../../daemon/host/paths.ts";
-import { startTimeOf } from "../../../../daemon/host/processes.ts";
-import { CommandError } from "../../../client/failures.ts";
+} from "../../../daemon/host/paths.ts";
+import { startTimeOf } from "../../../daemon/host/processes.ts";
+import { CommandError } from "../../client/failures.ts";
 
 const ServerSettings = z.object({
   /** 0 until the server has picked one. */
