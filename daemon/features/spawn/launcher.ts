@@ -80,6 +80,8 @@ export class Launcher {
       throw new Problem("spawn_failed", { reason: "agents are started in tmux, and not in kitty" });
     }
     if (request.name) refuseReserved(this.#ctx.db, request.name);
+    const { args = [] } = request;
+    if (args.length > 0 && !isHuman) throw new Problem("human_not_proven", {});
     const command = commandOf(settings, request.backend, request.profile);
     const allowed = isHuman && settings.any_path_for_human ? ["/"] : folders.allowed;
     const folder = await mustBeAllowed(request.path, { ...folders, allowed });
@@ -88,7 +90,7 @@ export class Launcher {
     const source = await this.#findSourcePane(request, sender, tmux_socket);
     const launch = {
       cwd: folder,
-      argv: [...command.argv, ...extraArgs],
+      argv: [...command.argv, ...args, ...extraArgs],
       env: { ...command.env, MESH_SPAWN_ID: spawn_id },
       ...(mark !== undefined && { mark }),
     };

@@ -1,6 +1,6 @@
 /** Routes that start agents: spawns, forks, resumed sessions and restarts. */
 
-import { Problem } from "protocol/problems.ts";
+import type { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
@@ -56,12 +56,8 @@ export function spawnRoutes(
     route(contracts.spawnPeer, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
       const origin = originOf(caller, headers);
-      const { args = [] } = body;
-      if (args.length > 0 && !origin.proven_human) throw new Problem("human_not_proven", {});
-      const launched = await spawns.launcher.launch(body, query.tmux_socket, {
-        extraArgs: args,
-        isHuman: origin.proven_human,
-      });
+      const by = { isHuman: origin.proven_human };
+      const launched = await spawns.launcher.launch(body, query.tmux_socket, by);
       const work = () => commit(() => spawns.record(launched, origin));
       return await spawns.storeOrUndo(launched, work);
     }, { sender, again: (before) => spawns.refresh(before) }),

@@ -65,7 +65,7 @@ class Machine implements Disposable {
 
   run(command: string, env: Env): void {
     const path = { PATH: "/usr/bin:/bin" };
-    const { code, stdout, stderr } = new Deno.Command("sh", {
+    const { code, stdout, stderr } = new Deno.Command("/bin/sh", {
       args: ["-c", command],
       env: { ...path, ...env },
       clearEnv: true,
@@ -129,7 +129,7 @@ Deno.test("a hook runs its script in place of its shell, with the shell's parent
     const env = { MESH_STATE: machine.dir };
     machine.mark(agent, env);
     for (const [event, command] of machine.commandsOf(agent, machine.script)) {
-      const shell = new Deno.Command("sh", {
+      const shell = new Deno.Command("/bin/sh", {
         args: ["-c", command],
         env: { PATH: "/usr/bin:/bin", ...env },
         clearEnv: true,
