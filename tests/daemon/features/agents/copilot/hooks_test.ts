@@ -193,3 +193,15 @@ Deno.test("a subagent of Copilot CLI gets no message, and asks as its session", 
   assert.deepEqual(copilotHooks.read(started).event, "subagentStart", "reported by its session");
   assert.equal((await names()).length, 2);
 });
+
+Deno.test("the daemon completes the payload of a script, which names the event in a header", async () => {
+  await using w = world({ hooks: { copilot: copilotHooks } });
+  const hook = (event: string, more: object) =>
+    post(w, "/hooks/copilot", { ...common, sessionId: "s-1", ...more }, { "x-mesh-event": event });
+  assert.equal((await hook("sessionStart", { source: "new" })).status, 200);
+  const { peers: [idle] } = await get(w, "/peers");
+  assert.deepEqual([idle.backend, idle.turn_state], ["copilot", "idle"]);
+  await hook("userPromptSubmitted", { prompt: "Go on" });
+  const { peers: [working] } = await get(w, "/peers");
+  assert.equal(working.turn_state, "working");
+});
