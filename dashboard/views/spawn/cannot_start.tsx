@@ -32,6 +32,10 @@ const COMMAND_LINE = `mesh config set spawn.commands '${COMMANDS_EXAMPLE}'`;
 
 export function CannotStart({ config: { commands, allowed_paths } }: { config: SpawnConfig }) {
   const has_command = Object.keys(commands).length > 0;
+  const reasons = [
+    ...has_command ? [] : ["it finds no agent that is installed"],
+    ...allowed_paths.length > 0 ? [] : ["no folder is configured"],
+  ];
   const lines = [
     ...has_command ? [] : [COMMAND_LINE],
     ...allowed_paths.length > 0 ? [] : [FOLDER_LINE],
@@ -42,10 +46,9 @@ export function CannotStart({ config: { commands, allowed_paths } }: { config: S
   return (
     <>
       <p>
-        This daemon starts no agents: {!has_command && "no command"}
-        {lines.length === 2 && " and "}
-        {allowed_paths.length === 0 && "no folder"}{" "}
-        is configured. For example, run these lines on its machine, then restart the daemon:
+        This daemon starts no agents:{" "}
+        {reasons.join(", and ")}. For example, run these lines on its machine, then restart the
+        daemon:
       </p>
       <ul class="steps">
         {lines.map((line) => (

@@ -88,13 +88,15 @@ paneTest("folders, sessions and commands of any name stay text", async (lab) => 
 });
 
 Deno.test("where nothing may be started, the page says which lines change that", async () => {
-  const lab = await DashboardLab.start();
+  const none = { MESH_SPAWN__COMMANDS: "{}", MESH_SPAWN__ALLOWED_PATHS: "[]" };
+  const lab = await DashboardLab.start(none);
   if (!lab) return print("skipped: spawn settings (no Chromium; install the package chromium)");
   await using _lab = lab;
   await lab.peer({ name: "web" });
   const page = await lab.open("#/mesh?new=agent");
   const dialog = page.getByRole("dialog", { name: "Start an agent" });
-  await dialog.getByText("no command and no folder is configured").waitFor();
+  await dialog.getByText("it finds no agent that is installed, and no folder is configured")
+    .waitFor();
   await dialog.getByText("mesh config set spawn.allowed_paths").waitFor();
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
