@@ -189,6 +189,11 @@ const BACKUP = ".mesh-backup";
 const PLUGIN = ".config/opencode/plugin/mesh.js";
 const isAgentFile = (path: string) => !path.endsWith(BACKUP) && !path.startsWith(".config/mesh/");
 
+/** Members besides hooks and servers that this version adds to a file. */
+const ADDED: Readonly<Record<string, object>> = {
+  ".claude/settings.json": { permissions: { allow: ["mcp__mesh"] } },
+};
+
 for (const agent of AGENTS) {
   Deno.test(`${agent}: hooks and MCP entries of the previous version stay, and hooks are added`, async () => {
     using home = openHome();
@@ -198,7 +203,7 @@ for (const agent of AGENTS) {
       if (home.read(path) === text) continue;
       const { hooks: before, ...others } = JSON.parse(text);
       const { hooks, ...rest } = JSON.parse(home.read(path));
-      assert.deepEqual(rest, others, path);
+      assert.deepEqual(rest, { ...others, ...ADDED[path] }, path);
       assert.partialDeepStrictEqual(hooks, before, path);
       const added = Object.keys(hooks).filter((event) => !Object.hasOwn(before, event));
       assert.ok(added.length > 0, path);
