@@ -57,8 +57,8 @@ for (const way of WAYS) {
     link.lose();
     link.frozen = undefined;
     await until("another connection", async () => {
-      await slack.clock.advance(15_000);
-      return slack.ready === 2;
+      await slack.clock.advance(500); // A handshake takes longer than a step, and has 15 s.
+      return slack.ready >= 2;
     });
     // The first one, and at most one that was opened while the link was frozen.
     link.frozen = way;
