@@ -47,8 +47,8 @@ const NEEDS: readonly Need[] = [
  */
 const FLAGS = ["-A", "--no-check", "--permit-no-files"];
 
-/** A lane for each core, the lane of the agents, and two more: most tests wait for programs. */
-const LANES = navigator.hardwareConcurrency + 3;
+/** A lane for each core, the lane of the agents, and another: most tests wait for programs. */
+const LANES = navigator.hardwareConcurrency + 2;
 
 /** Tests of whole programs, browsers and agents. */
 const E2E = "tests/e2e/";
