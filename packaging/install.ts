@@ -58,7 +58,11 @@ function launcherFolder(env: Env, { to }: Options): string {
 }
 
 function isOnPath(folder: string, env: Env): boolean {
-  return (env["PATH"] ?? "").split(":").some((entry) => entry.replace(/(?<=.)\/$/, "") === folder);
+  return pathFolders(env).includes(folder);
+}
+
+function pathFolders(env: Env): string[] {
+  return (env["PATH"] ?? "").split(":").map((entry) => entry.replace(/(?<=.)\/$/, ""));
 }
 
 /** The folder of the versions of mesh that were installed here. */
@@ -80,9 +84,11 @@ async function checkOthers(launcher: string, env: Env, { force }: Options): Prom
       throw new Refusal(`${launcher} is another program: choose another folder with --to`);
     }
   }
-  const later = programsOnPath("mesh", env);
-  const hidden = [launcher, ...later.slice(later.indexOf(launcher) + 1)];
-  for (const path of real === undefined ? hidden.slice(1) : hidden) {
+  // A folder that is not on the PATH yet is added in front.
+  const folders = pathFolders(env);
+  const behind = folders.slice(folders.indexOf(dirname(launcher)) + 1).join(":");
+  const hidden = programsOnPath("mesh", { PATH: behind });
+  for (const path of real === undefined ? hidden : [launcher, ...hidden]) {
     const version = await versionOf(path, env);
     if (!force && version !== undefined && isNewer(version, VERSION)) {
       throw new Refusal(

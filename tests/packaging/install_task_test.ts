@@ -141,6 +141,17 @@ Deno.test("an installation that another mesh on the PATH hides says so", () => {
   assert.ok(out.includes(`"mesh" still runs ${home.path}/first/mesh`), out);
 });
 
+Deno.test("a newer mesh that comes first on the PATH is not hidden, and not in the way", () => {
+  using home = new Home();
+  home.write("first/package.json", '{ "name": "agent-mesh", "version": "9.0.0" }');
+  home.write("first/mesh", "#!/bin/sh\necho 9.0.0\n");
+  const PATH = `${home.path}/first:${home.bin}:/usr/bin:/bin`;
+  using user = new Home({ PATH, HOME: home.path });
+  const { code, out } = user.install();
+  assert.equal(code, 0, out);
+  assert.ok(out.includes(`"mesh" still runs ${home.path}/first/mesh`), out);
+});
+
 Deno.test("a second installation keeps the program of the one before, which may still run", () => {
   using home = new Home();
   const program = () => Deno.realPathSync(home.mesh);
