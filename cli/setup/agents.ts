@@ -126,9 +126,9 @@ export async function editsOf(
   env: Env,
 ): Promise<readonly Edit[]> {
   const programs = new MeshPrograms(env, mesh);
-  // Uninstalling must recognize the results of setup both with and without `--replace`.
   const hook_script = hookScriptPath(agent, env);
   const usesScript = hook_script !== undefined && await runsHookScripts(env);
+  // Uninstalling must recognize the results of setup both with and without `--replace`.
   const plan: SetupPlan = {
     mesh,
     programs,
@@ -153,10 +153,16 @@ function hookScriptPath({ id, hooks }: SetupAgent, env: Env): string | undefined
 /** Maximum time of bash to try a connection. */
 const BASH_MS_MAX = 5_000;
 
+/** The answers for each bash: setup and the doctor ask for every agent, and more than once. */
+const connecting = new Map<string, Promise<boolean>>();
+
 /** True if the bash on the PATH can open a connection, which some systems leave out. */
 async function runsHookScripts(env: Env): Promise<boolean> {
   const [bash] = programsOnPath("bash", env);
-  if (bash === undefined) return false;
+  return bash !== undefined && await connecting.getOrInsertComputed(bash, canConnect);
+}
+
+async function canConnect(bash: string): Promise<boolean> {
   const argv = [bash, "-p", "-c", "exec 3<>/dev/tcp/127.0.0.1/9"];
   const options = { env: { LC_ALL: "C" }, clock: systemClock, timeout_ms: BASH_MS_MAX };
   return !(await runProgram(argv, options)).stderr.includes("No such file or directory");

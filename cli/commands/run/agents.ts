@@ -8,9 +8,9 @@ import type { AgentDefinition } from "../../../daemon/features/agents/definition
 import { AGENTS } from "../../../daemon/features/agents/registry.ts";
 import { getPeer, listPeers, setPeer, spawnPeer } from "protocol/generated/endpoints.ts";
 import type { Spawned } from "protocol/spawn/contract.ts";
-import { isInstalled } from "../../../daemon/host/executables.ts";
 import { startDaemon } from "../../client/daemon_process.ts";
 import { runOnTerminal } from "../../client/editor.ts";
+import { programsOnPath } from "../../client/program.ts";
 import { CommandError, EXIT, unlessRejected, UsageError } from "../../client/failures.ts";
 import { readClientSettings } from "../../client/settings.ts";
 import type { Args, CommandContext } from "../../command/command.ts";
@@ -37,9 +37,7 @@ export const AGENT_PROGRAMS = AGENTS.flatMap(({ setup, programs: [program] }) =>
 );
 
 export function agentOf(program: string): AgentDefinition | undefined {
-  return AGENT_PROGRAMS.includes(program)
-    ? AGENTS.find(({ programs }) => programs[0] === program)
-    : undefined;
+  return AGENTS.find(({ setup, programs }) => setup && programs[0] === program);
 }
 
 export async function runAgents(
@@ -56,9 +54,7 @@ export async function runAgents(
   const fresh = context.with({ readSettings: readClientSettings });
   const { started } = await startDaemon(fresh);
   if (started) terminal.print("Started the daemon");
-  if (!await isInstalled({ argv: ["tmux"], cwd: "/" }, [env["PATH"] ?? ""])) {
-    return await runHere(fresh, agent, args);
-  }
+  if (programsOnPath("tmux", env).length === 0) return await runHere(fresh, agent, args);
   const agents: Spawned[] = [];
   for (let number = 0; number < count; number++) agents.push(await start(fresh, agent, args));
   for (const { display_name, tmux_session, pane_id } of agents) {
