@@ -131,7 +131,7 @@ export function machinePageRoutes(deps: MachinePageDeps): Route[] {
   ];
 }
 
-/** An address that no machine can have gets no page, and above all no service worker. */
+/** Refuses the address of a page or service worker whose machine id is malformed. */
 function mustBeDaemonId({ method, url }: Request, daemon_id: string | undefined): void {
   if (DaemonId.safeParse(daemon_id).success) return;
   throw new Problem("not_found", { method, path: new URL(url).pathname });

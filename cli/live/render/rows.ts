@@ -160,7 +160,7 @@ const UNITS_MS = [86_400_000, 3_600_000, 60_000, 1_000];
 
 export class Ages {
   readonly now: number;
-  /** After this time one of the ages reads differently; undefined if there is none. */
+  /** Time after which the text of an age changes; undefined if the rows show no age. */
   valid_ms: number | undefined;
 
   constructor(now: number) {

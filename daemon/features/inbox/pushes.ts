@@ -74,7 +74,7 @@ export function closedAsksShown(
   );
 }
 
-/** The surface's ref of the latest earlier item in an item's thread; null if there is none. */
+/** The surface's ref of the latest earlier item of the thread; null if none of them has a ref. */
 export function previousRefInThread(db: Reader, surface: string, item_id: string): string | null {
   return db.value(
     z.string(),

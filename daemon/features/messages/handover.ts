@@ -20,7 +20,7 @@ import { findStepped } from "./ledger/rows.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { Receipts } from "./receipts.ts";
 
-/** Maximum open drains. Beyond it, the messages of the oldest are queued again after its 60 s. */
+/** Maximum number of drains that can be confirmed. An older one only waits for its 60 s to end. */
 const LEASES_MAX = 10_000;
 
 interface HandoverDeps {
@@ -115,7 +115,7 @@ export class Handover {
     });
   }
 
-  /** A peer's queued messages, without those that would overtake one that is being attempted. */
+  /** The queued messages of a peer, except from senders whose message is being attempted now. */
   #deliverable(peer_id: string, limit: number, read = ledger.queue): StoredMessage[] {
     const { db } = this.#ctx;
     const inFlight = ledger.unfinishedOf(db, peer_id).filter(({ state }) => state === "attempting");

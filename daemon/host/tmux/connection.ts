@@ -27,7 +27,7 @@ type FailureReason =
   | "lost"
   | "timeout";
 export type Failure = { ok: false; reason: FailureReason; message: string };
-/** What a terminal server answers. */
+/** The answer of a terminal server. */
 export type Answer<Data> = ({ ok: true } & Data) | Failure;
 export type Result = Answer<{ lines: readonly string[] }>;
 

@@ -169,7 +169,7 @@ function divertStyles(page: Document): PolicyStyles {
   };
 }
 
-/** Writes the rules of the element to the sheet. */
+/** Makes the sheet take the rules that are written as the text of a style element. */
 function divertText(element: HTMLElement, sheet: CSSStyleSheet): void {
   Object.defineProperty(element, "textContent", {
     set: (text: string) => sheet.replaceSync(text),

@@ -236,7 +236,7 @@ export class Questions {
     return { correlation_id, outcome: outcome ?? "failed", option_id, message };
   }
 
-  /** The reason for no answer; null if a blocking question has one or was closed otherwise. */
+  /** The reason why a blocking question has no answer; null if it was closed in another way. */
   #explainNoAnswer({ close_reason }: Ask): string | null {
     if (close_reason === "cancelled") return "The question was cancelled";
     if (close_reason !== "evicted") return null;
