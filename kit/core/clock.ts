@@ -38,6 +38,8 @@ const monotonic = () => performance.now() as Monotonic;
 const STEP_MS_MIN = { boottime: 3000, monotonic: 1000 } as const;
 /** The system's uptime has whole seconds, so a shorter suspension looks like rounding. */
 const SUSPENSION_MS_MIN = 2000;
+/** The system's uptime is read again after this time: it is a system call, and some read often. */
+const UPTIME_MS_MAX = 10;
 
 /**
  * The runtime has no CLOCK_BOOTTIME. Boottime is the monotonic clock plus all suspensions so far:
@@ -46,13 +48,19 @@ const SUSPENSION_MS_MIN = 2000;
 class SuspensionCounter {
   #base_ms: number | undefined;
   #suspended_ms = 0;
+  #uptime_read_at = -Infinity;
 
   boottime(): Boottime {
     const awake = monotonic();
+    if (awake - this.#uptime_read_at >= UPTIME_MS_MAX) this.#readUptime(awake);
+    return awake + this.#suspended_ms as Boottime;
+  }
+
+  #readUptime(awake: number): void {
+    this.#uptime_read_at = awake;
     const ahead_ms = Deno.osUptime() * 1000 - awake;
     const gained_ms = ahead_ms - (this.#base_ms ??= ahead_ms);
     if (gained_ms > this.#suspended_ms + SUSPENSION_MS_MIN) this.#suspended_ms = gained_ms;
-    return awake + this.#suspended_ms as Boottime;
   }
 }
 

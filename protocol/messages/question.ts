@@ -24,6 +24,7 @@ const partialQuestion = madeLate(() => Question.partial());
 function expiryOf(
   { question, created_at }: { question: unknown; created_at: number },
 ): number | null {
+  if (question === null || question === undefined) return null;
   const { blocking, timeout_seconds = null } = partialQuestion().safeParse(question).data ?? {};
   return blocking && timeout_seconds !== null
     ? Math.min(Math.trunc(created_at + timeout_seconds * 1000), INSTANT_MS_MAX)

@@ -58,8 +58,8 @@ export class IdentityLookup {
   readonly get: (peer_id: string) => ActingPeer | undefined;
   /** Up to two peers whose proved process has this pid; retired ones last. */
   readonly #ofPid: (pid: string) => readonly IdentityFacts[];
-  /** The names of peers with a process or a session, as a reader may take them. */
-  readonly #readings: () => ReadonlySet<string>;
+  /** True if a reader may take a name for that of a peer with a process or a session. */
+  readonly looksLikeIdentified: (name: string) => boolean;
 
   constructor(db: Database, here: LookupDeps) {
     this.#db = db;
@@ -68,7 +68,8 @@ export class IdentityLookup {
     const answers = new TableAnswers(db.watch("peers", rows.identityValues));
     this.get = answers.to((peer_id) => rows.actingPeer(db, peer_id));
     this.#ofPid = answers.to((pid) => rows.twoByPid(db, Number(pid)));
-    this.#readings = answers.to(() => new Set(rows.identifiedNames(db).map(readingOfPeer)));
+    const readings = answers.to(() => new Set(rows.identifiedNames(db).map(readingOfPeer)));
+    this.looksLikeIdentified = answers.to((name) => readings().has(readingOfPeer(name)));
   }
 
   /** The peer of a session that a call names. */
@@ -128,11 +129,6 @@ export class IdentityLookup {
       };
     }
     return undefined;
-  }
-
-  /** True if a reader may take a name for that of a peer with a process or a session. */
-  looksLikeIdentified(name: string): boolean {
-    return this.#readings().has(readingOfPeer(name));
   }
 
   /** The peer that a pane alone identifies. */
