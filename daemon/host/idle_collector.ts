@@ -4,7 +4,6 @@
  */
 
 import { process, v8, vm } from "kit/host/node_library.ts";
-import { processorMsOfSelf } from "./processes.ts";
 
 /** A tick is quiet if this process used at most this processor time since the previous tick. */
 const QUIET_MS_MAX = 50;
@@ -61,19 +60,16 @@ export function processHeap(): Heap {
   let collectGarbage: (() => void) | undefined;
   let trim: (() => void) | undefined;
   return {
-    processorMs: () => processorMsOfSelf() ?? nodeProcessorMs(),
+    processorMs() {
+      const { user, system } = process().cpuUsage(); // In microseconds.
+      return (user + system) / 1000;
+    },
     bytes: () => Deno.memoryUsage().heapTotal,
     collect() {
       (collectGarbage ??= openCollector())();
       (trim ??= openTrim())();
     },
   };
-}
-
-/** Where the kernel has no table of processes. Takes half a millisecond. */
-function nodeProcessorMs(): number {
-  const { user, system } = process().cpuUsage();
-  return (user + system) / 1000;
 }
 
 function openCollector(): () => void {

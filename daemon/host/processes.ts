@@ -18,24 +18,12 @@ const STAT = {
   session: { at: 3, column: "sess" },
   terminal: { at: 4, column: "tdev" },
   foreground: { at: 5, column: "tpgid" },
-  user: { at: 11, column: "utime" },
-  system: { at: 12, column: "stime" },
   started: { at: 19, column: "lstart" },
 } as const;
 
 /** A process's start time: clock ticks since boot on Linux, a date on macOS. */
 export function startTimeOf(pid: number): string | undefined {
   return statField(pid, "started");
-}
-
-/** The kernel's clock ticks, in which it counts processor time (`USER_HZ`, proc(5)). */
-const TICK_MS = 10;
-
-/** Processor time that this process has used; undefined on macOS. */
-export function processorMsOfSelf(): number | undefined {
-  if (isMac()) return undefined;
-  const [user, system] = statFields(Deno.pid, ["user", "system"]);
-  return (Number(user) + Number(system)) * TICK_MS;
 }
 
 /** True if a process runs. Pass `started` if it is known, because the system reuses pids. */

@@ -7,7 +7,6 @@ import { type Bus, BusError, type BusListener, type BusStatus, IdentityInUse } f
 import type { Links } from "./links/links.ts";
 import { MachineTrust } from "./trust/machine_trust.ts";
 import { PinnedSeal } from "./trust/seal.ts";
-import type { Machine as PinnedMachine } from "./store.ts";
 import { fingerprintOf, signCard, type SignedCard } from "./trust/cards.ts";
 import { Envelopes } from "./trust/envelope.ts";
 import type { MachineKeys } from "./trust/keys.ts";
@@ -128,7 +127,7 @@ export class Machines {
       allow_admin: settings.allow_admin,
       bus: this.#connection,
       machines: this.#trust,
-      online: () => this.#online(),
+      online: () => this.#connection.status().status === "connected" ? this.#directory.online : [],
       own: { daemon_id, name },
       seal,
     });
@@ -306,11 +305,6 @@ export class Machines {
     if (status === "connected") this.#links.busConnected();
     else this.#links.busLost();
     this.#waiting.changed();
-  }
-
-  #online(): PinnedMachine[] {
-    if (this.#connection.status().status !== "connected") return [];
-    return this.#trust.list().filter(({ daemon_id }) => this.#directory.isOnline(daemon_id));
   }
 
   #known(daemon_id: string): KnownMachine | undefined {

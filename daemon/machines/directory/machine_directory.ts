@@ -176,6 +176,11 @@ export class MachineDirectory {
     return new Uint8Array();
   }
 
+  /** The machines that are online, in the order in which they came online. */
+  get online(): AnnouncingMachine[] {
+    return [...this.#online.values()];
+  }
+
   isOnline(daemon_id: string): boolean {
     return this.#online.has(daemon_id);
   }
