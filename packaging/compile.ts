@@ -2,6 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { PARTS_FLAGS } from "../cli/client/program.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
@@ -15,7 +16,7 @@ print(
   `Downloads the runtime part of Deno ${Deno.version.deno} for ${target} from dl.deno.land ` +
     "(about 40 MB), unless DENORT_BIN names it or Deno's cache has it",
 );
-const flags = ["-A", "--no-config", "--unstable-no-legacy-abort", "--target", target];
+const flags = ["-A", ...PARTS_FLAGS, "--target", target];
 const { success, stderr } = await new Deno.Command(Deno.execPath(), {
   args: ["compile", ...flags, "--output", output, "dist/parts/main.js"],
   cwd: ROOT,

@@ -15,8 +15,8 @@ export interface Installation {
   readonly installed?: Installed & { readonly folder: string };
 }
 
-/** Without them Deno would look for configuration beside the parts. */
-const PARTS_FLAGS = [
+/** Deno's options for the parts. Without the first two it looks for configuration beside them. */
+export const PARTS_FLAGS: readonly string[] = [
   "--no-config",
   "--no-lock",
   "--unstable-no-legacy-abort",

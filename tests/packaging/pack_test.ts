@@ -1,8 +1,17 @@
 /** The npm package: installed into an empty prefix, and used from there as the README does. */
 
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/core/version.ts";
+import { PARTS_FLAGS } from "../../cli/client/program.ts";
 import { InstalledPackage, isMissing, outputOf } from "../support/packaging/installed_package.ts";
+
+const PACKAGING = new URL("../../packaging/", import.meta.url);
+
+Deno.test("the launcher gives the parts the options that the executable has", () => {
+  const launcher = Deno.readTextFileSync(new URL("mesh", PACKAGING)).replaceAll(/\\\n +/g, "");
+  assert.ok(launcher.includes(`run -A --quiet ${PARTS_FLAGS.join(" ")} "$here/parts/main.js"`));
+});
 
 /** The package, and the home of a person who uses it. */
 class InstalledHome extends InstalledPackage {
@@ -36,6 +45,12 @@ Deno.test({
     for (const [, link = ""] of readme.matchAll(/\]\(([^)#:]+)\)/g)) {
       assert.ok(Deno.statSync(`${pages}/${link}`).isFile, link);
     }
+    // The steps that a release takes with each of its files.
+    const tried = outputOf("bash", [
+      fileURLToPath(new URL("try.sh", PACKAGING)),
+      installed.program,
+    ]);
+    assert.match(tried, /All steps passed\.$/);
     const setup = mesh("setup", "--yes", "--name", "sam");
     assert.match(setup, /~\/\.claude\/settings\.json/);
     assert.doesNotMatch(setup, /warning/);
@@ -50,7 +65,6 @@ Deno.test({
     } finally {
       mesh("down");
     }
-    assert.match(mesh("demo"), /Done in [\d.]+ s/);
     const { installation, update } = JSON.parse(mesh("update", "--json"));
     const options = `-g --prefix ${dir}/prefix`;
     assert.deepEqual([installation, update], ["npm", `npm install ${options} agent-mesh@latest`]);

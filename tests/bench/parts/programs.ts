@@ -1,7 +1,8 @@
 /** Whole runs of programs, beside whole runs of an empty one. */
 
+import { PARTS_FLAGS } from "../../../cli/client/program.ts";
 import { type Effort, type Figure, interleave, medianOf } from "../report/figures.ts";
-import { COMPILED, installMesh } from "../../support/programs/program.ts";
+import { installMesh } from "../../support/programs/program.ts";
 
 const TICK_MS = 10;
 
@@ -40,7 +41,7 @@ export async function runOnce(
 
 /** An empty program, run with the options of the shipped one. */
 export function runEmpty(): Promise<Run> {
-  const options = ["run", "-A", "--quiet", ...COMPILED];
+  const options = ["run", "-A", "--quiet", ...PARTS_FLAGS];
   return runOnce({ command: [Deno.execPath(), ...options, installMesh().empty], env: {} });
 }
 

@@ -2,29 +2,24 @@
 
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { PARTS_FLAGS } from "../../../cli/client/program.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const PARTS = `${ROOT}dist/parts`;
 const INSTALLED = `${ROOT}dist/installed`;
 const TESTED = `${ROOT}dist/tested`;
 const RUN = ["run", "-A", "--cached-only", "--quiet"];
-/** The options of the executable and of the launcher, among them lazy loading of modules. */
-export const COMPILED: readonly string[] = [
-  ...["--no-config", "--no-lock"],
-  ...["--unstable-no-legacy-abort", "--unstable-lazy-dynamic-imports"],
-];
-
 /** The parts that the runner of all tests has built: they start in a third of the time. */
 const TESTED_PARTS = Deno.env.get("TESTED_PARTS");
 
 let main = TESTED_PARTS ? `${TESTED_PARTS}/main.js` : `${ROOT}main.ts`;
-let settings: readonly string[] = TESTED_PARTS ? COMPILED : [];
+let settings: readonly string[] = TESTED_PARTS ? PARTS_FLAGS : [];
 
 /** Builds the parts of the executable anew. */
 export async function buildParts(): Promise<void> {
   await mustRun(["task", "parts"]);
   // An executable embeds its modules. Caching them here keeps the first read out of a measurement.
-  await mustRun(["cache", ...COMPILED, `${PARTS}/main.js`]);
+  await mustRun(["cache", ...PARTS_FLAGS, `${PARTS}/main.js`]);
 }
 
 /**
@@ -45,7 +40,7 @@ export async function buildTestedParts(): Promise<string> {
 export async function runParts(): Promise<void> {
   await buildParts();
   main = `${PARTS}/main.js`;
-  settings = COMPILED;
+  settings = PARTS_FLAGS;
 }
 
 /** The command line of the program with these arguments. */
