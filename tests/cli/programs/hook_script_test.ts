@@ -2,10 +2,16 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { hooks as claudeCode } from "../../../daemon/features/agents/claude_code/setup.ts";
+import { hooks as codex } from "../../../daemon/features/agents/codex/setup.ts";
+import { hooks as copilot } from "../../../daemon/features/agents/copilot/setup.ts";
+import { hooks as gemini } from "../../../daemon/features/agents/gemini/setup.ts";
 import { AGENTS, definitionOf } from "../../../daemon/features/agents/registry.ts";
 import { hookScript } from "../../../daemon/features/agents/hooks/hook_script.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { startTimeOf } from "../../../daemon/host/processes.ts";
+import { planOf } from "../../support/agents/setup_plan.ts";
+import { isMissing, outputOf } from "../../support/packaging/installed_package.ts";
 import { meshArguments, meshCommand } from "../../support/programs/program.ts";
 import { until } from "../../support/waiting.ts";
 
@@ -158,6 +164,15 @@ async function run(
   return { code, out: decoder.decode(stdout), err: decoder.decode(stderr) };
 }
 
+/** The request after what `mesh hook` does itself, and the daemon does for the script. */
+function completed(form: "script" | "program", request: Recorded, { agent, event }: Event) {
+  const rewrite = form === "script" ? definitionOf(agent)?.hooks?.rewrite?.(event) : undefined;
+  if (!rewrite) return request;
+  const body = JSON.stringify(rewrite(JSON.parse(request.body)));
+  const headers = { ...request.headers, "content-length": String(body.length) };
+  return { ...request, headers, body };
+}
+
 /** Runs both forms, and compares results, requests and logs. Returns the common request. */
 async function bothAgree(home: Home, server: Server, event: Event): Promise<Recorded | undefined> {
   const forms = ["script", "program"] as const;
@@ -165,7 +180,8 @@ async function bothAgree(home: Home, server: Server, event: Event): Promise<Reco
   for (const form of forms) {
     server.requests.length = 0;
     const result = await run(form, home, event);
-    results.push({ ...result, requests: [...server.requests], log: home.takeLog() });
+    const requests = server.requests.map((request) => completed(form, request, event));
+    results.push({ ...result, requests, log: home.takeLog() });
   }
   const [script, program] = results;
   assert.deepEqual(script, program);
@@ -175,23 +191,45 @@ async function bothAgree(home: Home, server: Server, event: Event): Promise<Reco
 
 const SIMPLE = { agent: "claude-code", event: "Stop", payload: '{"session_id":"s-1"}' };
 
+const SETUPS = { "claude-code": claudeCode, codex, copilot, gemini };
+
+/** The events for which setup installs a hook. */
+function eventsOf(setup: (typeof SETUPS)[keyof typeof SETUPS]): string[] {
+  const { hooks } = setup.install({}, planOf(["/opt/mesh"])) as { hooks: Record<string, unknown> };
+  return Object.keys(hooks);
+}
+
 Deno.test("the script sends what `mesh hook` sends, for each event of each agent", async () => {
   using home = new Home();
   await using server = new Server();
   home.daemon(server.url);
-  for (const { id, hooks } of AGENTS) {
-    if (!hooks) continue;
-    for (const event of ["SessionStart", "UserPromptSubmit", "Stop", "BeforeAgent"]) {
-      // The daemon does for the script what `mesh hook` does itself.
-      if (hooks.rewrite?.(event)) continue;
-      const payload = JSON.stringify({ session_id: "s-1", hook_event_name: event });
+  for (const [agent, setup] of Object.entries(SETUPS)) {
+    const hooks = definitionOf(agent)?.hooks;
+    assert.ok(hooks);
+    for (const event of eventsOf(setup)) {
+      const payload = JSON.stringify({
+        session_id: "s-1",
+        hook_event_name: event,
+        llm_request: {},
+      });
       const env = { [hooks.pid_variable]: "4242", TMUX_PANE: "%7", TMUX: "/missing/s,ock,1,0" };
-      const request = await bothAgree(home, server, { agent: id, event, payload, env });
-      assert.equal(request?.line, `POST /hooks/${id} HTTP/1.0`);
+      const request = await bothAgree(home, server, { agent, event, payload, env });
+      assert.equal(request?.line, `POST /hooks/${agent} HTTP/1.0`);
       assert.equal(request?.headers["authorization"], "Bearer tok-hook");
       assert.equal(request?.headers["x-mesh-agent-pid"], "4242");
     }
   }
+});
+
+Deno.test({
+  name: "shellcheck finds nothing in the script of any agent",
+  ignore: isMissing("shellcheck"),
+  fn() {
+    using home = new Home();
+    for (const agent of Object.keys(SETUPS)) {
+      outputOf("shellcheck", ["--shell", "bash", `${home.dir}/${agent}.hook`]);
+    }
+  },
 });
 
 Deno.test("the script names the event, with which the daemon completes the payload", async () => {
@@ -343,8 +381,10 @@ Deno.test("MESH_HOOKS=off and a state that cannot be found send nothing", async 
   using home = new Home();
   await using server = new Server();
   home.daemon(server.url);
+  // More than a pipe holds: the agent writes it only if the script reads it.
+  const payload = JSON.stringify({ session_id: "s-1", prompt: "x".repeat(200_000) });
   for (const env of [{ MESH_HOOKS: "off" }, { MESH_STATE: "relative" }, { MESH_STATE: "/none" }]) {
-    const result = await run("script", home, { ...SIMPLE, env });
+    const result = await run("script", home, { ...SIMPLE, payload, env });
     assert.deepEqual(result, { code: 0, out: "", err: "" });
   }
   assert.equal(server.requests.length, 0);

@@ -38,7 +38,7 @@ read_all() {
 
 fail() {
   local log=$state/hook.log
-  if [[ -f $log || ! -e $log ]]; then
+  if [[ -n $state && (-f $log || ! -e $log) ]]; then
     umask 077
     printf '{"time":"%s","level":"warn","what":"%s"}\n' \
       "$(date -u +%Y-%m-%dT%H:%M:%S.000Z)" "$agent $event: $1" >>"$log"
@@ -120,14 +120,14 @@ add_pane() {
   fi
 }
 
-find_state || exit 0
+find_state || state=
 trap 'fail "$phase"' ALRM
 ((BASH_VERSINFO[0] >= 4)) && seconds_max=1.5 || seconds_max=2
 limit_time "$seconds_max"
-# Read even if no daemon runs, so that the agent never writes into a pipe that nobody reads.
+# Read even if nothing is sent, so that the agent never writes into a pipe that nobody reads.
 read_all
 payload=$all
-[[ ${MESH_HOOKS-} != off ]] || exit 0
+[[ -n $state && ${MESH_HOOKS-} != off ]] || exit 0
 if ! find_daemon; then
   # A killed daemon leaves its marker, with which every tool call would start a process.
   marker=$state/urgent/$agent
