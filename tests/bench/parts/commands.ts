@@ -1,38 +1,40 @@
 /** Hooks and commands as agents and people run them: in the form that npm installs. */
 
-import * as z from "zod";
 import { client } from "kit/http/client.ts";
-import { hooks as meshHooks } from "../../../daemon/features/agents/claude_code/setup.ts";
+import { hookScript } from "../../../daemon/features/agents/hooks/hook_script.ts";
+import { definitionOf } from "../../../daemon/features/agents/registry.ts";
 import { listDeliveries } from "protocol/messages/contract.ts";
 import { notifyPeer } from "protocol/notifications.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { RealDaemon, temporary } from "../../support/programs/child.ts";
+import { hookCommands, type HookedAgent } from "../../support/agents/hook_commands.ts";
 import { planOf } from "../../support/agents/setup_plan.ts";
 import { installMesh, sourcesCommand } from "../../support/programs/program.ts";
 import { LoadGenerator } from "../load/generator.ts";
 import { type Effort, type Figure, interleave } from "../report/figures.ts";
-import { programFigure, runOnce } from "./programs.ts";
+import { highestResidentMb, pause } from "../../support/programs/process_facts.ts";
+import { meanOf, programFigure, type Run, runEmpty, runOnce } from "./programs.ts";
 
 const PEERS = 20;
-const HOOK_RATIO_MAX = 1.4;
-const COMMAND_RATIO_MAX = 2;
+const HOOK_RATIO_MAX = 0.45;
+const HOOK_CPU_RATIO_MAX = 0.2;
+const HOOK_MB_MAX = 5;
+const COMMAND_RATIO_MAX = 1.5;
+/** A hook takes some milliseconds, and the kernel counts processor time in steps of ten. */
+const HOOK_RUNS = 8;
 const GUARD_RATIO_MAX = 1.2;
 /** A shell takes a millisecond or two, so it is run more often than a program of ours. */
 const SHELL_RUNS = 20;
 const MESSAGES_PER_CALL = 5;
+const MEMORY_AFTER_MS = 300;
 const SESSION = { session_id: "bench", cwd: "/work", transcript_path: "/work/transcript.jsonl" };
 const COPILOT_SESSION = { sessionId: "bench" };
 const PROMPT = { prompt: "Which port does the service listen on?" };
 
-/**
- * Hooks with the payloads of their agents, a session's from its start to its end. Claude Code's
- * `PostToolUse` is not installed by `mesh setup`; it shows what an event costs of which the daemon
- * uses nothing.
- */
-const HOOKS: readonly (readonly [agent: string, event: string, payload: object])[] = [
+/** Hooks with the payloads of their agents, a session's from its start to its end. */
+const HOOKS: readonly (readonly [agent: HookedAgent, event: string, payload: object])[] = [
   ["claude-code", "SessionStart", { source: "startup" }],
   ["claude-code", "UserPromptSubmit", PROMPT],
-  ["claude-code", "PostToolUse", { tool_name: "Bash", tool_input: { command: "ls" } }],
   ["claude-code", "Notification", { notification_type: "idle_prompt" }],
   ["claude-code", "Stop", { stop_hook_active: false, last_assistant_message: "On port 8080." }],
   ["claude-code", "SessionEnd", { reason: "prompt_input_exit" }],
@@ -52,24 +54,87 @@ const COMMANDS: readonly (readonly string[])[] = [
   ["ask", "bench-0", "Which port is it?"],
 ];
 
-/** A hook's whole process, as its agent waits for it. */
-export async function hooks(effort: Effort): Promise<Figure[]> {
+/**
+ * A hook's whole process, as its agent waits for it: the script, in the shell that the agent
+ * starts; and `mesh hook`, which runs where bash is missing.
+ */
+export async function hooks({ rounds, runs }: Effort): Promise<Figure[]> {
   using state = temporary();
   await using _daemon = await RealDaemon.start(state.path);
   const env = environment(state.path);
   const { mesh } = installMesh();
   const figures: Figure[] = [];
+  const all: Record<"empty" | "script" | "program", Run[]> = { empty: [], script: [], program: [] };
   for (const [agent, event, payload] of HOOKS) {
-    const args = ["hook", agent, event];
     const input = JSON.stringify({ ...SESSION, hook_event_name: event, ...payload });
-    const shipped = { command: [mesh, ...args], env, input };
-    const sources = { command: sourcesCommand(args), env, input };
-    const what = `hook ${agent} ${event}`;
-    const forms = { what, shipped, sources, ratio_max: HOOK_RATIO_MAX };
-    figures.push(await programFigure(forms, effort));
+    const shell = ["sh", "-c", scriptCommand(state.path, agent, event)];
+    const ran = await interleave(rounds * runs * HOOK_RUNS, {
+      empty: runEmpty,
+      script: () => runOnce({ command: shell, env, input }),
+      program: () => runOnce({ command: [mesh, "hook", agent, event], env, input }),
+    });
+    figures.push(hookFigure(`hook ${agent} ${event}`, ran));
+    for (const name of ["empty", "script", "program"] as const) all[name].push(...ran[name]);
   }
   mustBeWithoutFailures(`${state.path}/hook.log`);
-  return figures;
+  const cpu = (ran: readonly Run[]) => [meanOf(ran.map(({ cpu_ms }) => cpu_ms))];
+  const empty = { name: "empty", samples: cpu(all.empty) };
+  return [...figures, {
+    what: "a hook, processor time",
+    unit: "ms",
+    ours: cpu(all.script),
+    yardstick: empty,
+    budget: { of: "ratio", max: HOOK_CPU_RATIO_MAX },
+    details: [{ what: "by mesh hook", unit: "ms", ours: cpu(all.program), yardstick: empty }],
+  }, {
+    what: "a hook, memory",
+    unit: "MB",
+    ours: [await scriptMb(state.path, env)],
+    budget: { of: "value", max: HOOK_MB_MAX },
+    note: "the most that the script had while its payload was not complete",
+  }];
+}
+
+function hookFigure(
+  what: string,
+  ran: Readonly<Record<"empty" | "script" | "program", readonly Run[]>>,
+): Figure {
+  const ms = (runs: readonly Run[]) => runs.map(({ ms }) => ms);
+  const empty = { name: "empty", samples: ms(ran.empty) };
+  return {
+    what,
+    unit: "ms",
+    ours: ms(ran.script),
+    yardstick: empty,
+    budget: { of: "ratio", max: HOOK_RATIO_MAX },
+    details: [{ what: "by mesh hook", unit: "ms", ours: ms(ran.program), yardstick: empty }],
+  };
+}
+
+/** Writes the script of an agent as setup does; returns the command line in its settings. */
+export function scriptCommand(state: string, agent: HookedAgent, event: string): string {
+  const { mesh } = installMesh();
+  const definition = definitionOf(agent);
+  const hook_script = `${state}/${agent}.hook`;
+  if (!definition) throw new Error(`No agent ${agent}`);
+  Deno.writeTextFileSync(hook_script, hookScript(definition, [mesh]));
+  const command = hookCommands(agent, planOf([mesh], { hook_script })).get(event);
+  if (command === undefined) throw new Error(`No hook is installed for ${event}`);
+  return command;
+}
+
+/** The highest resident memory of the script, which waits for the end of its payload. */
+async function scriptMb(state: string, env: Record<string, string>): Promise<number> {
+  const args = ["-p", `${state}/claude-code.hook`, "Stop"];
+  const options = { args, env, stdin: "piped", stdout: "null", stderr: "null" } as const;
+  const process = new Deno.Command("bash", options).spawn();
+  const writer = process.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(JSON.stringify(SESSION)));
+  await pause(MEMORY_AFTER_MS);
+  const mb = highestResidentMb(process.pid);
+  await writer.close();
+  await process.status;
+  return mb;
 }
 
 /**
@@ -82,7 +147,7 @@ export async function toolCalls(effort: Effort): Promise<Figure[]> {
   const env = environment(state.path);
   const { mesh } = installMesh();
   const event = "PostToolBatch";
-  const hook = ["sh", "-c", commandOf(event, mesh)];
+  const hook = ["sh", "-c", scriptCommand(state.path, "claude-code", event)];
   const input = JSON.stringify({ ...SESSION, hook_event_name: event, tool_calls: [] });
   const prompt = { ...SESSION, ...PROMPT, hook_event_name: "UserPromptSubmit" };
   await runOnce({
@@ -115,20 +180,6 @@ export async function toolCalls(effort: Effort): Promise<Figure[]> {
   mustBeWithoutFailures(`${state.path}/hook.log`);
   await mustHaveHandedOver(daemon, count);
   return [nothing, waiting];
-}
-
-/** The command of our hook in Claude Code's settings. */
-function commandOf(event: string, mesh: string): string {
-  const Settings = z.object({
-    hooks: z.record(
-      z.string(),
-      z.array(z.object({ hooks: z.array(z.object({ command: z.string() })) })),
-    ),
-  });
-  const { hooks } = Settings.parse(meshHooks.install({}, planOf([mesh])));
-  const command = hooks[event]?.[0]?.hooks[0]?.command;
-  if (command === undefined) throw new Error(`No hook is installed for ${event}`);
-  return command;
 }
 
 /** Each sender sends one message, so that no limit of a pair of peers applies. */

@@ -3,13 +3,15 @@
  * a home of their own, and only what both can do is compared.
  */
 
+import { existsSync } from "node:fs";
 import { createServer } from "node:net";
 import { end, temporary } from "../../support/programs/child.ts";
 import { pause } from "../../support/programs/process_facts.ts";
 import { installMesh } from "../../support/programs/program.ts";
 import type { FloodRate, Latencies } from "../load/job.ts";
 import { type Effort, type Figure, interleave } from "../report/figures.ts";
-import { runOnce } from "./programs.ts";
+import { scriptCommand } from "./commands.ts";
+import { meanOf, type Run, runOnce } from "./programs.ts";
 import { besideNats } from "./nats.ts";
 import { type Server, Servers } from "./servers.ts";
 
@@ -17,6 +19,9 @@ const PEERS = 20;
 const IN_FLIGHT = 64;
 const START_MS_MAX = 20_000;
 const POLL_MS = 50;
+const HOOK_RUNS = 8;
+const HCOM_HOOK_RATIO_MAX = 1.5;
+const HCOM_END_MS = 1000;
 
 const INSTALLATIONS = [["repowire", "pip"], ["hcom", "pip"], ["nats-server", "apt-get"]] as const;
 
@@ -50,6 +55,7 @@ export async function otherProducts(
       continue;
     }
     if (name === "repowire") figures.push(...await besideRepowire(effort, remark));
+    else figures.push(await besideHcomHook(effort));
     figures.push(...await besideCommands(name, effort));
   }
   return figures;
@@ -90,6 +96,73 @@ async function besideCommands(
     });
   }
   return figures;
+}
+
+/** The hook of a prompt: our script, and the hook of a session that hcom has started. */
+async function besideHcomHook({ rounds, runs }: Effort): Promise<Figure> {
+  await using servers = await Servers.start();
+  await using hcom = await HcomSession.start();
+  const prompt = {
+    session_id: "bench",
+    hook_event_name: "UserPromptSubmit",
+    prompt: "Which port?",
+  };
+  const input = JSON.stringify({ ...prompt, cwd: "/work", transcript_path: "/work/t.jsonl" });
+  const line = scriptCommand(servers.state, "claude-code", prompt.hook_event_name);
+  const env = { MESH_STATE: servers.state, MESH_CONFIG: "/none", TMUX: "", TMUX_PANE: "" };
+  const all = await interleave(rounds * runs * HOOK_RUNS, {
+    ours: () => runOnce({ command: ["sh", "-c", line], env, input }),
+    theirs: () => runOnce({ command: ["hcom", "userpromptsubmit"], env: hcom.env, input }),
+  });
+  const of = (what: string, value: (ran: Run) => number[]): Figure => ({
+    what,
+    unit: "ms",
+    ours: all.ours.flatMap(value),
+    yardstick: { name: "hcom", samples: all.theirs.flatMap(value) },
+  });
+  const cpu = (ran: readonly Run[]) => [meanOf(ran.map(({ cpu_ms }) => cpu_ms))];
+  return {
+    ...of("hcom: hook of a prompt", ({ ms }) => [ms]),
+    budget: { of: "ratio", max: HCOM_HOOK_RATIO_MAX },
+    details: [{
+      what: "processor time",
+      unit: "ms",
+      ours: cpu(all.ours),
+      yardstick: { name: "hcom", samples: cpu(all.theirs) },
+    }],
+  };
+}
+
+/** A session that hcom believes to have started: its `claude` writes down its environment. */
+class HcomSession implements AsyncDisposable {
+  readonly env: Readonly<Record<string, string>>;
+  readonly #home: ReturnType<typeof temporary>;
+
+  private constructor(home: ReturnType<typeof temporary>, env: Record<string, string>) {
+    this.#home = home;
+    this.env = env;
+  }
+
+  static async start(): Promise<HcomSession> {
+    const home = temporary();
+    const environment = `${home.path}/environment`;
+    const claude = `#!/bin/sh\necho $$ > "$HOME/pid"\nenv -0 > "$HOME/part"\n` +
+      `mv "$HOME/part" "$HOME/environment"\nexec sleep 600\n`;
+    Deno.mkdirSync(`${home.path}/bin`);
+    Deno.writeTextFileSync(`${home.path}/bin/claude`, claude, { mode: 0o755 });
+    const PATH = `${home.path}/bin:${Deno.env.get("PATH")}`;
+    await runOnce({ command: ["hcom", "claude", "--headless"], env: { HOME: home.path, PATH } });
+    while (!existsSync(environment)) await pause(POLL_MS);
+    const lines = Deno.readTextFileSync(environment).split("\0").filter(Boolean);
+    const env = Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)));
+    return new HcomSession(home, env);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    Deno.kill(Number(Deno.readTextFileSync(`${this.#home.path}/pid`)), "SIGTERM");
+    await pause(HCOM_END_MS); // It writes to its home once more.
+    this.#home[Symbol.dispose]();
+  }
 }
 
 /** Its daemon answers the same requests and sends the same frames, so it gets the same load. */

@@ -63,7 +63,7 @@ export async function programFigure(
     sources: () => runOnce(sources),
   });
   const ms = (all: readonly Run[]) => inRounds(all.map(({ ms }) => ms), runs);
-  const cpu = (all: readonly Run[]) => [mean(all.map(({ cpu_ms }) => cpu_ms))];
+  const cpu = (all: readonly Run[]) => [meanOf(all.map(({ cpu_ms }) => cpu_ms))];
   const empty = { name: "empty", samples: ms(results.empty) };
   const empty_cpu = { name: "empty", samples: cpu(results.empty) };
   return {
@@ -88,7 +88,7 @@ function inRounds(samples: readonly number[], runs: number): number[] {
   );
 }
 
-function mean(samples: readonly number[]): number {
+export function meanOf(samples: readonly number[]): number {
   return samples.reduce((sum, sample) => sum + sample, 0) / samples.length;
 }
 

@@ -2,14 +2,11 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { hooks as claudeCode } from "../../../daemon/features/agents/claude_code/setup.ts";
-import { hooks as codex } from "../../../daemon/features/agents/codex/setup.ts";
-import { hooks as copilot } from "../../../daemon/features/agents/copilot/setup.ts";
-import { hooks as gemini } from "../../../daemon/features/agents/gemini/setup.ts";
 import { AGENTS, definitionOf } from "../../../daemon/features/agents/registry.ts";
 import { hookScript } from "../../../daemon/features/agents/hooks/hook_script.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { startTimeOf } from "../../../daemon/host/processes.ts";
+import { hookCommands, HOOKED_AGENTS } from "../../support/agents/hook_commands.ts";
 import { planOf } from "../../support/agents/setup_plan.ts";
 import { isMissing, outputOf } from "../../support/packaging/installed_package.ts";
 import { meshArguments, meshCommand } from "../../support/programs/program.ts";
@@ -191,22 +188,14 @@ async function bothAgree(home: Home, server: Server, event: Event): Promise<Reco
 
 const SIMPLE = { agent: "claude-code", event: "Stop", payload: '{"session_id":"s-1"}' };
 
-const SETUPS = { "claude-code": claudeCode, codex, copilot, gemini };
-
-/** The events for which setup installs a hook. */
-function eventsOf(setup: (typeof SETUPS)[keyof typeof SETUPS]): string[] {
-  const { hooks } = setup.install({}, planOf(["/opt/mesh"])) as { hooks: Record<string, unknown> };
-  return Object.keys(hooks);
-}
-
 Deno.test("the script sends what `mesh hook` sends, for each event of each agent", async () => {
   using home = new Home();
   await using server = new Server();
   home.daemon(server.url);
-  for (const [agent, setup] of Object.entries(SETUPS)) {
+  for (const agent of HOOKED_AGENTS) {
     const hooks = definitionOf(agent)?.hooks;
     assert.ok(hooks);
-    for (const event of eventsOf(setup)) {
+    for (const event of hookCommands(agent, planOf(["/opt/mesh"])).keys()) {
       const payload = JSON.stringify({
         session_id: "s-1",
         hook_event_name: event,
@@ -226,7 +215,7 @@ Deno.test({
   ignore: isMissing("shellcheck"),
   fn() {
     using home = new Home();
-    for (const agent of Object.keys(SETUPS)) {
+    for (const agent of HOOKED_AGENTS) {
       outputOf("shellcheck", ["--shell", "bash", `${home.dir}/${agent}.hook`]);
     }
   },

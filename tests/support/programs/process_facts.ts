@@ -8,6 +8,12 @@ export function residentMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
 }
 
+/** The most resident memory so far, in MB. */
+export function highestResidentMb(pid: number): number {
+  const status = Deno.readTextFileSync(`/proc/${pid}/status`);
+  return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024;
+}
+
 /** Memory that no other process uses, in MB. */
 export function privateMb(pid: number): number {
   const rollup = Deno.readTextFileSync(`/proc/${pid}/smaps_rollup`);

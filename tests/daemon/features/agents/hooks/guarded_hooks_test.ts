@@ -2,21 +2,20 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { hooks as claudeCode } from "../../../../../daemon/features/agents/claude_code/setup.ts";
-import { hooks as codex } from "../../../../../daemon/features/agents/codex/setup.ts";
-import { hooks as copilot } from "../../../../../daemon/features/agents/copilot/setup.ts";
-import { hooks as gemini } from "../../../../../daemon/features/agents/gemini/setup.ts";
+import {
+  hookCommands,
+  HOOKED_AGENTS,
+  type HookedAgent,
+} from "../../../../support/agents/hook_commands.ts";
 import { planOf } from "../../../../support/agents/setup_plan.ts";
 import { type Env, markerPath, statePath } from "../../../../../daemon/host/paths.ts";
 
-const INSTALLERS = { "claude-code": claudeCode, codex, gemini, copilot };
-const GUARDED: Readonly<Record<keyof typeof INSTALLERS, readonly string[]>> = {
+const GUARDED: Readonly<Record<HookedAgent, readonly string[]>> = {
   "claude-code": ["PostToolBatch"],
   codex: ["PostToolUse", "PostModelRequest"],
   gemini: ["AfterTool"],
   copilot: ["postToolUse"],
 };
-const AGENTS = Object.keys(INSTALLERS) as (keyof typeof INSTALLERS)[];
 
 /** A folder with a `mesh` in a path with a space, which writes down how it was called. */
 class Machine implements Disposable {
@@ -52,15 +51,9 @@ class Machine implements Disposable {
   }
 
   /** The commands of an agent's settings, by their event. */
-  commandsOf(agent: keyof typeof INSTALLERS, hook_script?: string): Map<string, string> {
-    const plan = planOf([this.mesh], hook_script === undefined ? {} : { hook_script });
-    const { hooks } = JSON.parse(JSON.stringify(INSTALLERS[agent].install({}, plan)));
-    return new Map(
-      Object.entries<Record<string, unknown>[]>(hooks).map(([event, [entry]]) => {
-        const found = JSON.stringify(entry).match(/"(?:command|bash)":("(?:[^"\\]|\\.)*\s[^"]*?")/);
-        return [event, JSON.parse(found?.[1] ?? '""')];
-      }),
-    );
+  commandsOf(agent: HookedAgent, hook_script?: string): Map<string, string> {
+    const script = hook_script === undefined ? {} : { hook_script };
+    return hookCommands(agent, planOf([this.mesh], script));
   }
 
   run(command: string, env: Env): void {
@@ -79,14 +72,14 @@ class Machine implements Disposable {
 }
 
 Deno.test("a hook after a tool call starts nothing unless its agent's marker exists", () => {
-  for (const agent of AGENTS) {
+  for (const agent of HOOKED_AGENTS) {
     using machine = new Machine();
     const env = { MESH_STATE: `${machine.dir}/the state` };
     const commands = machine.commandsOf(agent);
     const run = () =>
       GUARDED[agent].forEach((event) => machine.run(commands.get(event) ?? "", env));
     run();
-    for (const other of AGENTS) if (other !== agent) machine.mark(other, env);
+    for (const other of HOOKED_AGENTS) if (other !== agent) machine.mark(other, env);
     run();
     assert.equal(machine.calls.length, 0);
     machine.mark(agent, env);
@@ -98,7 +91,7 @@ Deno.test("a hook after a tool call starts nothing unless its agent's marker exi
 
 Deno.test("only the hooks within a turn are guarded", () => {
   using machine = new Machine();
-  for (const agent of AGENTS) {
+  for (const agent of HOOKED_AGENTS) {
     const guarded = [...machine.commandsOf(agent)]
       .flatMap(([event, command]) => command.includes("[ ! -e") ? [event] : []);
     assert.deepEqual(guarded, GUARDED[agent]);
@@ -124,7 +117,7 @@ Deno.test("a hook of an agent without a variable for its pid passes on its shell
 });
 
 Deno.test("a hook runs its script in place of its shell, with the shell's parent", async () => {
-  for (const agent of AGENTS) {
+  for (const agent of HOOKED_AGENTS) {
     using machine = new Machine();
     const env = { MESH_STATE: machine.dir };
     machine.mark(agent, env);
@@ -142,7 +135,7 @@ Deno.test("a hook runs its script in place of its shell, with the shell's parent
 });
 
 Deno.test("without its script, or without bash, a hook starts mesh", () => {
-  for (const agent of AGENTS) {
+  for (const agent of HOOKED_AGENTS) {
     using machine = new Machine();
     const env = { MESH_STATE: machine.dir };
     machine.mark(agent, env);
