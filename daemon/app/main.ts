@@ -169,6 +169,7 @@ async function platformOf(
     paneObserver: agents.paneObserver,
     adapters: () => agents.adapters,
     hooks: agents.hooks,
+    toolClients: agents.toolClients,
     markers: new MarkerFiles(state, log),
     knownFailures: knownFailuresAt(join(state, VERDICTS_FILE)),
     terminals: agents.terminals,

@@ -12,6 +12,7 @@ import type { TerminalServers } from "../host/terminal_server.ts";
 import { kindOf, kittyAddressOf } from "../host/terminal_addresses.ts";
 import type { Adapter, HookReader, Hooks } from "../features/agents/adapter.ts";
 import type { SessionFiles } from "../features/agents/sessions/session_files.ts";
+import { ToolClients } from "../features/agents/tool_clients.ts";
 import { AGENTS } from "../features/agents/registry.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import type { PaneRoot } from "../host/tmux/pane.ts";
@@ -46,6 +47,7 @@ export interface Platform {
   readonly pid: number;
   adapters(): readonly Adapter[];
   readonly hooks: Hooks;
+  readonly toolClients: ToolClients;
   /** Files that show hooks that an urgent message waits. */
   readonly markers: Markers;
   /** The transports that failed their last selftest. */
@@ -83,7 +85,9 @@ export interface MachinesPlatform {
 
 /** The parts that reach agents. */
 export interface AgentsPlatform
-  extends AsyncDisposable, Pick<Platform, "hooks" | "paneObserver" | "terminals" | "paneOf"> {
+  extends
+    AsyncDisposable,
+    Pick<Platform, "hooks" | "toolClients" | "paneObserver" | "terminals" | "paneOf"> {
   readonly processes: Pick<ProcessTable, "isAlive" | "parentOf" | "startTimeOf">;
   readonly adapters: readonly Adapter[];
   /** Closes unused tmux connections. */
@@ -113,7 +117,9 @@ export async function loadAgents(
     at: (address) => (kindOf(address) === "kitty" ? kittyServers : tmuxServers).at(address),
   };
   const livenessCache = new LivenessCache();
-  const host = { terminalServers, clock, log, isAlive: livenessCache.isAlive, env };
+  const toolClients = new ToolClients(livenessCache);
+  const hasTools = (agent_pid: number) => toolClients.has(agent_pid);
+  const host = { terminalServers, clock, log, isAlive: livenessCache.isAlive, hasTools, env };
   const runtimes = await Promise.all(AGENTS.map((agent) => agent.open(host)));
   const hooks: { [B in Backend]?: HookReader } = {};
   for (const runtime of runtimes) {
@@ -123,6 +129,7 @@ export async function loadAgents(
     processes: livenessCache,
     adapters: runtimes.map(({ adapter }) => adapter),
     hooks,
+    toolClients,
     paneObserver: paneObserverOf(terminalServers, ownSocket(env), kittyAddressOf(env)),
     terminals: new Panes({ tmuxServers, clock, log, env }),
     async paneOf(tmux_socket, pane_id) {

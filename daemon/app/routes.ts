@@ -166,7 +166,12 @@ export function programRoutes(
     paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
     circle_boundary: config["daemon.circle_boundary"],
   });
-  const tools = config["daemon.mcp.enabled"] ? mcpRoutes(mcp, callers) : [];
+  const tools = config["daemon.mcp.enabled"]
+    ? mcpRoutes(mcp, {
+      isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
+      connected: (pid) => platform.toolClients.connected(pid),
+    })
+    : [];
   const countedHooks = hooks.map((route) => countCalls(route, features.meters));
   return [
     ...pageRoutes({ callers, ctx, directory, pages }),

@@ -1,5 +1,6 @@
 /** A whole daemon in memory: real routes, real SQL, fake time, counted ids, recorded events. */
 
+import { ToolClients } from "../../daemon/features/agents/tool_clients.ts";
 import type { ProcessTable } from "../../daemon/host/processes.ts";
 import { rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -272,6 +273,7 @@ function platformOf(
     paneObserver: options.paneObserver ?? NO_PANES,
     adapters: () => options.adapters ?? [],
     hooks: options.hooks ?? {},
+    toolClients: new ToolClients(own.processes),
     markers: options.markers ?? { keep: () => undefined },
     knownFailures: options.knownFailures ?? NO_KNOWN_FAILURES,
     terminals,

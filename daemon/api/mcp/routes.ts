@@ -14,6 +14,8 @@ const PID_HEADER = "x-mesh-pid";
 interface ProcessProofs {
   /** True if this process sends the request, or a descendant that is no other peer's. */
   isPeerProcess(pid: number, caller: Caller): boolean;
+  /** A request came from this process, and proved it. */
+  connected(pid: number): void;
 }
 
 export function mcpRoutes(mcp: Pick<LazyMcp, "get">, proofs: ProcessProofs): Route[] {
@@ -41,7 +43,11 @@ function onLoopback(
 function withProvenPid(request: Request, caller: Caller, proofs: ProcessProofs): Request {
   const claimedPid = request.headers.get(PID_HEADER);
   const pid = pidOf(claimedPid);
-  if (claimedPid === null || (pid && proofs.isPeerProcess(pid, caller))) return request;
+  if (claimedPid === null) return request;
+  if (pid && proofs.isPeerProcess(pid, caller)) {
+    proofs.connected(pid);
+    return request;
+  }
   const headers = new Headers(request.headers);
   headers.delete(PID_HEADER);
   return new Request(request, { headers });

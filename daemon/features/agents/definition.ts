@@ -93,6 +93,8 @@ interface AgentHost {
   readonly clock: Clock;
   readonly log: Log;
   readonly isAlive: IsAlive;
+  /** True if an MCP client of this agent's process has connected to the daemon. */
+  hasTools(agent_pid: number): boolean;
   readonly env: Env;
 }
 

@@ -47,6 +47,7 @@ async function loadHooks(home: string): Promise<Hooks> {
     ...ctx,
     terminalServers: tmuxServers,
     isAlive: () => false,
+    hasTools: () => true,
     env: { HOME: home },
   };
   const runtimes = await Promise.all(AGENTS.map((agent) => agent.open(host)));

@@ -54,7 +54,10 @@ export function mcpFixture(answers: Answers = {}, token?: string) {
     whenDurable: () => undefined,
     error: (error) => void faults.push(error),
   };
-  const routes = mcpRoutes({ get: () => Promise.resolve(mcp) }, { isPeerProcess: () => true });
+  const routes = mcpRoutes({ get: () => Promise.resolve(mcp) }, {
+    isPeerProcess: () => true,
+    connected: () => {},
+  });
   return {
     mcp,
     received,

@@ -1,6 +1,7 @@
 /** Claude Code: reached through its own socket, its pane, or a hook that wakes it. */
 
 import { type Env, homePath } from "../../../host/paths.ts";
+import type { AgentPeer } from "../adapter.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
 
 /** The release that the socket was tested with (`tests/e2e/agents/claude_adapter_test.ts`). */
@@ -51,9 +52,16 @@ export const claudeCode: AgentDefinition = {
     const { claudeCodeAdapter } = await import("./claude_code.ts");
     const { claudeCodeHooks } = await import("../hooks/claude_format.ts");
     const { claudeEnds } = await import("./turn_ends.ts");
-    const options = { ...host, config_dirs: configDirs(host.env), tested_version: TESTED_VERSION };
+    const { StartingSessions } = await import("./starting.ts");
+    const starting = new StartingSessions(host.clock, host.hasTools);
+    const options = {
+      ...host,
+      config_dirs: configDirs(host.env),
+      tested_version: TESTED_VERSION,
+      isStarting: (peer: AgentPeer) => starting.has(peer),
+    };
     const hooks = { ...claudeCodeHooks, lastEnd: claudeEnds(options.config_dirs) };
-    return { adapter: claudeCodeAdapter(options), hooks };
+    return { adapter: claudeCodeAdapter(options), hooks: starting.watch(hooks) };
   },
   async sessionFiles(env) {
     return (await import("./session_files.ts")).claudeSessionFiles(configDirs(env));
