@@ -200,4 +200,57 @@ export const SETTINGS_TARGETS: readonly Target[] = [
       ],
     ],
   },
+  {
+    file: "daemon/features/agents/hooks/hook.bash",
+    tests: ["tests/cli/programs/hook_script_test.ts"],
+    faults: [
+      [
+        "a payload is not read without a state directory",
+        "find_state || state=",
+        "find_state || exit 0",
+      ],
+      [
+        "an answer that is cut off is printed",
+        '((${#answer} == BASH_REMATCH[1])) || fail "The response of the daemon is not complete"',
+        ":",
+      ],
+      [
+        "a header takes what an environment holds",
+        "[[ -z $2 || $2 == *[!\\ -~]* ]] || head",
+        "[[ -z $2 ]] || head",
+      ],
+      [
+        "a process with the pid of a daemon that has ended counts as the daemon",
+        '(-z $2 || ${fields[19]} == "$2")',
+        "-n 1",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/claude_code/starting.ts",
+    tests: ["tests/daemon/features/agents/claude_code/starting_test.ts"],
+    faults: [
+      [
+        "a session that has no tools waits for ever",
+        "STARTING_MS_MAX = 10_000",
+        "STARTING_MS_MAX = 1e9",
+      ],
+      [
+        "a session that was cleared waits for its tools",
+        '["startup", "resume", "fork"]',
+        '["startup", "resume", "fork", "clear"]',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/claude_code/native_transport.ts",
+    tests: ["tests/daemon/features/agents/claude_code/starting_test.ts"],
+    faults: [
+      [
+        "a new session gets a message before its tools",
+        'if (isStarting?.(peer)) return "starting";',
+        "",
+      ],
+    ],
+  },
 ];
