@@ -141,6 +141,7 @@ const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   progress_note: ["--note"],
   prompt: ["<text>"],
   q: ["[query...]"],
+  question: ["--option"],
   result_summary: ["--result"],
   text: ["<text>", "[text]", "--text"],
   timeout_seconds: ["--timeout"],
@@ -163,8 +164,9 @@ function optionOf(path: string, command: CommandSpec | undefined): string {
 
 /** The message of a schema without its jargon. */
 function plain(message: string): string {
-  const [, bound, count] =
-    /^Too (small|big): expected string to have [<>]=(\d+) characters$/.exec(message) ?? [];
+  const [, bound, count, unit] =
+    /^Too (small|big): expected \w+ to have [<>]=(\d+) (\w+)$/.exec(message) ?? [];
+  if (bound === "big" && unit === "items") return `more than ${count} are given`;
   if (bound === "big") return `is longer than ${count} characters`;
   return bound === "small" && count === "1" ? "is empty" : message;
 }
