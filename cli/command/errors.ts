@@ -1,5 +1,6 @@
 /** Prints a command's error, as text or as JSON, with the name that was probably meant. */
 
+import { nearest } from "kit/core/near_words.ts";
 import { ApiError, type Call } from "kit/http/client.ts";
 import { fileRefusal } from "kit/host/file_errors.ts";
 import { InvalidPath } from "../../daemon/host/paths.ts";
@@ -7,7 +8,6 @@ import { ConfigError, DaemonUnreachable } from "../client/daemon_client.ts";
 import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 import type { CommandContext, CommandSpec } from "./command.ts";
-import { nearest } from "./near_words.ts";
 import { listPeers } from "protocol/generated/endpoints.ts";
 
 /** An error as it is printed. With `--json` it is the object on standard output. */

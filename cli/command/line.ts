@@ -3,9 +3,10 @@
  * whose help it asks for. It loads no package, because every command waits for it.
  */
 
+import { nearest } from "kit/core/near_words.ts";
 import { UsageError } from "../client/failures.ts";
 import { Args, type CommandSpec } from "./command.ts";
-import { meaningOf, nearest } from "./near_words.ts";
+import { meaningOf } from "./meanings.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 
 export interface ParsedLine<C extends CommandSpec> {

@@ -18,7 +18,7 @@ import {
   type CommandContext,
   JSON_FLAG,
 } from "../../command/command.ts";
-import { nearest } from "../../command/near_words.ts";
+import { nearest } from "kit/core/near_words.ts";
 import { CommandError, EXIT, UsageError } from "../../client/failures.ts";
 import { readSettings } from "../../client/settings.ts";
 import { openEditor } from "../../client/editor.ts";

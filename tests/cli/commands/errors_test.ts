@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { answeringDaemon, deadPort, PEER, refusal } from "../../support/cli/answering_daemon.ts";
-import { meaningOf, nearest } from "../../../cli/command/near_words.ts";
+import { nearest } from "kit/core/near_words.ts";
+import { meaningOf } from "../../../cli/command/meanings.ts";
 import { COMMANDS } from "../../support/commands.ts";
 import { HELP_GROUPS } from "../../../cli/command/help.ts";
 
