@@ -55,7 +55,7 @@ export const ASK_COMMANDS: readonly Command[] = [
       ...URGENT_FLAG,
       "--option <text> ...": "an answer to choose from; repeat it for each (up to 50)",
       "--reply-to <ask>": "follow up this earlier ask",
-      "--route": "let the daemon choose the peer: mesh ask --route TEXT",
+      "--route": "let routing.strategy choose the peer: mesh ask --route TEXT",
       "--fallback <peer>": "with --route: ask this peer if the strategy chooses none",
       "--dry-run": "with --route: print the choice, without asking",
       ...FROM_FLAG,

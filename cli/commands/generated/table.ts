@@ -355,7 +355,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--urgent": "let an agent at work read it after its next tool call",
    "--option <text> ...": "an answer to choose from; repeat it for each (up to 50)",
    "--reply-to <ask>": "follow up this earlier ask",
-   "--route": "let the daemon choose the peer: mesh ask --route TEXT",
+   "--route": "let routing.strategy choose the peer: mesh ask --route TEXT",
    "--fallback <peer>": "with --route: ask this peer if the strategy chooses none",
    "--dry-run": "with --route: print the choice, without asking",
    "--from <peer>": "send as this peer",
