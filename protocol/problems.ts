@@ -117,7 +117,7 @@ export const PROBLEMS = {
   unknown_check:        problem(422, `No check "{check}" is configured`, "add it to jobs.checks; allowed now: {allowed}", { check: text, allowed: text }),
   attempt_id_required:  problem(400, "An attempt of {job_id} is running, and only that attempt may end the job", "send the attempt_id from the job's message; `mesh jobs show {job_id}` shows it too", { job_id: id }),
   stale_attempt:        problem(409, "{attempt_id} is not the running attempt of {job_id}", "its work is not lost, but another attempt has taken over, or none is left", { job_id: id, attempt_id: id }),
-  illegal_state:        problem(409, "Cannot {action} {job_id}: its state is {state}", "see `mesh jobs show {job_id}`", { job_id: id, state: text, action: text }),
+  illegal_state:        problem(409, "Cannot {action} {job_id}: {summary}", "see `mesh jobs show {job_id}`", { job_id: id, state: text, action: text, summary: text }),
   // Schedules.
   unknown_schedule:     problem(404, "Unknown schedule: {schedule_id}", "list them with `mesh schedule list`", { schedule_id: id }),
   schedule_settled:     problem(409, "{schedule_id} is {state}, and only an active one can be changed", "create a new schedule", { schedule_id: id, state: text }, "illegal_state"),
