@@ -1,5 +1,6 @@
 /** The doctor's checks of the state directory, configuration, disk space and clock. */
 
+import { formatInstant } from "kit/core/local_time.ts";
 import { dirname, join } from "kit/core/path.ts";
 import { keyOfVariable } from "kit/core/settings.ts";
 import { SETTINGS } from "../../daemon/app/config.ts";
@@ -126,7 +127,7 @@ export const CLOCK: Check = {
     const now = machine.clock.now();
     const fix = "set the clock: deadlines, schedules and retention depend on it";
     if (now < EARLIEST_PLAUSIBLE_MS) {
-      return [["error", "CLOCK_WRONG", `the clock says ${new Date(now).toISOString()}`, fix]];
+      return [["error", "CLOCK_WRONG", `the clock says ${formatInstant(now)}`, fix]];
     }
     const state = statePath(machine.env);
     const writtenAtMs = ["mesh.db", "mesh.db-wal"].map((name) =>

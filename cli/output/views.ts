@@ -44,7 +44,7 @@ export function showHealth(to: Terminal, url: string, health: Health, clock: Clo
 
 function formatRestored({ at, lost_messages }: NonNullable<Health["restored"]>): string {
   const lost = lost_messages === null ? "the messages" : `${lost_messages} messages`;
-  return `from a backup at ${new Date(at).toISOString()}; ${lost} since that backup are gone`;
+  return `from a backup at ${formatInstant(at)}; ${lost} since that backup are gone`;
 }
 
 function formatStorage({ status, reason }: NonNullable<Health["storage"]>): StyledText {
