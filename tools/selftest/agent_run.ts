@@ -51,7 +51,7 @@ export async function testAgent(
     const detail = failureDetail(error, options.signal);
     onResult({ scenario: "start", ...FAILED, detail });
   } finally {
-    await model[Symbol.asyncDispose]();
+    await Promise.resolve(model[Symbol.asyncDispose]()).catch(options.onLeftBehind);
     await harness.cleanUp(subject.fixture).catch(options.onLeftBehind);
   }
   for (const [transport, detail] of Object.entries(subject.fixture.untested)) {
