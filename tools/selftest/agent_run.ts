@@ -3,6 +3,7 @@
 import { dirname } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
+import { fileRefusal } from "kit/host/file_errors.ts";
 import { ApiError } from "kit/http/client.ts";
 import { Args } from "../../cli/command/command.ts";
 import { runSetup } from "../../cli/setup/setup_command.ts";
@@ -113,6 +114,8 @@ export async function runScenario(
  */
 export function failureDetail(error: unknown, signal: AbortSignal): string {
   signal.throwIfAborted();
+  const refusal = fileRefusal(error);
+  if (refusal) return `${refusal.message}; ${refusal.hint}`;
   const isExpected = error instanceof CommandError || error instanceof ApiError ||
     isUnreachable(error);
   return isExpected ? error.message : `Unexpected error: ${messageOf(error)}`;

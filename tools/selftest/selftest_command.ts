@@ -1,5 +1,6 @@
 /** `mesh selftest`: starts each installed agent on a scripted model and tests message delivery. */
 
+import { makeTemporaryFolder } from "kit/host/file_errors.ts";
 import { messageOf } from "kit/core/text.ts";
 import type { AgentDefinition } from "../../daemon/features/agents/definition.ts";
 import type { Env } from "../../daemon/host/paths.ts";
@@ -153,7 +154,7 @@ async function detectAgent(
   if (path === undefined) return { agent, version: undefined };
   let home: string | undefined;
   try {
-    home = Deno.makeTempDirSync({ prefix: "mesh-selftest-" });
+    home = makeTemporaryFolder("mesh-selftest-");
     const env: Env = isolatedEnv(home, machine.env);
     const fresh = thisMachine(env, machine.clock, VERSION_MS_MAX);
     const result = await fresh.run(path, ["--version"]);
