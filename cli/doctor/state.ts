@@ -36,7 +36,7 @@ export const STATE: Check = {
   },
 };
 
-/** Tries to make a folder where the daemon would, as permissions do not tell of a read-only disk. */
+/** Tries to make a folder where the daemon would: permissions do not tell of a read-only disk. */
 function cannotCreateFindings(path: string, machine: Machine): CheckResult[] {
   let parent = dirname(path);
   while (parent !== "/" && !machine.stat(parent)) parent = dirname(parent);

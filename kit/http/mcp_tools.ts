@@ -101,9 +101,9 @@ function withKnownNames({ shape }: z.ZodObject, given: unknown): unknown {
 }
 
 /**
- * Parses arguments by the schema of a tool. Unknown arguments are refused. Null counts as a missing argument, text that spells a
+ * Parses arguments by the schema of a tool. Null counts as a missing argument, text that spells a
  * number or a boolean as that value, and a time over the maximum as the maximum (contract 1). Any
- * other invalid value is refused.
+ * other invalid value, and any unknown argument, is refused.
  */
 export function readArguments<I extends z.ZodObject>(input: I, given: unknown): z.output<I> {
   const args = withKnownNames(input, given ?? {});

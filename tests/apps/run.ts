@@ -1,6 +1,6 @@
 /**
- * Runs foreign OAuth and MCP clients against a relay, and prints what works with each: login, tools,
- * refresh, revocation, and a login for reading only.
+ * Runs foreign OAuth and MCP clients against a relay, and prints what works with each: login,
+ * tools, refresh, revocation, and a login for reading only.
  */
 
 import { join } from "node:path";
