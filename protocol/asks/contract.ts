@@ -41,14 +41,15 @@ export type Outcome = z.infer<typeof Outcome>;
 
 /** The options of a question in a request. An answer names one of them by its id. */
 export const GivenOptions = z.array(Option).max(OPTIONS_MAX).superRefine((options, context) => {
-  for (const [at, { id }] of options.entries()) {
-    const isTwice = options.findIndex((option) => option.id === id) < at;
+  const known = new Set<string>();
+  for (const { id } of options.slice(0, OPTIONS_MAX)) {
     // The schema of an option refuses an empty id.
     if (id !== "" && id.trim() === "") {
       context.addIssue({ code: "custom", message: "An option is blank" });
-    } else if (isTwice) {
+    } else if (known.has(id)) {
       context.addIssue({ code: "custom", message: `Two options have the same id: "${id}"` });
     }
+    known.add(id);
   }
 });
 

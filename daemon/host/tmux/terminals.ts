@@ -311,7 +311,7 @@ function launchArguments(
 ): string[] {
   const marked = [
     ...(mark === undefined ? [] : [markOf(mark)]),
-    ...(added.length === 0 ? [] : [`MESH_ADDED_WORDS=${encodeWords(added)}`]),
+    ...addedAssignment(added),
   ];
   return [
     ...["-c", cwd.replaceAll("#", "##")],
@@ -321,10 +321,14 @@ function launchArguments(
 }
 
 /** An assignment for env(1). Hexadecimal digits need no quotes in any version of tmux. */
-const ADDED = /\bMESH_ADDED_WORDS=([0-9a-f]+)/;
+const ADDED = /\bMESH_ADDED_WORDS=((?:[0-9a-f]{2})+)/;
+/** Longer words, such as a prompt, are not remembered: tmux takes 16 KiB for a whole command. */
+const ADDED_DIGITS_MAX = 8192;
 
-function encodeWords(words: readonly string[]): string {
-  return new TextEncoder().encode(JSON.stringify(words)).toHex();
+function addedAssignment(words: readonly string[]): string[] {
+  const digits = new TextEncoder().encode(JSON.stringify(words)).toHex();
+  const isRemembered = words.length > 0 && digits.length <= ADDED_DIGITS_MAX;
+  return isRemembered ? [`MESH_ADDED_WORDS=${digits}`] : [];
 }
 
 function decodeWords(encoded: string): string[] {

@@ -305,4 +305,9 @@ withTmux("a pane remembers the words that were added to its command", async (ter
   await until("its end", async () => (await panes.getPane(socket, pane_id))?.dead);
   assert.deepEqual(await panes.addedWords(socket, pane_id), added);
   assert.deepEqual(await panes.addedWords(`${terminal.dir}/none`, pane_id), []);
+  const prompt = ["x".repeat(5000)];
+  const long = { ...launch, argv: ["sh", "-c", "sleep 1000", ...prompt], added: prompt };
+  const started = await panes.openWindow(socket, "office", long);
+  assert.ok(started.ok, "a long prompt starts the agent, and is not remembered");
+  assert.deepEqual(await panes.addedWords(socket, started.pane.pane_id), []);
 });
