@@ -6,7 +6,7 @@ set -eu
 
 releases=${MESH_RELEASES:-@RELEASES@}
 repository=@REPOSITORY@
-folder=${MESH_INSTALL_DIR:-$HOME/.local/bin}
+folder=${MESH_INSTALL_DIR:-${HOME:?it is not set; set it, or MESH_INSTALL_DIR}/.local/bin}
 
 fail() {
   echo "install.sh: $1" >&2
@@ -48,7 +48,7 @@ if [ "$system" = unknown-linux-gnu ] && [ -e /etc/alpine-release ]; then
 fi
 name=mesh-$machine-$system
 
-temporary=$(mktemp -d)
+temporary=$(mktemp -d) || fail "cannot make a temporary folder; set TMPDIR to a folder of yours"
 trap 'rm -rf "$temporary"' EXIT
 trap 'exit 1' HUP INT TERM
 download "$releases/SHA256SUMS" "$temporary/SHA256SUMS"
@@ -70,9 +70,11 @@ else
   echo "Checked the hash of $name. To check who built it: gh attestation verify $folder/mesh --repo $repository"
 fi
 
-mkdir -p "$folder"
 chmod 755 "$temporary/mesh"
-mv "$temporary/mesh" "$folder/mesh.new"
+if ! { mkdir -p "$folder" && cp "$temporary/mesh" "$folder/mesh.new"; }; then
+  rm -f "$folder/mesh.new"
+  fail "cannot write into $folder: make it writable, or name another folder in MESH_INSTALL_DIR"
+fi
 mv "$folder/mesh.new" "$folder/mesh"
 echo "Installed $folder/mesh"
 case ":$PATH:" in

@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { basename, dirname, join } from "kit/core/path.ts";
 import { systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
-import { unlessMissing } from "kit/host/file_errors.ts";
+import { fileRefusal, unlessMissing } from "kit/host/file_errors.ts";
 import { VERSION } from "kit/core/version.ts";
 import { fileURLToPath } from "node:url";
 import { programsOnPath } from "../cli/client/program.ts";
@@ -218,7 +218,7 @@ if (import.meta.main) {
     await main(Deno.args, Deno.env.toObject());
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    print(`Not installed: ${messageOf(error)}`);
+    print(`Not installed: ${messageOf(fileRefusal(error) ?? error)}`);
     Deno.exit(1);
   }
 }

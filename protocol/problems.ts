@@ -68,7 +68,7 @@ export const PROBLEMS = {
   unknown_agent:        problem(404, `Unknown agent: "{agent}"; no hooks exist for it`, "see `mesh setup --help`", { agent: text }),
   not_an_agent:         problem(403, "Only a registered agent can do this: {why}", "the tool whoami shows who you are", { why: text }),
   // Asks.
-  no_target:            problem(400, "The ask names no recipient", "name one in to_peer"),
+  no_target:            problem(400, "The ask names no recipient", "name one in to_peer, or have one chosen: `mesh config set routing.strategy least_busy`, then `mesh restart`"),
   unknown_key:          problem(400, `"{key}" is not a key of this request`, `did you mean "{meant}"?`, { key: text, meant: text }),
   repeated_key:         problem(400, `The key "{key}" is repeated: upper and lower case are the same`, "send it once", { key: text }, "unknown_key"),
   service_excluded:     problem(403, `"{peer}" is a {role}, and no routing strategy delivers to one`, "name another fallback_to, or set routing.allow_service_targets", { peer: text, role: text }),
@@ -103,7 +103,7 @@ export const PROBLEMS = {
   unsupported_backend:  problem(422, "No command is configured for {backend}", "set one in spawn.commands.{backend}", { backend: text }),
   unknown_profile:      problem(422, `No profile "{profile}" for {backend}`, "see spawn.profiles, or mesh spawn --help", { profile: text, backend: text }),
   path_not_allowed:     problem(403, `Agents may not be started in "{path}": {reason}`, "add a folder to spawn.allowed_paths", { path: text, reason: text }),
-  source_pane_required: problem(422, "source_pane is missing: here a circle is a tmux window, and the pane says which one", "send source_pane; `mesh spawn` sends the pane that it runs in"),
+  source_pane_required: problem(422, "Here a circle is a tmux window, and no pane says which one", "send source_pane; `mesh spawn` sends the pane that it runs in"),
   spawn_failed:         problem(502, "The agent was not started: {reason}", "", { reason: text }),
   same_backend:         problem(409, "The peer runs on {backend} already", "spawn another peer, or name another backend", { backend: text }),
   cannot_fork:          problem(409, "{peer} cannot be copied with its conversation: {reason}", "hand its work over instead: `mesh handoff TO --from {peer}`; `mesh peer fork {peer} --backend …` starts a sibling that knows nothing of it", { peer: text, peer_id: id, reason: text }),
@@ -117,7 +117,7 @@ export const PROBLEMS = {
   unknown_check:        problem(422, `No check "{check}" is configured`, "add it to jobs.checks; allowed now: {allowed}", { check: text, allowed: text }),
   attempt_id_required:  problem(400, "An attempt of {job_id} is running, and only that attempt may end the job", "send the attempt_id from the job's message; `mesh jobs show {job_id}` shows it too", { job_id: id }),
   stale_attempt:        problem(409, "{attempt_id} is not the running attempt of {job_id}", "its work is not lost, but another attempt has taken over, or none is left", { job_id: id, attempt_id: id }),
-  illegal_state:        problem(409, "Cannot {action} {job_id}: its state is {state}", "see `mesh jobs show {job_id}`", { job_id: id, state: text, action: text }),
+  illegal_state:        problem(409, "Cannot {action} {job_id}: {summary}", "see `mesh jobs show {job_id}`", { job_id: id, state: text, action: text, summary: text }),
   // Schedules.
   unknown_schedule:     problem(404, "Unknown schedule: {schedule_id}", "list them with `mesh schedule list`", { schedule_id: id }),
   schedule_settled:     problem(409, "{schedule_id} is {state}, and only an active one can be changed", "create a new schedule", { schedule_id: id, state: text }, "illegal_state"),

@@ -1,5 +1,6 @@
 /** Opens the user's editor: on a file, or for a text that is then read back. */
 
+import { makeTemporaryFolder } from "kit/host/file_errors.ts";
 import { join } from "kit/core/path.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { CommandError } from "./failures.ts";
@@ -31,7 +32,7 @@ export async function runOnTerminal(
  * comment lines, which are not part of the text. Returns an empty text if the user writes nothing.
  */
 export async function writeInEditor(env: Env, about: string, draft = ""): Promise<string> {
-  const dir = Deno.makeTempDirSync({ prefix: "mesh-" });
+  const dir = makeTemporaryFolder("mesh-");
   try {
     const path = join(dir, "TEXT.md");
     const comments = about.split("\n").map((line) => `${COMMENT} ${line}`.trimEnd()).join("\n");

@@ -40,12 +40,16 @@ export function readPlainSettings(env: Env): ClientSettings | undefined {
   });
 }
 
+/** A setting that is perhaps written with `_` for `__`. The daemon sets the excepted variable. */
+const ONE_UNDERSCORE =
+  /^MESH_(?:APPROVALS|ASKS|DAEMON|HUMAN|JOBS|MESH|PANES|RELAY|ROUTING|SPAWN(?!_ID$)|SURFACES|TELEMETRY)_/;
+
 /** Undefined if the environment has another setting, or one that may be a mistake. */
 function variablesOf(env: Env) {
   let port: number | undefined;
   let token: string | undefined;
   for (const [name, text] of Object.entries(env)) {
-    if (!/^MESH_.*__/.test(name)) continue;
+    if (!/^MESH_.*__/.test(name) && !ONE_UNDERSCORE.test(name)) continue;
     if (name === "MESH_DAEMON__PORT" && isPort(text)) port = Number(text);
     else if (name === "MESH_DAEMON__AUTH_TOKEN" && TOKEN.test(text)) token = text;
     else return undefined;

@@ -36,6 +36,8 @@ interface Ran {
 export interface ServiceManager {
   /** The service's file. */
   readonly path: string;
+  /** Succeeds if the manager answers; undefined if it always does. */
+  readonly probe: Argv | undefined;
   /** Parses the environment that a service's file sets. */
   environmentIn(text: string): Record<string, string>;
   /** Commands that start a new service, now and at every login. */
@@ -62,6 +64,19 @@ export function serviceManagerOf(
   return os === "linux" && programsOnPath("systemctl", env).length > 0 ? systemd(env) : undefined;
 }
 
+/**
+ * The reason why no service can be installed; undefined if one can. Containers, and sessions of
+ * `su` and `sudo`, may have systemd's program without a systemd that answers this user.
+ */
+export async function whyNoService(
+  manager: Pick<ServiceManager, "probe"> | undefined,
+  host: Pick<ServiceHost, "run">,
+): Promise<string | undefined> {
+  if (!manager) return "this system has neither systemd nor launchd";
+  const failure = manager.probe && (await host.run(manager.probe)).failure;
+  return failure && `systemd does not answer this user: ${failure}`;
+}
+
 function systemctl(...args: string[]): Argv {
   return ["systemctl", "--user", ...args];
 }
@@ -70,6 +85,7 @@ function systemd(env: Env): ServiceManager {
   const stop = systemctl("stop", SYSTEMD_UNIT);
   return {
     path: `${configHome(env)}/systemd/user/${SYSTEMD_UNIT}`,
+    probe: systemctl("show", "--property=Version"),
     environmentIn: (text) =>
       pairsIn(
         text,
@@ -93,6 +109,7 @@ function launchd(env: Env, uid: number): ServiceManager {
   const bootout: Argv = ["launchctl", "bootout", target];
   return {
     path,
+    probe: undefined,
     environmentIn: (text) =>
       pairsIn(
         text,

@@ -2,6 +2,7 @@
 
 import type { Clock } from "kit/core/clock.ts";
 import { parseDuration } from "kit/core/duration.ts";
+import { nearest } from "kit/core/near_words.ts";
 import type { Call } from "kit/http/client.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import {
@@ -13,7 +14,6 @@ import {
 } from "../client/daemon_client.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
-import { nearest } from "./near_words.ts";
 
 /** One entry of the command table, as help and completions show it. */
 export interface CommandSpec {

@@ -1,5 +1,6 @@
 /** Prints a command's error, as text or as JSON, with the name that was probably meant. */
 
+import { nearest } from "kit/core/near_words.ts";
 import { ApiError, type Call } from "kit/http/client.ts";
 import { fileRefusal } from "kit/host/file_errors.ts";
 import { InvalidPath } from "../../daemon/host/paths.ts";
@@ -7,7 +8,6 @@ import { ConfigError, DaemonUnreachable } from "../client/daemon_client.ts";
 import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 import type { CommandContext, CommandSpec } from "./command.ts";
-import { nearest } from "./near_words.ts";
 import { listPeers } from "protocol/generated/endpoints.ts";
 
 /** An error as it is printed. With `--json` it is the object on standard output. */
@@ -80,12 +80,14 @@ function reportRefusal(
 ): number {
   const issues = recordsOf(problem["issues"], ["path", "message"]);
   const detail = typeof problem.detail === "string" ? problem.detail : `HTTP ${status}`;
-  const lines = issues.map(({ path, message }) => `${optionOf(path, command)} ${plain(message)}`);
+  const lines = issues.map(({ path, message }) =>
+    subjectOf(path, command) + asTyped(plain(message), command)
+  );
   for (const line of lines.length > 0 ? lines : [detail]) {
     to.printError(styled("red", "mesh: "), line);
   }
   const hint = HINTS[problem.error] ?? problem.hint;
-  if (typeof hint === "string") to.printError(styled("dim", "hint: "), hint);
+  if (typeof hint === "string") to.printError(styled("dim", "hint: "), asTyped(hint, command));
   const candidates = recordsOf(problem["candidates"], ["name", "peer_id", "circle"]);
   for (const { name, peer_id, circle } of candidates) {
     to.printError(`  ${name}  ${peer_id}  in ${circle}`);
@@ -110,9 +112,16 @@ function recordsOf<K extends string>(value: unknown, keys: readonly K[]): Record
 /** Hints for the command line, where the daemon's hint names fields of a request. */
 const HINTS: Readonly<Record<string, string>> = {
   already_closed: "follow it up with: mesh ask PEER TEXT --reply-to ID",
+  ambiguous_peer: "use the id of the one that you mean",
   attempt_id_required: "name the attempt with --attempt; `mesh jobs show ID` lists the attempts",
-  no_target: "name a peer: mesh ask PEER TEXT",
+  no_target: "routing.strategy is static, which chooses no peer: name one, or choose a strategy " +
+    "with `mesh config set routing.strategy least_busy`, then `mesh restart`",
+  not_your_identity: "leave --from out, so that you act as yourself",
+  orchestrator_present: "ask it, or end it first",
   router_unavailable: "name a peer: mesh ask PEER TEXT; or one for such cases: --fallback PEER",
+  service_excluded: "name another peer with --fallback, or set routing.allow_service_targets",
+  source_pane_required: "run it in a tmux pane: here a circle is a tmux window",
+  unauthorized: "the daemon has another daemon.auth_token than your configuration: mesh restart",
   unknown_pane:
     "list panes with `mesh orphans`; if several tmux servers have this pane, name one with --socket",
   unknown_trace: "use the id of a message: ask-…, notif-… or qd-…",
@@ -135,36 +144,63 @@ const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   from_peer: ["--from"],
   message: ["--message", "<text>", "[text]"],
   name: ["<new-name>", "--name"],
+  of_peer: ["--from"],
   option_id: ["--option"],
   owner_peer: ["--owner"],
   process_scope: ["--persistent"],
   progress_note: ["--note"],
   prompt: ["<text>"],
   q: ["[query...]"],
+  question: ["--option"],
   result_summary: ["--result"],
   text: ["<text>", "[text]", "--text"],
   timeout_seconds: ["--timeout"],
   tmux_socket: ["--socket"],
-  to_peer: ["<peer>", "--to"],
+  to_peer: ["<peer>", "<to>", "--to"],
   to_peers: ["<peers>"],
   ttl_seconds: ["--ttl"],
 };
 
-/** The option or argument that holds the field; the field itself if the command has none. */
-function optionOf(path: string, command: CommandSpec | undefined): string {
-  const field = path.split(".")[0] ?? path;
+/** Fields whose names are common words: they are translated only beside the name of another. */
+const COMMON_WORDS: readonly string[] = ["backend", "cron", "kind", "path", "text", "timezone"];
+
+/** The option or argument with which the command takes the field; undefined if it takes none. */
+function optionOf(field: string, command: CommandSpec | undefined): string | undefined {
   const words = [
     ...(command?.usage.match(/[<[][^<>[\]]+[>\]]/g) ?? []),
     ...Object.keys(command?.flags ?? {}).map((flag) => flag.split(" ")[0] ?? flag),
   ];
   const names = [...(OPTIONS[field] ?? []), `--${field}`, `<${field}>`, `[${field}]`];
-  return `${names.find((name) => words.includes(name)) ?? path}:`;
+  return names.find((name) => words.includes(name));
+}
+
+/** The beginning of a line on an invalid field. */
+function subjectOf(path: string, command: CommandSpec | undefined): string {
+  const field = path.split(".")[0] ?? "";
+  const name = optionOf(field, command) ?? path;
+  // A field that the person did not type; the message says enough.
+  return name === "" || name.includes("_") ? "" : `${name}: `;
+}
+
+/** A sentence of the daemon with the options of the command for the fields of the request. */
+function asTyped(sentence: string, command: CommandSpec | undefined): string {
+  const isField = (word: string) => word.includes("_") && Object.hasOwn(OPTIONS, word);
+  const words = sentence.match(/\b[a-z]+(?:_[a-z]+)*\b/g) ?? [];
+  if (!words.some(isField)) return sentence;
+  return sentence.replace(/(?<![\w.<[-])[a-z]+(?:_[a-z]+)*\b(?!\.\w)/g, (word) => {
+    const isName = isField(word) || COMMON_WORDS.includes(word);
+    return isName ? optionOf(word, command) ?? word.replaceAll("_", " ") : word;
+  });
 }
 
 /** The message of a schema without its jargon. */
 function plain(message: string): string {
-  const [, bound, count] =
-    /^Too (small|big): expected string to have [<>]=(\d+) characters$/.exec(message) ?? [];
+  const [, bound, count, unit] =
+    /^Too (small|big): expected \w+ to have [<>]=(\d+) (\w+)$/.exec(message) ?? [];
+  const [, side, limit] = /^Too (small|big): expected \w+ to be [<>]=(-?[\d.]+)$/.exec(message) ??
+    [];
+  if (side !== undefined) return `is ${side === "big" ? "more" : "less"} than ${limit}`;
+  if (bound === "big" && unit === "items") return `more than ${count} are given`;
   if (bound === "big") return `is longer than ${count} characters`;
   return bound === "small" && count === "1" ? "is empty" : message;
 }

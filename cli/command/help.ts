@@ -4,7 +4,7 @@
  */
 
 import type { CommandSpec } from "./command.ts";
-import { findCommand, PROGRAM_FLAGS } from "./line.ts";
+import { findCommand, HELP_FLAG, PROGRAM_FLAGS } from "./line.ts";
 
 export const SUMMARY = "Agent Mesh lets coding agents, and you, ask each other questions.";
 
@@ -71,7 +71,7 @@ export function helpOf(table: readonly CommandSpec[], words: readonly string[]):
   const isRoot = words.length === 0;
   const flags: Item[] = Object.entries(isRoot ? PROGRAM_FLAGS : command?.flags ?? {})
     .map(([flag, meaning]) => [flag.replace(/ \.\.\.$/, ""), meaning]);
-  flags.push(["-h, --help", "display help for command"]);
+  flags.push(HELP_FLAG);
   const subcommands = subcommandsOf(table, words);
   const columns = Math.max(...[flags, ...subcommands.values()].flat().map(([term]) => term.length));
   const sections = [["Options:", flags] as const, ...subcommands];

@@ -3,9 +3,10 @@
  * whose help it asks for. It loads no package, because every command waits for it.
  */
 
+import { nearest } from "kit/core/near_words.ts";
 import { UsageError } from "../client/failures.ts";
 import { Args, type CommandSpec } from "./command.ts";
-import { meaningOf, nearest } from "./near_words.ts";
+import { meaningOf } from "./meanings.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 
 export interface ParsedLine<C extends CommandSpec> {
@@ -25,7 +26,9 @@ export const PROGRAM_FLAGS: Readonly<Record<string, string>> = {
   "--machine <name>": "talk to this machine of yours (or set MESH_MACHINE)",
 };
 
-const HELP_FLAGS: readonly string[] = ["-h", "--help"];
+/** The flag of every command that shows its help. */
+export const HELP_FLAG = ["-h, --help", "display help for command"] as const;
+const HELP_FLAGS = HELP_FLAG[0].split(", ");
 const NEGATIVE_NUMBER = /^-(\d+|\d*\.\d+)(e[+-]?\d+)?$/i;
 
 /** Throws `UsageError` if the table does not allow the line. */
@@ -183,14 +186,20 @@ function flagsOf({ words, command }: Place<CommandSpec>): Map<string, Flag> {
   const found = new Map<string, Flag>();
   const all = words.length === 0 ? PROGRAM_FLAGS : command?.flags ?? {};
   for (const declared of Object.keys(all)) {
-    const [, short, name = "", value, more] =
-      /^(?:(-\w), )?(--[a-z-]+)( <[^>]+>)?( \.\.\.)?$/.exec(declared) ?? [];
-    const kind = more ? "list" : value ? "value" : name.startsWith("--no-") ? "off" : "on";
+    const { short, name, value, repeats } = parseFlag(declared);
+    const kind = repeats ? "list" : value ? "value" : name.startsWith("--no-") ? "off" : "on";
     const flag: Flag = { declared: declared.replace(/ \.\.\.$/, ""), key: keyOf(name), kind };
     if (short !== undefined) found.set(short, flag);
     found.set(name, flag);
   }
   return found;
+}
+
+/** The parts of a declared flag, such as `-n, --count <count>` and `--tag <tag> ...`. */
+export function parseFlag(declared: string) {
+  const [, short, name = declared, value, more] =
+    /^(?:(-\w), )?(--[a-z-]+)(?: <([^>]+)>)?( \.\.\.)?$/.exec(declared) ?? [];
+  return { short, name, value, repeats: more !== undefined };
 }
 
 /** The name in `Args` of a flag: `perMinute` of `--per-minute`, and `wait` of `--no-wait`. */

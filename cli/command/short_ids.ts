@@ -4,7 +4,7 @@ import type { Call } from "kit/http/client.ts";
 import { completeId } from "protocol/generated/endpoints.ts";
 import { undefinedOnRefusal } from "../client/daemon_client.ts";
 import type { Args, CommandSpec } from "./command.ts";
-import { keyOf } from "./line.ts";
+import { keyOf, parseFlag } from "./line.ts";
 
 /** A prefix and some digits, or digits alone. */
 const SHORT_ID = /^(?:[a-z]+-)?[0-9a-f]{4,12}$/;
@@ -20,9 +20,9 @@ function namesIn({ usage, flags = {} }: CommandSpec): Map<string, NameKind> {
     if (name === "id") names.set(name, "record");
   }
   for (const declared of Object.keys(flags)) {
-    const [, flag = "", value] = /^(--[a-z-]+) <(\w+)>/.exec(declared) ?? [];
-    if (value === "peer") names.set(keyOf(flag), "peer");
-    if (value === "ask") names.set(keyOf(flag), "record");
+    const { name, value } = parseFlag(declared);
+    if (value === "peer") names.set(keyOf(name), "peer");
+    if (value === "ask") names.set(keyOf(name), "record");
   }
   return names;
 }

@@ -1,6 +1,7 @@
 /** `mesh ask`, `ack`, `notify`, `asks` and the other commands that send and show messages. */
 
 import type { WireResponse } from "kit/http/client.ts";
+import { toChoice } from "protocol/asks/choice.ts";
 import { sentenceOf } from "protocol/reasons.ts";
 import {
   ackAsk,
@@ -45,14 +46,16 @@ export const ASK_COMMANDS: readonly Command[] = [
     details:
       "You ask as the peer of this tmux pane, else as the human if a person uses this terminal, " +
       "else as `cli`, whose asks `mesh asks --all` lists. `-` reads the text from standard input. " +
+      "With --option, the answer is one of the options. " +
       "With --route, the only argument is the text, and routing.strategy chooses the peer.",
     flags: {
       ...WAIT_FLAGS,
       ...CIRCLE_FLAG,
       ...ATTACH_FLAG,
       ...URGENT_FLAG,
+      "--option <text> ...": "an answer to choose from; repeat it for each (up to 50)",
       "--reply-to <ask>": "follow up this earlier ask",
-      "--route": "let the daemon choose the peer: mesh ask --route TEXT",
+      "--route": "let routing.strategy choose the peer: mesh ask --route TEXT",
       "--fallback <peer>": "with --route: ask this peer if the strategy chooses none",
       "--dry-run": "with --route: print the choice, without asking",
       ...FROM_FLAG,
@@ -218,6 +221,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
   args.seconds("timeout");
   const { recipient, text } = parseRecipient(args);
   const { peer: from_peer } = await context.sender(args);
+  const options = args.list("option");
   const opened = await context.call(openAsk, {
     body: {
       ...recipient,
@@ -227,6 +231,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
       circle: args.get("circle"),
       ...readUrgent(args),
       reply_to: args.get("replyTo"),
+      question: options.length > 0 ? toChoice(options) : undefined,
       reply_delivery: args.flag("wait") ? "pull" : "push",
     },
   });

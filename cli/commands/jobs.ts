@@ -244,7 +244,7 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
       profile: args.get("profile"),
       process_scope: args.flag("persistent") ? "persistent" : undefined,
       continuity: args.choice("continuity", Continuity.options),
-      on_interrupt: args.choice("on-interrupt", OnInterrupt.options),
+      on_interrupt: args.choice("onInterrupt", OnInterrupt.options),
       circle: args.get("circle"),
       owner_peer: owner,
       created_by: peer,

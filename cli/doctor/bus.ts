@@ -1,5 +1,6 @@
 /** The doctor's checks of the bus: the connection, the clocks, what waits, and how full it is. */
 
+import { formatInstant } from "kit/core/local_time.ts";
 import type { WireResponse } from "kit/http/client.ts";
 import type { listMachines } from "protocol/generated/endpoints.ts";
 import { formatDuration, formatHeard } from "../output/time.ts";
@@ -131,7 +132,9 @@ function waitingFindings(machine: Machine): CheckResult[] {
   const { name, status, waiting, last_seen } = machine;
   if (status === "online" || waiting === 0) return [];
   const what = waiting === 1 ? "1 message or report waits" : `${waiting} messages and reports wait`;
-  const since = last_seen === null ? "has never been seen" : `was last seen at ${last_seen}`;
+  const since = last_seen === null
+    ? "has never been seen"
+    : `was last seen at ${formatInstant(last_seen)}`;
   const fix = `start its daemon; if it is gone for good: mesh machines forget ${name}`;
   return [["warning", "MACHINE_OFFLINE", `${what} for ${name}, which ${since}`, fix]];
 }

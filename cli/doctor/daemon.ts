@@ -10,7 +10,7 @@ import { copyFor, migrationCopies, type MigrationCopy } from "kit/host/migration
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
 import { type Env, statePath } from "../../daemon/host/paths.ts";
 import { argumentsOf, environmentOf } from "../../daemon/host/processes.ts";
-import { formatHeard } from "../output/time.ts";
+import { formatHeard, formatInstant } from "../output/time.ts";
 import type { Check, CheckResult } from "./finding.ts";
 import type { Health } from "protocol/api/events.ts";
 import { isInaccessible, type Machine } from "./machine.ts";
@@ -55,7 +55,7 @@ function storageFindings({ storage }: Health): CheckResult[] {
       "see which program writes to the disk of the state directory, for example with iotop";
     return [["warning", "STORAGE_SLOW", `the disk is slow: ${reason}`, fix]];
   }
-  const detail = `nothing can be stored since ${since}: ${reason}`;
+  const detail = `nothing can be stored since ${formatInstant(since)}: ${reason}`;
   const fix = "make room on the disk of the state directory, or make it writable; " +
     "the daemon goes on by itself then";
   return [["error", "STORAGE_FAILING", detail, fix]];
@@ -65,7 +65,7 @@ function restoredFindings({ restored }: Health): CheckResult[] {
   if (!restored) return [];
   const { at, lost_messages } = restored;
   const lost = lost_messages ?? "an unknown number of";
-  const detail = `the database was restored from a backup at ${new Date(at).toISOString()}; ` +
+  const detail = `the database was restored from a backup at ${formatInstant(at)}; ` +
     `${lost} messages since that backup are gone`;
   return [["note", "DATABASE_RESTORED", detail]];
 }

@@ -1,6 +1,7 @@
 /** `mesh doctor`: checks the daemon, its peers and this machine, and says how to fix problems. */
 
 import type { Clock } from "kit/core/clock.ts";
+import { fileRefusal } from "kit/host/file_errors.ts";
 import { messageOf } from "kit/core/text.ts";
 import { mustHavePaths } from "../../daemon/host/paths.ts";
 import { type Args, type Command, type CommandContext, JSON_FLAG } from "../command/command.ts";
@@ -74,8 +75,9 @@ async function runChecks(machine: Machine, snapshot: MeshSnapshot): Promise<Find
     try {
       return (await run(machine, snapshot)).map((result) => toFinding(area, result));
     } catch (error) {
-      const detail = `the check failed: ${messageOf(error)}`;
-      return [toFinding(area, ["error", CHECK_FAILED, detail, "mesh logs"])];
+      const { message, hint } = fileRefusal(error) ??
+        { message: messageOf(error), hint: "mesh logs" };
+      return [toFinding(area, ["error", CHECK_FAILED, `the check failed: ${message}`, hint])];
     }
   }));
   return found.flat();

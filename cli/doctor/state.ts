@@ -1,9 +1,11 @@
 /** The doctor's checks of the state directory, configuration, disk space and clock. */
 
+import { formatInstant } from "kit/core/local_time.ts";
 import { dirname, join } from "kit/core/path.ts";
 import { keyOfVariable } from "kit/core/settings.ts";
 import { SETTINGS } from "../../daemon/app/config.ts";
 import { configPath, type Env, statePath } from "../../daemon/host/paths.ts";
+import { fileRefusal } from "kit/host/file_errors.ts";
 import type { Check, CheckResult } from "./finding.ts";
 import type { Machine } from "./machine.ts";
 
@@ -16,10 +18,14 @@ export const STATE: Check = {
   run(machine) {
     const path = statePath(machine.env);
     const info = machine.stat(path);
-    if (!info) return [["note", "STATE_MISSING", `${path} does not exist yet`, "mesh up"]];
-    if (!info.isDirectory) {
+    if (info && !info.isDirectory) {
       const fix = "move it away, or set MESH_STATE";
       return [["error", "STATE_NO_DIRECTORY", `${path} is a file`, fix]];
+    }
+    if (!info) {
+      const findings = cannotCreateFindings(path, machine);
+      if (findings.length > 0) return findings;
+      return [["note", "STATE_MISSING", `${path} does not exist yet`, "mesh up"]];
     }
     const files = PRIVATE_FILES.map((name) => join(path, name));
     return [
@@ -29,6 +35,22 @@ export const STATE: Check = {
     ];
   },
 };
+
+/** Tries to make a folder where the daemon would: permissions do not tell of a read-only disk. */
+function cannotCreateFindings(path: string, machine: Machine): CheckResult[] {
+  let parent = dirname(path);
+  while (parent !== "/" && !machine.stat(parent)) parent = dirname(parent);
+  try {
+    const trial = Deno.makeTempDirSync({ dir: parent, prefix: ".mesh-trial-" });
+    Deno.removeSync(trial);
+    return [];
+  } catch (error) {
+    const refusal = fileRefusal(error, { action: "create", path });
+    if (!refusal) throw error;
+    const fix = `${refusal.hint}; or set MESH_STATE to another directory`;
+    return [["error", "STATE_NOT_WRITABLE", refusal.message, fix]];
+  }
+}
 
 export const CONFIG: Check = {
   area: "config",
@@ -126,7 +148,7 @@ export const CLOCK: Check = {
     const now = machine.clock.now();
     const fix = "set the clock: deadlines, schedules and retention depend on it";
     if (now < EARLIEST_PLAUSIBLE_MS) {
-      return [["error", "CLOCK_WRONG", `the clock says ${new Date(now).toISOString()}`, fix]];
+      return [["error", "CLOCK_WRONG", `the clock says ${formatInstant(now)}`, fix]];
     }
     const state = statePath(machine.env);
     const writtenAtMs = ["mesh.db", "mesh.db-wal"].map((name) =>

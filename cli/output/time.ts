@@ -1,6 +1,9 @@
 /** Formats durations, and instants in local time with the zone's offset. */
 
 import type { Clock } from "kit/core/clock.ts";
+import { dateOf, isValid, offsetOf, timeOf } from "kit/core/local_time.ts";
+
+export { formatInstant } from "kit/core/local_time.ts";
 
 const DURATION_UNITS = [
   { ms: 86_400_000, unit: "d" },
@@ -24,15 +27,6 @@ export function formatAge(instant: string | null, clock: Clock): string {
   return instant === null ? "" : formatDuration(clock.now() - Date.parse(instant));
 }
 
-/** Local date and time with the offset, such as `2030-01-31 14:05:09 +01:00`. */
-export function formatInstant(instant: string): string;
-export function formatInstant(instant: string | null): string | null;
-export function formatInstant(instant: string | null): string | null {
-  if (instant === null) return null;
-  const at = new Date(instant);
-  return isValid(at) ? `${dateOf(at)} ${timeOf(at)} ${offsetOf(at)}` : instant;
-}
-
 /** Local time of day with milliseconds and the offset: `14:05:09.123 +01:00`. */
 export function formatClockTime(instant: string): string {
   const at = new Date(instant);
@@ -50,28 +44,4 @@ export function formatDayTime(instant: string, clock: Clock): string {
   if (!isValid(at)) return instant;
   const isToday = dateOf(at) === dateOf(now);
   return isToday ? `${timeOf(at)} ${offsetOf(at)}` : `${dateOf(at)} ${timeOf(at).slice(0, 5)}`;
-}
-
-function isValid(at: Date): boolean {
-  return !Number.isNaN(at.getTime());
-}
-
-function dateOf(at: Date): string {
-  const month = twoDigits(at.getMonth() + 1);
-  return `${at.getFullYear()}-${month}-${twoDigits(at.getDate())}`;
-}
-
-function timeOf(at: Date): string {
-  return [at.getHours(), at.getMinutes(), at.getSeconds()].map(twoDigits).join(":");
-}
-
-function offsetOf(at: Date): string {
-  const minutes = -at.getTimezoneOffset();
-  const distance = Math.abs(minutes);
-  const hours = `${minutes < 0 ? "-" : "+"}${twoDigits(Math.floor(distance / 60))}`;
-  return `${hours}:${twoDigits(distance % 60)}`;
-}
-
-function twoDigits(value: number): string {
-  return String(value).padStart(2, "0");
 }

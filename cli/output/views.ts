@@ -44,7 +44,7 @@ export function showHealth(to: Terminal, url: string, health: Health, clock: Clo
 
 function formatRestored({ at, lost_messages }: NonNullable<Health["restored"]>): string {
   const lost = lost_messages === null ? "the messages" : `${lost_messages} messages`;
-  return `from a backup at ${new Date(at).toISOString()}; ${lost} since that backup are gone`;
+  return `from a backup at ${formatInstant(at)}; ${lost} since that backup are gone`;
 }
 
 function formatStorage({ status, reason }: NonNullable<Health["storage"]>): StyledText {
@@ -121,10 +121,7 @@ export function showAsk(to: Terminal, ask: Ask): void {
   showFiles(to, ask.attachments);
   const { prompt, options = [] } = ask.question ?? {};
   if (prompt && prompt !== ask.text) to.printText(prompt);
-  for (const { id, title } of options) {
-    const chosen = id === ask.answer?.option_id;
-    to.print(chosen ? "→ " : "  ", styled("bold", id), `  ${title}`);
-  }
+  showOptions(to, options, ask.answer?.option_id);
   if (ask.reply === null && ask.reply_attachments.length === 0) return;
   to.print();
   to.print(styled("bold", `${ask.responder ?? ask.to_peer_name}:`));
@@ -206,9 +203,21 @@ export function showInboxItem(to: Terminal, item: InboxItem): void {
   to.print();
   to.printText(item.text);
   showFiles(to, item.attachments);
-  for (const { id, title } of item.question?.options ?? []) {
-    to.print(id === item.option_id ? "→ " : "  ", styled("bold", id), `  ${title}`);
+  showOptions(to, item.question?.options ?? [], item.option_id);
+}
+
+type Options = NonNullable<NonNullable<Ask["question"]>["options"]>;
+
+function showOptions(to: Terminal, options: Options, chosen_id: string | null | undefined): void {
+  for (const option of options) {
+    const mark = option.id === chosen_id ? "→ " : "  ";
+    to.print(mark, styled("bold", option.id), titleBesideId(option));
   }
+}
+
+/** The title of an option, to print behind its id; empty if the id is the title. */
+export function titleBesideId({ id, title }: Options[number]): string {
+  return title === id ? "" : `  ${title}`;
 }
 
 export function showTrace(to: Terminal, { trace_id, kind, stages }: Trace): void {

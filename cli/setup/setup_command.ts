@@ -14,7 +14,7 @@ import { createDaemonClient } from "../client/daemon_client.ts";
 import { readClientSettings } from "../client/settings.ts";
 import { meshCommand } from "../client/program.ts";
 import { stopDaemon } from "../client/daemon_process.ts";
-import { type ServiceHost, THIS_HOST } from "../client/service_manager.ts";
+import { type ServiceHost, THIS_HOST, whyNoService } from "../client/service_manager.ts";
 import { CommandError, EXIT, Interrupted, UsageError } from "../client/failures.ts";
 import { AGENT_IDS, chosenAgents, setUpAgent } from "./agents.ts";
 import { lastingCommand } from "./lasting_command.ts";
@@ -228,10 +228,17 @@ async function setUpService({ options, env, output, host, mesh, asks }: Run) {
     const isRemoved = options.service && service && await removeService(service, host);
     return isRemoved ? service.path : undefined;
   }
-  const isOffered = asks && service && !exists(service.path);
+  const isOffered = asks && !(service && exists(service.path));
+  if (!options.service && !isOffered) return undefined;
+  const obstacle = await whyNoService(service, host);
+  if (!service || obstacle !== undefined) {
+    const text = `Nothing can start the daemon at login: ${obstacle}. Start it with: mesh up`;
+    if (options.service) throw new CommandError(text);
+    output.out(text);
+    return undefined;
+  }
   const question = "Start the daemon now and at every login? [Y/n]";
-  if (!options.service && !(isOffered && isYes(output, question, true))) return undefined;
-  if (!service) throw new CommandError("No service manager was found: systemd or launchd");
+  if (!options.service && !isYes(output, question, true)) return undefined;
   if (options.dry_run) return service.path;
   const daemon = createDaemonClient(env, false, readClientSettings(env));
   await stopDaemon({ env, clock: systemClock, daemon });

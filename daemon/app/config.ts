@@ -32,6 +32,11 @@ const bytes = (smallest: number, largest: number) =>
     (raw) => typeof raw === "string" && /^\d{1,15}$/.test(raw) ? Number(raw) : raw,
     z.number().int().min(smallest).max(largest),
   ).describe(`bytes, ${smallest} to ${largest}`);
+const HOST_NAME = /^[A-Za-z0-9](?:[\w.-]*\w)?$/;
+/** With at least two colons, perhaps in brackets or with the name of its network interface. */
+const IP_6 = /^\[?(?=.*:.*:)[\da-fA-F.:]+(?:%\w+)?\]?$/;
+const host = z.string().refine((text) => HOST_NAME.test(text) || IP_6.test(text))
+  .describe("an address to listen on: an IP address or a host name, without a port");
 const flag = z.boolean().describe("true or false");
 const secret = (form: RegExp, description: string) =>
   z.string().regex(form).transform((text) => new Secret(text)).describe(description);
@@ -87,7 +92,7 @@ const map = <S extends z.ZodType>(shape: S, description: string) =>
 // deno-fmt-ignore
 export const SETTINGS = {
   // key                              shape                                                 default
-  "daemon.host":                      z.string().min(1).describe("an address to listen on")  .default(DEFAULT_HOST),
+  "daemon.host":                      host  .default(DEFAULT_HOST),
   "daemon.port":                      int(0, 65535, "a port (0 picks one)")                  .default(DEFAULT_PORT),
   "daemon.auth_token":                token                                                  .optional(),
   "daemon.allowed_hosts":             wordList                                                  .default([]),
@@ -160,17 +165,25 @@ export function readConfig(env: Env, readFile: ReadFile): Config {
   return readConfigInForce(env, readFile).config;
 }
 
+/** Mistakes in combinations of settings that are valid alone. */
+type CrossCheck = (config: Partial<Config>) => string[];
+const CROSS_CHECKS: readonly CrossCheck[] = [
+  missingToken,
+  missingWebhook,
+  missingRelay,
+  busMistakes,
+];
+
 /** As `readConfig`, with the origin of each setting. */
-export function readConfigInForce(env: Env, readFile: ReadFile): ConfigInForce {
+export function readConfigInForce(
+  env: Env,
+  readFile: ReadFile,
+  checks: readonly CrossCheck[] = CROSS_CHECKS,
+): ConfigInForce {
   const path = configPath(env);
   const file = parseFile(path, readOrThrow(path, readFile) ?? "");
   const raw: SettingsSources = { file, file_name: path, env, parse: parseSetting };
-  const config = readSettings(SETTINGS, raw, (read) => [
-    ...missingToken(read),
-    ...missingWebhook(read),
-    ...missingRelay(read),
-    ...busMistakes(read),
-  ]);
+  const config = readSettings(SETTINGS, raw, (read) => checks.flatMap((check) => check(read)));
   return { config, path, origins: originsOf(SETTINGS, raw) };
 }
 
@@ -184,7 +197,7 @@ export function mistakesOf(env: Env, before: string, text: string): string[] {
   );
   const problemsIn = (file: string) => {
     try {
-      readConfig(fileOnlyEnv, () => file);
+      readConfigInForce(fileOnlyEnv, () => file, [...CROSS_CHECKS, shortToken]);
       return [];
     } catch (error) {
       return error instanceof Error ? error.message.split("\n").slice(1) : [String(error)];
@@ -203,6 +216,18 @@ function missingToken(config: Partial<Config>): string[] {
   return [
     `daemon.host: found "${host}" without daemon.auth_token; ` +
     "allowed: a loopback address, or any address with a token",
+  ];
+}
+
+/** Minimum characters of a token that a command writes; a daemon with a shorter one starts. */
+const TOKEN_CHARS_MIN = 16;
+
+function shortToken({ "daemon.auth_token": token }: Partial<Config>): string[] {
+  const chars = token?.reveal().length ?? TOKEN_CHARS_MIN;
+  if (chars >= TOKEN_CHARS_MIN) return [];
+  return [
+    `daemon.auth_token: found a text of ${chars} characters, which can be guessed; ` +
+    `allowed: ${TOKEN_CHARS_MIN} characters or more, such as those of \`openssl rand -hex 24\``,
   ];
 }
 

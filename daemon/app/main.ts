@@ -56,7 +56,7 @@ async function runOnState(env: Env): Promise<number> {
     exposed.push(...protectConfig(env));
     inForce = readConfigInForce(env, readTextOrNothing);
   } catch (error) {
-    return exitWith(messageOf(error), 2);
+    return exitWith(messageOf(fileRefusal(error) ?? error), 2);
   }
   const state = statePath(env);
   let lockAttempt: Lock;

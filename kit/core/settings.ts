@@ -1,6 +1,7 @@
 /** Reads a table of settings from a file and the environment, and reports all mistakes at once. */
 
 import * as z from "zod";
+import { nearest } from "./near_words.ts";
 import { hideCredentials } from "./text.ts";
 
 /** Shapes of settings by dotted key. The description of a shape says which values are allowed. */
@@ -101,7 +102,8 @@ function collect(value: unknown, at: string, into: CollectState): void {
   if (!known) {
     const section = at.split(".").slice(0, -1).join(".");
     return void mistakes.push(
-      `${at}: unknown key, found in ${sources.file_name}; allowed: ${namesUnder(table, section)}`,
+      `${at}: unknown key, found in ${sources.file_name}; allowed: ${namesUnder(table, section)}` +
+        didYouMean(nearest(at, keysAndSections(table))),
     );
   }
   if (value === null || value === undefined) return;
@@ -114,14 +116,34 @@ function collect(value: unknown, at: string, into: CollectState): void {
   for (const [key, inner] of Object.entries(value)) collect(inner, at ? `${at}.${key}` : key, into);
 }
 
+/** The keys, and the sections that hold them: `daemon.queue`. */
+function keysAndSections(table: Settings): string[] {
+  return Object.keys(table).flatMap((key) => {
+    const segments = key.split(".");
+    return segments.map((_, at) => segments.slice(0, at + 1).join("."));
+  });
+}
+
+function didYouMean(meant: string | undefined): string {
+  return meant === undefined ? "" : `. Did you mean ${meant}?`;
+}
+
+/** The variable that sets a key: `MESH_DAEMON__PORT` sets `daemon.port`. */
+export function variableOf(key: string): string {
+  return `MESH_${key.toUpperCase().replaceAll(".", "__")}`;
+}
+
 /**
- * The key that a variable sets: `MESH_DAEMON__PORT` sets `daemon.port`. Undefined if the variable
- * sets none. A variable with `__` always has a key, so that a misspelt one can be reported.
+ * The key that a variable sets. Undefined if the variable sets none. A variable with `__`, or with
+ * the words of a key, always has a key, so that a misspelt one can be reported.
  */
 export function keyOfVariable(table: Settings, variable: string): string | undefined {
   if (!variable.startsWith("MESH_")) return undefined;
-  const key = variable.slice("MESH_".length).toLowerCase().replaceAll("__", ".");
-  return variable.includes("__") || Object.hasOwn(table, key) ? key : undefined;
+  const words = variable.slice("MESH_".length).toLowerCase();
+  const key = words.replaceAll("__", ".");
+  const isKey = variable.includes("__") || Object.hasOwn(table, key) ||
+    Object.keys(table).some((known) => known.replaceAll(".", "_") === words);
+  return isKey ? key : undefined;
 }
 
 function collectEnv({ table, sources, found, mistakes }: CollectState): void {
@@ -129,7 +151,12 @@ function collectEnv({ table, sources, found, mistakes }: CollectState): void {
     const key = keyOfVariable(table, variable);
     if (key === undefined) continue;
     if (!Object.hasOwn(table, key)) {
-      mistakes.push(`${key}: unknown key, found in ${variable}; allowed: see \`mesh config\``);
+      const meant = nearest(variable, Object.keys(table).map(variableOf));
+      mistakes.push(
+        `${key}: unknown key, found in ${variable}; allowed: see \`mesh config\`${
+          didYouMean(meant)
+        }`,
+      );
       continue;
     }
     const value = tryParse(sources.parse, text);

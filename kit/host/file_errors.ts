@@ -30,6 +30,8 @@ export class FileRefusal extends Error {
 const READ_ONLY =
   "make it writable; if another program writes it, such as home-manager, change it there";
 
+const UNREADABLE = "make it readable for your user, with the directories above it";
+
 /** The errors that a path, a disk or a permission can cause, by their names in errno(3). */
 const REASONS: Readonly<Record<string, { readonly detail: string; readonly hint: string }>> = {
   EACCES: { detail: "permission denied", hint: READ_ONLY },
@@ -79,6 +81,21 @@ export function onFile<T>(action: Action, path: string, work: () => T): T {
   }
 }
 
+/** Makes a folder for temporary files; refuses with a way out if there is no place for it. */
+export function makeTemporaryFolder(prefix: string): string {
+  try {
+    return Deno.makeTempDirSync({ prefix });
+  } catch (error) {
+    const refusal = fileRefusal(error, { action: "create", path: prefix });
+    if (!refusal) throw error;
+    const { reason, hint } = refusal;
+    const subject = "Cannot create a folder for temporary files";
+    throw new FileRefusal(subject, reason, `${hint}; or set TMPDIR to a directory of yours`, {
+      cause: error,
+    });
+  }
+}
+
 /** The refusal for an error of the file system, by default with its own path; else undefined. */
 export function fileRefusal(
   error: unknown,
@@ -94,7 +111,8 @@ export function fileRefusal(
   if (!reason || (path === undefined && !DISK_ERRORS.has(code))) return undefined;
   const act = `Cannot ${named?.action ?? (DISK_ERRORS.has(code) ? "write" : "use")}`;
   const subject = path === undefined ? act : `${act} "${path}"`;
-  return new FileRefusal(subject, reason.detail, reason.hint, { cause: error, code });
+  const hint = code === "EACCES" && named?.action === "read" ? UNREADABLE : reason.hint;
+  return new FileRefusal(subject, reason.detail, hint, { cause: error, code });
 }
 
 /** The path in an error of Deno (`…: open '/path'`) or of Node (`path`). */

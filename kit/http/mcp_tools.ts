@@ -2,6 +2,8 @@
 
 import type { Tool as Listing, ToolAnnotations } from "@modelcontextprotocol/server";
 import * as z from "zod";
+import { nearest } from "kit/core/near_words.ts";
+import { CommonProblem } from "kit/core/problem.ts";
 import { stillInvalid } from "kit/http/route.ts";
 
 /** `openWorldHint` is false: the tools reach only peers of the mesh. */
@@ -54,7 +56,7 @@ export function toListing(
     title,
     description,
     annotations: { title, ...hints },
-    inputSchema: schemaOf(input, "input"),
+    inputSchema: { ...schemaOf(input, "input"), additionalProperties: false },
     outputSchema: withRefusal(schemaOf(output, "output"), refusal),
   };
 }
@@ -73,13 +75,38 @@ function withRefusal(
   return { ...rest, properties: { ...properties, ...refusal.properties }, anyOf };
 }
 
+/** Arguments that agents' programs add to every call: Gemini CLI sends the second. */
+const FOREIGN_ARGUMENTS: readonly string[] = ["_meta", "wait_for_previous"];
+
+/**
+ * The arguments without those of the agent's program. Throws if the tool has no argument of a name,
+ * because a misspelled argument that was left out would change the meaning of the call.
+ */
+function withKnownNames({ shape }: z.ZodObject, given: unknown): unknown {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return given;
+  const allowed = Object.keys(shape);
+  const named = Object.entries(given).filter(([name]) =>
+    allowed.includes(name) || !FOREIGN_ARGUMENTS.includes(name)
+  );
+  const issues = named.flatMap(([path]) => {
+    if (allowed.includes(path)) return [];
+    const meant = nearest(path, allowed);
+    const question = meant === undefined ? "" : ` Did you mean "${meant}"?`;
+    const list = allowed.length === 0 ? "The tool takes none" : `Allowed: ${allowed.join(", ")}`;
+    return [{ path, message: `Unknown argument.${question} ${list}` }];
+  });
+  if (issues.length === 0) return Object.fromEntries(named);
+  const summary = issues.map(({ path, message }) => `${path}: ${message}`).join("; ");
+  throw new CommonProblem("invalid_request", { summary, issues });
+}
+
 /**
  * Parses arguments by the schema of a tool. Null counts as a missing argument, text that spells a
  * number or a boolean as that value, and a time over the maximum as the maximum (contract 1). Any
- * other invalid value is refused.
+ * other invalid value, and any unknown argument, is refused.
  */
 export function readArguments<I extends z.ZodObject>(input: I, given: unknown): z.output<I> {
-  const args = given ?? {};
+  const args = withKnownNames(input, given ?? {});
   const first: z.ZodSafeParseResult<z.output<I>> = input.safeParse(args);
   if (first.success) return first.data;
   let corrected: unknown = args;

@@ -15,7 +15,7 @@ import {
 import { AttachmentRefs, Attachments } from "protocol/messages/attachments.ts";
 import { DeliveryState, TARGET_FAILS, Urgent } from "protocol/messages/contract.ts";
 import { AuthorKind, GivenMetadata } from "protocol/peers/record.ts";
-import { Question } from "protocol/messages/question.ts";
+import { Option, OPTIONS_MAX, Question } from "protocol/messages/question.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "protocol/asks/body_keys.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "protocol/asks/states.ts";
 import { Routing } from "protocol/asks/routing.ts";
@@ -39,13 +39,24 @@ export const Outcome = z.enum([
 ]).describe("`…_there`: it was decided in the agent's terminal; `ended_there` if nothing says how");
 export type Outcome = z.infer<typeof Outcome>;
 
+/** The options of a question in a request. An answer names one of them by its id. */
+export const GivenOptions = z.array(Option).max(OPTIONS_MAX).superRefine((options, context) => {
+  const known = new Set<string>();
+  for (const { id } of options.slice(0, OPTIONS_MAX)) {
+    // The schema of an option refuses an empty id.
+    if (id !== "" && id.trim() === "") {
+      context.addIssue({ code: "custom", message: "An option is blank" });
+    } else if (known.has(id)) {
+      context.addIssue({ code: "custom", message: `Two options have the same id: "${id}"` });
+    }
+    known.add(id);
+  }
+});
+
 /** A question in a request. It must be possible to answer it. */
-export const GivenQuestion = Question.refine(
+export const GivenQuestion = Question.extend({ options: GivenOptions.default([]) }).refine(
   ({ kind, options }) => kind !== "choice" || options.length > 0,
   "A choice needs options",
-).refine(
-  ({ options }) => new Set(options.map(({ id }) => id)).size === options.length,
-  "Two options have the same id",
 ).refine(
   ({ metadata }) => metadata === null || GivenMetadata.safeParse(metadata).success,
   { path: ["metadata"], message: "The metadata is too long or nested too deep" },

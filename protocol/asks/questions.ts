@@ -6,8 +6,7 @@ import { Name, Sender, Text } from "kit/core/schema.ts";
 import { AttachmentRefs } from "protocol/messages/attachments.ts";
 import { TARGET_FAILS } from "protocol/messages/contract.ts";
 import { GivenMetadata } from "protocol/peers/record.ts";
-import { CloseReasons, GivenQuestion, Origin, Outcome } from "protocol/asks/contract.ts";
-import { Option } from "protocol/messages/question.ts";
+import { CloseReasons, GivenOptions, Origin, Outcome } from "protocol/asks/contract.ts";
 
 /** The default timeout of a blocking request (contract 3). */
 const BLOCKING_SECONDS = 45;
@@ -71,7 +70,7 @@ export const askBlocking = contract({
   tunnel: "never",
   body: z.object({
     prompt: Text,
-    options: z.array(Option).max(50).default([]),
+    options: GivenOptions.default([]),
     scope: z.string().min(1).max(255),
     /** Clamped to `approvals.timeout_seconds`. */
     timeout_seconds: z.number().min(0).default(BLOCKING_SECONDS),
@@ -82,9 +81,6 @@ export const askBlocking = contract({
   }).refine(({ scope, options }) => scope !== "tool_permission" || options.length > 0, {
     path: ["options"],
     message: "A tool permission needs options",
-  }).refine(({ options }) => GivenQuestion.safeParse({ kind: "text", options }).success, {
-    path: ["options"],
-    message: "Two options have the same id",
   }).meta({
     allOf: [{
       anyOf: [

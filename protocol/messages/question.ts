@@ -6,11 +6,13 @@ import { cleanLine, escapeAttribute, escapeMarkup } from "kit/core/text.ts";
 import { neutralizeMarks, toReferences } from "protocol/messages/frame_markers.ts";
 
 export const Option = z.object({ id: DisplayText.min(1).max(255), title: DisplayText.max(1000) });
+export type Option = z.output<typeof Option>;
+export const OPTIONS_MAX = 50;
 /** A stored question has every field; what the asker left out has its default (contract 2). */
 export const Question = z.object({
   kind: z.enum(["choice", "text", "acknowledge"]),
   prompt: DisplayText.nullable().default(null),
-  options: z.array(Option).max(50).default([]),
+  options: z.array(Option).max(OPTIONS_MAX).default([]),
   scope: z.string().max(255).nullable().default(null),
   timeout_seconds: z.number().nonnegative().nullable().default(null),
   blocking: z.boolean().default(false),

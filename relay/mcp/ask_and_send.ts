@@ -26,7 +26,7 @@ const ask = tool({
     "commands, read files or approve anything.",
   hints: SEND_HINTS,
   scope: WRITE,
-  input: z.strictObject({ daemon_id, peer_id, message }),
+  input: z.object({ daemon_id, peer_id, message }),
   output: z.object({
     daemon_id: z.string(),
     peer_id: z.string(),
@@ -54,7 +54,7 @@ const send = tool({
     "(ask_agent), and not for chatter: it interrupts.",
   hints: SEND_HINTS,
   scope: WRITE,
-  input: z.strictObject({ daemon_id, peer_id, message }),
+  input: z.object({ daemon_id, peer_id, message }),
   output: z.object({
     daemon_id: z.string(),
     peer_id: z.string(),

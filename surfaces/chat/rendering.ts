@@ -175,7 +175,7 @@ function formatBody(item: ShownItem, style: ChatStyle): string {
 }
 
 function untilText(expires_at: number): string {
-  return `Answer until ${formatInstant(new Date(expires_at).toISOString())}.`;
+  return `Answer until ${formatInstant(expires_at)}.`;
 }
 
 type Option = Question["options"][number];

@@ -1,12 +1,11 @@
 /**
- * `deno task apps [--write] [NAME…]`: runs foreign OAuth and MCP clients against a relay, and prints
- * what works with each: login, tools, refresh, revocation, and a login for reading only. `--write`
- * writes the table into docs/apps.md.
+ * Runs foreign OAuth and MCP clients against a relay, and prints what works with each: login,
+ * tools, refresh, revocation, and a login for reading only.
  */
 
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
+import { readTaskArgs } from "../runner/task_args.ts";
 import { OAuthRelay } from "../support/e2e/oauth_lab.ts";
 import { AGENT_APPS } from "./agents.ts";
 import { agentApp, type App, APPS } from "./clients.ts";
@@ -16,13 +15,14 @@ const PAGE = fileURLToPath(new URL("../../docs/apps.md", import.meta.url));
 const HEADER = ["client", "packages", ...STEPS];
 const print = (text: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`));
 
-const { values, positionals } = parseArgs({
-  args: Deno.args,
-  options: { write: { type: "boolean", default: false } },
-  allowPositionals: true,
+const args = readTaskArgs({
+  task: "apps",
+  summary: "Runs foreign OAuth and MCP clients, and agents, at a relay; prints what works",
+  words: { name: "NAME" },
+  options: { "--write": "write the table into docs/apps.md" },
 });
 const wanted = [...APPS, ...AGENT_APPS.map(agentApp)].filter(({ name }) =>
-  positionals.length === 0 || positionals.some((text) => name.includes(text))
+  args.words.length === 0 || args.words.some((text) => name.includes(text))
 );
 const dir = Deno.makeTempDirSync({ prefix: "mesh-apps-" });
 const rows: string[][] = [];
@@ -36,7 +36,7 @@ try {
 }
 const table = toTable([HEADER, ...rows]);
 print(`\n${table}`);
-if (values.write) {
+if (args.flag("write")) {
   const text = Deno.readTextFileSync(PAGE).replace(/^\| client [^]*?\n(?=\n|$)/m, `${table}\n`);
   Deno.writeTextFileSync(PAGE, text);
 }

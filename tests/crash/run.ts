@@ -1,11 +1,6 @@
-/**
- * The long crash tests. `deno task crash [PART…]` runs the parts, or all of them: kills, power,
- * disk, reconnects, vanished, suspended, clock, machines, copies. `--kills N` (500), `--points N` (100) of
- * lost power, each with every kind of loss, `--faults N` (60) of the disk, `--reconnects N`
- * (10,000), `--seconds N` (90) of a suspended daemon, `--steps N` (20) of a clock, `--seeds N`
- * (100) of machines, `--seed S`. Prints a table; exits with 1 if anything was not sound.
- */
+/** The long crash tests: prints a table, and exits with 1 if anything was not sound. */
 
+import { readTaskArgs } from "../runner/task_args.ts";
 import { Chance } from "../support/seeded_random.ts";
 import { RealDaemon, temporary } from "../support/programs/child.ts";
 import { setClock, STEPS } from "./clock/clock_steps.ts";
@@ -34,11 +29,30 @@ interface Result {
   readonly isSound: boolean;
 }
 
-const seed = argument("--seed", Date.now() % 1_000_000);
+const args = readTaskArgs({
+  task: "crash",
+  summary: "Runs the parts, or all of them, and prints what was lost or wrong",
+  words: {
+    name: "PART",
+    // deno-fmt-ignore
+    known: ["kills", "power", "disk", "reconnects", "vanished", "suspended", "clock", "machines", "copies"],
+  },
+  options: {
+    "--kills N": "kills of the daemon (500)",
+    "--points N": "points of lost power, each with every kind of loss (100)",
+    "--faults N": "faults of the disk (60)",
+    "--reconnects N": "clients that connect again (10,000)",
+    "--seconds N": "seconds for which the daemon is suspended (90)",
+    "--steps N": "steps of the clock (20)",
+    "--seeds N": "seeds of machines (100)",
+    "--seed N": "the first seed",
+  },
+});
+const seed = args.number("seed", Date.now() % 1_000_000);
 
 const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
   async kills() {
-    const counts = await storm(argument("--kills", 500), seed);
+    const counts = await storm(args.number("kills", 500), seed);
     const { kills: _, acknowledged: __, repeats: ___, ...rest } = counts;
     const { integrity, slowest_start_ms, ...failures } = rest;
     const isFast = slowest_start_ms <= START_MS_MAX;
@@ -49,7 +63,7 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
     if (obstacle) return skippedResult(obstacle);
     using folder = temporary();
     const recording = await record(folder.path, REQUESTS_PER_LANE);
-    const options = { seed, points_max: argument("--points", 100), starts: STARTS };
+    const options = { seed, points_max: args.number("points", 100), starts: STARTS };
     const { failures, ...counts } = await losePower(folder.path, recording, options);
     for (const failure of failures.slice(0, 20)) print(failure);
     return { counts: { ...counts, failures: failures.length }, isSound: failures.length === 0 };
@@ -59,13 +73,13 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
     if (obstacle) return skippedResult(obstacle);
     using folder = temporary();
     const disk = await FaultyDisk.make(folder.path);
-    const { accepted, refused, ...failures } = await diskStorm(disk, argument("--faults", 60));
+    const { accepted, refused, ...failures } = await diskStorm(disk, args.number("faults", 60));
     return { counts: { accepted, refused, ...failures }, isSound: isZero(failures) };
   },
   async reconnects() {
     using folder = temporary();
     await using daemon = await RealDaemon.start(folder.path);
-    const total = argument("--reconnects", 10_000);
+    const total = args.number("reconnects", 10_000);
     const at_once = Math.min(total, RECONNECTS_AT_ONCE);
     const counts = await reconnectStorm(daemon, { total, at_once });
     const { failed, descriptors_left, slowest_health_ms, peers } = counts;
@@ -77,7 +91,7 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
     return { counts: { peers, seconds, ...failures }, isSound: isZero(failures) };
   },
   async suspended() {
-    const seconds = argument("--seconds", 90);
+    const seconds = args.number("seconds", 90);
     const failures = await suspend(seconds);
     return { counts: { seconds, ...failures }, isSound: isZero(failures) };
   },
@@ -85,7 +99,7 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
     const obstacle = clockObstacle();
     if (obstacle) return skippedResult(obstacle);
     const chance = new Chance(seed);
-    const length = argument("--steps", 20);
+    const length = args.number("steps", 20);
     const steps = Array.from({ length }, () => chance.pick(STEPS));
     const failures = await setClock(steps);
     for (const failure of failures) print(failure);
@@ -94,7 +108,7 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
   async machines() {
     const obstacle = natsObstacle();
     if (obstacle) return skippedResult(obstacle);
-    const plan = { seeds: argument("--seeds", 100), first: seed };
+    const plan = { seeds: args.number("seeds", 100), first: seed };
     const { seeds, kills, accepted, answers, slowest_recovery_ms, ...failures } =
       await machineStorm(plan, print);
     const counts = { seeds, kills, accepted, answers, ...failures, slowest_recovery_ms };
@@ -114,11 +128,10 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
   },
 };
 
-const wanted = Object.keys(PARTS).filter((part) => Deno.args.includes(part));
 let isSound = true;
 print(`seed ${seed}`);
 for (const [part, run] of Object.entries(PARTS)) {
-  if (wanted.length > 0 && !wanted.includes(part)) continue;
+  if (args.words.length > 0 && !args.words.includes(part)) continue;
   const result = await run();
   isSound &&= result.isSound;
   for (const [what, value] of Object.entries(result.counts)) {
@@ -134,11 +147,6 @@ function isZero(failures: object): boolean {
 
 function skippedResult(reason: string): Result {
   return { counts: { skipped: reason }, isSound: true };
-}
-
-function argument(name: string, fallback: number): number {
-  const at = Deno.args.indexOf(name);
-  return at < 0 ? fallback : Number(Deno.args[at + 1]);
 }
 
 function print(line: string): void {

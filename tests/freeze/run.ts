@@ -1,10 +1,9 @@
 /**
- * Freezes every kind of link between real programs, `--seconds N` (120) in each direction, and
- * stops a server. Prints when each end noticed, and when it was connected again.
+ * Freezes every kind of link between real programs in each direction, and stops a server. Prints
+ * when each end noticed, and when it was connected again.
  */
 
 import process from "node:process";
-import { parseArgs } from "node:util";
 import { stopwatch, systemClock } from "kit/core/clock.ts";
 import { client } from "kit/http/client.ts";
 import { watchEvents } from "../../cli/client/event_stream.ts";
@@ -12,6 +11,7 @@ import { Connection, type SocketClass } from "../../clients/typescript/connectio
 import { openAsk } from "protocol/asks/contract.ts";
 import { listMachines } from "protocol/machines.ts";
 import { listPeers } from "protocol/peers/contract.ts";
+import { readTaskArgs } from "../runner/task_args.ts";
 import { RealRelay, SECRET } from "../support/e2e/relay_lab.ts";
 import { type Freeze, FrozenProxy } from "../support/net/frozen_proxy.ts";
 import { SecureServer } from "../support/net/secure_server.ts";
@@ -21,8 +21,11 @@ import { RealMachine } from "../support/real_machines/real_machine.ts";
 import { RealNetwork } from "../support/real_machines/real_network.ts";
 import { print, until } from "../support/waiting.ts";
 
-const { values } = parseArgs({ options: { seconds: { type: "string", default: "120" } } });
-const SECONDS = Number(values.seconds);
+const SECONDS = readTaskArgs({
+  task: "freeze",
+  summary: "Freezes the links between real programs; prints when each end noticed",
+  options: { "--seconds N": "seconds in each direction (120)" },
+}).number("seconds", 120);
 /**
  * Time limit for a link to be connected again after the thaw: the longest pause between attempts.
  */

@@ -1,6 +1,6 @@
-/** A long fuzzing session: `--minutes N` (10), `--seed S`, `--only NAME`; prints counts. */
+/** A long fuzzing session; prints counts. */
 
-import { parseArgs } from "node:util";
+import { readTaskArgs } from "../runner/task_args.ts";
 import { runSchemathesis } from "./foreign/schemathesis.ts";
 import { type Finding, runTarget } from "./target.ts";
 import { TARGETS } from "./targets.ts";
@@ -12,14 +12,16 @@ const ROUND_MS_MAX = 60_000;
 /** The part of the time that the foreign fuzzer gets. */
 const FOREIGN_PART = 0.3;
 
-const { values: { minutes, seed, only = "" } } = parseArgs({
-  args: Deno.args,
+const args = readTaskArgs({
+  task: "fuzz",
+  summary: "Sends hostile input to every parser and route; prints counts",
   options: {
-    minutes: { type: "string", default: "10" },
-    seed: { type: "string", default: String(Date.now() % 1_000_000) },
-    only: { type: "string" },
+    "--minutes N": "minutes (10)",
+    "--seed N": "the first seed",
+    "--only NAME": "only the targets whose name has this part",
   },
 });
+const only = args.text("only") ?? "";
 
 const names = [...TARGETS.map(({ name }) => name), SCHEMATHESIS];
 const chosen = TARGETS.filter(({ name }) => name.includes(only));
@@ -28,7 +30,8 @@ if (chosen.length === 0 && !runsForeign) {
   print(`--only: found "${only}"; allowed: a part of ${names.join(", ")}`);
   Deno.exit(2);
 }
-Deno.exit(await main(Number(minutes), Number(seed)) ? 0 : 1);
+const seed = args.number("seed", Date.now() % 1_000_000);
+Deno.exit(await main(args.number("minutes", 10), seed) ? 0 : 1);
 
 async function main(minutes: number, first_seed: number): Promise<boolean> {
   const foreign_minutes = chosen.length === 0 ? minutes : minutes * FOREIGN_PART;

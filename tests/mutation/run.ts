@@ -1,11 +1,9 @@
 /**
- * `deno task mutation [--workers N] [--write] [TEXT]`: puts each fault of the lists in this folder
- * into a copy of the sources, and runs the tests that must find it: first the file that found it
- * last time, by the generated page. With a text, only the faults of the files whose path contains
- * it. `--write` writes the results into the page.
+ * Puts each fault of the lists in this folder into a copy of the sources, and runs the tests that
+ * must find it: first the file that found it last time, by the generated page.
  */
 
-import { parseArgs } from "node:util";
+import { readTaskArgs } from "../runner/task_args.ts";
 import { git, ROOT, SourceCopy } from "./copy.ts";
 import { PAGE, parsePage, renderPage } from "./page.ts";
 import { TARGETS } from "./targets.ts";
@@ -13,20 +11,23 @@ import type { Target } from "./target.ts";
 
 const COMMIT_DIGITS = 8;
 
-const { values, positionals: [text = ""] } = parseArgs({
-  args: Deno.args,
+const args = readTaskArgs({
+  task: "mutation",
+  summary: "Puts faults into the sources, which the tests must find",
+  words: { name: "TEXT" },
   options: {
-    workers: { type: "string", default: "1" },
-    write: { type: "boolean", default: false },
+    "--workers N": "copies of the sources that are tested at once (1)",
+    "--write": "write the results into the page",
   },
-  allowPositionals: true,
 });
+/** Only the faults of files whose path contains it. */
+const [text = ""] = args.words;
 const commit = git("rev-parse", "HEAD").slice(0, COMMIT_DIGITS);
 const date = new Date().toISOString().slice(0, 10);
 const results = new Map(parsePage(readPage()));
 const wanted = TARGETS.filter(({ file }) => file.includes(text));
 const waiting = [...wanted];
-await Promise.all(Array.from({ length: Number(values.workers) }, work));
+await Promise.all(Array.from({ length: args.number("workers", 1) }, work));
 
 const outcomes = wanted.flatMap(({ file }) =>
   [...results.get(file)?.foundBy ?? []].map(([fault, finder]) => ({ file, fault, finder }))
@@ -41,7 +42,7 @@ async function work(): Promise<void> {
   using copy = new SourceCopy();
   for (let target = waiting.shift(); target; target = waiting.shift()) {
     results.set(target.file, await tryFaults(copy, target));
-    if (values.write) Deno.writeTextFileSync(`${ROOT}${PAGE}`, renderPage(TARGETS, results));
+    if (args.flag("write")) Deno.writeTextFileSync(`${ROOT}${PAGE}`, renderPage(TARGETS, results));
   }
 }
 

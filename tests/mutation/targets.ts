@@ -11,6 +11,7 @@ import { IDENTITY_TARGETS } from "./identity_faults.ts";
 import { MACHINE_TARGETS } from "./machine_faults.ts";
 import { MESSAGE_TARGETS } from "./message_faults.ts";
 import { RELAY_TARGETS } from "./relay_faults.ts";
+import { SCRIPT_TARGETS } from "./script_faults.ts";
 import { SETTINGS_TARGETS } from "./settings_faults.ts";
 import { SPEAKER_TARGETS } from "./speaker_faults.ts";
 import { WORK_TARGETS } from "./work_faults.ts";
@@ -32,4 +33,5 @@ export const TARGETS: readonly Target[] = [
   ...HOST_TARGETS,
   ...IDENTITY_TARGETS,
   ...SPEAKER_TARGETS,
+  ...SCRIPT_TARGETS,
 ];

@@ -120,6 +120,15 @@ Deno.test("a program of another owner is never replaced", () => {
   assert.match(Deno.readTextFileSync(home.mesh), /somebody else/);
 });
 
+Deno.test("a folder that cannot be made is named with a way out, and nothing is installed", () => {
+  using home = new Home();
+  home.write("file", "x");
+  const { code, out } = home.install("--to", `${home.path}/file/bin`);
+  assert.equal(code, 1);
+  assert.match(out, /^Not installed: Cannot use ".*\/file\/bin.*": a part of its path is a file/);
+  assert.match(out, /; move that file away, or choose another path\n$/);
+});
+
 Deno.test("a newer mesh is neither replaced nor hidden, unless --force says so", () => {
   using home = new Home();
   home.write("newer/package.json", '{ "name": "agent-mesh", "version": "9.0.0" }');

@@ -87,6 +87,20 @@ Deno.test("install.sh installs into the folder that MESH_INSTALL_DIR names", () 
   assert.equal(release.isInstalled, false);
 });
 
+Deno.test("install.sh names a folder that cannot be written, and one for temporary files", () => {
+  using release = new Release();
+  release.addProgram("gh", "exit 1");
+  Deno.writeTextFileSync(`${release.dir}/file`, "x");
+  const target = release.install({ MESH_INSTALL_DIR: `${release.dir}/file/bin` });
+  assert.match(
+    target.err,
+    /cannot write into .*\/file\/bin: make it writable, or name another folder/,
+  );
+  const trial = release.install({ TMPDIR: `${release.dir}/missing` });
+  assert.match(trial.err, /cannot make a temporary folder; set TMPDIR to a folder of yours\n$/);
+  assert.deepEqual([target.success, trial.success, release.isInstalled], [false, false, false]);
+});
+
 Deno.test("install.sh refuses a file with another hash, and one that SHA256SUMS does not name", () => {
   using release = new Release();
   for (const name of NAMES) Deno.writeTextFileSync(`${release.folder}/${name}`, "echo other");

@@ -1,13 +1,19 @@
-/** A long storm over panes: `--minutes N` (5), `--seed S`; prints the outcome. */
+/** A long storm over panes; prints the outcome. */
 
+import { readTaskArgs } from "../runner/task_args.ts";
 import { evaluate, isSound } from "./verification.ts";
 import { PaneStorm } from "./storm.ts";
 
 const MINUTES = 5;
 const STEPS = 120;
 
-const until = performance.now() + Number(argument("--minutes") ?? MINUTES) * 60_000;
-let seed = Number(argument("--seed") ?? Date.now() % 1_000_000);
+const args = readTaskArgs({
+  task: "panes",
+  summary: "Ends panes, programs, tmux and the daemon at random; prints what was received",
+  options: { "--minutes N": `minutes (${MINUTES})`, "--seed N": "the first seed" },
+});
+const until = performance.now() + args.number("minutes", MINUTES) * 60_000;
+let seed = args.number("seed", Date.now() % 1_000_000);
 let isSoundSoFar = true;
 while (isSoundSoFar && performance.now() < until) {
   await using storm = await PaneStorm.start(seed);
@@ -18,11 +24,6 @@ while (isSoundSoFar && performance.now() < until) {
   seed++;
 }
 Deno.exit(isSoundSoFar ? 0 : 1);
-
-function argument(name: string): string | undefined {
-  const at = Deno.args.indexOf(name);
-  return at < 0 ? undefined : Deno.args[at + 1];
-}
 
 function print(line: string): void {
   Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));

@@ -1,21 +1,22 @@
-/** A long soak: `--minutes N` (60), `--rate N` verbs a second (20), `--seed S`; prints a table. */
+/** A long soak; prints a table. */
 
-import { parseArgs } from "node:util";
+import { readTaskArgs } from "../runner/task_args.ts";
 import { soundness, table } from "./report.ts";
 import { Soak } from "./soak.ts";
 
-const { values } = parseArgs({
-  args: Deno.args,
+const args = readTaskArgs({
+  task: "soak",
+  summary: "Keeps 50 peers busy; prints a table of what grows",
   options: {
-    minutes: { type: "string", default: "60" },
-    rate: { type: "string", default: "20" },
-    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    "--minutes N": "minutes (60)",
+    "--rate N": "verbs a second (20)",
+    "--seed N": "the seed",
   },
 });
 const options = {
-  minutes: Number(values.minutes),
-  rate: Number(values.rate),
-  seed: Number(values.seed),
+  minutes: args.number("minutes", 60),
+  rate: args.number("rate", 20),
+  seed: args.number("seed", Date.now() % 1_000_000),
   /** On standard error, so that standard output has the table alone. */
   onSample: (sample: unknown) => write(Deno.stderr, JSON.stringify(sample)),
 };

@@ -1,11 +1,7 @@
-/**
- * Many simulations: `--seeds N` or `--minutes N` (5), `--from SEED`, `--steps N`,
- * `--of daemon|relay|machines|restores` (all).
- * `--seed S`, with `--steps N` or `--only 3,9,12`, repeats one and prints what can be seen.
- */
+/** Many simulations, or one that is repeated and prints everything that can be seen. */
 
 import process from "node:process";
-import { parseArgs } from "node:util";
+import { readTaskArgs } from "../runner/task_args.ts";
 import { run, type SimulationName, SIMULATIONS, stepsUpTo, storm } from "./run_storm.ts";
 
 const MINUTES = 5;
@@ -14,35 +10,38 @@ const STEPS = 40;
 const LONG_EVERY = 100;
 const LONG_STEPS = 400;
 
-const { values } = parseArgs({
+const args = readTaskArgs({
+  task: "storm",
+  summary: "Runs seeded simulations, and checks every invariant after each step",
   options: {
-    seeds: { type: "string" },
-    minutes: { type: "string" },
-    from: { type: "string" },
-    steps: { type: "string" },
-    seed: { type: "string" },
-    only: { type: "string" },
-    of: { type: "string" },
+    "--seeds N": "so many seeds, instead of --minutes",
+    "--minutes N": `minutes (${MINUTES})`,
+    "--from N": "the first seed",
+    "--steps N": `steps of each (${STEPS})`,
+    "--seed N": "repeat this seed, and print what can be seen",
+    "--only STEPS": "with --seed: only these steps, such as 3,9,12",
+    "--of NAME": `one of ${Object.keys(SIMULATIONS).join(", ")} (all)`,
   },
 });
 
-const names = namesOf(values.of);
-if (values.seed !== undefined) await repeat(numberOf("seed", values.seed));
+const names = namesOf(args.text("of"));
+const repeated = args.number("seed");
+if (repeated !== undefined) await repeat(repeated);
 else await many();
 
 /** Repeats one simulation, with everything that can be seen from outside. */
 async function repeat(seed: number): Promise<void> {
-  const last = numberOf("steps", values.steps ?? String(STEPS));
-  const steps = values.only?.split(",").map((step) => numberOf("only", step)) ?? stepsUpTo(last);
+  const steps = args.text("only")?.split(",").map(toStep) ??
+    stepsUpTo(args.number("steps", STEPS));
   for (const of of names) await run({ of, seed, steps, trace: print });
 }
 
 /** Runs one seed after the other until their number is reached or the time is up. */
 async function many(): Promise<void> {
-  const seeds = values.seeds === undefined ? Infinity : numberOf("seeds", values.seeds);
-  const minutes = numberOf("minutes", values.minutes ?? String(MINUTES));
+  const seeds = args.number("seeds", Infinity);
+  const minutes = args.number("minutes", MINUTES);
   const until = seeds === Infinity ? performance.now() + minutes * 60_000 : Infinity;
-  const from = values.from === undefined ? Date.now() % 1_000_000 : numberOf("from", values.from);
+  const from = args.number("from", Date.now() % 1_000_000);
   const began = process.cpuUsage();
   let failed = 0;
   let seed = from;
@@ -58,8 +57,8 @@ async function many(): Promise<void> {
 }
 
 async function passes(of: SimulationName, seed: number): Promise<boolean> {
-  const isLong = values.steps === undefined && seed % LONG_EVERY === 0;
-  const steps = isLong ? LONG_STEPS : numberOf("steps", values.steps ?? String(STEPS));
+  const usual = seed % LONG_EVERY === 0 ? LONG_STEPS : STEPS;
+  const steps = args.number("steps", usual);
   try {
     await storm(of, seed, steps);
     return true;
@@ -78,12 +77,9 @@ function namesOf(given: string | undefined): SimulationName[] {
   return found;
 }
 
-function numberOf(option: string, given: string): number {
-  const number = Number(given);
-  if (given === "" || !Number.isFinite(number)) {
-    fail(`--${option} must be a number, and is "${given}"`);
-  }
-  return number;
+function toStep(given: string): number {
+  if (/^\d+$/.test(given)) return Number(given);
+  return fail(`--only must be numbers of steps, such as 3,9,12, and has "${given}"`);
 }
 
 function fail(why: string): never {

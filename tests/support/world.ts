@@ -175,6 +175,7 @@ const noTerminals: Terminals = {
   close: () => Promise.resolve(),
   closeIfSame: () => Promise.resolve(false),
   find: () => Promise.resolve(undefined),
+  addedWords: () => Promise.resolve([]),
   keep: () => Promise.resolve(),
   respawn: () => Promise.resolve({ ok: false, reason: "no tmux" }),
   hasProgram: () => Promise.resolve(false),

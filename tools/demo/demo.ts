@@ -46,9 +46,14 @@ export async function runDemo({ env, clock, terminal }: CommandContext): Promise
     } finally {
       finished.abort();
     }
-    if (failed !== undefined) await showFailure(harness, terminal);
-    heading(terminal, "Cleaning up");
-    const endedCount = await harness.cleanUp();
+    let endedCount = 0;
+    try {
+      if (failed !== undefined) await showFailure(harness, terminal);
+      heading(terminal, "Cleaning up");
+    } finally {
+      // The program that reads the output may have closed it, as `head` does.
+      endedCount = await harness.cleanUp();
+    }
     terminal.print(`${endedCount} processes have exited, and ${harness.dir} is removed.`);
   });
   if (failed !== undefined) throw new CommandError(`The demo failed: ${messageOf(failed)}`);

@@ -1,5 +1,6 @@
 /** The demo's harness: starts its daemon, directory and tmux server, and removes them. */
 
+import { makeTemporaryFolder } from "kit/host/file_errors.ts";
 import { existsSync } from "node:fs";
 import { join } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
@@ -41,7 +42,7 @@ export class DemoHarness {
 
   /** Creates the directory, but starts no process yet. */
   constructor(env: Env, clock: Clock) {
-    this.dir = Deno.makeTempDirSync({ prefix: "mesh-demo-" });
+    this.dir = makeTemporaryFolder("mesh-demo-");
     this.#socket = join(this.dir, "tmux.sock");
     this.#clock = clock;
     this.#env = isolatedEnv(this.dir, env);

@@ -3,6 +3,7 @@
 import { dirname } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
+import { fileRefusal } from "kit/host/file_errors.ts";
 import { ApiError } from "kit/http/client.ts";
 import { Args } from "../../cli/command/command.ts";
 import { runSetup } from "../../cli/setup/setup_command.ts";
@@ -51,7 +52,7 @@ export async function testAgent(
     const detail = failureDetail(error, options.signal);
     onResult({ scenario: "start", ...FAILED, detail });
   } finally {
-    await model[Symbol.asyncDispose]();
+    await Promise.resolve(model[Symbol.asyncDispose]()).catch(options.onLeftBehind);
     await harness.cleanUp(subject.fixture).catch(options.onLeftBehind);
   }
   for (const [transport, detail] of Object.entries(subject.fixture.untested)) {
@@ -113,6 +114,8 @@ export async function runScenario(
  */
 export function failureDetail(error: unknown, signal: AbortSignal): string {
   signal.throwIfAborted();
+  const refusal = fileRefusal(error);
+  if (refusal) return `${refusal.message}; ${refusal.hint}`;
   const isExpected = error instanceof CommandError || error instanceof ApiError ||
     isUnreachable(error);
   return isExpected ? error.message : `Unexpected error: ${messageOf(error)}`;

@@ -2,6 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "kit/core/path.ts";
+import { onFile } from "kit/host/file_errors.ts";
 import type { Clock } from "kit/core/clock.ts";
 import type { Call } from "kit/http/client.ts";
 import type { Fixture, TestHome } from "../../daemon/features/agents/selftest/fixture.ts";
@@ -61,8 +62,10 @@ export class TestHarness {
     // The directory is not in the folder for temporary files, because Codex refuses to store its
     // helpers there.
     const cache = env["XDG_CACHE_HOME"] || join(env["HOME"] ?? "/", ".cache");
-    Deno.mkdirSync(cache, { recursive: true, mode: 0o700 });
-    this.#dir = Deno.makeTempDirSync({ dir: cache, prefix: "mesh-selftest-" });
+    this.#dir = onFile("create", cache, () => {
+      Deno.mkdirSync(cache, { recursive: true, mode: 0o700 });
+      return Deno.makeTempDirSync({ dir: cache, prefix: "mesh-selftest-" });
+    });
     const unsafe = whyUnsafeFolder(this.#dir);
     if (unsafe !== undefined) {
       Deno.removeSync(this.#dir);

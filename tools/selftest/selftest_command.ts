@@ -1,5 +1,6 @@
 /** `mesh selftest`: starts each installed agent on a scripted model and tests message delivery. */
 
+import { makeTemporaryFolder } from "kit/host/file_errors.ts";
 import { messageOf } from "kit/core/text.ts";
 import type { AgentDefinition } from "../../daemon/features/agents/definition.ts";
 import type { Env } from "../../daemon/host/paths.ts";
@@ -46,6 +47,8 @@ export const SELFTEST: Command = {
 interface DetectedAgent {
   readonly agent: AgentDefinition;
   readonly version: string | undefined;
+  /** The error because of which its version is unknown. */
+  readonly error?: unknown;
 }
 
 async function selftest(context: CommandContext, args: Args): Promise<number> {
@@ -67,28 +70,21 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
   );
   const json = args.flag("json");
   const results: Result[] = [];
-  const interrupted = await interruptible(async (signal) => {
-    for (const { agent, version } of found) {
+  const onResult = (result: Result) => {
+    results.push(result);
+    if (!json) terminal.print(...formatResult(result));
+  };
+  const interrupted = await interruptible((signal) => {
+    return testEach(found, { signal, onResult }, async ({ agent, version }, onResult) => {
       const fixture = await agent.fixture?.();
-      if (version === undefined || !fixture) continue;
+      if (!fixture) return;
       if (!json) terminal.print(styled("dim", `${agent.title} ${version}`));
-      const onResult = (result: Result) => json || terminal.print(...formatResult(result));
       const options = { env, clock, signal, version, scenarios, onResult, onLeftBehind };
-      try {
-        const outcomes = await testAgent({ agent, fixture }, options);
-        results.push(...outcomes);
-        const isComplete = scenarios.length === SCENARIOS.length;
-        const verdict = toVerdict(outcomes, { at: clock.now(), isComplete });
-        if (verdict) saveVerdict(env, agent.id, verdict);
-      } catch (error) {
-        if (signal.aborted) return true;
-        const detail = failureDetail(error, signal);
-        const failure = { agent: agent.id, version, scenario: "run", ...FAILED, detail };
-        results.push(failure);
-        onResult(failure);
-      }
-    }
-    return false;
+      const outcomes = await testAgent({ agent, fixture }, options);
+      const isComplete = scenarios.length === SCENARIOS.length;
+      const verdict = toVerdict(outcomes, { at: clock.now(), isComplete });
+      if (verdict) saveVerdict(env, agent.id, verdict);
+    });
   });
   const missing = found.filter(({ version }) => version === undefined);
   if (json) {
@@ -99,6 +95,32 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
   if (interrupted) return EXIT.interrupted;
   if (args.get("agent") !== undefined && missing.length > 0) return EXIT.refused;
   return results.some(({ result }) => result === "failed") ? EXIT.refused : EXIT.done;
+}
+
+/**
+ * Tests the installed agents one after another. An error is a result of its agent, and no result
+ * is lost by it. True if the person interrupted the test.
+ */
+export async function testEach(
+  found: readonly DetectedAgent[],
+  { signal, onResult }: { readonly signal: AbortSignal; onResult(result: Result): void },
+  test: (
+    detected: DetectedAgent & { readonly version: string },
+    onResult: (result: Result) => void,
+  ) => Promise<void>,
+): Promise<boolean> {
+  for (const { agent, version, error } of found) {
+    if (version === undefined) continue;
+    try {
+      if (error !== undefined) throw error;
+      await test({ agent, version }, onResult);
+    } catch (error) {
+      if (signal.aborted) return true;
+      const detail = failureDetail(error, signal);
+      onResult({ agent: agent.id, version, scenario: "run", ...FAILED, detail });
+    }
+  }
+  return false;
 }
 
 function selectAgents(args: Args): readonly AgentDefinition[] {
@@ -120,6 +142,8 @@ function selectScenarios(args: Args): readonly Scenario[] {
   throw new UsageError(`--scenario: "${unknown}" is not one of ${known.join(", ")}`);
 }
 
+const UNKNOWN_VERSION = "unknown";
+
 /** Reads the agent's version in a temporary home, so that it writes nothing to the user's. */
 async function detectAgent(
   agent: AgentDefinition,
@@ -128,15 +152,18 @@ async function detectAgent(
 ): Promise<DetectedAgent> {
   const path = machine.find(agent.programs[0] ?? agent.id);
   if (path === undefined) return { agent, version: undefined };
-  const home = Deno.makeTempDirSync({ prefix: "mesh-selftest-" });
+  let home: string | undefined;
   try {
+    home = makeTemporaryFolder("mesh-selftest-");
     const env: Env = isolatedEnv(home, machine.env);
     const fresh = thisMachine(env, machine.clock, VERSION_MS_MAX);
     const result = await fresh.run(path, ["--version"]);
-    return { agent, version: parseVersion(result?.output ?? "") ?? "unknown" };
+    return { agent, version: parseVersion(result?.output ?? "") ?? UNKNOWN_VERSION };
+  } catch (error) {
+    return { agent, version: UNKNOWN_VERSION, error };
   } finally {
     // A program that took too long to print its version may still write.
-    await removeFolder(home, machine.clock).catch(onLeftBehind);
+    if (home !== undefined) await removeFolder(home, machine.clock).catch(onLeftBehind);
   }
 }
 

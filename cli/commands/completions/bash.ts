@@ -1,6 +1,6 @@
 /** The completion scripts of bash and zsh. */
 
-import { type CompletionModel, optionsWithValue, pathsOf, type Values } from "./model.ts";
+import { type CompletionModel, formsOf, optionsWithValue, pathsOf, type Values } from "./model.ts";
 
 export function bashScript(model: CompletionModel): string {
   return ["# bash: source <(mesh completions bash)", ...scriptLines(model), ""].join("\n");
@@ -62,13 +62,17 @@ function scriptLines(model: CompletionModel): string[] {
 
 function optionCases({ commands }: CompletionModel): string[] {
   return commands.flatMap(({ path, options }) =>
-    options.flatMap(({ name, values }) => caseLine(`${path} ${name}`, values && wordsOf(values)))
+    options.flatMap((option) =>
+      formsOf(option).flatMap((form) =>
+        caseLine(`${path} ${form}`, option.values && wordsOf(option.values))
+      )
+    )
   );
 }
 
 function flagCases({ commands }: CompletionModel): string[] {
   return commands.flatMap(({ path, options }) =>
-    caseLine(path, `"${[...options.map(({ name }) => name), "--help"].join(" ")}"`)
+    caseLine(path, `"${options.flatMap(formsOf).join(" ")}"`)
   );
 }
 

@@ -55,10 +55,11 @@ function argumentLines({ commands }: CompletionModel): string[] {
 
 function optionLines({ commands }: CompletionModel): string[] {
   return commands.flatMap(({ path, options }) =>
-    options.map(({ name, summary, values }) => {
+    options.map(({ name, short, summary, values }) => {
       const condition = `-n ${quote(`__mesh_in "${path}"`)}`;
       const value = values ? ` -r ${wordsOf(values)}`.trimEnd() : "";
-      return `complete -c mesh ${condition} -l ${name.slice(2)}${value} -d ${quote(summary)}`;
+      const forms = `${short === undefined ? "" : `-s ${short.slice(1)} `}-l ${name.slice(2)}`;
+      return `complete -c mesh ${condition} ${forms}${value} -d ${quote(summary)}`;
     })
   );
 }

@@ -1,6 +1,7 @@
 /** The model of the completions: the command table in the form that the shells' scripts need. */
 
 import type { CommandSpec } from "../../command/command.ts";
+import { HELP_FLAG, parseFlag, PROGRAM_FLAGS } from "../../command/line.ts";
 import { SETTINGS } from "../../../daemon/app/config.ts";
 import type { ValueKind } from "./values.ts";
 
@@ -12,6 +13,8 @@ export type Values =
 
 interface CompletedOption {
   readonly name: string;
+  /** The short form, such as `-y`. */
+  readonly short: string | undefined;
   readonly summary: string;
   /** Undefined for an option without a value. */
   readonly values: Values | undefined;
@@ -39,7 +42,8 @@ export interface CompletionModel {
 
 export function modelOf(table: readonly CommandSpec[]): CompletionModel {
   const commands = table.filter(({ hidden }) => !hidden).flatMap(completedCommands);
-  return { commands, next: nextWords(commands) };
+  const program = { path: "", summary: "", args: [], options: optionsOf(PROGRAM_FLAGS, "") };
+  return { commands: [program, ...commands], next: nextWords(commands) };
 }
 
 function completedCommands(command: CommandSpec): CompletedCommand[] {
@@ -49,17 +53,24 @@ function completedCommands(command: CommandSpec): CompletedCommand[] {
   const args = [...usage.matchAll(/[<[]([^<>[\]]+)[>\]]/g)].map(([, name = ""]) =>
     valuesOf(name.replace(/\.\.\.$/, ""), { group: words[0] ?? "", help: "" })
   );
-  const options = Object.entries(flags).map(([flag, help]) => {
-    const [, name = flag, value] = /^(--[\w-]+)(?: <([^>]+)>)?/.exec(flag) ?? [];
-    const values = value === undefined
-      ? undefined
-      : valuesOf(value, { group: words[0] ?? "", help });
-    return { name, summary: help, values };
-  });
+  const options = optionsOf(flags, words[0] ?? "");
   return [words.at(-1) ?? "", ...aliases].map((last) => {
     const path = [...group, last].join(" ");
     return { path, summary, args, options };
   });
+}
+
+function optionsOf(flags: Readonly<Record<string, string>>, group: string): CompletedOption[] {
+  return [...Object.entries(flags), HELP_FLAG].map(([declared, help]) => {
+    const { short, name, value } = parseFlag(declared);
+    const values = value === undefined ? undefined : valuesOf(value, { group, help });
+    return { name, short, summary: help, values };
+  });
+}
+
+/** The forms of an option: `-n` and `--count`. */
+export function formsOf({ short, name }: CompletedOption): string[] {
+  return short === undefined ? [name] : [short, name];
 }
 
 /** The commands whose ids do not name asks. */
@@ -104,13 +115,10 @@ export function pathsOf({ next }: CompletionModel): string[] {
   return next.map(({ after, word }) => after === "" ? word : `${after} ${word}`);
 }
 
-/** The options that stand before or after every command. */
-const GLOBAL_OPTIONS_WITH_VALUE = ["--machine"];
-
 /** The names of all options that take a value. */
 export function optionsWithValue({ commands }: CompletionModel): string[] {
   const names = commands.flatMap(({ options }) =>
-    options.flatMap(({ name, values }) => values ? [name] : [])
+    options.flatMap((option) => option.values ? formsOf(option) : [])
   );
-  return [...new Set([...names, ...GLOBAL_OPTIONS_WITH_VALUE])].sort();
+  return [...new Set(names)].sort();
 }

@@ -1,5 +1,6 @@
 /** `mesh config`: shows the settings in force, sets one, and checks them. `mesh token` prints secrets. */
 
+import { variableOf } from "kit/core/settings.ts";
 import { messageOf } from "kit/core/text.ts";
 import { mistakesOf, parseSetting, parseYaml, SETTINGS } from "../../../daemon/app/config.ts";
 import {
@@ -18,7 +19,7 @@ import {
   type CommandContext,
   JSON_FLAG,
 } from "../../command/command.ts";
-import { nearest } from "../../command/near_words.ts";
+import { nearest } from "kit/core/near_words.ts";
 import { CommandError, EXIT, UsageError } from "../../client/failures.ts";
 import { readSettings } from "../../client/settings.ts";
 import { openEditor } from "../../client/editor.ts";
@@ -127,7 +128,7 @@ async function setConfig(context: CommandContext, args: Args): Promise<number> {
   mustBeSetting(key);
   const input = await context.readText(args.text("value"));
   const path = changeConfig(env, (file) => setKey(file, key, tryParse(input)));
-  const variable = `MESH_${key.toUpperCase().replaceAll(".", "__")}`;
+  const variable = variableOf(key);
   const isOverridden = env[variable] !== undefined;
   if (args.flag("json")) terminal.printJson({ ok: true, key, path });
   else terminal.print(styled("green", "Set"), ` ${key} in ${path}; ${RESTART}`);

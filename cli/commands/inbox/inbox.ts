@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { getInboxItem, listInbox, replyInboxItem } from "protocol/generated/endpoints.ts";
 import { ATTACH_FLAG, resolveAttachments } from "../attachments.ts";
+import { shellQuote } from "../../../daemon/features/agents/settings_files/shell_words.ts";
 import {
   answerCommand,
   type Args,
@@ -176,7 +177,7 @@ async function writeReply({ terminal, env }: CommandContext, item: InboxItem): P
 function printAnswerHint(item: InboxItem, terminal: Terminal): void {
   if (item.replied || isDecisionOver(item)) return;
   const [option] = item.question?.options ?? [];
-  const what = option ? `--option ${option.id}` : "TEXT";
+  const what = option ? `--option ${shellQuote(option.id)}` : "TEXT";
   const verb = item.state === "open" ? "Answer" : "Ask back";
   terminal.printError(styled("dim", `${verb} with: mesh inbox reply ${item.item_id} ${what}`));
 }

@@ -23,8 +23,8 @@ export const RUN_COMMANDS: readonly Command[] = [
     details:
       `An agent is ${AGENT_PROGRAMS.join(", ")}. The command connects it with mesh if it is not ` +
       "(it shows the files, and asks once), starts the daemon, and starts the agent in a tmux pane " +
-      "that this terminal shows. Words after -- go to the agent; without tmux, it runs in this " +
-      "terminal.\n\nAny other " +
+      "that this terminal shows. Words after -- go to the agent, also when it is restarted; without " +
+      "tmux, it runs in this terminal.\n\nAny other " +
       "program reads messages as typed lines. In tmux it runs in the current pane, in a kitty " +
       "that allows remote control on a socket in the current window, else in a new tmux session " +
       "that this terminal shows. It is typed to while the line " +

@@ -12,7 +12,7 @@ import { CommandError, EXIT } from "../../client/failures.ts";
 import type { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { askTmux, forwardSignals, type PaneProgram, runInPane } from "./pane.ts";
-import { unlessMissing } from "kit/host/file_errors.ts";
+import { makeTemporaryFolder, unlessMissing } from "kit/host/file_errors.ts";
 
 /**
  * Files in the folder that the two processes share. The program's environment is passed in a file,
@@ -41,7 +41,7 @@ export async function runInSession(
   { clock, env, terminal }: CommandContext,
   program: PaneProgram,
 ): Promise<number> {
-  const folder = Deno.makeTempDirSync({ prefix: "mesh-run-" });
+  const folder = makeTemporaryFolder("mesh-run-");
   const outside = { env: without(env, ["TMUX", "TMUX_PANE"]), clock };
   try {
     const session = await freeSession(program.name, outside);

@@ -90,7 +90,10 @@ function countOf(args: Args): number | undefined {
 }
 
 async function send(context: CommandContext, args: Args) {
-  const { peer } = await context.sender(new Args(new Map()));
+  const { peer, identifiedBy } = await context.sender(new Args(new Map()));
+  if (identifiedBy === "anonymous" && args.get("from") === undefined) {
+    throw new UsageError("No agent runs this: name the one whose work it is with --from PEER");
+  }
   return await context.call(handOff, {
     body: {
       from_peer: peer,

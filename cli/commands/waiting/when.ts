@@ -87,7 +87,13 @@ async function subscribe(context: CommandContext, args: Args): Promise<Subscript
   const end = context.args.indexOf("--");
   const action = end < 0 ? [] : context.args.slice(end + 1);
   const condition = toCondition(words.slice(0, words.length - action.length));
-  const { peer: from_peer } = await context.sender(args);
+  const { peer: from_peer, identifiedBy } = await context.sender(args);
+  if (identifiedBy === "anonymous" && action.length === 0) {
+    throw new UsageError(
+      "Nobody would be told, because you are not a peer here",
+      `Name a recipient: mesh when ${words.join(" ")} -- notify PEER "TEXT"`,
+    );
+  }
   const body = { from_peer, condition, until: args.get("until"), circle: args.get("circle") };
   return await context.call(createSubscription, {
     body: { ...body, ...await messageOf(context, action) },

@@ -1,6 +1,7 @@
 /** The panel above the footer: a text that is typed, a choice, or a question before a kill. */
 
 import { styled } from "../../output/terminal.ts";
+import { titleBesideId } from "../../output/views.ts";
 import { type Line, withRule, wrap } from "../../screen/lines.ts";
 import { fieldRows } from "../../screen/text_field.ts";
 import type { Item } from "../records.ts";
@@ -74,15 +75,15 @@ function choiceLines({ item, index }: Kind<"choose">, columns: number, height: n
   const options = item.question?.options ?? [];
   const shown = Math.max(1, height - about.length - 1);
   const start = firstVisible(options.length, index, shown);
-  const rows = options.slice(start, start + shown).map(({ id, title }, at): Line => {
+  const rows = options.slice(start, start + shown).map((option, at): Line => {
     const number = start + at + 1;
     const isSelected = start + at === index;
     const key = number <= 9 ? `${number} ` : "  ";
     return [
       isSelected ? styled("cyan", "▸ ") : "  ",
       styled("bold", key),
-      isSelected ? styled("inverse", id) : id,
-      `  ${title}`,
+      isSelected ? styled("inverse", option.id) : option.id,
+      titleBesideId(option),
     ];
   });
   return [...about, rule("Choose an answer", columns), ...rows];

@@ -3,7 +3,7 @@
 import { invalidField } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Ask, Outcome, Resolution, TypedAnswer } from "protocol/asks/contract.ts";
-import type { Question } from "protocol/messages/question.ts";
+import type { Option, Question } from "protocol/messages/question.ts";
 import type { AnswerAsk } from "protocol/asks/questions.ts";
 import type { CloseReason } from "protocol/asks/states.ts";
 
@@ -42,14 +42,22 @@ export function asksForDecision(question: Pick<Question, "kind" | "scope"> | nul
 }
 
 /** The option whose id or title is the given text. */
-function chooseOption(question: Question, text: string): TypedAnswer {
+function chooseOption(question: Question, text: string): Option {
   const { options } = question;
   const normalized = text.trim().toLowerCase();
   const option = options.find(({ id }) => id === text) ??
     options.find(({ id }) => id.toLowerCase() === normalized) ??
     options.find(({ title }) => title.toLowerCase() === normalized);
   if (!option) throw unknownOption(question, text);
-  return { outcome: "answered", option_id: option.id, text: option.title, message: null };
+  return option;
+}
+
+/** An answer with an option: its text names the option, and all else that was said is a remark. */
+function toChosen({ id, title }: Option, remarks: readonly (string | null | undefined)[]) {
+  const text = title || id;
+  const said = remarks.filter((remark) => remark && remark !== text && remark !== id);
+  const message = said.join("\n") || null;
+  return { outcome: "answered", option_id: id, text, message } satisfies TypedAnswer;
 }
 
 /** An answer as the caller gives it. */
@@ -78,18 +86,22 @@ export function toAnswer(question: Question, input: AnswerInput): TypedAnswer {
   if (isRefusal && question.scope === TOOL_PERMISSION && chosen?.option_id === ALLOW) {
     throw invalidField("outcome", `The outcome "${outcome}" contradicts the option "${ALLOW}"`);
   }
-  return { text, ...chosen, option_id: chosen?.option_id ?? null, outcome, message };
+  return { text, message, option_id: null, ...chosen, outcome };
 }
 
-function chosenOptionOf(question: Question, { option_id, text }: AnswerInput, isRefusal: boolean) {
+function chosenOptionOf(
+  question: Question,
+  { option_id, text, message }: AnswerInput,
+  isRefusal: boolean,
+): TypedAnswer | undefined {
   if (option_id !== undefined) {
     const option = question.options.find(({ id }) => id === option_id);
     if (!option) throw unknownOption(question, option_id);
-    return { option_id, text: text ?? option.title };
+    return toChosen(option, [text, message]);
   }
   if (isRefusal) return undefined;
   if (text === undefined) throw invalidField("option_id", "The question needs an option");
-  return chooseOption(question, text);
+  return toChosen(chooseOption(question, text), [message]);
 }
 
 /** The answer with which an ack closes an ask. To a choice, a message must name an option. */
@@ -104,7 +116,7 @@ export function toAckClosing(
   }
   if (message === "") return { close_reason: hasAttachments ? "ack_with_msg" : "ack" };
   if (question?.kind !== "choice") return { close_reason: "ack_with_msg", reply: message };
-  const answer = chooseOption(question, message);
+  const answer = toChosen(chooseOption(question, message), []);
   return { close_reason: "answered", reply: answer.text, answer };
 }
 

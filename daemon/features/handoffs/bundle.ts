@@ -3,6 +3,7 @@
  * quoted line by line, so that it cannot pass as a part of the bundle.
  */
 
+import { formatInstant } from "kit/core/local_time.ts";
 import * as z from "zod";
 import { cleanLine } from "kit/core/text.ts";
 import type { Ask } from "protocol/asks/contract.ts";
@@ -66,7 +67,7 @@ function toSections(turn: Turn, index: number): string[] {
     `### Turn ${index + 1}`,
     ...turn.flatMap(({ kind, tool, at, text, chars }) => {
       const label = [kind.replace("_", " "), tool && inCode(tool)].filter(Boolean).join(" ");
-      const time = at === null ? "" : `, ${new Date(at).toISOString()}`;
+      const time = at === null ? "" : `, ${formatInstant(at)}`;
       const cut = text.length < chars ? ` (${text.length} of ${chars} characters)` : "";
       return [`**${label}**${time}${cut}`, quote(text)];
     }),

@@ -134,15 +134,45 @@ export function toBriefTemplate(template: Template): TemplateInList {
   return { ...brief, execution: withoutPrompt(template.execution) };
 }
 
-/** The error for an action that the state of a job or a template does not allow. */
-export function illegalState(
-  record:
-    & { readonly state: string }
-    & ({ readonly job_id: string } | {
-      readonly calendar_id: string;
-    }),
-  action: string,
-): Problem<"illegal_state"> {
+type ActionOnJob = "cancel" | "pause" | "resume" | "retry" | "run" | "update";
+type JobOrTemplate =
+  & { readonly state: string }
+  & (
+    | { readonly job_id: string }
+    | { readonly calendar_id: string }
+  );
+
+/** The refusal of an action that the state of a job, or of a recurring job, does not allow. */
+export function illegalState(record: JobOrTemplate, action: ActionOnJob): Problem<"illegal_state"> {
+  const { state } = record;
   const job_id = "job_id" in record ? record.job_id : record.calendar_id;
-  return new Problem("illegal_state", { job_id, state: record.state, action });
+  const summary = "job_id" in record ? whyNotJob(record, action) : whyNotTemplate(state, action);
+  return new Problem("illegal_state", { job_id, state, action, summary });
+}
+
+const ENDINGS: Readonly<Record<string, string>> = {
+  completed: "it is completed",
+  failed: "it failed",
+  cancelled: "it was cancelled before",
+  expired: "it expired before it was started",
+  unavailable: "it could not be started, and has ended",
+};
+
+function whyNotJob(
+  { job_id, state }: { readonly job_id: string; readonly state: string },
+  action: ActionOnJob,
+): string {
+  if (action === "pause" || action === "resume") {
+    return "only a recurring job can be paused and resumed; its id begins with cal-";
+  }
+  const ending = ENDINGS[state];
+  if (ending === undefined) return `it is ${state.replaceAll("_", " ")}`;
+  const isRetryable = state === "failed" || state === "unavailable";
+  return isRetryable ? `${ending}; \`mesh jobs retry ${job_id}\` starts it again` : ending;
+}
+
+function whyNotTemplate(state: string, action: ActionOnJob): string {
+  return action === "retry" || action === "update"
+    ? "it is a recurring job; do that to one of its runs, whose ids begin with work-"
+    : `it is ${state}`;
 }

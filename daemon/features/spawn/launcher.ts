@@ -93,6 +93,7 @@ export class Launcher {
       argv: [...command.argv, ...args, ...extraArgs],
       env: { ...command.env, MESH_SPAWN_ID: spawn_id },
       ...(mark !== undefined && { mark }),
+      ...(args.length > 0 && { added: args }),
     };
     if (!await terminals.hasProgram(tmux_socket ?? source?.socket ?? terminals.socket, launch)) {
       throw new Problem("spawn_failed", { reason: "the program of its command is not installed" });

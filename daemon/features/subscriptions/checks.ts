@@ -1,5 +1,6 @@
 /** Checks conditions: lasting states at each tick, events in the transaction of the change. */
 
+import { formatInstant } from "kit/core/local_time.ts";
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
 import { toDisplayName } from "kit/core/text.ts";
@@ -85,7 +86,7 @@ export class ConditionChecks {
   /** An error ended a peer's turn, in this transaction. */
   turnFailed(peer_id: string, error: string): void {
     const name = toDisplayName(peerRows.get(this.#ctx.db, peer_id)?.name ?? peer_id);
-    const at = iso(this.#ctx.clock.now());
+    const at = formatInstant(this.#ctx.clock.now());
     this.#noteOccurrences(peer_id, FAILED, `An error (${error}) ended a turn of ${name} at ${at}.`);
   }
 
@@ -152,7 +153,7 @@ export class ConditionChecks {
   #observeJob(job_id: string): ConditionState {
     const job = jobRows.get(this.#ctx.db, job_id);
     if (!job) return { holds: false, proof: goneProof(job_id), never: true };
-    const proof = `The job ${job_id} is ${job.state} since ${iso(job.updated_at)}.`;
+    const proof = `The job ${job_id} is ${job.state} since ${formatInstant(job.updated_at)}.`;
     return { holds: TERMINAL_STATES.includes(job.state), proof };
   }
 
@@ -161,7 +162,7 @@ export class ConditionChecks {
     if (!ask) return { holds: false, proof: goneProof(correlation_id), never: true };
     const [from, to] = [ask.from_peer_name, ask.to_peer_name].map(toDisplayName);
     const proof = `The ask ${correlation_id} of ${from} to ${to} was closed ` +
-      `(${ask.close_reason}) at ${iso(ask.closed_at)}.`;
+      `(${ask.close_reason}) at ${formatInstant(ask.closed_at ?? ask.created_at)}.`;
     return { holds: ask.state === "closed", proof };
   }
 }
@@ -188,13 +189,13 @@ function turnProof({ name, turn_at, turn_by, status_at, status_by, ...peer }: Pe
   const byTurn = peer.turn_state !== null;
   const at = byTurn ? turn_at : status_at;
   const by = byTurn ? turn_by : status_by;
-  const since = at === null ? "" : ` since ${iso(at)}`;
+  const since = at === null ? "" : ` since ${formatInstant(at)}`;
   return `${toDisplayName(name)} ${text}${since}${reporterText(by)}.`;
 }
 
 function offlineProof({ name, status, status_at, status_by, offline_reason }: PeerState): string {
   const why = offline_reason === null ? "" : ` (${toDisplayName(offline_reason)})`;
-  const since = status_at === null ? "" : ` since ${iso(status_at)}`;
+  const since = status_at === null ? "" : ` since ${formatInstant(status_at)}`;
   return `${toDisplayName(name)} is ${status}${why}${since}${reporterText(status_by)}.`;
 }
 
@@ -204,8 +205,4 @@ function reporterText(by: string | null): string {
 
 function goneProof(id: string): string {
   return `${toDisplayName(id)} does not exist any more.`;
-}
-
-function iso(at: number | null): string {
-  return at === null ? "an unknown time" : new Date(at).toISOString();
 }

@@ -3,6 +3,7 @@
  * records the time of an edit, but not the editor.
  */
 
+import { formatInstant } from "kit/core/local_time.ts";
 import type { Context } from "../../data/context.ts";
 import { cleanLine, messageOf } from "kit/core/text.ts";
 import { type Edit, editsIn } from "../../host/edited_files.ts";
@@ -76,7 +77,7 @@ export class FileEdits {
 function proofOf(edits: readonly Edit[], folder: string): string {
   const latest = edits.toSorted((a, b) => b.modified_at - a.modified_at);
   const named = latest.slice(0, NAMED_MAX).map(({ path, modified_at }) =>
-    `${quote(path)} at ${new Date(modified_at).toISOString()}`
+    `${quote(path)} at ${formatInstant(modified_at)}`
   );
   const more = latest.length - named.length;
   const others = more > 0 ? `, and ${more} more` : "";

@@ -71,7 +71,10 @@ export class Subscriptions {
       const circles = { circle, circle_given: body.circle !== undefined };
       if (to_peer !== null) mustBeRecipient(directory, to_peer, { ...circles, caller: from });
       else if (from.peer_id === null) {
-        throw invalidField("to_peer", "the sender is no registered peer, so name a recipient");
+        throw invalidField(
+          "to_peer",
+          "Name a recipient, because the sender is not a registered peer",
+        );
       }
       const subject = this.#subjectOf(condition, recipientScope(circles, from));
       const until = body.until === undefined ? null : untilOf(body.until, now);

@@ -3,6 +3,7 @@
 import { dirname } from "kit/core/path.ts";
 import type { Clock } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
+import { tryJson } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { assignedPath, isInstalled } from "../executables.ts";
 import { ownSocket } from "./pane_observer.ts";
@@ -19,6 +20,8 @@ export interface Launch {
   readonly env: Readonly<Record<string, string>>;
   /** A text by which `find` recognizes the pane if its id was lost. */
   readonly mark?: string | undefined;
+  /** The words of `argv` that a person added to a command. `addedWords` reads them again. */
+  readonly added?: readonly string[];
 }
 
 export type OpenResult = { readonly ok: true; readonly pane: Pane } | {
@@ -150,6 +153,17 @@ export class Panes {
     const line = listed.ok && listed.lines.find((line) => line.includes(markOf(mark)));
     const [pane_id] = line ? line.split(" ") : [];
     return pane_id === undefined ? undefined : await this.getPane(socket, pane_id);
+  }
+
+  /**
+   * The words that a person added to the command that runs in the pane, or ran there last. They are
+   * part of that command, so that no other program can change them.
+   */
+  async addedWords(socket: string, pane_id: string): Promise<readonly string[]> {
+    const command = ["display-message", "-p", "-t", pane_id, "#{pane_start_command}"];
+    const shown = await this.#options.tmuxServers.at(socket).query(command);
+    const [, encoded] = ADDED.exec(shown.ok ? shown.lines.join(" ") : "") ?? [];
+    return encoded === undefined ? [] : decodeWords(encoded);
   }
 
   /** True if tmux reports the end of a pane or of its program. False if tmux does not answer. */
@@ -291,13 +305,35 @@ export class Panes {
 }
 
 /** tmux runs several arguments without a shell. It expands `-c` as a format. */
-function launchArguments({ cwd, argv, env, mark }: Launch, withheld: readonly string[]): string[] {
-  const marked = mark === undefined ? [] : [markOf(mark)];
+function launchArguments(
+  { cwd, argv, env, mark, added = [] }: Launch,
+  withheld: readonly string[],
+): string[] {
+  const marked = [
+    ...(mark === undefined ? [] : [markOf(mark)]),
+    ...addedAssignment(added),
+  ];
   return [
     ...["-c", cwd.replaceAll("#", "##")],
     ...Object.entries(env).flatMap(([name, value]) => ["-e", `${name}=${value}`]),
     ...["--", "/usr/bin/env", ...withheld.flatMap((name) => ["-u", name]), ...marked, ...argv],
   ];
+}
+
+/** An assignment for env(1). Hexadecimal digits need no quotes in any version of tmux. */
+const ADDED = /\bMESH_ADDED_WORDS=((?:[0-9a-f]{2})+)/;
+/** Longer words, such as a prompt, are not remembered: tmux takes 16 KiB for a whole command. */
+const ADDED_DIGITS_MAX = 8192;
+
+function addedAssignment(words: readonly string[]): string[] {
+  const digits = new TextEncoder().encode(JSON.stringify(words)).toHex();
+  const isRemembered = words.length > 0 && digits.length <= ADDED_DIGITS_MAX;
+  return isRemembered ? [`MESH_ADDED_WORDS=${digits}`] : [];
+}
+
+function decodeWords(encoded: string): string[] {
+  const words = tryJson(new TextDecoder().decode(Uint8Array.fromHex(encoded)));
+  return Array.isArray(words) ? words.filter((word) => typeof word === "string") : [];
 }
 
 /** An argument of the tmux program, for which a semicolon at its end separates two commands. */

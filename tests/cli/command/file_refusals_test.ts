@@ -35,6 +35,22 @@ Deno.test("a hook in such an environment stays silent, and the daemon exits with
   assert.equal(await runDaemon({ ...home.env, MESH_STATE: home.write("file", "x") }), 1);
 });
 
+Deno.test("commands that need temporary files refuse a TMPDIR that is not there", async () => {
+  using home = new SetupHome();
+  const before = Deno.env.get("TMPDIR");
+  Deno.env.set("TMPDIR", home.at("missing"));
+  try {
+    const { terminal, lines } = capturedTerminal();
+    const env = { ...home.env, PATH: Deno.env.get("PATH") ?? "" };
+    assert.equal(await runCli(["demo"], env, terminal), 1);
+    assert.match(lines.err, /Cannot create a folder for temporary files: .* does not exist\n/);
+    assert.match(lines.err, /or set TMPDIR to a directory of yours\n/);
+  } finally {
+    if (before === undefined) Deno.env.delete("TMPDIR");
+    else Deno.env.set("TMPDIR", before);
+  }
+});
+
 Deno.test("config set refuses a file that nobody may write, and leaves it", async () => {
   using home = new SetupHome();
   const path = home.write(".config/mesh/config.yaml", "# mine\n", 0o444);

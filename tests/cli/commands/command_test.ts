@@ -74,7 +74,10 @@ Deno.test("a refusal exits 1 with its detail, hint and candidates on stderr", as
   const { code, out, err } = await p.mesh(["ask", "api", "hi"]);
   assert.equal(code, 1);
   assert.equal(out, "");
-  assert.equal(err, "mesh: Two of them\nhint: use the id\n  api  peer-1  in main\n");
+  assert.equal(
+    err,
+    "mesh: Two of them\nhint: use the id of the one that you mean\n  api  peer-1  in main\n",
+  );
 });
 
 Deno.test("--json prints the answer unchanged", async () => {

@@ -2,7 +2,11 @@
 
 import assert from "node:assert/strict";
 import { answeringDaemon, deadPort, PEER, refusal } from "../../support/cli/answering_daemon.ts";
-import { meaningOf, nearest } from "../../../cli/command/near_words.ts";
+import { nearest } from "kit/core/near_words.ts";
+import { meaningOf } from "../../../cli/command/meanings.ts";
+import { cliFixture } from "../../support/cli/listening_daemon.ts";
+import { addPeer } from "../../support/daemon/peer_clients.ts";
+import { world } from "../../support/world.ts";
 import { COMMANDS } from "../../support/commands.ts";
 import { HELP_GROUPS } from "../../../cli/command/help.ts";
 
@@ -67,6 +71,31 @@ Deno.test("an invalid field is named by its option, without words of the schema"
   await using p = answeringDaemon({ "POST /schedules": () => refusal(422, problem) });
   const { err } = await p.mesh(["schedule", "create", "api", "x", "--at", "soon"]);
   assert.equal(err, "mesh: --at: Not a time\nmesh: <text>: is empty\n");
+});
+
+Deno.test("refusals speak of the options that the person typed, not of fields of a request", async () => {
+  await using at = cliFixture(world({ settings: { "human.name": "sam" } }));
+  for (const circle of ["x", "y"]) await addPeer(at.w, "bob", { circle });
+  await addPeer(at.w, "api");
+  const jobs = ["jobs", "create", "x", "--to", "api"];
+  const cases: [string[], string][] = [
+    [[...jobs, "--cron", "@daily", "--due", "2h"], "--cron: Give --due or --cron, not both"],
+    [[...jobs, "--profile", "p"], "--profile: A profile needs --path and --backend, not --to"],
+    [["jobs", "update", "work-1", "--progress", "200"], "--progress: is more than 100"],
+    [["inbox", "list", "--limit", "0"], "--limit: is less than 1"],
+    [["ask", "bob", "hi"], "hint: use the id of the one that you mean"],
+    [["notify", "api", "hi", "--from", "bob"], "hint: use the id of the one that you mean"],
+    [["when", "api", "idle", "--from", "zed"], "mesh: Name a recipient, because the sender is not"],
+    [["when", "api", "idle"], "Name a recipient: mesh when api idle -- notify PEER"],
+    [["handoff", "api"], "name the one whose work it is with --from PEER"],
+    [["ask", "--route", "hi"], "routing.strategy is static"],
+  ];
+  for (const [args, expected] of cases) {
+    const { code, err } = await at.mesh(...args);
+    assert.ok(code === 1 || code === 2, args.join(" "));
+    assert.ok(err.includes(expected), `${args.join(" ")}: ${err}`);
+    assert.doesNotMatch(err, /\b[a-z]+_(peer|at|id|ms|seconds|scope)\b/, args.join(" "));
+  }
 });
 
 Deno.test("an empty text is refused before anything is sent", async () => {

@@ -162,6 +162,47 @@ Deno.test("run, retry, cancel, pause, resume and update change a job and print i
   assert.equal((await template(w, cal)).state, "cancelled");
 });
 
+Deno.test("an action that a job's state does not allow is answered with the reason and the way on", async () => {
+  await using at = await fixture();
+  const { mesh, w } = at;
+  const spawned = idOf((await mesh(["create", "x", "--path", "/x", "--backend", "codex"])).out);
+  assert.equal(await stateOf(w, spawned), "unavailable");
+  const done = idOf((await mesh(["create", "x", "--to", "api"])).out);
+  await mesh(["cancel", done]);
+  const cron = idOf((await mesh(["create", "x", "--to", "api", "--cron", "@daily"])).out);
+  const retry = `\`mesh jobs retry ${spawned}\` starts it again`;
+  const cases: [string[], string][] = [
+    [["cancel", spawned], `it could not be started, and has ended; ${retry}`],
+    [["update", spawned, "--progress", "5"], `it could not be started, and has ended; ${retry}`],
+    [["cancel", done], "it was cancelled before"],
+    [["retry", done], "it was cancelled before"],
+    [["run", done], "it was cancelled before"],
+    [["update", done, "--progress", "5"], "it was cancelled before"],
+    [["pause", done], "only a recurring job can be paused and resumed; its id begins with cal-"],
+    [
+      ["retry", cron],
+      "it is a recurring job; do that to one of its runs, whose ids begin with work-",
+    ],
+    [["resume", cron], "it is active"],
+  ];
+  for (const [args, why] of cases) {
+    const { code, out, err } = await mesh(args);
+    const [action = "", id = ""] = args;
+    const expected = `mesh: Cannot ${action} ${id}: ${why}\nhint: see \`mesh jobs show ${id}\`\n`;
+    assert.deepEqual([code, out, err], [1, "", expected]);
+  }
+  await mesh(["cancel", cron]);
+  assert.match((await mesh(["cancel", cron])).err, /Cannot cancel cal-\w+: it is cancelled/);
+});
+
+Deno.test("jobs create --on-interrupt reaches the job", async () => {
+  await using at = await fixture();
+  const made = await at.mesh(["create", "x", "--to", "api", "--on-interrupt", "wait"]);
+  assert.equal((await job(at.w, idOf(made.out))).execution.on_interrupt, "wait");
+  const wrong = await at.mesh(["create", "x", "--to", "api", "--on-interrupt", "later"]);
+  assert.deepEqual([wrong.code, wrong.out], [2, ""]);
+});
+
 Deno.test("--follow prints each state until the end; its exit code is the outcome", async () => {
   await using at = await fixture();
   const { mesh, api, w } = at;

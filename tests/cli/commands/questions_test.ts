@@ -39,6 +39,51 @@ Deno.test("answer takes an option, a text or a refusal, and show shows it", asyn
   );
 });
 
+Deno.test("ask --option asks the human or a peer to choose, and the answer names the option", async () => {
+  await using at = cliFixture(world({ settings: { "human.name": "sam" } }));
+  const { w, mesh } = at;
+  const options = ["--option", "yes", "--option", "not yet"];
+  const asked = await mesh("ask", "sam", "Ship it?", ...options, "--json");
+  const { correlation_id, inbox } = JSON.parse(asked.out);
+  const item = await mesh("inbox", "show", inbox.item_id);
+  assert.match(item.out, /^ {2}yes\n {2}not yet$/m);
+  assert.match(item.err, /--option yes\n/);
+  const reply = ["inbox", "reply", inbox.item_id, "After lunch", "--option", "not yet"];
+  assert.equal((await mesh(...reply)).code, 0);
+  const wait = await mesh("show", correlation_id, "--wait");
+  assert.equal(wait.out, "answered by sam:\nnot yet\nAfter lunch\n");
+  const json = await mesh("show", correlation_id, "--wait", "--json");
+  assert.partialDeepStrictEqual(JSON.parse(json.out), { option_id: "not yet", responder: "sam" });
+
+  await addPeer(w, "bob");
+  const waiting = mesh("ask", "bob", "Which?", "--option", "red", "--option", "blue", "--wait");
+  const opened = Promise.withResolvers<void>();
+  using _ = w.daemon.ctx.events.subscribe({
+    event: ({ type }) => type === "question" && opened.resolve(),
+  });
+  await opened.promise;
+  assert.equal((await mesh("answer", "ask-000000000002", "RED", "--from", "bob")).code, 0);
+  assert.equal((await waiting).out, "answered by bob:\nred\n");
+});
+
+Deno.test("ask refuses options that nobody could choose from, in words of the command line", async () => {
+  await using at = fixture();
+  const { w, mesh } = at;
+  await addPeer(w, "bob");
+  const cases: [string[], string][] = [
+    [["yes", " yes"], `mesh: --option: Two options have the same id: "yes"\n`],
+    [["yes", ""], "mesh: --option: is empty\n"],
+    [["yes", "x".repeat(256)], "mesh: --option: is longer than 255 characters\n"],
+    [Array.from({ length: 51 }, (_, at) => `${at}`), "mesh: --option: more than 50 are given\n"],
+  ];
+  for (const [options, err] of cases) {
+    const flags = options.flatMap((option) => ["--option", option]);
+    const refused = await mesh("ask", "bob", "Which?", ...flags);
+    assert.deepEqual(refused, { code: 1, out: "", err });
+  }
+  assert.deepEqual((await get(w, "/asks")).asks, []);
+});
+
 Deno.test("a refused answer exits 1, wrong usage exits 2", async () => {
   await using at = fixture();
   const { w, mesh } = at;

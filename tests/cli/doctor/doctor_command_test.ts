@@ -243,6 +243,16 @@ Deno.test("files that others may read are reported, and a file in place of the s
   assert.equal(found.get("STATE_FILE_OPEN")?.fix, `chmod 0600 ${p.path("state/hook.token")}`);
   p.env["MESH_STATE"] = p.write("file", "x");
   assert.equal((await p.find()).found.get("STATE_NO_DIRECTORY")?.severity, "error");
+  p.env["MESH_STATE"] = p.path("new/state");
+  assert.equal((await p.find()).found.get("STATE_MISSING")?.severity, "note");
+  p.env["MESH_STATE"] = p.path("file/state");
+  const inFile = (await p.find()).found.get("STATE_NOT_WRITABLE");
+  assert.match(
+    inFile?.detail ?? "",
+    /^Cannot create ".*file\/state": a part of its path is a file/,
+  );
+  assert.match(inFile?.fix ?? "", /set MESH_STATE to another directory$/);
+  assert.deepEqual([...Deno.readDirSync(p.path(""))].filter(({ name }) => /trial/.test(name)), []);
 });
 
 Deno.test("a database with a newer schema, or from the future, is reported", async () => {

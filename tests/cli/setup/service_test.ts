@@ -222,3 +222,36 @@ Deno.test("the service is installed only after an option or an answer requests i
     [true, false, false, false, true],
   );
 });
+
+Deno.test("without a service manager that answers, no service is offered, and mesh up is named", async () => {
+  const set = async (machine: Machine, env: Record<string, string>, args: readonly string[]) => {
+    const lines: string[] = [], questions: string[] = [];
+    const say = (text: string) => void lines.push(text);
+    const ask = (question: string) => {
+      questions.push(question);
+      return "y";
+    };
+    const all = { ...machine.env, ...env, MESH_DAEMON__PORT: "1" };
+    const host = { host: machine.host("linux") };
+    const output = { out: say, err: say, ask };
+    const code = await runSetup(["--agent", "gemini", ...args], all, output, host);
+    return { code, text: lines.join("\n"), questions };
+  };
+  for (
+    const [failing, env, why] of [
+      ["show --property", {}, "systemd does not answer this user: no bus"],
+      ["", { PATH: "" }, "this system has neither systemd nor launchd"],
+    ] as const
+  ) {
+    const expected = `Nothing can start the daemon at login: ${why}. Start it with: mesh up`;
+    using machine = new Machine();
+    machine.failing = failing;
+    const offered = await set(machine, env, []);
+    assert.deepEqual([offered.code, offered.text.includes(expected)], [0, true], offered.text);
+    assert.ok(!offered.questions.some((question) => question.includes("login")));
+    const asked = await set(machine, env, ["--service"]);
+    assert.deepEqual([asked.code, asked.text.includes(expected)], [1, true], asked.text);
+    assert.ok(!machine.ran.some((line) => line.includes("enable")));
+    assert.throws(() => Deno.statSync(`${machine.dir}/.config/systemd`), Deno.errors.NotFound);
+  }
+});

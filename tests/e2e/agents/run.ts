@@ -7,6 +7,7 @@ import { delimiter, dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { systemClock } from "kit/core/clock.ts";
 import type { Result } from "../../../tools/selftest/verdicts.ts";
+import { readTaskArgs } from "../../runner/task_args.ts";
 import { installRelease, type Release, RELEASES } from "../../support/e2e/installed_agents.ts";
 import { run } from "../../support/e2e/programs.ts";
 import { print } from "../../support/waiting.ts";
@@ -62,5 +63,10 @@ async function testAll(): Promise<number> {
   return code;
 }
 
-if (Deno.args.includes("--newest")) await testReleases();
+const args = readTaskArgs({
+  task: "agents",
+  summary: "Runs every end-to-end test with every agent",
+  options: { "--newest": "run `mesh selftest` of other releases, and write docs/proved.md" },
+});
+if (args.flag("newest")) await testReleases();
 else Deno.exit(await testAll());

@@ -116,6 +116,7 @@ Deno.test(
     assert.match(home.mesh("setup", "--service"), /starts again at every login/);
     assert.ok(home.has(home.unit));
     assert.deepEqual(home.takeCalls(), [
+      "--user show --property=Version beside a daemon",
       "--user daemon-reload",
       "--user enable --now mesh.service",
     ]);

@@ -1,6 +1,6 @@
 /** Renders `docs/generated/configuration.md`: every setting, from the table that the daemon reads. */
 
-import { Secret } from "kit/core/settings.ts";
+import { Secret, variableOf } from "kit/core/settings.ts";
 import { SETTINGS } from "../../../daemon/app/config.ts";
 import { inTable } from "./schema_text.ts";
 import { type Key, MEANINGS } from "./setting_meanings.ts";
@@ -55,7 +55,7 @@ export function renderConfigurationPage(): string {
 }
 
 function renderRow(key: Key): string {
-  const variable = `MESH_${key.toUpperCase().replaceAll(".", "__")}`;
+  const variable = variableOf(key);
   const cells = [
     `\`${key}\`<br>\`${variable}\``,
     inTable(allowedOf(key)),

@@ -92,6 +92,22 @@ Deno.test("every mistake is reported at once: its key, the value and what is all
   assert.equal(lines.length, expected.length, lines.join("\n"));
 });
 
+Deno.test("an unknown section, key or variable is answered with the one that was meant", () => {
+  const file = "deamon: {port: 9}\ndaemon: {prot: 9, queue: {max_per_per: 5}}\nhuman.nam: sam";
+  const env = { MESH_DEAMON__PORT: "9", MESH_DAEMON_HOST: "::1", MESH_SPAWN_ID: "spawn-1" };
+  const meant = mistakes(file, env).map((line) => {
+    return [line.split(":")[0], /Did you mean (\S+)\?$/.exec(line)?.[1]];
+  });
+  assert.deepEqual(meant, [
+    ["deamon", "daemon"],
+    ["daemon.prot", "daemon.port"],
+    ["daemon.queue.max_per_per", "daemon.queue.max_per_peer"],
+    ["human.nam", "human.name"],
+    ["deamon.port", "MESH_DAEMON__PORT"],
+    ["daemon_host", "MESH_DAEMON__HOST"],
+  ]);
+});
+
 Deno.test("a key of Object.prototype is unknown", () => {
   for (const key of ["constructor", "toString", "hasOwnProperty"]) {
     assert.match(mistakes(`${key}: 1`).join(), /unknown key/, key);

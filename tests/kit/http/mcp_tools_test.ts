@@ -7,7 +7,7 @@ import { grantToken, rawPost, withHeaders } from "../../support/relay/mcp_apps.t
 import { connectDaemon, registerAgent, relayFixture } from "../../support/relay/composed_relay.ts";
 import { world } from "../../support/world.ts";
 
-const INPUT = z.strictObject({
+const INPUT = z.object({
   id: z.string(),
   wait_seconds: z.number().min(0).max(20).optional(),
   limit: z.number().int().min(1).max(500).optional(),
@@ -23,6 +23,7 @@ const TAKEN: [what: string, given: unknown, read: Record<string, unknown>][] = [
   ["a text of a time too long",     { id: "a", wait_seconds: " 30.5 " },        { id: "a", wait_seconds: 20 }],
   ["nulls for what is left out",    { id: "a", wait_seconds: null, limit: null }, { id: "a" }],
   ["a null that the schema takes",  { id: "a", note: null },                    { id: "a", note: null }],
+  ["what Gemini CLI adds",          { id: "a", wait_for_previous: true, _meta: {} }, { id: "a" }],
   ["a boolean as a text",           { id: "a", urgent: "True", limit: "7" },    { id: "a", urgent: true, limit: 7 }],
 ];
 for (const [what, given, read] of TAKEN) {
@@ -39,7 +40,8 @@ const REFUSED: [what: string, given: unknown, issue: RegExp][] = [
   ["too many, which is no time",  { id: "a", limit: 501 },                /limit: .*500/],
   ["a text of too many",          { id: "a", limit: "501" },              /limit/],
   ["a number for a text",         { id: 7 },                              /id: .*received number/],
-  ["an unknown argument",         { id: "a", peer: null },                /peer/],
+  ["an unknown argument",         { id: "a", peer: null },                /^peer: Unknown argument. Allowed: id, wait_seconds, limit, urgent, note$/],
+  ["a misspelled argument",       { id: "a", wait_secs: 5 },              /^wait_secs: Unknown argument. Did you mean "wait_seconds"\? Allowed: id, /],
   ["a list",                      [],                                     /./],
 ];
 for (const [what, given, issue] of REFUSED) {

@@ -174,6 +174,10 @@ export class StormTerminals implements Terminals {
     return Promise.resolve([...this.#tmux.panes.values()].find((pane) => pane.mark === mark));
   }
 
+  addedWords(): Promise<readonly string[]> {
+    return Promise.resolve([]);
+  }
+
   isGone(_socket: string, pane_id: string): Promise<boolean> {
     return Promise.resolve(this.#tmux.panes.get(pane_id)?.dead ?? true);
   }

@@ -72,6 +72,11 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve(launch && this.panes.get(launch.pane_id));
   }
 
+  addedWords(_socket: string, pane_id: string): Promise<readonly string[]> {
+    const launch = this.launches.findLast((launch) => launch.pane_id === pane_id);
+    return Promise.resolve(launch?.added ?? []);
+  }
+
   closeIfSame(
     _socket: string,
     { pane_id, pane_pid }: Pick<Pane, "pane_id" | "pane_pid">,

@@ -3,7 +3,15 @@
 import * as z from "zod";
 import { Text } from "kit/core/schema.ts";
 import { quotedName } from "protocol/messages/frame_markers.ts";
-import { openAsk, WAIT_SECONDS, WAIT_SECONDS_MAX, waitAsk } from "protocol/asks/contract.ts";
+import { toChoice, toOption } from "protocol/asks/choice.ts";
+import { Option } from "protocol/messages/question.ts";
+import {
+  GivenOptions,
+  openAsk,
+  WAIT_SECONDS,
+  WAIT_SECONDS_MAX,
+  waitAsk,
+} from "protocol/asks/contract.ts";
 import { SEND_HINTS, type Tool, tool, type ToolContext, UPDATE_HINTS } from "../tool.ts";
 import {
   attachments,
@@ -37,6 +45,10 @@ const ask = tool({
     attachments,
     reply_to: z.string().optional().describe("An ask that this one follows up on"),
     urgent,
+    options: z.array(z.union([z.string(), Option]).transform(toOption)).pipe(GivenOptions)
+      .optional().describe(
+        'The answers to choose from, such as ["yes", "no"]; the reply names one of them',
+      ),
     idempotency_key,
     wait_seconds: seconds.describe(
       `Wait this long for the reply, at most ${WAIT_SECONDS_MAX}; only for quick questions`,
@@ -50,13 +62,14 @@ const ask = tool({
     reply_delivery: z.enum(["push", "pull"]),
     ...Ending,
   }),
-  async run({ peer, message, idempotency_key, wait_seconds = 0, ...rest }, toolContext) {
+  async run({ peer, message, idempotency_key, wait_seconds = 0, options, ...rest }, toolContext) {
     const { caller, call } = toolContext;
     const headers = idempotencyHeaders(idempotency_key);
     const pull = wait_seconds > 0 || caller.peer_id === null;
     const reply_delivery = pull ? "pull" as const : "push" as const;
     const from_peer = callerId(caller);
-    const request = { from_peer, to_peer: peer, text: message, reply_delivery, ...rest };
+    const question = options?.length ? toChoice(options) : undefined;
+    const request = { from_peer, to_peer: peer, text: message, reply_delivery, question, ...rest };
     const openedAsk = await call(openAsk, { body: request, headers });
     const { to_peer_id, to_peer_name, delivery_state } = openedAsk;
     const id = openedAsk.correlation_id ?? "";

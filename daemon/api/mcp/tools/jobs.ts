@@ -1,5 +1,6 @@
 /** Tools for jobs: create, list, show, update and cancel them. */
 
+import { formatInstant } from "kit/core/local_time.ts";
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { Instant, Name, shortText, Text, TextOrEmpty } from "kit/core/schema.ts";
@@ -69,7 +70,7 @@ function toRecurring(
 function toResult(found: AnyJob): { text: string; data: z.input<typeof JobOrRecurring> } {
   const data = toJobOrRecurring(found);
   const { job, recurring } = data;
-  const nextNote = recurring?.next_due_at ? `; next ${recurring.next_due_at}` : "";
+  const nextNote = recurring?.next_due_at ? `; next ${formatInstant(recurring.next_due_at)}` : "";
   if (!job) return { text: `${recurring?.job_id}: ${recurring?.state}${nextNote}`, data };
   const why = job.state_reason ? ` (${job.state_reason})` : "";
   const phase = job.phase ? `, ${job.phase}` : "";

@@ -1,5 +1,6 @@
 /** Tools that schedule messages: once or recurring. */
 
+import { formatInstant } from "kit/core/local_time.ts";
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { Text } from "kit/core/schema.ts";
@@ -142,8 +143,10 @@ function formatTime(
     "fire_at" | "cron" | "timezone" | "next_fire_at"
   >,
 ): string {
-  if (cron === null) return `at ${fire_at}`;
-  return `"${cron}" in ${timezone}${next_fire_at ? `, next at ${next_fire_at}` : ""}`;
+  if (cron === null) return `at ${formatInstant(fire_at)}`;
+  return `"${cron}" in ${timezone}${
+    next_fire_at ? `, next at ${formatInstant(next_fire_at)}` : ""
+  }`;
 }
 
 function toCard(schedule: ShownSchedule, chars: number): z.input<typeof Card> {

@@ -1,5 +1,6 @@
 /** Tools that create and end links by which guests watch one peer. */
 
+import { formatInstant } from "kit/core/local_time.ts";
 import * as z from "zod";
 import {
   createShare,
@@ -41,7 +42,8 @@ const share = tool({
     });
     const { share_id, url, display_name, permissions, expires_at } = created;
     return {
-      text: `@${display_name} is shared (${permissions}) until ${expires_at}: ${url}\n` +
+      text:
+        `@${display_name} is shared (${permissions}) until ${formatInstant(expires_at)}: ${url}\n` +
         `revoke_share with ${share_id} ends it.`,
       data: created,
     };

@@ -1,5 +1,6 @@
 /** The tool for subscriptions: a message when something happens. */
 
+import { formatInstant } from "kit/core/local_time.ts";
 import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { invalidField } from "kit/core/problem.ts";
@@ -74,7 +75,7 @@ type Subscription = WireResponse<typeof getSubscription>;
 function answerOf(subscriptions: readonly Subscription[], empty = "") {
   const lines = subscriptions.map(({ subscription_id, condition, until, state, last_proof }) =>
     `${subscription_id}: ${quotedLine(condition)}, ${
-      until === null ? "once" : `until ${until}`
+      until === null ? "once" : `until ${formatInstant(until)}`
     }, ` +
     `${state}.${last_proof === null ? "" : ` Last: ${quotedLine(last_proof)}`}`
   );

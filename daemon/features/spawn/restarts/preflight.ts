@@ -30,6 +30,8 @@ export interface RestartPlan {
   readonly pane: Pane;
   readonly cwd: string;
   readonly command: Command;
+  /** The words of `command` that a person added when the agent was started. */
+  readonly added: readonly string[];
   readonly would_run: readonly string[];
   readonly resume_mode: Restart["resume_mode"];
   /** The kind of agent that is started. */
@@ -67,7 +69,8 @@ export async function preflight(
   try {
     mustBeLocalAgent(subject, deps.machine);
     if (options.to_backend !== undefined && !options.force) mustBeResumable(subject, deps);
-    const { command, resumeArgs, backend } = commandFor(subject, options, deps);
+    const added = await addedWords(subject, options, deps);
+    const { command, resumeArgs, backend } = commandFor(subject, { ...options, added }, deps);
     would_run = redact(command.argv, resumeArgs, modelsOf(deps.settings));
     const cwd = await folderFor(subject, deps);
     const { socket, pane, process } = await locate(subject, deps);
@@ -76,7 +79,8 @@ export async function preflight(
       throw new RestartFailure("no_program", "The program of its command is not installed");
     }
     const place = { socket, pane, process, cwd };
-    return { ok: true, subject, ...place, backend, command: fullCommand, would_run, resume_mode };
+    const plan = { ...place, backend, command: fullCommand, added, would_run, resume_mode };
+    return { ok: true, subject, ...plan };
   } catch (error) {
     if (!(error instanceof RestartFailure)) throw error;
     return { ok: false, reason: error.reason, detail: error.message, would_run, resume_mode };
@@ -94,14 +98,25 @@ function mustBeLocalAgent({ role, machine, backend }: StoredPeer, here: string):
   }
 }
 
+/** The words after `--` of `mesh run`, which are those of the agent that it started. */
+async function addedWords(
+  { tmux_socket, pane_id }: StoredPeer,
+  { to_backend }: PreflightOptions,
+  { terminals }: SpawnDeps,
+): Promise<readonly string[]> {
+  if (to_backend !== undefined || tmux_socket === null || pane_id === null) return [];
+  return kindOf(tmux_socket) === "tmux" ? await terminals.addedWords(tmux_socket, pane_id) : [];
+}
+
 /** The command of the agent to start, and the arguments that resume the peer's session. */
 function commandFor(
   subject: StoredPeer,
-  { fresh, profile, to_backend, is_resumed }: PreflightOptions,
+  { fresh, profile, to_backend, is_resumed, added }: PreflightOptions & Pick<RestartPlan, "added">,
   deps: SpawnDeps,
 ): { command: Command; resumeArgs: readonly string[]; backend: Backend } {
   const backend = to_backend ?? subject.backend ?? ANY_PROGRAM;
-  const command = tryCommand(deps.settings, backend, profile);
+  const configured = tryCommand(deps.settings, backend, profile);
+  const command = { ...configured, argv: [...configured.argv, ...added] };
   if (!fresh && is_resumed) {
     const detail = "An agent that was started with its session has not registered yet: wait for it";
     throw new RestartFailure("session_running", detail);

@@ -197,11 +197,11 @@ export class RestartRun {
 
   async #launch(): Promise<void> {
     const { terminals, shutdownSignal } = this.#deps;
-    const { socket, pane, cwd, command } = this.#plan;
+    const { socket, pane, cwd, command: { argv, ...command }, added } = this.#plan;
     if (shutdownSignal.aborted) throw new RestartCancelled();
     this.#mustHaveSubject();
     const env = { ...command.env, MESH_RESTART_ID: this.#restart_id };
-    const opened = await terminals.respawn(socket, pane, { cwd, argv: command.argv, env });
+    const opened = await terminals.respawn(socket, pane, { cwd, argv, env, added });
     if (!opened.ok) throw new RestartFailure("not_launched", `tmux: ${opened.reason}`);
     const new_pid = opened.pane.pane_pid;
     const new_started = this.#deps.processes.startTimeOf(new_pid) ?? null;

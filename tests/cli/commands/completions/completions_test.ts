@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { SCRIPTS } from "../../../../cli/commands/generated/scripts.ts";
+import { shellQuote } from "../../../../daemon/features/agents/settings_files/shell_words.ts";
+import { until, withTmux } from "../../../support/host/private_tmux.ts";
 import { answeringDaemon, deadPort, PEER } from "../../../support/cli/answering_daemon.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
@@ -71,8 +73,61 @@ for (const shell of SHELLS) {
       assert.deepEqual((await offered("mesh peers --status o")).sort(), ["offline", "online"]);
       assert.deepEqual(await offered("mesh config get daemon.po"), ["daemon.port"]);
       assert.deepEqual(await offered("mesh ls --status b"), ["busy"]);
+      assert.deepEqual(await offered("mesh setup --ye"), ["--yes"]);
+      assert.deepEqual(await offered("mesh run --co"), ["--count"]);
+      assert.deepEqual(await offered("mesh --vers"), ["--version"]);
+      const short = await offered("mesh run -");
+      for (const option of ["-n", "--count", "-y", "--yes", "-h", "--help", "--in"]) {
+        assert.ok(short.includes(option), `${option} in ${short}`);
+      }
+      for (const option of short) assert.match(option, /^-(\w|-[a-z-]+)$/);
     },
   });
+}
+
+/** The startup file of each shell, its name, and the line that starts the shell with it. */
+const STARTUP: Readonly<Record<Shell, [file: string, text: string, command: string]>> = {
+  bash: ["rc", "PS1='READY '; bind 'set show-all-if-ambiguous on'", "bash --rcfile $HOME/rc -i"],
+  zsh: [".zshrc", "PS1='READY '", "env ZDOTDIR=$HOME zsh -i"],
+  fish: [
+    "rc",
+    "function fish_prompt; echo -n 'READY '; end",
+    "fish --no-config -C 'source $HOME/rc'",
+  ],
+};
+
+for (const shell of SHELLS) {
+  const name = `${shell} at a terminal completes what is typed, with the options' short forms`;
+  if (!isInstalled(shell)) {
+    const skipped = `${name} (skipped: ${shell} is not installed)`;
+    Deno.test({ name: skipped, ignore: true, fn: () => {} });
+    continue;
+  }
+  withTmux(
+    name,
+    async (terminal) => {
+      const [file, text, command] = STARTUP[shell];
+      Deno.writeTextFileSync(join(terminal.dir, "script"), SCRIPTS[shell] ?? "");
+      Deno.writeTextFileSync(join(terminal.dir, file), `. $HOME/script\n${text}\n`);
+      const mesh = '#!/bin/sh\n[ "$1" = complete ] && exec echo api\necho "got: $*"\n';
+      Deno.writeTextFileSync(join(terminal.dir, "mesh"), mesh, { mode: 0o755 });
+      const env =
+        `env HOME=${terminal.dir} XDG_DATA_HOME=${terminal.dir} PATH=${terminal.dir}:$PATH`;
+      const pane = terminal.start(`${env} sh -c ${shellQuote(`exec ${command}`)}`);
+      const shows = (text: string) => until(text, () => terminal.screen(pane).includes(text));
+      await shows("READY");
+      const type = (...keys: string[]) => terminal.cli("send-keys", "-t", pane, ...keys);
+      type("mesh setup --ye", "Tab", "Enter");
+      await shows("got: setup --yes");
+      type("mesh run --cou", "Tab", "2 -", "Tab");
+      await shows("--detach");
+      const screen = terminal.screen(pane);
+      for (const option of ["-y", "--yes", "-n"]) {
+        assert.match(screen, RegExp(`(^|\\s)${option}\\b`, "m"));
+      }
+      assert.doesNotMatch(screen, /<count>/);
+    },
+  );
 }
 
 Deno.test("the values come from the daemon, and without one there are none and no error", async () => {

@@ -285,3 +285,29 @@ withTmux(
     assert.equal(await panes.getPane(socket, pane.pane_id), undefined);
   },
 );
+
+withTmux("a pane remembers the words that were added to its command", async (terminal) => {
+  await using at = fixture(terminal);
+  const { panes } = at, { socket, dir: cwd } = terminal;
+  const added = ["--say", 'it\'s #{pane_id} "ü" $HOME;', "--x=1\n2"];
+  const launch = { cwd, argv: ["sh", "-c", "sleep 1000", ...added], env: {}, added };
+  const user = terminal.start("sleep 1000");
+  assert.deepEqual(await panes.addedWords(socket, user), []);
+  const opened = await panes.openWindow(socket, "office", { ...launch, mark: "attempt-1" });
+  assert.ok(opened.ok);
+  const { pane_id } = opened.pane;
+  assert.deepEqual(await panes.addedWords(socket, pane_id), added);
+  const again = await panes.respawn(socket, opened.pane, launch);
+  assert.ok(again.ok);
+  assert.deepEqual(await panes.addedWords(socket, pane_id), added);
+  await panes.keep(socket, pane_id, true);
+  Deno.kill(again.pane.pane_pid, "SIGKILL");
+  await until("its end", async () => (await panes.getPane(socket, pane_id))?.dead);
+  assert.deepEqual(await panes.addedWords(socket, pane_id), added);
+  assert.deepEqual(await panes.addedWords(`${terminal.dir}/none`, pane_id), []);
+  const prompt = ["x".repeat(5000)];
+  const long = { ...launch, argv: ["sh", "-c", "sleep 1000", ...prompt], added: prompt };
+  const started = await panes.openWindow(socket, "office", long);
+  assert.ok(started.ok, "a long prompt starts the agent, and is not remembered");
+  assert.deepEqual(await panes.addedWords(socket, started.pane.pane_id), []);
+});

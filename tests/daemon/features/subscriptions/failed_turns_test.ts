@@ -1,6 +1,7 @@
 /** Turns that an error ended: who reports them, and who is told. */
 
 import assert from "node:assert/strict";
+import { formatInstant } from "kit/core/local_time.ts";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import {
   addPeer,
@@ -23,7 +24,8 @@ Deno.test("a turn that an error ends is reported with the error's class, and als
   await post(w, "/peers/web/turn", { turn_state: "idle", error: "rate_limit" });
   await w.tick(1);
   const told = ada.of("notify").map(({ text }) => text ?? "");
-  const proof = "An error (rate_limit) ended a turn of web at 2030-01-01T00:00:01.000Z.";
+  const proof = "An error (rate_limit) ended a turn of web at " +
+    `${formatInstant("2030-01-01T00:00:01.000Z")}.`;
   assert.ok(told.includes(`Subscription ${id}: ${proof}`), told.join("\n"));
   assert.equal(told.length, 2);
   assert.deepEqual(eventData(w, "turn_failed").map(({ error }) => error), ["rate_limit"]);

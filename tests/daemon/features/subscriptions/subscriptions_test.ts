@@ -1,6 +1,7 @@
 /** Subscriptions: what is told, to whom, and how often. */
 
 import assert from "node:assert/strict";
+import { formatInstant } from "kit/core/local_time.ts";
 import { ACTIVE_MAX, PER_PEER_MAX } from "protocol/subscriptions/contract.ts";
 import { FIRES_MAX } from "../../../../daemon/features/subscriptions/occurrence_reports.ts";
 import {
@@ -39,7 +40,7 @@ Deno.test("the daemon notifies a subscriber once, with the observation, its sour
   assert.deepEqual(told(), []);
   await turn(w, "web", "idle");
   await w.tick(1);
-  const proof = "web is idle since 2030-01-01T00:00:05.000Z, by its hook.";
+  const proof = `web is idle since ${formatInstant("2030-01-01T00:00:05Z")}, by its hook.`;
   assert.deepEqual(told(), [["mesh", `Subscription ${id}: ${proof}`]]);
   await turn(w, "web", "working");
   await turn(w, "web", "idle");
@@ -122,7 +123,9 @@ Deno.test("a message with a text goes to the named peer in the subscriber's name
   assert.equal(sent?.from_peer, "ada");
   assert.equal(
     sent?.text,
-    `It is yours\n\n(${id}: web is idle since 2030-01-01T00:00:00.000Z, by its hook.)`,
+    `It is yours\n\n(${id}: web is idle since ${
+      formatInstant("2030-01-01T00:00:00Z")
+    }, by its hook.)`,
   );
 });
 

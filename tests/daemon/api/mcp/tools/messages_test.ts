@@ -126,6 +126,29 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     assert.equal((await get(w, `/asks/${correlation_id}`)).reply_voice, "unverified");
   });
 
+  Deno.test(`${protocolVersion}: ask takes options as texts or with ids, and its reply names one`, async () => {
+    await using w = world();
+    await using at = await agents(w, protocolVersion);
+    const ask = (options: unknown) =>
+      at.api.call("ask", { peer: "web", message: "Which?", options });
+    const asked = await ask(["yes", { id: "no", title: "Not now" }]);
+    const { correlation_id } = asked.data;
+    assert.partialDeepStrictEqual((await get(w, `/asks/${correlation_id}`)).question, {
+      kind: "choice",
+      options: [{ id: "yes", title: "yes" }, { id: "no", title: "Not now" }],
+    });
+    await at.web.call("answer", { correlation_id, option_id: "no", message: "Too late" });
+    const { data, text } = await at.api.call("wait_on_ack", { correlation_id });
+    assert.deepEqual([data["option_id"], data["reply"]], ["no", "Not now\nToo late"]);
+    assert.match(text, /Not now/);
+    for (const wrong of [["yes", "yes"], ["yes", " "], ["x".repeat(256)], Array(51).fill("x")]) {
+      const { data } = await ask(wrong);
+      assert.equal(data["error"], "invalid_request");
+      assert.match(String(data["detail"]), /: options/);
+    }
+    assert.equal((await get(w, `/asks/${(await ask([])).data["correlation_id"]}`)).question, null);
+  });
+
   Deno.test(`${protocolVersion}: a question is answered by one of its options, and once`, async () => {
     await using w = world();
     await using at = await agents(w, protocolVersion);

@@ -9,7 +9,7 @@ type ToolEffect = "looks" | "settles" | "says";
 /** From contract 6; a question mark marks an optional argument. */
 // deno-fmt-ignore
 const SIGNATURES: [tool: string, effect: ToolEffect, takes: string][] = [
-  ["ask",             "says",    "peer message circle? attachments? reply_to? urgent? idempotency_key? wait_seconds?"],
+  ["ask",             "says",    "peer message circle? attachments? reply_to? urgent? options? idempotency_key? wait_seconds?"],
   ["wait_on_ack",     "settles", "correlation_id timeout_seconds?"],
   ["ask_many",        "says",    "peers message circle? timeout_seconds? idempotency_key?"],
   ["ask_many_result", "looks",   "parent_id"],
@@ -47,6 +47,19 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       const isReadOnly = effect === "looks", isIdempotent = effect !== "says";
       assert.deepEqual([readOnlyHint, idempotentHint], [isReadOnly, isIdempotent], name);
       assert.deepEqual([destructiveHint, openWorldHint], [false, false], name);
+    }
+  });
+
+  Deno.test(`${protocolVersion}: every tool refuses an argument that it does not have, and names it`, async () => {
+    await using at = await connect(mcpFixture().fetch, { protocolVersion });
+    const { tools } = await at.client.listTools();
+    for (const { name, inputSchema } of tools) {
+      const known = Object.keys(inputSchema.properties ?? {});
+      const { data } = await at.call(name, { zzzz: 1 });
+      const list = known.length === 0 ? "The tool takes none" : `Allowed: ${known.join(", ")}`;
+      assert.equal(data["error"], "invalid_request", name);
+      assert.equal(data["detail"], `Invalid request: zzzz: Unknown argument. ${list}`);
+      assert.equal(inputSchema["additionalProperties"], false);
     }
   });
 }

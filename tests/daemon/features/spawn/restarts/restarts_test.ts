@@ -42,6 +42,22 @@ Deno.test("a restart relaunches a live peer with its session, under the same pee
   assert.equal(terminals.kept.size, 0, "the pane closes with its program, as before");
 });
 
+Deno.test("a restart keeps the words that a person added to the command of the agent", async () => {
+  await using fixture = await spawningWorld();
+  const { terminals, folder } = fixture;
+  const { pane_id } = await agentInPane(fixture);
+  const added = ["--profile", "night"];
+  terminals.launches.push({ pane_id, cwd: folder, argv: [], env: {}, how: "window", added });
+  for (const body of [{}, { fresh: true }]) {
+    const { answer } = await restartAndRegister(fixture, body);
+    assert.equal(answer.outcome, "restarted");
+    assert.ok(answer.would_run.join(" ").includes("--key [redacted] --profile [redacted]"));
+    const { argv = [] } = terminals.launches.at(-1) ?? {};
+    const at = argv.indexOf("--profile");
+    assert.deepEqual(argv.slice(at), body.fresh ? added : [...added, "resume", "s-1"]);
+  }
+});
+
 Deno.test("each stage of a restart is stored and published with its restart_id [3.peer.restart.journal] [6.peer-restart] [4.peers.restart-last]", async () => {
   await using fixture = await spawningWorld();
   const { w } = fixture;

@@ -1,0 +1,12 @@
+/** A choice among texts, as command lines and tools give it. */
+
+import type { Option } from "protocol/messages/question.ts";
+
+/** The question for `POST /ask`. Of an option that is only a text, the text is the id as well. */
+export function toChoice(options: readonly (string | Option)[]) {
+  return { kind: "choice" as const, options: options.map(toOption) };
+}
+
+export function toOption(option: string | Option): Option {
+  return typeof option === "string" ? { id: option.trim(), title: option.trim() } : option;
+}
