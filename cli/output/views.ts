@@ -4,6 +4,7 @@ import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
 import type { getAsk, waitAsk } from "protocol/asks/contract.ts";
 import type { getTrace } from "protocol/messages/contract.ts";
+import type { getMessage } from "protocol/messages/log.ts";
 import type { getInboxItem } from "protocol/inbox.ts";
 import type { describePeer } from "protocol/peers/contract.ts";
 import type { Health } from "protocol/api/events.ts";
@@ -26,6 +27,7 @@ type Ask = WireResponse<typeof getAsk>;
 type Resolution = Extract<WireResponse<typeof waitAsk>, { status: "resolved" }>;
 type InboxItem = WireResponse<typeof getInboxItem>;
 type Trace = WireResponse<typeof getTrace>;
+type Message = WireResponse<typeof getMessage>;
 
 export function showHealth(to: Terminal, url: string, health: Health, clock: Clock): void {
   to.printFields({
@@ -80,14 +82,20 @@ export function showPeers(
     CIRCLE: ({ circle }) => circle,
     BACKEND: ({ backend, role }) => backend ?? role,
     STATUS: styledStatus,
-    VIA: ({ transport }) => transport,
-    ASKS: ({ pending_ask_count }) => String(pending_ask_count || ""),
+    VIA: viaOf,
+    ...(peers.some(({ pending_ask_count }) => pending_ask_count > 0) && {
+      ASKS: ({ pending_ask_count }: Peer) => String(pending_ask_count || ""),
+    }),
     SEEN: ({ last_seen }) => formatAge(last_seen, clock),
     ...(peers.some(({ tags }) => tags.length > 0) && {
       TAGS: ({ tags }: Peer) => tags.map((tag) => `@${tag}`).join(" "),
     }),
     DOING: ({ description, path }) => description ?? path ?? "",
-  }, { whole: ["NAME", "ID"], empty: "No peers yet. Start an agent, or try: mesh demo" });
+  }, {
+    whole: ["NAME", "ID"],
+    expendable: ["SEEN", ...(peers.some(isHardToReach) ? [] : ["VIA"]), "BACKEND"],
+    empty: "No peers yet. Start an agent, or try: mesh demo",
+  });
 }
 
 export function showAsks(to: Terminal, asks: readonly Ask[], clock: Clock): void {
@@ -211,12 +219,19 @@ export function showInboxItem(to: Terminal, item: InboxItem): void {
   }
 }
 
-export function showTrace(to: Terminal, { trace_id, kind, stages }: Trace): void {
-  to.print(styled("bold", `${kind} `), styled("cyan", trace_id));
+/** Prints the stages of a message, with the names of its sender and its recipient. */
+export function showTrace(to: Terminal, { trace_id, kind, stages }: Trace, message: Message): void {
+  const { from_peer_id, from_peer_name, to_peer_id, to_peer_name } = message;
+  const names = new Map([[from_peer_id, from_peer_name], [to_peer_id, to_peer_name]]);
+  to.print(
+    styled("bold", `${kind} `),
+    styled("cyan", trace_id),
+    `  ${from_peer_name} → ${to_peer_name}`,
+  );
   to.printTable(stages, {
     AT: ({ ts }) => formatClockTime(ts),
     STAGE: ({ stage, status }) => styled(status === "ok" ? "green" : "red", stage),
-    PEER: ({ peer_id }) => peer_id ?? "",
+    PEER: ({ peer_id }) => names.get(peer_id) ?? peer_id ?? "",
     DETAIL: ({ detail }) => detail ?? "",
   }, { essential: ["AT", "STAGE"], empty: "No stages are recorded." });
 }
@@ -244,6 +259,21 @@ export function showEvent(to: Terminal, { id, type, data }: StreamEvent): void {
     rest.join(" "),
   );
 }
+
+/** How messages reach a peer, also while it is degraded; empty if none are to reach it now. */
+export function viaOf(
+  { role, status, addressable, transport, inbound_status }: Pick<
+    Peer,
+    "role" | "status" | "addressable" | "transport" | "inbound_status"
+  >,
+): StyledText {
+  if (role === "human") return "inbox";
+  if (status === "offline" || status === "retired" || !addressable) return "";
+  if (transport === "none") return styled("yellow", "no way in");
+  return inbound_status === "degraded" ? styled("yellow", `${transport}, degraded`) : transport;
+}
+
+const isHardToReach = (peer: Peer) => typeof viaOf(peer) === "object";
 
 /** A peer's turn state if the peer is online; otherwise its status. */
 export function styledStatus(peer: Peer): StyledText {
