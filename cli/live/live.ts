@@ -11,7 +11,15 @@ import { type Metrics, press } from "./press.ts";
 import type { Topic } from "./records.ts";
 import { draw } from "./render/frame.ts";
 import { Source } from "./source.ts";
-import { type Act, FIRST_VIEW, keepDraft, type Model, modelOf, type View } from "./view.ts";
+import {
+  type Act,
+  FIRST_VIEW,
+  isInbox,
+  keepDraft,
+  type Model,
+  modelOf,
+  type View,
+} from "./view.ts";
 
 interface LiveTerminal {
   readonly screen: ScreenDevice;
@@ -21,12 +29,16 @@ interface LiveTerminal {
 /** Acts that use the terminal themselves; no key is read meanwhile. */
 const LENDS: ReadonlySet<Act["kind"]> = new Set(["edit", "attach"]);
 
-/** Runs until the user quits. */
-export async function runLive(context: CommandContext, terminal: LiveTerminal): Promise<number> {
-  let last = FIRST_VIEW;
+/** Runs until the user quits; the inbox also ends when nothing waits any more. */
+export async function runLive(
+  context: CommandContext,
+  terminal: LiveTerminal,
+  first = FIRST_VIEW,
+): Promise<number> {
+  let last = first;
   try {
     await interruptible(async (signal) => {
-      using live = new LiveView(context, terminal);
+      using live = new LiveView(context, terminal, first);
       const end = () => live.end();
       signal.addEventListener("abort", end, { once: true });
       using _hangUp = terminal.screen.listen("SIGHUP", end);
@@ -54,7 +66,7 @@ function printDrafts({ terminal }: CommandContext, view: View): void {
 }
 
 class LiveView implements Disposable {
-  view: View = FIRST_VIEW;
+  view: View;
   readonly #keys: LiveTerminal["keys"];
   readonly #clock: Clock;
   readonly #source: Source;
@@ -65,8 +77,9 @@ class LiveView implements Disposable {
   #metrics: Metrics = { page: 1, scroll_max: 0, columns: 80 };
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(context: CommandContext, { screen, keys }: LiveTerminal) {
+  constructor(context: CommandContext, { screen, keys }: LiveTerminal, first: View) {
     const { clock, daemon, terminal } = context;
+    this.view = first;
     this.#keys = keys;
     this.#clock = clock;
     this.#source = new Source({
@@ -76,7 +89,7 @@ class LiveView implements Disposable {
       onChange: (topics) => this.#takeRecords(topics),
       onError: (error) => this.#guard(Promise.reject(error)),
     });
-    this.#model = modelOf(this.#source.records);
+    this.#model = modelOf(this.#source.records, first);
     this.#screen = new Screen(terminal.device, screen, clock, (size) => this.#draw(size));
     this.#acts = new Acts({
       context,
@@ -122,8 +135,9 @@ class LiveView implements Disposable {
   }
 
   #takeRecords(topics: readonly Topic[]): void {
-    this.#model = modelOf(this.#source.records);
+    this.#model = modelOf(this.#source.records, this.view);
     this.#screen.invalidate();
+    if (this.#isDone()) return this.end();
     const { detail } = this.view;
     const concerns = detail?.of === "peer" ? "peers" : "messages";
     if (detail?.lines && topics.includes(concerns)) {
@@ -132,8 +146,20 @@ class LiveView implements Disposable {
   }
 
   #update(change: (view: View) => View): void {
-    this.view = change(this.view);
+    const before = this.view;
+    this.view = change(before);
+    const { showsOffline, later } = this.view;
+    if (showsOffline !== before.showsOffline || later !== before.later) {
+      this.#model = modelOf(this.#source.records, this.view);
+    }
     this.#screen.invalidate();
+  }
+
+  /** True if the inbox is empty, and the user writes nothing. */
+  #isDone(): boolean {
+    const { records, lists } = this.#model;
+    return isInbox(this.view) && records.loaded && records.lost_at === undefined &&
+      lists.attention.length === 0 && this.view.overlay === undefined;
   }
 
   #draw(size: ScreenSize): Frame {

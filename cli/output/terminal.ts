@@ -121,6 +121,11 @@ export class Terminal {
     for (const line of text.split(/\r\n|[\n\r]/)) this.print(indent, line);
   }
 
+  /** Prints the text of a message as it was written. */
+  printMessage(text: string): void {
+    this.printText(text);
+  }
+
   /**
    * Prints the rows of another screen. Their colours are kept if this terminal has colours, or
    * `coloured` says so; everything else is cleaned.

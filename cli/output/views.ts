@@ -10,6 +10,7 @@ import type { describePeer } from "protocol/peers/contract.ts";
 import type { Health } from "protocol/api/events.ts";
 import { endedInTerminal, endingOfItem } from "protocol/derived/endings.ts";
 import { isSubagent } from "protocol/derived/peers.ts";
+import { isPermission } from "protocol/derived/waiting.ts";
 import { formatCloseReason } from "./message_explanation.ts";
 import { styled, type StyledText, type Terminal } from "./terminal.ts";
 import {
@@ -125,7 +126,7 @@ export function showAsk(to: Terminal, ask: Ask): void {
     closed: formatInstant(ask.closed_at),
   });
   to.print();
-  to.printText(ask.text);
+  printWritten(to, ask.text, ask.question);
   showFiles(to, ask.attachments);
   const { prompt, options = [] } = ask.question ?? {};
   if (prompt && prompt !== ask.text) to.printText(prompt);
@@ -136,8 +137,14 @@ export function showAsk(to: Terminal, ask: Ask): void {
   if (ask.reply === null && ask.reply_attachments.length === 0) return;
   to.print();
   to.print(styled("bold", `${ask.responder ?? ask.to_peer_name}:`));
-  if (ask.reply !== null) to.printText(ask.reply);
+  if (ask.reply !== null) to.printMessage(ask.reply);
   showFiles(to, ask.reply_attachments);
+}
+
+/** Prints a message. The text that a person permits stays exactly as it is. */
+function printWritten(to: Terminal, text: string, question: Ask["question"]): void {
+  if (isPermission(question)) to.printText(text);
+  else to.printMessage(text);
 }
 
 /** `open`, or how the ask was closed; the outcome only where it says more. */
@@ -212,7 +219,7 @@ export function showInboxItem(to: Terminal, item: InboxItem): void {
     expires: item.state === "open" ? formatInstant(item.expires_at) : null,
   });
   to.print();
-  to.printText(item.text);
+  printWritten(to, item.text, item.question);
   showFiles(to, item.attachments);
   for (const { id, title } of item.question?.options ?? []) {
     to.print(id === item.option_id ? "→ " : "  ", styled("bold", id), `  ${title}`);
@@ -260,17 +267,24 @@ export function showEvent(to: Terminal, { id, type, data }: StreamEvent): void {
   );
 }
 
+export const NO_WAY_IN = "no way in";
+
 /** How messages reach a peer, also while it is degraded; empty if none are to reach it now. */
-export function viaOf(
-  { role, status, addressable, transport, inbound_status }: Pick<
+export function transportOf(
+  { role, status, addressable, transport }: Pick<
     Peer,
-    "role" | "status" | "addressable" | "transport" | "inbound_status"
+    "role" | "status" | "addressable" | "transport"
   >,
 ): StyledText {
   if (role === "human") return "inbox";
   if (status === "offline" || status === "retired" || !addressable) return "";
-  if (transport === "none") return styled("yellow", "no way in");
-  return inbound_status === "degraded" ? styled("yellow", `${transport}, degraded`) : transport;
+  return transport === "none" ? styled("yellow", NO_WAY_IN) : transport;
+}
+
+/** As `transportOf`, with the word `degraded`. */
+export function viaOf(peer: Parameters<typeof transportOf>[0] & Pick<Peer, "inbound_status">) {
+  const via = transportOf(peer);
+  return peer.inbound_status === "degraded" ? styled("yellow", `${peer.transport}, degraded`) : via;
 }
 
 const isHardToReach = (peer: Peer) => typeof viaOf(peer) === "object";

@@ -616,7 +616,7 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
-  "module": "inbox",
+  "module": "live_inbox",
   "usage": "inbox",
   "aliases": [],
   "summary": "Answer what waits for you, key by key; a plain list when piped",
@@ -627,7 +627,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--limit <count>": "show at most this many",
    "--json": "print the answer as JSON"
   },
-  "details": "In a terminal: arrows choose, enter opens, a answers, s skips, l leaves it for later. `mesh inbox list` is always the plain list."
+  "details": "In a terminal: arrows move, enter opens, a answers here, e answers in $EDITOR, s marks as read, l leaves it for later, ? lists the keys, q quits. `mesh inbox list` is always the plain list."
  },
  {
   "module": "inbox",

@@ -1,4 +1,4 @@
-/** `mesh inbox` and its commands: list, show, watch and answer the human's inbox items. */
+/** The commands of `mesh inbox`: list, show, watch and answer the human's inbox items. */
 
 import * as z from "zod";
 import { getInboxItem, listInbox, replyInboxItem } from "protocol/generated/endpoints.ts";
@@ -8,9 +8,9 @@ import {
   type Args,
   type Command,
   type CommandContext,
-  interruptible,
   JSON_FLAG,
 } from "../../command/command.ts";
+import { quitHint, untilQuit } from "../../command/quit_key.ts";
 import { writeInEditor } from "../../client/editor.ts";
 import { CommandError, EXIT, UsageError } from "../../client/failures.ts";
 import { styled, type Terminal } from "../../output/terminal.ts";
@@ -26,7 +26,7 @@ import {
 } from "./items.ts";
 import { type StreamEvent, watchEvents } from "../../client/event_stream.ts";
 
-const list = answerCommand({
+export const LIST_ITEMS = answerCommand({
   usage: "inbox list",
   aliases: ["ls"],
   summary: "List your inbox, newest first",
@@ -49,28 +49,6 @@ const list = answerCommand({
 
 const LIST_HINT = "Open one with: mesh inbox show ID. Answer with: mesh inbox reply ID TEXT";
 
-/** `mesh inbox` is interactive in a terminal, and the plain list otherwise. */
-const inbox: Command = {
-  ...list,
-  usage: "inbox",
-  aliases: [],
-  summary: "Answer what waits for you, key by key; a plain list when piped",
-  details:
-    "In a terminal: arrows choose, enter opens, a answers, s skips, l leaves it for later. " +
-    "`mesh inbox list` is always the plain list.",
-  example: "mesh inbox",
-  async run(context, args) {
-    const { keys } = context.terminal.device;
-    const isPlain = args.flag("json") || args.flag("unread") || args.flag("here") ||
-      args.get("limit") !== undefined;
-    if (keys && !isPlain) {
-      const { triageInbox } = await import("./triage.ts");
-      if (await triageInbox(context, keys)) return EXIT.done;
-    }
-    return await list.run(context, args);
-  },
-};
-
 export const SHOW_ITEM = answerCommand({
   usage: "inbox show <id>",
   summary: "Show an inbox item",
@@ -83,8 +61,7 @@ export const SHOW_ITEM = answerCommand({
 });
 
 export const INBOX_COMMANDS: readonly Command[] = [
-  inbox,
-  list,
+  LIST_ITEMS,
   SHOW_ITEM,
   answerCommand({
     usage: "inbox read <id>",
@@ -114,7 +91,7 @@ export const INBOX_COMMANDS: readonly Command[] = [
   {
     usage: "inbox watch",
     needs: "stream",
-    summary: "Show new items as they arrive, until Ctrl-C",
+    summary: "Show new items as they arrive, until you press q or Ctrl-C",
     flags: JSON_FLAG,
     example: "mesh inbox watch",
     run: watchInbox,
@@ -184,9 +161,9 @@ function printAnswerHint(item: InboxItem, terminal: Terminal): void {
 async function watchInbox(context: CommandContext, args: Args): Promise<number> {
   const { daemon, clock, terminal } = context;
   if (!args.flag("json")) {
-    terminal.printError(styled("dim", "Waiting for messages; stop with Ctrl-C."));
+    terminal.printError(styled("dim", `Waiting for messages; ${quitHint(terminal)}.`));
   }
-  await interruptible(async (signal) => {
+  await untilQuit(context, async (signal) => {
     for await (const event of watchEvents({ daemon, clock, signal })) {
       const id = itemIdOf(event);
       if (id === undefined) continue;
