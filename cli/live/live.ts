@@ -1,9 +1,9 @@
 /** `mesh` on a terminal: a live view of peers, messages and what waits for the human. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { type CommandContext, interruptible } from "../command/command.ts";
+import { type CommandContext, interruptible, type LiveTerminal } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
-import { type Device, type ScreenDevice, type ScreenSize, styled } from "../output/terminal.ts";
+import { type ScreenSize, styled } from "../output/terminal.ts";
 import { type Input, KeyReader } from "../screen/keys.ts";
 import { type Frame, Screen } from "../screen/screen.ts";
 import { Acts } from "./acts.ts";
@@ -14,17 +14,13 @@ import { Source } from "./source.ts";
 import {
   type Act,
   FIRST_VIEW,
+  INBOX_VIEW,
   isInbox,
   keepDraft,
   type Model,
   modelOf,
   type View,
 } from "./view.ts";
-
-interface LiveTerminal {
-  readonly screen: ScreenDevice;
-  readonly keys: NonNullable<Device["keys"]>;
-}
 
 /** Acts that use the terminal themselves; no key is read meanwhile. */
 const LENDS: ReadonlySet<Act["kind"]> = new Set(["edit", "attach"]);
@@ -53,6 +49,11 @@ export async function runLive(
     printDrafts(context, last);
   }
   return EXIT.done;
+}
+
+/** The view of the items that wait for the human alone. */
+export function runInbox(context: CommandContext, terminal: LiveTerminal): Promise<number> {
+  return runLive(context, terminal, INBOX_VIEW);
 }
 
 /** Prints the drafts, so that unsent text stays readable in the terminal. */

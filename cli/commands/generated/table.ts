@@ -616,7 +616,7 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
-  "module": "live_inbox",
+  "module": "inbox",
   "usage": "inbox",
   "aliases": [],
   "summary": "Answer what waits for you, key by key; a plain list when piped",

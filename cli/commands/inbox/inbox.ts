@@ -26,7 +26,7 @@ import {
 } from "./items.ts";
 import { type StreamEvent, watchEvents } from "../../client/event_stream.ts";
 
-export const LIST_ITEMS = answerCommand({
+const list = answerCommand({
   usage: "inbox list",
   aliases: ["ls"],
   summary: "List your inbox, newest first",
@@ -49,6 +49,37 @@ export const LIST_ITEMS = answerCommand({
 
 const LIST_HINT = "Open one with: mesh inbox show ID. Answer with: mesh inbox reply ID TEXT";
 
+/** The live view of what waits in a terminal, and the plain list otherwise. */
+const inbox: Command = {
+  ...list,
+  usage: "inbox",
+  aliases: [],
+  summary: "Answer what waits for you, key by key; a plain list when piped",
+  details:
+    "In a terminal: arrows move, enter opens, a answers here, e answers in $EDITOR, s marks as " +
+    "read, l leaves it for later, ? lists the keys, q quits. `mesh inbox list` is always the " +
+    "plain list.",
+  example: "mesh inbox",
+  async run(context, args) {
+    const { terminal, showInbox } = context;
+    const { keys, screen } = terminal.device;
+    const isPlain = args.flag("json") || args.flag("unread") || args.flag("here") ||
+      args.get("limit") !== undefined;
+    if (!keys || !screen || !showInbox || isPlain || await countOpen(context) === 0) {
+      return await list.run(context, args);
+    }
+    await showInbox(context, { keys, screen });
+    const left = await countOpen(context);
+    terminal.print(left === 0 ? "Nothing waits for you." : `${left} wait for you.`);
+    return EXIT.done;
+  },
+};
+
+/** The number of items that wait for the human. */
+async function countOpen({ call }: CommandContext): Promise<number> {
+  return (await call(listInbox, { query: { open: "true" } })).items.length;
+}
+
 export const SHOW_ITEM = answerCommand({
   usage: "inbox show <id>",
   summary: "Show an inbox item",
@@ -61,7 +92,8 @@ export const SHOW_ITEM = answerCommand({
 });
 
 export const INBOX_COMMANDS: readonly Command[] = [
-  LIST_ITEMS,
+  inbox,
+  list,
   SHOW_ITEM,
   answerCommand({
     usage: "inbox read <id>",
