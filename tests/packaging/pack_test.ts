@@ -50,7 +50,9 @@ Deno.test({
     } finally {
       mesh("down");
     }
-    assert.match(mesh("demo"), /Done in [\d.]+ s/);
+    const demo = mesh("demo");
+    assert.match(demo, /^ask ask-\w+ {2}web → api\n[^]*Done in [\d.]+ s/m);
+    assert.doesNotMatch(demo, /peer-[0-9a-f]/, "Peers have names");
     const { installation, update } = JSON.parse(mesh("update", "--json"));
     const options = `-g --prefix ${dir}/prefix`;
     assert.deepEqual([installation, update], ["npm", `npm install ${options} agent-mesh@latest`]);
