@@ -42,6 +42,7 @@ export async function runCli(
       verbose,
       machine,
       readSettings,
+      showInbox: async (...shown) => await (await import("./cli/live/live.ts")).runInbox(...shown),
     });
   };
   try {

@@ -12,7 +12,7 @@ import {
   resolveSender,
   type Sender,
 } from "../client/daemon_client.ts";
-import { styled, type Terminal } from "../output/terminal.ts";
+import { type Device, type ScreenDevice, styled, type Terminal } from "../output/terminal.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
 
 /** One entry of the command table, as help and completions show it. */
@@ -178,7 +178,13 @@ type ReadSettings = (env: Env) => ClientSettings;
 type CommandContextOptions =
   & Pick<CommandContext, "args" | "env" | "terminal" | "clock">
   & { readonly readSettings: ReadSettings }
-  & Partial<Pick<CommandContext, "verbose" | "machine">>;
+  & Partial<Pick<CommandContext, "verbose" | "machine" | "showInbox">>;
+
+/** A terminal that shows a view of the whole screen. */
+export interface LiveTerminal {
+  readonly screen: ScreenDevice;
+  readonly keys: NonNullable<Device["keys"]>;
+}
 
 /** The context of a command: its environment, terminal, clock and daemon client. */
 export class CommandContext {
@@ -191,15 +197,19 @@ export class CommandContext {
   readonly verbose: boolean;
   /** The machine that the command is for; undefined for this one. */
   readonly machine: string | undefined;
+  /** Shows what waits for the human, until the user quits or nothing waits. */
+  readonly showInbox: ((context: CommandContext, at: LiveTerminal) => Promise<unknown>) | undefined;
   readonly #readSettings: ReadSettings;
   #daemon: DaemonClient | undefined;
 
   constructor(
-    { args, env, terminal, clock, readSettings, machine, verbose = false }: CommandContextOptions,
+    { args, env, terminal, clock, readSettings, machine, verbose = false, showInbox }:
+      CommandContextOptions,
   ) {
     this.args = args;
     this.verbose = verbose;
     this.machine = machine;
+    this.showInbox = showInbox;
     this.env = env;
     this.terminal = terminal;
     this.clock = clock;

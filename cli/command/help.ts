@@ -33,12 +33,15 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
     "asks", "show", "ack", "decline", "answer", "ask-many", "broadcast", "upload", "search", "trace",
     "why", "wait",
   ] },
-  { title: "Agents", commands: ["peer", "tag", "screen", "type", "attach", "run", "orphans", "link", "share"] },
+  { title: "Agents", commands: [
+    "peer", "run", "attach", "screen", "type", "tag", "transcript", "usage", "fork", "resume", "handoff",
+    "orphans", "link", "share",
+  ] },
   { title: "Machines", commands: ["machines"] },
   { title: "Work for later", commands: ["jobs", "schedule", "when"] },
   { title: "The daemon", commands: [
-    "down", "restart", "logs", "watch", "top", "config", "token", "backup", "docs", "dashboard",
-    "selftest", "demo",
+    "down", "restart", "logs", "watch", "top", "config", "token", "backup", "restore", "update",
+    "uninstall", "docs", "dashboard", "selftest", "demo",
   ] },
   { title: "Programs", commands: ["daemon", "relay", "mcp", "hook", "surface", "completions"] },
 ];

@@ -2,13 +2,16 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { toChoice } from "protocol/asks/choice.ts";
+import { unreachedPeers } from "protocol/derived/unreached.ts";
 import { sentenceOf } from "protocol/reasons.ts";
 import {
   ackAsk,
   broadcast,
   declineAsk,
+  getMessage,
   getTrace,
   listAsks,
+  listPeers,
   notifyPeer,
   openAsk,
   pendingAsks,
@@ -29,7 +32,7 @@ import {
 import { formatCloseReason } from "../output/message_explanation.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 import { showAsks, showTrace } from "../output/views.ts";
-import { mustKnowCircle, peerNames } from "./peer_list.ts";
+import { mustKnowCircle } from "./peer_list.ts";
 import { ATTACH_FLAG, resolveAttachments } from "./attachments.ts";
 
 const URGENT_FLAG = { "--urgent": "let an agent at work read it after its next tool call" };
@@ -188,7 +191,10 @@ export const ASK_COMMANDS: readonly Command[] = [
     summary: "Show the recorded stages of a message",
     example: "mesh trace notif-3f9c04d1a2b7",
     call: ({ call }, args) => call(getTrace, { params: { trace_id: args.text("id") } }),
-    show: (trace, { terminal }) => showTrace(terminal, trace),
+    show: async (trace, { call, terminal }) => {
+      const message = await call(getMessage, { params: { id: trace.trace_id } });
+      showTrace(terminal, trace, message);
+    },
   }),
 ];
 
@@ -197,21 +203,21 @@ function readUrgent(args: Args): { readonly urgent?: true } {
   return args.flag("urgent") ? { urgent: true } : {};
 }
 
-/** Shows the recipients of a broadcast, and the peers that were left out with the reason. */
+/** Shows the recipients of a broadcast, and the peers that it did not reach with the reason. */
 async function showBroadcast(
-  { sent_to, skipped, failed }: WireResponse<typeof broadcast>,
+  sent: WireResponse<typeof broadcast>,
   { call, terminal }: CommandContext,
 ): Promise<void> {
-  const names = sent_to.map(({ name }) => name).join(", ");
-  const emptyMessage = "sent to nobody; choose another circle with --circle";
-  terminal.print(names ? `sent to ${sent_to.length}: ${names}` : emptyMessage);
-  if (skipped.length + failed.length === 0) return;
-  const nameOf = await peerNames(call);
-  for (const { peer_id, reason } of skipped) {
-    terminal.print(`skipped ${nameOf(peer_id)}: ${reason}`);
-  }
-  for (const { peer_id, error } of failed) {
-    terminal.print(styled("red", `failed ${nameOf(peer_id)}: ${error}`));
+  const { peers } = await call(listPeers, { query: {} });
+  const unreached = unreachedPeers(sent, peers);
+  const names = sent.sent_to.map(({ name }) => name).join(", ");
+  const emptyMessage = unreached.length > 0
+    ? "sent to nobody"
+    : "sent to nobody: the circle has no other agent; choose another one with --circle";
+  terminal.print(names ? `sent to ${sent.sent_to.length}: ${names}` : emptyMessage);
+  for (const { name, why, waits } of unreached) {
+    const state = waits ? `not yet reached: ${name}, it waits` : `not reached: ${name}`;
+    terminal.print(styled("yellow", state), `: ${why}`);
   }
 }
 

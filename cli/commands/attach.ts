@@ -14,6 +14,8 @@ import {
   type CommandContext,
 } from "../command/command.ts";
 
+const HINT_MS = 6_000;
+
 export const ATTACH_COMMAND: Command = answerCommand({
   usage: "attach <peer>",
   needs: "this machine",
@@ -67,9 +69,17 @@ export function paneOf(
 
 /** Shows the pane in this terminal. Outside tmux, returns when the user detaches. */
 export async function showPane(command: readonly string[], env: Env): Promise<void> {
-  const { success, code } = await runOnTerminal(command, { env: { ...env } });
+  const { success, code } = await runOnTerminal(withLeaveHint(command), { env: { ...env } });
   if (success) return;
   throw new CommandError(`${command[0]} ended with code ${code}; see: mesh peer show`);
+}
+
+/** Lets tmux show for some seconds how to get back. */
+function withLeaveHint(command: readonly string[]): readonly string[] {
+  if (command[0] !== "tmux") return command;
+  const [verb, key] = command.includes("switch-client") ? ["go back", "L"] : ["leave", "d"];
+  const hint = `To ${verb}: #{prefix} and then ${key}`;
+  return [...command, ";", "display-message", "-d", String(HINT_MS), hint];
 }
 
 function quote(word: string): string {

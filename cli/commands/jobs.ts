@@ -97,7 +97,11 @@ const list = answerCommand({
 interface JobCommand extends Omit<Command, "run"> {
   readonly hasSender?: true;
   readonly call: (context: CommandContext, args: Args) => Promise<JobOrRecurring>;
-  readonly show?: (to: Terminal, job: JobOrRecurring) => void;
+  readonly show?: (
+    to: Terminal,
+    job: JobOrRecurring,
+    call: CommandContext["call"],
+  ) => void | Promise<void>;
 }
 
 /** A command that prints one job. With `--follow` it follows the job to its end. */
@@ -110,9 +114,10 @@ function jobCommand({ call, show = printSummaryLine, ...rest }: JobCommand): Com
       const done = await call(context, args);
       return isFollowed(done, args) ? await followJob(context, args, done) : done;
     },
-    show: (done, { terminal }, args) => {
-      if (!isFollowed(done, args)) (args.flag("follow") ? printSummaryLine : show)(terminal, done);
-      else if (hasEnded(done)) showResult(terminal, done);
+    show: async (done, { terminal, call }, args) => {
+      if (!isFollowed(done, args)) {
+        await (args.flag("follow") ? printSummaryLine : show)(terminal, done, call);
+      } else if (hasEnded(done)) showResult(terminal, done);
     },
     exitCode: (done, args) => {
       if (!isFollowed(done, args) || done.state === "completed") return EXIT.done;
@@ -132,7 +137,7 @@ function showCommand(name: string, summary: string): Command {
     flags: FOLLOW_FLAG,
     example: `mesh jobs ${name} work-3f9c04d1a2b7 --follow`,
     call: ({ call }, args) => call(getJob, { params: { id: args.text("id") } }),
-    show: showJob,
+    show: async (to, job, call) => showJob(to, job, await peerNames(call)),
   });
 }
 

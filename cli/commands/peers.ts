@@ -15,8 +15,11 @@ import { Backend } from "protocol/agents/contract.ts";
 import { answerCommand, CIRCLE_FLAG, type Command } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
 import { showChildren } from "../output/children.ts";
+import { formatReason } from "../output/message_explanation.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 import { formatDuration } from "../output/time.ts";
+import { viaOf } from "../output/views.ts";
+import { peerNames } from "./peer_list.ts";
 
 type Peer = WireResponse<typeof getPeer>;
 type Report = WireResponse<typeof diagnosePeer>;
@@ -34,8 +37,10 @@ export const SHOW_PEER: Command = answerCommand({
     const params = { id: peer.peer_id };
     return { peer, doctor: await call(diagnosePeer, { params, query: {} }) };
   },
-  show: ({ peer, doctor }, { terminal, clock }) => {
-    showPeer(terminal, peer);
+  show: async ({ peer, doctor }, { terminal, clock, call }) => {
+    const { parent_peer_id } = peer;
+    const parent = parent_peer_id && (await peerNames(call))(parent_peer_id);
+    showPeer(terminal, peer, parent);
     showChildren(terminal, peer, clock);
     showReport(terminal, doctor);
   },
@@ -137,17 +142,18 @@ export const PEER_COMMANDS: readonly Command[] = [
   }),
 ];
 
-function showPeer(to: Terminal, peer: Peer): void {
+function showPeer(to: Terminal, peer: Peer, parent: string | null): void {
   to.printFields({
     peer: styled("cyan", peer.name),
     id: peer.peer_id,
     circle: peer.circle,
     kind: [peer.role, peer.backend, peer.model].filter(Boolean).join(", "),
     status: [peer.status, peer.turn_state].filter(Boolean).join(", "),
-    via: `${peer.transport} (${peer.inbound_status})`,
+    via: viaOf(peer),
+    reason: peer.inbound_reason && formatReason(peer.inbound_reason),
     path: peer.path,
     pane: peer.terminal === "kitty" ? `kitty window ${peer.pane_id}` : peer.pane_id,
-    parent: peer.parent_peer_id,
+    parent,
     origin: [peer.source, peer.initiator].filter(Boolean).join(", "),
     "takes messages": peer.addressable ? "yes" : peer.addressable_reason ?? "no",
     doing: peer.description,

@@ -24,6 +24,7 @@ import {
   formatDayTime,
   formatInstant,
 } from "../output/time.ts";
+import { wrap } from "../screen/lines.ts";
 import { showAsk } from "../output/views.ts";
 import { explainMessage } from "../output/message_explanation.ts";
 
@@ -32,6 +33,8 @@ type MessagePage = WireResponse<typeof listMessages>;
 type MessageFilter = Omit<z.input<typeof listMessages.query>, "limit" | "cursor">;
 
 const RESULTS_DEFAULT = 20;
+/** Sentences are wrapped where they have at least so many columns. */
+const SENTENCE_COLUMNS_MIN = 20;
 /** The largest page that the daemon returns. */
 const PAGE_MAX = 500;
 
@@ -46,12 +49,14 @@ export const WHY: Command = answerCommand({
     return { message, trace };
   },
   show: ({ message, trace }, { terminal }) => {
+    const columns = (terminal.device.columns ?? Infinity) - CLOCK_TIME_COLUMNS - 2;
     for (const { at, text, succeeded } of explainMessage(message, trace)) {
-      const time = at === null ? "" : formatClockTime(at);
-      terminal.print(
-        styled("dim", `${time.padEnd(CLOCK_TIME_COLUMNS)}  `),
-        succeeded ? text : styled("yellow", text),
-      );
+      const sentence = succeeded ? text : styled("yellow", text);
+      const rows = columns < SENTENCE_COLUMNS_MIN ? [[sentence]] : wrap([sentence], columns);
+      for (const [row, line] of rows.entries()) {
+        const time = at === null || row > 0 ? "" : formatClockTime(at);
+        terminal.print(styled("dim", `${time.padEnd(CLOCK_TIME_COLUMNS)}  `), ...line);
+      }
     }
   },
 });
@@ -182,9 +187,9 @@ function showMessage(to: Terminal, message: Message): void {
     closed: formatInstant(message.closed_at),
   });
   to.print();
-  to.printText(message.text || `(${message.close_reason ?? "no text"})`);
+  to.printMessage(message.text || `(${message.close_reason ?? "no text"})`);
   if (message.reply === null) return;
   to.print();
   to.print(styled("bold", `${message.responder ?? message.to_peer_name}:`));
-  to.printText(message.reply);
+  to.printMessage(message.reply);
 }

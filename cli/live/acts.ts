@@ -12,7 +12,8 @@ import { aboutItem, answerItem, markItemRead } from "../commands/inbox/items.ts"
 import { SHOW_ITEM } from "../commands/inbox/inbox.ts";
 import { SHOW_PEER } from "../commands/peers.ts";
 import { showAny, WHY } from "../commands/search.ts";
-import { styled, type StyledText, Terminal, toPlainText } from "../output/terminal.ts";
+import { CollectedOutput } from "../screen/collected_output.ts";
+import { styled } from "../output/terminal.ts";
 import { formatReason } from "../output/message_explanation.ts";
 import type { Line } from "../screen/lines.ts";
 import type { Screen } from "../screen/screen.ts";
@@ -228,34 +229,6 @@ function repliedText(
   return closes
     ? `${name}'s ask was closed meanwhile; your text went to it as a new ask`
     : `Asked ${name} back`;
-}
-
-/** A terminal that keeps what is printed, with its styles. Hints to standard error are left out. */
-class CollectedOutput extends Terminal {
-  readonly lines: Line[] = [];
-  readonly errors: string[] = [];
-
-  constructor(columns: number) {
-    super({
-      columns,
-      interactive: true,
-      colours: false,
-      progress: false,
-      keys: undefined,
-      screen: undefined,
-      out: (text) => void this.lines.push([text]),
-      err: (text) => void this.errors.push(text),
-      read: () => Promise.resolve(""),
-    });
-  }
-
-  override print(...segments: StyledText[]): void {
-    this.lines.push(segments);
-  }
-
-  override printError(...segments: StyledText[]): void {
-    this.errors.push(segments.map(toPlainText).join(""));
-  }
 }
 
 /** The lines that a command prints at a terminal of this width. */

@@ -1,9 +1,9 @@
 /** `mesh` on a terminal: a live view of peers, messages and what waits for the human. */
 
 import type { Clock } from "kit/core/clock.ts";
-import { type CommandContext, interruptible } from "../command/command.ts";
+import { type CommandContext, interruptible, type LiveTerminal } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
-import { type Device, type ScreenDevice, type ScreenSize, styled } from "../output/terminal.ts";
+import { type ScreenSize, styled } from "../output/terminal.ts";
 import { type Input, KeyReader } from "../screen/keys.ts";
 import { type Frame, Screen } from "../screen/screen.ts";
 import { Acts } from "./acts.ts";
@@ -11,22 +11,30 @@ import { type Metrics, press } from "./press.ts";
 import type { Topic } from "./records.ts";
 import { draw } from "./render/frame.ts";
 import { Source } from "./source.ts";
-import { type Act, FIRST_VIEW, keepDraft, type Model, modelOf, type View } from "./view.ts";
-
-interface LiveTerminal {
-  readonly screen: ScreenDevice;
-  readonly keys: NonNullable<Device["keys"]>;
-}
+import {
+  type Act,
+  FIRST_VIEW,
+  INBOX_VIEW,
+  isInbox,
+  keepDraft,
+  type Model,
+  modelOf,
+  type View,
+} from "./view.ts";
 
 /** Acts that use the terminal themselves; no key is read meanwhile. */
 const LENDS: ReadonlySet<Act["kind"]> = new Set(["edit", "attach"]);
 
-/** Runs until the user quits. */
-export async function runLive(context: CommandContext, terminal: LiveTerminal): Promise<number> {
-  let last = FIRST_VIEW;
+/** Runs until the user quits; the inbox also ends when nothing waits any more. */
+export async function runLive(
+  context: CommandContext,
+  terminal: LiveTerminal,
+  first = FIRST_VIEW,
+): Promise<number> {
+  let last = first;
   try {
     await interruptible(async (signal) => {
-      using live = new LiveView(context, terminal);
+      using live = new LiveView(context, terminal, first);
       const end = () => live.end();
       signal.addEventListener("abort", end, { once: true });
       using _hangUp = terminal.screen.listen("SIGHUP", end);
@@ -43,6 +51,11 @@ export async function runLive(context: CommandContext, terminal: LiveTerminal): 
   return EXIT.done;
 }
 
+/** The view of the items that wait for the human alone. */
+export function runInbox(context: CommandContext, terminal: LiveTerminal): Promise<number> {
+  return runLive(context, terminal, INBOX_VIEW);
+}
+
 /** Prints the drafts, so that unsent text stays readable in the terminal. */
 function printDrafts({ terminal }: CommandContext, view: View): void {
   for (const { target, text } of keepDraft(view).drafts.values()) {
@@ -54,7 +67,7 @@ function printDrafts({ terminal }: CommandContext, view: View): void {
 }
 
 class LiveView implements Disposable {
-  view: View = FIRST_VIEW;
+  view: View;
   readonly #keys: LiveTerminal["keys"];
   readonly #clock: Clock;
   readonly #source: Source;
@@ -65,8 +78,9 @@ class LiveView implements Disposable {
   #metrics: Metrics = { page: 1, scroll_max: 0, columns: 80 };
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(context: CommandContext, { screen, keys }: LiveTerminal) {
+  constructor(context: CommandContext, { screen, keys }: LiveTerminal, first: View) {
     const { clock, daemon, terminal } = context;
+    this.view = first;
     this.#keys = keys;
     this.#clock = clock;
     this.#source = new Source({
@@ -76,7 +90,7 @@ class LiveView implements Disposable {
       onChange: (topics) => this.#takeRecords(topics),
       onError: (error) => this.#guard(Promise.reject(error)),
     });
-    this.#model = modelOf(this.#source.records);
+    this.#model = modelOf(this.#source.records, first);
     this.#screen = new Screen(terminal.device, screen, clock, (size) => this.#draw(size));
     this.#acts = new Acts({
       context,
@@ -122,8 +136,9 @@ class LiveView implements Disposable {
   }
 
   #takeRecords(topics: readonly Topic[]): void {
-    this.#model = modelOf(this.#source.records);
+    this.#model = modelOf(this.#source.records, this.view);
     this.#screen.invalidate();
+    if (this.#isDone()) return this.end();
     const { detail } = this.view;
     const concerns = detail?.of === "peer" ? "peers" : "messages";
     if (detail?.lines && topics.includes(concerns)) {
@@ -132,8 +147,20 @@ class LiveView implements Disposable {
   }
 
   #update(change: (view: View) => View): void {
-    this.view = change(this.view);
+    const before = this.view;
+    this.view = change(before);
+    const { showsOffline, later } = this.view;
+    if (showsOffline !== before.showsOffline || later !== before.later) {
+      this.#model = modelOf(this.#source.records, this.view);
+    }
     this.#screen.invalidate();
+  }
+
+  /** True if the inbox is empty, and the user writes nothing. */
+  #isDone(): boolean {
+    const { records, lists } = this.#model;
+    return isInbox(this.view) && records.loaded && records.lost_at === undefined &&
+      lists.attention.length === 0 && this.view.overlay === undefined;
   }
 
   #draw(size: ScreenSize): Frame {

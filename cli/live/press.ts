@@ -5,6 +5,7 @@ import type { Item } from "./records.ts";
 import { idOf, indexOf, type Section, SECTIONS, select } from "./sections.ts";
 import {
   type Detail,
+  isInbox,
   type KeyEffect,
   type Model,
   openField,
@@ -60,7 +61,7 @@ function pressDetail(
     case "pageup": return to(scroll - page);
     case "home": return to(0);
     case "end": return to(scroll_max);
-    case "escape": case "enter": case "left": case "q": case "backspace":
+    case "escape": case "enter": case "left": case "backspace":
       return { view: { ...view, detail: undefined } };
     default: return undefined;
   }
@@ -77,15 +78,17 @@ function pressList(view: View, model: Model, key: string, metrics: Metrics): Key
     case "pageup": return moveTo(view, model, index - metrics.page);
     case "home": return moveTo(view, model, 0);
     case "end": return moveTo(view, model, rows.length - 1);
-    case "tab": return { view: { ...view, section: neighbour(view.section, 1) } };
-    case "shift-tab": return { view: { ...view, section: neighbour(view.section, -1) } };
-    case "1": case "2": case "3":
+    case "tab": return { view: { ...view, section: neighbour(view, 1) } };
+    case "shift-tab": return { view: { ...view, section: neighbour(view, -1) } };
+    case "1": case "2": case "3": {
+      if (isInbox(view)) return undefined;
       return { view: { ...view, section: SECTIONS[Number(key) - 1] ?? view.section } };
+    }
     case "enter": case "right": return open(view, model);
-    case "escape":
-      return model.records.found ? { view, act: { kind: "search", query: undefined } } : { view };
-    // Drafts are printed when the view has ended, but a person may want to send them first.
-    case "q": return { view, act: { kind: "quit" } };
+    case "escape": {
+      if (model.records.found) return { view, act: { kind: "search", query: undefined } };
+      return isInbox(view) ? { view, act: { kind: "quit" } } : { view };
+    }
     default: return undefined;
   }
 }
@@ -101,9 +104,9 @@ function moveTo(view: View, { lists }: Model, index: number): KeyEffect {
   return isAtEnd ? { view: moved, act: { kind: "older" } } : { view: moved };
 }
 
-function neighbour(section: Section, by: number): Section {
-  const at = SECTIONS.indexOf(section) + by + SECTIONS.length;
-  return SECTIONS[at % SECTIONS.length] ?? section;
+function neighbour({ section, sections }: View, by: number): Section {
+  const at = sections.indexOf(section) + by + sections.length;
+  return sections[at % sections.length] ?? section;
 }
 
 function open(view: View, model: Model): KeyEffect {
@@ -117,6 +120,8 @@ function open(view: View, model: Model): KeyEffect {
 
 function pressAct(view: View, model: Model, key: string): KeyEffect {
   const peer = peerInView(view, model);
+  const chosen = isInbox(view) ? choose(view, model, Number(key)) : undefined;
+  if (chosen) return chosen;
   // deno-fmt-ignore
   switch (key) {
     case "a": return answer(view, model);
@@ -124,13 +129,47 @@ function pressAct(view: View, model: Model, key: string): KeyEffect {
     case "n": return withPeer(view, peer, (to) => openField(view, { kind: "notify", peer: to }));
     case "e": return writeElsewhere(view, model, peer);
     case "s": return markRead(view, model);
-    case "/": return { view: openField({ ...view, detail: undefined }, { kind: "search" }) };
+    case "l": return postpone(view, model);
+    case "f": return isInbox(view) ? unknownKey(view) : { view: { ...view, showsOffline: !view.showsOffline } };
+    // Drafts are printed when the view has ended, but a person may want to send them first.
+    case "q": return { view, act: { kind: "quit" } };
+    case "/": return isInbox(view) ? unknownKey(view) : { view: openField({ ...view, detail: undefined }, { kind: "search" }) };
     case "x": return kill(view, model, peer);
     case "g": case "J": return peer ? { view, act: { kind: "attach", peer } } : noPeer(view);
     case "o": return { view, act: { kind: "dashboard" } };
     case "?": return { view: { ...view, overlay: { kind: "help" } } };
-    default: return { view: withNotice(view, "Unknown key; ? shows the keys") };
+    default: return unknownKey(view);
   }
+}
+
+function unknownKey(view: View): KeyEffect {
+  return { view: withNotice(view, "Unknown key; ? shows the keys") };
+}
+
+/** Answers the question in view with its option of this number, if it has one. */
+function choose(view: View, model: Model, number: number): KeyEffect | undefined {
+  const found = itemInView(view, model);
+  const option = found?.isOpen ? found.item.question?.options?.[number - 1] : undefined;
+  if (!found || !option) return undefined;
+  const act = { kind: "choose", item: found.item, option_id: option.id } as const;
+  return { view: { ...view, detail: undefined }, act };
+}
+
+/** Moves an item to the end of the list, and selects the next one. */
+function postpone(view: View, model: Model): KeyEffect {
+  const found = itemInView(view, model);
+  if (!found) return { view: withNotice(view, "Only what waits for you can be left for later") };
+  const { item_id, from } = found.item;
+  const rows = model.lists.attention.filter(({ id }) => id !== item_id);
+  const index = model.lists.attention.findIndex(({ id }) => id === item_id);
+  const selections = {
+    ...view.selections,
+    attention: select("attention", rows, index < rows.length ? index : 0),
+  };
+  const later = [...view.later.filter((id) => id !== item_id), item_id];
+  return {
+    view: withNotice({ ...view, detail: undefined, selections, later }, `${from} is last now`),
+  };
 }
 
 /** The item that waits for an answer: the opened item, or the selected one. */
@@ -181,7 +220,7 @@ function markRead(view: View, model: Model): KeyEffect {
   const found = itemInView(view, model);
   if (found && !found.isOpen) return { view, act: { kind: "read", item: found.item } };
   const advice = found
-    ? "An open question stays until it is answered: a answers"
+    ? "An open question stays until it is answered: a answers, l leaves it for later"
     : "Only a message to you can be marked as read";
   return { view: withNotice(view, advice) };
 }

@@ -10,8 +10,9 @@ export type Section = typeof SECTIONS[number];
 /** The rows that can be selected. */
 export interface Lists {
   readonly attention: readonly Attention[];
-  /** By circle; the circles by name. */
+  /** The peers of all groups. */
   readonly peers: readonly Peer[];
+  readonly groups: readonly PeerGroup[];
   /** Newest first. */
   readonly feed: readonly Message[];
 }
@@ -25,12 +26,55 @@ export interface Selection {
 
 export const FIRST: Selection = { id: undefined, index: 0 };
 
-export function listsOf(records: Records): Lists {
+/** Peers under one heading: those that need the human, those of a circle, or the offline ones. */
+export interface PeerGroup {
+  readonly kind: "needs you" | "circle" | "offline";
+  readonly title: string;
+  readonly peers: readonly Peer[];
+}
+
+/** The choices of the view that decide about rows. */
+export interface ListOptions {
+  readonly sections: readonly Section[];
+  /** True if the offline peers are listed, and not only counted. */
+  readonly showsOffline: boolean;
+  /** The ids of attention rows that the user has put off, in their order. */
+  readonly later: readonly string[];
+}
+
+export function listsOf(records: Records, { sections, showsOffline, later }: ListOptions): Lists {
+  const waiting = attentionOf(records)
+    .filter(({ kind }) => kind !== "dialog" || sections.includes("peers"));
+  const groups = groupsOf(records, showsOffline);
   return {
-    attention: attentionOf(records),
-    peers: records.peers.toSorted(byCircle),
+    attention: waiting.toSorted((a, b) => later.indexOf(a.id) - later.indexOf(b.id)),
+    peers: groups.flatMap(({ peers }) => peers),
+    groups,
     feed: (records.found ?? records.messages).rows,
   };
+}
+
+/** Peers that need the human come first, then the circles by name, and offline peers last. */
+function groupsOf({ peers, inbox }: Records, showsOffline: boolean): PeerGroup[] {
+  const asking = new Set(inbox?.asks.map(({ from_peer_id }) => from_peer_id));
+  const kindOf = ({ peer_id, status, turn_state }: Peer): PeerGroup["kind"] => {
+    if (status === "offline") return "offline";
+    return turn_state === "awaiting_input" || asking.has(peer_id) ? "needs you" : "circle";
+  };
+  const of = (kind: PeerGroup["kind"]) =>
+    peers.filter((peer) => kindOf(peer) === kind).toSorted(byNeed);
+  const needs = of("needs you"), offline = of("offline");
+  const circles = [...Map.groupBy(of("circle"), ({ circle }) => circle)]
+    .sort(([a], [b]) => a.localeCompare(b));
+  const fold = showsOffline ? "f hides them" : "f shows them";
+  const title = `${offline.length} offline, ${fold}`;
+  return [
+    ...(needs.length > 0 ? [{ kind: "needs you", title: "needs you", peers: needs } as const] : []),
+    ...circles.map(([title, peers]) => ({ kind: "circle", title, peers } as const)),
+    ...(offline.length > 0
+      ? [{ kind: "offline", title, peers: showsOffline ? offline : [] } as const]
+      : []),
+  ];
 }
 
 export function idOf(row: Attention | Peer | Message): string {
@@ -51,17 +95,13 @@ export function select(section: Section, rows: Lists[Section], index: number): S
   return isPlace ? FIRST : { id: idOf(row), index };
 }
 
-/** Sorts by circle. In a circle, peers that need somebody come first, and offline peers last. */
-function byCircle(a: Peer, b: Peer): number {
-  return a.circle.localeCompare(b.circle) || byNeed(a, b);
-}
-
 /** A question: an open ask to the human, and the peers that wait behind it. */
 interface OpenQuestion {
   readonly kind: "question";
   readonly id: string;
   readonly item: Item;
-  readonly ask: Ask;
+  /** Undefined if the human's inbox, and so the ask, is on another machine. */
+  readonly ask: Ask | undefined;
   readonly behind: BlockedAgents;
 }
 
@@ -79,17 +119,17 @@ export function attentionOf(
   const askOf = (item: Item) =>
     item.kind === "ask" ? asks.get(item.correlation_id ?? "") : undefined;
   const items = inbox?.items ?? [];
-  const questions = items.flatMap((item): OpenQuestion[] => {
+  const isOpen = (item: Item) => item.kind === "ask" && item.state === "open";
+  const questions = items.filter(isOpen).map((item): OpenQuestion => {
     const ask = askOf(item);
-    if (!ask) return [];
-    const behind = blockedBehind(ask, open_asks);
-    return [{ kind: "question", id: item.item_id, item, ask, behind }];
+    const behind = ask ? blockedBehind(ask, open_asks) : { names: [], since: item.created_at };
+    return { kind: "question", id: item.item_id, item, ask, behind };
   });
-  const asking = new Set(questions.map(({ ask }) => ask.from_peer_id));
+  const asking = new Set(questions.map(({ item }) => item.from_peer_id));
   const dialogs = peers.filter(({ peer_id, status, turn_state }) =>
     turn_state === "awaiting_input" && status !== "offline" && !asking.has(peer_id)
   );
-  const notes = items.filter((item) => !item.read && !item.replied && !askOf(item));
+  const notes = items.filter((item) => !item.read && !item.replied && !isOpen(item));
   return [
     ...questions.sort(byUrgency),
     ...dialogs.map((peer) => ({ kind: "dialog" as const, id: peer.peer_id, peer })),

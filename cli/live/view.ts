@@ -3,7 +3,16 @@
 import { fieldOf, type TextField } from "../screen/text_field.ts";
 import type { Line } from "../screen/lines.ts";
 import type { Item, Message, Peer, Records } from "./records.ts";
-import { FIRST, indexOf, type Lists, listsOf, type Section, type Selection } from "./sections.ts";
+import {
+  FIRST,
+  indexOf,
+  type ListOptions,
+  type Lists,
+  listsOf,
+  type Section,
+  SECTIONS,
+  type Selection,
+} from "./sections.ts";
 
 /** A peer as the target of an act. */
 export interface PeerRef {
@@ -34,7 +43,7 @@ export type Overlay =
   | { readonly kind: "kill"; readonly peer: PeerRef; readonly losses: readonly Line[] | undefined }
   | { readonly kind: "help" };
 
-export interface View {
+export interface View extends ListOptions {
   readonly section: Section;
   readonly selections: Readonly<Record<Section, Selection>>;
   readonly detail: Detail | undefined;
@@ -60,6 +69,9 @@ export interface KeyEffect {
 }
 
 export const FIRST_VIEW: View = {
+  sections: SECTIONS,
+  showsOffline: false,
+  later: [],
   section: "attention",
   selections: { attention: FIRST, peers: FIRST, feed: FIRST },
   detail: undefined,
@@ -68,14 +80,21 @@ export const FIRST_VIEW: View = {
   drafts: new Map(),
 };
 
+/** The view of `mesh inbox`: the items that wait for the human. */
+export const INBOX_VIEW: View = { ...FIRST_VIEW, sections: ["attention"] };
+
+export function isInbox({ sections }: Pick<View, "sections">): boolean {
+  return sections === INBOX_VIEW.sections;
+}
+
 /** The records with their rows in order. */
 export interface Model {
   readonly records: Records;
   readonly lists: Lists;
 }
 
-export function modelOf(records: Records): Model {
-  return { records, lists: listsOf(records) };
+export function modelOf(records: Records, options: ListOptions = FIRST_VIEW): Model {
+  return { records, lists: listsOf(records, options) };
 }
 
 /** The selected row of a section; undefined in an empty one. */
@@ -90,14 +109,19 @@ export function selectedRow<S extends Section>(
 /** The peer that an act on the detail or on the selected row concerns. */
 export function peerInView(view: View, model: Model): PeerRef | undefined {
   if (view.detail) return view.detail.peer;
-  if (view.section === "peers") return selectedRow(view, model, "peers");
+  if (view.section === "peers") return refOf(selectedRow(view, model, "peers"));
   if (view.section === "feed") {
     const message = selectedRow(view, model, "feed");
     return message && otherSide(message, model.records.inbox?.human_peer_id);
   }
   const entry = selectedRow(view, model, "attention");
   if (entry === undefined) return undefined;
-  return entry.kind === "dialog" ? entry.peer : senderOf(entry.item);
+  return entry.kind === "dialog" ? refOf(entry.peer) : senderOf(entry.item);
+}
+
+/** The peer of a row; one of another machine with the machine's name. */
+function refOf(peer: Peer | undefined): PeerRef | undefined {
+  return peer && { peer_id: peer.peer_id, name: peer.display_name };
 }
 
 export function senderOf({ from_peer_id, from }: Item): PeerRef | undefined {

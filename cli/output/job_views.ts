@@ -15,7 +15,7 @@ type Result = WireResponse<typeof jobResult>;
 export function showJobs(
   to: Terminal,
   { work, recurring }: JobList,
-  { clock, nameOf }: { clock: Clock; nameOf: (peer_id: string) => string },
+  { clock, nameOf }: { clock: Clock; nameOf: NameOf },
 ): void {
   const elapsed = (at: string) => formatDuration(clock.now() - Date.parse(at));
   to.printTable(work, {
@@ -49,9 +49,12 @@ function formatNext(
     : `after ${waits_for_work_id}`;
 }
 
-export function showJob(to: Terminal, found: JobOrRecurring): void {
-  if ("job_id" in found) showJobDetails(to, found);
-  else showRecurringJob(to, found);
+/** The name of a peer by its id. */
+type NameOf = (peer_id: string) => string;
+
+export function showJob(to: Terminal, found: JobOrRecurring, nameOf: NameOf): void {
+  if ("job_id" in found) showJobDetails(to, found, nameOf);
+  else showRecurringJob(to, found, nameOf);
 }
 
 /** Prints the current state of a job in one line. */
@@ -78,7 +81,7 @@ export function showResult(to: Terminal, result: Pick<Result, "result_summary" |
   if (!result_summary && !error) to.print(styled("dim", "No result."));
 }
 
-function showJobDetails(to: Terminal, job: Job): void {
+function showJobDetails(to: Terminal, job: Job, nameOf: NameOf): void {
   const { execution, runner } = job;
   const { target, process_scope, continuity, on_interrupt, checks, prompt } = execution;
   to.printFields({
@@ -88,11 +91,13 @@ function showJobDetails(to: Terminal, job: Job): void {
     why: job.state_reason,
     phase: job.phase,
     progress: job.progress === null ? null : `${job.progress} %`,
-    for: formatTarget(target),
+    for: formatTarget(target, nameOf),
     runs: `${process_scope}, ${continuity}`,
     "if interrupted": on_interrupt,
-    owner: job.owner_peer_id,
-    created: `${formatInstant(job.created_at)} by ${String(job.provenance["created_by"] ?? "")}`,
+    owner: job.owner_peer_id && nameOf(job.owner_peer_id),
+    created: `${formatInstant(job.created_at)} by ${
+      nameOf(String(job.provenance["created_by"] ?? ""))
+    }`,
     source: job.source_id,
     due: formatInstant(job.due_at),
     deadline: formatInstant(job.deadline_at),
@@ -106,10 +111,10 @@ function showJobDetails(to: Terminal, job: Job): void {
     to.print(styled("dim", formatInstant(at)), "  ", details.join("  "));
   }
   for (const { number, state, executor, executor_peer_id, reason, attempt_id } of runner.attempts) {
-    const executorId = executor_peer_id ?? "";
+    const name = executor_peer_id === null ? "" : nameOf(executor_peer_id);
     to.print(
       styled("dim", `attempt ${number}`),
-      `  ${state}  ${executor} ${executorId}  ${reason ?? ""}  `,
+      `  ${state}  ${executor} ${name}  ${reason ?? ""}  `,
       styled("dim", attempt_id),
     );
   }
@@ -119,7 +124,7 @@ function showJobDetails(to: Terminal, job: Job): void {
   }
 }
 
-function showRecurringJob(to: Terminal, recurringJob: RecurringJob): void {
+function showRecurringJob(to: Terminal, recurringJob: RecurringJob, nameOf: NameOf): void {
   const { target, process_scope, continuity, on_interrupt, prompt } = recurringJob.execution;
   to.printFields({
     recurring: styled("cyan", recurringJob.calendar_id),
@@ -130,10 +135,10 @@ function showRecurringJob(to: Terminal, recurringJob: RecurringJob): void {
     last: formatInstant(recurringJob.last_due_at),
     "last job": recurringJob.last_occurrence_work_id,
     "fired": `${recurringJob.occurrences} times`,
-    for: formatTarget(target),
+    for: formatTarget(target, nameOf),
     runs: `${process_scope}, ${continuity}`,
     "if interrupted": on_interrupt,
-    owner: recurringJob.owner_peer_id,
+    owner: recurringJob.owner_peer_id && nameOf(recurringJob.owner_peer_id),
   });
   to.print();
   to.printText(prompt.body, "  ");
@@ -156,7 +161,7 @@ function styledState({ state }: { state: string }): StyledText {
 
 function formatTarget(
   { assigned_peer_id, path, backend }: Job["execution"]["target"],
-  nameOf = (peer_id: string) => peer_id,
+  nameOf: NameOf,
 ): string {
   return assigned_peer_id === null ? `${backend} in ${path}` : nameOf(assigned_peer_id);
 }

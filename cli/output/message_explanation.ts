@@ -5,6 +5,8 @@ import type { getMessage } from "protocol/messages/log.ts";
 import type { getTrace } from "protocol/messages/contract.ts";
 import { sentenceOf } from "protocol/reasons.ts";
 import { endedInTerminal } from "protocol/derived/endings.ts";
+import { markdownLine } from "./markdown.ts";
+import { toPlainText } from "./terminal.ts";
 
 type Message = WireResponse<typeof getMessage>;
 type Trace = WireResponse<typeof getTrace>;
@@ -159,8 +161,9 @@ export function formatReason(reason: string | null): string {
   }).join("; ");
 }
 
+/** The beginning of a text, without the marks of Markdown. */
 function quote(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
+  const line = markdownLine(text.replaceAll(/\s+/g, " ").trim()).map(toPlainText).join("");
   const chars = Array.from(line);
   return `“${chars.length > QUOTE_CHARS ? `${chars.slice(0, QUOTE_CHARS).join("")}…` : line}”`;
 }

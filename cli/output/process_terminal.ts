@@ -1,6 +1,6 @@
 /** The terminal of this process, its keys and its signals. */
 
-import type { Env } from "../../daemon/host/paths.ts";
+import { type Env, readTextOrNothing } from "../../daemon/host/paths.ts";
 import { type Device, type ScreenDevice, type ScreenSignal, Terminal } from "./terminal.ts";
 
 /** Maximum number of bytes per read. A longer paste arrives in pieces. */
@@ -10,7 +10,7 @@ export function processTerminal(env: Env): Terminal {
   const encoder = new TextEncoder();
   const isTerminal = Deno.stdout.isTerminal();
   const isDumb = !env["TERM"] || env["TERM"] === "dumb";
-  const takesKeys = Deno.stdin.isTerminal() && isTerminal;
+  const takesKeys = Deno.stdin.isTerminal() && isTerminal && isInForeground();
   return new Terminal({
     // A terminal of unknown width reports 0.
     columns: isTerminal ? Deno.consoleSize().columns || undefined : undefined,
@@ -24,6 +24,15 @@ export function processTerminal(env: Env): Terminal {
     err: (text) => writeAll(Deno.stderr, encoder.encode(text)),
     read: () => new Response(Deno.stdin.readable).text(),
   });
+}
+
+/** False for a background job on Linux: the terminal stops a job that reads its keys. */
+function isInForeground(): boolean {
+  const stat = readTextOrNothing("/proc/self/stat");
+  if (stat === undefined) return true;
+  // After the name in brackets: state, parent, process group, session, terminal, its foreground.
+  const [, , group, , , foreground] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return group === foreground;
 }
 
 const SCREEN: ScreenDevice = {

@@ -1,7 +1,7 @@
 /** The display width of text in a terminal, and the column widths of a table. */
 
 /** The gap between two columns. */
-const GAP_COLUMNS = 2;
+export const GAP_COLUMNS = 2;
 /** Columns get narrower than this only when the table does not fit otherwise. */
 const COLUMN_MIN = 6;
 

@@ -1,7 +1,7 @@
 /** Prints to the terminal. Only this file cleans untrusted text before it is printed. */
 
 import { cleanLine } from "kit/core/text.ts";
-import { columnWidths, displayWidth, truncate } from "./table.ts";
+import { columnWidths, displayWidth, GAP_COLUMNS, truncate } from "./table.ts";
 
 const CODES = { bold: 1, dim: 2, inverse: 7, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 export type Style = keyof typeof CODES;
@@ -61,6 +61,8 @@ interface TableOptions {
   readonly essential?: readonly string[];
   /** The columns that are never cut. */
   readonly whole?: readonly string[];
+  /** The columns that are left out, in this order, while the last column is cut too short. */
+  readonly expendable?: readonly string[];
   /** Printed when there are no rows. */
   readonly empty?: string;
 }
@@ -68,6 +70,9 @@ interface TableOptions {
 export function styled(style: Style, text: string): StyledText {
   return { style, text };
 }
+
+/** Columns that the last cell of a row gets before other columns are left out for it. */
+const LAST_COLUMNS_MIN = 20;
 
 /** Matches whole escape sequences, so that removing them leaves no printable remainder. */
 // deno-lint-ignore no-control-regex -- It matches control characters in order to remove them.
@@ -116,6 +121,11 @@ export class Terminal {
     for (const line of text.split(/\r\n|[\n\r]/)) this.print(indent, line);
   }
 
+  /** Prints the text of a message as it was written. */
+  printMessage(text: string): void {
+    this.printText(text);
+  }
+
   /**
    * Prints the rows of another screen. Their colours are kept if this terminal has colours, or
    * `coloured` says so; everything else is cleaned.
@@ -134,11 +144,17 @@ export class Terminal {
   printTable<R>(
     rows: readonly R[],
     columns: Columns<R>,
-    { essential = [], whole = [], empty = "" }: TableOptions = {},
+    { essential = [], whole = [], expendable = [], empty = "" }: TableOptions = {},
   ): void {
     if (rows.length === 0) return this.print(empty);
-    const titles = Object.keys(columns);
-    const cells = rows.map((row) => Object.values(columns).map((cell) => cell(row)));
+    const table = Object.entries(columns).map(([title, cell]) => {
+      const cells = rows.map(cell);
+      const widths = [title, ...cells.map(toPlainText)].map(displayWidth);
+      return { title, cells, width: widths.reduce((max, width) => Math.max(max, width)) };
+    });
+    const shown = fittingColumns(table, expendable, this.device.columns);
+    const titles = shown.map(({ title }) => title);
+    const cells = rows.map((_, row) => shown.map((column) => column.cells[row] ?? ""));
     const widths = columnWidths([titles, ...cells.map((line) => line.map(toPlainText))], {
       columns: this.device.columns,
       essential: titles.map((title) => essential.includes(title)),
@@ -170,6 +186,27 @@ export function renderLine(
     return `\u001b[${CODES[segment.style]}m${text}\u001b[0m`;
   });
   return line.join("").trimEnd();
+}
+
+interface TableColumn {
+  readonly title: string;
+  readonly cells: readonly StyledText[];
+  /** The width of its widest cell. */
+  readonly width: number;
+}
+
+/** The columns that leave the last one enough room; expendable ones are left out in their order. */
+function fittingColumns(
+  table: readonly TableColumn[],
+  expendable: readonly string[],
+  columns = Infinity,
+): readonly TableColumn[] {
+  const last = table.at(-1);
+  const needed = table.reduce((sum, { width }) => sum + width + GAP_COLUMNS, 0) - GAP_COLUMNS -
+    Math.max(0, (last?.width ?? 0) - LAST_COLUMNS_MIN);
+  const [dropped, ...others] = expendable;
+  if (needed <= columns || dropped === undefined) return table;
+  return fittingColumns(table.filter(({ title }) => title !== dropped), others, columns);
 }
 
 function padCell(cell: StyledText, widths: readonly number[], index: number): StyledText[] {

@@ -4,11 +4,13 @@ import type { Clock } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
 import type { getAsk, waitAsk } from "protocol/asks/contract.ts";
 import type { getTrace } from "protocol/messages/contract.ts";
+import type { getMessage } from "protocol/messages/log.ts";
 import type { getInboxItem } from "protocol/inbox.ts";
 import type { describePeer } from "protocol/peers/contract.ts";
 import type { Health } from "protocol/api/events.ts";
 import { endedInTerminal, endingOfItem } from "protocol/derived/endings.ts";
 import { isSubagent } from "protocol/derived/peers.ts";
+import { isPermission } from "protocol/derived/waiting.ts";
 import { formatCloseReason } from "./message_explanation.ts";
 import { styled, type StyledText, type Terminal } from "./terminal.ts";
 import {
@@ -26,6 +28,7 @@ type Ask = WireResponse<typeof getAsk>;
 type Resolution = Extract<WireResponse<typeof waitAsk>, { status: "resolved" }>;
 type InboxItem = WireResponse<typeof getInboxItem>;
 type Trace = WireResponse<typeof getTrace>;
+type Message = WireResponse<typeof getMessage>;
 
 export function showHealth(to: Terminal, url: string, health: Health, clock: Clock): void {
   to.printFields({
@@ -80,14 +83,20 @@ export function showPeers(
     CIRCLE: ({ circle }) => circle,
     BACKEND: ({ backend, role }) => backend ?? role,
     STATUS: styledStatus,
-    VIA: ({ transport }) => transport,
-    ASKS: ({ pending_ask_count }) => String(pending_ask_count || ""),
+    VIA: viaOf,
+    ...(peers.some(({ pending_ask_count }) => pending_ask_count > 0) && {
+      ASKS: ({ pending_ask_count }: Peer) => String(pending_ask_count || ""),
+    }),
     SEEN: ({ last_seen }) => formatAge(last_seen, clock),
     ...(peers.some(({ tags }) => tags.length > 0) && {
       TAGS: ({ tags }: Peer) => tags.map((tag) => `@${tag}`).join(" "),
     }),
     DOING: ({ description, path }) => description ?? path ?? "",
-  }, { whole: ["NAME", "ID"], empty: "No peers yet. Start an agent, or try: mesh demo" });
+  }, {
+    whole: ["NAME", "ID"],
+    expendable: ["SEEN", ...(peers.some(isHardToReach) ? [] : ["VIA"]), "BACKEND"],
+    empty: "No peers yet. Start an agent, or try: mesh demo",
+  });
 }
 
 export function showAsks(to: Terminal, asks: readonly Ask[], clock: Clock): void {
@@ -117,7 +126,7 @@ export function showAsk(to: Terminal, ask: Ask): void {
     closed: formatInstant(ask.closed_at),
   });
   to.print();
-  to.printText(ask.text);
+  printWritten(to, ask.text, ask.question);
   showFiles(to, ask.attachments);
   const { prompt, options = [] } = ask.question ?? {};
   if (prompt && prompt !== ask.text) to.printText(prompt);
@@ -125,8 +134,14 @@ export function showAsk(to: Terminal, ask: Ask): void {
   if (ask.reply === null && ask.reply_attachments.length === 0) return;
   to.print();
   to.print(styled("bold", `${ask.responder ?? ask.to_peer_name}:`));
-  if (ask.reply !== null) to.printText(ask.reply);
+  if (ask.reply !== null) to.printMessage(ask.reply);
   showFiles(to, ask.reply_attachments);
+}
+
+/** Prints a message. The text that a person permits stays exactly as it is. */
+function printWritten(to: Terminal, text: string, question: Ask["question"]): void {
+  if (isPermission(question)) to.printText(text);
+  else to.printMessage(text);
 }
 
 /** `open`, or how the ask was closed; the outcome only where it says more. */
@@ -201,7 +216,7 @@ export function showInboxItem(to: Terminal, item: InboxItem): void {
     expires: item.state === "open" ? formatInstant(item.expires_at) : null,
   });
   to.print();
-  to.printText(item.text);
+  printWritten(to, item.text, item.question);
   showFiles(to, item.attachments);
   showOptions(to, item.question?.options ?? [], item.option_id);
 }
@@ -220,12 +235,19 @@ export function titleBesideId({ id, title }: Options[number]): string {
   return title === id ? "" : `  ${title}`;
 }
 
-export function showTrace(to: Terminal, { trace_id, kind, stages }: Trace): void {
-  to.print(styled("bold", `${kind} `), styled("cyan", trace_id));
+/** Prints the stages of a message, with the names of its sender and its recipient. */
+export function showTrace(to: Terminal, { trace_id, kind, stages }: Trace, message: Message): void {
+  const { from_peer_id, from_peer_name, to_peer_id, to_peer_name } = message;
+  const names = new Map([[from_peer_id, from_peer_name], [to_peer_id, to_peer_name]]);
+  to.print(
+    styled("bold", `${kind} `),
+    styled("cyan", trace_id),
+    `  ${from_peer_name} → ${to_peer_name}`,
+  );
   to.printTable(stages, {
     AT: ({ ts }) => formatClockTime(ts),
     STAGE: ({ stage, status }) => styled(status === "ok" ? "green" : "red", stage),
-    PEER: ({ peer_id }) => peer_id ?? "",
+    PEER: ({ peer_id }) => names.get(peer_id) ?? peer_id ?? "",
     DETAIL: ({ detail }) => detail ?? "",
   }, { essential: ["AT", "STAGE"], empty: "No stages are recorded." });
 }
@@ -253,6 +275,28 @@ export function showEvent(to: Terminal, { id, type, data }: StreamEvent): void {
     rest.join(" "),
   );
 }
+
+export const NO_WAY_IN = "no way in";
+
+/** How messages reach a peer, also while it is degraded; empty if none are to reach it now. */
+export function transportOf(
+  { role, status, addressable, transport }: Pick<
+    Peer,
+    "role" | "status" | "addressable" | "transport"
+  >,
+): StyledText {
+  if (role === "human") return "inbox";
+  if (status === "offline" || status === "retired" || !addressable) return "";
+  return transport === "none" ? styled("yellow", NO_WAY_IN) : transport;
+}
+
+/** As `transportOf`, with the word `degraded`. */
+export function viaOf(peer: Parameters<typeof transportOf>[0] & Pick<Peer, "inbound_status">) {
+  const via = transportOf(peer);
+  return peer.inbound_status === "degraded" ? styled("yellow", `${peer.transport}, degraded`) : via;
+}
+
+const isHardToReach = (peer: Peer) => typeof viaOf(peer) === "object";
 
 /** A peer's turn state if the peer is online; otherwise its status. */
 export function styledStatus(peer: Peer): StyledText {

@@ -61,7 +61,8 @@ export function wrap(line: Line, columns: number): Line[] {
         used = 0;
       }
       if (width <= columns) {
-        add(segment, word, displayWidth(word));
+        const fits = used + displayWidth(word) <= columns;
+        add(segment, fits ? word : word.trimEnd(), displayWidth(word));
         continue;
       }
       for (const piece of cutToWidths(word, Math.max(1, columns))) {

@@ -9,8 +9,10 @@ import { INSTALL_COMMAND } from "./installations.ts";
 
 interface AgentCommand {
   readonly command: readonly string[];
-  /** Set if the command lies in a package cache, or replaces one that does. */
+  /** Set if the command lies in a package cache. */
   readonly warning?: string;
+  /** Set if the command replaces one in a package cache, with the reason. */
+  readonly note?: string;
   /** True if the hooks fail once a package manager empties its cache. */
   readonly is_cached: boolean;
 }
@@ -27,18 +29,17 @@ export async function lastingCommand(
   env: Env,
   { replace, own = meshCommand() }: LastingOptions,
 ): Promise<AgentCommand> {
-  const cached = cachedWord(own);
-  if (cached === undefined) return { command: own, is_cached: false };
-  const why = `mesh runs from a package cache, "${cached}", which may be emptied`;
+  if (cachedWord(own) === undefined) return { command: own, is_cached: false };
+  const why = "this mesh runs from a package cache that may be emptied";
   for (const path of programsOnPath("mesh", env)) {
     if (isInPackageCache(Deno.realPathSync(path)) || !await isThisVersion(path, env)) continue;
     if (!replace) {
       return { command: own, is_cached: true, warning: `${why}. Run instead: ${path} setup` };
     }
-    const warning = `${why}; the agents will call ${path} instead`;
-    return { command: [path], is_cached: false, warning };
+    const note = `the agents call ${path}, because ${why}`;
+    return { command: [path], is_cached: false, note };
   }
-  const warning = `${why}: then every hook fails. Install it permanently first: ` +
+  const warning = `${why}, and the agents would lose it then. Install it first: ` +
     `${INSTALL_COMMAND}, then run: mesh setup`;
   return { command: own, is_cached: true, warning };
 }

@@ -85,12 +85,12 @@ export async function runSetup(
       else relayLines(relay).forEach((text) => output.out(text));
       return EXIT.done;
     }
-    const { command: mesh, is_cached, warning } = await lastingCommand(env, {
+    const { command: mesh, is_cached, warning, note } = await lastingCommand(env, {
       replace: asks || yes,
     });
     const run: Run = { options, env, output, host, mesh, asks };
     const warnings = warning === undefined ? [] : [warning];
-    return await setUpMachine(run, { relay, warnings, is_cached });
+    return await setUpMachine(run, { relay, warnings, note, is_cached });
   } catch (error) {
     if (error instanceof UsageError) return fail(error.message, EXIT.usageError);
     if (error instanceof Interrupted) {
@@ -108,10 +108,12 @@ export async function runSetup(
 interface Start {
   readonly relay: RelayMembership | undefined;
   readonly warnings: readonly string[];
+  readonly note: string | undefined;
   readonly is_cached: boolean;
 }
 
-async function setUpMachine(run: Run, { relay, warnings, is_cached }: Start): Promise<number> {
+async function setUpMachine(run: Run, start: Start): Promise<number> {
+  const { relay, warnings, note, is_cached } = start;
   const { options, env, output, asks } = run;
   const { dry_run, uninstall, json, diff } = options;
   const print = (lines: readonly string[]) => {
@@ -122,6 +124,7 @@ async function setUpMachine(run: Run, { relay, warnings, is_cached }: Start): Pr
     const own = !uninstall && changesAgents(changed) ? warnings : [];
     const found = changed.agents.flatMap((agent) => agent.warnings);
     print([...own, ...found].map((text) => `warning: ${text}`));
+    if (note !== undefined && !uninstall && changesAgents(changed)) print([`note: ${note}`]);
   };
   if (asks) {
     const plan = await changeFiles(run, { dry_run: true });

@@ -52,11 +52,22 @@ interface LineOptions {
   readonly diff: boolean;
 }
 
-/** One line for each file. */
+/** One line for each file; before a change, with what it means for the files. */
 export function fileLines(report: SetupReport, options: LineOptions, env: Env): string[] {
-  const agents = report.agents.flatMap((agent) => agentLines(agent, options, env));
-  return [...agents, ...configLines(report, options)];
+  const { agents, uninstall } = report;
+  const isPlan = options.tense !== "changed" && !uninstall &&
+    agents.some(({ differences }) => differences.length > 0);
+  return [
+    ...isPlan ? PLAN : [],
+    ...agents.flatMap((agent) => agentLines(agent, options, env)),
+    ...configLines(report, options, env),
+  ];
 }
+
+const PLAN: readonly string[] = [
+  "This adds mesh to the settings of your agents. Your own settings stay, and each file is",
+  "copied first (.mesh-backup). To undo it: mesh setup --uninstall",
+];
 
 function agentLines(
   { agent, files: results, differences, error }: AgentResult,
@@ -78,11 +89,16 @@ function agentLines(
   return [`${agent}: ${tense}`, ...files];
 }
 
-function configLines({ token_written_to: path }: SetupReport, { tense }: LineOptions): string[] {
+function configLines(
+  { token_written_to: path }: SetupReport,
+  { tense }: LineOptions,
+  env: Env,
+): string[] {
   if (path === null) return [];
   const verb = tense === "changed" ? "added" : tense.replace("change", "add");
   return [
-    `${path}: ${verb} a token, daemon.auth_token; all callers but the dashboard must send it`,
+    `${shortPath(path, env)}: ${verb} a token (daemon.auth_token)`,
+    "  It keeps other programs out. Agents and mesh send it by themselves: nothing to do for you.",
   ];
 }
 

@@ -2,6 +2,11 @@
 
 import type { Ask, InboxItem } from "protocol/wire.ts";
 
+/** True if a question asks a person to permit what its text shows. */
+export function isPermission(question: Ask["question"]): boolean {
+  return question?.scope === "tool_permission";
+}
+
 /** The asks that cannot be answered before `ask` is, as far as the daemon knows. */
 export interface BlockedAgents {
   readonly names: readonly string[];
@@ -41,15 +46,18 @@ export function blockedBehind(ask: Ask, open: readonly Ask[]): BlockedAgents {
 /**
  * Agents that cannot continue first, then asks that block others; the longest wait first in each.
  */
-export function byUrgency(
-  a: { readonly ask: Ask; readonly behind: BlockedAgents },
-  b: { readonly ask: Ask; readonly behind: BlockedAgents },
-): number {
+export function byUrgency(a: Urgency, b: Urgency): number {
   return rank(a) - rank(b) || a.behind.since.localeCompare(b.behind.since);
 }
 
-function rank({ ask, behind }: { readonly ask: Ask; readonly behind: BlockedAgents }): number {
-  if (ask.question?.blocking) return 0;
+/** A wait for the human; its ask is unknown if it is on another machine. */
+interface Urgency {
+  readonly ask: Ask | undefined;
+  readonly behind: BlockedAgents;
+}
+
+function rank({ ask, behind }: Urgency): number {
+  if (ask?.question?.blocking) return 0;
   if (behind.names.length > 0) return 1;
-  return ask.question ? 2 : 3;
+  return ask?.question ? 2 : 3;
 }

@@ -135,6 +135,8 @@ export const Peer = z.object({
   transport: Transport,
   ws_connected: z.boolean(),
   inbound_status: InboundStatus,
+  /** The reason of `degraded` or `pane_unsafe`: codes, or how the transport failed a selftest. */
+  inbound_reason: z.string().optional(),
   last_delivery_at: Instant.nullable(),
   last_delivery_failure_at: Instant.nullable(),
   pending_ask_count: z.number().int(),

@@ -115,13 +115,13 @@ export const WORK_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "cli/live/render/rows.ts",
-    tests: ["tests/cli/live/render"],
+    file: "cli/output/views.ts",
+    tests: ["tests/cli/live/render", "tests/cli/commands/peer_list_test.ts"],
     faults: [
       [
         "a peer whose way in is degraded has none",
-        'viaOf({ transport }: Peer): string {\n  return transport === "none"',
-        'viaOf({ transport, inbound_status }: Peer): string {\n  return inbound_status !== "ok"',
+        '  return transport === "none" ? styled("yellow", NO_WAY_IN) : transport;',
+        '  return transport !== "websocket" ? styled("yellow", NO_WAY_IN) : transport;',
       ],
     ],
   },

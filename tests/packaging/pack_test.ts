@@ -50,7 +50,8 @@ Deno.test({
       fileURLToPath(new URL("try.sh", PACKAGING)),
       installed.program,
     ]);
-    assert.match(tried, /All steps passed\.$/);
+    assert.match(tried, /^ask ask-\w+ {2}web → api\n[^]*Done in [\d.]+ s[^]*All steps passed\.$/m);
+    assert.doesNotMatch(tried.split("Done in")[0] ?? "", /peer-[0-9a-f]/, "Peers have names");
     const setup = mesh("setup", "--yes", "--name", "sam");
     assert.match(setup, /~\/\.claude\/settings\.json/);
     assert.doesNotMatch(setup, /warning/);

@@ -6,6 +6,7 @@ import { messageOf } from "kit/core/text.ts";
 import { pause } from "kit/core/timeout.ts";
 import { getAsk } from "protocol/asks/contract.ts";
 import { getTrace } from "protocol/messages/contract.ts";
+import { getMessage } from "protocol/messages/log.ts";
 import { getInboxItem, replyInboxItem } from "protocol/inbox.ts";
 import { type CommandContext, interruptible } from "../../cli/command/command.ts";
 import { CommandError, EXIT } from "../../cli/client/failures.ts";
@@ -104,7 +105,10 @@ async function runScript({ harness, clock, terminal, signal }: ScriptOptions): P
   await waitForText({ harness, clock, signal }, "api", HUMAN_REPLY);
   heading(terminal, "The trace of each message");
   for (const id of [askEvent.correlation_id, notifyEvent.delivery_id, item.correlation_id]) {
-    showTrace(terminal, await daemon.call(getTrace, { params: { trace_id: mustHaveId(id) } }));
+    const trace_id = mustHaveId(id);
+    const trace = await daemon.call(getTrace, { params: { trace_id } });
+    const message = await daemon.call(getMessage, { params: { id: trace_id } });
+    showTrace(terminal, trace, message);
     terminal.print();
   }
   heading(terminal, "The screens of both agents");

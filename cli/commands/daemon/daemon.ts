@@ -6,9 +6,9 @@ import {
   type Args,
   type Command,
   type CommandContext,
-  interruptible,
   JSON_FLAG,
 } from "../../command/command.ts";
+import { quitHint, untilQuit } from "../../command/quit_key.ts";
 import { EXIT } from "../../client/failures.ts";
 import {
   mustGetHealth,
@@ -89,7 +89,7 @@ export const DAEMON_COMMANDS: readonly Command[] = [
   {
     usage: "watch",
     needs: "stream",
-    summary: "Show events as they happen, until Ctrl-C",
+    summary: "Show events as they happen, until you press q or Ctrl-C",
     flags: {
       "--since <id>": "start after this event",
       "--replay <count>": "start with this many past events",
@@ -123,14 +123,16 @@ function serviceText({ service, service_unused }: StartResult): string | undefin
   return `not used, so a crash ends the daemon: ${service_unused}`;
 }
 
-async function watch({ daemon, clock, terminal }: CommandContext, args: Args): Promise<number> {
+async function watch(context: CommandContext, args: Args): Promise<number> {
+  const { daemon, clock, terminal } = context;
   const since = args.numberText("since"), replay = args.numberText("replay");
   const query = { ...(since && { since }), ...(replay && { replay }) };
   const onConnectionChange = (change: "lost" | "resumed") =>
     terminal.printError(
       styled("yellow", change === "lost" ? "Lost the daemon; waiting for it" : "Reconnected"),
     );
-  await interruptible(async (signal) => {
+  if (!args.flag("json")) terminal.printError(styled("dim", `Events; ${quitHint(terminal)}.`));
+  await untilQuit(context, async (signal) => {
     for await (const event of watchEvents({ daemon, clock, signal, query, onConnectionChange })) {
       if (args.flag("json")) terminal.printJson(eventRecord(event), 0);
       else showEvent(terminal, event);

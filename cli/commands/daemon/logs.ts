@@ -4,12 +4,8 @@ import type { Clock } from "kit/core/clock.ts";
 import { tryJson } from "kit/core/text.ts";
 import * as z from "zod";
 import { pause } from "kit/core/timeout.ts";
-import {
-  type Args,
-  type Command,
-  type CommandContext,
-  interruptible,
-} from "../../command/command.ts";
+import { type Args, type Command, type CommandContext } from "../../command/command.ts";
+import { untilQuit } from "../../command/quit_key.ts";
 import { CommandError, EXIT } from "../../client/failures.ts";
 import { fileSize, logPath } from "../../client/daemon_process.ts";
 import { type Style, styled, type Terminal } from "../../output/terminal.ts";
@@ -26,7 +22,7 @@ export const LOGS_COMMAND: Command = {
   summary: "Show the end of the daemon's log (written when `mesh up` started the daemon)",
   flags: {
     "--lines <count>": `how many lines (default ${LINES_DEFAULT}), at most the last megabyte`,
-    "--follow": "keep showing new lines, until Ctrl-C",
+    "--follow": "keep showing new lines, until you press q or Ctrl-C",
     "--json": "print each line as a JSON object",
   },
   example: "mesh logs --follow",
@@ -47,7 +43,7 @@ async function logs({ env, terminal, clock }: CommandContext, args: Args): Promi
   const { lines, end } = lastLines(path, count);
   lines.forEach(show);
   if (follow) {
-    await interruptible(async (signal) => {
+    await untilQuit({ terminal }, async (signal) => {
       for await (const line of followLines(path, end, { clock, signal })) show(line);
     });
   }

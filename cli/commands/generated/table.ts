@@ -56,7 +56,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "summary": "Show the end of the daemon's log (written when `mesh up` started the daemon)",
   "flags": {
    "--lines <count>": "how many lines (default 50), at most the last megabyte",
-   "--follow": "keep showing new lines, until Ctrl-C",
+   "--follow": "keep showing new lines, until you press q or Ctrl-C",
    "--json": "print each line as a JSON object"
   },
   "example": "mesh logs --follow"
@@ -133,7 +133,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "daemon",
   "usage": "watch",
   "needs": "stream",
-  "summary": "Show events as they happen, until Ctrl-C",
+  "summary": "Show events as they happen, until you press q or Ctrl-C",
   "flags": {
    "--since <id>": "start after this event",
    "--replay <count>": "start with this many past events",
@@ -144,7 +144,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "daemon",
   "usage": "top",
-  "summary": "Show peers, waiting messages and the message rate live, until Ctrl-C",
+  "summary": "Show peers, waiting messages and the message rate live, until you press q",
   "flags": {
    "--once": "print once and exit, as when the output is not a terminal",
    "--json": "print the answer as JSON"
@@ -628,7 +628,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--limit <count>": "show at most this many",
    "--json": "print the answer as JSON"
   },
-  "details": "In a terminal: arrows choose, enter opens, a answers, s skips, l leaves it for later. `mesh inbox list` is always the plain list."
+  "details": "In a terminal: arrows move, enter opens, a answers here, e answers in $EDITOR, s marks as read, l leaves it for later, ? lists the keys, q quits. `mesh inbox list` is always the plain list."
  },
  {
   "module": "inbox",
@@ -686,7 +686,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "inbox",
   "usage": "inbox watch",
   "needs": "stream",
-  "summary": "Show new items as they arrive, until Ctrl-C",
+  "summary": "Show new items as they arrive, until you press q or Ctrl-C",
   "flags": {
    "--json": "print the answer as JSON"
   },
@@ -1324,7 +1324,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--grep <text>": "only entries that contain this text, in any case",
    "--before <position>": "only entries before this position, which the output names",
    "--full": "shorten long texts less",
-   "--follow": "keep showing new entries, until Ctrl-C",
+   "--follow": "keep showing new entries, until you press q or Ctrl-C",
    "--json": "print the answer as JSON"
   },
   "example": "mesh transcript api --last 5"

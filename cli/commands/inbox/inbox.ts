@@ -1,4 +1,4 @@
-/** `mesh inbox` and its commands: list, show, watch and answer the human's inbox items. */
+/** The commands of `mesh inbox`: list, show, watch and answer the human's inbox items. */
 
 import * as z from "zod";
 import { getInboxItem, listInbox, replyInboxItem } from "protocol/generated/endpoints.ts";
@@ -9,9 +9,9 @@ import {
   type Args,
   type Command,
   type CommandContext,
-  interruptible,
   JSON_FLAG,
 } from "../../command/command.ts";
+import { quitHint, untilQuit } from "../../command/quit_key.ts";
 import { writeInEditor } from "../../client/editor.ts";
 import { CommandError, EXIT, UsageError } from "../../client/failures.ts";
 import { styled, type Terminal } from "../../output/terminal.ts";
@@ -50,27 +50,36 @@ const list = answerCommand({
 
 const LIST_HINT = "Open one with: mesh inbox show ID. Answer with: mesh inbox reply ID TEXT";
 
-/** `mesh inbox` is interactive in a terminal, and the plain list otherwise. */
+/** The live view of what waits in a terminal, and the plain list otherwise. */
 const inbox: Command = {
   ...list,
   usage: "inbox",
   aliases: [],
   summary: "Answer what waits for you, key by key; a plain list when piped",
   details:
-    "In a terminal: arrows choose, enter opens, a answers, s skips, l leaves it for later. " +
-    "`mesh inbox list` is always the plain list.",
+    "In a terminal: arrows move, enter opens, a answers here, e answers in $EDITOR, s marks as " +
+    "read, l leaves it for later, ? lists the keys, q quits. `mesh inbox list` is always the " +
+    "plain list.",
   example: "mesh inbox",
   async run(context, args) {
-    const { keys } = context.terminal.device;
+    const { terminal, showInbox } = context;
+    const { keys, screen } = terminal.device;
     const isPlain = args.flag("json") || args.flag("unread") || args.flag("here") ||
       args.get("limit") !== undefined;
-    if (keys && !isPlain) {
-      const { triageInbox } = await import("./triage.ts");
-      if (await triageInbox(context, keys)) return EXIT.done;
+    if (!keys || !screen || !showInbox || isPlain || await countOpen(context) === 0) {
+      return await list.run(context, args);
     }
-    return await list.run(context, args);
+    await showInbox(context, { keys, screen });
+    const left = await countOpen(context);
+    terminal.print(left === 0 ? "Nothing waits for you." : `${left} wait for you.`);
+    return EXIT.done;
   },
 };
+
+/** The number of items that wait for the human. */
+async function countOpen({ call }: CommandContext): Promise<number> {
+  return (await call(listInbox, { query: { open: "true" } })).items.length;
+}
 
 export const SHOW_ITEM = answerCommand({
   usage: "inbox show <id>",
@@ -115,7 +124,7 @@ export const INBOX_COMMANDS: readonly Command[] = [
   {
     usage: "inbox watch",
     needs: "stream",
-    summary: "Show new items as they arrive, until Ctrl-C",
+    summary: "Show new items as they arrive, until you press q or Ctrl-C",
     flags: JSON_FLAG,
     example: "mesh inbox watch",
     run: watchInbox,
@@ -185,9 +194,9 @@ function printAnswerHint(item: InboxItem, terminal: Terminal): void {
 async function watchInbox(context: CommandContext, args: Args): Promise<number> {
   const { daemon, clock, terminal } = context;
   if (!args.flag("json")) {
-    terminal.printError(styled("dim", "Waiting for messages; stop with Ctrl-C."));
+    terminal.printError(styled("dim", `Waiting for messages; ${quitHint(terminal)}.`));
   }
-  await interruptible(async (signal) => {
+  await untilQuit(context, async (signal) => {
     for await (const event of watchEvents({ daemon, clock, signal })) {
       const id = itemIdOf(event);
       if (id === undefined) continue;

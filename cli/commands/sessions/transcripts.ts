@@ -10,9 +10,9 @@ import {
   CIRCLE_FLAG,
   type Command,
   type CommandContext,
-  interruptible,
   JSON_FLAG,
 } from "../../command/command.ts";
+import { untilQuit } from "../../command/quit_key.ts";
 import { type Style, styled, type Terminal } from "../../output/terminal.ts";
 import { formatDayTime } from "../../output/time.ts";
 import { follow, type FollowReads } from "./following.ts";
@@ -42,7 +42,7 @@ export const SESSION_COMMANDS: readonly Command[] = [
       "--grep <text>": "only entries that contain this text, in any case",
       "--before <position>": "only entries before this position, which the output names",
       "--full": "shorten long texts less",
-      "--follow": "keep showing new entries, until Ctrl-C",
+      "--follow": "keep showing new entries, until you press q or Ctrl-C",
       ...JSON_FLAG,
     },
     example: "mesh transcript api --last 5",
@@ -93,7 +93,7 @@ async function showTranscript(context: CommandContext, args: Args): Promise<numb
     last: (query) => readIfAny({ last: "1", ...texts(query) }),
     matching: (query) => readIfAny({ grep, ...texts(query) }),
   };
-  await interruptible(async (signal) => {
+  await untilQuit(context, async (signal) => {
     const from = { session_id: head.session_id, after: end };
     for await (const came of follow(reads, from, { clock: context.clock, signal })) {
       if (came.new_session !== undefined) {

@@ -2,7 +2,7 @@
 
 import { styled, type StyledText } from "../../output/terminal.ts";
 import { type Line, lineWidth, wrap } from "../../screen/lines.ts";
-import type { Model, View } from "../view.ts";
+import { isInbox, type Model, type View } from "../view.ts";
 
 type Hint = readonly [key: string, meaning: string];
 
@@ -14,13 +14,18 @@ const HINTS: Readonly<Record<View["section"], readonly Hint[]>> = {
   attention: [["Enter", "opens"], ["a", "answers"], ["s", "marks read"], ["g", "pane"], ["Tab", "peers"],
     ["/", "search"]],
   peers: [["Enter", "opens"], ["c", "asks"], ["n", "notifies"], ["g", "pane"], ["x", "kills"],
-    ["Tab", "feed"], ["/", "search"]],
+    ["f", "offline"], ["Tab", "feed"], ["/", "search"]],
   feed: [["Enter", "opens"], ["/", "search"], ["c", "asks"], ["n", "notifies"], ["Tab", "attention"]],
 };
+// deno-fmt-ignore
+const INBOX: readonly Hint[] = [
+  ["Enter", "opens"], ["a", "answers"], ["e", "editor"], ["s", "marks read"], ["l", "later"], ["g", "pane"],
+];
 const DETAIL: readonly Hint[] = [
   ["Esc", "back"],
   ["j k", "scroll"],
   ["a", "answers"],
+  ["e", "editor"],
   ["c", "asks"],
   ["n", "notifies"],
   ["g", "pane"],
@@ -41,7 +46,8 @@ export function footerLines(view: View, model: Model, columns: number): Line[] {
   return [hintLine(hints, kept, columns)];
 }
 
-function hintsOf({ overlay, detail, section }: View, { records }: Model): readonly Hint[] {
+function hintsOf(view: View, { records }: Model): readonly Hint[] {
+  const { overlay, detail, section } = view;
   switch (overlay?.kind) {
     case "write": {
       const { kind } = overlay.target;
@@ -57,7 +63,8 @@ function hintsOf({ overlay, detail, section }: View, { records }: Model): readon
     case "help":
       return [["any key", "back"]];
     default:
-      if (detail) return [...DETAIL, ...ALWAYS.slice(0, 1)];
+      if (detail) return [...DETAIL, ...ALWAYS];
+      if (isInbox(view)) return [...INBOX, ...ALWAYS];
       return [
         ...(records.found ? [["Esc", "ends the search"]] as const : []),
         ...HINTS[section],
@@ -83,11 +90,14 @@ function hintLine(hints: readonly Hint[], kept: number, columns: number): Line {
 const HELP: readonly Hint[] = [
   ["j k, arrows", "move; PgUp PgDn Home End move further"],
   ["Tab, 1 2 3", "go to the next section, or to one by its number"],
+  ["1 to 9", "choose this option of the question"],
   ["Enter", "opens a message with its trace, or a peer with its evidence"],
   ["a", "answers the question or the message to you"],
   ["s", "marks a message to you as read"],
+  ["l", "leaves what waits for you for later, at the end of the list"],
   ["c, n", "ask the selected peer, or notify it"],
   ["e", "writes the answer or the ask in $EDITOR"],
+  ["f", "shows the offline peers, or hides them"],
   ["/", "searches all messages: words, \"a phrase\", prefix*"],
   ["g, J", "show the pane of the peer; tmux's prefix and d leaves it"],
   ["x", "kills a peer, after it has said what is lost"],
@@ -96,9 +106,14 @@ const HELP: readonly Hint[] = [
   ["q, Ctrl-C", "quit"],
 ];
 
-export function helpLines(columns: number): Line[] {
+/** Keys that only one of the two views has. */
+const NOT_IN_INBOX: readonly string[] = ["Tab, 1 2 3", "f", "/"];
+const ONLY_IN_INBOX: readonly string[] = ["1 to 9"];
+
+export function helpLines(view: View, columns: number): Line[] {
   const width = 13;
-  return HELP.flatMap(([key, meaning]) => {
+  const others = isInbox(view) ? NOT_IN_INBOX : ONLY_IN_INBOX;
+  return HELP.filter(([key]) => !others.includes(key)).flatMap(([key, meaning]) => {
     const [first = [], ...more] = wrap([meaning], Math.max(10, columns - width));
     const head: Line = [styled("bold", key.padEnd(width)), ...first];
     return [head, ...more.map((line): Line => [" ".repeat(width), ...line])];

@@ -6,8 +6,8 @@ import { formatDayTime } from "../../output/time.ts";
 import type { Frame, RowPart } from "../../screen/screen.ts";
 import { fill, fit, inStyle, type Line, lineWidth, withRule, wrap } from "../../screen/lines.ts";
 import type { Clock } from "kit/core/clock.ts";
-import { SECTIONS } from "../sections.ts";
-import type { Detail, Model, View } from "../view.ts";
+import type { Section } from "../sections.ts";
+import { type Detail, isInbox, type Model, type View } from "../view.ts";
 import type { Metrics } from "../press.ts";
 import { Ages } from "./rows.ts";
 import { footerLines, helpLines } from "./footer.ts";
@@ -66,14 +66,14 @@ function header({ records, lists }: Model, columns: number, clock: Clock): Line 
     return inStyle(fill([text], columns), "inverse");
   }
   if (!records.loaded) return [styled("bold", "mesh"), styled("dim", "  loading…")];
-  const online = lists.peers.filter(({ status }) => status !== "offline");
+  const online = records.peers.filter(({ status }) => status !== "offline");
   const working = online.filter(({ status, turn_state }) =>
     status === "busy" || turn_state === "working"
   );
   const waiting = lists.attention.length;
   const left: Line = [
     styled("bold", "mesh"),
-    `  ${online.length} of ${lists.peers.length} peers online, ${working.length} working  `,
+    `  ${online.length} of ${records.peers.length} peers online, ${working.length} working  `,
     waiting > 0 ? styled("yellow", `${waiting} for you`) : styled("green", "nothing for you"),
   ];
   const right = records.inbox ? `you are ${records.inbox.human}` : "";
@@ -88,14 +88,14 @@ function bodyOf(view: View, model: Model, area: Area): { rows: RowPart[][]; metr
     return { rows: fillRows(rows, height, []), metrics: { page, scroll_max, columns } };
   };
   if (view.overlay?.kind === "help") {
-    return oneColumn([[styled("bold", "Keys")], ...helpLines(columns)], height);
+    return oneColumn([[styled("bold", "Keys")], ...helpLines(view, columns)], height);
   }
-  if (columns >= WIDE_COLUMNS && height > 0) return wideBody(view, model, area);
+  if (columns >= WIDE_COLUMNS && height > 0 && !isInbox(view)) return wideBody(view, model, area);
   if (view.detail) {
     const { lines, scroll_max } = detailLines(view.detail, columns, height);
     return oneColumn(lines, height - 1, scroll_max);
   }
-  const { lines, page } = stackSections(view, model, area, SECTIONS);
+  const { lines, page } = stackSections(view, model, area, view.sections);
   return oneColumn(lines, page);
 }
 
@@ -130,7 +130,7 @@ function stackSections(
   view: View,
   model: Model,
   { columns, height, ages }: Area,
-  sections: readonly (typeof SECTIONS)[number][],
+  sections: readonly Section[],
 ): { lines: Line[]; page: number } {
   const wants = {
     attention: wantedRows("attention", model),

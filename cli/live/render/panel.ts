@@ -1,8 +1,10 @@
 /** The panel above the footer: a text that is typed, a choice, or a question before a kill. */
 
+import { isPermission } from "protocol/derived/waiting.ts";
 import { styled } from "../../output/terminal.ts";
 import { titleBesideId } from "../../output/views.ts";
 import { type Line, withRule, wrap } from "../../screen/lines.ts";
+import { markdownLines } from "../../output/markdown.ts";
 import { fieldRows } from "../../screen/text_field.ts";
 import type { Item } from "../records.ts";
 import type { Overlay, Target, View } from "../view.ts";
@@ -62,8 +64,11 @@ function questionLines({ from, text, question }: Item, columns: number, height: 
   const max = Math.max(1, Math.floor(height / 3));
   const prompt = question?.prompt;
   const whole = prompt && prompt !== text ? `${text}\n${prompt}` : text;
-  const lines = whole.slice(0, max * columns).split(/\r\n|[\r\n]/)
-    .flatMap((line) => wrap([line], columns));
+  const start = whole.slice(0, max * columns);
+  const written = isPermission(question)
+    ? start.split(/\r\n|[\r\n]/).map((line): Line => [line])
+    : markdownLines(start);
+  const lines = written.flatMap((line) => wrap(line, columns));
   const shown = lines.length > max
     ? [...lines.slice(0, max - 1), [styled("dim", "… Enter on its row shows all of it")]]
     : lines;

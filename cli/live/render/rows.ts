@@ -1,10 +1,12 @@
 /** One row for each thing that waits, each peer and each message, at a given width. */
 
-import { formatCloseReason } from "../../output/message_explanation.ts";
+import { isPermission } from "protocol/derived/waiting.ts";
+import { formatCloseReason, formatReason } from "../../output/message_explanation.ts";
 import { displayWidth } from "../../output/table.ts";
 import { clean, styled, type StyledText, toPlainText } from "../../output/terminal.ts";
-import { styledStatus } from "../../output/views.ts";
+import { NO_WAY_IN, styledStatus, transportOf } from "../../output/views.ts";
 import { fill, firstLine, type Line } from "../../screen/lines.ts";
+import { markdownLine } from "../../output/markdown.ts";
 import { type Attention, waitingSince } from "../sections.ts";
 import type { Message, Peer, Records } from "../records.ts";
 import { formatDuration } from "../../output/time.ts";
@@ -42,31 +44,33 @@ export function attentionRow(entry: Attention, width: number, context: RowContex
     ...cell(styled("yellow", age.padStart(AGE_COLUMNS)), AGE_COLUMNS),
     ...cell(label, 8),
     ...cell(styled("cyan", name), width),
-    text,
+    ...text,
   ];
 }
 
-function attentionTexts(entry: Attention): { label: StyledText; text: string } {
+function attentionTexts(entry: Attention): { label: StyledText; text: Line } {
   if (entry.kind === "dialog") {
     const { description } = entry.peer;
     const doing = description === null ? "" : `: ${firstLine(description)}`;
-    return { label: styled("yellow", "dialog"), text: `waits in its terminal${doing}` };
+    return { label: styled("yellow", "dialog"), text: [`waits in its terminal${doing}`] };
   }
   const { item } = entry;
   if (entry.kind === "note") {
     const isMissed = item.kind === "ask";
-    return { label: isMissed ? "missed" : "note", text: firstLine(item.text) };
+    return { label: isMissed ? "missed" : "note", text: markdownLine(firstLine(item.text)) };
   }
-  const { ask, behind } = entry;
-  const options = item.question?.options?.length ?? 0;
+  const { question } = item;
+  const options = question?.options?.length ?? 0;
   const choice = options === 0 ? "" : `[${options} options] `;
-  const prompt = item.question?.prompt || item.text;
-  const label = ask.question?.blocking
+  const prompt = firstLine(question?.prompt || item.text);
+  const text = isPermission(question) ? [prompt] : markdownLine(prompt);
+  const { behind } = entry;
+  const label = question?.blocking
     ? styled("red", "blocked")
     : behind.names.length > 0
     ? styled("red", `+${behind.names.length} wait`)
     : styled("yellow", "ask");
-  return { label, text: choice + firstLine(prompt) };
+  return { label, text: [choice, ...text] };
 }
 
 /** The widths of the columns that depend on all rows. */
@@ -78,24 +82,31 @@ interface PeerWidths {
 export function peerRow(
   peer: Peer,
   waits: StyledText,
-  widths: PeerWidths,
+  { widths, hasCircle }: { readonly widths: PeerWidths; readonly hasCircle: boolean },
   { columns }: RowContext,
 ): Line {
   const isRoomy = columns >= ROOMY_COLUMNS;
   const doing = peer.description ?? peer.path ?? "";
   return [
-    ...cell(styled(peer.status === "offline" ? "dim" : "cyan", peer.name), widths.name),
+    ...cell(styled(peer.status === "offline" ? "dim" : "cyan", peer.display_name), widths.name),
     ...cell(styledStatus(peer), 14),
     ...(columns >= WIDE_COLUMNS ? cell(styled("dim", peer.backend ?? peer.role), 11) : []),
-    ...(isRoomy ? cell(styled("dim", viaOf(peer)), 9) : []),
+    ...(isRoomy ? cell(styled("dim", toPlainText(transportOf(peer))), 9) : []),
     ...(widths.waits > 0 ? cell(waits, widths.waits) : []),
+    ...(hasCircle ? [styled("dim", `${peer.circle}  `)] : []),
+    ...troubleOf(peer),
     peer.description ? firstLine(doing) : styled("dim", firstLine(doing)),
   ];
 }
 
-/** The transport of messages to a peer, also while it is degraded or blocked. */
-function viaOf({ transport }: Peer): string {
-  return transport === "none" ? "no way in" : transport;
+/** The reason why messages reach a peer badly or not at all. */
+function troubleOf(peer: Peer): Line {
+  const { inbound_status, inbound_reason } = peer;
+  if (inbound_status === "degraded") {
+    const reason = inbound_reason === undefined ? "" : `: ${formatReason(inbound_reason)}`;
+    return [styled("yellow", `degraded${reason}`), "  "];
+  }
+  return toPlainText(transportOf(peer)) === NO_WAY_IN ? [styled("yellow", NO_WAY_IN), "  "] : [];
 }
 
 /** The messages that wait for a peer, with their age: `2 asks 4m, 1 queued`. */
@@ -129,8 +140,8 @@ const KINDS: Readonly<Record<Message["kind"], string>> = {
 export function messageRow(message: Message, width: number, context: RowContext): Line {
   const { from_peer_name: from, to_peer_name: to, created_at } = message;
   const isRoomy = context.columns >= ROOMY_COLUMNS;
-  const text = firstLine(message.snippet ?? message.text) ||
-    (message.close_reason ? formatCloseReason(message.close_reason) : "");
+  const written = markdownLine(firstLine(message.snippet ?? message.text));
+  const ending = message.close_reason ? formatCloseReason(message.close_reason) : "";
   return [
     ...cell(styled("dim", context.ages.since(created_at).padStart(AGE_COLUMNS)), AGE_COLUMNS),
     ...cell(stateOf(message), 9),
@@ -141,7 +152,7 @@ export function messageRow(message: Message, width: number, context: RowContext)
         ...cell(styled("cyan", to), width),
       ]
       : [styled("cyan", clean(from)), " → ", styled("cyan", clean(to)), "  "]),
-    text,
+    ...(written.length > 0 ? written : [ending]),
   ];
 }
 

@@ -33,8 +33,7 @@ const NO_HUMAN_ROWS = 2;
 export function wantedRows(section: Section, { lists, records }: Model): number {
   if (section === "attention" && records.inbox === undefined) return 1 + NO_HUMAN_ROWS;
   if (section !== "peers") return 1 + Math.max(1, lists[section].length);
-  const circles = new Set(lists.peers.map(({ circle }) => circle));
-  return 1 + Math.max(1, lists.peers.length + circles.size);
+  return 1 + Math.max(1, lists.peers.length + lists.groups.length);
 }
 
 export function sectionLines(
@@ -90,7 +89,8 @@ function titleOf(
   { records, lists }: Model,
   { hasFocus, columns, above, below }: HiddenCounts & { hasFocus: boolean; columns: number },
 ): Line {
-  const count = records.loaded && section !== "feed" ? ` ${lists[section].length}` : "";
+  const rows = section === "peers" ? records.peers : lists[section];
+  const count = records.loaded && section !== "feed" ? ` ${rows.length}` : "";
   const found = section === "feed" ? records.found : undefined;
   const text = found
     ? `Search: ${found.query}, ${found.rows.length}${found.hasMore ? " or more" : ""} found`
@@ -127,13 +127,18 @@ function listRows(section: Section, model: Model, context: RowContext): ListRow[
       }));
     }
     case "peers": {
-      const width = nameColumns(lists.peers.map(({ name }) => name), context);
+      const width = nameColumns(lists.peers.map(({ display_name }) => display_name), context);
       const waits = lists.peers.map((peer) => waitsFor(peer, records, context));
       const widths = { name: width, waits: widthOf(waits) };
-      return lists.peers.flatMap((peer, index): ListRow[] => {
-        const row = { index, line: () => peerRow(peer, waits[index] ?? "", widths, context) };
-        const isFirst = lists.peers[index - 1]?.circle !== peer.circle;
-        return isFirst ? [{ line: () => [styled("dim", peer.circle)] }, row] : [row];
+      let index = -1;
+      return lists.groups.flatMap(({ kind, title, peers }): ListRow[] => {
+        const style = kind === "needs you" ? "yellow" : "dim";
+        const options = { widths, hasCircle: kind !== "circle" };
+        const rows = peers.map((peer): ListRow => {
+          const at = ++index;
+          return { index: at, line: () => peerRow(peer, waits[at] ?? "", options, context) };
+        });
+        return [{ line: () => [styled(style, title)] }, ...rows];
       });
     }
     case "feed": {

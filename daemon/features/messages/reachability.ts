@@ -42,8 +42,8 @@ export class PeerReachability implements Reachability {
     return this.#deps.sockets.getSession(peer_id) !== undefined;
   }
 
-  isDegraded({ backend }: Pick<StoredPeer, "backend">, transport: Transport): boolean {
-    return this.#deps.transports.knownFailures.degraded(backend, transport) !== undefined;
+  failure({ backend }: Pick<StoredPeer, "backend">, transport: Transport): string | undefined {
+    return this.#deps.transports.knownFailures.degraded(backend, transport);
   }
 
   blockedReason(peer_id: string): string | null {

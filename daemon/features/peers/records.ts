@@ -18,8 +18,8 @@ export interface Reachability {
   isReachable(peer_id: string): boolean;
   /** True if the peer has a live socket. */
   isConnected(peer_id: string): boolean;
-  /** True if this transport failed in the last selftest with such an agent. */
-  isDegraded(peer: Pick<StoredPeer, "backend">, transport: Transport): boolean;
+  /** The failure of this transport in the last selftest with such an agent, if there was one. */
+  failure(peer: Pick<StoredPeer, "backend">, transport: Transport): string | undefined;
   /** The reason of the last refusal, such as `pane: dialog_open`; null with an empty queue. */
   blockedReason(peer_id: string): string | null;
 }
@@ -132,11 +132,12 @@ export class PeerRecords {
       withoutProofs;
     const { initiator, parent_runtime_id, addressable_reason, ...record } = visible;
     const now = this.#ctx.clock.now();
-    const human = stored.role === "human"; // Messages to the human go to the inbox.
+    const human = stored.role === "human"; // It has no folder, and messages to it go to the inbox.
     const transport = human ? "none" : this.#deps.reachability.transport(peer_id);
     const isFresh = now - (described_at ?? now) <= this.#deps.description_ttl_ms;
     return {
       ...record,
+      ...(human && { path: null }),
       name,
       display_name: name,
       terminal: stored.pane_id === null ? null : kindOf(stored.tmux_socket ?? ""),
@@ -149,7 +150,7 @@ export class PeerRecords {
       parent_peer_id: this.#deps.directory.parentOf(stored),
       transport,
       ws_connected: this.#deps.reachability.isConnected(peer_id),
-      inbound_status: this.#inboundStatusOf(stored, transport),
+      ...this.#inboundOf(stored, transport),
       ...this.#toFields(pending),
     };
   }
@@ -159,15 +160,20 @@ export class PeerRecords {
     return { pending_ask_count: count, oldest_pending_age_seconds: age };
   }
 
-  #inboundStatusOf(peer: StoredPeer, transport: Transport): Peer["inbound_status"] {
+  #inboundOf(
+    peer: StoredPeer,
+    transport: Transport,
+  ): Pick<Peer, "inbound_status" | "inbound_reason"> {
     const { peer_id, status, role } = peer;
-    if (role === "human") return "ok";
-    if (status === "offline" || status === "retired") return "offline";
-    if (transport === "none") return "no_transport";
+    if (role === "human") return { inbound_status: "ok" };
+    if (status === "offline" || status === "retired") return { inbound_status: "offline" };
+    if (transport === "none") return { inbound_status: "no_transport" };
     // A socket takes messages in spite of an earlier reason. A list of many peers reads no reasons.
     const { reachability } = this.#deps;
     const blocked = transport === "websocket" ? null : reachability.blockedReason(peer_id);
-    if (blocked === null) return reachability.isDegraded(peer, transport) ? "degraded" : "ok";
-    return blocked.includes("pane:") ? "pane_unsafe" : "degraded";
+    const inbound_reason = blocked ?? reachability.failure(peer, transport);
+    if (inbound_reason === undefined) return { inbound_status: "ok" };
+    const isPane = blocked?.includes("pane:") ?? false;
+    return { inbound_status: isPane ? "pane_unsafe" : "degraded", inbound_reason };
   }
 }

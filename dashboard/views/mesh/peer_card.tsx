@@ -122,14 +122,17 @@ export function activityOf({ status, turn_state }: Peer): string {
 }
 
 /** The peer's transport, or the reason why it has none. */
-export function Reach(
-  { peer: { transport, inbound_status }, brief = false }: { peer: Peer; brief?: boolean },
-) {
+export function Reach({ peer, brief = false }: { peer: Peer; brief?: boolean }) {
+  const { role, transport, inbound_status, inbound_reason } = peer;
+  if (role === "human") return <>inbox</>;
   const isReached = inbound_status === "ok" || inbound_status === "degraded";
   return (
     <>
       {isReached && <Spoken word="by" brief={brief} />}
       {isReached && transport} {inbound_status !== "ok" && <State of={inbound_status} />}
+      {!brief && inbound_reason && (
+        <span class="reason">{visible(inbound_reason.replaceAll("_", " "))}</span>
+      )}
     </>
   );
 }

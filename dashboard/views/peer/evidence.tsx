@@ -12,7 +12,7 @@ import { Reach } from "../mesh/peer_card.tsx";
 type CheckRecord = DoctorReport["checks"][number];
 
 export function Evidence({ peer }: { peer: Peer }) {
-  const { agent_pid, registered_at, machine } = peer;
+  const { agent_pid, registered_at, machine, role } = peer;
   return (
     <div class="scroll-area column" tabIndex={0} role="region" aria-label="Evidence">
       <dl class="facts">
@@ -28,7 +28,7 @@ export function Evidence({ peer }: { peer: Peer }) {
               <bdi>{visible(machine ?? "not known")}</bdi> <code>{peer.daemon_id}</code>
             </Fact>
           )
-          : (
+          : role !== "human" && (
             <>
               <Fact name="Process">{agent_pid ?? "unknown"}</Fact>
               <Fact name="Pane">{paneOf(peer)}</Fact>

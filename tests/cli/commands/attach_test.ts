@@ -17,6 +17,19 @@ Deno.test("attach selects the peer's pane, and switches the client of the same t
   assert.deepEqual([pane_id, command.at(-3)], ["%3", "attach-session"]);
 });
 
+Deno.test("attach lets tmux show how to get back, and prints the command without it", async () => {
+  await using p = answeringDaemon({ "GET /peers/api": () => IN_PANE });
+  const tmux = `#!/bin/sh\nprintf '%s\\n' "$@" > ${p.dir}/args\n`;
+  Deno.writeTextFileSync(`${p.dir}/tmux`, tmux, { mode: 0o755 });
+  const hint = async (more: Record<string, string>) => {
+    const PATH = `${p.dir}:${Deno.env.get("PATH") ?? ""}`;
+    assert.equal((await p.mesh(["attach", "api"], {}, { PATH, ...more })).code, 0);
+    return Deno.readTextFileSync(`${p.dir}/args`).trimEnd().split("\n").at(-1);
+  };
+  assert.equal(await hint({}), "To leave: #{prefix} and then d");
+  assert.equal(await hint({ TMUX: `${SOCKET},1,0` }), "To go back: #{prefix} and then L");
+});
+
 Deno.test("attach refuses a peer without a pane, and from within another tmux server", async () => {
   await using p = answeringDaemon({
     "GET /peers/api": () => IN_PANE,

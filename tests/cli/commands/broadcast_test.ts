@@ -10,7 +10,7 @@ Deno.test("mesh broadcast lists its recipients, or says that there are none", as
   // deno-fmt-ignore
   const cases: [sent_to: typeof sent, pattern: RegExp][] = [
     [sent, /^sent to 2: ada, bob\n$/],
-    [[],   /^sent to nobody; choose another circle with --circle/],
+    [[],   /^sent to nobody: the circle has no other agent; choose another one with --circle/],
   ];
   for (const [sent_to, pattern] of cases) {
     const answer = {
@@ -20,7 +20,9 @@ Deno.test("mesh broadcast lists its recipients, or says that there are none", as
       failed: [],
     };
     const options = { port: 0, hostname: "127.0.0.1", onListen: () => undefined };
-    await using server = Deno.serve(options, () => Response.json(answer));
+    const respond = ({ url }: Request) =>
+      Response.json(url.endsWith("/peers") ? { peers: [] } : answer);
+    await using server = Deno.serve(options, respond);
     const dir = Deno.makeTempDirSync();
     const port = String(server.addr.port);
     const env = { MESH_CONFIG: join(dir, "none.yaml"), MESH_STATE: dir, MESH_DAEMON__PORT: port };

@@ -138,6 +138,17 @@ Deno.test("the help begins with ten common commands, and every group names real 
   }
 });
 
+Deno.test("the help lists the commands on agents' sessions under Agents, and each command by name", () => {
+  const agents = HELP_GROUPS.find(({ title }) => title === "Agents")?.commands ?? [];
+  for (const name of ["fork", "resume", "handoff", "transcript", "usage"]) {
+    assert.ok(agents.includes(name), name);
+  }
+  const grouped = new Set(HELP_GROUPS.flatMap(({ commands }) => commands));
+  for (const { usage, hidden } of COMMANDS) {
+    assert.ok(hidden || grouped.has(usage.split(" ")[0] ?? ""), usage);
+  }
+});
+
 Deno.test("--verbose, in any position, prints each request to stderr", async () => {
   await using p = answeringDaemon({ "GET /peers": () => ({ peers: [] }) });
   for (const args of [["--verbose", "peers"], ["peers", "--verbose"]]) {

@@ -1,11 +1,9 @@
-/** `mesh inbox`: replies, and the interactive triage. */
+/** The commands of `mesh inbox`: lists, items and replies. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { answeringDaemon, PEER } from "../../support/cli/answering_daemon.ts";
-import { press, type Triage } from "../../../cli/commands/inbox/triage.ts";
-
-type InboxItem = Triage["items"][number];
+import type { InboxItem } from "../../../cli/commands/inbox/items.ts";
 
 const ITEM: InboxItem = {
   item_id: "inb-000000000001",
@@ -32,7 +30,6 @@ const ITEM: InboxItem = {
   expires_at: null,
   pushes: [],
 };
-const OTHER: InboxItem = { ...ITEM, item_id: "inb-000000000002", from: "web" };
 const REPLY = `POST /inbox/${ITEM.item_id}/reply`;
 
 /** A daemon whose inbox has the given items; a handled item leaves the list. */
@@ -171,47 +168,4 @@ Deno.test("the inbox and its items say how to answer", async () => {
   assert.match((await p.mesh(["inbox"])).err, /mesh inbox reply ID TEXT/);
   assert.match((await p.mesh(["inbox", "show", ITEM.item_id])).err, /reply inb-\w+ TEXT/);
   assert.deepEqual(JSON.parse((await p.mesh(["inbox", "--json"])).out).items, [ITEM]);
-});
-
-Deno.test("in a terminal the inbox is handled key by key until nothing waits", async () => {
-  await using p = inboxFixture([ITEM, OTHER]);
-  const env = { EDITOR: editor(p.dir, "Yes"), PATH: Deno.env.get("PATH") ?? "" };
-  const { code, out } = await p.mesh(["inbox"], { keys: keyboard("j", "s", "\r", "a") }, env);
-  assert.equal(code, 0);
-  assert.match(out, /2 wait for you/);
-  assert.match(out, /Marked as read: web/);
-  assert.match(out, /Nothing waits for you\.\n$/);
-  const posts = p.received.flatMap(({ route }) => route.startsWith("POST ") ? [route] : []);
-  assert.deepEqual(posts, [`POST /inbox/${OTHER.item_id}/read`, REPLY]);
-});
-
-Deno.test("an empty inbox is shown as a list, and quitting leaves all items", async () => {
-  await using empty = inboxFixture([]);
-  assert.match((await empty.mesh(["inbox"], { keys: keyboard() })).out, /Your inbox is empty/);
-  await using p = inboxFixture([ITEM, OTHER]);
-  assert.match((await p.mesh(["inbox"], { keys: keyboard("q") })).out, /2 wait for you\.\n$/);
-});
-
-Deno.test("keys move, open, postpone and choose options; the selection stays in the list", () => {
-  const question: InboxItem["question"] = {
-    kind: "choice",
-    scope: null,
-    prompt: null,
-    options: [{ id: "allow", title: "Allow" }],
-  };
-  const start: Triage = {
-    items: [ITEM, { ...OTHER, question }],
-    selected: 0,
-    opened: false,
-    note: "",
-  };
-  const after = (...keys: string[]) => keys.reduce((state, key) => press(state, key).next, start);
-  assert.equal(after("down", "down", "j").selected, 1);
-  assert.equal(after("k").selected, 0);
-  assert.equal(after("enter").opened, true);
-  assert.equal(after("enter", "escape").opened, false);
-  assert.deepEqual(after("l").items.map(({ from }) => from), ["web", "api"]);
-  assert.deepEqual(press(after("j"), "1").act, { kind: "choose", option_id: "allow" });
-  assert.equal(press(start, "1").act, undefined);
-  assert.deepEqual(press(start, "escape").act, { kind: "quit" });
 });

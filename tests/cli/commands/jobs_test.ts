@@ -59,7 +59,7 @@ Deno.test("mesh jobs create assigns a job, show shows it, and result prints its 
   assert.match(shown.out, /state +running/);
   assert.equal((await mesh(["status", id])).out, shown.out);
   assert.match(shown.out, /^ {2}It is flaky$/m);
-  assert.match(shown.out, /attempt 1 {2}running {2}assigned peer-/);
+  assert.match(shown.out, /attempt 1 {2}running {2}assigned api +attempt-/);
   await api.endTurn("It was the clock\nNow it is fake");
   const result = await mesh(["result", id]);
   assert.equal(result.out, "It was the clock\nNow it is fake\n");

@@ -112,12 +112,63 @@ Deno.test("an unknown circle is refused with the circles that there are, and not
 Deno.test("a broadcast names the peers that did not get it", async () => {
   const skipped = [{ peer_id: PEERS[0]?.peer_id, reason: "offline" }];
   const failed = [{ peer_id: "peer-000000000000", error: "queue_full" }];
+  const [, second, third] = PEERS;
+  const named = (peer: typeof PEER | undefined) => ({ ...peer, display_name: peer?.name });
+  const sent_to = [second, third].map((peer) => ({ ...peer, delivery_id: "qd-1" }));
+  const peers = [
+    named(PEERS[0]),
+    { ...named(second), inbound_status: "no_transport" },
+    {
+      ...named(third),
+      inbound_status: "pane_unsafe",
+      inbound_reason: "native: no_session; pane: dialog_open",
+    },
+  ];
   await using p = answeringDaemon({
-    ...answers,
-    "POST /broadcast": () => ({ ok: true, sent_to: [], skipped, failed }),
+    "GET /peers": () => ({ peers }),
+    "POST /broadcast": () => ({ ok: true, sent_to, skipped, failed }),
   });
   const { out } = await p.mesh(["broadcast", "All", "--circle", "work"]);
-  assert.match(out, /^skipped p-3f9c04: offline\nfailed peer-000000000000: queue_full$/m);
+  const [first, ...lines] = out.trimEnd().split("\n");
+  assert.match(first ?? "", /^sent to 2: /);
+  assert.deepEqual(
+    lines.map((line) => line.slice(0, 69)),
+    [
+      "not reached: p-3f9c04: it is offline",
+      "not reached: peer-000000000000: too many messages wait for it already",
+      "not yet reached: p-3f9c05, it waits: no transport reaches it now: no s",
+      "not yet reached: p-a1b2, it waits: a dialog is open there, and Enter w",
+    ].map((line) => line.slice(0, 69)),
+  );
+});
+
+Deno.test("`peers` shows no transport and no folder of the human, and says how others are reached", async () => {
+  const via = async (more: Record<string, unknown>) => {
+    const peers = [{ ...peer("1"), circle: "c", path: null, ...more }];
+    await using p = answeringDaemon({ "GET /peers": () => ({ peers }) });
+    return (await p.mesh(["peers"])).out.split("\n")[1]?.replaceAll(/ {2,}/g, "|");
+  };
+  const human = { role: "human", backend: null, transport: "none", inbound_status: "ok" };
+  assert.equal(await via(human), "peer-1000|p-1|c|human|online|inbox");
+  const pane = { transport: "pane", inbound_status: "degraded" };
+  assert.equal(await via(pane), "peer-1000|p-1|c|sdk|online|pane, degraded");
+  assert.equal(await via({ transport: "none" }), "peer-1000|p-1|c|sdk|online|no way in");
+  const offline = { transport: "none", status: "offline" };
+  assert.equal(await via(offline), "peer-1000|p-1|c|sdk|offline");
+});
+
+Deno.test("in a narrow terminal `peers` leaves out columns, so that the work of each peer is readable", async () => {
+  const description = "Splits the release into three tasks";
+  const peers = [peer("1", { name: "boss", backend: "claude-code" }), peer("2")]
+    .map((peer) => ({ ...peer, description, turn_state: "awaiting_input" }));
+  await using p = answeringDaemon({ "GET /peers": () => ({ peers }) });
+  const head = async (columns: number) =>
+    (await p.mesh(["peers"], { columns })).out.split("\n")[0]?.replaceAll(/ +/g, " ");
+  assert.equal(await head(120), "ID NAME CIRCLE BACKEND STATUS VIA SEEN DOING");
+  assert.equal(await head(80), "ID NAME CIRCLE BACKEND STATUS DOING");
+  for (const row of (await p.mesh(["peers"], { columns: 80 })).out.split("\n")) {
+    assert.ok(row.length <= 80, row);
+  }
 });
 
 Deno.test("`peers --prune` says what it closed, and why others stay", async () => {

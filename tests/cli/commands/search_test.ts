@@ -90,6 +90,11 @@ Deno.test("`show` shows messages, replies and asks by id; `trace` shows their st
   assert.match((await mesh("show", "qd-000000000002")).out, /Which port\?\n\napi:\nPort 8080\n$/);
   assert.match((await mesh("show", id)).out, /Which port\?\n\napi:\nPort 8080\n$/);
   assert.match((await mesh("trace", delivery_id)).out, /created[^]*resolved[^]*queued/);
+  for (const trace_id of [delivery_id, id, "qd-000000000003"]) {
+    const { out } = await mesh("trace", trace_id);
+    assert.match(out, /^\w+ +\S+ {2}(web → api|api → web)\n[^]*queued +(web|api)/, trace_id);
+    assert.doesNotMatch(out, /peer-/, trace_id);
+  }
   const unknown = await mesh("show", "notif-ffffffffffff");
   assert.deepEqual([unknown.code, unknown.out], [1, ""]);
   assert.match(unknown.err, /Unknown message: notif-ffffffffffff/);

@@ -31,9 +31,19 @@ Deno.test("an agent that asked is listed once, an offline agent never", () => {
 
 Deno.test("an ask that was closed unanswered stays as a note until it is read", () => {
   const inbox = { human: "sam", human_peer_id: "peer-sam", asks: [] };
-  const missed = [item("api", 1), item("web", 2, { read: true }), item("db", 3, { replied: true })];
+  const state = "closed" as const;
+  const missed = [
+    item("api", 1, { state }),
+    item("web", 2, { state, read: true }),
+    item("db", 3, { state, replied: true }),
+  ];
   assert.deepEqual(idsOf(someRecords({ peers: [], inbox: { ...inbox, items: missed } })), [
     "note inb-api",
   ]);
   assert.deepEqual(idsOf({ peers: [], inbox: undefined, open_asks: [ask("a", "b", 1)] }), []);
+});
+
+Deno.test("an open ask is a question also where the human's inbox is on another machine", () => {
+  const inbox = { human: "sam", human_peer_id: "peer-sam", asks: [], items: [item("api", 1)] };
+  assert.deepEqual(idsOf(someRecords({ peers: [], inbox })), ["question inb-api"]);
 });

@@ -5,7 +5,7 @@ import type { Input } from "../../../cli/screen/keys.ts";
 import { press } from "../../../cli/live/press.ts";
 import { indexOf, type Section } from "../../../cli/live/sections.ts";
 import { type Act, FIRST_VIEW, type Model, modelOf, type View } from "../../../cli/live/view.ts";
-import { item, message, someRecords } from "../../support/cli/live_records.ts";
+import { item, message, peer, someRecords } from "../../support/cli/live_records.ts";
 
 const METRICS = { page: 5, scroll_max: 3, columns: 80 };
 
@@ -36,9 +36,41 @@ Deno.test("the selection stays with its record when others come and go", () => {
   const { view } = after(["tab", "j", "j"]);
   const records = someRecords();
   const model = modelOf({ ...records, peers: records.peers.toReversed().slice(0, 4) });
-  assert.equal(model.lists.peers[selectedIn(view, model)]?.name, "db");
+  assert.equal(model.lists.peers[selectedIn(view, model)]?.name, "api");
   const without = modelOf({ ...records, peers: records.peers.slice(0, 1) });
   assert.equal(selectedIn(view, without), 0);
+});
+
+Deno.test("peers that need the human come before all circles, and f unfolds the offline ones", () => {
+  const groups = (view: View) =>
+    modelOf(someRecords(), view).lists.groups.map(({ title, peers }) =>
+      [title, ...peers.map(({ name }) => name)].join(" ")
+    );
+  const folded = ["needs you db infra api", "shop web", "1 offline, f shows them"];
+  assert.deepEqual(groups(FIRST_VIEW), folded);
+  const unfolded = after(["f"]).view;
+  assert.deepEqual(groups(unfolded).at(-1), "1 offline, f hides them backup");
+  assert.deepEqual(groups(after(["f"], undefined, unfolded).view), folded);
+});
+
+Deno.test("q quits from a list and from a detail, and leaves an overlay", () => {
+  for (const keys of [["q"], ["enter", "q"], ["2", "enter", "q"], ["3", "q"]]) {
+    assert.deepEqual(after(keys).act, { kind: "quit" }, keys.join(" "));
+  }
+  for (const key of ["?", "a"]) {
+    const { act, view } = after([key, "q"]);
+    assert.deepEqual([act, view.overlay], [undefined, undefined], key);
+  }
+});
+
+Deno.test("a peer of another machine is named with its machine, also as a recipient", () => {
+  const remote = peer("api", { display_name: "api@buildbox", transport: "bus" });
+  const model = modelOf(someRecords({ peers: [remote], inbox: undefined }));
+  const { act } = after(["2", "c", "h", "i", "enter"], model);
+  assert.equal(
+    act?.kind === "send" && "peer" in act.target && act.target.peer.name,
+    "api@buildbox",
+  );
 });
 
 Deno.test("the feed stays at the newest message until the user moves", () => {
@@ -60,9 +92,9 @@ Deno.test("c and n write to the peer of the row, and Tab changes the verb", () =
     target: { kind, peer: { peer_id: `peer-${name}`, name } },
     text: "hi",
   });
-  assert.partialDeepStrictEqual(sent("2", "c"), to("ask", "infra"));
-  assert.partialDeepStrictEqual(sent("2", "j", "n"), to("notify", "backup"));
-  assert.partialDeepStrictEqual(sent("2", "c", "tab"), to("notify", "infra"));
+  assert.partialDeepStrictEqual(sent("2", "c"), to("ask", "db"));
+  assert.partialDeepStrictEqual(sent("2", "j", "n"), to("notify", "infra"));
+  assert.partialDeepStrictEqual(sent("2", "c", "tab"), to("notify", "db"));
   assert.partialDeepStrictEqual(sent("3", "j", "c"), to("ask", "web"));
   assert.partialDeepStrictEqual(sent("3", "j", "enter", "c"), to("ask", "web"));
 });
@@ -72,7 +104,7 @@ Deno.test("a draft is kept on Escape and while it is sent, and comes back", () =
   assert.equal(left.overlay, undefined);
   const { view, act } = after(["c", "!", "enter"], undefined, left);
   assert.equal(act?.kind === "send" && act.text, "hi!");
-  assert.equal(view.drafts.get("peer-infra")?.text, "hi!");
+  assert.equal(view.drafts.get("peer-db")?.text, "hi!");
   assert.equal(after(["c", "ctrl-u", "escape"], undefined, view).view.drafts.size, 0);
 });
 
@@ -115,7 +147,7 @@ Deno.test("x asks first, and only y kills, once the losses are known", () => {
   const ready = { ...asked.view, overlay };
   assert.partialDeepStrictEqual(after(["y"], undefined, ready).act, {
     kind: "kill",
-    peer: { name: "infra" },
+    peer: { name: "db" },
   });
   for (const key of ["enter", "escape", "x"]) {
     const { act, view } = after([key], undefined, ready);

@@ -35,7 +35,8 @@ Deno.test("a command in a package cache is replaced by an installed mesh of this
     own: CACHED,
   });
   assert.deepEqual([found.command, found.is_cached], [[folder.mesh], false]);
-  assert.match(found.warning ?? "", /package cache.*; the agents will call .*\/mesh instead$/);
+  assert.equal(found.warning, undefined);
+  assert.match(found.note ?? "", /^the agents call .*\/mesh, because .* a package cache /);
 });
 
 Deno.test("without an installed mesh of this version, the warning says how to install one", async () => {

@@ -242,6 +242,12 @@ Deno.test("a person sees one line for each file, and is asked once before it cha
   const text = you.out.join("\n");
   assert.match(text, /claude-code: will change\n {2}\+\d+ -\d+ +~\/\.claude\/settings\.json\n/);
   assert.doesNotMatch(text, /hook claude-code/);
+  assert.match(
+    text,
+    /^This adds mesh to [^]*Your own settings stay[^]*To undo it: mesh setup --un/,
+  );
+  assert.match(text, /config\.yaml: will add a token .*\n {2}It keeps [^]*send it by themselves/);
+  assert.doesNotMatch(text, /must send/);
   assert.equal(home.read(SETTINGS), USER_SETTINGS);
   assert.deepEqual(home.files, [SETTINGS]);
 });

@@ -2,7 +2,7 @@
 
 import { runCli } from "../../../cli.ts";
 import { until } from "../waiting.ts";
-import { world, type WorldOptions } from "../world.ts";
+import { type World, world, type WorldOptions } from "../world.ts";
 import { capturedTerminal } from "./captured_output.ts";
 import { FakeScreen } from "./fake_screen.ts";
 
@@ -28,8 +28,19 @@ export class Keyboard {
   }.bind(this);
 }
 
-/** Starts `mesh` on a terminal of this size. Dispose of it to quit. */
-export function liveSession(options: WorldOptions = {}, env: Record<string, string> = {}) {
+interface Command {
+  /** The words after `mesh`. */
+  readonly args?: readonly string[];
+  /** Work in the world before the command starts. */
+  readonly prepare?: (w: World) => Promise<unknown>;
+}
+
+/** Starts `mesh` on a terminal of 100 columns. Dispose of it to quit. */
+export function liveSession(
+  options: WorldOptions = {},
+  env: Record<string, string> = {},
+  { args = [], prepare = () => Promise.resolve() }: Command = {},
+) {
   const settings = { "daemon.allowed_hosts": "[127.0.0.1]", "human.name": "sam" };
   const w = world({
     at_terminal: true,
@@ -50,7 +61,7 @@ export function liveSession(options: WorldOptions = {}, env: Record<string, stri
   });
   const port = String(server.addr.port);
   const all = { MESH_CONFIG: "/none", MESH_STATE: "/none", MESH_DAEMON__PORT: port, ...env };
-  const ended = runCli([], all, terminal);
+  const ended = prepare(w).then(() => runCli([...args], all, terminal));
   return {
     w,
     fake,

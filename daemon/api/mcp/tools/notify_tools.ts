@@ -3,7 +3,9 @@
 import * as z from "zod";
 import { Text } from "kit/core/schema.ts";
 import { quotedName } from "protocol/messages/frame_markers.ts";
+import { unreachedPeers } from "protocol/derived/unreached.ts";
 import { broadcast, notifyPeer } from "protocol/notifications.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { Tag } from "protocol/peers/record.ts";
 import { SEND_HINTS, type Tool, tool } from "../tool.ts";
 import {
@@ -78,13 +80,12 @@ const broadcastTool = tool({
     const body = { from_peer: callerId(caller), text: message, ...rest };
     const sent = await call(broadcast, { body, headers: idempotencyHeaders(idempotency_key) });
     const names = sent.sent_to.map(({ name }) => `@${quotedName(name)}`).join(", ");
-    const unsent = [
-      ...sent.skipped.map(({ peer_id, reason }) => `${peer_id}: ${reason}`),
-      ...sent.failed.map(({ peer_id, error }) => `${peer_id}: ${error}`),
-    ];
-    const lines = [`Sent to ${sent.sent_to.length}${names ? `: ${names}` : ""}.`];
-    if (unsent.length > 0) lines.push(`Not sent to ${unsent.join("; ")}.`);
-    return { text: lines.join("\n"), data: sent };
+    const { peers } = await call(listPeers, { query: {} });
+    const lines = unreachedPeers(sent, peers).map(({ name, why, waits }) =>
+      `Not ${waits ? "yet reached" : "reached"}: @${quotedName(name)}: ${why}.`
+    );
+    const text = `Sent to ${sent.sent_to.length}${names ? `: ${names}` : ""}.`;
+    return { text: [text, ...lines].join("\n"), data: sent };
   },
 });
 

@@ -11,8 +11,9 @@ const files = (env: Env) => ({
 
 const setup: AgentSetup = {
   home,
-  notice: 'Codex runs new hooks only once you trust them: start it, and at "Hooks need review" ' +
-    "review and trust them. Until then Codex is not listed in `mesh peers`.",
+  notice:
+    'Codex asks about new hooks once, as it does for every program: start it, and at "Hooks ' +
+    'need review" choose to trust them. Then `mesh peers` lists it.',
   async edits(env, plan) {
     return (await import("./setup.ts")).edits(files(env), plan);
   },

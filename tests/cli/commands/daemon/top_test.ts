@@ -4,6 +4,10 @@ import assert from "node:assert/strict";
 import { runCli } from "../../../../cli.ts";
 import { DaemonUnreachable } from "../../../../cli/client/daemon_client.ts";
 import { drawLive } from "../../../../cli/commands/daemon/top.ts";
+import { answeringDaemon, PEER } from "../../../support/cli/answering_daemon.ts";
+import { FakeScreen } from "../../../support/cli/fake_screen.ts";
+import { Keyboard } from "../../../support/cli/live_session.ts";
+import { until } from "../../../support/waiting.ts";
 import { world } from "../../../support/world.ts";
 import { addPeer, ask, connectPeer, notify } from "../../../support/daemon/peer_clients.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
@@ -64,4 +68,26 @@ Deno.test("live top shows the message rate, and survives a daemon that is away",
   assert.match(await frame() ?? "", /^1 peers, 6 messages, 6 waiting/);
   stop.abort();
   await showing;
+});
+
+Deno.test("on a terminal top ends on q, explains its keys on ?, and shows as many peers as fit", async () => {
+  const peers = Array.from({ length: 40 }, (_, at) => ({ ...PEER, peer_id: `peer-${at}` }));
+  await using p = answeringDaemon({
+    "GET /peers": () => ({ peers: [{ ...PEER, role: "human", transport: "none" }, ...peers] }),
+    "GET /deliveries": () => ({ deliveries: [], counts: {}, total: 0, unproved: 0 }),
+  });
+  const fake = new FakeScreen(80, 20);
+  const keyboard = new Keyboard();
+  const ended = p.mesh(["top"], { ...fake.device, keys: keyboard.keys, columns: 80 });
+  const frames = () => fake.written.split("\u001b[H\u001b[2J");
+  await until("the hint", () => frames().at(-1)?.includes("q quits, ? lists the keys"));
+  const first = frames().at(-1) ?? "";
+  assert.ok(first.trimEnd().split("\n").length <= 20);
+  assert.match(first, /and \d+ more: mesh peers/);
+  assert.match(first, /^api +main +online +inbox/m);
+  assert.doesNotMatch(first, /none/);
+  keyboard.type("?");
+  await until("the keys", () => /^q, Ctrl-C +quit$/m.test(frames().at(-1) ?? ""));
+  keyboard.type("q");
+  assert.equal((await ended).code, 0);
 });

@@ -8,7 +8,14 @@ import type { Peer } from "../../../../cli/live/records.ts";
 import { FIRST_VIEW, modelOf } from "../../../../cli/live/view.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import { frameOf, rowsOf, viewAfter } from "../../../support/cli/live_pictures.ts";
-import { item, message, minute, peer, someRecords } from "../../../support/cli/live_records.ts";
+import {
+  ask,
+  item,
+  message,
+  minute,
+  peer,
+  someRecords,
+} from "../../../support/cli/live_records.ts";
 
 const HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\u2066\u200b\r\n\x1bPq\x1b\\日本語👩‍💻🇩🇪é" +
   "x".repeat(5000);
@@ -82,6 +89,54 @@ Deno.test("a peer's transport is shown even while it is degraded; only `none` is
     assert.doesNotMatch(shown("native", status), /no way in/);
   }
   assert.match(shown("none", "no_transport"), /no way in/);
+});
+
+Deno.test("a degraded peer says why, also in a narrow terminal", () => {
+  const inbound_reason = "draft: The draft is gone (mesh selftest, 2.1.329)";
+  const api = peer("api", { transport: "native", inbound_status: "degraded", inbound_reason });
+  const records = someRecords({ peers: [api] });
+  for (const columns of [60, 160]) {
+    const rows = rowsOf(frameOf(viewAfter(["2"], records), columns, 24, records)).join("\n");
+    assert.match(rows, /api .*degraded: The draft is/, String(columns));
+    assert.doesNotMatch(rows, /no way in/);
+  }
+});
+
+Deno.test("marks of Markdown are shown as styles, and the text that a person permits exactly", () => {
+  const text = "May I use **bold**?\n\n- `one`";
+  const options = [{ id: "allow", title: "Allow" }];
+  const question = {
+    kind: "choice",
+    prompt: "rm **/*.log",
+    options,
+    scope: "tool_permission",
+  } as const;
+  const records = someRecords();
+  const inbox = records.inbox && {
+    ...records.inbox,
+    asks: [ask("api", "sam", 9), ask("db", "sam", 8, { question })],
+    items: [item("api", 9, { text }), item("db", 8, { text: "rm **/*.log", question })],
+  };
+  const given = { ...records, inbox };
+  const screen = (keys: readonly string[]) =>
+    rowsOf(frameOf(viewAfter(keys, given), 100, 30, given)).join("\n");
+  assert.match(screen([]), /wait +api +May I use bold\?/);
+  assert.match(screen(["a"]), /May I use bold\?\n\n• one/);
+  assert.match(screen([]), /\[1 options\] rm \*\*\/\*\.log/);
+  assert.match(screen(["j", "a"]), /db wrote ━+\nrm \*\*\/\*\.log/);
+});
+
+Deno.test("a peer of another machine is shown with its machine, and each footer names q and ?", () => {
+  const remote = peer("api", { display_name: "api@buildbox", transport: "bus" });
+  const records = someRecords({ peers: [remote] });
+  for (const columns of [80, 160]) {
+    const of = (keys: readonly string[]) =>
+      rowsOf(frameOf(viewAfter(keys, records), columns, 24, records));
+    assert.match(of(["2"]).join("\n"), /▸ api@buildbox/);
+    for (const keys of [["1"], ["2"], ["3"], ["enter"], ["2", "enter"]]) {
+      assert.match(of(keys).at(-1) ?? "", /\? keys {2}q quit$/, keys.join(" "));
+    }
+  }
 });
 
 Deno.test("the selected peer is visible in a long list, and the rest is counted", () => {

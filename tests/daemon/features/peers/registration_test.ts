@@ -222,6 +222,7 @@ Deno.test("metadata is kept as it is, up to a bound", async () => {
 Deno.test("there is one human: the configured one, or the first that registers [2.peer.role] [4.inbox.aliases] [c2.human.one]", async () => {
   await using w = world({ settings: { "human.name": "sam" } });
   const human = await get(w, "/peers/sam");
+  assert.equal(human.path, null, "the human has no folder");
   assert.deepEqual([human.role, human.backend, human.transport, human.addressable], [
     "human",
     null,

@@ -1,6 +1,7 @@
 /** The mesh list: its order, and how old the evidence about each peer is. */
 
 import assert from "node:assert/strict";
+import { listInbox } from "protocol/inbox.ts";
 import { unlessClosed } from "../../../support/dashboard/network.ts";
 import type { Page } from "playwright-core";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
@@ -90,3 +91,31 @@ browserTest("the ages are read again each minute while a person looks", async (l
   await page.clock.runFor(120_000);
   assert.equal(loads, 0);
 });
+
+browserTest(
+  "the human has no transport and no folder, and a degraded peer says why",
+  async (lab) => {
+    const api = await lab.peer({ name: "api" });
+    const page = await lab.open();
+    const { human_peer_id } = await lab.call(listInbox, { query: {} });
+    await page.goto(`${lab.daemon.base}/dashboard#/peers/${human_peer_id}?tab=evidence`);
+    const evidence = page.getByRole("region", { name: "Evidence" });
+    await evidence.getByText("inbox").waitFor();
+    assert.doesNotMatch(await evidence.locator(".facts").innerText(), /none/);
+    assert.equal(await page.locator(".where").innerText(), "default");
+    await page.route(/\/peers\?/, async (route) => {
+      await unlessClosed(async () => {
+        const body = await (await route.fetch()).json();
+        for (const peer of body.peers) {
+          if (peer.name !== "api") continue;
+          peer.inbound_status = "degraded";
+          peer.inbound_reason = "draft: The draft is gone";
+        }
+        await route.fulfill({ json: body });
+      });
+    });
+    await page.goto(`${lab.daemon.base}/dashboard#/peers/${api.peer_id}?tab=evidence`);
+    await page.reload();
+    await evidence.getByText("draft: The draft is gone").waitFor();
+  },
+);

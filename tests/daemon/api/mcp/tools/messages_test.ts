@@ -4,7 +4,14 @@ import assert from "node:assert/strict";
 import * as z from "zod";
 import { openAsk } from "protocol/asks/contract.ts";
 import { FakeSockets, type World, world } from "../../../../support/world.ts";
-import { ask, eventData, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  eventData,
+  get,
+  notify,
+  post,
+} from "../../../../support/daemon/peer_clients.ts";
 import { agents } from "../../../../support/daemon/mcp_agents.ts";
 import { PROTOCOL_VERSIONS } from "../../../../support/daemon/mcp_server.ts";
 
@@ -26,6 +33,17 @@ async function question(w: World, from_peer: string, to_peer: string): Promise<s
   const body = { from_peer, to_peer, text: "Which?", question: CHOICE };
   return (await w.call(openAsk, { body })).correlation_id ?? "";
 }
+
+Deno.test("the broadcast tool names the peers that it did not reach, and says why", async () => {
+  await using w = world();
+  await using at = await agents(w, PROTOCOL_VERSIONS[0]);
+  await addPeer(w, "gone");
+  await post(w, "/peers/gone/offline");
+  await addPeer(w, "deaf");
+  const sent = await at.api.call("broadcast", { message: "main is green" });
+  assert.match(sent.text, /^Not reached: @gone: it is offline\.$/m);
+  assert.match(sent.text, /^Not yet reached: @deaf: no transport reaches it now/m);
+});
 
 for (const protocolVersion of PROTOCOL_VERSIONS) {
   Deno.test(`${protocolVersion}: several peers are asked at once, and their replies are shown side by side`, async () => {

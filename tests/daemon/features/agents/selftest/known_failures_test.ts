@@ -59,6 +59,7 @@ Deno.test("a degraded transport is tried last, and first again once it has passe
   w.processes.start(41);
   const { peer_id } = await addPeer(w, "api", CLAUDE_PEER);
   const status = async () => (await get(w, `/peers/${peer_id}`)).inbound_status;
+  const reason = async () => (await get(w, `/peers/${peer_id}`)).inbound_reason;
   const reportFailure = async () => {
     await w.tick(2);
     await notify(w, "web", "api", "Hello", { bypass_circle: true });
@@ -68,8 +69,10 @@ Deno.test("a degraded transport is tried last, and first again once it has passe
   assert.deepEqual([await reportFailure(), await status()], ["native", "ok"]);
   at.setFailure("native", "draft: The draft is gone");
   assert.deepEqual([await reportFailure(), await status()], ["pane", "degraded"]);
+  assert.equal(await reason(), "draft: The draft is gone (mesh selftest, 2.1.329)");
   at.setFailure("native", null);
   assert.deepEqual([await reportFailure(), await status()], ["native", "ok"]);
+  assert.equal(await reason(), undefined);
 });
 
 Deno.test("a transport that the peer does not have, or another agent's, degrades no peer", async () => {
