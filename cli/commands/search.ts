@@ -24,6 +24,7 @@ import {
   formatDayTime,
   formatInstant,
 } from "../output/time.ts";
+import { waitOf } from "./waiting/peer_waits.ts";
 import { showAsk } from "../output/views.ts";
 import { explainMessage } from "../output/message_explanation.ts";
 
@@ -43,10 +44,10 @@ export const WHY: Command = answerCommand({
     const id = await toMessageId(call, args.text("id"));
     const message = await call(getMessage, { params: { id } });
     const trace = await call(getTrace, { params: { trace_id: message.message_id } });
-    return { message, trace };
+    return { message, trace, wait: await waitOfRecipient(call, message) };
   },
-  show: ({ message, trace }, { terminal }) => {
-    for (const { at, text, succeeded } of explainMessage(message, trace)) {
+  show: ({ message, trace, wait }, { terminal }) => {
+    for (const { at, text, succeeded } of explainMessage(message, trace, wait)) {
       const time = at === null ? "" : formatClockTime(at);
       terminal.print(
         styled("dim", `${time.padEnd(CLOCK_TIME_COLUMNS)}  `),
@@ -55,6 +56,15 @@ export const WHY: Command = answerCommand({
     }
   },
 });
+
+/** What the recipient of a message waits for, while that holds up the message or its answer. */
+async function waitOfRecipient(
+  call: Call,
+  { kind, state, close_reason, to_peer_id }: Message,
+): Promise<string | undefined> {
+  const isOpen = kind === "ask" ? close_reason === null : state === "queued";
+  return isOpen ? await waitOf(call, to_peer_id) : undefined;
+}
 
 export const SEARCH_COMMANDS: readonly Command[] = [
   answerCommand({
@@ -154,7 +164,7 @@ export async function showAny(context: CommandContext, args: Args): Promise<numb
   const ask = await call(getAsk, { params: { id } });
   if (args.flag("wait")) return await waitForReply(context, args, toAskHandle(ask));
   if (args.flag("json")) terminal.printJson(ask);
-  else showAsk(terminal, ask);
+  else showAsk(terminal, ask, ask.state === "open" && await waitOf(call, ask.to_peer_id));
   return EXIT.done;
 }
 

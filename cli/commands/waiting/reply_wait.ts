@@ -7,6 +7,7 @@ import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
 import { type getAsk, waitAsk } from "protocol/generated/endpoints.ts";
 import { PENDING, WAIT_SECONDS } from "protocol/asks/contract.ts";
+import { waitOf } from "./peer_waits.ts";
 import { type ShownAsk, withProgress } from "../ask_progress.ts";
 import { type Args, type CommandContext, interruptible } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
@@ -43,8 +44,7 @@ export async function waitForReply(
   const { terminal } = context;
   const seconds = args.seconds("timeout");
   // The progress comes from the events, which another machine cannot send.
-  const showsProgress = terminal.device.progress && !args.flag("json") &&
-    context.machine === undefined;
+  const showsProgress = !args.flag("json") && context.machine === undefined;
   return await interruptible(async (signal) => {
     const wait = () => pollForReply(context, ask, { seconds, signal });
     const answer = await (showsProgress ? withProgress(context, ask, wait) : wait());
@@ -56,7 +56,7 @@ export async function waitForReply(
       if (!args.flag("json")) printFollowUp(context, ask);
       return EXIT.done;
     }
-    printStillOpen(context, ask);
+    await printStillOpen(context, ask);
     return signal.aborted ? EXIT.interrupted : EXIT.refused;
   });
 }
@@ -101,7 +101,12 @@ function printUnavailable({ terminal, clock }: CommandContext, error: unknown): 
   return clock.monotonic();
 }
 
-function printStillOpen({ terminal }: CommandContext, { correlation_id }: AskHandle): void {
+async function printStillOpen(
+  { call, terminal }: CommandContext,
+  { correlation_id, to_peer_id }: WaitedAsk,
+): Promise<void> {
+  const wait = await waitOf(call, to_peer_id);
+  if (wait) terminal.printError(styled("yellow", wait));
   terminal.printError(styled("yellow", `${correlation_id} is still open.`), " Wait again with:");
   terminal.printError("  ", styled("bold", `mesh show ${correlation_id} --wait`));
 }

@@ -5,6 +5,7 @@ import { displayWidth } from "../../output/table.ts";
 import { clean, styled, type StyledText, toPlainText } from "../../output/terminal.ts";
 import { styledStatus } from "../../output/views.ts";
 import { fill, firstLine, type Line } from "../../screen/lines.ts";
+import { waitOf, waitSentence } from "protocol/derived/waits.ts";
 import { type Attention, waitingSince } from "../sections.ts";
 import type { Message, Peer, Records } from "../records.ts";
 import { formatDuration } from "../../output/time.ts";
@@ -48,9 +49,8 @@ export function attentionRow(entry: Attention, width: number, context: RowContex
 
 function attentionTexts(entry: Attention): { label: StyledText; text: string } {
   if (entry.kind === "dialog") {
-    const { description } = entry.peer;
-    const doing = description === null ? "" : `: ${firstLine(description)}`;
-    return { label: styled("yellow", "dialog"), text: `waits in its terminal${doing}` };
+    const label = waitOf(entry.peer)?.kind ?? "dialog";
+    return { label: styled("yellow", label), text: waitSentence(entry.peer) ?? "" };
   }
   const { item } = entry;
   if (entry.kind === "note") {

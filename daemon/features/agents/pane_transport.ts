@@ -65,7 +65,9 @@ export class PaneTransport implements TerminalTransport {
   async check(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Readiness> {
     if (this.#textOf(outgoing) === undefined) return toReadiness("bad_frame");
     const inspection = await inspect(this.#options, peer);
-    return toReadiness(inspection.ok ? undefined : inspection.reason);
+    if (inspection.ok) return { ready: true };
+    const { reason, dialog: kind } = inspection;
+    return { ready: false, reason, ...(kind && { waits_for: { kind } }) };
   }
 
   async deliver(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Receipt> {

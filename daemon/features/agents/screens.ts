@@ -1,5 +1,7 @@
 /** Reads captured screens: finds an open dialog, an empty composer, and the pasted text. */
 
+import type { WaitKind } from "protocol/peers/record.ts";
+
 /** A captured pane: rows keep their colours (SGR), which distinguish a placeholder from a draft. */
 export interface View {
   /** Rows above the screen, oldest first, up to the number requested. */
@@ -23,6 +25,8 @@ export interface Screen {
    */
   readonly newlines: "kept" | "marked";
   dialogOpen(view: View): boolean | undefined;
+  /** The kind of dialog that the screen shows, if it shows one. */
+  dialogKind(view: View): WaitKind;
   composerEmpty(view: View): boolean | undefined;
   /** True if the composer shows the pasted text, including its id, and nothing typed since. */
   composerHolds(view: View, text: string): boolean;
@@ -57,6 +61,9 @@ interface ComposerFormat {
 /** The screen of an agent whose composer a dialog replaces. */
 export function composerScreen(format: ComposerFormat): Screen {
   const find = (view: View) => format.find(view.lines.map(stripEscapes), view);
+  // The transcript may mention dialogs, but an open dialog is never above the composer.
+  const rowsBelow = (view: View, composer = find(view)) =>
+    view.lines.slice(composer?.bottom ?? 0).map(stripEscapes);
   const isEmpty = format.isEmpty ?? (({ text }: Composer) => text.trim() === "");
   const holds = format.holds ?? ((shown: string, whole: string) => shown === whole);
   return {
@@ -64,11 +71,11 @@ export function composerScreen(format: ComposerFormat): Screen {
     newlines: "kept",
     dialogOpen(view) {
       const composer = find(view);
-      // The transcript may mention dialogs, but an open dialog is never above the composer.
-      const rows = view.lines.slice(composer?.bottom ?? 0).map(stripEscapes);
+      const rows = rowsBelow(view, composer);
       if (looksLikeDialog(rows) || rows.some((row) => format.dialog?.test(row))) return true;
       return composer ? false : undefined;
     },
+    dialogKind: (view) => dialogKind(rowsBelow(view)) ?? "dialog",
     composerEmpty(view) {
       const composer = find(view);
       return composer && isEmpty(composer, view);
@@ -93,26 +100,43 @@ export function composerAt(
 /** The longest text for a pane (contract 5). */
 export const TEXT_BYTES_MAX = 8_192;
 /**
- * Phrases of the known agents' dialogs, in which Enter approves something or ends the program. They
- * must not contain `,`, `#` or braces, which have a meaning in tmux formats.
+ * Phrases of the known agents' dialogs, in which Enter approves something or ends the program, by
+ * the kind of dialog. They must not contain `,`, `#` or braces, which have a meaning in tmux
+ * formats. Read from Claude Code 2.1.329, Codex 0.169.0 and 0.171.0, Gemini CLI 0.61.0, opencode
+ * 1.18.33 and Copilot CLI 1.0.102.
  */
-const DIALOG_PHRASES = [
-  "Do you want to (create|make|run|proceed|allow|edit|write|fetch|use|overwrite)",
-  "Would you like to (run|make|proceed|apply)",
-  "Press enter to confirm",
-  "Esc to cancel . Tab to amend",
-  "Enter to (confirm|select) . ",
-  "Allow execution of",
-  "Allow once +Allow always",
-  "Hooks need review",
-  "Yes. I trust this folder",
-  "Yes. proceed",
-  "Copilot needs information",
-] as const;
+const DIALOG_PHRASES = {
+  trust: [
+    "Yes. I trust this folder",
+    "Do you trust the (files|contents)",
+    "Trust this folder.",
+    "Hooks need review",
+  ],
+  login: [
+    "Select login method",
+    "Sign in with (ChatGPT|Google)",
+    "How would you like to authenticate",
+  ],
+  limit: ["Usage limit reached for"],
+  question: ["Copilot needs information"],
+  permission: [
+    "Do you want to (create|make|run|proceed|allow|edit|write|fetch|use|overwrite)",
+    "Would you like to (run|make|proceed|apply)",
+    "Esc to cancel . Tab to amend",
+    "Allow execution of",
+    "Allow once +Allow always",
+    "Yes. proceed",
+  ],
+  dialog: ["Press enter to confirm", "Enter to (confirm|select) . "],
+} as const satisfies Record<WaitKind, readonly string[]>;
 
 /** One pattern that works in JavaScript and in tmux's extended regular expressions. */
-export const DIALOG_PATTERN = DIALOG_PHRASES.join("|");
+export const DIALOG_PATTERN = Object.values(DIALOG_PHRASES).flat().join("|");
 const DIALOG = new RegExp(DIALOG_PATTERN, "i");
+const DIALOG_OF_KIND = Object.entries(DIALOG_PHRASES).map(([kind, phrases]) => ({
+  kind: kind as WaitKind,
+  pattern: new RegExp(phrases.join("|"), "i"),
+}));
 /** The selected entry of a numbered menu, e.g. ` ❯ 1. Yes`. */
 export const MENU_ENTRY = /^[\s│┃|]*[❯›●]\s*\d\.\s/;
 
@@ -125,6 +149,12 @@ export function stripEscapes(row: string): string {
 /** The first row, counted from 1, with a dialog's phrase; 0 for none. */
 export function dialogRow({ lines }: View): number {
   return lines.findIndex((row) => DIALOG.test(stripEscapes(row))) + 1;
+}
+
+/** The kind of dialog that rows without escape sequences show; undefined if they show none. */
+export function dialogKind(rows: readonly string[]): WaitKind | undefined {
+  const found = DIALOG_OF_KIND.find(({ pattern }) => rows.some((row) => pattern.test(row)));
+  return found?.kind ?? (rows.some((row) => MENU_ENTRY.test(row)) ? "dialog" : undefined);
 }
 
 export function looksLikeDialog(rows: readonly string[]): boolean {

@@ -16,6 +16,7 @@ export const StoredPeer = Peer.omit({
   transport: true,
   ws_connected: true,
   inbound_status: true,
+  waits_for: true,
   pending_ask_count: true,
   oldest_pending_age_seconds: true,
   initiator: true,

@@ -13,6 +13,7 @@ const UNKNOWN = {
   tmux_socket: null,
   terminal: null,
   pane_id: null,
+  waits_for: null,
   metadata: {},
   reminders: null,
   queue_max: null,
