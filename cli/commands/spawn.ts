@@ -13,6 +13,7 @@ import {
 } from "../command/command.ts";
 import { tmuxSocketOf } from "../../daemon/host/terminal_addresses.ts";
 import { EXIT } from "../client/failures.ts";
+import { showFirstWait } from "./waiting/spawn_wait.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 
 const BACKEND_FLAG = { "--backend <backend>": `one of ${Backend.options.join(", ")}` } as const;
@@ -32,7 +33,7 @@ export const SPAWN_COMMANDS: readonly Command[] = [
     example: 'mesh spawn ~/work/api --backend claude-code --message "Start with the tests"',
     hasSender: true,
     call: spawn,
-    show: (spawned, { terminal }) => showSpawned(terminal, spawned),
+    show: showStarted,
   }),
   answerCommand({
     usage: "peer restart <peer>",
@@ -61,7 +62,7 @@ export const SPAWN_COMMANDS: readonly Command[] = [
       const body = { backend, profile: args.get("profile"), ...await context.lookup(args) };
       return await context.call(forkPeer, { params, body });
     },
-    show: (spawned, { terminal }) => showSpawned(terminal, spawned),
+    show: showStarted,
   }),
 ];
 
@@ -110,7 +111,16 @@ async function restart(context: CommandContext, args: Args) {
   });
 }
 
-export function showSpawned(to: Terminal, spawned: Spawned): void {
+/** Maximum time for which a command waits to see if a started agent needs its user. */
+const FIRST_WAIT_MS_MAX = 5_000;
+
+/** Prints a spawn, and then what its agent waits for at its start, if it does. */
+export async function showStarted(spawned: Spawned, context: CommandContext): Promise<void> {
+  showSpawned(context.terminal, spawned);
+  await showFirstWait(context, spawned, FIRST_WAIT_MS_MAX);
+}
+
+function showSpawned(to: Terminal, spawned: Spawned): void {
   const { display_name, spawn_id, tmux_session, pane_id, registration_state } = spawned;
   const { seed_state, warnings } = spawned;
   const location = `  ${registration_state}, tmux ${tmux_session} ${pane_id}  `;

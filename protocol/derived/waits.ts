@@ -19,6 +19,9 @@ export function waitOf({ status, turn_state, waits_for }: Waiter): Wait | undefi
   return waits_for ?? (isAtDialog ? DIALOG : undefined);
 }
 
+/** The detail of a question of trust that is about the agent's hooks, and not about its folder. */
+export const HOOKS = "hooks";
+
 /** Maximum characters of a folder or a tool in a sentence. */
 const DETAIL_CHARS_MAX = 200;
 
@@ -33,7 +36,7 @@ export function waitSentence(peer: WaitingPeer): string | undefined {
     case "login":
       return `${name} wants its user to log in${wayTo(peer)}`;
     case "trust":
-      return `${name} asks if it may trust ${trusted(peer)}${wayTo(peer)}`;
+      return `${name} ${trustQuestion(peer.path, wait)}${wayTo(peer)}`;
     case "permission":
       return `${name} waits for its user${placeOf(peer, wait)}${
         need(" for permission to use", wait)
@@ -65,8 +68,38 @@ function localTime(instant: string, since: string): string {
   return day === sinceDay ? time : `${time} on ${day}`;
 }
 
-function trusted({ path }: WaitingPeer): string {
-  return path === null ? "its folder" : `the folder ${shown(path)}`;
+function trustQuestion(path: string | null, { detail }: Pick<Wait, "detail">): string {
+  if (detail === HOOKS) return "asks if it may run its hooks";
+  return `asks if it may trust ${path === null ? "its folder" : `the folder ${shown(path)}`}`;
+}
+
+/** A started agent that waits for its user before it can go on. */
+export interface WaitingSpawn {
+  readonly name: string;
+  readonly backend: string;
+  readonly path: string;
+  readonly pane_id: string;
+  readonly wait: Pick<Wait, "kind" | "detail">;
+  /** The peer or the pane that `mesh attach` shows. */
+  readonly attach: string;
+}
+
+/** The sentences on a started agent that waits for its user. */
+export function spawnSentence(
+  { name, backend, path, pane_id, wait, attach }: WaitingSpawn,
+): string {
+  // deno-fmt-ignore
+  const needs: Readonly<Record<Wait["kind"], string>> = {
+    trust:      `it ${trustQuestion(path, wait)}`,
+    login:      "it wants its user to log in",
+    limit:      "it has reached its usage limit",
+    permission: "it asks for a permission",
+    question:   "it asks a question",
+    dialog:     "it asks what only a person can answer",
+  };
+  const agent = `${name} (${backend} in ${shown(path)})`;
+  return `${agent} waits at a dialog in pane ${pane_id}: ${needs[wait.kind]}. ` +
+    `It goes on once a person has acted there: mesh attach ${attach}`;
 }
 
 function need(words: string, { detail }: Wait): string {

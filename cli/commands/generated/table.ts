@@ -1216,7 +1216,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "usage": "attach <peer>",
   "needs": "this machine",
   "summary": "Show a peer's tmux pane in this terminal; leave it with tmux's prefix and d",
-  "details": "A peer in a kitty window is not shown here: kitty brings its window to the front.",
+  "details": "A pane id of tmux, such as %3, shows that pane, even if no peer has it yet. A peer in a kitty window is not shown here: kitty brings its window to the front.",
   "example": "mesh attach api",
   "flags": {
    "--circle <name>": "look up the peer's name in this circle",

@@ -13,7 +13,7 @@ import {
 } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { formatAge } from "../../output/time.ts";
-import { ownPane, PROFILE_FLAG, showSpawned, startFields } from "../spawn.ts";
+import { ownPane, PROFILE_FLAG, showStarted, startFields } from "../spawn.ts";
 
 type SessionList = WireResponse<typeof listSessions>;
 type ResumeResult = WireResponse<typeof resumeSession>;
@@ -34,10 +34,11 @@ export const STARTING_COMMANDS: readonly Command[] = [
     example: 'mesh fork api --name api-retries --message "Try it with retries instead"',
     hasSender: true,
     call: fork,
-    show: (forked, { terminal }) => {
-      showSpawned(terminal, forked);
+    show: async (forked, context) => {
+      await showStarted(forked, context);
       if (forked.source_turn_state !== "working") return;
-      terminal.print(styled("yellow", "The agent is in a turn: the copy has what was written"));
+      const text = "The agent is in a turn: the copy has what was written";
+      context.terminal.print(styled("yellow", text));
     },
   }),
   answerCommand({
@@ -62,7 +63,7 @@ export const STARTING_COMMANDS: readonly Command[] = [
     hasSender: true,
     call: resume,
     show: (answer, context) =>
-      "sessions" in answer ? showSessions(context, answer) : showSpawned(context.terminal, answer),
+      "sessions" in answer ? showSessions(context, answer) : showStarted(answer, context),
     exitCode: (answer, args) => "sessions" in answer && !isList(args) ? EXIT.refused : EXIT.done,
   }),
 ];

@@ -1,6 +1,6 @@
 /** Inspects a pane before anything is typed: its foreground process and its screen. */
 
-import type { WaitKind } from "protocol/peers/record.ts";
+import type { ReportedWait } from "protocol/peers/record.ts";
 import type { Reason } from "protocol/reasons.ts";
 import {
   argumentsOf,
@@ -48,8 +48,8 @@ export interface InspectedPane {
 export type Inspection = InspectedPane | {
   ok: false;
   reason: Reason;
-  /** The kind of dialog that the screen shows. */
-  dialog?: WaitKind | undefined;
+  /** The dialog that the screen shows. */
+  dialog?: ReportedWait | undefined;
 };
 
 /** The accepted reasons of a caller that accepts none. */
@@ -97,7 +97,7 @@ export async function inspectForeground(
   ].filter((reason) => reason !== undefined);
   const refused = reasons.find((reason) => !accepted.has(reason));
   if (refused !== undefined) {
-    const dialog = refused === "dialog_open" ? screen.dialogKind(view) : undefined;
+    const dialog = refused === "dialog_open" ? screen.dialogShown(view) : undefined;
     return { ok: false, reason: refused, dialog };
   }
   return { ok: true, server, pane, view, foreground, overruled: reasons };

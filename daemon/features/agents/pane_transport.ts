@@ -66,8 +66,8 @@ export class PaneTransport implements TerminalTransport {
     if (this.#textOf(outgoing) === undefined) return toReadiness("bad_frame");
     const inspection = await inspect(this.#options, peer);
     if (inspection.ok) return { ready: true };
-    const { reason, dialog: kind } = inspection;
-    return { ready: false, reason, ...(kind && { waits_for: { kind } }) };
+    const { reason, dialog } = inspection;
+    return { ready: false, reason, ...(dialog && { waits_for: dialog }) };
   }
 
   async deliver(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Receipt> {

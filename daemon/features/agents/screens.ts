@@ -1,6 +1,7 @@
 /** Reads captured screens: finds an open dialog, an empty composer, and the pasted text. */
 
-import type { WaitKind } from "protocol/peers/record.ts";
+import { HOOKS } from "protocol/derived/waits.ts";
+import type { ReportedWait } from "protocol/peers/record.ts";
 
 /** A captured pane: rows keep their colours (SGR), which distinguish a placeholder from a draft. */
 export interface View {
@@ -26,7 +27,7 @@ export interface Screen {
   readonly newlines: "kept" | "marked";
   dialogOpen(view: View): boolean | undefined;
   /** The kind of dialog that the screen shows, if it shows one. */
-  dialogKind(view: View): WaitKind;
+  dialogShown(view: View): ReportedWait;
   composerEmpty(view: View): boolean | undefined;
   /** True if the composer shows the pasted text, including its id, and nothing typed since. */
   composerHolds(view: View, text: string): boolean;
@@ -75,7 +76,7 @@ export function composerScreen(format: ComposerFormat): Screen {
       if (looksLikeDialog(rows) || rows.some((row) => format.dialog?.test(row))) return true;
       return composer ? false : undefined;
     },
-    dialogKind: (view) => dialogKind(rowsBelow(view)) ?? "dialog",
+    dialogShown: (view) => dialogIn(rowsBelow(view)) ?? { kind: "dialog" },
     composerEmpty(view) {
       const composer = find(view);
       return composer && isEmpty(composer, view);
@@ -105,38 +106,50 @@ export const TEXT_BYTES_MAX = 8_192;
  * formats. Read from Claude Code 2.1.329, Codex 0.169.0 and 0.171.0, Gemini CLI 0.61.0, opencode
  * 1.18.33 and Copilot CLI 1.0.102.
  */
-const DIALOG_PHRASES = {
-  trust: [
-    "Yes. I trust this folder",
-    "Do you trust the (files|contents)",
-    "Trust this folder.",
-    "Hooks need review",
-  ],
-  login: [
-    "Select login method",
-    "Sign in with (ChatGPT|Google)",
-    "How would you like to authenticate",
-  ],
-  limit: ["Usage limit reached for"],
-  question: ["Copilot needs information"],
-  permission: [
-    "Do you want to (create|make|run|proceed|allow|edit|write|fetch|use|overwrite)",
-    "Would you like to (run|make|proceed|apply)",
-    "Esc to cancel . Tab to amend",
-    "Allow execution of",
-    "Allow once +Allow always",
-    "Yes. proceed",
-  ],
-  dialog: ["Press enter to confirm", "Enter to (confirm|select) . "],
-} as const satisfies Record<WaitKind, readonly string[]>;
+const DIALOGS: readonly (ReportedWait & { readonly phrases: readonly string[] })[] = [
+  {
+    kind: "trust",
+    phrases: [
+      "Yes. I trust this folder",
+      "Do you trust the (files|contents)",
+      "Trust this folder.",
+    ],
+  },
+  { kind: "trust", detail: HOOKS, phrases: ["Hooks need review"] },
+  {
+    kind: "login",
+    phrases: [
+      "Select login method",
+      "Sign in with (ChatGPT|Google)",
+      "How would you like to authenticate",
+    ],
+  },
+  { kind: "limit", phrases: ["Usage limit reached for"] },
+  { kind: "question", phrases: ["Copilot needs information"] },
+  {
+    kind: "permission",
+    phrases: [
+      "Do you want to (create|make|run|proceed|allow|edit|write|fetch|use|overwrite)",
+      "Would you like to (run|make|proceed|apply)",
+      "Esc to cancel . Tab to amend",
+      "Allow execution of",
+      "Allow once +Allow always",
+      "Yes. proceed",
+    ],
+  },
+  { kind: "dialog", phrases: ["Press enter to confirm", "Enter to (confirm|select) . "] },
+];
 
 /** One pattern that works in JavaScript and in tmux's extended regular expressions. */
-export const DIALOG_PATTERN = Object.values(DIALOG_PHRASES).flat().join("|");
+export const DIALOG_PATTERN = DIALOGS.flatMap(({ phrases }) => phrases).join("|");
 const DIALOG = new RegExp(DIALOG_PATTERN, "i");
-const DIALOG_OF_KIND = Object.entries(DIALOG_PHRASES).map(([kind, phrases]) => ({
-  kind: kind as WaitKind,
+const READERS = DIALOGS.map(({ phrases, ...wait }) => ({
+  wait,
   pattern: new RegExp(phrases.join("|"), "i"),
 }));
+/** Texts beside a composer, with which an agent asks for a login. */
+const LOGIN_TEXT = /Please (use|run) \/login|Not logged in|Please log in/i;
+
 /** The selected entry of a numbered menu, e.g. ` ❯ 1. Yes`. */
 export const MENU_ENTRY = /^[\s│┃|]*[❯›●]\s*\d\.\s/;
 
@@ -151,10 +164,20 @@ export function dialogRow({ lines }: View): number {
   return lines.findIndex((row) => DIALOG.test(stripEscapes(row))) + 1;
 }
 
-/** The kind of dialog that rows without escape sequences show; undefined if they show none. */
-export function dialogKind(rows: readonly string[]): WaitKind | undefined {
-  const found = DIALOG_OF_KIND.find(({ pattern }) => rows.some((row) => pattern.test(row)));
-  return found?.kind ?? (rows.some((row) => MENU_ENTRY.test(row)) ? "dialog" : undefined);
+/** The dialog that rows without escape sequences show; undefined if they show none. */
+export function dialogIn(rows: readonly string[]): ReportedWait | undefined {
+  const found = READERS.find(({ pattern }) => rows.some((row) => pattern.test(row)));
+  return found?.wait ?? (rows.some((row) => MENU_ENTRY.test(row)) ? { kind: "dialog" } : undefined);
+}
+
+/**
+ * What a program waits for on the first screen after its start: a dialog, or a login. On a later
+ * screen, the same words may be a part of the conversation.
+ */
+export function waitAtStart(lines: readonly string[]): ReportedWait | undefined {
+  const rows = lines.map(stripEscapes);
+  const needsLogin = rows.some((row) => LOGIN_TEXT.test(row));
+  return dialogIn(rows) ?? (needsLogin ? { kind: "login" } : undefined);
 }
 
 export function looksLikeDialog(rows: readonly string[]): boolean {

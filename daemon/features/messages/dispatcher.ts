@@ -11,7 +11,7 @@ import type { AgentPeers } from "../peers/agent_peers.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { Reachability } from "../peers/records.ts";
-import type { PeerWaits } from "../peers/waits.ts";
+import { BY_SCREEN, type PeerWaits } from "../peers/waits.ts";
 import type { ReportedWait } from "protocol/peers/record.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
@@ -246,7 +246,7 @@ export class Dispatcher {
     if (knownReason !== reason || ledger.lastReason(db, to_peer_id) !== reason) {
       db.transact((tx) => ledger.setBlockedReason(tx, to_peer_id, reason));
     }
-    if (dialog) this.#deps.waits.report(to_peer_id, dialog, "screen");
+    if (dialog) this.#deps.waits.report(to_peer_id, dialog, BY_SCREEN);
   }
 }
 

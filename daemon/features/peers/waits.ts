@@ -34,8 +34,13 @@ interface WaitEvidence {
   readonly isBlocked: boolean;
 }
 
-/** The kinds that outlast the turn that they ended. Any other kind is a dialog. */
-const OUTLASTING: ReadonlySet<WaitKind> = new Set(["limit", "login"]);
+/** The source of dialogs that a terminal shows. */
+export const BY_SCREEN = "screen";
+
+/** True for a wait that goes on after the turn that it ended. Any other wait is a dialog. */
+function outlastsTurn({ kind, source }: KnownWait): boolean {
+  return (kind === "limit" || kind === "login") && source !== BY_SCREEN;
+}
 
 /** What a peer waits for, by all evidence; null for nothing. */
 export function waitOf({ now, peer, known, question, isBlocked }: WaitEvidence): Wait | null {
@@ -50,7 +55,7 @@ export function waitOf({ now, peer, known, question, isBlocked }: WaitEvidence):
     const { turn_at, turn_by } = peer;
     return toWait(report ?? { kind: "dialog", source: turn_by ?? "unknown", at: turn_at ?? now });
   }
-  return report && (isBlocked || OUTLASTING.has(report.kind)) ? toWait(report) : null;
+  return report && (isBlocked || outlastsTurn(report)) ? toWait(report) : null;
 }
 
 function toWait({ kind, at: since, source, detail, resets_at }: KnownWait): Wait {
@@ -68,7 +73,7 @@ export function addReport(known: KnownWait | undefined, report: KnownWait): Know
     return resets_at === known.resets_at ? known : { ...known, resets_at };
   }
   const tellsLess = report.kind === "dialog" ||
-    known.detail !== undefined && report.detail === undefined && !OUTLASTING.has(report.kind);
+    known.detail !== undefined && report.detail === undefined && !outlastsTurn(report);
   return tellsLess ? known : report;
 }
 
@@ -143,7 +148,7 @@ export class PeerWaits {
     const known = this.#known.get(peer_id);
     const isDialogOver = turn_state === "idle" || turn_state === "pending_first_turn";
     const isOver = hasBegun || last_message !== undefined ||
-      isDialogOver && known && !OUTLASTING.has(known.kind);
+      isDialogOver && known && !outlastsTurn(known);
     if (known && isOver) {
       this.#known.delete(peer_id);
       this.review(peer_id);

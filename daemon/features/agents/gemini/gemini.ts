@@ -71,7 +71,7 @@ async function shownOnScreen(
   const view: View = { above: [], lines: captured.lines, cursor_x: 0, cursor_y: 0 };
   const turn_state = turnStateShown(view);
   return turn_state === "awaiting_input"
-    ? { turn_state, waits_for: { kind: geminiScreen.dialogKind(view) } }
+    ? { turn_state, waits_for: geminiScreen.dialogShown(view) }
     : turn_state && { turn_state };
 }
 

@@ -7,7 +7,7 @@ import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
 import {
-  dialogKind,
+  dialogIn,
   drawnCursor,
   looksLikeDialog,
   type Screen,
@@ -64,7 +64,7 @@ const LINE_BYTES_MAX = 3_500;
 export const genericScreen: Screen = {
   bytes_max: LINE_BYTES_MAX,
   newlines: "marked",
-  dialogKind: ({ lines }) => dialogKind(lines.map(stripEscapes)) ?? "dialog",
+  dialogShown: ({ lines }) => dialogIn(lines.map(stripEscapes)) ?? { kind: "dialog" },
   dialogOpen({ lines }) {
     return looksLikeDialog(lines.map(stripEscapes));
   },
