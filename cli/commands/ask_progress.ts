@@ -12,7 +12,8 @@ import type { CommandContext } from "../command/command.ts";
 import { formatReason } from "../output/message_explanation.ts";
 import { clean, type Device } from "../output/terminal.ts";
 import { formatDuration } from "../output/time.ts";
-import { waitOf } from "./waiting/peer_waits.ts";
+import { peerOf } from "./waiting/peer_waits.ts";
+import { waitSentence } from "protocol/derived/waits.ts";
 
 export interface ShownAsk {
   readonly correlation_id: string;
@@ -61,7 +62,8 @@ async function follow(
         line.show((await call(getTrace, { params, signal })).stages);
       }
       const isTurn = type === "ready" || type === "turn" && isOf(data, "peer_id", to_peer_id);
-      if (isTurn) line.showWait(await waitOf(call, to_peer_id));
+      const peer = isTurn ? await peerOf(call, to_peer_id) : undefined;
+      if (peer) line.showWait(waitSentence(peer));
     }
   });
 }

@@ -56,7 +56,8 @@ export async function waitForReply(
       if (!args.flag("json")) printFollowUp(context, ask);
       return EXIT.done;
     }
-    await printStillOpen(context, ask);
+    if (!showsProgress) await printWait(context, ask);
+    printStillOpen(context, ask);
     return signal.aborted ? EXIT.interrupted : EXIT.refused;
   });
 }
@@ -101,12 +102,15 @@ function printUnavailable({ terminal, clock }: CommandContext, error: unknown): 
   return clock.monotonic();
 }
 
-async function printStillOpen(
+async function printWait(
   { call, terminal }: CommandContext,
-  { correlation_id, to_peer_id }: WaitedAsk,
+  { to_peer_id }: WaitedAsk,
 ): Promise<void> {
   const wait = await waitOf(call, to_peer_id);
   if (wait) terminal.printError(styled("yellow", wait));
+}
+
+function printStillOpen({ terminal }: CommandContext, { correlation_id }: AskHandle): void {
   terminal.printError(styled("yellow", `${correlation_id} is still open.`), " Wait again with:");
   terminal.printError("  ", styled("bold", `mesh show ${correlation_id} --wait`));
 }
