@@ -193,10 +193,8 @@ export class RemotePeers {
   }
 
   #rememberWait(peer_id: string, wait: Wait | null = null): void {
-    this.#ctx.db.afterCommit(() => {
-      if (wait) this.#waits.set(peer_id, wait);
-      else this.#waits.delete(peer_id);
-    });
+    if (wait) this.#waits.set(peer_id, wait);
+    else this.#waits.delete(peer_id);
   }
 
   #remember(peer_id: string, last_seen: number): void {
