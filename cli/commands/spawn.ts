@@ -19,6 +19,10 @@ import { styled, type Terminal } from "../output/terminal.ts";
 const BACKEND_FLAG = { "--backend <backend>": `one of ${Backend.options.join(", ")}` } as const;
 export const PROFILE_FLAG = { "--profile <name>": "a profile from spawn.profiles" } as const;
 
+export const START_WAIT_FLAG = {
+  "--wait": "wait up to 30 s for the agent to register, and say if it waits for its user",
+} as const;
+
 export const SPAWN_COMMANDS: readonly Command[] = [
   answerCommand({
     usage: "spawn <path>",
@@ -29,6 +33,7 @@ export const SPAWN_COMMANDS: readonly Command[] = [
       "--name <name>": "the peer's name",
       "--circle <name>": "the circle it joins",
       "--message <text>": "send this once the agent has started",
+      ...START_WAIT_FLAG,
     },
     example: 'mesh spawn ~/work/api --backend claude-code --message "Start with the tests"',
     hasSender: true,
@@ -54,7 +59,7 @@ export const SPAWN_COMMANDS: readonly Command[] = [
   answerCommand({
     usage: "peer fork <peer>",
     summary: "Start an agent of another kind in the same folder, without the conversation",
-    flags: { ...CIRCLE_FLAG, ...BACKEND_FLAG, ...PROFILE_FLAG },
+    flags: { ...CIRCLE_FLAG, ...BACKEND_FLAG, ...PROFILE_FLAG, ...START_WAIT_FLAG },
     example: "mesh peer fork api --backend codex",
     call: async (context, args) => {
       const params = { id: args.text("peer") };
@@ -111,13 +116,22 @@ async function restart(context: CommandContext, args: Args) {
   });
 }
 
-/** Maximum time for which a command waits to see if a started agent needs its user. */
+/** Maximum time for which a terminal waits to see if a started agent needs its user. */
 const FIRST_WAIT_MS_MAX = 5_000;
+/** Maximum time for which a command waits for a started agent to register. */
+export const REGISTERED_MS_MAX = 30_000;
 
 /** Prints a spawn, and then what its agent waits for at its start, if it does. */
-export async function showStarted(spawned: Spawned, context: CommandContext): Promise<void> {
-  showSpawned(context.terminal, spawned);
-  await showFirstWait(context, spawned, FIRST_WAIT_MS_MAX);
+export async function showStarted(
+  spawned: Spawned,
+  context: CommandContext,
+  args: Args,
+): Promise<void> {
+  const { terminal } = context;
+  showSpawned(terminal, spawned);
+  const isWanted = args.flag("wait");
+  if (!isWanted && !terminal.device.progress) return;
+  await showFirstWait(context, spawned, isWanted ? REGISTERED_MS_MAX : FIRST_WAIT_MS_MAX);
 }
 
 function showSpawned(to: Terminal, spawned: Spawned): void {

@@ -15,7 +15,7 @@ import { readClientSettings } from "../../client/settings.ts";
 import type { Args, CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { paneOf, showPane } from "../attach.ts";
-import { ownPane } from "../spawn.ts";
+import { ownPane, REGISTERED_MS_MAX } from "../spawn.ts";
 import { waitForAgent } from "../waiting/spawn_wait.ts";
 
 /** Flags of `mesh run` for agents. */
@@ -27,8 +27,6 @@ export const AGENT_FLAGS = {
   "-y, --yes": "connect the agent without asking",
 } as const;
 const COUNT_MAX = 20;
-/** Maximum time that the command waits for a started agent to register. */
-const REGISTERED_MS_MAX = 30_000;
 
 /** The words after `mesh run` that name an agent, such as `claude`. */
 export const AGENT_PROGRAMS = AGENTS.flatMap(({ setup, programs: [program] }) =>

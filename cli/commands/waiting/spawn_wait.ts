@@ -22,9 +22,8 @@ export async function waitForAgent(
 ): Promise<string | undefined> {
   const { call, clock, terminal } = context;
   const params = { id: spawned.spawn_id };
-  const until = clock.monotonic() + ms;
   let shown: string | undefined;
-  for (;;) {
+  for (let polls = Math.ceil(ms / POLL_MS);; polls--) {
     const state = await call(getSpawn, { params });
     const { display_name: name, peer_id, pane_id, waits_for: wait } = state;
     const sentence = peer_id !== null
@@ -37,7 +36,7 @@ export async function waitForAgent(
       shown = sentence;
     }
     if (peer_id !== null) return peer_id;
-    if (clock.monotonic() >= until) return undefined;
+    if (polls <= 0) return undefined;
     await clock.sleep(POLL_MS);
   }
 }
