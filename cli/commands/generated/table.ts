@@ -942,6 +942,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--name <name>": "the peer's name",
    "--circle <name>": "the circle it joins",
    "--message <text>": "send this once the agent has started",
+   "--wait": "wait up to 30 s for the agent to register, and say if it waits for its user",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
@@ -970,6 +971,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--circle <name>": "look up the peer's name in this circle",
    "--backend <backend>": "one of claude-code, codex, gemini, opencode, copilot, generic, acp, mcp-http, sdk",
    "--profile <name>": "a profile from spawn.profiles",
+   "--wait": "wait up to 30 s for the agent to register, and say if it waits for its user",
    "--json": "print the answer as JSON"
   }
  },
@@ -984,6 +986,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--profile <name>": "a profile from spawn.profiles",
    "--name <name>": "the copy's name",
    "--message <text>": "send this once the copy has started",
+   "--wait": "wait up to 30 s for the agent to register, and say if it waits for its user",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
@@ -1002,6 +1005,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--name <name>": "the peer's name; by default that of the peer that had the session",
    "--circle <name>": "the circle it joins",
    "--message <text>": "send this once the agent has started",
+   "--wait": "wait up to 30 s for the agent to register, and say if it waits for its user",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
