@@ -37,14 +37,8 @@ export function waitSentence(peer: WaitingPeer): string | undefined {
       return `${name} wants its user to log in${wayTo(peer)}`;
     case "trust":
       return `${name} ${trustQuestion(peer.path, wait)}${wayTo(peer)}`;
-    case "permission":
-      return `${name} waits for its user${placeOf(peer, wait)}${
-        need(" for permission to use", wait)
-      }`;
-    case "question":
-      return `${name} waits for its user${placeOf(peer, wait)} (it asks a question)`;
     default:
-      return `${name} waits for its user${placeOf(peer, wait)}`;
+      return `${name} ${placeOf(peer, wait)}${needOf(wait)}`;
   }
 }
 
@@ -70,7 +64,9 @@ function localTime(instant: string, since: string): string {
 
 function trustQuestion(path: string | null, { detail }: Pick<Wait, "detail">): string {
   if (detail === HOOKS) return "asks if it may run its hooks";
-  return `asks if it may trust ${path === null ? "its folder" : `the folder ${shown(path)}`}`;
+  return path === null
+    ? "asks if it may trust its folder"
+    : `asks if it may trust the folder ${shown(path)}`;
 }
 
 /** A started agent that waits for its user before it can go on. */
@@ -102,16 +98,17 @@ export function spawnSentence(
     `It goes on once a person has acted there: mesh attach ${attach}`;
 }
 
-function need(words: string, { detail }: Wait): string {
-  return detail === null ? "" : ` (it asks${words} ${shown(detail)})`;
+function needOf({ kind, detail }: Wait): string {
+  if (kind === "question") return " (it asks a question)";
+  const isNamed = kind === "permission" && detail !== null;
+  return isNamed ? ` (it asks for permission to use ${shown(detail)})` : "";
 }
 
 function placeOf(peer: WaitingPeer, { source }: Wait): string {
-  if (source !== "inbox") return ` in its terminal${wayTo(peer)}`;
   const isAtDialog = peer.turn_state === "awaiting_input" && peer.pane_id !== null;
-  return isAtDialog
-    ? ` in its terminal${wayTo(peer)}, or in the inbox: mesh inbox`
-    : " in the inbox: mesh inbox";
+  if (source === "inbox" && !isAtDialog) return "waits for its user in the inbox: mesh inbox";
+  const inInbox = source === "inbox" ? ", or in the inbox: mesh inbox" : "";
+  return `waits for its user in its terminal${wayTo(peer)}${inInbox}`;
 }
 
 /** The command that shows the peer's terminal, and the machine to run it on. */

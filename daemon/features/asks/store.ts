@@ -244,7 +244,8 @@ export function waitingQuestions(db: Reader) {
        (select chosen_ids.seq from chosen_ids
         where chosen_ids.correlation_id = held.correlation_id),
        seq_of(substr(held.correlation_id, instr(held.correlation_id, '-') + 1)))
-     where messages.correlation_id = held.correlation_id and ask_state = 'open' and question ->> 'blocking' and from_peer_id is not null
+     where messages.correlation_id = held.correlation_id and ask_state = 'open'
+       and question ->> 'blocking' and from_peer_id is not null
      order by created_at desc`,
   );
 }

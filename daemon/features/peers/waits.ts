@@ -5,7 +5,6 @@ import type { Context } from "../../data/context.ts";
 import type { ReportedWait, Wait, WaitKind } from "protocol/peers/record.ts";
 import type { TurnEnd } from "../agents/adapter.ts";
 import { isOnline } from "./directory.ts";
-import type { Reachability, RecordPorts } from "./records.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 
@@ -77,7 +76,7 @@ export function addReport(known: KnownWait | undefined, report: KnownWait): Know
   return tellsLess ? known : report;
 }
 
-/** The errors that end a turn at a limit, as Claude Code, Codex, Copilot CLI and others name them. */
+/** The errors that end a turn at a limit, as the agents name them. */
 const LIMIT_ERRORS = /^(rate_?limit|usage_?limit|quota|insufficient_quota|billing_error)/i;
 const LOGIN_ERRORS = /^(auth|oauth|unauthori[sz]ed|verification_required|cloud_credential)/i;
 
@@ -90,8 +89,8 @@ export function waitAfter(error: string): ReportedWait | undefined {
 }
 
 interface PeerWaitsDeps {
-  readonly reachability: Pick<Reachability, "blockedReason">;
-  readonly ports: Pick<RecordPorts, "waitingQuestions">;
+  readonly reachability: { blockedReason(peer_id: string): string | null };
+  readonly ports: { waitingQuestions(): ReadonlyMap<string, WaitingQuestion> };
 }
 
 export class PeerWaits {

@@ -19,7 +19,7 @@ import type { Spawn } from "./store.ts";
 const REGISTER_MS_MAX = 5 * 60_000;
 /** Time for which a late registration is expected: a person may have to answer a dialog. */
 const LATE_MS_MAX = 24 * 3_600_000;
-/** Interval between two looks at the panes of late spawns. Those of others are looked at in each tick. */
+/** Interval between two looks at the panes of late spawns. Others are looked at in each tick. */
 const LATE_CHECK_INTERVAL_MS = 10_000;
 
 export class SpawnRegistrations {

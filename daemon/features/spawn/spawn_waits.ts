@@ -72,7 +72,7 @@ export class SpawnWaits {
     this.#tell(spawn, { kind, detail }, { name: nameShown(spawn), attach: spawn.pane_id });
   }
 
-  /** A spawned agent has registered as a peer: while it waited at a dialog, or because it goes on. */
+  /** A spawned agent has registered: while it waits at a dialog, or because it goes on. */
   registered(spawn: Spawn, peer_id: string): void {
     const peer = peerRows.get(this.#ctx.db, peer_id);
     if (peer?.turn_state !== "awaiting_input") return this.end(spawn.spawn_id);

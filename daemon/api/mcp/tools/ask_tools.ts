@@ -127,13 +127,13 @@ async function waitFor(id: string, seconds: number, toolContext: ToolContext) {
 
 /** A sentence on what the recipient of an ask waits for; empty if it waits for nothing. */
 async function waitOfRecipient(id: string, { call }: ToolContext): Promise<string> {
-  const { to_peer_id } = await call(getAsk, { params: { id } });
   try {
+    const { to_peer_id } = await call(getAsk, { params: { id } });
     const sentence = waitSentence(await call(getPeer, { params: { id: to_peer_id }, query: {} }));
     return sentence === undefined ? "" : `${printable(sentence)}. `;
   } catch (error) {
     // A person on another machine has no record here, and a peer may be closed meanwhile.
-    if (error instanceof ApiError && error.problem.error === "unknown_peer") return "";
+    if (error instanceof ApiError) return "";
     throw error;
   }
 }

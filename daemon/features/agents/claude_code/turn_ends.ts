@@ -1,6 +1,6 @@
 /**
- * Ends of turns in Claude Code's transcript: those that its user interrupted, which no hook reports,
- * and those at a usage limit, for which only the transcript has the time of the reset.
+ * Ends of turns in Claude Code's transcript: those that its user interrupted, which no hook
+ * reports, and those at a usage limit, for which only the transcript has the time of the reset.
  */
 
 import * as z from "zod";

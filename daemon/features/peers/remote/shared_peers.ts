@@ -89,7 +89,7 @@ export class SharedPeers {
   }
 }
 
-/** A wait without the name of the tool that needs permission, which other machines need not know. */
+/** A wait without the name of the tool that needs permission, which is not shared. */
 function withoutTool(wait: Wait | null): Wait | null {
   const namesTool = wait?.kind === "permission" || wait?.kind === "question";
   return wait && namesTool ? { ...wait, detail: null } : wait;

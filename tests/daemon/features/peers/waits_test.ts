@@ -1,4 +1,4 @@
-/** What a peer waits for: the rule on the evidence, and the reports of hooks, clients and screens. */
+/** What a peer waits for: the rule on evidence, and the reports of hooks, clients and screens. */
 
 import assert from "node:assert/strict";
 import type { ReportedWait, WaitKind } from "protocol/peers/record.ts";
