@@ -122,10 +122,7 @@ export class HookEvents {
       }
       unprovedMessages.prove(report);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
-      const { turn_state, model, prompt, last_message, interrupted, turn_error: error } = report;
-      const { waits_for } = report;
-      const turn = { turn_state, model, prompt, last_message, interrupted, waits_for, error, end };
-      this.#deps.turns.reportTurn(peer_id, turn);
+      this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end });
       if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
       const context = this.#textFor(peer_id, backend, { reader, report });
       handsOver = context !== null;
@@ -272,6 +269,20 @@ export class HookEvents {
     this.#deps.unprovedMessages.rememberPrompt(session_id, ids);
     return lines.length > 0 ? lines.join("\n") : null;
   }
+}
+
+/** The turn that a hook reports. */
+function turnOf(report: HookReport) {
+  const { turn_state, model, prompt, last_message, interrupted, waits_for } = report;
+  return {
+    turn_state,
+    model,
+    prompt,
+    last_message,
+    interrupted,
+    waits_for,
+    error: report.turn_error,
+  };
 }
 
 /** A message as an agent reads it, cut if it is too long. */
