@@ -143,4 +143,6 @@ export interface TurnChange {
   readonly peer_id: string;
   readonly status: string;
   readonly turn_state: string | null;
+  /** The kind of thing that the peer waits for. */
+  readonly waits_for: string | null;
 }

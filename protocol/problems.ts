@@ -112,6 +112,7 @@ export const PROBLEMS = {
   session_running:      problem(409, "The session {session_id} runs already: {holder}", "send it a message, or end it first", { session_id: text, holder: text, peer_id: id.nullable() }),
   cannot_resume:        problem(409, "The session {session_id} cannot be resumed: {reason}", "", { session_id: text, reason: text }),
   no_restart:           problem(404, "{peer_id} was never restarted", "", { peer_id: id }),
+  unknown_spawn:        problem(404, "Unknown spawn: {spawn_id}", "", { spawn_id: id }),
   // Jobs.
   unknown_job:          problem(404, "Unknown job: {job_id}", "list them with `mesh jobs list`", { job_id: id }),
   unknown_check:        problem(422, `No check "{check}" is configured`, "add it to jobs.checks; allowed now: {allowed}", { check: text, allowed: text }),

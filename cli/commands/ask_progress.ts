@@ -1,4 +1,7 @@
-/** Shows the progress of an ask on standard error, while `--wait` waits for its reply. */
+/**
+ * Shows the progress of an ask on standard error, while `--wait` waits for its reply: each step in
+ * one line on a terminal, and what the recipient waits for everywhere.
+ */
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { getTrace } from "protocol/generated/endpoints.ts";
@@ -9,6 +12,8 @@ import type { CommandContext } from "../command/command.ts";
 import { formatReason } from "../output/message_explanation.ts";
 import { clean, type Device } from "../output/terminal.ts";
 import { formatDuration } from "../output/time.ts";
+import { peerOf } from "./waiting/peer_waits.ts";
+import { waitSentence } from "protocol/derived/waits.ts";
 
 export interface ShownAsk {
   readonly correlation_id: string;
@@ -36,9 +41,12 @@ export async function withProgress<A>(
   }
 }
 
-/** Reads the trace at first and after each step to the recipient. Ends quietly on any refusal. */
+/**
+ * Reads the trace and the recipient at first, and after each of their events. Ends quietly on any
+ * refusal.
+ */
 async function follow(
-  { call, daemon, clock }: CommandContext,
+  { call, daemon, clock, terminal: { device } }: CommandContext,
   { correlation_id, to_peer_id }: ShownAsk,
   { line, signal }: { line: ProgressLine; signal: AbortSignal },
 ): Promise<void> {
@@ -48,15 +56,21 @@ async function follow(
     signal.aborted || error instanceof ApiError || isUnreachable(error);
   await unlessRejected(isExpected, async () => {
     for await (const { type, data } of watchEvents({ daemon, clock, signal })) {
-      const isStep = type === "ready" || type === "delivery" && isTo(data, to_peer_id);
-      if (isStep) line.show((await call(getTrace, { params, signal })).stages);
+      const isStep = type === "ready" ||
+        type === "delivery" && isOf(data, "to_peer_id", to_peer_id);
+      if (isStep && device.progress) {
+        line.show((await call(getTrace, { params, signal })).stages);
+      }
+      const isTurn = type === "ready" || type === "turn" && isOf(data, "peer_id", to_peer_id);
+      const peer = isTurn ? await peerOf(call, to_peer_id) : undefined;
+      if (peer) line.showWait(waitSentence(peer));
     }
   });
 }
 
-function isTo(data: unknown, to_peer_id: string): boolean {
-  return typeof data === "object" && data !== null && "to_peer_id" in data &&
-    data.to_peer_id === to_peer_id;
+function isOf(data: unknown, field: string, id: string): boolean {
+  return typeof data === "object" && data !== null &&
+    Object.entries(data).some(([name, value]) => name === field && value === id);
 }
 
 /** One line that grows: `sent to api → seen by api, 3s → waiting for its answer`. */
@@ -65,10 +79,21 @@ class ProgressLine {
   readonly #device: Device;
   readonly #shown = new Set<string>();
   #isWaiting = false;
+  /** The sentence on what the recipient waits for. */
+  #wait: string | undefined;
 
   constructor({ to_peer_name }: ShownAsk, { terminal }: CommandContext) {
     this.#to = to_peer_name;
     this.#device = terminal.device;
+  }
+
+  /** Shows what the recipient waits for, and the end of that wait. Without a terminal, in lines. */
+  showWait(wait: string | undefined): void {
+    if (wait === this.#wait) return;
+    const text = wait ?? `${this.#to} goes on`;
+    this.#wait = wait;
+    if (this.#device.progress) this.#add("wait", text);
+    else this.#device.err(`${clean(text)}\n`);
   }
 
   show(stages: readonly Stage[]): void {

@@ -1,10 +1,11 @@
 /** `mesh attach`: shows an agent's tmux pane in this terminal, or brings its kitty window to front. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { getPeer } from "protocol/generated/endpoints.ts";
+import { getPeer, listOrphans, peerByPane } from "protocol/generated/endpoints.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 import { kindOf, socketPathOf, tmuxSocketOf } from "../../daemon/host/terminal_addresses.ts";
 import { runOnTerminal } from "../client/editor.ts";
+import { undefinedOnRefusal } from "../client/daemon_client.ts";
 import { CommandError } from "../client/failures.ts";
 import {
   answerCommand,
@@ -20,7 +21,9 @@ export const ATTACH_COMMAND: Command = answerCommand({
   usage: "attach <peer>",
   needs: "this machine",
   summary: "Show a peer's tmux pane in this terminal; leave it with tmux's prefix and d",
-  details: "A peer in a kitty window is not shown here: kitty brings its window to the front.",
+  details:
+    "A pane id of tmux, such as %3, shows that pane, even if no peer has it yet. A peer in a " +
+    "kitty window is not shown here: kitty brings its window to the front.",
   flags: { ...CIRCLE_FLAG, "--print": "print the command instead of running it" },
   example: "mesh attach api",
   call: findPane,
@@ -31,12 +34,29 @@ export const ATTACH_COMMAND: Command = answerCommand({
 });
 
 async function findPane(context: CommandContext, args: Args) {
-  const params = { id: args.text("peer") }, query = { circle: args.get("circle") };
-  const peer = await context.call(getPeer, { params, query });
-  return paneOf(peer, context.env, { onlyPrints: args.flag("print") || args.flag("json") });
+  const id = args.text("peer");
+  const pane = /^%\d+$/.test(id)
+    ? await orphanPane(context, id)
+    : await context.call(getPeer, { params: { id }, query: { circle: args.get("circle") } });
+  return paneOf(pane, context.env, { onlyPrints: args.flag("print") || args.flag("json") });
 }
 
-type PeerPane = Pick<WireResponse<typeof getPeer>, "peer_id" | "name" | "pane_id" | "tmux_socket">;
+type PeerPane = Pick<WireResponse<typeof getPeer>, "name" | "pane_id" | "tmux_socket"> & {
+  readonly peer_id: string | null;
+};
+
+/** A pane by its id: that of a peer, or one in which an agent has not registered yet. */
+async function orphanPane({ call }: CommandContext, pane_id: string): Promise<PeerPane> {
+  const peer = await undefinedOnRefusal(
+    "no_pane_peer",
+    () => call(peerByPane, { params: { pane_id }, query: {} }),
+  );
+  if (peer) return peer;
+  const { panes } = await call(listOrphans, {});
+  const found = panes.find((pane) => pane.pane_id === pane_id);
+  if (!found) throw new CommandError(`No pane ${pane_id}; see: mesh orphans`);
+  return { peer_id: null, name: pane_id, pane_id, tmux_socket: found.tmux_socket };
+}
 
 /** The pane of a peer, and the command that shows it in the terminal of this environment. */
 export function paneOf(

@@ -10,6 +10,7 @@ import {
   rehookPeer,
   renamePeer,
 } from "protocol/generated/endpoints.ts";
+import { waitSentence } from "protocol/derived/waits.ts";
 import { addressFor } from "../../daemon/host/terminal_addresses.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { answerCommand, CIRCLE_FLAG, type Command } from "../command/command.ts";
@@ -149,6 +150,7 @@ function showPeer(to: Terminal, peer: Peer, parent: string | null): void {
     circle: peer.circle,
     kind: [peer.role, peer.backend, peer.model].filter(Boolean).join(", "),
     status: [peer.status, peer.turn_state].filter(Boolean).join(", "),
+    "waits for": waitSentence(peer),
     via: viaOf(peer),
     reason: peer.inbound_reason && formatReason(peer.inbound_reason),
     path: peer.path,

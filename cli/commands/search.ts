@@ -25,6 +25,7 @@ import {
   formatInstant,
 } from "../output/time.ts";
 import { wrap } from "../screen/lines.ts";
+import { waitOf } from "./waiting/peer_waits.ts";
 import { showAsk } from "../output/views.ts";
 import { explainMessage } from "../output/message_explanation.ts";
 
@@ -46,11 +47,11 @@ export const WHY: Command = answerCommand({
     const id = await toMessageId(call, args.text("id"));
     const message = await call(getMessage, { params: { id } });
     const trace = await call(getTrace, { params: { trace_id: message.message_id } });
-    return { message, trace };
+    return { message, trace, wait: await waitOfRecipient(call, message) };
   },
-  show: ({ message, trace }, { terminal }) => {
+  show: ({ message, trace, wait }, { terminal }) => {
     const columns = (terminal.device.columns ?? Infinity) - CLOCK_TIME_COLUMNS - 2;
-    for (const { at, text, succeeded } of explainMessage(message, trace)) {
+    for (const { at, text, succeeded } of explainMessage(message, trace, wait)) {
       const sentence = succeeded ? text : styled("yellow", text);
       const rows = columns < SENTENCE_COLUMNS_MIN ? [[sentence]] : wrap([sentence], columns);
       for (const [row, line] of rows.entries()) {
@@ -60,6 +61,15 @@ export const WHY: Command = answerCommand({
     }
   },
 });
+
+/** What the recipient of a message waits for, while that holds up the message or its answer. */
+async function waitOfRecipient(
+  call: Call,
+  { kind, state, close_reason, to_peer_id }: Message,
+): Promise<string | undefined> {
+  const isOpen = kind === "ask" ? close_reason === null : state === "queued";
+  return isOpen ? await waitOf(call, to_peer_id) : undefined;
+}
 
 export const SEARCH_COMMANDS: readonly Command[] = [
   answerCommand({
@@ -159,7 +169,7 @@ export async function showAny(context: CommandContext, args: Args): Promise<numb
   const ask = await call(getAsk, { params: { id } });
   if (args.flag("wait")) return await waitForReply(context, args, toAskHandle(ask));
   if (args.flag("json")) terminal.printJson(ask);
-  else showAsk(terminal, ask);
+  else showAsk(terminal, ask, ask.state === "open" && await waitOf(call, ask.to_peer_id));
   return EXIT.done;
 }
 

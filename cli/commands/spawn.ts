@@ -13,10 +13,15 @@ import {
 } from "../command/command.ts";
 import { tmuxSocketOf } from "../../daemon/host/terminal_addresses.ts";
 import { EXIT } from "../client/failures.ts";
+import { showFirstWait } from "./waiting/spawn_wait.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 
 const BACKEND_FLAG = { "--backend <backend>": `one of ${Backend.options.join(", ")}` } as const;
 export const PROFILE_FLAG = { "--profile <name>": "a profile from spawn.profiles" } as const;
+
+export const START_WAIT_FLAG = {
+  "--wait": "wait up to 30 s for the agent to register, and say if it waits for its user",
+} as const;
 
 export const SPAWN_COMMANDS: readonly Command[] = [
   answerCommand({
@@ -28,11 +33,12 @@ export const SPAWN_COMMANDS: readonly Command[] = [
       "--name <name>": "the peer's name",
       "--circle <name>": "the circle it joins",
       "--message <text>": "send this once the agent has started",
+      ...START_WAIT_FLAG,
     },
     example: 'mesh spawn ~/work/api --backend claude-code --message "Start with the tests"',
     hasSender: true,
     call: spawn,
-    show: (spawned, { terminal }) => showSpawned(terminal, spawned),
+    show: showStarted,
   }),
   answerCommand({
     usage: "peer restart <peer>",
@@ -53,7 +59,7 @@ export const SPAWN_COMMANDS: readonly Command[] = [
   answerCommand({
     usage: "peer fork <peer>",
     summary: "Start an agent of another kind in the same folder, without the conversation",
-    flags: { ...CIRCLE_FLAG, ...BACKEND_FLAG, ...PROFILE_FLAG },
+    flags: { ...CIRCLE_FLAG, ...BACKEND_FLAG, ...PROFILE_FLAG, ...START_WAIT_FLAG },
     example: "mesh peer fork api --backend codex",
     call: async (context, args) => {
       const params = { id: args.text("peer") };
@@ -61,7 +67,7 @@ export const SPAWN_COMMANDS: readonly Command[] = [
       const body = { backend, profile: args.get("profile"), ...await context.lookup(args) };
       return await context.call(forkPeer, { params, body });
     },
-    show: (spawned, { terminal }) => showSpawned(terminal, spawned),
+    show: showStarted,
   }),
 ];
 
@@ -110,7 +116,25 @@ async function restart(context: CommandContext, args: Args) {
   });
 }
 
-export function showSpawned(to: Terminal, spawned: Spawned): void {
+/** Maximum time for which a terminal waits to see if a started agent needs its user. */
+const FIRST_WAIT_MS_MAX = 5_000;
+/** Maximum time for which a command waits for a started agent to register. */
+export const REGISTERED_MS_MAX = 30_000;
+
+/** Prints a spawn, and then what its agent waits for at its start, if it does. */
+export async function showStarted(
+  spawned: Spawned,
+  context: CommandContext,
+  args: Args,
+): Promise<void> {
+  const { terminal } = context;
+  showSpawned(terminal, spawned);
+  const isWanted = args.flag("wait");
+  if (!isWanted && !terminal.device.progress) return;
+  await showFirstWait(context, spawned, isWanted ? REGISTERED_MS_MAX : FIRST_WAIT_MS_MAX);
+}
+
+function showSpawned(to: Terminal, spawned: Spawned): void {
   const { display_name, spawn_id, tmux_session, pane_id, registration_state } = spawned;
   const { seed_state, warnings } = spawned;
   const location = `  ${registration_state}, tmux ${tmux_session} ${pane_id}  `;

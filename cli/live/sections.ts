@@ -2,6 +2,7 @@
 
 import { byNeed } from "protocol/derived/peers.ts";
 import type { Ask, Item, Message, Peer, Records } from "./records.ts";
+import { waitOf } from "protocol/derived/waits.ts";
 import { type BlockedAgents, blockedBehind, byUrgency } from "protocol/derived/waiting.ts";
 
 export const SECTIONS = ["attention", "peers", "feed"] as const;
@@ -107,7 +108,7 @@ interface OpenQuestion {
 
 export type Attention =
   | OpenQuestion
-  /** An agent that waits at a dialog in its own terminal. */
+  /** An agent that waits for its user in its own terminal, or for the end of a limit. */
   | { readonly kind: "dialog"; readonly id: string; readonly peer: Peer }
   /** An unread notification, or a question that ended unanswered. */
   | { readonly kind: "note"; readonly id: string; readonly item: Item };
@@ -126,9 +127,7 @@ export function attentionOf(
     return { kind: "question", id: item.item_id, item, ask, behind };
   });
   const asking = new Set(questions.map(({ item }) => item.from_peer_id));
-  const dialogs = peers.filter(({ peer_id, status, turn_state }) =>
-    turn_state === "awaiting_input" && status !== "offline" && !asking.has(peer_id)
-  );
+  const dialogs = peers.filter((peer) => waitOf(peer) && !asking.has(peer.peer_id));
   const notes = items.filter((item) => !item.read && !item.replied && !isOpen(item));
   return [
     ...questions.sort(byUrgency),
@@ -140,5 +139,5 @@ export function attentionOf(
 /** The time since when somebody has waited; undefined if it is not known. */
 export function waitingSince(entry: Attention): string | undefined {
   if (entry.kind === "question") return entry.behind.since;
-  return entry.kind === "note" ? entry.item.created_at : undefined;
+  return entry.kind === "note" ? entry.item.created_at : waitOf(entry.peer)?.since || undefined;
 }

@@ -29,8 +29,15 @@ const TRANSPORT_LABELS: Readonly<Record<string, string>> = {
   hook:      "its hook, or a client that leases its queue",
 };
 
-/** The sentences on a message in order. The last sentence says the message's current state. */
-export function explainMessage(message: Message, { stages }: Trace): Sentence[] {
+/**
+ * The sentences on a message in order. The last ones say the message's current state, and what its
+ * recipient waits for, if that holds it up.
+ */
+export function explainMessage(
+  message: Message,
+  { stages }: Trace,
+  wait?: string,
+): Sentence[] {
   // A receipt may be recorded before the sending that it confirms.
   const inOrder = stages.toSorted((a, b) => Date.parse(a.ts) - Date.parse(b.ts));
   const transport = inOrder.findLast(({ stage }) => stage === "attempting")?.detail ?? null;
@@ -38,7 +45,9 @@ export function explainMessage(message: Message, { stages }: Trace): Sentence[] 
     const text = stageSentence(message, stage, transport);
     return text === undefined ? [] : [{ at: stage.ts, text, succeeded: stage.status === "ok" }];
   });
-  return [...sentences, currentSentence(message, stages.some(({ stage }) => stage === "unproved"))];
+  const current = currentSentence(message, stages.some(({ stage }) => stage === "unproved"));
+  const reason = wait === undefined ? [] : [{ at: null, text: `${wait}.`, succeeded: false }];
+  return [...sentences, current, ...reason];
 }
 
 /** The sentence on one stage; undefined for a stage that other stages already imply. */

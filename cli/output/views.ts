@@ -11,6 +11,7 @@ import type { Health } from "protocol/api/events.ts";
 import { endedInTerminal, endingOfItem } from "protocol/derived/endings.ts";
 import { isSubagent } from "protocol/derived/peers.ts";
 import { isPermission } from "protocol/derived/waiting.ts";
+import { waitState } from "protocol/derived/waits.ts";
 import { formatCloseReason } from "./message_explanation.ts";
 import { styled, type StyledText, type Terminal } from "./terminal.ts";
 import {
@@ -110,12 +111,14 @@ export function showAsks(to: Terminal, asks: readonly Ask[], clock: Clock): void
   }, { whole: ["ID"], empty: "No matching asks." });
 }
 
-export function showAsk(to: Terminal, ask: Ask): void {
+/** `wait`: the sentence on what the recipient waits for. */
+export function showAsk(to: Terminal, ask: Ask, wait?: string | false): void {
   to.printFields({
     ask: styled("cyan", ask.correlation_id),
     from: ask.from_peer_name,
     to: ask.to_peer_name,
     state: formatAskState(ask),
+    now: wait ? styled("yellow", wait) : null,
     question: ask.question && [ask.question.kind, ask.question.scope].filter(Boolean).join(", "),
     answer: ask.answer?.option_id,
     "reply to": ask.reply_to,
@@ -302,11 +305,13 @@ const isHardToReach = (peer: Peer) => typeof viaOf(peer) === "object";
 export function styledStatus(peer: Peer): StyledText {
   const { status, turn_state, addressable } = peer;
   const isPresent = status === "online" || status === "busy";
-  const text = isPresent && turn_state ? turn_state.replaceAll("_", " ") : status;
+  const state = waitState(peer) ?? turn_state?.replaceAll("_", " ");
+  const text = isPresent && state ? state : status;
   if (isSubagent(peer)) return styled("dim", `${text} (subagent)`);
   if (!addressable) return styled("dim", `${text} (not addressable)`);
   if (!isPresent) return styled("dim", text);
-  return styled(status === "busy" || turn_state === "working" ? "yellow" : "green", text);
+  const isYellow = status === "busy" || turn_state === "working" || peer.waits_for !== null;
+  return styled(isYellow ? "yellow" : "green", text);
 }
 
 /** The digits of a shortened id, unless another one begins with them. */

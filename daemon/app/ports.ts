@@ -5,6 +5,7 @@
 
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Terminals } from "../host/tmux/terminals.ts";
+import { TOOL_PERMISSION } from "../features/asks/answers.ts";
 import * as askRows from "../features/asks/store.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
@@ -51,6 +52,13 @@ export class Ports {
     isSuperseded: (peer_id, agent_pid) => isSuperseded(this.#deps.db, peer_id, agent_pid),
     pending: (peer_id) => askRows.pendingOf(this.#deps.db, peer_id),
     pendingOfAll: () => askRows.pendingOfAll(this.#deps.db),
+    waitingQuestions: () =>
+      new Map(
+        askRows.waitingQuestions(this.#deps.db).map(({ from_peer_id, scope, created_at: at }) => [
+          from_peer_id,
+          { kind: scope === TOOL_PERMISSION ? "permission" : "question", at },
+        ]),
+      ),
   };
 
   readonly messages: SocketPorts & AuditPorts & RemotePorts = {

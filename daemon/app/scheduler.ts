@@ -22,6 +22,7 @@ export function tick(
   if (step_ms !== 0) clockStepped(features, step_ms);
   features.processWatcher.tick();
   features.subagents.tick();
+  features.waits.tick();
   features.asks.tick(now);
   features.multiAsks.tick(now);
   features.delivery.tick(now);

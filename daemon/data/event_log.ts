@@ -110,10 +110,9 @@ export class EventLog {
     this.#db.afterCommit(() => this.#notify((listener) => listener.delivery?.(step)));
   }
 
-  /** Publishes what a peer does now, after the transaction commits. */
+  /** Publishes what a peer does now. Called after the commit. */
   turn(change: TurnChange): void {
-    if (this.#listeners.size === 0) return;
-    this.#db.afterCommit(() => this.#notify((listener) => listener.turn?.(change)));
+    this.#notify((listener) => listener.turn?.(change));
   }
 
   /** Returns committed events in order. */

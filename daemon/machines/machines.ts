@@ -13,6 +13,7 @@ import type { MachineKeys } from "./trust/keys.ts";
 import type { NetworkKeys } from "./trust/network.ts";
 import type { Attachments } from "../features/messages/attachments/attachments.ts";
 import type { RemotePeers } from "../features/peers/remote/remote_peers.ts";
+import type { PeerWaits } from "../features/peers/waits.ts";
 import { SharedPeers } from "../features/peers/remote/shared_peers.ts";
 import { Calls } from "./calls/calls.ts";
 import { BusConnection } from "./connection.ts";
@@ -67,6 +68,7 @@ interface MachinesDeps extends
   forgetLeft(): void;
   readonly remotePeers: RemotePeers;
   readonly settings: MachinesSettings;
+  readonly waits: Pick<PeerWaits, "of">;
 }
 
 /** Builds the service. It is loaded only by a daemon with a bus. */
@@ -121,6 +123,7 @@ export class Machines {
       directory: deps.directory,
       circles: allow,
       description_ttl_ms: settings.description_ttl_ms,
+      waits: deps.waits,
     });
     this.#directory = this.#openDirectory(own);
     this.calls = new Calls(ctx, {

@@ -29,6 +29,8 @@ const TONES: Readonly<Record<string, Tone>> = {
   attempting: "busy",
   dispatching: "busy",
   awaiting_input: "warn",
+  "at its limit": "warn",
+  "wants a login": "warn",
   blocked: "warn",
   queued: "warn",
   connecting: "warn",

@@ -8,6 +8,7 @@ import type { Ask, AskPage, Peer } from "./records.ts";
 import { Resource } from "./resource.ts";
 import { isRemote, withShownName } from "./remote.ts";
 import { blockedBehind, byUrgency, type WaitingAsk } from "protocol/derived/waiting.ts";
+import { waitOf } from "protocol/derived/waits.ts";
 
 const OPEN_ASKS_MAX = "200";
 const INBOX_MAX = "200";
@@ -106,12 +107,10 @@ export const unreadNotes = computed(() => {
   );
 });
 
-/** Agents of this machine that wait for input in a dialog, without an ask to the human. */
+/** Agents of this machine that wait at their terminal or a limit, without an ask to the human. */
 export const waitingPeers = computed<readonly Peer[]>(() => {
   const asking = new Set(waitingAsks.value.map(({ ask }) => ask.from_peer_id));
-  return localPeers.value.filter(({ peer_id, turn_state, status }) =>
-    turn_state === "awaiting_input" && status !== "offline" && !asking.has(peer_id)
-  );
+  return localPeers.value.filter((peer) => waitOf(peer) && !asking.has(peer.peer_id));
 });
 
 /** Asks to the human that nobody has answered yet. */

@@ -3,6 +3,7 @@
 import { Act, Age, Choices, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Attachments, PeerLink, To } from "../components/message.tsx";
+import { WaitNoteOf } from "../components/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { TraceView } from "../components/trace.tsx";
 import { call, isRefusal } from "../state/calls.ts";
@@ -140,6 +141,7 @@ function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
           <Attachments of={ask.reply_attachments} />
         </div>
       )}
+      {ask.state === "open" && <WaitNoteOf id={ask.to_peer_id} />}
       <p class="hint">
         <code>{correlation_id}</code>
       </p>

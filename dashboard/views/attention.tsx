@@ -2,6 +2,7 @@
 
 import { RecordBoundary } from "../components/act/record_boundary.tsx";
 import { Act, Age, Empty, ResourceView, State } from "../components/basics.tsx";
+import { WaitNote } from "../components/wait_note.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Attachments, PeerLink } from "../components/message.tsx";
 import { call } from "../state/calls.ts";
@@ -82,10 +83,17 @@ function WaitingAgent({ peer }: { peer: Peer }) {
       <header>
         <PeerLink id={peer.peer_id} name={peer.name} />
         <span class="circle">{peer.circle}</span>
-        <State of="awaiting_input" />
+        <State of={peer.waits_for?.kind ?? "awaiting_input"} tone="warn" />
+        <span class="grow" />
+        {peer.waits_for && (
+          <span class="waits">
+            waits <Age at={peer.waits_for.since} />
+          </span>
+        )}
       </header>
+      <WaitNote peer={peer} />
       <Where peer={peer} />
-      {pane_id && (
+      {pane_id && peer.turn_state === "awaiting_input" && (
         <p class="hint">
           It shows a dialog in {terminal === "kitty" ? "kitty window" : "pane"}{" "}
           <code>{pane_id}</code>

@@ -2,6 +2,7 @@
 
 import { Age, State } from "../components/basics.tsx";
 import { firstLine, To } from "../components/message.tsx";
+import { WaitNoteOf } from "../components/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import type { Ask } from "../state/records.ts";
 import { link } from "../state/router.ts";
@@ -45,6 +46,7 @@ function WaitRow({ wait: { ask, on, elsewhere, circular } }: { wait: Wait }) {
   return (
     <li>
       <AskRow ask={ask} />
+      <WaitNoteOf id={ask.to_peer_id} />
       {circular && (
         <p class="wait-note reason">
           <bdi>{visible(ask.to_peer_name)}</bdi> waits, in a circle, for{" "}

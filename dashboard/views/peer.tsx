@@ -2,6 +2,7 @@
 
 import { Choices, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Subagents } from "../components/children.tsx";
+import { WaitNote } from "../components/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
 import { isRemote, withShownName } from "../state/remote.ts";
@@ -106,6 +107,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
           <bdi>{visible([backend, model, circle, path].filter(Boolean).join(" · "))}</bdi>
         </p>
         {description && <p class="task">{visible(description)}</p>}
+        <WaitNote peer={peer} />
       </div>
       <Choices<Tab>
         label="Part"

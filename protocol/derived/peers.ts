@@ -1,5 +1,6 @@
 /** Subagents, the order of peers, and the jobs that a peer executes. */
 
+import { waitOf } from "protocol/derived/waits.ts";
 import type { JobInList, Peer } from "protocol/wire.ts";
 
 /**
@@ -20,9 +21,11 @@ export function byNeed(a: Peer, b: Peer): number {
   return rank(a) - rank(b) || a.name.localeCompare(b.name);
 }
 
-function rank({ status, turn_state }: Peer): number {
+function rank(peer: Peer): number {
+  const { status, turn_state } = peer;
   if (status === "offline") return 3;
-  if (turn_state === "awaiting_input") return 0;
+  const wait = waitOf(peer);
+  if (wait && wait.kind !== "limit") return 0;
   return status === "busy" || turn_state === "working" ? 1 : 2;
 }
 

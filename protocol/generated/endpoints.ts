@@ -197,6 +197,7 @@ export const createShare = /* @__PURE__ */ endpoint<typeof at34.createShare>("PO
 export const listShares = /* @__PURE__ */ endpoint<typeof at34.listShares>("GET", "/shares");
 export const revokeShare = /* @__PURE__ */ endpoint<typeof at34.revokeShare>("DELETE", "/shares/:id");
 export const forkPeer = /* @__PURE__ */ endpoint<typeof at35.forkPeer>("POST", "/peers/:id/fork-backend");
+export const getSpawn = /* @__PURE__ */ endpoint<typeof at35.getSpawn>("GET", "/spawn/:id");
 export const listFolders = /* @__PURE__ */ endpoint<typeof at35.listFolders>("GET", "/spawn/folders");
 export const spawnConfig = /* @__PURE__ */ endpoint<typeof at35.spawnConfig>("GET", "/spawn/config");
 export const spawnPeer = /* @__PURE__ */ endpoint<typeof at35.spawnPeer>("POST", "/spawn");

@@ -15,6 +15,7 @@ import {
   Provenance,
   Registered,
   Registration,
+  ReportedWait,
   RestartBlock,
   Source,
 } from "protocol/peers/record.ts";
@@ -198,6 +199,9 @@ export const reportTurn = contract({
     model: shortText(255).optional(),
     prompt: z.string().optional(),
     last_message: z.string().optional(),
+    waits_for: ReportedWait.optional().describe(
+      "What the agent waits for: a dialog, with the turn state awaiting_input; a login; a limit",
+    ),
     error: ErrorClass.optional().describe(
       "What ended the turn, if an error did: its class; `interrupted` if its user did",
     ),

@@ -78,6 +78,35 @@ export const Tag = z.string().regex(
 export type Tag = z.output<typeof Tag>;
 export const Tags = z.array(Tag).max(TAGS_MAX);
 
+/**
+ * The things that an agent waits for. `permission`, `question` and `trust` (of its folder or its
+ * hooks) are dialogs in its terminal, as is a `dialog` of unknown kind; `login` may be one. A
+ * `limit` is that of its user's account.
+ */
+export const WaitKind = z.enum(["permission", "question", "trust", "login", "limit", "dialog"]);
+export type WaitKind = z.output<typeof WaitKind>;
+
+/** What an agent waits for before it goes on, by the latest evidence. */
+export const Wait = z.object({
+  kind: WaitKind,
+  since: Instant,
+  /** The source, such as `hook`, `session registry`, `screen` or `inbox`. */
+  source: z.string(),
+  /** The tool that needs permission, or the kind of limit. */
+  detail: z.string().nullable(),
+  /** The end of a limit, if it is known. */
+  resets_at: Instant.nullable(),
+}).meta({ id: "Wait" });
+export type Wait = z.output<typeof Wait>;
+
+/** A wait as an agent's program reports it. */
+export const ReportedWait = z.object({
+  kind: WaitKind,
+  detail: shortText(100).optional(),
+  resets_at: Instant.optional(),
+});
+export type ReportedWait = z.output<typeof ReportedWait>;
+
 const METADATA_BYTES_MAX = 65_536;
 const METADATA_DEPTH_MAX = 64;
 /** Free fields of a runtime; bounded, as every record contains them. */
@@ -108,6 +137,8 @@ export const Peer = z.object({
   role: Role,
   status: PeerStatus,
   turn_state: TurnState.nullable(),
+  /** What it waits for before it goes on; null if nothing shows that it waits. */
+  waits_for: Wait.nullable(),
   last_seen: Instant.nullable(),
   description: nullableString,
   tags: z.array(z.string()),

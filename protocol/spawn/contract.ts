@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { byId, contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
-import { CircleBoundary, PaneId, PEER_FAILS, TmuxSocket } from "protocol/peers/record.ts";
+import { CircleBoundary, PaneId, PEER_FAILS, TmuxSocket, Wait } from "protocol/peers/record.ts";
 import { Backend } from "protocol/agents/contract.ts";
 
 /** Maximum number of arguments that a person adds to a command, and the length of one. */
@@ -100,6 +100,28 @@ export const Spawned = z.object({
   warnings: z.array(z.string()),
 });
 export type Spawned = z.output<typeof Spawned>;
+
+/** A spawn as it is now. */
+export const SpawnState = Spawned.omit({ ok: true, warnings: true }).extend({
+  backend: Backend,
+  path: z.string(),
+  peer_id: z.string().nullable(),
+  /** What the agent waits for before it registers; a registered agent's record says it. */
+  waits_for: Wait.nullable(),
+});
+export type SpawnState = z.output<typeof SpawnState>;
+
+export const getSpawn = contract({
+  id: "spawn.get",
+  method: "GET",
+  path: "/spawn/:id",
+  summary: "The state of a spawn, and what its agent waits for before it registers",
+  access: "caller",
+  tunnel: "admin",
+  params: byId,
+  returns: SpawnState,
+  fails: ["unknown_spawn"],
+});
 
 export const spawnPeer = contract({
   id: "spawn.spawn",

@@ -943,6 +943,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--name <name>": "the peer's name",
    "--circle <name>": "the circle it joins",
    "--message <text>": "send this once the agent has started",
+   "--wait": "wait up to 30 s for the agent to register, and say if it waits for its user",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
@@ -971,6 +972,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--circle <name>": "look up the peer's name in this circle",
    "--backend <backend>": "one of claude-code, codex, gemini, opencode, copilot, generic, acp, mcp-http, sdk",
    "--profile <name>": "a profile from spawn.profiles",
+   "--wait": "wait up to 30 s for the agent to register, and say if it waits for its user",
    "--json": "print the answer as JSON"
   }
  },
@@ -985,6 +987,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--profile <name>": "a profile from spawn.profiles",
    "--name <name>": "the copy's name",
    "--message <text>": "send this once the copy has started",
+   "--wait": "wait up to 30 s for the agent to register, and say if it waits for its user",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
@@ -1003,6 +1006,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--name <name>": "the peer's name; by default that of the peer that had the session",
    "--circle <name>": "the circle it joins",
    "--message <text>": "send this once the agent has started",
+   "--wait": "wait up to 30 s for the agent to register, and say if it waits for its user",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }
@@ -1217,7 +1221,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "usage": "attach <peer>",
   "needs": "this machine",
   "summary": "Show a peer's tmux pane in this terminal; leave it with tmux's prefix and d",
-  "details": "A peer in a kitty window is not shown here: kitty brings its window to the front.",
+  "details": "A pane id of tmux, such as %3, shows that pane, even if no peer has it yet. A peer in a kitty window is not shown here: kitty brings its window to the front.",
   "example": "mesh attach api",
   "flags": {
    "--circle <name>": "look up the peer's name in this circle",

@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { getInboxItem, listInbox, replyInboxItem } from "protocol/generated/endpoints.ts";
+import { allWaits } from "../waiting/peer_waits.ts";
 import { ATTACH_FLAG, resolveAttachments } from "../attachments.ts";
 import { shellQuote } from "../../../daemon/features/agents/settings_files/shell_words.ts";
 import {
@@ -42,9 +43,12 @@ const list = answerCommand({
     const here = args.flag("here") ? "true" : undefined;
     return call(listInbox, { query: { unread, here, limit: args.numberText("limit") } });
   },
-  show: ({ items }, { terminal, clock }) => {
+  show: async ({ items }, { call, terminal, clock }) => {
     showInbox(terminal, items, clock);
     if (items.length > 0) terminal.printError(styled("dim", LIST_HINT));
+    const waits = await allWaits(call);
+    if (waits.length > 0) terminal.print();
+    for (const wait of waits) terminal.print(styled("yellow", wait));
   },
 });
 

@@ -3,20 +3,20 @@
  * daemon, and starts the agent in a pane, or in this terminal where there is no tmux.
  */
 
-import { ApiError } from "kit/http/client.ts";
 import type { AgentDefinition } from "../../../daemon/features/agents/definition.ts";
 import { AGENTS } from "../../../daemon/features/agents/registry.ts";
-import { getPeer, listPeers, setPeer, spawnPeer } from "protocol/generated/endpoints.ts";
+import { listPeers, setPeer, spawnPeer } from "protocol/generated/endpoints.ts";
 import type { Spawned } from "protocol/spawn/contract.ts";
 import { startDaemon } from "../../client/daemon_process.ts";
 import { runOnTerminal } from "../../client/editor.ts";
 import { programsOnPath } from "../../client/program.ts";
-import { CommandError, EXIT, unlessRejected, UsageError } from "../../client/failures.ts";
+import { CommandError, EXIT, UsageError } from "../../client/failures.ts";
 import { readClientSettings } from "../../client/settings.ts";
 import type { Args, CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { paneOf, showPane } from "../attach.ts";
-import { ownPane } from "../spawn.ts";
+import { ownPane, REGISTERED_MS_MAX } from "../spawn.ts";
+import { waitForAgent } from "../waiting/spawn_wait.ts";
 
 /** Flags of `mesh run` for agents. */
 export const AGENT_FLAGS = {
@@ -27,9 +27,6 @@ export const AGENT_FLAGS = {
   "-y, --yes": "connect the agent without asking",
 } as const;
 const COUNT_MAX = 20;
-/** Maximum time that the command waits for a started agent to register. */
-const REGISTERED_MS_MAX = 30_000;
-const POLL_MS = 250;
 
 /** The words after `mesh run` that name an agent, such as `claude`. */
 export const AGENT_PROGRAMS = AGENTS.flatMap(({ setup, programs: [program] }) =>
@@ -115,26 +112,20 @@ async function freeName({ call }: CommandContext, program: string): Promise<stri
 
 /** Waits until a started agent is a peer, and gives it its tags. */
 async function settle(
-  { call, clock, terminal }: CommandContext,
-  { display_name: id, pane_id }: Spawned,
+  context: CommandContext,
+  spawned: Spawned,
   add_tags: readonly string[],
 ): Promise<void> {
-  const isUnknown = (error: unknown) =>
-    error instanceof ApiError && error.problem.error === "unknown_peer";
-  const get = () => call(getPeer, { params: { id }, query: {} });
-  const until = clock.monotonic() + REGISTERED_MS_MAX;
-  while (clock.monotonic() < until) {
-    const peer = await unlessRejected(isUnknown, get);
-    if (peer?.pane_id === pane_id) {
-      const params = { id: peer.peer_id };
-      if (add_tags.length === 0) return;
-      await call(setPeer, { params, query: {}, body: { add_tags: [...add_tags] } });
-      return;
-    }
-    await clock.sleep(POLL_MS);
+  const peer_id = await waitForAgent(context, spawned, REGISTERED_MS_MAX);
+  if (peer_id !== undefined) {
+    if (add_tags.length === 0) return;
+    const body = { add_tags: [...add_tags] };
+    await context.call(setPeer, { params: { id: peer_id }, query: {}, body });
+    return;
   }
-  terminal.printError(
-    `mesh: ${id} has not reported yet; it may wait at a dialog in its pane, ${pane_id}`,
+  const { display_name: name, pane_id } = spawned;
+  context.terminal.printError(
+    `mesh: ${name} has not reported yet; its pane may show why: mesh attach ${pane_id}`,
   );
 }
 

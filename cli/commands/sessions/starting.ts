@@ -13,7 +13,7 @@ import {
 } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { formatAge } from "../../output/time.ts";
-import { ownPane, PROFILE_FLAG, showSpawned, startFields } from "../spawn.ts";
+import { ownPane, PROFILE_FLAG, showStarted, START_WAIT_FLAG, startFields } from "../spawn.ts";
 
 type SessionList = WireResponse<typeof listSessions>;
 type ResumeResult = WireResponse<typeof resumeSession>;
@@ -30,14 +30,16 @@ export const STARTING_COMMANDS: readonly Command[] = [
       ...PROFILE_FLAG,
       "--name <name>": "the copy's name",
       "--message <text>": "send this once the copy has started",
+      ...START_WAIT_FLAG,
     },
     example: 'mesh fork api --name api-retries --message "Try it with retries instead"',
     hasSender: true,
     call: fork,
-    show: (forked, { terminal }) => {
-      showSpawned(terminal, forked);
+    show: async (forked, context, args) => {
+      await showStarted(forked, context, args);
       if (forked.source_turn_state !== "working") return;
-      terminal.print(styled("yellow", "The agent is in a turn: the copy has what was written"));
+      const text = "The agent is in a turn: the copy has what was written";
+      context.terminal.print(styled("yellow", text));
     },
   }),
   answerCommand({
@@ -57,12 +59,13 @@ export const STARTING_COMMANDS: readonly Command[] = [
       "--name <name>": "the peer's name; by default that of the peer that had the session",
       "--circle <name>": "the circle it joins",
       "--message <text>": "send this once the agent has started",
+      ...START_WAIT_FLAG,
     },
     example: 'mesh resume "flaky tests" --path ~/work/api',
     hasSender: true,
     call: resume,
-    show: (answer, context) =>
-      "sessions" in answer ? showSessions(context, answer) : showSpawned(context.terminal, answer),
+    show: (answer, context, args) =>
+      "sessions" in answer ? showSessions(context, answer) : showStarted(answer, context, args),
     exitCode: (answer, args) => "sessions" in answer && !isList(args) ? EXIT.refused : EXIT.done,
   }),
 ];

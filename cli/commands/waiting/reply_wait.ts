@@ -7,6 +7,7 @@ import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
 import { type getAsk, waitAsk } from "protocol/generated/endpoints.ts";
 import { PENDING, WAIT_SECONDS } from "protocol/asks/contract.ts";
+import { waitOf } from "./peer_waits.ts";
 import { type ShownAsk, withProgress } from "../ask_progress.ts";
 import { type Args, type CommandContext, interruptible } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
@@ -43,8 +44,7 @@ export async function waitForReply(
   const { terminal } = context;
   const seconds = args.seconds("timeout");
   // The progress comes from the events, which another machine cannot send.
-  const showsProgress = terminal.device.progress && !args.flag("json") &&
-    context.machine === undefined;
+  const showsProgress = !args.flag("json") && context.machine === undefined;
   return await interruptible(async (signal) => {
     const wait = () => pollForReply(context, ask, { seconds, signal });
     const answer = await (showsProgress ? withProgress(context, ask, wait) : wait());
@@ -56,6 +56,7 @@ export async function waitForReply(
       if (!args.flag("json")) printFollowUp(context, ask);
       return EXIT.done;
     }
+    if (!showsProgress) await printWait(context, ask);
     printStillOpen(context, ask);
     return signal.aborted ? EXIT.interrupted : EXIT.refused;
   });
@@ -99,6 +100,14 @@ function printUnavailable({ terminal, clock }: CommandContext, error: unknown): 
   if (!isShuttingDown && !(error instanceof DaemonUnreachable)) throw error;
   terminal.printError(styled("yellow", "Lost the daemon; waiting for it"));
   return clock.monotonic();
+}
+
+async function printWait(
+  { call, terminal }: CommandContext,
+  { to_peer_id }: WaitedAsk,
+): Promise<void> {
+  const wait = await waitOf(call, to_peer_id);
+  if (wait) terminal.printError(styled("yellow", wait));
 }
 
 function printStillOpen({ terminal }: CommandContext, { correlation_id }: AskHandle): void {

@@ -7,6 +7,7 @@ import { clean, styled, type StyledText, toPlainText } from "../../output/termin
 import { NO_WAY_IN, styledStatus, transportOf } from "../../output/views.ts";
 import { fill, firstLine, type Line } from "../../screen/lines.ts";
 import { markdownLine } from "../../output/markdown.ts";
+import { waitOf, waitSentence } from "protocol/derived/waits.ts";
 import { type Attention, waitingSince } from "../sections.ts";
 import type { Message, Peer, Records } from "../records.ts";
 import { formatDuration } from "../../output/time.ts";
@@ -50,9 +51,8 @@ export function attentionRow(entry: Attention, width: number, context: RowContex
 
 function attentionTexts(entry: Attention): { label: StyledText; text: Line } {
   if (entry.kind === "dialog") {
-    const { description } = entry.peer;
-    const doing = description === null ? "" : `: ${firstLine(description)}`;
-    return { label: styled("yellow", "dialog"), text: [`waits in its terminal${doing}`] };
+    const label = waitOf(entry.peer)?.kind ?? "dialog";
+    return { label: styled("yellow", label), text: [waitSentence(entry.peer) ?? ""] };
   }
   const { item } = entry;
   if (entry.kind === "note") {

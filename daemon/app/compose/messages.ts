@@ -21,7 +21,8 @@ export function openMessages(
   { config, ctx, effects, idCodec, identity, meters, platform, ports }: Foundation,
   openedPeers: PeerFeatures,
 ) {
-  const { agentPeers, directory, peers, reachability, sockets, steps, transports } = openedPeers;
+  const { agentPeers, directory, peers, reachability, sockets, steps, transports, waits } =
+    openedPeers;
   const records = new PeerRecords(ctx, {
     daemon_id: identity.daemon_id,
     description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
@@ -29,6 +30,7 @@ export function openMessages(
     reachability,
     remoteRecords: new RemoteRecords(ctx, openedPeers.remotePeers),
     ports: ports.peers,
+    waits,
   });
   const { hooks, markers } = platform;
   const urgentMessages = new UrgentMessages(ctx, { agentPeers, directory, hooks, markers });
@@ -39,6 +41,7 @@ export function openMessages(
     reachability,
     transports,
     urgentMessages,
+    waits,
   });
   const limits = new Limits(ctx, {
     directory,

@@ -16,6 +16,7 @@ import { RemotePeers } from "../../features/peers/remote/remote_peers.ts";
 import { SupersededExecutions } from "../../features/peers/identity/superseded.ts";
 import { Subagents } from "../../features/peers/subagents.ts";
 import { PeerTurns } from "../../features/peers/turns.ts";
+import { PeerWaits } from "../../features/peers/waits.ts";
 import type { Foundation } from "./foundation.ts";
 
 /** The processes of agents, and the sockets and transports that reach peers. */
@@ -48,7 +49,8 @@ export function openPeers(foundation: Foundation) {
   const agentPeers = new AgentPeers(ctx, machine);
   const reachability = new PeerReachability(ctx, { ...lower, agentPeers, missingPanes });
   const superseded = new SupersededExecutions();
-  const changes = new PeerChanges(ctx, effects.peers);
+  const waits = new PeerWaits(ctx, { reachability, ports: ports.peers });
+  const changes = new PeerChanges(ctx, effects.peers, waits);
   const shared = {
     agentProcesses: lower.agentProcesses,
     changes,
@@ -59,6 +61,7 @@ export function openPeers(foundation: Foundation) {
     processes,
     reachability,
     effects: effects.peers,
+    waits,
   };
   const peers = new Peers(ctx, { ...shared, superseded, ports: ports.peers });
   const profiles = new PeerProfiles(ctx, changes, peers);
@@ -76,6 +79,7 @@ export function openPeers(foundation: Foundation) {
     profiles,
     subagents: new Subagents(ctx, { ...shared, peers, turns }),
     turns,
+    waits,
   };
 }
 

@@ -26,7 +26,7 @@ const HOME = "~";
 /** Spawns, restarts, forks and resumptions. */
 export function openSpawns(foundation: Foundation, lower: AskFeatures) {
   const { config, ctx, effects, identity, platform, shutdownSignal, history_ms } = foundation;
-  const { machine, processes, terminals, hooks } = platform;
+  const { machine, paneObserver, processes, terminals, hooks } = platform;
   const settings = {
     commands: config["spawn.commands"] ?? PROGRAMS,
     profiles: config["spawn.profiles"],
@@ -41,6 +41,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures) {
     settings,
     folders: { allowed: settings.allowed_paths, home: terminals.home },
     machine,
+    paneObserver,
     processes,
     hooks,
     sessionFilesOf: (backend: Backend) => platform.sessionFilesOf(backend),

@@ -1,6 +1,7 @@
 /** The interface of adapters: reach and observe one kind of agent, and read its hooks. */
 
 import type { Backend, Key } from "protocol/agents/contract.ts";
+import type { ReportedWait } from "protocol/peers/record.ts";
 import type { Reason } from "protocol/reasons.ts";
 
 /** The facts about a registered agent that its transports use. */
@@ -36,7 +37,10 @@ export interface OutgoingMessage {
 }
 
 /** Readiness of a transport to take a message now. */
-export type Readiness = { ready: true } | { ready: false; reason: Reason };
+export type Readiness =
+  | { ready: true }
+  /** `waits_for`: the dialog that the agent's terminal shows. */
+  | { ready: false; reason: Reason; waits_for?: ReportedWait };
 
 /**
  * The result of an attempt. `refused` means that no byte was sent, so the next transport may be
@@ -98,6 +102,8 @@ export interface TurnEnd {
   readonly source: string;
   /** The final message of a completed turn, or the class of the error. */
   readonly text?: string | undefined;
+  /** The end of the limit that ended the turn. */
+  readonly resets_at?: number | undefined;
   /** The prompts that the same source shows after this end. */
   readonly prompts_since?: readonly string[] | undefined;
 }
@@ -109,10 +115,14 @@ export interface Observation {
   readonly model?: string | undefined;
   /** The source, e.g. `session registry`, `process table`, `screen`. */
   readonly source: string;
+  /** The thing that the agent waits for at its terminal. */
+  readonly waits_for?: ReportedWait | undefined;
   /** The start of the turn state. Default: the time of the observation. */
   readonly at?: number | undefined;
   /** The end of the last turn, if the agent's own records say so. */
   readonly end?: TurnEnd | undefined;
+  /** The end of the last turn at a limit that a hook has reported, with the time of the reset. */
+  readonly end_at_limit?: TurnEnd | undefined;
 }
 
 /**
@@ -148,6 +158,8 @@ export interface Probe {
   readonly transport: AgentTransport["name"];
   readonly ready: boolean;
   readonly reason: Reason | null;
+  /** The dialog that the agent's terminal shows. */
+  readonly waits_for?: ReportedWait | undefined;
   /** The failure of the last selftest; null if it passed. */
   readonly degraded: string | null;
 }
@@ -263,6 +275,8 @@ export interface HookReport {
   /** The prompt. A message's id in it proves that the message was seen. */
   readonly prompt?: string | undefined;
   readonly last_message?: string | undefined;
+  /** The thing that the agent waits for. */
+  readonly waits_for?: ReportedWait | undefined;
   /** The class of the error that ended the turn. */
   readonly turn_error?: string | undefined;
   /** True if the human interrupted the turn. */

@@ -1,5 +1,6 @@
 /** Inspects a pane before anything is typed: its foreground process and its screen. */
 
+import type { ReportedWait } from "protocol/peers/record.ts";
 import type { Reason } from "protocol/reasons.ts";
 import {
   argumentsOf,
@@ -44,7 +45,12 @@ export interface InspectedPane {
   readonly overruled: readonly Reason[];
 }
 
-export type Inspection = InspectedPane | { ok: false; reason: Reason };
+export type Inspection = InspectedPane | {
+  ok: false;
+  reason: Reason;
+  /** The dialog that the screen shows. */
+  dialog?: ReportedWait | undefined;
+};
 
 /** The accepted reasons of a caller that accepts none. */
 const NOTHING: ReadonlySet<Reason> = new Set();
@@ -90,7 +96,10 @@ export async function inspectForeground(
     dialogRefusal(has_dialog || screen.dialogOpen(view)),
   ].filter((reason) => reason !== undefined);
   const refused = reasons.find((reason) => !accepted.has(reason));
-  if (refused !== undefined) return { ok: false, reason: refused };
+  if (refused !== undefined) {
+    const dialog = refused === "dialog_open" ? screen.dialogShown(view) : undefined;
+    return { ok: false, reason: refused, dialog };
+  }
   return { ok: true, server, pane, view, foreground, overruled: reasons };
 }
 

@@ -67,7 +67,9 @@ export class PaneTransport implements TerminalTransport {
   async check(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Readiness> {
     if (this.#textOf(outgoing) === undefined) return toReadiness("bad_frame");
     const inspection = await inspect(this.#options, peer);
-    return toReadiness(inspection.ok ? undefined : inspection.reason);
+    if (inspection.ok) return { ready: true };
+    const { reason, dialog } = inspection;
+    return { ready: false, reason, ...(dialog && { waits_for: dialog }) };
   }
 
   async deliver(peer: AgentPeer, outgoing: OutgoingMessage): Promise<Receipt> {

@@ -1,5 +1,8 @@
 /** Reads captured screens: finds an open dialog, an empty composer, and the pasted text. */
 
+import { HOOKS } from "protocol/derived/waits.ts";
+import type { ReportedWait } from "protocol/peers/record.ts";
+
 /** A captured pane: rows keep their colours (SGR), which distinguish a placeholder from a draft. */
 export interface View {
   /** Rows above the screen, oldest first, up to the number requested. */
@@ -23,6 +26,8 @@ export interface Screen {
    */
   readonly newlines: "kept" | "marked";
   dialogOpen(view: View): boolean | undefined;
+  /** The kind of dialog that the screen shows, if it shows one. */
+  dialogShown(view: View): ReportedWait;
   composerEmpty(view: View): boolean | undefined;
   /** True if the composer shows the pasted text, including its id, and nothing typed since. */
   composerHolds(view: View, text: string): boolean;
@@ -57,6 +62,9 @@ interface ComposerFormat {
 /** The screen of an agent whose composer a dialog replaces. */
 export function composerScreen(format: ComposerFormat): Screen {
   const find = (view: View) => format.find(view.lines.map(stripEscapes), view);
+  // The transcript may mention dialogs, but an open dialog is never above the composer.
+  const rowsBelow = (view: View, composer = find(view)) =>
+    view.lines.slice(composer?.bottom ?? 0).map(stripEscapes);
   const isEmpty = format.isEmpty ?? (({ text }: Composer) => text.trim() === "");
   const holds = format.holds ?? ((shown: string, whole: string) => shown === whole);
   return {
@@ -64,11 +72,11 @@ export function composerScreen(format: ComposerFormat): Screen {
     newlines: "kept",
     dialogOpen(view) {
       const composer = find(view);
-      // The transcript may mention dialogs, but an open dialog is never above the composer.
-      const rows = view.lines.slice(composer?.bottom ?? 0).map(stripEscapes);
+      const rows = rowsBelow(view, composer);
       if (looksLikeDialog(rows) || rows.some((row) => format.dialog?.test(row))) return true;
       return composer ? false : undefined;
     },
+    dialogShown: (view) => dialogIn(rowsBelow(view)) ?? { kind: "dialog" },
     composerEmpty(view) {
       const composer = find(view);
       return composer && isEmpty(composer, view);
@@ -93,26 +101,55 @@ export function composerAt(
 /** The longest text for a pane (contract 5). */
 export const TEXT_BYTES_MAX = 8_192;
 /**
- * Phrases of the known agents' dialogs, in which Enter approves something or ends the program. They
- * must not contain `,`, `#` or braces, which have a meaning in tmux formats.
+ * Phrases of the known agents' dialogs, in which Enter approves something or ends the program, by
+ * the kind of dialog. They must not contain `,`, `#` or braces, which have a meaning in tmux
+ * formats. Read from Claude Code 2.1.329, Codex 0.169.0 and 0.171.0, Gemini CLI 0.61.0, opencode
+ * 1.18.33 and Copilot CLI 1.0.102.
  */
-const DIALOG_PHRASES = [
-  "Do you want to (create|make|run|proceed|allow|edit|write|fetch|use|overwrite)",
-  "Would you like to (run|make|proceed|apply)",
-  "Press enter to confirm",
-  "Esc to cancel . Tab to amend",
-  "Enter to (confirm|select) . ",
-  "Allow execution of",
-  "Allow once +Allow always",
-  "Hooks need review",
-  "Yes. I trust this folder",
-  "Yes. proceed",
-  "Copilot needs information",
-] as const;
+const DIALOGS: readonly (ReportedWait & { readonly phrases: readonly string[] })[] = [
+  {
+    kind: "trust",
+    phrases: [
+      "Yes. I trust this folder",
+      "Do you trust the (files|contents)",
+      "Trust this folder.",
+    ],
+  },
+  { kind: "trust", detail: HOOKS, phrases: ["Hooks need review"] },
+  {
+    kind: "login",
+    phrases: [
+      "Select login method",
+      "Sign in with (ChatGPT|Google)",
+      "How would you like to authenticate",
+    ],
+  },
+  { kind: "limit", phrases: ["Usage limit reached for"] },
+  { kind: "question", phrases: ["Copilot needs information"] },
+  {
+    kind: "permission",
+    phrases: [
+      "Do you want to (create|make|run|proceed|allow|edit|write|fetch|use|overwrite)",
+      "Would you like to (run|make|proceed|apply)",
+      "Esc to cancel . Tab to amend",
+      "Allow execution of",
+      "Allow once +Allow always",
+      "Yes. proceed",
+    ],
+  },
+  { kind: "dialog", phrases: ["Press enter to confirm", "Enter to (confirm|select) . "] },
+];
 
 /** One pattern that works in JavaScript and in tmux's extended regular expressions. */
-export const DIALOG_PATTERN = DIALOG_PHRASES.join("|");
+export const DIALOG_PATTERN = DIALOGS.flatMap(({ phrases }) => phrases).join("|");
 const DIALOG = new RegExp(DIALOG_PATTERN, "i");
+const READERS = DIALOGS.map(({ phrases, ...wait }) => ({
+  wait,
+  pattern: new RegExp(phrases.join("|"), "i"),
+}));
+/** Texts beside a composer, with which an agent asks for a login. */
+const LOGIN_TEXT = /Please (use|run) \/login|Not logged in|Please log in/i;
+
 /** The selected entry of a numbered menu, e.g. ` ❯ 1. Yes`. */
 export const MENU_ENTRY = /^[\s│┃|]*[❯›●]\s*\d\.\s/;
 
@@ -125,6 +162,22 @@ export function stripEscapes(row: string): string {
 /** The first row, counted from 1, with a dialog's phrase; 0 for none. */
 export function dialogRow({ lines }: View): number {
   return lines.findIndex((row) => DIALOG.test(stripEscapes(row))) + 1;
+}
+
+/** The dialog that rows without escape sequences show; undefined if they show none. */
+export function dialogIn(rows: readonly string[]): ReportedWait | undefined {
+  const found = READERS.find(({ pattern }) => rows.some((row) => pattern.test(row)));
+  return found?.wait ?? (rows.some((row) => MENU_ENTRY.test(row)) ? { kind: "dialog" } : undefined);
+}
+
+/**
+ * What a program waits for on the first screen after its start: a dialog, or a login. On a later
+ * screen, the same words may be a part of the conversation.
+ */
+export function waitAtStart(lines: readonly string[]): ReportedWait | undefined {
+  const rows = lines.map(stripEscapes);
+  const needsLogin = rows.some((row) => LOGIN_TEXT.test(row));
+  return dialogIn(rows) ?? (needsLogin ? { kind: "login" } : undefined);
 }
 
 export function looksLikeDialog(rows: readonly string[]): boolean {

@@ -58,6 +58,7 @@ export class AgentTransports {
         transport: transport.name,
         ready: readiness.ready,
         reason: readiness.ready ? null : readiness.reason,
+        waits_for: readiness.ready ? undefined : readiness.waits_for,
         degraded: this.knownFailures.degraded(peer.backend, transport.name) ?? null,
       });
     }

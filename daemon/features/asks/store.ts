@@ -229,6 +229,27 @@ export function waitingIds(db: Reader): string[] {
   return db.values(z.string(), "select correlation_id from held_asks order by correlation_id");
 }
 
+const WaitingQuestion = z.object({
+  from_peer_id: z.string(),
+  scope: z.string().nullable(),
+  created_at: z.number(),
+});
+
+/** The open questions whose asking peers wait for a person, newest first. */
+export function waitingQuestions(db: Reader) {
+  return db.all(
+    WaitingQuestion,
+    `select from_peer_id, question ->> 'scope' as scope, created_at
+     from held_asks as held join messages on seq = coalesce(
+       (select chosen_ids.seq from chosen_ids
+        where chosen_ids.correlation_id = held.correlation_id),
+       seq_of(substr(held.correlation_id, instr(held.correlation_id, '-') + 1)))
+     where messages.correlation_id = held.correlation_id and ask_state = 'open'
+       and question ->> 'blocking' and from_peer_id is not null
+     order by created_at desc`,
+  );
+}
+
 // The parents of asks to many.
 
 const ParentAsk = z.object({

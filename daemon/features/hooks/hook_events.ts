@@ -122,9 +122,7 @@ export class HookEvents {
       }
       unprovedMessages.prove(report);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
-      const { turn_state, model, prompt, last_message, interrupted, turn_error: error } = report;
-      const turn = { turn_state, model, prompt, last_message, interrupted, error, end };
-      this.#deps.turns.reportTurn(peer_id, turn);
+      this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end });
       if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
       const context = this.#textFor(peer_id, backend, { reader, report });
       handsOver = context !== null;
@@ -170,13 +168,13 @@ export class HookEvents {
    * peer.
    */
   #inSubagent(
-    { session_id, turn_state }: HookReport,
+    { session_id, turn_state, waits_for }: HookReport,
     { known, subagent }: { known: IdentityFacts | undefined; subagent: SubagentReport },
   ): string {
     const { subagents, turns } = this.#deps;
     if (!known) throw new Problem("unknown_peer", { peer: session_id });
     const { peer_id } = known;
-    turns.reportSubagent(peer_id, { at_dialog: turn_state === "awaiting_input" });
+    turns.reportSubagent(peer_id, { at_dialog: turn_state === "awaiting_input", waits_for });
     subagents.report(peer_id, subagent);
     return peer_id;
   }
@@ -271,6 +269,20 @@ export class HookEvents {
     this.#deps.unprovedMessages.rememberPrompt(session_id, ids);
     return lines.length > 0 ? lines.join("\n") : null;
   }
+}
+
+/** The turn that a hook reports. */
+function turnOf(report: HookReport) {
+  const { turn_state, model, prompt, last_message, interrupted, waits_for } = report;
+  return {
+    turn_state,
+    model,
+    prompt,
+    last_message,
+    interrupted,
+    waits_for,
+    error: report.turn_error,
+  };
 }
 
 /** A message as an agent reads it, cut if it is too long. */

@@ -106,6 +106,28 @@ export class Inbox {
     });
   }
 
+  /** True if the daemon has notified the human about something; `about` identifies it. */
+  hasNotice(from: string, about: string): boolean {
+    return rows.noticesAbout(this.#ctx.db, from, about).length > 0;
+  }
+
+  /** The texts of the daemon's unread notices. */
+  unreadNotices(from: string): string[] {
+    return rows.unreadNotices(this.#ctx.db, from);
+  }
+
+  /** Marks the daemon's notices about something that is over as read, for every surface. */
+  endNotices(from: string, about: string): void {
+    const { db, clock } = this.#ctx;
+    db.transact((tx) => {
+      for (const item of rows.noticesAbout(db, from, about)) {
+        if (item.read) continue;
+        rows.markRead(tx, item.item_id, from, clock.now());
+        this.publishUpdated({ ...item, read: true }, null);
+      }
+    });
+  }
+
   /**
    * Shows the end of an ask in its item, on every surface. If the human answered it, the item is
    * read and replied. An unanswered item is read if it asked for a decision, because its caller no

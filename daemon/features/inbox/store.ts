@@ -140,6 +140,27 @@ export function markRead(tx: Tx, item_id: string, by: string | null, at: number)
   );
 }
 
+/** The texts of the unread notifications by a sender that is no peer. */
+export function unreadNotices(db: Reader, from: string): string[] {
+  return db.values(
+    z.string(),
+    `select text from inbox_items
+     where read_at is null and kind = 'notify' and from_peer_id is null and from_name = :from`,
+    { from },
+  );
+}
+
+/** The items of notifications by a sender that is no peer, whose text contains `about`. */
+export function noticesAbout(db: Reader, from: string, about: string): InboxItem[] {
+  return items(
+    db,
+    `${SELECT_ITEM} inbox_items
+     where kind = 'notify' and from_peer_id is null and from_name = :from
+       and instr(text, :about) > 0`,
+    { from, about },
+  );
+}
+
 export function markReplied(tx: Tx, item_id: string, at: number): number {
   return tx.run(
     "update inbox_items set replied_at = :at where item_id = :item_id and replied_at is null",

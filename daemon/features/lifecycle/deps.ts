@@ -7,6 +7,7 @@ import type { Dispatcher } from "../messages/dispatcher.ts";
 import type { Certificates } from "../peers/identity/certificates.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { CircleBoundary } from "protocol/peers/record.ts";
+import type { PeerWaits } from "../peers/waits.ts";
 import type { PeerRecords, Reachability } from "../peers/records.ts";
 
 export interface LifecycleDeps {
@@ -23,4 +24,5 @@ export interface LifecycleDeps {
   readonly reachability: Reachability;
   readonly records: PeerRecords;
   readonly transports: AgentTransports;
+  readonly waits: Pick<PeerWaits, "report">;
 }

@@ -17,6 +17,7 @@ import type { LifecycleDeps } from "./deps.ts";
 import type { LinkPane, LinkResult, Orphan, RehookResult } from "protocol/lifecycle.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import { idsIn } from "../messages/framing.ts";
+import { BY_SCREEN } from "../peers/waits.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 
 /** The pane in which an agent was started. */
@@ -173,7 +174,8 @@ export class Linking {
       metadata: {},
     });
     if (!accepts(probes)) return notLinked(reasonOf(probes));
-    const waits = probes.some(isAtDialog) && { turn_state: "awaiting_input" as const };
+    const dialog = probes.find(isAtDialog);
+    const waits = dialog && { turn_state: "awaiting_input" as const };
     await loadTransliteration(requested.path);
     return this.#ctx.db.transact(() => {
       this.#mustBeUnowned(pane, proven_peer_id);
@@ -184,6 +186,7 @@ export class Linking {
       const pane_circle = circleOfPane(pane, this.#deps.circle_boundary);
       const evidence = { isProcess: () => true, proven_peer_id, pane_circle };
       const { peer_id, name } = peers.register(registration, evidence);
+      if (dialog?.waits_for) this.#deps.waits.report(peer_id, dialog.waits_for, BY_SCREEN);
       return { linked: true, peer_id, display_name: name };
     });
   }

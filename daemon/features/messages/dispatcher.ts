@@ -11,6 +11,8 @@ import type { AgentPeers } from "../peers/agent_peers.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { Reachability } from "../peers/records.ts";
+import { BY_SCREEN, type PeerWaits } from "../peers/waits.ts";
+import type { ReportedWait } from "protocol/peers/record.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import { isClosedAsk, type Steps } from "./ledger/steps.ts";
@@ -24,6 +26,7 @@ interface DispatcherDeps {
   readonly reachability: Pick<Reachability, "isConnected">;
   readonly transports: Pick<AgentTransports, "transports">;
   readonly urgentMessages: Pick<UrgentMessages, "awaitsToolCall" | "refresh">;
+  readonly waits: Pick<PeerWaits, "report">;
 }
 
 /** After an attempt: the next message (`continue`), or nothing until a change (`blocked`). */
@@ -34,6 +37,8 @@ interface BlockedMessage {
   readonly reason: string;
   /** True if it waits for a hook. It then holds up only its own sender's messages. */
   readonly held: boolean;
+  /** The dialog that the recipient's terminal shows. */
+  readonly dialog?: ReportedWait | undefined;
 }
 
 /** Maximum characters of all cached frames. One frame has at most five times 262,144. */
@@ -108,7 +113,7 @@ export class Dispatcher {
       if (next) result = await this.#dispatch(next);
     }
     if (result === "continue") return "continue";
-    if (result) this.#recordBlocked(message, result.reason);
+    if (result) this.#recordBlocked(message, result);
     return "blocked";
   }
 
@@ -127,6 +132,7 @@ export class Dispatcher {
     const outgoing = this.#outgoingCache.getOrLoad(peer_id, seq, load);
     if (!outgoing) return undefined;
     const reasons: string[] = [];
+    let dialog: ReportedWait | undefined;
     const takesHooks = takesHookMessages(this.#deps.directory, peer_id);
     const awaitsToolCall = this.#deps.urgentMessages.awaitsToolCall(addressee, message);
     for (const transport of this.#deps.transports.transports(addressee, outgoing)) {
@@ -141,13 +147,14 @@ export class Dispatcher {
       const readiness = await transport.check(addressee, outgoing);
       if (!readiness.ready) {
         reasons.push(`${transport.name}: ${readiness.reason}`);
+        if (readiness.reason === "dialog_open") dialog = readiness.waits_for ?? { kind: "dialog" };
         continue;
       }
       const receipt = await this.#attempt(message, { addressee, outgoing, transport });
       if (receipt?.state !== "refused") return "continue";
       reasons.push(`${transport.name}: ${receipt.reason}`);
     }
-    return { reason: reasons.join("; ") || "no_transport", held: awaitsToolCall };
+    return { reason: reasons.join("; ") || "no_transport", held: awaitsToolCall, dialog };
   }
 
   /** Makes one attempt by one transport, once the message is stored as attempting. */
@@ -231,10 +238,15 @@ export class Dispatcher {
   }
 
   /** Stores the reason on every queued message of the peer, because all of them wait. */
-  #recordBlocked({ to_peer_id, reason: knownReason }: ledger.QueuedMessage, reason: string): void {
+  #recordBlocked(
+    { to_peer_id, reason: knownReason }: ledger.QueuedMessage,
+    { reason, dialog }: BlockedMessage,
+  ): void {
     const { db } = this.#ctx;
-    if (knownReason === reason && ledger.lastReason(db, to_peer_id) === reason) return;
-    db.transact((tx) => ledger.setBlockedReason(tx, to_peer_id, reason));
+    if (knownReason !== reason || ledger.lastReason(db, to_peer_id) !== reason) {
+      db.transact((tx) => ledger.setBlockedReason(tx, to_peer_id, reason));
+    }
+    if (dialog) this.#deps.waits.report(to_peer_id, dialog, BY_SCREEN);
   }
 }
 

@@ -11,6 +11,7 @@ import { type PeerEvent, peerMachine } from "protocol/peers/states.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 import type { TurnEvidence } from "./turn_end.ts";
+import type { PeerWaits } from "./waits.ts";
 
 /** Effects of a change of a peer on higher features, in the same transaction. */
 export interface PeerEffects {
@@ -57,15 +58,18 @@ export interface RegistryDeps {
   readonly processes: ProcessTable;
   readonly reachability: Reachability;
   readonly effects: PeerEffects;
+  readonly waits: PeerWaits;
 }
 
 export class PeerChanges {
   readonly #ctx: Context;
   readonly #effects: PeerEffects;
+  readonly #waits: Pick<PeerWaits, "publishTurn">;
 
-  constructor(ctx: Context, effects: PeerEffects) {
+  constructor(ctx: Context, effects: PeerEffects, waits: Pick<PeerWaits, "publishTurn">) {
     this.#ctx = ctx;
     this.#effects = effects;
+    this.#waits = waits;
   }
 
   mustGet(peer_id: string): StoredPeer {
@@ -104,7 +108,7 @@ export class PeerChanges {
     event: PeerEvent,
     apply: (before: StoredPeer, peer: StoredPeer) => StoredPeer,
   ): void {
-    const { db, events } = this.#ctx;
+    const { db } = this.#ctx;
     db.transact((tx) => {
       const before = this.mustGet(peer_id);
       const peer = apply(before, { ...before, status: peerMachine.step(before.status, event) });
@@ -112,7 +116,7 @@ export class PeerChanges {
       const { status, turn_state } = peer;
       const isNews = status !== before.status || turn_state !== before.turn_state;
       if (!isNews) return;
-      events.turn({ peer_id, status, turn_state });
+      this.#waits.publishTurn(peer);
       this.#effects.stateChanged(before, peer);
     });
   }

@@ -10,6 +10,7 @@ import type { Directory } from "./directory.ts";
 import type { PendingFields, RemoteRecords } from "./remote/remote_records.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
+import type { PeerWaits, WaitingQuestion } from "./waits.ts";
 
 /** The ways in which messages reach a peer now. */
 export interface Reachability {
@@ -42,6 +43,8 @@ export interface RecordPorts {
   pending(peer_id: string): PendingAsks;
   /** The open asks of every peer that has any, in one query. */
   pendingOfAll(): ReadonlyMap<string, PendingAsks>;
+  /** The open questions for whose answers peers wait, by the peer. */
+  waitingQuestions(): ReadonlyMap<string, WaitingQuestion>;
 }
 
 interface PeerRecordsDeps {
@@ -51,6 +54,7 @@ interface PeerRecordsDeps {
   readonly ports: RecordPorts;
   readonly reachability: Reachability;
   readonly remoteRecords: RemoteRecords;
+  readonly waits: Pick<PeerWaits, "of">;
 }
 
 export class PeerRecords {
@@ -87,10 +91,11 @@ export class PeerRecords {
     });
     const pending = ports.pendingOfAll();
     const pendingOf = (peer_id: string) => pending.get(peer_id) ?? NONE_PENDING;
+    const questions = ports.waitingQuestions();
     const peers: Peer[] = [];
     await this.#inSteps(ids, (step) => {
       for (const stored of rows.byIds(db, step)) {
-        const peer = this.#toPeer(stored, pendingOf(stored.peer_id));
+        const peer = this.#toPeer(stored, pendingOf(stored.peer_id), questions);
         if (listed === undefined || this.#isListed(peer) === listed) peers.push(peer);
       }
     });
@@ -118,7 +123,11 @@ export class PeerRecords {
     return Boolean(parent && parent.status !== "offline");
   }
 
-  #toPeer(stored: StoredPeer, pending = this.#deps.ports.pending(stored.peer_id)): Peer {
+  #toPeer(
+    stored: StoredPeer,
+    pending = this.#deps.ports.pending(stored.peer_id),
+    questions = this.#deps.ports.waitingQuestions(),
+  ): Peer {
     const { peer_id, name } = stored;
     const { turn_at: _at, described_at, agent_started: _since, agent_proved: _, ...withoutTimes } =
       stored;
@@ -151,6 +160,7 @@ export class PeerRecords {
       transport,
       ws_connected: this.#deps.reachability.isConnected(peer_id),
       ...this.#inboundOf(stored, transport),
+      waits_for: this.#deps.waits.of(stored, questions),
       ...this.#toFields(pending),
     };
   }

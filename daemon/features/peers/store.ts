@@ -17,6 +17,7 @@ export const StoredPeer = Peer.omit({
   ws_connected: true,
   inbound_status: true,
   inbound_reason: true,
+  waits_for: true,
   pending_ask_count: true,
   oldest_pending_age_seconds: true,
   initiator: true,

@@ -11,6 +11,7 @@ import type { PeerEvent } from "protocol/peers/states.ts";
 import type { Peers } from "./peers.ts";
 import * as rows from "./store.ts";
 import type { TurnEvidence } from "./turn_end.ts";
+import { waitAfter } from "./waits.ts";
 
 /** Maximum turns kept per agent, agents with kept turns, and characters of a turn's text. */
 const TURNS_MAX = 20;
@@ -65,6 +66,7 @@ export class PeerTurns {
           model: model ?? peer.model,
         }));
       }
+      this.#noteWait(peer_id, turn, by);
       db.afterCommit(() => {
         if (prompt !== undefined) this.#keep(peer_id, "user", prompt, tool_calls);
         if (last_message) this.#keep(peer_id, "assistant", last_message, tool_calls);
@@ -75,6 +77,14 @@ export class PeerTurns {
       this.#deps.directory.touch(peer_id);
       db.afterCommit(() => this.#deps.effects.availabilityChanged(peer_id));
     });
+  }
+
+  /** Notes what the reported turn shows of the peer's wait: its end, or a new one. */
+  #noteWait(peer_id: string, turn: ReportedTurn, by: string): void {
+    const { waits } = this.#deps;
+    waits.turnReported(peer_id, turn);
+    const wait = turn.waits_for ?? (turn.error === undefined ? undefined : waitAfter(turn.error));
+    if (wait) waits.report(peer_id, wait, by);
   }
 
   #turnFailed(peer_id: string, error = "unknown"): void {
@@ -108,12 +118,15 @@ export class PeerTurns {
    * dialog is the session's. If the session was idle, the dialog ends with the subagent's next
    * report.
    */
-  reportSubagent(peer_id: string, { at_dialog }: { readonly at_dialog: boolean }): void {
+  reportSubagent(
+    peer_id: string,
+    { at_dialog, waits_for }: { readonly at_dialog: boolean } & Pick<Turn, "waits_for">,
+  ): void {
     this.#ctx.db.transact(() => {
       const { turn_state, turn_by } = this.#changes.mustGet(peer_id);
       if (at_dialog) {
         const by = turn_state === "idle" ? BY_SUBAGENT : undefined;
-        this.reportTurn(peer_id, { turn_state: "awaiting_input" }, by);
+        this.reportTurn(peer_id, { turn_state: "awaiting_input", waits_for }, by);
       } else {
         const isOver = turn_state === "awaiting_input" && turn_by === BY_SUBAGENT;
         this.reportTurn(peer_id, isOver ? { turn_state: "idle" } : {});
@@ -165,6 +178,16 @@ export class PeerTurns {
 
   /** Applies an observation made without hooks, unless the peer's record has changed since. */
   applyObservation(seen: AgentPeer, observation: Observation): void {
+    const { waits } = this.#deps;
+    const { peer_id } = seen;
+    this.#applyTurn(seen, observation);
+    const { alive, turn_state, waits_for, source, end, end_at_limit } = observation;
+    if (!alive) return;
+    for (const seenEnd of [end, end_at_limit]) if (seenEnd) waits.endSeen(peer_id, seenEnd);
+    if (waits_for && turn_state === "awaiting_input") waits.report(peer_id, waits_for, source);
+  }
+
+  #applyTurn(seen: AgentPeer, observation: Observation): void {
     const { db, clock } = this.#ctx;
     const { peer_id } = seen;
     const { alive, turn_state, model, source, at, end } = observation;
@@ -187,6 +210,7 @@ export class PeerTurns {
       if (turn_state === null || turn_state === now.turn_state) return;
       const event = turn_state === "working" ? "turn_started" : "turn_ended";
       const turn = { turn_state, turn_at: at ?? clock.now(), turn_by: source };
+      this.#deps.waits.turnReported(peer_id, { turn_state });
       this.#changes.applyEvent(peer_id, event, (_, peer) => ({ ...peer, ...turn }));
       db.afterCommit(() => this.#deps.effects.availabilityChanged(peer_id));
     });

@@ -13,7 +13,10 @@ import type { SupersededExecutions } from "../peers/identity/superseded.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { PeerProfiles } from "../peers/profiles.ts";
 import type { PeerTurns } from "../peers/turns.ts";
+import type { PeerWaits } from "../peers/waits.ts";
+import type { Inbox } from "../inbox/inbox.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
+import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
 import type { SpawnSettings } from "./commands.ts";
 import type { FolderScope } from "./folders.ts";
 import type { SpawnRequest } from "protocol/spawn/contract.ts";
@@ -38,6 +41,9 @@ export interface SpawnDeps {
   readonly profiles: PeerProfiles;
   readonly superseded: SupersededExecutions;
   readonly turns: PeerTurns;
+  readonly waits: PeerWaits;
+  readonly inbox: Inbox;
+  readonly paneObserver: Pick<PaneObserver, "screen">;
   readonly notifications: Notifications;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;

@@ -6,9 +6,11 @@ import { recoverableProblem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
 import { isAtDialog } from "../lifecycle/linking.ts";
+import { BY_SCREEN } from "../peers/waits.ts";
 import { REGISTRATION } from "../peers/registration.ts";
 import * as peerRows from "../peers/store.ts";
 import type { SpawnDeps } from "./deps.ts";
+import { SpawnWaits } from "./spawn_waits.ts";
 import { spawnMachine } from "./states.ts";
 import * as rows from "./store.ts";
 import type { Spawn } from "./store.ts";
@@ -17,19 +19,22 @@ import type { Spawn } from "./store.ts";
 const REGISTER_MS_MAX = 5 * 60_000;
 /** Time for which a late registration is expected: a person may have to answer a dialog. */
 const LATE_MS_MAX = 24 * 3_600_000;
-const CHECK_INTERVAL_MS = 2_000;
+/** Interval between two looks at the panes of late spawns. Others are looked at in each tick. */
+const LATE_CHECK_INTERVAL_MS = 10_000;
 
 export class SpawnRegistrations {
   readonly #ctx: Context;
   readonly #deps: SpawnDeps;
   #checking: Promise<void> | undefined;
   readonly #ages: Ages;
-  #checkedAt = Number.NEGATIVE_INFINITY;
+  #lateCheckedAt = Number.NEGATIVE_INFINITY;
+  readonly waits: SpawnWaits;
 
   constructor(ctx: Context, deps: SpawnDeps) {
     this.#ctx = ctx;
     this.#ages = new Ages(ctx.clock);
     this.#deps = deps;
+    this.waits = new SpawnWaits(ctx, deps);
   }
 
   /** Stores a new spawn. Its agent may already have registered. */
@@ -44,6 +49,7 @@ export class SpawnRegistrations {
 
   /** Called after a start. Finds agents whose registration was not yet matched with their spawn. */
   start(): void {
+    this.waits.start();
     for (const spawn of rows.open(this.#ctx.db)) this.#matchRegistered(spawn);
   }
 
@@ -54,11 +60,11 @@ export class SpawnRegistrations {
       else if (age > REGISTER_MS_MAX && spawn.registration_state === "awaiting") {
         const registration_state = spawnMachine.step(spawn.registration_state, "timed_out");
         this.#update({ ...spawn, registration_state });
+        this.waits.late(spawn);
       }
     }
-    const monotonic = this.#ctx.clock.monotonic();
-    if (this.#checking || monotonic - this.#checkedAt < CHECK_INTERVAL_MS) return;
-    this.#checkedAt = monotonic;
+    this.waits.tick();
+    if (this.#checking) return;
     const checking = this.#checkPanes().finally(() => this.#checking = undefined);
     this.#checking = this.#ctx.background.run("The panes of spawns were not checked", checking);
   }
@@ -79,6 +85,7 @@ export class SpawnRegistrations {
         seed_state: hadSeed ? "undeliverable" : spawn.seed_state,
         settled_at: this.#ctx.clock.now(),
       });
+      this.waits.end(spawn.spawn_id);
       if (!hadSeed) return;
       const { spawn_id, backend, path, seed_from } = spawn;
       const agent = `The agent of ${spawn_id} (${backend} in ${path})`;
@@ -88,13 +95,24 @@ export class SpawnRegistrations {
   }
 
   async #checkPanes(): Promise<void> {
-    for (const spawn of rows.open(this.#ctx.db)) {
+    for (const spawn of this.#toCheck()) {
       const gone = await this.#deps.terminals.isGone(spawn.tmux_socket, spawn.pane_id);
       if (!gone) await this.#deps.effects.silent(spawn);
-      const current = gone ? rows.get(this.#ctx.db, spawn.spawn_id) : undefined;
-      if (current?.settled_at === null) this.abandon(current);
+      const current = rows.get(this.#ctx.db, spawn.spawn_id);
+      if (current?.settled_at !== null) continue;
+      if (gone) this.abandon(current);
+      else await this.waits.look(current);
     }
     for (const peer of this.#atFirstDialog()) await this.#checkDialog(peer);
+  }
+
+  /** The spawns whose panes are looked at now. */
+  #toCheck(): Spawn[] {
+    const monotonic = this.#ctx.clock.monotonic();
+    const includesLate = monotonic - this.#lateCheckedAt >= LATE_CHECK_INTERVAL_MS;
+    if (includesLate) this.#lateCheckedAt = monotonic;
+    return rows.open(this.#ctx.db)
+      .filter(({ registration_state }) => includesLate || registration_state === "awaiting");
   }
 
   /** The spawned agents that were registered while they waited at a dialog. */
@@ -110,7 +128,9 @@ export class SpawnRegistrations {
   async #checkDialog(peer: AgentPeer): Promise<void> {
     // The present state must not count as evidence of a dialog.
     const probes = await this.#deps.transports.probe({ ...peer, turn_state: null });
-    if (probes.some(isAtDialog)) return;
+    const dialog = probes.find(isAtDialog);
+    if (dialog?.waits_for) this.#deps.waits.report(peer.peer_id, dialog.waits_for, BY_SCREEN);
+    if (dialog) return;
     const isUnchanged = this.#atFirstDialog().some(({ peer_id }) => peer_id === peer.peer_id);
     const seen = { alive: true, turn_state: "idle", source: "screen" } as const;
     if (isUnchanged) this.#deps.turns.applyObservation(peer, seen);
@@ -148,19 +168,8 @@ export class SpawnRegistrations {
         seed_state: isRefused || spawn.seed_state === "undeliverable" ? "undeliverable" : null,
         settled_at: this.#ctx.clock.now(),
       });
-      this.#reportDialog(spawn, peer_id);
+      this.waits.registered(spawn, peer_id);
     });
-  }
-
-  /** Notifies the human and the sender of an agent that waits at its first dialog. */
-  #reportDialog({ backend, path, pane_id, seed_from }: Spawn, peer_id: string): void {
-    const { name, turn_state } = this.#deps.agentPeers.mustGetRecord(peer_id);
-    if (turn_state !== "awaiting_input") return;
-    const human = this.#deps.directory.human()?.peer_id;
-    const text = `The spawned agent ${name} (${backend} in ${path}) waits at a dialog in pane ` +
-      `${pane_id}, such as the question whether it may trust the folder. It starts once a person ` +
-      `has answered there: mesh attach ${name}`;
-    for (const to of new Set([human, seed_from])) if (to) this.#notifySender(to, text);
   }
 
   /** Sends the spawn's message. Returns whether it was accepted for delivery. */

@@ -53,6 +53,7 @@ export function spawnRoutes(
   return [
     route(contracts.spawnConfig, () => spawns.config()),
     route(contracts.listFolders, ({ query }) => spawns.folders(query.prefix)),
+    route(contracts.getSpawn, ({ params }) => spawns.get(params.id)),
     route(contracts.spawnPeer, async ({ body, query, caller, headers, commit }) => {
       refuseUntrusted(query.tmux_socket);
       const origin = originOf(caller, headers);

@@ -6,7 +6,8 @@ import { terminate, waitForExit } from "../../host/processes.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import { nameOf } from "../peers/identity/naming.ts";
 import { withoutSecrets } from "./commands.ts";
-import type { Folders, Spawned, SpawnRequest } from "protocol/spawn/contract.ts";
+import { Problem } from "protocol/problems.ts";
+import type { Folders, Spawned, SpawnRequest, SpawnState } from "protocol/spawn/contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { completeFolder } from "./folders.ts";
 import { Launcher } from "./launcher.ts";
@@ -93,6 +94,16 @@ export class Spawns {
   /** Closes the pane of a launch that could not be stored. */
   async undo({ socket, pane }: LaunchedAgent): Promise<void> {
     await this.#deps.terminals.close(socket, pane.pane_id);
+  }
+
+  /** The state of a spawn now. */
+  get(spawn_id: string): SpawnState {
+    const spawn = rows.get(this.#ctx.db, spawn_id);
+    if (!spawn) throw new Problem("unknown_spawn", { spawn_id });
+    const { ok: _ok, warnings: _warnings, ...state } = this.#toAnswer(spawn);
+    const { backend, path, peer_id } = spawn;
+    const waits_for = this.registrations.waits.of(spawn_id);
+    return { ...state, backend, path, peer_id, waits_for };
   }
 
   /** The peer of the spawned agent. `over` is true if no registration is expected any more. */

@@ -1,6 +1,7 @@
 /** Shows waiting items to a person who looks elsewhere: notifications, and the app's badge. */
 
 import { computed, effect, signal } from "@preact/signals";
+import { waitSentence } from "protocol/derived/waits.ts";
 import { PREFIX } from "../calls.ts";
 import { machineName } from "../relay.ts";
 import { go, link } from "../router.ts";
@@ -62,10 +63,10 @@ const items = computed<readonly Item[] | undefined>(() => {
       title: `${ask.from_peer_name} asks you`,
       body: ask.question?.prompt ?? ask.text,
     })),
-    ...waitingPeers.value.map(({ peer_id, name, description }) => ({
-      id: peer_id,
-      title: `${name} waits at its terminal`,
-      body: description ?? "",
+    ...waitingPeers.value.map((peer) => ({
+      id: peer.peer_id,
+      title: `${peer.name} waits`,
+      body: waitSentence(peer) ?? "",
     })),
     ...unreadNotes.value.map(({ item_id, kind, from, text }) => ({
       id: item_id,

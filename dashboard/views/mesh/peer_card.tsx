@@ -5,6 +5,7 @@ import { Age, duration, State } from "../../components/basics.tsx";
 import { Steady } from "../../components/act/steady_content.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import type { Peer } from "../../state/records.ts";
+import { waitState } from "protocol/derived/waits.ts";
 import { link } from "../../state/router.ts";
 import { now, peers as allPeers } from "../../state/store.ts";
 
@@ -116,7 +117,10 @@ function Evidence({ peer, at, brief }: { peer: Peer; at: string; brief: boolean 
 }
 
 /** The peer's activity; its status if nothing more is known. */
-export function activityOf({ status, turn_state }: Peer): string {
+export function activityOf(peer: Peer): string {
+  const { status, turn_state } = peer;
+  const waits = waitState(peer);
+  if (waits !== undefined) return waits;
   const known = status !== "offline" && turn_state !== null && turn_state !== "idle";
   return known ? turn_state : status;
 }

@@ -143,3 +143,65 @@ Deno.test("a routed ask with a peer, and routing options without --route, are wr
     assert.match(err, expected);
   }
 });
+
+const WAITING = {
+  ...PEER,
+  display_name: "api",
+  turn_state: "awaiting_input",
+  pane_id: "%3",
+  waits_for: {
+    kind: "permission",
+    since: "2030-01-01T00:00:00.000Z",
+    source: "hook",
+    detail: null,
+    resets_at: null,
+  },
+};
+const SENTENCE = "api waits for its user in its terminal: mesh attach api";
+
+/** A daemon with a peer that waits at a dialog, and an ask that is never answered. */
+function waitingFixture() {
+  const stream = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = stream.writable.getWriter();
+  void writer.write(new TextEncoder().encode('event: ready\ndata: {"last":0}\n\n'));
+  let reads = 0;
+  const p = answeringDaemon({
+    "POST /ask": () => OPENED,
+    "GET /events/stream": () =>
+      new Response(stream.readable, { headers: { "content-type": "text/event-stream" } }),
+    [`GET /traces/${ID}`]: () => ({ trace_id: ID, kind: "ask", stages: [stage("created", 0)] }),
+    [`GET /peers/${PEER.peer_id}`]: () => {
+      reads++;
+      return WAITING;
+    },
+    [`POST /asks/${ID}/wait`]: () => reads > 0 ? ANSWERED : { status: "pending" },
+  });
+  return {
+    mesh: p.mesh,
+    async [Symbol.asyncDispose]() {
+      await writer.close().catch(() => undefined);
+      await p[Symbol.asyncDispose]();
+    },
+  };
+}
+
+for (const progress of [true, false]) {
+  Deno.test(`--wait names the dialog that the recipient stands at, ${progress ? "on" : "without"} a terminal`, async () => {
+    await using p = waitingFixture();
+    const { code, out, err } = await p.mesh(["ask", "api", "Which?", "--wait"], { progress });
+    assert.deepEqual([code, out], [0, "answered by api:\nPort 8080\n"]);
+    assert.equal(err.split("\n")[0], SENTENCE);
+  });
+}
+
+Deno.test("a wait that ends with --json names what the recipient waits for", async () => {
+  await using p = answeringDaemon({
+    "POST /ask": () => OPENED,
+    [`GET /peers/${PEER.peer_id}`]: () => WAITING,
+    [`POST /asks/${ID}/wait`]: () => ({ status: "pending" }),
+  });
+  const args = ["ask", "api", "Which?", "--wait", "--timeout", "0", "--json"];
+  const { code, out, err } = await p.mesh(args);
+  assert.deepEqual([code, JSON.parse(out).status], [1, "pending"]);
+  assert.equal(err.split("\n")[0], SENTENCE);
+});

@@ -96,6 +96,7 @@ export function peerOf(fields: Partial<Peer> & { readonly name: string }): Peer 
     role: "agent",
     status: "online",
     turn_state: null,
+    waits_for: null,
     last_seen: MADE_AT,
     description: null,
     tags: [],

@@ -6,6 +6,7 @@ import type {
   Observation,
 } from "../../../daemon/features/agents/adapter.ts";
 import type { PaneFacts, PaneObserver } from "../../../daemon/host/tmux/pane_observer.ts";
+import type { ReportedWait } from "protocol/peers/record.ts";
 import type { Reason } from "protocol/reasons.ts";
 import type { Pane } from "../../../daemon/host/tmux/pane.ts";
 import type { Backend } from "protocol/agents/contract.ts";
@@ -97,6 +98,8 @@ export class FakePanes implements PaneObserver {
 export class FakeAgents implements Adapter {
   readonly backend: Backend;
   refusalReason: Reason | undefined;
+  /** The dialog on the agent's screen. */
+  dialog: ReportedWait | undefined;
   /** The observation of the agent from outside. */
   observation: Observation | undefined;
   /** Work of a test while the transport is checked. */
@@ -112,7 +115,10 @@ export class FakeAgents implements Adapter {
       name: "pane",
       check: () => {
         this.onCheck();
-        return Promise.resolve(reason ? { ready: false, reason } : { ready: true });
+        const waits_for = this.dialog;
+        return Promise.resolve(
+          reason ? { ready: false, reason, ...(waits_for && { waits_for }) } : { ready: true },
+        );
       },
       deliver: () => Promise.resolve(reason ? { state: "refused", reason } : { state: "sent" }),
     }];

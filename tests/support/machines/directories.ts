@@ -73,11 +73,16 @@ export function member({ name, beside, circles = ["*"] }: Options) {
     peerIds: () => ownPeerIds(daemon_id, SHARED_IDS),
     ...(beside && { clock: beside.clock }),
   });
-  const { ctx, directory: peers, remotePeers } = w.daemon;
+  const { ctx, directory: peers, remotePeers, waits } = w.daemon;
   const bus = new FakeBus();
   const changes: string[] = [];
   const trust = new MachineTrust(ctx, { network: NETWORK, own: card });
-  const shared = new SharedPeers(ctx, { directory: peers, circles, description_ttl_ms: 900_000 });
+  const shared = new SharedPeers(ctx, {
+    directory: peers,
+    circles,
+    description_ttl_ms: 900_000,
+    waits,
+  });
   const directory = new MachineDirectory({ ...ctx, ids: randomIds }, {
     bus,
     card,

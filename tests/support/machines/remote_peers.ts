@@ -21,6 +21,7 @@ export function sharedPeer(
     role: "agent",
     status: "online",
     turn_state: null,
+    waits_for: null,
     description: null,
     folder: "work",
     last_seen: null,

@@ -2,11 +2,15 @@
 
 import * as z from "zod";
 import { Text } from "kit/core/schema.ts";
+import { ApiError } from "kit/http/client.ts";
+import { waitSentence } from "protocol/derived/waits.ts";
+import { getPeer } from "protocol/peers/contract.ts";
 import { quotedName } from "protocol/messages/frame_markers.ts";
 import { toChoice, toOption } from "protocol/asks/choice.ts";
 import { Option } from "protocol/messages/question.ts";
 import {
   GivenOptions,
+  getAsk,
   openAsk,
   WAIT_SECONDS,
   WAIT_SECONDS_MAX,
@@ -25,6 +29,7 @@ import {
   seconds,
   urgent,
 } from "./fields.ts";
+import { printable } from "./quoting.ts";
 import { Ending, formatEnding, PENDING } from "./ask_result.ts";
 
 const ask = tool({
@@ -121,8 +126,24 @@ async function waitFor(id: string, seconds: number, toolContext: ToolContext) {
   if (found.status === "resolved") {
     return { text: await formatEnding(found, toolContext), data: found };
   }
-  const text = `No reply to ${id} in ${timeout_seconds} s. The ask stays open: ${laterHint(id)}`;
+  const wait = await waitOfRecipient(id, toolContext);
+  const text = `No reply to ${id} in ${timeout_seconds} s. ${wait}The ask stays open: ${
+    laterHint(id)
+  }`;
   return { text, data: PENDING };
+}
+
+/** A sentence on what the recipient of an ask waits for; empty if it waits for nothing. */
+async function waitOfRecipient(id: string, { call }: ToolContext): Promise<string> {
+  try {
+    const { to_peer_id } = await call(getAsk, { params: { id } });
+    const sentence = waitSentence(await call(getPeer, { params: { id: to_peer_id }, query: {} }));
+    return sentence === undefined ? "" : `${printable(sentence)}. `;
+  } catch (error) {
+    // A person on another machine has no record here, and a peer may be closed meanwhile.
+    if (error instanceof ApiError) return "";
+    throw error;
+  }
 }
 
 function laterHint(id: string): string {

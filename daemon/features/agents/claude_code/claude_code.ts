@@ -10,7 +10,7 @@ import { observeProcess } from "../pane_adapter.ts";
 import { PaneTransport } from "../pane_transport.ts";
 import { createNativeTransport, type NativeOptions } from "./native_transport.ts";
 import { claudeEvidence } from "./question_evidence.ts";
-import { processOf, sessionOfPeer, turnState } from "./registry.ts";
+import { processOf, sessionOfPeer, turnState, waitOfSession } from "./registry.ts";
 import { resumeClaude } from "./transcripts.ts";
 import { withEnd } from "../sessions/last_end.ts";
 import { claudeEnds } from "./turn_ends.ts";
@@ -49,7 +49,7 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
     observe: (peer) => {
       const observed = observe(options, peer);
       const isIdle = observed?.turn_state === "idle";
-      return Promise.resolve(isIdle ? withEnd(observed, peer, ends) : observed);
+      return Promise.resolve(isIdle ? withLimit(withEnd(observed, peer, ends)) : observed);
     },
     questionEvidence: (call, now) => Promise.resolve(claudeEvidence(options, call, now)),
     resume: (session) => resumeClaude(config_dirs, session),
@@ -58,12 +58,23 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
   };
 }
 
+/** A hook reports the failure of a turn, so an end at a limit only tells of the limit. */
+function withLimit(observed: Observation | undefined): Observation | undefined {
+  if (observed?.end?.how !== "failed") return observed;
+  const { end, ...rest } = observed;
+  return { ...rest, end_at_limit: end };
+}
+
 function observe(
   { config_dirs, isAlive }: ClaudeCodeOptions,
   peer: AgentPeer,
 ): Observation | undefined {
   const session = sessionOfPeer(config_dirs, peer, isAlive);
-  if (session) return { alive: true, turn_state: turnState(session), source: "session registry" };
+  if (session) {
+    const waits_for = waitOfSession(session);
+    const turn_state = turnState(session);
+    return { alive: true, turn_state, ...(waits_for && { waits_for }), source: "session registry" };
+  }
   return observeProcess(peer, isAlive);
 }
 

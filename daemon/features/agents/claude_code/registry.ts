@@ -5,6 +5,7 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { namesIn, readWhole } from "../../../host/agent_files.ts";
 import { type IsAlive, isAlive } from "../../../host/processes.ts";
+import type { ReportedWait, WaitKind } from "protocol/peers/record.ts";
 import type { AgentPeer } from "../adapter.ts";
 import { isTestedPatchOrLater } from "../definition.ts";
 
@@ -21,7 +22,7 @@ export const Session = z.object({
   procStart: z.string().optional(),
   peerProtocol: z.number().optional(),
   messagingSocketPath: z.string().startsWith("/").optional(),
-  /** `waiting` while a dialog is open, e.g. `waitingFor: "permission prompt"`. */
+  /** `waiting` while a dialog is open. */
   status: z.enum(["idle", "busy", "waiting"]).optional().catch(undefined),
   waitingFor: z.string().optional(),
   statusUpdatedAt: z.number().optional(),
@@ -103,6 +104,18 @@ export function isTestedVersion(
   tested_version: string,
 ): boolean {
   return peerProtocol === TESTED_PROTOCOL && isTestedPatchOrLater(version, tested_version);
+}
+
+/** The kinds of dialogs, by the names of 2.1.329 in `waitingFor`. */
+const DIALOGS: ReadonlyMap<string | undefined, WaitKind> = new Map([
+  ["permission prompt", "permission"],
+  ["sandbox request", "permission"],
+  ["input needed", "question"],
+]);
+
+/** The dialog that a session waits at, if any. */
+export function waitOfSession({ status, waitingFor }: Session): ReportedWait | undefined {
+  return status === "waiting" ? { kind: DIALOGS.get(waitingFor) ?? "dialog" } : undefined;
 }
 
 export function turnState({ status }: Session): AgentPeer["turn_state"] {

@@ -1,4 +1,7 @@
-/** Turns that a user interrupted in Claude Code: no hook reports them, but its transcript does. */
+/**
+ * Ends of turns in Claude Code's transcript: those that its user interrupted, which no hook
+ * reports, and those at a usage limit, for which only the transcript has the time of the reset.
+ */
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
@@ -19,17 +22,35 @@ const Interruption = z.object({
   }),
 });
 
+/** The message at a usage limit, as of 2.1.329. The time is in seconds since 1970. */
+const Limited = z.object({
+  type: z.literal("assistant"),
+  timestamp: Timestamp,
+  isSidechain: z.literal(false).optional(),
+  apiError: z.literal("usage_limit_reached"),
+  apiErrorParams: z.looseObject({
+    rate_limit_info: z.looseObject({ resetsAt: z.number().optional() }).optional(),
+  }).optional(),
+});
+
 export function claudeEnds(config_dirs: readonly string[]) {
   return lastEndReader({
     locate: (id) => claudeTranscript(config_dirs, id),
-    marks: [INTERRUPTED],
+    marks: [INTERRUPTED, '"usage_limit_reached"'],
     endIn,
     entriesOf,
   });
 }
 
 function endIn(line: string): RecordedEnd | undefined {
-  const { data } = Interruption.safeParse(tryJson(line));
+  const entry = tryJson(line);
+  const limited = Limited.safeParse(entry).data;
+  if (limited) {
+    const { timestamp: at, apiError: text, apiErrorParams } = limited;
+    const resets_s = apiErrorParams?.rate_limit_info?.resetsAt;
+    return { how: "failed", at, text, ...(resets_s && { resets_at: resets_s * 1000 }) };
+  }
+  const { data } = Interruption.safeParse(entry);
   const isInterruption = data?.message.content.some(({ type, text }) =>
     type === "text" && text?.startsWith(INTERRUPTED)
   );

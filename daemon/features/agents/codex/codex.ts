@@ -68,12 +68,15 @@ export function codexAdapter(options: CodexOptions): Adapter {
 async function observe(options: CodexOptions, peer: AgentPeer): Promise<Observation | undefined> {
   if (peer.agent_pid !== null) return observeProcess(peer, options.isAlive);
   const gone: Observation = { alive: false, turn_state: null, source: "app server" };
-  return await withThread(options, peer, async ({ activity, queue }, connection) => {
+  return await withThread(options, peer, async ({ activity, waits_for, queue }, connection) => {
     if (activity === "not_loaded") return gone;
     if (activity === "idle") await startQueue(connection, queue);
-    return activity === "unknown"
-      ? undefined
-      : { alive: true, turn_state: activity, source: "app server" };
+    return activity === "unknown" ? undefined : {
+      alive: true,
+      turn_state: activity,
+      ...(waits_for && { waits_for }),
+      source: "app server",
+    };
   }, (reason) => reason === "no_server" || reason === "connection_refused" ? gone : undefined);
 }
 

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import type { Reason } from "protocol/reasons.ts";
+import type { ReportedWait, WaitKind } from "protocol/peers/record.ts";
 import type { AgentPeer } from "../adapter.ts";
 import { AppServer, resultOf } from "./app_server.ts";
 
@@ -15,6 +16,8 @@ export type Activity = "idle" | "working" | "awaiting_input" | "not_loaded" | "u
 /** A thread as its server describes it. */
 export interface Thread {
   readonly activity: Activity;
+  /** The dialog at which its turn waits. */
+  readonly waits_for?: ReportedWait | undefined;
   /**
    * The queue of a loaded thread. Undefined if the server does not list it in the known form. Such
    * a queue is not used, because it could not be started after an interruption.
@@ -56,7 +59,8 @@ async function readThread({ server, threadId }: ThreadConnection): Promise<Threa
   }
   const found = resultOf(Answer, reply)?.thread;
   const activity = found?.id === threadId ? activityOf(found) : "unknown";
-  if (!LOADED.has(activity)) return { activity, queue: undefined };
+  const waits_for = found && activity === "awaiting_input" ? waitOfThread(found) : undefined;
+  if (!LOADED.has(activity)) return { activity, waits_for, queue: undefined };
   const listed = await server.call("thread/queue/list", { threadId, limit: 1 });
   return { activity, queue: resultOf(QueueList, listed)?.data };
 }
@@ -118,12 +122,21 @@ export function withThread<T>(
 
 type ThreadAnswer = z.infer<typeof Answer>["thread"];
 
+/** The dialogs by the known flags. Any other flag may be a dialog, too. */
+const DIALOGS: ReadonlyMap<string, WaitKind> = new Map([
+  ["waitingOnApproval", "permission"],
+  ["waitingOnUserInput", "question"],
+]);
+
+function waitOfThread({ status }: ThreadAnswer): ReportedWait {
+  const flags = status.type === "active" ? status.activeFlags : [];
+  return { kind: flags.map((flag) => DIALOGS.get(flag)).find((kind) => kind) ?? "dialog" };
+}
+
 function activityOf({ status, canAcceptDirectInput }: ThreadAnswer): Activity {
   if (status.type === "notLoaded") return "not_loaded";
   if (canAcceptDirectInput === false) return "unknown";
   // A turn that an error or a limit ended leaves `systemError` until the next turn begins.
   if (status.type === "idle" || status.type === "systemError") return "idle";
-  // The known flags are `waitingOnApproval` and `waitingOnUserInput`. Any other flag may be a
-  // dialog, too.
   return status.activeFlags.length > 0 ? "awaiting_input" : "working";
 }

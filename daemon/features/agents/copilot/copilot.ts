@@ -51,10 +51,10 @@ function observe(
   const observed = observeProcess(peer, checkAlive);
   const activity = observed?.alive ? peerActivity(records, peer) : undefined;
   if (!activity) return observed;
-  const { turn_state, model, at } = activity;
+  const { at } = activity;
   const isNewer = at > (peer.turn_at ?? 0);
-  const source = "session records";
-  return { alive: true, turn_state: isNewer ? turn_state : null, model, source, at };
+  const turn_state = isNewer ? activity.turn_state : null;
+  return { ...activity, alive: true, turn_state, source: "session records" };
 }
 
 function peerActivity(records: SessionRecords, peer: AgentPeer): Activity | undefined {

@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
+import type { WaitKind } from "protocol/peers/record.ts";
 import type { Decision, HookReader, HookReport } from "../adapter.ts";
 import { event, payloadReader, subagentOf } from "../hooks/payload_reader.ts";
 import { copilotEnds } from "./turn_ends.ts";
@@ -68,8 +69,10 @@ const readCommon = payloadReader({
   // The type is permission_prompt, elicitation_dialog, …
   notification: event(
     { notification_type: z.string() },
-    ({ notification_type: type }) =>
-      DIALOG_NOTIFICATIONS.has(type) ? { turn_state: "awaiting_input" } : {},
+    ({ notification_type: type }) => {
+      const kind = DIALOG_NOTIFICATIONS.get(type);
+      return kind ? { turn_state: "awaiting_input", waits_for: { kind } } : {};
+    },
   ),
   // Sent for every tool, before Copilot CLI decides whether to ask its user.
   permissionRequest: event(
@@ -88,9 +91,9 @@ const readCommon = payloadReader({
   ),
 });
 
-const DIALOG_NOTIFICATIONS: ReadonlySet<string> = new Set([
-  "permission_prompt",
-  "elicitation_dialog",
+const DIALOG_NOTIFICATIONS: ReadonlyMap<string, WaitKind> = new Map([
+  ["permission_prompt", "permission"],
+  ["elicitation_dialog", "question"],
 ]);
 
 function read(payload: unknown): HookReport {

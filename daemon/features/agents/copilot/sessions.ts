@@ -5,6 +5,7 @@ import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { tryJson } from "kit/core/text.ts";
 import { readTail, readWhole } from "../../../host/agent_files.ts";
+import type { WaitKind } from "protocol/peers/record.ts";
 import type { Observation, ResumableSession, ResumeResult } from "../adapter.ts";
 import { Timestamp } from "../sessions/pages.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
@@ -51,7 +52,7 @@ const SessionRecord = z.object({
 type SessionRecord = z.infer<typeof SessionRecord>;
 
 /** Activity of a session according to its records, and its start. */
-export interface Activity extends Pick<Observation, "turn_state" | "model"> {
+export interface Activity extends Pick<Observation, "turn_state" | "waits_for" | "model"> {
   readonly at: number;
 }
 
@@ -94,12 +95,14 @@ function activityIn(records: readonly SessionRecord[]): Activity {
   let turn: Activity["turn_state"] = null;
   let model: string | undefined;
   let at = 0;
-  const dialogs = new Set<string>();
+  const dialogs = new Map<string, WaitKind>();
   for (const { type, timestamp, agentId, data } of records) {
     const { requestId = "", toolCallId = "" } = data;
-    if (type === "permission.requested") dialogs.add(requestId);
+    if (type === "permission.requested") dialogs.set(requestId, "permission");
     if (type === "permission.completed") dialogs.delete(requestId);
-    if (type === "tool.execution_start" && data.toolName === ASK_USER_TOOL) dialogs.add(toolCallId);
+    if (type === "tool.execution_start" && data.toolName === ASK_USER_TOOL) {
+      dialogs.set(toolCallId, "question");
+    }
     if (type === "tool.execution_complete") dialogs.delete(toolCallId);
     if (/^permission/.test(type)) at = timestamp;
     // A subagent's dialogs count as the session's dialogs, but a subagent's turns do not count as
@@ -110,7 +113,10 @@ function activityIn(records: readonly SessionRecord[]): Activity {
     if (TURNS.get(type) === "idle") dialogs.clear();
     if (ACTIVITY_TYPES.test(type)) at = timestamp;
   }
-  return { turn_state: dialogs.size > 0 ? "awaiting_input" : turn, model, at };
+  const [kind] = dialogs.values();
+  return kind
+    ? { turn_state: "awaiting_input", waits_for: { kind }, model, at }
+    : { turn_state: turn, model, at };
 }
 
 /** The types of records, besides permissions, that show a session's activity. */

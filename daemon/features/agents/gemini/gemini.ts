@@ -53,19 +53,26 @@ async function observe(
   { terminalServers, isAlive }: GeminiOptions,
 ): Promise<Observation | undefined> {
   const observed = observeProcess(peer, isAlive);
-  const turn_state = observed?.alive ? await turnStateOnScreen(peer, terminalServers) : undefined;
+  const shown = observed?.alive ? await shownOnScreen(peer, terminalServers) : undefined;
+  const turn_state = shown?.turn_state;
   const isDialogNews = turn_state === "awaiting_input" || peer.turn_state === "awaiting_input";
-  return turn_state && isDialogNews ? { alive: true, turn_state, source: "screen" } : observed;
+  return turn_state && isDialogNews
+    ? { ...shown, alive: true, turn_state, source: "screen" }
+    : observed;
 }
 
-async function turnStateOnScreen(
+async function shownOnScreen(
   { tmux_socket, pane_id }: AgentPeer,
   terminalServers: TerminalServers,
-) {
+): Promise<Partial<Observation> | undefined> {
   if (tmux_socket === null || pane_id === null) return undefined;
   const captured = await terminalServers.at(tmux_socket).cache.screen(pane_id);
   if (!captured.ok) return undefined;
-  return turnStateShown({ above: [], lines: captured.lines, cursor_x: 0, cursor_y: 0 });
+  const view: View = { above: [], lines: captured.lines, cursor_x: 0, cursor_y: 0 };
+  const turn_state = turnStateShown(view);
+  return turn_state === "awaiting_input"
+    ? { turn_state, waits_for: geminiScreen.dialogShown(view) }
+    : turn_state && { turn_state };
 }
 
 /** A rule. The composer is below the lowest one. A dialog's box begins with a corner instead. */

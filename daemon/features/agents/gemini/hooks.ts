@@ -27,7 +27,9 @@ const read = payloadReader({
   Notification: event(
     { notification_type: z.string() },
     ({ notification_type }) =>
-      notification_type === "ToolPermission" ? { turn_state: "awaiting_input" } : {},
+      notification_type === "ToolPermission"
+        ? { turn_state: "awaiting_input", waits_for: { kind: "permission" } }
+        : {},
   ),
   BeforeModel: event(
     { llm_request: z.object({ model: z.string().optional() }) },

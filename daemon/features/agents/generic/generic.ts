@@ -7,6 +7,7 @@ import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
 import {
+  dialogIn,
   drawnCursor,
   looksLikeDialog,
   type Screen,
@@ -63,6 +64,7 @@ const LINE_BYTES_MAX = 3_500;
 export const genericScreen: Screen = {
   bytes_max: LINE_BYTES_MAX,
   newlines: "marked",
+  dialogShown: ({ lines }) => dialogIn(lines.map(stripEscapes)) ?? { kind: "dialog" },
   dialogOpen({ lines }) {
     return looksLikeDialog(lines.map(stripEscapes));
   },

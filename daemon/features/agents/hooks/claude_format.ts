@@ -63,13 +63,16 @@ const readEvent = payloadReader({
   ),
   // The type is permission_prompt, idle_prompt, …
   Notification: event({ notification_type: z.string() }, ({ notification_type }) => {
-    if (notification_type === "permission_prompt") return { turn_state: "awaiting_input" };
+    if (notification_type === "permission_prompt") {
+      return { turn_state: "awaiting_input", waits_for: { kind: "permission" } };
+    }
     return notification_type === "idle_prompt" ? { turn_state: "idle" } : {};
   }),
   PermissionRequest: event(
     { tool_name: z.string(), tool_input: z.unknown() },
     ({ tool_name: tool, tool_input: input }) => ({
       turn_state: "awaiting_input",
+      waits_for: { kind: ASKING_TOOLS.has(tool) ? "question" : "permission", detail: tool },
       ...(!ASKING_TOOLS.has(tool) && { permission: { tool, input } }),
     }),
   ),

@@ -57,13 +57,13 @@ const PHASES: ReadonlyMap<unknown, SubagentReport["phase"]> = new Map([
 export function ofSubagent(report: HookReport, payload: unknown): HookReport {
   const { data } = InSubagent.safeParse(payload);
   if (!data) return report;
-  const { event, session_id, transcript_path, cwd, permission } = report;
+  const { event, session_id, transcript_path, cwd, permission, waits_for } = report;
   return {
     event,
     session_id,
     transcript_path,
     cwd,
-    ...(permission && { permission, turn_state: "awaiting_input" }),
+    ...(permission && { permission, waits_for, turn_state: "awaiting_input" }),
     subagent: subagentOf(data.agent_id, data.agent_type, event),
   };
 }

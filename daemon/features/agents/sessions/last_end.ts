@@ -10,7 +10,7 @@ const TAIL_BYTES = 131_072;
 const SESSIONS_MAX = 200;
 
 /** The end that a record shows. */
-export type RecordedEnd = Pick<TurnEnd, "how" | "at" | "text">;
+export type RecordedEnd = Pick<TurnEnd, "how" | "at" | "text" | "resets_at">;
 
 /** The form in which an agent records ends and prompts, one record per line. */
 interface EndFormat {
@@ -19,6 +19,8 @@ interface EndFormat {
   readonly marks: readonly string[];
   endIn(line: string): RecordedEnd | undefined;
   entriesOf(line: string): readonly ParsedEntry[];
+  /** The end of a limit, for an agent that records it apart from the ends of turns. */
+  readonly limits?: { readonly mark: string; resetIn(line: string): number | undefined };
 }
 
 interface CachedEnd {
@@ -50,7 +52,7 @@ export function lastEndReader(format: EndFormat): LastEndOf {
 /** The newest end in the lines of a text, with the prompts after it. */
 function lastEndIn(
   text: string,
-  { marks, endIn, entriesOf }: Omit<EndFormat, "locate">,
+  { marks, endIn, entriesOf, limits }: Omit<EndFormat, "locate">,
 ): TurnEnd | undefined {
   const lines = text.split("\n");
   let last: { readonly index: number; readonly end: RecordedEnd } | undefined;
@@ -64,7 +66,12 @@ function lastEndIn(
   const prompts_since = lines.slice(index + 1).flatMap(entriesOf)
     .filter(({ kind, at }) => kind === "prompt" && (at ?? end.at) >= end.at)
     .map((entry) => entry.text);
-  return { ...end, source: "session file", prompts_since };
+  const limit = limits && end.how === "failed"
+    ? lines.findLast((line) => line.includes(limits.mark))
+    : undefined;
+  const resets_at = limit === undefined ? undefined : limits?.resetIn(limit);
+  const reset = resets_at !== undefined && { resets_at };
+  return { ...end, ...reset, source: "session file", prompts_since };
 }
 
 /**

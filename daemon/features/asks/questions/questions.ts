@@ -3,6 +3,7 @@
 import type { Context } from "../../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Address } from "protocol/peers/record.ts";
+import type { PeerWaits } from "../../peers/waits.ts";
 import type { EndedThere } from "../../agents/question_evidence.ts";
 import { alreadyClosed, replyOf, TERMINAL, toAnswer, TOOL_PERMISSION } from "../answers.ts";
 import { type AskContext, type Asks, type AsksDeps, mustBeAsker } from "../asks.ts";
@@ -19,6 +20,7 @@ import { BlockingWaits } from "./blocking_waits.ts";
 
 interface QuestionsDeps extends Pick<AsksDeps, "attachments" | "directory" | "shutdownSignal"> {
   readonly asks: Asks;
+  readonly waits: Pick<PeerWaits, "review">;
   /** The maximum time that a blocking question may stay open. */
   readonly wait_ms_max: number;
 }
@@ -203,6 +205,7 @@ export class Questions {
     });
     const id = message.correlation_id ?? "";
     this.#blockingWaits.add(id, at_terminal);
+    if (from.peer_id !== null) this.#deps.waits.review(from.peer_id);
     return asks.mustGet(id);
   }
 

@@ -8,6 +8,7 @@ import {
   GivenMetadata,
   PaneId,
   Peer,
+  ReportedWait,
   Role,
   TmuxSocket,
 } from "protocol/peers/record.ts";
@@ -99,6 +100,9 @@ const Status = z.object({
     "More exactly, what the agent does; null if the client does not know",
   ),
   model: z.string().max(255).optional().describe("The model that it uses now"),
+  waits_for: ReportedWait.optional().describe(
+    "What the agent waits for: a dialog, with the turn state awaiting_input; a login; a limit",
+  ),
   error: ErrorClass.optional().describe(
     "What ended the turn, if an error did: its class; `interrupted` if its user did",
   ),

@@ -3,7 +3,7 @@
 import { hasPassed } from "kit/core/clock.ts";
 import type { Context } from "../../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import type { Address } from "protocol/peers/record.ts";
+import type { Address, Wait } from "protocol/peers/record.ts";
 import { isOwnId } from "../identity/peer_ids.ts";
 import * as peerRows from "../store.ts";
 import { qualifiedName, type RemotePeer, type SharedHuman, type SharedPeer } from "./schemas.ts";
@@ -37,6 +37,8 @@ export class RemotePeers {
   readonly #directory: RemoteDirectory;
   /** The times at which peers were seen after the stored time. */
   readonly #lastSeen = new Map<string, number>();
+  /** What peers wait for, as their machines announced it last. */
+  readonly #waits = new Map<string, Wait>();
 
   constructor(ctx: Context) {
     this.#ctx = ctx;
@@ -68,6 +70,7 @@ export class RemotePeers {
     const now = this.#ctx.clock.now();
     const known = new Map(rows.ofMachine(tx, machine.daemon_id).map((row) => [row.peer_id, row]));
     const announced = peers.map((peer) => toRow(peer, machine, now));
+    const waits = new Map(peers.map(({ peer_id, waits_for }) => [peer_id, waits_for]));
     if (human) announced.push(toHumanRow(human, machine, now));
     const refused: string[] = [];
     const deprived = new Set<string>();
@@ -75,7 +78,7 @@ export class RemotePeers {
       const before = known.get(row.peer_id);
       known.delete(row.peer_id);
       const other = before ? undefined : rows.get(tx, row.peer_id);
-      if (before) this.#renew(tx, before, row);
+      if (before) this.#renew(tx, before, row, waits.get(row.peer_id));
       else if (isHere(tx, row.peer_id) || (other && !isStronger(row, other))) {
         refused.push(row.peer_id);
       } else {
@@ -84,6 +87,7 @@ export class RemotePeers {
           deprived.add(other.daemon_id);
         }
         this.#add(tx, row);
+        this.#rememberWait(row.peer_id, waits.get(row.peer_id));
       }
     }
     for (const gone of known.values()) this.#remove(tx, gone);
@@ -122,6 +126,11 @@ export class RemotePeers {
     return this.#lastSeen.get(peer_id) ?? last_seen;
   }
 
+  /** What a peer waits for; null for nothing, or if its machine is offline. */
+  waitOf({ peer_id, status }: Pick<RemotePeer, "peer_id" | "status">): Wait | null {
+    return status === "offline" ? null : this.#waits.get(peer_id) ?? null;
+  }
+
   #add(tx: Tx, peer: RemotePeer): void {
     rows.insert(tx, peer);
     if (peer.role === "human") return;
@@ -130,15 +139,23 @@ export class RemotePeers {
     this.#ctx.events.append("peer_registered", { peer_id, name, circle, backend, role });
   }
 
-  #renew(tx: Tx, before: RemotePeer, peer: RemotePeer): void {
+  #renew(tx: Tx, before: RemotePeer, peer: RemotePeer, wait: Wait | null = null): void {
     const { peer_id, last_seen } = peer;
+    const isOtherWait = this.#waits.get(peer_id)?.kind !== wait?.kind;
+    this.#rememberWait(peer_id, wait);
     if (last_seen !== null) this.#remember(peer_id, last_seen);
     const renewed = { ...peer, registered_at: before.registered_at };
     const isChanged = !isSame(before, renewed);
     if (isChanged || hasPassed(SEEN_STORED_MS, before.seen_at, peer.seen_at)) {
       rows.update(tx, renewed);
     }
-    if (isChanged && peer.role !== "human") this.#publishChange(before, renewed);
+    if (peer.role === "human") return;
+    if (isChanged) this.#publishChange(before, renewed);
+    if (isOtherWait) {
+      const { status, turn_state } = peer;
+      const turn = { peer_id, status, turn_state, waits_for: wait?.kind ?? null };
+      this.#ctx.db.afterCommit(() => this.#ctx.events.turn(turn));
+    }
   }
 
   #publishChange(before: RemotePeer, peer: RemotePeer): void {
@@ -170,8 +187,14 @@ export class RemotePeers {
     const { peer_id } = peer;
     rows.remove(tx, peer_id);
     this.#ctx.db.afterCommit(() => void this.#lastSeen.delete(peer_id));
+    this.#rememberWait(peer_id, null);
     if (peer.role === "human") return;
     this.#ctx.events.append("peer_removed", { peer_id, name: qualifiedName(peer) });
+  }
+
+  #rememberWait(peer_id: string, wait: Wait | null = null): void {
+    if (wait) this.#waits.set(peer_id, wait);
+    else this.#waits.delete(peer_id);
   }
 
   #remember(peer_id: string, last_seen: number): void {
@@ -201,7 +224,7 @@ function inOrder(peer: RemotePeer): [string, unknown][] {
 }
 
 function toRow(
-  { folder, ...shared }: SharedPeer,
+  { folder, waits_for: _, ...shared }: SharedPeer,
   { daemon_id, name: machine }: AnnouncingMachine,
   now: number,
 ): RemotePeer {
@@ -209,7 +232,14 @@ function toRow(
 }
 
 function toHumanRow(human: SharedHuman, machine: AnnouncingMachine, now: number): RemotePeer {
-  const unknown = { backend: null, model: null, turn_state: null, description: null, folder: null };
+  const unknown = {
+    backend: null,
+    model: null,
+    turn_state: null,
+    waits_for: null,
+    description: null,
+    folder: null,
+  };
   const shared = { ...human, ...unknown, circle: HUMAN_CIRCLE, last_seen: now };
   const row = toRow({ ...shared, role: "agent", status: "online" }, machine, now);
   return { ...row, role: "human" };

@@ -67,6 +67,7 @@ export class RemoteRecords {
       ...pending,
       display_name: qualifiedName(stored),
       last_seen: this.#peers.lastSeen(stored),
+      waits_for: this.#peers.waitOf(stored),
       addressable: true,
       transport: "bus",
       inbound_status: stored.status === "offline" ? "offline" : "ok",

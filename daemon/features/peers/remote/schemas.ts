@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { Instant, madeLate, Name, shortText } from "kit/core/schema.ts";
 import { Backend, TurnState } from "protocol/agents/contract.ts";
-import { PeerStatus, Role } from "protocol/peers/record.ts";
+import { PeerStatus, Role, Wait } from "protocol/peers/record.ts";
 
 /** A description is cut to this length before it is shared. */
 export const SHARED_DESCRIPTION_CHARS_MAX = 200;
@@ -29,6 +29,8 @@ export const sharedPeer = madeLate(() =>
     /** A retired peer is not shared. */
     status: PeerStatus.exclude(["retired"]),
     turn_state: TurnState.nullable(),
+    /** Earlier versions share none, and later ones may name other kinds. */
+    waits_for: Wait.nullable().default(null).catch(null),
     description: shortText(SHARED_DESCRIPTION_CHARS_MAX).nullable(),
     /** The last part of the peer's path. */
     folder: shortText(FOLDER_CHARS_MAX).nullable(),
@@ -46,7 +48,7 @@ export type SharedHuman = z.output<ReturnType<typeof sharedHuman>>;
 
 /** A peer on another machine, as it is stored. */
 export const remotePeer = madeLate(() =>
-  sharedPeer().omit({ folder: true }).extend({
+  sharedPeer().omit({ folder: true, waits_for: true }).extend({
     /** `human` for the human of that machine, who is in no list and is not found by name. */
     role: Role,
     daemon_id: z.string(),

@@ -10,6 +10,8 @@ import {
   type SharedHuman,
   type SharedPeer,
 } from "./schemas.ts";
+import type { Wait } from "protocol/peers/record.ts";
+import type { PeerWaits } from "../waits.ts";
 import * as rows from "./store.ts";
 
 /** The maximum number of peers that a machine announces. Those seen last come first. */
@@ -23,6 +25,7 @@ interface SharedPeersDeps {
   /** The circles whose peers are shared; `*` stands for every circle. */
   readonly circles: readonly string[];
   readonly description_ttl_ms: number;
+  readonly waits: Pick<PeerWaits, "of">;
 }
 
 export class SharedPeers {
@@ -69,7 +72,8 @@ export class SharedPeers {
   }
 
   #toShared(peer: rows.LocalPeer): SharedPeer[] {
-    const { parent_runtime_id: _, role, status, described_at, path, ...shared } = peer;
+    const { parent_runtime_id: _, turn_at: _at, turn_by: _by, ...visible } = peer;
+    const { role, status, described_at, path, ...shared } = visible;
     if (role === "human" || status === "retired") return []; // The query returns neither.
     const now = this.#ctx.clock.now();
     const isStale = now - (described_at ?? now) > this.#deps.description_ttl_ms;
@@ -77,11 +81,18 @@ export class SharedPeers {
       ...shared,
       role,
       status,
+      waits_for: withoutTool(this.#deps.waits.of(peer)),
       description: isStale ? null : cut(peer.description, SHARED_DESCRIPTION_CHARS_MAX),
       folder: cut(path && basename(path), FOLDER_CHARS_MAX),
       last_seen: this.#deps.directory.lastSeen(peer),
     }];
   }
+}
+
+/** A wait without the name of the tool that needs permission, which is not shared. */
+function withoutTool(wait: Wait | null): Wait | null {
+  const namesTool = wait?.kind === "permission" || wait?.kind === "question";
+  return wait && namesTool ? { ...wait, detail: null } : wait;
 }
 
 /** The beginning of a text. A character that would be cut in two is left out. */

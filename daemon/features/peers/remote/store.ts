@@ -31,6 +31,8 @@ const localPeer = madeLate(() =>
     role: true,
     status: true,
     turn_state: true,
+    turn_at: true,
+    turn_by: true,
     description: true,
     described_at: true,
     path: true,

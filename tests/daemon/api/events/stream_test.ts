@@ -219,8 +219,14 @@ Deno.test("a change of what a peer does is sent live only, without an id, and no
   await report("working");
   await report("idle");
   assert.deepEqual(await reader.take(2), [
-    { event: "turn", data: { type: "turn", peer_id, status: "busy", turn_state: "working" } },
-    { event: "turn", data: { type: "turn", peer_id, status: "online", turn_state: "idle" } },
+    {
+      event: "turn",
+      data: { type: "turn", peer_id, status: "busy", turn_state: "working", waits_for: null },
+    },
+    {
+      event: "turn",
+      data: { type: "turn", peer_id, status: "online", turn_state: "idle", waits_for: null },
+    },
   ]);
   const { events } = await get(w, "/events");
   assert.ok(!events.some(({ type }: { type: string }) => type === "turn"));

@@ -109,6 +109,7 @@ for (const [what, reason, arrange] of REFUSED) {
     assert.deepEqual(await paneTransport(terminal).check(peer, outgoingMessage("x")), {
       ready: false,
       reason,
+      ...(reason === "dialog_open" && { waits_for: { kind: "permission" } }),
     });
     const receipt = await paneTransport(terminal).deliver(peer, outgoingMessage("x"));
     assert.deepEqual(receipt, { state: "refused", reason });

@@ -26,13 +26,15 @@ async function fixture(backend: Backend, settings: Record<string, string>) {
   return {
     w,
     agents,
+    paneObserver,
+    terminals,
     /** Spawns an agent, and draws its screen. */
     async spawn(more: Record<string, string> = {}) {
       const spawned = await post(w, "/spawn", { path: folder, backend, ...more });
       const { pane_pid: pid = 0 } = terminals.panes.get(spawned.pane_id) ?? {};
       const foreground = { pid, started: processes.startTimeOf(pid) ?? "", args: [backend] };
       paneObserver.open(spawned.pane_id, { tmux_socket: SOCKET, command: backend, foreground });
-      await w.tick(4);
+      await w.tick();
       return { ...spawned, pid };
     },
     inbox: async (): Promise<string[]> =>
@@ -63,8 +65,12 @@ for (const backend of ["claude-code", "codex", "gemini", "opencode"] as const) {
     const { deliveries: waiting } = await get(w, `/deliveries?peer_id=${peer.peer_id}`);
     assert.deepEqual(waiting.map(({ state }: { state: string }) => state), ["queued"]);
     agents.refusalReason = undefined;
-    await w.tick(4);
-    assert.equal((await get(w, "/peers/helper")).turn_state, "idle");
+    await w.tick();
+    const answered = await get(w, "/peers/helper");
+    assert.deepEqual([answered.turn_state, answered.waits_for], ["idle", null]);
+    await w.tick();
+    const { items: [{ read, read_by }] } = await get(w, "/inbox");
+    assert.deepEqual([read, read_by], [true, "mesh"], "the item is over with the dialog");
     const { deliveries: sent } = await get(w, `/deliveries?peer_id=${peer.peer_id}`);
     assert.deepEqual(sent.map(({ state }: { state: string }) => state), ["sent"]);
   });
@@ -85,4 +91,82 @@ Deno.test("without a human, a spawned agent at a dialog is shown, and nothing fa
   await at.spawn({ name: "helper" });
   assert.equal((await get(at.w, "/peers/helper")).turn_state, "awaiting_input");
   assert.deepEqual(at.w.logged, []);
+});
+
+const TRUST = [
+  "",
+  " ❯ No, exit",
+  "   Yes, I trust this folder",
+  " Enter to confirm · Esc to cancel",
+];
+
+Deno.test("the notice and the record say which dialog it is", async () => {
+  await using at = await fixture("codex", { "human.name": "sam" });
+  at.agents.dialog = { kind: "trust", detail: "hooks" };
+  await at.spawn({ name: "helper" });
+  const { waits_for } = await get(at.w, "/peers/helper");
+  assert.deepEqual([waits_for.kind, waits_for.detail], ["trust", "hooks"]);
+  assert.match(
+    (await at.inbox())[0] ?? "",
+    /: it asks if it may run its hooks\. .*mesh attach helper/,
+  );
+});
+
+Deno.test("the dialog of a spawn that cannot be linked is read from its screen, told once, and ended", async () => {
+  await using at = await fixture("codex", { "human.name": "sam" });
+  const { w, agents, paneObserver } = at;
+  agents.refusalReason = "not_foreground";
+  const { spawn_id, pane_id } = await at.spawn({ name: "helper" });
+  assert.deepEqual(await at.inbox(), []);
+  const state = () => get(w, `/spawn/${spawn_id}`);
+  assert.equal((await state()).waits_for, null);
+  paneObserver.rows = TRUST;
+  await w.tick();
+  assert.deepEqual(
+    [(await state()).waits_for.kind, (await state()).peer_id, (await state()).display_name],
+    ["trust", null, "helper"],
+  );
+  const said = await at.inbox();
+  assert.equal(said.length, 1);
+  assert.match(said[0] ?? "", new RegExp(`helper .* pane ${pane_id}: .*mesh attach ${pane_id}`));
+  await w.tick(30);
+  assert.equal((await at.inbox()).length, 1, "told once");
+  paneObserver.rows = ["> "];
+  await w.tick();
+  assert.equal((await state()).waits_for, null);
+  assert.equal((await get(w, "/inbox")).items[0].read, true);
+});
+
+Deno.test("the notice of a spawn ends with its pane", async () => {
+  await using at = await fixture("codex", { "human.name": "sam" });
+  const { w, agents, paneObserver, terminals } = at;
+  agents.refusalReason = "not_foreground";
+  paneObserver.rows = ["Please use /login to sign in to use Copilot"];
+  const { pane_id } = await at.spawn({ name: "helper" });
+  assert.match((await at.inbox())[0] ?? "", /it wants its user to log in/);
+  assert.equal((await get(w, "/inbox")).items[0].read, false);
+  terminals.panes.delete(pane_id);
+  await w.tick();
+  assert.equal((await get(w, "/inbox")).items[0].read, true);
+});
+
+Deno.test("an agent whose hooks should have registered it is reported after five minutes", async () => {
+  await using at = await fixture("codex", { "human.name": "sam" });
+  const { w, agents } = at;
+  agents.refusalReason = "screen_unknown";
+  const { pane_id } = await at.spawn({ name: "helper" });
+  await w.tick(290);
+  assert.deepEqual(await at.inbox(), []);
+  await w.tick(11);
+  await w.tick(11);
+  const said = await at.inbox();
+  assert.equal(said.length, 1);
+  assert.match(said[0] ?? "", new RegExp(`helper .*has not registered.*mesh attach ${pane_id}`));
+});
+
+Deno.test("an unknown spawn is refused", async () => {
+  await using at = await fixture("codex", {});
+  const answer = await get(at.w, "/spawn/spawn-00000000ffff");
+  assert.deepEqual([answer.status, answer.error], [404, "unknown_spawn"]);
+  assert.ok("allowed_paths" in await get(at.w, "/spawn/config"));
 });

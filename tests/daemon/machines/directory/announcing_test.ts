@@ -83,6 +83,7 @@ Deno.test("only the last folder of a peer's path and the beginning of its descri
     "role",
     "status",
     "turn_state",
+    "waits_for",
   ]);
   assert.deepEqual([peer?.folder, peer?.description], ["api", "x".repeat(199)]);
   await a.w.clock.advance(901_000);

@@ -136,8 +136,8 @@ Deno.test("with a new identity the peers of a copied machine get new ids, and ke
   assert.equal(ids.size, 3);
   assert.ok([...ids.values()].every((id) => !Object.values(before).includes(id)));
   const { daemon_id } = await get(w, "/health");
-  const { ctx, directory } = w.daemon;
-  const shared = new SharedPeers(ctx, { directory, circles: ["*"], description_ttl_ms: 0 });
+  const { ctx, directory, waits } = w.daemon;
+  const shared = new SharedPeers(ctx, { directory, circles: ["*"], description_ttl_ms: 0, waits });
   for (const peer of shared.list()) assert.ok(isOwnId(daemon_id, peer), peer.name);
   const [open] = (await get(w, "/asks?state=open")).asks;
   assert.deepEqual([open.from_peer_id, open.to_peer_id], [ids.get("web"), ids.get("api")]);

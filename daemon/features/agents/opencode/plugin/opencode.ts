@@ -84,7 +84,12 @@ export interface Properties {
   readonly sessionID?: string;
   readonly info?: Info;
   readonly part?: Part;
-  readonly status?: { readonly type: string };
+  /** The state of a session. For `retry`: why, and the time of the next attempt (ms since 1970). */
+  readonly status?: {
+    readonly type: string;
+    readonly message?: string;
+    readonly next?: number;
+  };
   /** The dialog that was answered. The answer is in `reply`. */
   readonly requestID?: string;
   readonly reply?: string;

@@ -199,7 +199,7 @@ export class Session {
   #follow(type: string, properties: Properties): void {
     const { status, info, part, error } = properties;
     if (isDialog(type)) this.#turn.dialog(type, properties);
-    else if (type === "session.status") this.#turn.busy = status?.type !== "idle";
+    else if (type === "session.status") this.#turn.changeStatus(status ?? { type: "busy" });
     else if (type === "session.idle") this.#idle();
     else if (type === "session.error") this.#failed(error);
     else if (type === "message.updated" && info?.role === "assistant") this.#answered(info);

@@ -12,13 +12,25 @@ interface Answer {
   readonly texts: Map<string, string>;
 }
 
+/** What the agent waits for, in a status frame. */
+interface Wait {
+  readonly kind: "permission" | "question" | "limit";
+  /** An instant. */
+  readonly resets_at?: string;
+}
+
+/** The provider's messages at a limit. Other errors that opencode retries pass by themselves. */
+const LIMIT = /\b(rate|usage)[ _-]?limit|quota|too many requests|\b429\b/i;
+
 export class Turn {
   busy = false;
   /** False before the first prompt of a session that this process created. */
   hasBegun = false;
   model: string | undefined;
-  /** The open dialogs, as a map from the id of a dialog to its session. */
-  readonly #dialogs = new Map<string, string | undefined>();
+  /** The open dialogs by their ids, each with its session. */
+  readonly #dialogs = new Map<string, { session: string | undefined; wait: Wait }>();
+  /** The limit after whose end opencode tries the model again. */
+  #limit: Wait | undefined;
   /**
    * True after a declined dialog, because opencode then ends the turn without reading later
    * messages.
@@ -49,8 +61,17 @@ export class Turn {
     return !this.atDialog && !this.#declined;
   }
 
+  /** Called when the state of the session changes. A limit makes opencode try again later. */
+  changeStatus({ type, message = "", next }: NonNullable<Properties["status"]>): void {
+    this.busy = type !== "idle";
+    const isLimit = type === "retry" && LIMIT.test(message);
+    const reset = next !== undefined && { resets_at: new Date(next).toISOString() };
+    this.#limit = isLimit ? { kind: "limit", ...reset } : undefined;
+  }
+
   dialog(type: string, { id = "", requestID = "", sessionID, reply }: Properties): void {
-    if (type.endsWith(".asked")) this.#dialogs.set(id, sessionID);
+    const kind = type.startsWith("permission") ? "permission" : "question";
+    if (type.endsWith(".asked")) this.#dialogs.set(id, { session: sessionID, wait: { kind } });
     else if (this.#dialogs.delete(requestID)) {
       this.#declined = reply === "reject" || type.endsWith(".rejected");
     }
@@ -78,7 +99,10 @@ export class Turn {
   end(session: string | undefined): { readonly id: string; readonly text: string } {
     this.busy = false;
     this.#declined = false;
-    for (const [id, of] of this.#dialogs) if (of === session) this.#dialogs.delete(id);
+    this.#limit = undefined;
+    for (const [id, dialog] of this.#dialogs) {
+      if (dialog.session === session) this.#dialogs.delete(id);
+    }
     const { id, texts } = this.#answer;
     this.#answer = { id: "", texts: new Map() };
     return { id, text: [...texts.values()].join("\n") };
@@ -105,6 +129,8 @@ export class Turn {
     const turn_state = this.atDialog ? "awaiting_input" : this.busy ? "working" : rest;
     const status = this.busy || this.atDialog ? "busy" : "online";
     const model = this.model ? { model: this.model } : {};
-    return { type: "status", status, turn_state, ...model };
+    const [dialog] = this.#dialogs.values();
+    const waits_for = dialog?.wait ?? this.#limit;
+    return { type: "status", status, turn_state, ...model, ...(waits_for && { waits_for }) };
   }
 }

@@ -33,7 +33,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["PostToolBatch",     { is_within_turn: true, after_request: true }],
   ["Stop",              { turn_state: "idle", may_hold_turn: true, after_request: true, no_subagents: true }],
   ["Notification",      { turn_state: "idle" }],
-  ["PermissionRequest", { turn_state: "awaiting_input", permission: WRITE }],
+  ["PermissionRequest", { turn_state: "awaiting_input", waits_for: { kind: "permission", detail: WRITE.tool }, permission: WRITE }],
 ];
 
 for (const [event, expected] of REPORTS) {

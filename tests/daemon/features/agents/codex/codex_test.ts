@@ -29,7 +29,8 @@ for (const [what, answers, alive, turn_state] of OBSERVATIONS) {
   Deno.test(`a session of the shared server is observed as its thread is: ${what}`, async () => {
     await using home = new CodexHome().listen(answers);
     const observation = await adapterOf(home).observe(SHARED);
-    assert.deepEqual(observation, { alive, turn_state, source: "app server" });
+    const waits = turn_state === "awaiting_input" && { waits_for: { kind: "permission" } };
+    assert.deepEqual(observation, { alive, turn_state, ...waits, source: "app server" });
   });
 }
 

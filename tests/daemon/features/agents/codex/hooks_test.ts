@@ -52,7 +52,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["UserPromptSubmit",  { turn_state: "working", prompt: "@@SAY hello", model: "fake-1" }],
   ["PostToolUse",       { is_within_turn: true, model: "fake-1", ran: RAN }],
   ["PostModelRequest",  { is_within_turn: true, after_request: true, model: "fake-1" }],
-  ["PermissionRequest", { turn_state: "awaiting_input", model: "fake-1", permission: PERMISSION }],
+  ["PermissionRequest", { turn_state: "awaiting_input", waits_for: { kind: "permission", detail: PERMISSION.tool }, model: "fake-1", permission: PERMISSION }],
   ["Interrupt",         { turn_state: "idle", interrupted: true, model: "fake-1" }],
   ["Stop",              { turn_state: "idle", last_message: "hello", may_hold_turn: true, after_request: true, model: "fake-1" }],
   ["SessionEnd",        { end_reason: "other", model: undefined }],

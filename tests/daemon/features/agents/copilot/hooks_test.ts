@@ -18,7 +18,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["preToolUse",          { turn_state: "working" }],
   ["permissionRequest",   { permission: { tool: "mesh-probe/ping", input: { text: "hello" } } }],
   ["postToolUse",         { is_within_turn: true, ran: { tool: "mesh-probe-ping", input: { text: "hello" } } }],
-  ["notification",        { turn_state: "awaiting_input" }],
+  ["notification",        { turn_state: "awaiting_input", waits_for: { kind: "permission" } }],
   ["agentStop",           { turn_state: "idle", may_hold_turn: true, after_request: true }],
   ["sessionEnd",          { end_reason: "complete" }],
 ];

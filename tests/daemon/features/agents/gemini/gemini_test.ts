@@ -34,7 +34,7 @@ const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["BeforeModel",  { turn_state: "working", model: "gemini-2.5-flash", before_request: true }],
   ["BeforeTool",   { turn_state: "working" }],
   ["AfterTool",    { is_within_turn: true, after_request: true }],
-  ["Notification", { turn_state: "awaiting_input" }],
+  ["Notification", { turn_state: "awaiting_input", waits_for: { kind: "permission" } }],
   ["AfterAgent",   { turn_state: "idle", last_message: "checking \nfinal answer ", may_hold_turn: true, after_request: true }],
 ];
 

@@ -6,7 +6,7 @@ import { codexEnds } from "../../../../../daemon/features/agents/codex/turn_ends
 import { copilotEnds } from "../../../../../daemon/features/agents/copilot/turn_ends.ts";
 import { geminiEnds } from "../../../../../daemon/features/agents/gemini/turn_ends.ts";
 import { withEnd } from "../../../../../daemon/features/agents/sessions/last_end.ts";
-import type { AgentPeer } from "../../../../../daemon/features/agents/adapter.ts";
+import type { AgentPeer, TurnEnd } from "../../../../../daemon/features/agents/adapter.ts";
 import { SHARED } from "../../../../support/agents/codex_server.ts";
 import { SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
 
@@ -121,8 +121,9 @@ const RECORDINGS: readonly AgentRecords[] = [
   },
 ];
 
-for (const { agent, file, head, ends, prompt, interrupted, failed, others } of RECORDINGS) {
-  const read = (...records: unknown[]) => {
+/** Reads the last end in the records of an agent. */
+function readerOf({ file, head, ends }: AgentRecords) {
+  return (...records: unknown[]): TurnEnd | undefined => {
     using folder = new SessionsFolder();
     const lines = [...(head ? [head] : []), ...records].map((record) =>
       `${JSON.stringify(record)}\n`
@@ -130,6 +131,11 @@ for (const { agent, file, head, ends, prompt, interrupted, failed, others } of R
     folder.write(file, lines.join(""));
     return ends(folder.path)(ID);
   };
+}
+
+for (const recording of RECORDINGS) {
+  const { agent, prompt, interrupted, failed, others } = recording;
+  const read = readerOf(recording);
   const source = "session file";
 
   Deno.test(`${agent}: an interruption is found with its time, and with the prompts after it`, () => {
@@ -182,3 +188,45 @@ for (const [what, peer, end, idle] of OBSERVED) {
     assert.deepEqual(observed?.end, found);
   });
 }
+
+const RESET_S = Date.UTC(2026, 10, 27, 14, 50) / 1000;
+
+/** The last end in the records of one agent. */
+function endIn(agent: string, ...lines: unknown[]) {
+  const recording = RECORDINGS.find((found) => found.agent === agent);
+  assert.ok(recording);
+  return readerOf(recording)(...lines);
+}
+
+Deno.test("Claude Code: a limit is found with the time at which it is reset", () => {
+  const limited = {
+    ...claudeUser(2, text("You've hit your 5-hour limit")),
+    type: "assistant",
+    apiError: "usage_limit_reached",
+    apiErrorParams: { rate_limit_info: { status: "rejected", resetsAt: RESET_S } },
+  };
+  const end = endIn("Claude Code", claudeUser(1, "Go"), limited);
+  assert.deepEqual(
+    [end?.how, end?.text, end?.resets_at, end?.prompts_since],
+    ["failed", "usage_limit_reached", RESET_S * 1000, []],
+  );
+});
+
+Deno.test("Codex: a limit is found with the last reset of the limits that are reached", () => {
+  const usage = (primary: number, secondary: number) =>
+    codexEvent(3, {
+      type: "token_count",
+      info: null,
+      rate_limits: {
+        limit_id: "codex",
+        primary: { used_percent: primary, window_minutes: 300, resets_at: RESET_S },
+        secondary: { used_percent: secondary, window_minutes: 10_080, resets_at: RESET_S + 60 },
+      },
+    });
+  const error = { message: "Limit", codex_error_info: "usage_limit_exceeded" };
+  const failed = codexEvent(2, { type: "task_complete", error });
+  const resetAfter = (line: unknown) => endIn("Codex", failed, line)?.resets_at;
+  assert.equal(resetAfter(usage(100, 42)), RESET_S * 1000);
+  assert.equal(resetAfter(usage(100, 100)), (RESET_S + 60) * 1000);
+  assert.equal(resetAfter(usage(83, 42)), undefined);
+});

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { SEEN_STORED_MS } from "../../../../../daemon/features/peers/remote/remote_peers.ts";
 import * as rows from "../../../../../daemon/features/peers/remote/store.ts";
 import { type World, world } from "../../../../support/world.ts";
-import { addPeer } from "../../../../support/daemon/peer_clients.ts";
+import { addPeer, get } from "../../../../support/daemon/peer_clients.ts";
 import {
   announce,
   BUILDBOX,
@@ -150,4 +150,30 @@ Deno.test("an announcement that is rolled back is not found", async () => {
       throw new Error("rolled back");
     }), /rolled back/);
   assert.throws(() => directory.target("api", {}), /unknown_peer/);
+});
+
+Deno.test("what a peer of another machine waits for is shown as its machine announced it last", async () => {
+  await using w = world();
+  const waits_for = {
+    kind: "trust",
+    since: 0,
+    source: "screen",
+    detail: null,
+    resets_at: null,
+  } as const;
+  const waiting = sharedPeer("api", "a1", { waits_for });
+  announce(w, BUILDBOX, [waiting]);
+  const found = await get(w, `/peers/${waiting.peer_id}`);
+  assert.deepEqual(
+    [found.display_name, found.waits_for.kind, found.waits_for.source],
+    ["api@buildbox", "trust", "screen"],
+  );
+  const published: (string | null)[] = [];
+  w.daemon.ctx.events.subscribe({ turn: ({ waits_for }) => void published.push(waits_for) });
+  announce(w, BUILDBOX, [{ ...waiting, waits_for: null }]);
+  assert.equal((await get(w, `/peers/${waiting.peer_id}`)).waits_for, null);
+  announce(w, BUILDBOX, [waiting]);
+  announce(w, BUILDBOX, [{ ...waiting, status: "offline" }]);
+  assert.equal((await get(w, `/peers/${waiting.peer_id}`)).waits_for, null);
+  assert.deepEqual(published, [null, "trust"]);
 });

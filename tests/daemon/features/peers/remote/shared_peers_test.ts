@@ -23,3 +23,15 @@ Deno.test("at most 1,000 peers are announced, the last seen first, and no peer o
   assert.equal(shared().length, 1000);
   assert.ok(!shared().includes("gone"), "it was seen before all others");
 });
+
+Deno.test("what a peer waits for is shared without the name of the tool", async () => {
+  await using a = member({ name: "laptop" });
+  await addPeer(a.w, "api");
+  const dialog = {
+    turn_state: "awaiting_input",
+    waits_for: { kind: "permission", detail: "Bash" },
+  };
+  await a.w.post("/peers/api/turn", dialog);
+  const [api] = a.shared.list();
+  assert.deepEqual([api?.waits_for?.kind, api?.waits_for?.detail], ["permission", null]);
+});

@@ -563,13 +563,16 @@ var Subagents = class {
 };
 
 // daemon/features/agents/opencode/plugin/turn.ts
+var LIMIT = /\b(rate|usage)[ _-]?limit|quota|too many requests|\b429\b/i;
 var Turn = class {
   busy = false;
   /** False before the first prompt of a session that this process created. */
   hasBegun = false;
   model;
-  /** The open dialogs, as a map from the id of a dialog to its session. */
+  /** The open dialogs by their ids, each with its session. */
   #dialogs = /* @__PURE__ */ new Map();
+  /** The limit after whose end opencode tries the model again. */
+  #limit;
   /**
    * True after a declined dialog, because opencode then ends the turn without reading later
    * messages.
@@ -599,8 +602,26 @@ var Turn = class {
   get takesPrompts() {
     return !this.atDialog && !this.#declined;
   }
+  /** Called when the state of the session changes. A limit makes opencode try again later. */
+  changeStatus({ type, message = "", next }) {
+    this.busy = type !== "idle";
+    const isLimit = type === "retry" && LIMIT.test(message);
+    const reset = next !== void 0 && {
+      resets_at: new Date(next).toISOString()
+    };
+    this.#limit = isLimit ? {
+      kind: "limit",
+      ...reset
+    } : void 0;
+  }
   dialog(type, { id = "", requestID = "", sessionID, reply }) {
-    if (type.endsWith(".asked")) this.#dialogs.set(id, sessionID);
+    const kind = type.startsWith("permission") ? "permission" : "question";
+    if (type.endsWith(".asked")) this.#dialogs.set(id, {
+      session: sessionID,
+      wait: {
+        kind
+      }
+    });
     else if (this.#dialogs.delete(requestID)) {
       this.#declined = reply === "reject" || type.endsWith(".rejected");
     }
@@ -627,7 +648,10 @@ var Turn = class {
   end(session) {
     this.busy = false;
     this.#declined = false;
-    for (const [id2, of] of this.#dialogs) if (of === session) this.#dialogs.delete(id2);
+    this.#limit = void 0;
+    for (const [id2, dialog] of this.#dialogs) {
+      if (dialog.session === session) this.#dialogs.delete(id2);
+    }
     const { id, texts } = this.#answer;
     this.#answer = {
       id: "",
@@ -662,11 +686,16 @@ var Turn = class {
     const model = this.model ? {
       model: this.model
     } : {};
+    const [dialog] = this.#dialogs.values();
+    const waits_for = dialog?.wait ?? this.#limit;
     return {
       type: "status",
       status,
       turn_state,
-      ...model
+      ...model,
+      ...waits_for && {
+        waits_for
+      }
     };
   }
 };
@@ -844,7 +873,9 @@ var Session = class {
   #follow(type, properties) {
     const { status, info, part, error } = properties;
     if (isDialog(type)) this.#turn.dialog(type, properties);
-    else if (type === "session.status") this.#turn.busy = status?.type !== "idle";
+    else if (type === "session.status") this.#turn.changeStatus(status ?? {
+      type: "busy"
+    });
     else if (type === "session.idle") this.#idle();
     else if (type === "session.error") this.#failed(error);
     else if (type === "message.updated" && info?.role === "assistant") this.#answered(info);

@@ -1,0 +1,52 @@
+/** Waits until a started agent is a peer, or waits for its user, which it then says. */
+
+import { ApiError } from "kit/http/client.ts";
+import type { Spawned } from "protocol/spawn/contract.ts";
+import { spawnSentence, waitSentence } from "protocol/derived/waits.ts";
+import { getPeer, getSpawn } from "protocol/generated/endpoints.ts";
+import { isUnreachable } from "../../client/daemon_client.ts";
+import { unlessRejected } from "../../client/failures.ts";
+import type { CommandContext } from "../../command/command.ts";
+import { styled } from "../../output/terminal.ts";
+
+const POLL_MS = 250;
+
+/**
+ * Returns the id of the peer that the agent has become; undefined if it is none after `ms`. Prints
+ * what the agent waits for, once.
+ */
+export async function waitForAgent(
+  context: CommandContext,
+  spawned: Spawned,
+  ms: number,
+): Promise<string | undefined> {
+  const { call, clock, terminal } = context;
+  const params = { id: spawned.spawn_id };
+  let shown: string | undefined;
+  for (let polls = Math.ceil(ms / POLL_MS);; polls--) {
+    const state = await call(getSpawn, { params });
+    const { display_name: name, peer_id, pane_id, waits_for: wait } = state;
+    const sentence = peer_id !== null
+      ? waitSentence(await call(getPeer, { params: { id: peer_id }, query: {} }))
+      : wait
+      ? spawnSentence({ ...state, name, wait, attach: pane_id })
+      : undefined;
+    if (sentence !== undefined && sentence !== shown) {
+      terminal.printError(styled("yellow", sentence));
+      shown = sentence;
+    }
+    if (peer_id !== null) return peer_id;
+    if (polls <= 0) return undefined;
+    await clock.sleep(POLL_MS);
+  }
+}
+
+/** As `waitForAgent`, for an agent that was started already: a refusal only ends the wait. */
+export async function showFirstWait(
+  context: CommandContext,
+  spawned: Spawned,
+  ms: number,
+): Promise<void> {
+  const isRefusal = (error: unknown) => error instanceof ApiError || isUnreachable(error);
+  await unlessRejected(isRefusal, () => waitForAgent(context, spawned, ms));
+}

@@ -1,0 +1,125 @@
+/** What a peer waits for, in a sentence for people: with what to do, and where. */
+
+import type { Peer } from "protocol/wire.ts";
+import { cleanLine } from "kit/core/text.ts";
+
+type Waiter = Pick<Peer, "status" | "turn_state"> & Partial<Pick<Peer, "waits_for">>;
+export type WaitingPeer =
+  & Waiter
+  & Pick<Peer, "name" | "display_name" | "machine" | "transport" | "pane_id" | "path">;
+
+type Wait = NonNullable<Peer["waits_for"]>;
+
+/** A dialog, as a daemon reports it that does not name what its peers wait for. */
+const DIALOG: Wait = { kind: "dialog", since: "", source: "", detail: null, resets_at: null };
+
+/** What a peer waits for; undefined for nothing. */
+export function waitOf({ status, turn_state, waits_for }: Waiter): Wait | undefined {
+  const isAtDialog = turn_state === "awaiting_input" && status !== "offline";
+  return waits_for ?? (isAtDialog ? DIALOG : undefined);
+}
+
+/** The detail of a question of trust that is about the agent's hooks, and not about its folder. */
+export const HOOKS = "hooks";
+
+/** Maximum characters of a folder or a tool in a sentence. */
+const DETAIL_CHARS_MAX = 200;
+
+/** The sentence on what a peer waits for; undefined if it waits for nothing. */
+export function waitSentence(peer: WaitingPeer): string | undefined {
+  const { display_name: name } = peer;
+  const wait = waitOf(peer);
+  if (!wait) return undefined;
+  switch (wait.kind) {
+    case "limit":
+      return limitSentence(name, wait);
+    case "login":
+      return `${name} wants its user to log in${wayTo(peer)}`;
+    case "trust":
+      return `${name} ${trustQuestion(peer.path, wait)}${wayTo(peer)}`;
+    default:
+      return `${name} ${placeOf(peer, wait)}${needOf(wait)}`;
+  }
+}
+
+/** The words for a state in a list, such as `at its limit`; undefined for a dialog. */
+export function waitState({ waits_for }: Waiter): string | undefined {
+  if (waits_for?.kind === "limit") return "at its limit";
+  return waits_for?.kind === "login" ? "wants a login" : undefined;
+}
+
+function limitSentence(name: string, { detail, since, resets_at }: Wait): string {
+  if (detail === "billing") return `${name} cannot go on: its account has no credit left`;
+  const reset = resets_at === null ? "" : `, which resets at ${localTime(resets_at, since)}`;
+  return `${name} has reached its usage limit${reset}`;
+}
+
+/** The local time of day; with the date, unless it is the day of the other instant. */
+function localTime(instant: string, since: string): string {
+  const at = new Date(instant);
+  const [day, sinceDay] = [at, new Date(since)].map((date) => date.toDateString());
+  const time = at.toTimeString().slice(0, 5);
+  return day === sinceDay ? time : `${time} on ${day}`;
+}
+
+function trustQuestion(path: string | null, { detail }: Pick<Wait, "detail">): string {
+  if (detail === HOOKS) return "asks if it may run its hooks";
+  return path === null
+    ? "asks if it may trust its folder"
+    : `asks if it may trust the folder ${shown(path)}`;
+}
+
+/** A started agent that waits for its user before it can go on. */
+export interface WaitingSpawn {
+  readonly name: string;
+  readonly backend: string;
+  readonly path: string;
+  readonly pane_id: string;
+  readonly wait: Pick<Wait, "kind" | "detail">;
+  /** The peer or the pane that `mesh attach` shows. */
+  readonly attach: string;
+}
+
+/** The sentences on a started agent that waits for its user. */
+export function spawnSentence(
+  { name, backend, path, pane_id, wait, attach }: WaitingSpawn,
+): string {
+  // deno-fmt-ignore
+  const needs: Readonly<Record<Wait["kind"], string>> = {
+    trust:      `it ${trustQuestion(path, wait)}`,
+    login:      "it wants its user to log in",
+    limit:      "it has reached its usage limit",
+    permission: "it asks for a permission",
+    question:   "it asks a question",
+    dialog:     "it asks what only a person can answer",
+  };
+  const agent = `${name} (${backend} in ${shown(path)})`;
+  return `${agent} waits at a dialog in pane ${pane_id}: ${needs[wait.kind]}. ` +
+    `It goes on once a person has acted there: mesh attach ${attach}`;
+}
+
+function needOf({ kind, detail }: Wait): string {
+  if (kind === "question") return " (it asks a question)";
+  const isNamed = kind === "permission" && detail !== null;
+  return isNamed ? ` (it asks for permission to use ${shown(detail)})` : "";
+}
+
+function placeOf(peer: WaitingPeer, { source }: Wait): string {
+  const isAtDialog = peer.turn_state === "awaiting_input" && peer.pane_id !== null;
+  if (source === "inbox" && !isAtDialog) return "waits for its user in the inbox: mesh inbox";
+  const inInbox = source === "inbox" ? ", or in the inbox: mesh inbox" : "";
+  return `waits for its user in its terminal${wayTo(peer)}${inInbox}`;
+}
+
+/** The command that shows the peer's terminal, and the machine to run it on. */
+function wayTo({ name, machine, transport, pane_id }: WaitingPeer): string {
+  // A list of several machines' peers may show the name with its machine.
+  const ownName = name.replace(`@${machine}`, "");
+  if (transport === "bus") return `: on ${machine}, mesh attach ${ownName}`;
+  return pane_id === null ? "" : `: mesh attach ${name}`;
+}
+
+function shown(text: string): string {
+  const line = cleanLine(text);
+  return line.length > DETAIL_CHARS_MAX ? `${line.slice(0, DETAIL_CHARS_MAX)}…` : line;
+}
