@@ -10,6 +10,11 @@ export const SCRIPT_TARGETS: readonly Target[] = [
     tests: [SCRIPT],
     faults: [
       [
+        "a payload is not read without a state directory",
+        "find_state || state=",
+        "find_state || exit 0",
+      ],
+      [
         "a hook goes to the process that has taken the daemon's pid",
         '[[ ${fields[0]} != [ZX] && (-z $2 || ${fields[19]} == "$2") ]]',
         "[[ ${fields[0]} != [ZX] ]]",

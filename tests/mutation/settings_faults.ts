@@ -201,32 +201,6 @@ export const SETTINGS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/agents/hooks/hook.bash",
-    tests: ["tests/cli/programs/hook_script_test.ts"],
-    faults: [
-      [
-        "a payload is not read without a state directory",
-        "find_state || state=",
-        "find_state || exit 0",
-      ],
-      [
-        "an answer that is cut off is printed",
-        '((${#answer} == BASH_REMATCH[1])) || fail "The response of the daemon is not complete"',
-        ":",
-      ],
-      [
-        "a header takes what an environment holds",
-        "[[ -z $2 || $2 == *[!\\ -~]* ]] || head",
-        "[[ -z $2 ]] || head",
-      ],
-      [
-        "a process with the pid of a daemon that has ended counts as the daemon",
-        '(-z $2 || ${fields[19]} == "$2")',
-        "-n 1",
-      ],
-    ],
-  },
-  {
     file: "daemon/features/agents/claude_code/starting.ts",
     tests: ["tests/daemon/features/agents/claude_code/starting_test.ts"],
     faults: [

@@ -175,3 +175,14 @@ Deno.test("a second installation keeps the program of the one before, which may 
   assert.equal(home.run(second, "--version"), VERSION);
   assert.ok(Deno.statSync(program().replace(/mesh$/, INSTALLED_FILE)).isFile);
 });
+
+Deno.test("an installation keeps the program of a launcher in another folder", () => {
+  using home = new Home();
+  home.install();
+  const other = `${home.path}/opt`;
+  const { code, out } = home.install("--to", other, "--force");
+  assert.equal(code, 0, out);
+  assert.equal(home.run(home.mesh, "--version"), VERSION);
+  assert.equal(home.run(`${other}/mesh`, "--version"), VERSION);
+  assert.notEqual(Deno.realPathSync(home.mesh), Deno.realPathSync(`${other}/mesh`));
+});

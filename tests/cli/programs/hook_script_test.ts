@@ -357,9 +357,12 @@ Deno.test("without a daemon nothing is printed, and a marker that it left goes",
   ];
   for (const prepare of states) {
     prepare();
-    Deno.writeTextFileSync(marker, "");
     await bothAgree(home, server, SIMPLE);
-    assert.throws(() => Deno.statSync(marker), Deno.errors.NotFound);
+    for (const form of ["script", "program"] as const) {
+      Deno.writeTextFileSync(marker, "");
+      await run(form, home, SIMPLE);
+      assert.throws(() => Deno.statSync(marker), Deno.errors.NotFound, form);
+    }
   }
   home.daemon("http://127.0.0.1:1"); // Its process runs, and nothing listens.
   await bothAgree(home, server, SIMPLE);
