@@ -131,7 +131,9 @@ async function watch(context: CommandContext, args: Args): Promise<number> {
     terminal.printError(
       styled("yellow", change === "lost" ? "Lost the daemon; waiting for it" : "Reconnected"),
     );
-  if (!args.flag("json")) terminal.printError(styled("dim", `Events; ${quitHint(terminal)}.`));
+  if (terminal.device.keys && !args.flag("json")) {
+    terminal.printError(styled("dim", `Waiting for events; ${quitHint(terminal)}.`));
+  }
   await untilQuit(context, async (signal) => {
     for await (const event of watchEvents({ daemon, clock, signal, query, onConnectionChange })) {
       if (args.flag("json")) terminal.printJson(eventRecord(event), 0);
