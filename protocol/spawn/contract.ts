@@ -114,7 +114,7 @@ export type SpawnState = z.output<typeof SpawnState>;
 export const getSpawn = contract({
   id: "spawn.get",
   method: "GET",
-  path: "/spawn/:id",
+  path: "/spawns/:id",
   summary: "The state of a spawn, and what its agent waits for before it registers",
   access: "caller",
   tunnel: "admin",
