@@ -106,7 +106,7 @@ export const SpawnState = Spawned.omit({ ok: true, warnings: true }).extend({
   backend: Backend,
   path: z.string(),
   peer_id: z.string().nullable(),
-  /** What the agent waits for before it registers; a registered agent's record says it. */
+  /** The wait of the agent before it registers; a registered agent's record has its own. */
   waits_for: Wait.nullable(),
 });
 export type SpawnState = z.output<typeof SpawnState>;
