@@ -31,9 +31,10 @@ export async function withProgress<A>(
 ): Promise<A> {
   const ended = new AbortController();
   const line = new ProgressLine(ask, context);
+  const working = work();
   const shown = follow(context, ask, { line, signal: ended.signal });
   try {
-    return await work();
+    return await working;
   } finally {
     ended.abort();
     await shown;

@@ -62,7 +62,7 @@ export const WHY: Command = answerCommand({
   },
 });
 
-/** What the recipient of a message waits for, while that holds up the message or its answer. */
+/** The wait of a message's recipient, while that holds up the message or its answer. */
 async function waitOfRecipient(
   call: Call,
   { kind, state, close_reason, to_peer_id }: Message,

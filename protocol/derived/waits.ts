@@ -1,4 +1,4 @@
-/** What a peer waits for, in a sentence for people: with what to do, and where. */
+/** Sentences for people on the waits of peers and started agents: with what to do, and where. */
 
 import type { Peer } from "protocol/wire.ts";
 import { cleanLine } from "kit/core/text.ts";
@@ -13,7 +13,7 @@ type Wait = NonNullable<Peer["waits_for"]>;
 /** A dialog, as a daemon reports it that does not name what its peers wait for. */
 const DIALOG: Wait = { kind: "dialog", since: "", source: "", detail: null, resets_at: null };
 
-/** What a peer waits for; undefined for nothing. */
+/** The wait of a peer; undefined for none. */
 export function waitOf({ status, turn_state, waits_for }: Waiter): Wait | undefined {
   const isAtDialog = turn_state === "awaiting_input" && status !== "offline";
   return waits_for ?? (isAtDialog ? DIALOG : undefined);

@@ -86,7 +86,7 @@ export const Tags = z.array(Tag).max(TAGS_MAX);
 export const WaitKind = z.enum(["permission", "question", "trust", "login", "limit", "dialog"]);
 export type WaitKind = z.output<typeof WaitKind>;
 
-/** What an agent waits for before it goes on, by the latest evidence. */
+/** A wait of an agent: the thing that it needs before it goes on, by the latest evidence. */
 export const Wait = z.object({
   kind: WaitKind,
   since: Instant,
@@ -137,7 +137,7 @@ export const Peer = z.object({
   role: Role,
   status: PeerStatus,
   turn_state: TurnState.nullable(),
-  /** What it waits for before it goes on; null if nothing shows that it waits. */
+  /** The thing that it needs before it goes on; null if nothing shows that it waits. */
   waits_for: Wait.nullable(),
   last_seen: Instant.nullable(),
   description: nullableString,

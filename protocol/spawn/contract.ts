@@ -106,7 +106,7 @@ export const SpawnState = Spawned.omit({ ok: true, warnings: true }).extend({
   backend: Backend,
   path: z.string(),
   peer_id: z.string().nullable(),
-  /** What the agent waits for before it registers; a registered agent's record says it. */
+  /** The wait of the agent before it registers; a registered agent's record has its own. */
   waits_for: Wait.nullable(),
 });
 export type SpawnState = z.output<typeof SpawnState>;
@@ -114,7 +114,7 @@ export type SpawnState = z.output<typeof SpawnState>;
 export const getSpawn = contract({
   id: "spawn.get",
   method: "GET",
-  path: "/spawn/:id",
+  path: "/spawns/:id",
   summary: "The state of a spawn, and what its agent waits for before it registers",
   access: "caller",
   tunnel: "admin",

@@ -171,7 +171,7 @@ export function dialogIn(rows: readonly string[]): ReportedWait | undefined {
 }
 
 /**
- * What a program waits for on the first screen after its start: a dialog, or a login. On a later
+ * The wait that the first screen of a program shows: a dialog, or a login. On a later
  * screen, the same words may be a part of the conversation.
  */
 export function waitAtStart(lines: readonly string[]): ReportedWait | undefined {

@@ -1,4 +1,4 @@
-/** What each peer waits for: keeps the reports of all sources, and decides which of them holds. */
+/** The waits of peers: keeps the reports of all sources, and decides which of them holds. */
 
 import { setLatest } from "kit/core/bounded_map.ts";
 import type { Context } from "../../data/context.ts";
@@ -41,7 +41,7 @@ function outlastsTurn({ kind, source }: KnownWait): boolean {
   return (kind === "limit" || kind === "login") && source !== BY_SCREEN;
 }
 
-/** What a peer waits for, by all evidence; null for nothing. */
+/** The wait of a peer, by all evidence; null for none. */
 export function waitOf({ now, peer, known, question, isBlocked }: WaitEvidence): Wait | null {
   if (!isOnline(peer)) return null;
   if (question) {

@@ -33,7 +33,7 @@ export class SpawnWaits {
     }
   }
 
-  /** What an agent waits for that has not registered; null for nothing. */
+  /** The wait of an agent that has not registered; null for none. */
   of(spawn_id: string): Wait | null {
     return this.#waits.get(spawn_id) ?? null;
   }

@@ -152,6 +152,7 @@ function sharedPeer(name: string): Entry["peers"][number] {
     role: "agent",
     status: "online",
     turn_state: "idle",
+    waits_for: null,
     description: "Works on the part of the product that is measured here, and on its tests.",
     folder: "product",
     last_seen: systemClock.now(),

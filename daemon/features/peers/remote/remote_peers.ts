@@ -37,7 +37,7 @@ export class RemotePeers {
   readonly #directory: RemoteDirectory;
   /** The times at which peers were seen after the stored time. */
   readonly #lastSeen = new Map<string, number>();
-  /** What peers wait for, as their machines announced it last. */
+  /** The waits of peers, as their machines announced them last. */
   readonly #waits = new Map<string, Wait>();
 
   constructor(ctx: Context) {
@@ -126,7 +126,7 @@ export class RemotePeers {
     return this.#lastSeen.get(peer_id) ?? last_seen;
   }
 
-  /** What a peer waits for; null for nothing, or if its machine is offline. */
+  /** The wait of a peer; null for none, or if its machine is offline. */
   waitOf({ peer_id, status }: Pick<RemotePeer, "peer_id" | "status">): Wait | null {
     return status === "offline" ? null : this.#waits.get(peer_id) ?? null;
   }

@@ -1,4 +1,4 @@
-/** What a peer waits for: the rule on evidence, and the reports of hooks, clients and screens. */
+/** Waits of peers: the rule on evidence, and the reports of hooks, clients and screens. */
 
 import assert from "node:assert/strict";
 import type { ReportedWait, WaitKind } from "protocol/peers/record.ts";

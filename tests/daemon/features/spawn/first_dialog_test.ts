@@ -118,7 +118,7 @@ Deno.test("the dialog of a spawn that cannot be linked is read from its screen, 
   agents.refusalReason = "not_foreground";
   const { spawn_id, pane_id } = await at.spawn({ name: "helper" });
   assert.deepEqual(await at.inbox(), []);
-  const state = () => get(w, `/spawn/${spawn_id}`);
+  const state = () => get(w, `/spawns/${spawn_id}`);
   assert.equal((await state()).waits_for, null);
   paneObserver.rows = TRUST;
   await w.tick();
@@ -166,7 +166,7 @@ Deno.test("an agent whose hooks should have registered it is reported after five
 
 Deno.test("an unknown spawn is refused", async () => {
   await using at = await fixture("codex", {});
-  const answer = await get(at.w, "/spawn/spawn-00000000ffff");
+  const answer = await get(at.w, "/spawns/spawn-00000000ffff");
   assert.deepEqual([answer.status, answer.error], [404, "unknown_spawn"]);
   assert.ok("allowed_paths" in await get(at.w, "/spawn/config"));
 });

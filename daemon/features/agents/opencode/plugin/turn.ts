@@ -12,7 +12,7 @@ interface Answer {
   readonly texts: Map<string, string>;
 }
 
-/** What the agent waits for, in a status frame. */
+/** The wait of the agent, in a status frame. */
 interface Wait {
   readonly kind: "permission" | "question" | "limit";
   /** An instant. */

@@ -19,7 +19,7 @@ interface AgentRecords {
   readonly agent: string;
   readonly file: string;
   readonly head?: unknown;
-  readonly ends: (folder: string) => (id: string) => unknown;
+  readonly ends: (folder: string) => (id: string) => TurnEnd | undefined;
   readonly prompt: (second: number, text: string) => unknown;
   readonly interrupted: readonly ((second: number) => unknown)[];
   readonly failed?: (second: number) => unknown;
