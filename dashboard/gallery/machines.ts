@@ -86,6 +86,7 @@ const PEER: Peer = {
   transport: "bus",
   ws_connected: false,
   inbound_status: "ok",
+  waits_for: null,
   last_delivery_at: null,
   last_delivery_failure_at: null,
   pending_ask_count: 1,

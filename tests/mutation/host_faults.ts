@@ -85,7 +85,7 @@ export const HOST_TARGETS: readonly Target[] = [
     faults: [
       [
         "nobody is told of a spawned agent that waits at its first dialog",
-        "this.#reportDialog(spawn, peer_id);",
+        "this.waits.registered(spawn, peer_id);",
         "",
       ],
       [

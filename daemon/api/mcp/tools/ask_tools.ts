@@ -9,8 +9,8 @@ import { quotedName } from "protocol/messages/frame_markers.ts";
 import { toChoice, toOption } from "protocol/asks/choice.ts";
 import { Option } from "protocol/messages/question.ts";
 import {
-  GivenOptions,
   getAsk,
+  GivenOptions,
   openAsk,
   WAIT_SECONDS,
   WAIT_SECONDS_MAX,
