@@ -192,6 +192,7 @@ export const DAEMON_FRAMES: Examples<Outbound["type"]> = {
         transport: "websocket",
         ws_connected: true,
         inbound_status: "ok",
+        waits_for: null,
         last_delivery_at: null,
         last_delivery_failure_at: null,
         pending_ask_count: 0,
