@@ -7,7 +7,7 @@ import { type CommandContext, interruptible } from "./command.ts";
 /** Keys and their meanings, as `?` lists them. */
 export const QUIT_KEYS: readonly string[] = ["q, Ctrl-C  quit", "?          lists the keys"];
 
-/** How to end the command, in a few words. */
+/** The way to end the command, in a few words. */
 export function quitHint({ device }: Pick<Terminal, "device">): string {
   return device.keys ? "q quits, ? lists the keys" : "stop with Ctrl-C";
 }

@@ -281,7 +281,7 @@ export function showEvent(to: Terminal, { id, type, data }: StreamEvent): void {
 
 export const NO_WAY_IN = "no way in";
 
-/** How messages reach a peer, also while it is degraded; empty if none are to reach it now. */
+/** The way messages reach a peer, also while it is degraded; empty if none are to reach it now. */
 export function transportOf(
   { role, status, addressable, transport }: Pick<
     Peer,

@@ -99,7 +99,7 @@ export class PeerWaits {
   readonly #known = new Map<string, KnownWait>();
   /** The waits that the last events of peers named. A change of the turn ends a dialog. */
   readonly #published = new Map<string, { kind: WaitKind; isDialog: boolean }>();
-  /** The begin of each peer's last turn. An earlier end of a turn is no evidence. */
+  /** The beginning of each peer's last turn. An earlier end of a turn is no evidence. */
   readonly #begun = new Map<string, number>();
 
   constructor(ctx: Context, deps: PeerWaitsDeps) {
