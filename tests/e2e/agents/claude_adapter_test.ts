@@ -110,6 +110,7 @@ withLab(import.meta.url, "the native transport answers no open permission dialog
   assert.deepEqual(observation, {
     alive: true,
     turn_state: "awaiting_input",
+    waits_for: { kind: "permission" },
     source: "session registry",
   });
   assert.equal(claude.session?.status, "waiting");

@@ -1,46 +1,151 @@
-/** `mesh run claude`: from an empty home with one agent to its first answer in two commands. */
+/** `mesh run`: from an empty home with one agent to its first answer in two commands. */
 
 import assert from "node:assert/strict";
+import { dirname } from "node:path";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
-import { claudeCode } from "../../support/e2e/installed_agents.ts";
-import { Lab, withLab } from "../../support/e2e/lab.ts";
+import { copilotConfig } from "../../../daemon/features/agents/copilot/fixture.ts";
+import { GEMINI_SETTINGS } from "../../../daemon/features/agents/gemini/fixture.ts";
+import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
+import type { AgentUnderTest } from "../../support/e2e/agent_harness.ts";
+import { prepareCopilot, prepareGemini, prepareOpencode } from "../../support/e2e/agent_setups.ts";
+import {
+  binOf,
+  claudeCode,
+  copilotCli,
+  geminiCli,
+  type InstallResult,
+  opencodeCli,
+} from "../../support/e2e/installed_agents.ts";
+import { inLongForm, Lab, withLab } from "../../support/e2e/lab.ts";
 import { ANSWERS } from "../../support/e2e/model_rules.ts";
 import { meshArguments } from "../../support/programs/program.ts";
+import { until } from "../../support/waiting.ts";
+
+const FOLDER = "home/api";
+const ANSWER_MS_MAX = 60_000;
+const ANSWER_POLL_MS = 500;
+
+/** A person at a shell in a folder whose agents were used before, but never with mesh. */
+class Person implements AsyncDisposable {
+  readonly lab: Lab;
+  readonly #env: Readonly<Record<string, string>>;
+
+  constructor(lab: Lab, agents: readonly AgentUnderTest[] = []) {
+    this.lab = lab;
+    const path = [...agents.map(({ bin }) => dirname(bin)), lab.env["PATH"]].join(":");
+    const variables = Object.assign({}, ...agents.map(({ env }) => env));
+    // A daemon that is started in a pane starts agents in that pane's server.
+    const TMUX = `${lab.tmux_socket},1,0`;
+    this.#env = { ...lab.env, ...variables, PATH: path, TMUX };
+  }
+
+  async mesh(...args: string[]): Promise<string> {
+    const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: meshArguments(args),
+      env: this.#env,
+      clearEnv: true,
+      cwd: `${this.lab.dir}/${FOLDER}`,
+      stdin: "null",
+    }).output();
+    const text = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+    assert.ok(success, `${args.join(" ")}\n${text}`);
+    return text;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.mesh("down");
+  }
+}
 
 withLab(
   import.meta.url,
   "two commands connect a Claude Code, start it, and bring its first answer",
   async () => {
-    await using lab = new Lab({ rules: [ANSWERS], bare: true, projects: ["home/api"] });
-    // A daemon that is started in a pane starts agents in that pane's server.
-    const env = { ...lab.env, TMUX: `${lab.tmux_socket},1,0` };
-    const mesh = async (...args: string[]) => {
-      const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-        args: meshArguments(args),
-        env,
-        clearEnv: true,
-        cwd: `${lab.dir}/home/api`,
-        stdin: "null",
-      }).output();
-      const text = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
-      assert.ok(success, `${args.join(" ")}\n${text}`);
-      return text;
-    };
-    try {
-      const started = await mesh("run", "claude", "--detach", "--yes", "--tag", "backend");
-      assert.match(started, /~\/\.claude\/settings\.json/);
-      assert.match(started, /Started the daemon/);
-      assert.match(started, /^claude {2}starts in tmux \S+ %\d+$/m);
-      assert.match(started, /Ask it: mesh ask claude "…" --wait/);
-      assert.match(await mesh("ask", "claude", "Which port?", "--wait"), /Port 8080/);
-      assert.match(await mesh("tag", "claude"), /backend/);
-      const again = await mesh("run", "claude", "--detach");
-      assert.doesNotMatch(again, /settings\.json|Started the daemon/);
-      assert.match(again, /^claude-2 {2}starts/m);
-      assert.equal(readTextOrNothing(`${lab.env["MESH_STATE"]}/hook.log`), undefined);
-    } finally {
-      await mesh("down");
-    }
+    await using lab = new Lab({ rules: [ANSWERS], bare: true, projects: [FOLDER] });
+    await using person = new Person(lab);
+    const started = await person.mesh("run", "claude", "--detach", "--yes", "--tag", "backend");
+    assert.match(started, /~\/\.claude\/settings\.json/);
+    assert.match(started, /Started the daemon/);
+    assert.match(started, /^claude {2}starts in tmux \S+ %\d+$/m);
+    assert.match(started, /Ask it: mesh ask claude "…" --wait/);
+    assert.match(await person.mesh("ask", "claude", "Which port?", "--wait"), /Port 8080/);
+    assert.match(await person.mesh("tag", "claude"), /backend/);
+    const again = await person.mesh("run", "claude", "--detach");
+    assert.doesNotMatch(again, /settings\.json|Started the daemon/);
+    assert.match(again, /^claude-2 {2}starts/m);
+    assert.equal(readTextOrNothing(`${lab.env["MESH_STATE"]}/hook.log`), undefined);
   },
   claudeCode,
+);
+
+type Prepare = (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => AgentUnderTest;
+
+/** Without a model of its user's, Gemini CLI chooses one for each prompt by another model. */
+const prepareGeminiWithModel: Prepare = (lab, bin, rules) => {
+  const gemini = prepareGemini(lab, bin, rules);
+  const settings = { ...GEMINI_SETTINGS, model: { name: "gemini-2.5-flash" } };
+  lab.write("home/.gemini/settings.json", settings);
+  return gemini;
+};
+
+const OTHERS: Readonly<Record<string, readonly [() => InstallResult, Prepare]>> = {
+  gemini: [geminiCli, prepareGeminiWithModel],
+  opencode: [opencodeCli, prepareOpencode],
+  copilot: [copilotCli, (lab, bin, rules) => {
+    const copilot = prepareCopilot(lab, bin, rules);
+    lab.write("home/.copilot/config.json", copilotConfig([`${lab.dir}/${FOLDER}`]));
+    return copilot;
+  }],
+};
+
+for (const [name, [agent, prepare]] of Object.entries(OTHERS)) {
+  inLongForm(withLab)(
+    import.meta.url,
+    `two commands bring the first answer of ${name}`,
+    async () => {
+      await using lab = new Lab({ bare: true, projects: [FOLDER] });
+      const agentUnderTest = prepare(lab, binOf(agent), [ANSWERS]);
+      await using _model = agentUnderTest.model;
+      await using person = new Person(lab, [agentUnderTest]);
+      await person.mesh("run", name, "--detach", "--yes");
+      assert.match(await person.mesh("ask", name, "Which port?", "--wait"), /Port 8080/);
+    },
+    agent,
+  );
+}
+
+/** Asks the peer that a message names. */
+const ASKS_ON: ScriptedReply = {
+  match: /Ask (claude|gemini): ([^<\n]+)/,
+  steps: [{ tool: "ask", args: { peer: "$1", message: "$2" } }, { say: "Asked: ${result}" }],
+};
+
+withLab(
+  import.meta.url,
+  "agents of two vendors ask each other after one command for each",
+  async () => {
+    await using lab = new Lab({ rules: [ANSWERS, ASKS_ON], bare: true, projects: [FOLDER] });
+    const gemini = prepareGeminiWithModel(lab, binOf(geminiCli), [ANSWERS, ASKS_ON]);
+    await using _model = gemini.model;
+    await using person = new Person(lab, [gemini]);
+    await person.mesh("run", "claude", "--detach", "--yes");
+    await person.mesh("run", "gemini", "--detach", "--yes");
+    for (const [asker, recipient] of [["claude", "gemini"], ["gemini", "claude"]] as const) {
+      const question = `Which port does ${recipient} use?`;
+      await person.mesh("notify", asker, `Ask ${recipient}: ${question}`);
+      await until(
+        `the answer of ${recipient}`,
+        async () => {
+          const { messages } = JSON.parse(await person.mesh("search", "--json", "--kind", "ask"));
+          return messages.some((message: Readonly<Record<string, unknown>>) =>
+            message["reply"] === "Port 8080" && message["from_peer_name"] === asker &&
+            message["to_peer_name"] === recipient
+          );
+        },
+        ANSWER_MS_MAX,
+        ANSWER_POLL_MS,
+      );
+    }
+  },
+  geminiCli,
 );

@@ -71,7 +71,9 @@ export class GeminiModel extends ModelServer {
     if (steps) {
       const { text, next } = nextStep(steps, results);
       if (!next) return { text };
-      const name = names.find((name) => name.endsWith(`_${next.tool}`)) ?? next.tool;
+      // `wait_on_ack` ends with `_ack`, too.
+      const name = names.find((name) => name.endsWith(`_mesh_${next.tool}`)) ??
+        names.find((name) => name.endsWith(`_${next.tool}`)) ?? next.tool;
       return { text, call: { name, args: next.args ?? {} } };
     }
     const call = results.length === 0 ? toCall(turn, names) : undefined;

@@ -33,7 +33,7 @@ function completionFixture(shell: Shell) {
       const flags = { bash: ["--norc"], zsh: ["-f"], fish: ["--no-config"] }[shell];
       const { stdout } = await new Deno.Command(shell, {
         args: [...flags, "-c", OFFER[shell], script, ...words],
-        env: { PATH: `${dir}:${Deno.env.get("PATH")}`, HOME: dir },
+        env: { PATH: `${dir}:${Deno.env.get("PATH")}`, HOME: dir, XDG_RUNTIME_DIR: dir },
         stdin: "null",
       }).output();
       const lines = new TextDecoder().decode(stdout).split("\n");
@@ -112,7 +112,8 @@ for (const shell of SHELLS) {
       const mesh = '#!/bin/sh\n[ "$1" = complete ] && exec echo api\necho "got: $*"\n';
       Deno.writeTextFileSync(join(terminal.dir, "mesh"), mesh, { mode: 0o755 });
       const env =
-        `env HOME=${terminal.dir} XDG_DATA_HOME=${terminal.dir} PATH=${terminal.dir}:$PATH`;
+        `env HOME=${terminal.dir} XDG_DATA_HOME=${terminal.dir} XDG_RUNTIME_DIR=${terminal.dir} ` +
+        `PATH=${terminal.dir}:$PATH`;
       const pane = terminal.start(`${env} sh -c ${shellQuote(`exec ${command}`)}`);
       const shows = (text: string) => until(text, () => terminal.screen(pane).includes(text));
       await shows("READY");
