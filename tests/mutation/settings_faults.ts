@@ -217,12 +217,12 @@ export const SETTINGS_TARGETS: readonly Target[] = [
     ],
   },
   {
-    file: "daemon/features/agents/claude_code/native_transport.ts",
+    file: "daemon/features/agents/claude_code/claude_code.ts",
     tests: ["tests/daemon/features/agents/claude_code/starting_test.ts"],
     faults: [
       [
         "a new session gets a message before its tools",
-        'if (isStarting?.(peer)) return "starting";',
+        "if (options.isStarting?.(peer)) return [whileStarting];",
         "",
       ],
     ],

@@ -42,8 +42,6 @@ export interface PaneOptions extends InspectionOptions {
   readonly settle_ms?: number;
   /** Time for which a composer must be shown before the process reliably reads a paste. */
   readonly warm_up_ms?: number;
-  /** True for a session that has just started, and cannot answer yet. Default: never. */
-  readonly isStarting?: (peer: AgentPeer) => boolean;
   /** True if the agent reads text typed within a turn only after that turn. */
   readonly waits_for_turn_end?: boolean;
   /** True if the agent's process is running. Called often. */
@@ -155,10 +153,9 @@ export class PaneTransport implements TerminalTransport {
     return { state: "unclear", reason: "typed_not_submitted" };
   }
 
-  #isStarting(peer: AgentPeer): boolean {
-    const { clock, isStarting, warm_up_ms } = this.#options;
-    if (warm_up_ms === undefined) return isStarting?.(peer) ?? false;
-    const { peer_id, agent_pid, agent_started } = peer;
+  #isStarting({ peer_id, agent_pid, agent_started }: AgentPeer): boolean {
+    const { clock, warm_up_ms } = this.#options;
+    if (warm_up_ms === undefined) return false;
     const process = `${agent_pid} ${agent_started}`;
     const known = this.#ready.get(peer_id);
     if (known?.process === process) return clock.monotonic() - known.since < warm_up_ms;

@@ -5,7 +5,15 @@
 
 import type { IsAlive } from "../../../host/processes.ts";
 import type { TerminalServers } from "../../../host/terminal_server.ts";
-import { type Adapter, type AgentPeer, type Observation, withArgs } from "../adapter.ts";
+import {
+  type Adapter,
+  type AgentPeer,
+  type AgentTransport,
+  type Observation,
+  refused,
+  toReadiness,
+  withArgs,
+} from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { PaneTransport } from "../pane_transport.ts";
 import { createNativeTransport, type NativeOptions } from "./native_transport.ts";
@@ -19,6 +27,8 @@ import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens
 
 interface ClaudeCodeOptions extends NativeOptions {
   readonly terminalServers: TerminalServers;
+  /** True for a session that has just started, and cannot answer yet. Default: never. */
+  readonly isStarting?: (peer: AgentPeer) => boolean;
   /** True if a session's process is running. Called often. */
   readonly isAlive?: IsAlive;
 }
@@ -39,7 +49,10 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
     backend: "claude-code",
     // Claude Code shows a text from its socket as text of another session, so a human's message is
     // sent to the pane first.
-    transports: (_peer, { human }) => human ? [pane, native, hook] : [native, pane, hook],
+    transports(peer, { human }) {
+      if (options.isStarting?.(peer)) return [whileStarting];
+      return human ? [pane, native, hook] : [native, pane, hook];
+    },
     transport: ({ agent_pid, pane_id, runtime_session_id }) => {
       // A hook waits only if neither the socket nor a pane reaches the session.
       if (runtime_session_id !== null && waiters.isWaiting(runtime_session_id)) return "hook";
@@ -64,6 +77,13 @@ function withLimit(observed: Observation | undefined): Observation | undefined {
   const { end, ...rest } = observed;
   return { ...rest, end_at_limit: end };
 }
+
+/** Takes the place of all transports of a session that has just started. */
+const whileStarting: AgentTransport = {
+  name: "native",
+  check: () => Promise.resolve(toReadiness("starting")),
+  deliver: () => Promise.resolve(refused("starting")),
+};
 
 function observe(
   { config_dirs, isAlive }: ClaudeCodeOptions,

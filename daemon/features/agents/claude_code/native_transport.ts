@@ -32,8 +32,6 @@ export interface NativeOptions {
   readonly config_dirs: readonly string[];
   /** The newest release that the adapter was tested with. */
   readonly tested_version: string;
-  /** True for a session that has just started, and cannot answer yet. Default: never. */
-  readonly isStarting?: (peer: AgentPeer) => boolean;
 }
 
 export function createNativeTransport(options: NativeOptions): AgentTransport {
@@ -53,12 +51,11 @@ interface Target {
 }
 
 function prepareTarget(
-  { config_dirs, isStarting, tested_version }: NativeOptions,
+  { config_dirs, tested_version }: NativeOptions,
   peer: AgentPeer,
   outgoing: OutgoingMessage,
 ): Target | Reason {
   if (peer.agent_pid === null) return "no_process";
-  if (isStarting?.(peer)) return "starting";
   const session = sessionOfPeer(config_dirs, peer);
   if (!session) return "no_session";
   const registered = peer.runtime_session_id ?? session.sessionId;

@@ -41,9 +41,12 @@ async function start(source: string) {
   });
   const common = { session_id: "s-1", transcript_path: "/t", cwd: "/w" };
   hooks?.read({ ...common, hook_event_name: "SessionStart", source });
-  const [native] = adapter.transports(PEER, OUTGOING);
+  /** Why nothing is sent to it, as its transports say. */
   const reason = async () => {
-    const ready = await native?.check(PEER, OUTGOING);
+    const transports = adapter.transports(PEER, OUTGOING);
+    const [ready] = await Promise.all(
+      transports.map((transport) => transport.check(PEER, OUTGOING)),
+    );
     return ready?.ready === false ? ready.reason : undefined;
   };
   return { clock, reason, connected: (pid: number) => toolClients.connected(pid) };
