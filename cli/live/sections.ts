@@ -58,9 +58,9 @@ export function listsOf(records: Records, { sections, showsOffline, later }: Lis
 /** Peers that need the human come first, then the circles by name, and offline peers last. */
 function groupsOf({ peers, inbox }: Records, showsOffline: boolean): PeerGroup[] {
   const asking = new Set(inbox?.asks.map(({ from_peer_id }) => from_peer_id));
-  const kindOf = ({ peer_id, status, turn_state }: Peer): PeerGroup["kind"] => {
-    if (status === "offline") return "offline";
-    return turn_state === "awaiting_input" || asking.has(peer_id) ? "needs you" : "circle";
+  const kindOf = (peer: Peer): PeerGroup["kind"] => {
+    if (peer.status === "offline") return "offline";
+    return waitOf(peer) || asking.has(peer.peer_id) ? "needs you" : "circle";
   };
   const of = (kind: PeerGroup["kind"]) =>
     peers.filter((peer) => kindOf(peer) === kind).toSorted(byNeed);

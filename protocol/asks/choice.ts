@@ -2,7 +2,7 @@
 
 import type { Option } from "protocol/messages/question.ts";
 
-/** The question for `POST /ask`. Of an option that is only a text, the text is the id as well. */
+/** The question for `POST /ask`. A text alone is the id of its option, too. */
 export function toChoice(options: readonly (string | Option)[]) {
   return { kind: "choice" as const, options: options.map(toOption) };
 }

@@ -98,8 +98,8 @@ async function selftest(context: CommandContext, args: Args): Promise<number> {
 }
 
 /**
- * Tests the installed agents one after another. An error is a result of its agent, and no result
- * is lost by it. True if the person interrupted the test.
+ * Tests the installed agents one after another. An error is the result of its agent alone.
+ * Returns true if the person interrupted the test.
  */
 export async function testEach(
   found: readonly DetectedAgent[],

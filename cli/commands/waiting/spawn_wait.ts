@@ -12,8 +12,8 @@ import { styled } from "../../output/terminal.ts";
 const POLL_MS = 250;
 
 /**
- * Returns the id of the peer that the agent has become; undefined if it is none after `ms`. Prints
- * what the agent waits for, once.
+ * Returns the id of the peer that the agent has become; undefined if it has not registered within
+ * `ms`. Prints what the agent waits for, once.
  */
 export async function waitForAgent(
   context: CommandContext,

@@ -36,12 +36,12 @@ export class StartingSessions {
   }
 
   /** True if a session has started a moment ago, and its agent has no tools of mesh yet. */
-  has({ agent_pid, runtime_session_id }: AgentPeer): boolean {
-    const started = this.#started.get(runtime_session_id ?? "");
+  has({ agent_pid, runtime_session_id: session_id }: AgentPeer): boolean {
+    const started = this.#started.get(session_id ?? "");
     if (started === undefined || agent_pid === null) return false;
     const isOver = hasPassed(STARTING_MS_MAX, started, this.#clock.monotonic()) ||
       this.#hasTools(agent_pid);
-    if (isOver) this.#started.delete(runtime_session_id ?? "");
+    if (isOver) this.#started.delete(session_id ?? "");
     return !isOver;
   }
 }

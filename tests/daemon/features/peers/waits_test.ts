@@ -74,7 +74,7 @@ Deno.test("a report that tells less replaces no more exact one, and keeps the be
   assert.deepEqual(addReport(limit, { ...limit, resets_at: 50 }), { ...limit, resets_at: 50 });
 });
 
-Deno.test("the classes of errors that are limits and logins are told from passing ones", () => {
+Deno.test("an error at a limit or a login starts a wait, and a temporary error does not", () => {
   // deno-fmt-ignore
   const classes: Record<string, WaitKind | undefined> = {
     rate_limit: "limit", usage_limit_exceeded: "limit", usage_limit_reached: "limit",
