@@ -86,6 +86,16 @@ export const REASONS = {
   job_retried:          "its job was tried again",
   job_updated:          "its job was ended by an update",
   job_expired:          "its job expired",
+  // Why a peer is offline.
+  agent_exited:         "its program has ended",
+  session_end:          "its agent ended the session",
+  not_seen:             "it gave no sign of life for ten minutes",
+  unregistered:         "it signed off",
+  pane_takeover:        "another agent runs in its pane",
+  parent_offline:       "the peer that started it is offline",
+  killed:               "it was killed",
+  closed:               "it was removed",
+  job_over:             "the job that it was started for is over",
   // How a message to another machine ended.
   expired_on_the_way:   "it expired before the other machine got it",
   id_reused:            "the other machine has another message with its id",

@@ -9,7 +9,7 @@ import { isUnreachable } from "../client/daemon_client.ts";
 import { watchEvents } from "../client/event_stream.ts";
 import { unlessRejected } from "../client/failures.ts";
 import type { CommandContext } from "../command/command.ts";
-import { formatReason } from "../output/message_explanation.ts";
+import { formatReason } from "protocol/derived/delivery_state.ts";
 import { clean, type Device } from "../output/terminal.ts";
 import { formatDuration } from "../output/time.ts";
 import { peerOf } from "./waiting/peer_waits.ts";

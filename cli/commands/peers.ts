@@ -16,7 +16,7 @@ import { Backend } from "protocol/agents/contract.ts";
 import { answerCommand, CIRCLE_FLAG, type Command } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
 import { showChildren } from "../output/children.ts";
-import { formatReason } from "../output/message_explanation.ts";
+import { formatReason } from "protocol/derived/delivery_state.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 import { formatDuration } from "../output/time.ts";
 import { viaOf } from "../output/views.ts";

@@ -78,6 +78,8 @@ export const SEARCH_COMMANDS: readonly Command[] = [
     flags: {
       "--peer <peer>": "only messages from or to this peer (name or id)",
       "--with <peer>": "with --peer: only messages with this other peer",
+      "--from <peer>": "only messages from this peer",
+      "--to <peer>": "only messages to this peer",
       "--kind <kind>": `one of ${Kind.options.join(", ")}`,
       "--since <time>": "since this time: 2h or 3d ago, 2030-01-31, or a time with its offset",
       "--until <time>": "before this time, in the same forms",
@@ -114,6 +116,8 @@ async function search({ call, clock }: CommandContext, args: Args) {
     q: args.get("query"),
     peer: args.get("peer"),
     with: args.get("with"),
+    from: args.get("from"),
+    to: args.get("to"),
     kind: args.choice("kind", Kind.options),
     since: parseInstant("since", args, clock),
     until: parseInstant("until", args, clock),

@@ -17,7 +17,7 @@ import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
 import { KITTY, TMUX } from "./terminals.ts";
 import { type Style, styled, type Terminal } from "../output/terminal.ts";
 import { formatDuration } from "../output/time.ts";
-import { formatReason } from "../output/message_explanation.ts";
+import { formatReason } from "protocol/derived/delivery_state.ts";
 
 export const DOCTOR: Command = {
   usage: "doctor",

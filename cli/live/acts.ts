@@ -14,7 +14,7 @@ import { SHOW_PEER } from "../commands/peers.ts";
 import { showAny, WHY } from "../commands/search.ts";
 import { CollectedOutput } from "../screen/collected_output.ts";
 import { styled } from "../output/terminal.ts";
-import { formatReason } from "../output/message_explanation.ts";
+import { formatReason } from "protocol/derived/delivery_state.ts";
 import type { Line } from "../screen/lines.ts";
 import type { Screen } from "../screen/screen.ts";
 import { isLoss } from "./source.ts";

@@ -1,8 +1,8 @@
 /** The rows of each section in their order, and which of them is selected. */
 
-import { byNeed } from "protocol/derived/peers.ts";
-import type { Ask, Item, Message, Peer, Records } from "./records.ts";
+import { byNeed, needsPerson } from "protocol/derived/peers.ts";
 import { waitOf } from "protocol/derived/waits.ts";
+import type { Ask, Item, Message, Peer, Records } from "./records.ts";
 import { type BlockedAgents, blockedBehind, byUrgency } from "protocol/derived/waiting.ts";
 
 export const SECTIONS = ["attention", "peers", "feed"] as const;
@@ -57,10 +57,10 @@ export function listsOf(records: Records, { sections, showsOffline, later }: Lis
 
 /** Peers that need the human come first, then the circles by name, and offline peers last. */
 function groupsOf({ peers, inbox }: Records, showsOffline: boolean): PeerGroup[] {
-  const asking = new Set(inbox?.asks.map(({ from_peer_id }) => from_peer_id));
+  const askers = new Set(inbox?.asks.map(({ from_peer_id }) => from_peer_id));
   const kindOf = (peer: Peer): PeerGroup["kind"] => {
     if (peer.status === "offline") return "offline";
-    return waitOf(peer) || asking.has(peer.peer_id) ? "needs you" : "circle";
+    return needsPerson(peer, askers) ? "needs you" : "circle";
   };
   const of = (kind: PeerGroup["kind"]) =>
     peers.filter((peer) => kindOf(peer) === kind).toSorted(byNeed);

@@ -3,7 +3,7 @@
 import type { WireResponse } from "kit/http/client.ts";
 import type { getMessage } from "protocol/messages/log.ts";
 import type { getTrace } from "protocol/messages/contract.ts";
-import { sentenceOf } from "protocol/reasons.ts";
+import { currentState, formatReason, TRANSPORT_LABELS } from "protocol/derived/delivery_state.ts";
 import { endedInTerminal } from "protocol/derived/endings.ts";
 import { markdownLine } from "./markdown.ts";
 import { toPlainText } from "./terminal.ts";
@@ -21,14 +21,6 @@ interface Sentence {
 
 const QUOTE_CHARS = 80;
 
-// deno-fmt-ignore
-const TRANSPORT_LABELS: Readonly<Record<string, string>> = {
-  native:    "its agent's own queue",
-  websocket: "its WebSocket",
-  pane:      "its terminal",
-  hook:      "its hook, or a client that leases its queue",
-};
-
 /**
  * The sentences on a message in order. The last ones say the message's current state, and what its
  * recipient waits for, if that holds it up.
@@ -45,7 +37,8 @@ export function explainMessage(
     const text = stageSentence(message, stage, transport);
     return text === undefined ? [] : [{ at: stage.ts, text, succeeded: stage.status === "ok" }];
   });
-  const current = currentSentence(message, stages.some(({ stage }) => stage === "unproved"));
+  const { text, succeeded } = currentState(message, stages);
+  const current = { at: null, text: `Now: ${text}`, succeeded };
   const reason = wait === undefined ? [] : [{ at: null, text: `${wait}.`, succeeded: false }];
   return [...sentences, current, ...reason];
 }
@@ -126,48 +119,6 @@ function closedSentence(
     default:
       return `It was closed: ${formatReason(close_reason)}.`;
   }
-}
-
-/** The sentence on the current state. */
-function currentSentence(
-  { kind, state, reason, close_reason, ...message }: Message,
-  unproved: boolean,
-) {
-  const { to_peer_name: to } = message;
-  const line = (text: string, succeeded = true): Sentence => ({ at: null, text, succeeded });
-  if (kind === "ask" && close_reason) return line("Now: the ask is closed.");
-  const unanswered = kind === "ask" ? ` ${to} has not answered.` : "";
-  switch (state) {
-    case "queued":
-      return line(`Now: it is queued for ${to}: ${formatReason(reason)}.${unanswered}`, false);
-    case "attempting":
-      return line(`Now: it is being delivered.${unanswered}`);
-    case "sent":
-      return unproved
-        ? line(`Now: it is unknown whether it arrived.${unanswered}`, false)
-        : line(`Now: it was sent, and is not confirmed yet.${unanswered}`);
-    case "accepted":
-      return line(`Now: it arrived; it is unknown whether it was read.${unanswered}`);
-    case "seen":
-      return line(`Now: it was read.${unanswered}`);
-    default:
-      return line("Now: it did not arrive.", false);
-  }
-}
-
-/**
- * The text of a reason. `reason` may also hold one reason per transport: `native: no_session; pane:
- * dialog_open`.
- */
-export function formatReason(reason: string | null): string {
-  if (reason === null) return "no reason is recorded";
-  return reason.split("; ").map((part) => {
-    const [, transport, code = part] = /^(\w+): (.+)$/.exec(part) ?? [];
-    const description = sentenceOf(code);
-    return transport && TRANSPORT_LABELS[transport]
-      ? `${TRANSPORT_LABELS[transport]}: ${description}`
-      : description;
-  }).join("; ");
 }
 
 /** The beginning of a text, without the marks of Markdown. */

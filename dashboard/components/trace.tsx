@@ -1,20 +1,45 @@
-/** The trace of a message: each stage with its time and its proof. */
+/** The trace of a message: why it was not read, then each stage with its time and its proof. */
 
 import { useEffect, useRef } from "preact/hooks";
 import { call } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
-import type { Trace } from "../state/records.ts";
+import { currentState } from "protocol/derived/delivery_state.ts";
+import type { Message, Trace } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
 import { ResourceView } from "./basics.tsx";
 import { visible } from "./text/visible.tsx";
+import { WaitNoteOf } from "./wait_note.tsx";
 
 export function TraceView({ id }: { id: string }) {
-  const load = () => call(at.getTrace, { params: { trace_id: id } });
+  const load = async () => {
+    const trace = await call(at.getTrace, { params: { trace_id: id } });
+    return { trace, message: await call(at.getMessage, { params: { id } }) };
+  };
   const resource = useResource(id, ["messages", "asks"], load);
   return (
     <section class="trace" aria-label="Trace">
-      <ResourceView resource={resource}>{(trace) => <Stages trace={trace} />}</ResourceView>
+      <ResourceView resource={resource}>
+        {({ trace, message }) => (
+          <>
+            <Unread message={message} trace={trace} />
+            <Stages trace={trace} />
+          </>
+        )}
+      </ResourceView>
     </section>
+  );
+}
+
+/** How far a message came that nobody has read yet, and what holds it up. */
+function Unread({ message, trace }: { message: Message; trace: Pick<Trace, "stages"> }) {
+  const isOver = message.state === "seen" || message.closed_at !== null;
+  if (isOver) return null;
+  const { text, succeeded } = currentState(message, trace.stages);
+  return (
+    <>
+      <p class={succeeded ? "hint" : "reason"}>{visible(`Not read: ${text}`)}</p>
+      <WaitNoteOf id={message.to_peer_id} />
+    </>
   );
 }
 

@@ -161,16 +161,19 @@ function LoadStates() {
   );
 }
 
+const UNFILTERED = { above: [], dense: false, is_filtered: false };
+
 /** Each state of the bus, and of another machine. */
 function Machines() {
   return (
     <Part name="Machines">
-      {BUSES.map((bus) => <OwnMachineGroup key={bus.name} bus={bus} peers={[]} dense={false} />)}
+      {BUSES.map((bus) => <OwnMachineGroup key={bus.name} bus={bus} peers={[]} {...UNFILTERED} />)}
       {GROUPS.map((group) => (
         <OtherMachineGroup
           key={group.daemon_id}
           group={group}
           messages={WAITING_MESSAGES}
+          above={[]}
           dense={false}
           is_unfolded={false}
         />

@@ -87,6 +87,8 @@ const PEER: Peer = {
   ws_connected: false,
   inbound_status: "ok",
   waits_for: null,
+  offline_since: null,
+  offline_reason: null,
   last_delivery_at: null,
   last_delivery_failure_at: null,
   pending_ask_count: 1,

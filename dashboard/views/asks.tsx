@@ -141,7 +141,7 @@ function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
           <Attachments of={ask.reply_attachments} />
         </div>
       )}
-      {ask.state === "open" && <WaitNoteOf id={ask.to_peer_id} />}
+      {ask.state === "open" && !last && <WaitNoteOf id={ask.to_peer_id} />}
       <p class="hint">
         <code>{correlation_id}</code>
       </p>

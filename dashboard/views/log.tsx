@@ -1,16 +1,17 @@
 /** Log: all messages that match the filters, live, grouped by thread. */
 
 import * as at from "protocol/generated/endpoints.ts";
-import type { ComponentChildren } from "preact";
+import { Fragment } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { SearchField } from "../components/act/search_field.tsx";
 import { Steady } from "../components/act/steady_content.tsx";
 import { Empty, Failed, ResourceView } from "../components/basics.tsx";
 import { useResource } from "../state/resource.ts";
-import { filter, route } from "../state/router.ts";
-import { livePeers } from "../state/store.ts";
+import { route } from "../state/router.ts";
+import { now } from "../state/store.ts";
+import { LogFilters } from "./log_filters.tsx";
+import { type Filters, filtersOf, isFiltered, queryOf } from "./log_search.ts";
 import { ThreadRow } from "./log_thread_row.tsx";
-import { hold, type Thread, toThreads } from "./log_threads.ts";
+import { dayOf, hold, type Thread, toThreads } from "./log_threads.ts";
 import { call } from "../state/calls.ts";
 import type { Message, MessagePage } from "../state/records.ts";
 
@@ -19,89 +20,14 @@ const SHOWN_MAX = 1920;
 /** The reader has scrolled once the list is this far from its top. */
 const SCROLLED_PX = 40;
 
-const KINDS = ["ask", "notify", "broadcast", "ack", "inbox_item"];
-const STATES = [
-  ["open", "ask open"],
-  ["closed", "ask closed"],
-  ...["queued", "attempting", "sent", "accepted", "seen", "failed", "expired", "dropped"]
-    .map((state) => [state, state] as const),
-] as const;
-
 export function Log() {
-  const filters = filtersOf(route.value.query);
+  const { query } = route.value;
+  const filters = filtersOf((name) => query.get(name));
   return (
     <>
       <LogFilters filters={filters} />
       <Results filters={filters} />
     </>
-  );
-}
-
-function LogFilters({ filters }: { filters: Filters }) {
-  const set = (name: keyof Filters) => (value: string) => filter({ [name]: value });
-  const circles = [...new Set(livePeers.value.map(({ circle }) => circle))].sort();
-  const is_filtered = FILTERS.some((name) => filters[name] !== "");
-  return (
-    <div class="toolbar log-tools" role="search" aria-label="Filter the log">
-      <SearchField
-        label="Search all messages"
-        placeholder='Search all messages: words, "a phrase", prefix*'
-        value={filters.q}
-        search={set("q")}
-      />
-      <SearchField
-        class="narrow"
-        label="Sender or recipient"
-        placeholder="peer"
-        list="log-peers"
-        is_main={false}
-        value={filters.peer}
-        search={set("peer")}
-      />
-      <datalist id="log-peers">
-        {livePeers.value.map(({ peer_id, name }) => <option key={peer_id} value={name} />)}
-      </datalist>
-      <Select label="Circle" all="all circles" value={filters.circle} choose={set("circle")}>
-        {circles.map((circle) => <option key={circle} value={circle}>{circle}</option>)}
-      </Select>
-      <Select label="Kind" all="all kinds" value={filters.kind} choose={set("kind")}>
-        {KINDS.map((kind) => <option key={kind} value={kind}>{kind.replace("_", " ")}</option>)}
-      </Select>
-      <Select label="State" all="all states" value={filters.state} choose={set("state")}>
-        {STATES.map(([value, text]) => <option key={value} value={value}>{text}</option>)}
-      </Select>
-      {is_filtered && (
-        <button
-          type="button"
-          class="quiet"
-          onClick={() => filter(Object.fromEntries(FILTERS.map((name) => [name, ""])))}
-        >
-          Clear
-        </button>
-      )}
-    </div>
-  );
-}
-
-function Select(
-  { label, all, value, choose, children }: {
-    label: string;
-    all: string;
-    value: string;
-    choose: (value: string) => void;
-    children: ComponentChildren;
-  },
-) {
-  return (
-    <select
-      class="narrow"
-      aria-label={label}
-      value={value}
-      onChange={(event) => choose(event.currentTarget.value)}
-    >
-      <option value="">{all}</option>
-      {children}
-    </select>
   );
 }
 
@@ -127,7 +53,7 @@ function Results({ filters }: { filters: Filters }) {
   const error = resource.error.value;
   if (!last.current) return <ResourceView resource={resource}>{() => null}</ResourceView>;
   const { found: { messages, more }, threads } = last.current;
-  const is_filtered = FILTERS.some((name) => filters[name] !== "");
+  const is_filtered = isFiltered(filters);
   return (
     <>
       {error !== undefined && <Failed error={error} retry={resource.refresh} />}
@@ -170,11 +96,23 @@ function Threads({ threads }: { threads: readonly Thread[] }) {
         )}
       </div>
       <ul class="log">
-        {shown.map((thread) => (
-          <Steady key={thread.id} of={[thread.first, ...thread.rest]}>
-            {() => <ThreadRow thread={thread} />}
-          </Steady>
-        ))}
+        {shown.map((thread, index) => {
+          const day = dayOf(thread.newest_at, now.value);
+          const before = shown[index - 1];
+          const isNew = !before || dayOf(before.newest_at, now.value) !== day;
+          return (
+            <Fragment key={thread.id}>
+              {isNew && (
+                <li class="log-day">
+                  <h2>{day}</h2>
+                </li>
+              )}
+              <Steady of={[thread.first, ...thread.rest]}>
+                {() => <ThreadRow thread={thread} />}
+              </Steady>
+            </Fragment>
+          );
+        })}
       </ul>
     </>
   );
@@ -195,9 +133,6 @@ function toTop(): void {
   document.getElementById("main")?.scrollTo({ top: 0 });
 }
 
-const FILTERS = ["q", "peer", "circle", "kind", "state"] as const;
-type Filters = Readonly<Record<typeof FILTERS[number], string>>;
-
 const PAGE_ROWS_MAX = 500;
 
 interface FoundMessages {
@@ -206,24 +141,13 @@ interface FoundMessages {
   readonly more: boolean;
 }
 
-function filtersOf(query: URLSearchParams): Filters {
-  const valueOf = (name: string) => query.get(name) ?? "";
-  return {
-    q: valueOf("q"),
-    peer: valueOf("peer"),
-    circle: valueOf("circle"),
-    kind: valueOf("kind"),
-    state: valueOf("state"),
-  };
-}
-
 /** The newest `wanted` messages that match. */
 async function loadMessages(
   filters: Filters,
   wanted: number,
   signal: AbortSignal,
 ): Promise<FoundMessages> {
-  const given = Object.entries(filters).filter(([, value]) => value.trim() !== "");
+  const given = Object.entries(queryOf(filters));
   const messages: Message[] = [];
   let next: string | null = null;
   do {

@@ -1,4 +1,4 @@
-/** Threads of the log: which messages belong together, and which stay while a person reads. */
+/** Threads of the log: which messages belong together, of which day, and which stay while read. */
 
 import type { Message } from "../state/records.ts";
 
@@ -37,6 +37,27 @@ export function hold(
   const older = others.filter(({ newest_at }) => newest_at <= oldest);
   const shown = [...frozen.map((thread) => now.get(thread.id) ?? thread), ...older];
   return { shown, fresh: others.length - older.length };
+}
+
+const DAY_MS = 86_400_000;
+
+/** The local day of an instant in words. A day of another year has its year. */
+export function dayOf(instant: string, now: number): string {
+  const at = new Date(instant), today = new Date(now);
+  const days = Math.round((midnight(today) - midnight(at)) / DAY_MS);
+  if (days === 0) return "Today";
+  if (days === 1) return "Yesterday";
+  const isThisYear = at.getFullYear() === today.getFullYear();
+  return at.toLocaleDateString(undefined, {
+    weekday: "long",
+    day: "numeric",
+    month: "long",
+    ...(isThisYear ? {} : { year: "numeric" }),
+  });
+}
+
+function midnight(at: Date): number {
+  return new Date(at.getFullYear(), at.getMonth(), at.getDate()).getTime();
 }
 
 /** An ask is open until it is closed; any other message has only its delivery. */

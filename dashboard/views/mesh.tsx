@@ -5,12 +5,13 @@ import { lazy } from "../components/lazy.tsx";
 import { SearchField } from "../components/act/search_field.tsx";
 import { hasOtherMachines } from "../state/network.ts";
 import type { Peer } from "../state/records.ts";
-import { filter, route } from "../state/router.ts";
-import { livePeers, peers } from "../state/store.ts";
+import { needsPerson } from "protocol/derived/peers.ts";
+import { filter, preferred, route } from "../state/router.ts";
+import { livePeers, peers, waitingAsks } from "../state/store.ts";
 import { FirstRun } from "./first_run.tsx";
 import { Circles } from "./mesh/circles.tsx";
 import { type Order, ORDERS, sortPeers, toOrder } from "./mesh/order.ts";
-import { useFreshAges } from "./mesh/peer_card.tsx";
+import { PeerList, useFreshAges } from "./mesh/peer_card.tsx";
 import { Orphans } from "./spawn/orphans.tsx";
 import { SpawnButton, SpawnWindow } from "./spawn/spawn_button.tsx";
 
@@ -31,14 +32,14 @@ type Tab = "list" | "map";
 
 /** The peers as a list, or as a map of their messages. */
 export function Mesh() {
-  const tab: Tab = route.value.query.get("tab") === "map" ? "map" : "list";
+  const tab: Tab = preferred("tab") === "map" ? "map" : "list";
   return (
     <>
       <div class="tabs">
         <Choices<Tab>
           label="View of the mesh"
           chosen={tab}
-          choose={(next) => filter({ tab: next === "map" ? next : "" })}
+          choose={(tab) => filter({ tab })}
           options={[["list", "List"], ["map", "Map"]]}
         />
       </div>
@@ -51,8 +52,8 @@ function PeersByCircle() {
   const { query } = route.value;
   const text = query.get("q") ?? "";
   const shown = toStatusFilter(query.get("show"));
-  const dense = query.get("dense") === "1";
-  const order = toOrder(query.get("sort"));
+  const dense = preferred("dense") === "1";
+  const order = toOrder(preferred("sort"));
   useFreshAges();
   const found = livePeers.value.filter(IS_SHOWN[shown]).filter((peer) => matches(peer, text));
   const count = (which: StatusFilter) => livePeers.value.filter(IS_SHOWN[which]).length;
@@ -83,7 +84,7 @@ function PeersByCircle() {
               <button
                 type="button"
                 aria-pressed={dense}
-                onClick={() => filter({ dense: dense ? "" : "1" })}
+                onClick={() => filter({ dense: dense ? "0" : "1" })}
               >
                 Compact
               </button>
@@ -91,6 +92,7 @@ function PeersByCircle() {
             </div>
             <FilteredPeers
               peers={sortPeers(found, order)}
+              by_need={order === "need"}
               dense={dense}
               is_filtered={text !== "" || shown !== "all"}
             />
@@ -102,21 +104,42 @@ function PeersByCircle() {
   );
 }
 
-/** A machine that shares no peer is shown unless a search is active. */
+/**
+ * The peers that need a person come first, of all circles and machines. A machine that shares no
+ * peer is shown unless a search is active.
+ */
 function FilteredPeers(
-  { peers, dense, is_filtered }: { peers: readonly Peer[]; dense: boolean; is_filtered: boolean },
+  { peers, by_need, dense, is_filtered }: {
+    peers: readonly Peer[];
+    by_need: boolean;
+    dense: boolean;
+    is_filtered: boolean;
+  },
 ) {
   if (is_filtered && peers.length === 0) {
     return <Empty title="No peer matches">Change or clear the filter.</Empty>;
   }
-  return hasOtherMachines.value
-    ? <MachineGroups peers={peers} dense={dense} is_filtered={is_filtered} />
-    : <Circles peers={peers} dense={dense} />;
+  const askers = new Set(waitingAsks.value.map(({ ask }) => ask.from_peer_id));
+  const needing = by_need ? peers.filter((peer) => needsPerson(peer, askers)) : [];
+  const props = { peers, above: needing, dense, is_filtered };
+  return (
+    <>
+      {needing.length > 0 && (
+        <section class="group">
+          <h2>
+            Needs you<span class="count">{needing.length}</span>
+          </h2>
+          <PeerList peers={needing} dense={dense} />
+        </section>
+      )}
+      {hasOtherMachines.value ? <MachineGroups {...props} /> : <Circles {...props} />}
+    </>
+  );
 }
 
 function SortBy({ order }: { order: Order }) {
   const sort = ({ currentTarget: { value } }: { currentTarget: HTMLSelectElement }) =>
-    filter({ sort: value === "need" ? "" : value });
+    filter({ sort: value });
   return (
     <select class="narrow" aria-label="Sort by" value={order} onChange={sort}>
       {Object.entries(ORDERS).map(([value, text]) => (

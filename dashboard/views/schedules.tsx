@@ -6,7 +6,7 @@ import { call } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Schedule } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
-import { filter, route } from "../state/router.ts";
+import { filter, preferred } from "../state/router.ts";
 import { humanName } from "../state/session.ts";
 import { livePeers, now } from "../state/store.ts";
 import { agendaOf } from "./schedules/agenda.ts";
@@ -22,14 +22,14 @@ export function Schedules() {
   const resource = useResource("schedules", ["schedules"], load, { kept: true });
   const [creating, setCreating] = useState(false);
   const created = () => (setCreating(false), resource.refresh());
-  const tab = toTab(route.value.query.get("tab"));
+  const tab = toTab(preferred("tab"));
   return (
     <>
       <div class="toolbar">
         <Choices<Tab>
           label="Schedules"
           chosen={tab}
-          choose={(next) => filter({ tab: next === "calendar" ? "" : next })}
+          choose={(next) => filter({ tab: next })}
           options={[["calendar", "Calendar"], ["all", "Active"], ["ended", "Ended"], [
             "when",
             "When",

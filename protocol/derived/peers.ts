@@ -1,6 +1,7 @@
-/** Subagents, the order of peers, and the jobs that a peer executes. */
+/** Subagents, the order of peers, why they are offline, and the jobs that a peer executes. */
 
 import { waitOf } from "protocol/derived/waits.ts";
+import { sentenceOf } from "protocol/reasons.ts";
 import type { JobInList, Peer } from "protocol/wire.ts";
 
 /**
@@ -27,6 +28,18 @@ function rank(peer: Peer): number {
   const wait = waitOf(peer);
   if (wait && wait.kind !== "limit") return 0;
   return status === "busy" || turn_state === "working" ? 1 : 2;
+}
+
+/** True if a peer waits for a person. `askers` have an open ask to the human. */
+export function needsPerson(peer: Peer, askers: ReadonlySet<string | null>): boolean {
+  if (peer.status === "offline") return false;
+  return waitOf(peer) !== undefined || askers.has(peer.peer_id);
+}
+
+/** Why a peer is offline; undefined for a live peer, and if no reason is recorded. */
+export function offlineReason({ offline_reason: code }: Pick<Peer, "offline_reason">) {
+  if (!code) return undefined;
+  return code === "socket_closed" ? "its connection was closed" : sentenceOf(code);
 }
 
 /** The states of a job that has an executor. */

@@ -71,6 +71,8 @@ export const MessageQuery = z.object({
   with: z.string().min(1).optional().describe(
     "The other side of the conversation, given in the same way",
   ),
+  from: z.string().min(1).optional().describe("The sender, given in the same way"),
+  to: z.string().min(1).optional().describe("The recipient, given in the same way"),
   kind: Kind.optional(),
   circle: Name.optional().describe("Messages that were sent in this circle"),
   state: z.enum([...DeliveryState.options, "open", "closed"]).optional().describe(

@@ -140,6 +140,9 @@ export const Peer = z.object({
   /** The thing that it needs before it goes on; null if nothing shows that it waits. */
   waits_for: Wait.nullable(),
   last_seen: Instant.nullable(),
+  /** When it went offline or retired, and the code of the reason; null for a live peer. */
+  offline_since: Instant.nullable(),
+  offline_reason: nullableString,
   description: nullableString,
   tags: z.array(z.string()),
   /** True if it is reminded of open asks as it stops; null follows the setting asks.reminders. */

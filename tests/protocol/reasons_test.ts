@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import type { Readiness, Receipt } from "../../daemon/features/agents/adapter.ts";
 import { type Reason, REASONS, sentenceOf } from "protocol/reasons.ts";
-import { formatReason } from "../../cli/output/message_explanation.ts";
+import { formatReason } from "protocol/derived/delivery_state.ts";
 
 Deno.test("each reason has a sentence that is not its code", () => {
   for (const [code, sentence] of Object.entries(REASONS)) {

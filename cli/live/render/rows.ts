@@ -1,7 +1,8 @@
 /** One row for each thing that waits, each peer and each message, at a given width. */
 
 import { isPermission } from "protocol/derived/waiting.ts";
-import { formatCloseReason, formatReason } from "../../output/message_explanation.ts";
+import { formatCloseReason } from "../../output/message_explanation.ts";
+import { formatReason } from "protocol/derived/delivery_state.ts";
 import { displayWidth } from "../../output/table.ts";
 import { clean, styled, type StyledText, toPlainText } from "../../output/terminal.ts";
 import { NO_WAY_IN, styledStatus, transportOf } from "../../output/views.ts";

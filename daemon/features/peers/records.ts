@@ -131,9 +131,8 @@ export class PeerRecords {
     const { peer_id, name } = stored;
     const { turn_at: _at, described_at, agent_started: _since, agent_proved: _, ...withoutTimes } =
       stored;
-    const { runtime_session_id: _session, offline_reason: _why, ...withoutSession } = withoutTimes;
-    const { status_by: _by, status_at: _since_when, turn_by: _turn_by, ...withoutStatus } =
-      withoutSession;
+    const { runtime_session_id: _session, ...withoutSession } = withoutTimes;
+    const { status_by: _by, status_at, turn_by: _turn_by, ...withoutStatus } = withoutSession;
     const { client_key: _key, certified: _certified, session_proved: _proved, ...withoutKey } =
       withoutStatus;
     const { id_proof: _proof, ...withoutProofs } = withoutKey;
@@ -143,6 +142,7 @@ export class PeerRecords {
     const now = this.#ctx.clock.now();
     const human = stored.role === "human"; // It has no folder, and messages to it go to the inbox.
     const transport = human ? "none" : this.#deps.reachability.transport(peer_id);
+    const isOver = stored.status === "offline" || stored.status === "retired";
     const isFresh = now - (described_at ?? now) <= this.#deps.description_ttl_ms;
     return {
       ...record,
@@ -153,6 +153,8 @@ export class PeerRecords {
       daemon_id: this.#deps.daemon_id,
       description: isFresh ? stored.description : null,
       last_seen: this.#deps.directory.lastSeen(stored),
+      offline_since: isOver ? status_at : null,
+      offline_reason: isOver ? stored.offline_reason : null,
       ...(initiator && { initiator }),
       ...(parent_runtime_id && { parent_runtime_id }),
       ...(addressable_reason && { addressable_reason }),

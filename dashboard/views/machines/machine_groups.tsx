@@ -17,12 +17,14 @@ const WAITING_INTERVAL_MS = 2000;
 
 interface Props {
   readonly peers: readonly Peer[];
+  /** The peers that are listed above all machines. */
+  readonly above: readonly Peer[];
   readonly dense: boolean;
   /** True if a filter hides peers; machines without a matching peer are hidden, too. */
   readonly is_filtered: boolean;
 }
 
-export function MachineGroups({ peers, dense, is_filtered }: Props) {
+export function MachineGroups({ peers, above, dense, is_filtered }: Props) {
   useFreshNetwork();
   const { bus, machines = [] } = network.value.value ?? {};
   const is_waiting = machines.some(({ waiting }) => waiting > 0);
@@ -31,12 +33,21 @@ export function MachineGroups({ peers, dense, is_filtered }: Props) {
   const isShown = (members: readonly Peer[]) => !is_filtered || members.length > 0;
   return (
     <div class="machine-groups">
-      {isShown(own) && <OwnMachineGroup bus={bus} peers={own} dense={dense} />}
+      {isShown(own) && (
+        <OwnMachineGroup
+          bus={bus}
+          peers={own}
+          above={above}
+          dense={dense}
+          is_filtered={is_filtered}
+        />
+      )}
       {others.filter((group) => isShown(group.peers)).map((group) => (
         <OtherMachineGroup
           key={group.daemon_id}
           group={group}
           messages={messages}
+          above={above}
           dense={dense}
           is_unfolded={is_filtered}
         />

@@ -21,12 +21,14 @@ interface Props {
   readonly group: RemoteGroup;
   /** The messages that may wait for any machine. */
   readonly messages: readonly Message[];
+  /** The peers that are listed above all machines. */
+  readonly above: readonly Peer[];
   readonly dense: boolean;
   /** True if its peers are shown although it is offline, because they match a search. */
   readonly is_unfolded: boolean;
 }
 
-export function OtherMachineGroup({ group, messages, dense, is_unfolded }: Props) {
+export function OtherMachineGroup({ group, messages, above, dense, is_unfolded }: Props) {
   const { daemon_id, name, machine, peers } = group;
   const [is_detailed, turnDetails] = useFold(`machine/${daemon_id}`, false);
   const [is_open, turn] = useFold(`machine/${daemon_id}/peers`, false);
@@ -62,7 +64,15 @@ export function OtherMachineGroup({ group, messages, dense, is_unfolded }: Props
       )}
       {machine?.went_back && <WentBack loss={machine.went_back} />}
       {machine && is_detailed && <Details machine={machine} peers={peers} />}
-      {is_shown && peers.length > 0 && <Circles peers={peers} dense={dense} level="h3" />}
+      {is_shown && (
+        <Circles
+          peers={peers}
+          above={above}
+          dense={dense}
+          is_filtered={is_unfolded || isOffline(group)}
+          level="h3"
+        />
+      )}
       {peers.length === 0 && <p class="hint">It shares no peers with this machine.</p>}
     </section>
   );

@@ -13,7 +13,13 @@ type Bus = Network["bus"];
 
 /** `bus`: undefined until the machines are loaded. */
 export function OwnMachineGroup(
-  { bus, peers, dense }: { bus: Bus | undefined; peers: readonly Peer[]; dense: boolean },
+  { bus, peers, ...shown }: {
+    bus: Bus | undefined;
+    peers: readonly Peer[];
+    above: readonly Peer[];
+    dense: boolean;
+    is_filtered: boolean;
+  },
 ) {
   const [is_detailed, turnDetails] = useFold("machine/own", false);
   const name = bus?.name ?? "This machine";
@@ -41,7 +47,7 @@ export function OwnMachineGroup(
       {bus && <Refusals bus={bus} />}
       {bus && is_detailed && <BusDetails bus={bus} />}
       {peers.length > 0
-        ? <Circles peers={peers} dense={dense} level="h3" />
+        ? <Circles peers={peers} {...shown} level="h3" />
         : <p class="hint">No agents on this machine yet.</p>}
     </section>
   );

@@ -1,28 +1,54 @@
-/** Peers by circle. */
+/** Peers by circle, with the offline ones folded. */
 
+import { useFold } from "../../components/act/folds.ts";
 import { visible } from "../../components/text/visible.tsx";
 import type { Peer } from "../../state/records.ts";
 import { PeerList } from "./peer_card.tsx";
 
-/** `level` of the headings: with several machines, circles are below them. */
+interface CirclesProps {
+  readonly peers: readonly Peer[];
+  /** The peers that are listed above all circles. */
+  readonly above: readonly Peer[];
+  readonly dense: boolean;
+  /** True if a filter is active: then offline peers are not folded. */
+  readonly is_filtered: boolean;
+  /** The level of the headings: with several machines, circles are below them. */
+  readonly level?: "h2" | "h3";
+}
+
 export function Circles(
-  { peers, dense, level: Heading = "h2" }: {
-    peers: readonly Peer[];
-    dense: boolean;
-    level?: "h2" | "h3";
-  },
+  { peers, above, dense, is_filtered, level: Heading = "h2" }: CirclesProps,
 ) {
   return (
     <>
-      {byCircle(peers).map(([circle, members]) => (
-        <section key={circle} class="group">
-          <Heading>
-            <bdi>{visible(circle)}</bdi>
-            <span class="count">{members.length}</span>
-          </Heading>
-          <PeerList peers={members} dense={dense} />
-        </section>
-      ))}
+      {byCircle(peers.filter((peer) => !above.includes(peer))).map(([circle, members]) => {
+        const isFolded = (peer: Peer) => !is_filtered && peer.status === "offline";
+        const offline = members.filter(isFolded);
+        return (
+          <section key={circle} class="group">
+            <Heading>
+              <bdi>{visible(circle)}</bdi>
+              <span class="count">{members.length}</span>
+            </Heading>
+            <PeerList peers={members.filter((peer) => !isFolded(peer))} dense={dense} />
+            {offline.length > 0 && <Offline circle={circle} peers={offline} dense={dense} />}
+          </section>
+        );
+      })}
+    </>
+  );
+}
+
+function Offline(
+  { circle, peers, dense }: { circle: string; peers: readonly Peer[]; dense: boolean },
+) {
+  const [open, turn] = useFold(`offline/${circle}`, false);
+  return (
+    <>
+      <button type="button" class="quiet" data-row aria-expanded={open} onClick={turn}>
+        {`${peers.length} offline`}
+      </button>
+      {open && <PeerList peers={peers} dense={dense} />}
     </>
   );
 }

@@ -5,6 +5,7 @@ import { Age, duration, State } from "../../components/basics.tsx";
 import { Steady } from "../../components/act/steady_content.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import type { Peer } from "../../state/records.ts";
+import { offlineReason } from "protocol/derived/peers.ts";
 import { waitState } from "protocol/derived/waits.ts";
 import { link } from "../../state/router.ts";
 import { now, peers as allPeers } from "../../state/store.ts";
@@ -85,9 +86,10 @@ function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dens
             {peer.last_seen && " · "}
           </>
         )}
-        {peer.last_seen && (
-          <Evidence peer={peer} at={peer.last_seen} brief={!dense && status !== "offline"} />
+        {peer.last_seen && status !== "offline" && (
+          <Evidence peer={peer} at={peer.last_seen} brief={!dense} />
         )}
+        {status === "offline" && <Ending peer={peer} />}
       </span>
       {description && <span class="task">{visible(description)}</span>}
     </a>
@@ -97,6 +99,22 @@ function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dens
 /** A word that is not shown, only spoken, if there is no room for it. */
 function Spoken({ word, brief }: { word: string; brief: boolean }) {
   return <span class={brief ? "unseen" : undefined}>{`${word} `}</span>;
+}
+
+/** Since when a peer is offline, and why. */
+function Ending({ peer }: { peer: Peer }) {
+  const at = peer.offline_since ?? peer.last_seen;
+  const reason = offlineReason(peer);
+  return (
+    <span class="seen-at">
+      {at === null ? "ended" : (
+        <>
+          ended <Age at={at} suffix=" ago" />
+        </>
+      )}
+      {reason && `: ${visible(reason)}`}
+    </span>
+  );
 }
 
 /** The age of the peer's last sign. */

@@ -193,6 +193,8 @@ export const DAEMON_FRAMES: Examples<Outbound["type"]> = {
         ws_connected: true,
         inbound_status: "ok",
         waits_for: null,
+        offline_since: null,
+        offline_reason: null,
         last_delivery_at: null,
         last_delivery_failure_at: null,
         pending_ask_count: 0,

@@ -97,6 +97,8 @@ export function peerOf(fields: Partial<Peer> & { readonly name: string }): Peer 
     status: "online",
     turn_state: null,
     waits_for: null,
+    offline_since: null,
+    offline_reason: null,
     last_seen: MADE_AT,
     description: null,
     tags: [],

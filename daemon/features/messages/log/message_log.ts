@@ -86,6 +86,8 @@ export class Messages {
     const filter = {
       peer: this.#toPeerRef(peer),
       other: this.#toPeerRef(other),
+      sender: this.#toPeerRef(query.from),
+      recipient: this.#toPeerRef(query.to),
       kind: query.kind ?? null,
       circle: query.circle ?? null,
       state: query.state ?? null,

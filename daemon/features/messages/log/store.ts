@@ -58,6 +58,8 @@ export interface PeerRef {
 export interface Filter {
   readonly peer: PeerRef | null;
   readonly other: PeerRef | null;
+  readonly sender: PeerRef | null;
+  readonly recipient: PeerRef | null;
   readonly kind: string | null;
   readonly circle: string | null;
   /** A state of a delivery, or `open` or `closed` for asks. */
@@ -73,7 +75,9 @@ export interface PageRequest {
   readonly limit: number;
 }
 
-const matchesEnd = (end: "from" | "to", which: "peer" | "other") =>
+type PeerRefName = "peer" | "other" | "sender" | "recipient";
+
+const matchesEnd = (end: "from" | "to", which: PeerRefName) =>
   `iif(:${which}_id is null, :${which} in (${end}_peer_id, ${end}_peer_name),
        ${end}_peer_id = :${which}_id)`;
 
@@ -87,12 +91,16 @@ const MATCHES_FILTER = `iif(:kind is null, kind <> 'inbox_item', kind = :kind)
       iif(:other is null, ${matchesEnd("from", "peer")} or ${matchesEnd("to", "peer")},
       iif(:peer is null, ${matchesEnd("from", "other")} or ${matchesEnd("to", "other")},
           ${matchesEnd("from", "peer")} and ${matchesEnd("to", "other")}
-          or ${matchesEnd("to", "peer")} and ${matchesEnd("from", "other")})))`;
+          or ${matchesEnd("to", "peer")} and ${matchesEnd("from", "other")})))
+  and iif(:sender is null, 1, ${matchesEnd("from", "sender")})
+  and iif(:recipient is null, 1, ${matchesEnd("to", "recipient")})`;
 
 /** The size of a message's texts, without reading them. */
 const BYTES = "octet_length(text) + coalesce(octet_length(reply), 0) as bytes";
 
-function paramsOf({ peer, other, kind, circle, state, since, until }: Filter) {
+function paramsOf(
+  { peer, other, sender, recipient, kind, circle, state, since, until }: Filter,
+) {
   return {
     kind,
     circle,
@@ -103,6 +111,10 @@ function paramsOf({ peer, other, kind, circle, state, since, until }: Filter) {
     peer_id: peer?.peer_id ?? null,
     other: other?.name ?? null,
     other_id: other?.peer_id ?? null,
+    sender: sender?.name ?? null,
+    sender_id: sender?.peer_id ?? null,
+    recipient: recipient?.name ?? null,
+    recipient_id: recipient?.peer_id ?? null,
   };
 }
 

@@ -17,6 +17,8 @@ const UNKNOWN = {
   reminders: null,
   queue_max: null,
   pair_per_minute: null,
+  offline_since: null,
+  offline_reason: null,
   hook_messages: true,
   agent_pid: null,
   mesh_session_id: null,
