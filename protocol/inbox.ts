@@ -53,6 +53,8 @@ export const InboxItem = z.object({
   read_by: nullableString,
   replied: z.boolean(),
   replied_at: Instant.nullable(),
+  /** Until then the human has put it off. It stays unread, and an open ask stays open. */
+  snoozed_until: Instant.nullable(),
   created_at: Instant,
   ...ItemState.shape,
   pushes: z.array(Push),
@@ -117,6 +119,32 @@ export const readInboxItem = contract({
   tunnel: "open",
   params: byId,
   body: z.object({ surface }),
+  returns: Ok,
+  fails: [...HOME_FAILS, "unknown_item"],
+});
+
+export const unreadInboxItem = contract({
+  id: "inbox.unread",
+  method: "POST",
+  path: "/inbox/:id/unread",
+  summary: "Mark an item as unread again, unless it has a reply",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  body: z.object({ surface }),
+  returns: Ok,
+  fails: [...HOME_FAILS, "unknown_item"],
+});
+
+export const snoozeInboxItem = contract({
+  id: "inbox.snooze",
+  method: "POST",
+  path: "/inbox/:id/snooze",
+  summary: "Put an item off until an instant; null ends that",
+  access: "caller",
+  tunnel: "open",
+  params: byId,
+  body: z.object({ surface, until: Instant.nullable() }),
   returns: Ok,
   fails: [...HOME_FAILS, "unknown_item"],
 });

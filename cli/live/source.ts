@@ -17,6 +17,7 @@ import {
 } from "../client/daemon_client.ts";
 import { watchEvents } from "../client/event_stream.ts";
 import { fetchMessages } from "../commands/search.ts";
+import { isSnoozed } from "protocol/derived/waiting.ts";
 import {
   ALL_TOPICS,
   type Messages,
@@ -130,7 +131,9 @@ export class Source {
     if (!found) return this.#change({ inbox: undefined }, "inbox");
     const asked = { peer_id: found.human_peer_id, direction: "inbound" as const };
     const { asks } = await this.#call(pendingAsks, { query: asked });
-    this.#change({ inbox: { ...found, asks } }, "inbox");
+    const now = this.#options.clock.now();
+    const items = found.items.filter((item) => !isSnoozed(item, now));
+    this.#change({ inbox: { ...found, items, asks } }, "inbox");
   }
 
   async #loadMessages(): Promise<void> {

@@ -215,6 +215,7 @@ export function showInboxItem(to: Terminal, item: InboxItem): void {
     received: formatInstant(item.created_at),
     read: item.read_at && `${formatInstant(item.read_at)} on ${item.read_by ?? "?"}`,
     replied: formatInstant(item.replied_at),
+    "put off until": formatInstant(item.snoozed_until ?? null),
     closed: item.closed_at && `${formatInstant(item.closed_at)}: ${endingOfItem(item)}`,
     expires: item.state === "open" ? formatInstant(item.expires_at) : null,
   });

@@ -10,7 +10,14 @@ import { network } from "../state/network.ts";
 import { isConnected, machineName } from "../state/relay.ts";
 import { link, route } from "../state/router.ts";
 import { humanName, type SessionState, sessionState } from "../state/session.ts";
-import { answerCount, attentionCount, livePeers, notice, peers } from "../state/store.ts";
+import {
+  answerCount,
+  attentionCount,
+  livePeers,
+  notice,
+  peers,
+  undoNotice,
+} from "../state/store.ts";
 import { connection, lostAt, reopenNow } from "../state/stream.ts";
 import { overlay } from "./keys.ts";
 import { Machines, SignedOut } from "./machines.tsx";
@@ -43,8 +50,13 @@ export function Shell() {
         </main>
       </div>
       <Overlays />
-      <p class="notice" aria-hidden="true">{notice.value}</p>
-      <p class="unseen" role="status">{notice.value}</p>
+      {notice.value.text !== "" && (
+        <p class="notice">
+          <span aria-hidden="true">{notice.value.text}</span>
+          {notice.value.undo && <button type="button" onClick={undoNotice}>Undo</button>}
+        </p>
+      )}
+      <p class="unseen" role="status">{notice.value.text}</p>
       <p class="unseen" role="status">{announced.value}</p>
     </div>
   );

@@ -1,13 +1,13 @@
 /** The shared state of the page: peers, the inbox, open asks, the time. */
 
 import { computed, signal } from "@preact/signals";
-import { call, isRefusal } from "./calls.ts";
+import { call, errorText, isRefusal } from "./calls.ts";
 import { now, startClock } from "./clock.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Ask, AskPage, Peer } from "./records.ts";
 import { Resource } from "./resource.ts";
 import { isRemote, withShownName } from "./remote.ts";
-import { blockedBehind, byUrgency, type WaitingAsk } from "protocol/derived/waiting.ts";
+import { blockedBehind, byUrgency, isSnoozed, type WaitingAsk } from "protocol/derived/waiting.ts";
 import { waitOf } from "protocol/derived/waits.ts";
 
 const OPEN_ASKS_MAX = "200";
@@ -17,14 +17,27 @@ const NOTICE_MS = 8000;
 export { now };
 
 /** The result of an act whose place on the page is gone. */
-export const notice = signal("");
+interface Notice {
+  readonly text: string;
+  /** Takes the act back. */
+  readonly undo?: (() => Promise<unknown>) | undefined;
+}
+const NO_NOTICE: Notice = { text: "" };
+export const notice = signal(NO_NOTICE);
 let notice_timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Shows a notice for a short time. */
-export function notify(text: string): void {
-  notice.value = text;
+export function notify(text: string, undo?: () => Promise<unknown>): void {
+  notice.value = { text, undo };
   clearTimeout(notice_timer);
-  notice_timer = setTimeout(() => notice.value = "", NOTICE_MS);
+  notice_timer = setTimeout(() => notice.value = NO_NOTICE, NOTICE_MS);
+}
+
+/** Takes the act of the notice back. */
+export function undoNotice(): void {
+  const { undo } = notice.value;
+  notice.value = NO_NOTICE;
+  undo?.().catch((error) => notify(errorText(error)));
 }
 
 export const peers = new Resource(
@@ -87,12 +100,21 @@ export const livePeers = computed(() =>
 /** Live peers of this machine: other machines' programs cannot be started, ended or shared. */
 export const localPeers = computed(() => livePeers.value.filter((peer) => !isRemote(peer)));
 
+/** Items that the human has put off, the one that comes back first before the others. */
+export const snoozedItems = computed(() =>
+  (inbox.value.value?.items ?? []).filter((item) => isSnoozed(item, now.value))
+    .sort((a, b) => (a.snoozed_until ?? "").localeCompare(b.snoozed_until ?? ""))
+);
+const shownItems = computed(() =>
+  (inbox.value.value?.items ?? []).filter((item) => !isSnoozed(item, now.value))
+);
+
 /** The most urgent first. */
 export const waitingAsks = computed<readonly WaitingAsk[]>(() => {
   const open = openAsks.value.value ?? [];
   const to_human = inbox.value.value?.asks ?? [];
   const asks = new Map(to_human.map((ask) => [ask.correlation_id, ask]));
-  const found = (inbox.value.value?.items ?? []).flatMap((item) => {
+  const found = shownItems.value.flatMap((item) => {
     const ask = item.kind === "ask" && item.correlation_id && asks.get(item.correlation_id);
     return ask ? [{ item, ask, behind: blockedBehind(ask, open) }] : [];
   });
@@ -102,7 +124,7 @@ export const waitingAsks = computed<readonly WaitingAsk[]>(() => {
 /** Unread notes, and questions that were closed before the human has seen or answered them. */
 export const unreadNotes = computed(() => {
   const open = new Set(inbox.value.value?.asks.map(({ correlation_id }) => correlation_id));
-  return (inbox.value.value?.items ?? []).filter(({ kind, read, replied, correlation_id }) =>
+  return shownItems.value.filter(({ kind, read, replied, correlation_id }) =>
     !read && !replied && (kind === "notify" || !open.has(correlation_id ?? ""))
   );
 });

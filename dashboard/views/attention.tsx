@@ -1,21 +1,16 @@
 /** Attention: items that wait for the human, ranked by who is blocked and for how long. */
 
 import { RecordBoundary } from "../components/act/record_boundary.tsx";
-import { Act, Age, Empty, ResourceView, State } from "../components/basics.tsx";
+import { Age, Empty, ResourceView, State } from "../components/basics.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
-import { Markdown } from "../components/markdown.tsx";
-import { Attachments, PeerLink } from "../components/message.tsx";
-import { call } from "../state/calls.ts";
-import * as at from "protocol/generated/endpoints.ts";
-import type { InboxItem, Peer } from "../state/records.ts";
+import { PeerLink } from "../components/message.tsx";
+import type { Peer } from "../state/records.ts";
 import { link } from "../state/router.ts";
 import { inbox, livePeers, unreadNotes, waitingAsks, waitingPeers } from "../state/store.ts";
 import { Where } from "./attention/ask_card.tsx";
+import { Notes, Snoozed } from "./attention/notes.tsx";
 import { Questions, shownQuestions } from "./attention/questions.tsx";
 import { FirstRun } from "./first_run.tsx";
-import { useResource } from "../state/resource.ts";
-
-const SURFACE = "dashboard";
 
 export function Attention() {
   const notes = unreadNotes.value, peers = waitingPeers.value;
@@ -34,45 +29,12 @@ export function Attention() {
               </RecordBoundary>
             ))}
           </ul>
-          {notes.length > 0 && <h2>Unread</h2>}
-          <ul class="cards">
-            {notes.map((item) => (
-              <RecordBoundary key={item.item_id} of={item}>
-                <Note item={item} />
-              </RecordBoundary>
-            ))}
-          </ul>
+          <Notes notes={notes} />
           {calm && <Calm registered={box !== null} />}
+          <Snoozed />
         </div>
       )}
     </ResourceView>
-  );
-}
-
-function Note({ item }: { item: InboxItem }) {
-  const read = () =>
-    call(at.readInboxItem, { params: { id: item.item_id }, body: { surface: SURFACE } })
-      .then(inbox.refresh);
-  return (
-    <li class="card" data-row tabIndex={-1}>
-      <header>
-        <PeerLink id={item.from_peer_id} name={item.from} />
-        <span class="grow" />
-        <Age at={item.created_at} suffix=" ago" />
-      </header>
-      {item.correlation_id && item.kind === "ask" && <MissedQuestion id={item.correlation_id} />}
-      <Markdown text={item.text} />
-      <Attachments of={item.attachments} />
-      <div class="answer-tools">
-        <Act run={read}>Mark as read</Act>
-        {item.correlation_id && (
-          <a class="button quiet" data-open href={link("asks", item.correlation_id)}>Its ask</a>
-        )}
-        {item.from_peer_id && (
-          <a class="button quiet" href={link("peers", item.from_peer_id)}>Reply</a>
-        )}
-      </div>
-    </li>
   );
 }
 
@@ -129,18 +91,4 @@ function summary(): string {
     status === "busy" || turn_state === "working"
   );
   return `${live.length} of ${livePeers.value.length} peers are online, ${busy.length} at work.`;
-}
-
-function MissedQuestion({ id }: { id: string }) {
-  const { value } =
-    useResource(`missed ${id}`, [], () => call(at.getAsk, { params: { id } })).value;
-  return (
-    <p class="where">
-      This question is closed{value?.outcome && (
-        <>
-          : <State of={value.outcome} />
-        </>
-      )}
-    </p>
-  );
 }

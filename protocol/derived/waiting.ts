@@ -7,6 +7,17 @@ export function isPermission(question: Ask["question"]): boolean {
   return question?.scope === "tool_permission";
 }
 
+/**
+ * True if the human has put an item off until later than `now`. A question that keeps its agent
+ * from going on cannot be put off: it ends without an answer.
+ */
+export function isSnoozed(
+  { snoozed_until, question }: Pick<InboxItem, "snoozed_until" | "question">,
+  now: number,
+): boolean {
+  return Boolean(snoozed_until) && Date.parse(snoozed_until ?? "") > now && !question?.blocking;
+}
+
 /** The asks that cannot be answered before `ask` is, as far as the daemon knows. */
 export interface BlockedAgents {
   readonly names: readonly string[];

@@ -1,4 +1,4 @@
--- The daemon's tables after 34 migration(s).
+-- The daemon's tables after 35 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -69,7 +69,7 @@ CREATE TABLE inbox_items (
   read_by text,
   replied_at integer,
   created_at integer not null
-, thread text, voice text check (voice in ('peer', 'human', 'unverified'))) strict;
+, thread text, voice text check (voice in ('peer', 'human', 'unverified')), snoozed_until integer) strict;
 
 CREATE INDEX inbox_thread on inbox_items (thread, seq) where thread is not null;
 

@@ -600,6 +600,8 @@ export const COMMANDS: readonly TableEntry[] = [
   "flags": {
    "--peer <peer>": "only messages from or to this peer (name or id)",
    "--with <peer>": "with --peer: only messages with this other peer",
+   "--from <peer>": "only messages from this peer",
+   "--to <peer>": "only messages to this peer",
    "--kind <kind>": "one of ask, notify, broadcast, ack, inbox_item",
    "--since <time>": "since this time: 2h or 3d ago, 2030-01-31, or a time with its offset",
    "--until <time>": "before this time, in the same forms",
@@ -656,13 +658,35 @@ export const COMMANDS: readonly TableEntry[] = [
  },
  {
   "module": "inbox",
-  "usage": "inbox read <id>",
+  "usage": "inbox read [id...]",
   "aliases": [
    "done"
   ],
-  "summary": "Mark an item as read, on every surface",
-  "example": "mesh inbox read inb-3f9c04d1a2b7",
+  "summary": "Mark items as read, on every surface",
+  "example": "mesh inbox read --all",
   "flags": {
+   "--all": "all unread notifications; asks stay",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "inbox",
+  "usage": "inbox unread <id>",
+  "summary": "Mark an item as unread again, on every surface",
+  "example": "mesh inbox unread inb-3f9c04d1a2b7",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "inbox",
+  "usage": "inbox snooze <id>",
+  "summary": "Put an item off for a while, on every surface",
+  "details": "The item stays unread and its ask stays open. The live view and the dashboard show it again after that time. A question that keeps its agent from going on is always shown.",
+  "example": "mesh inbox snooze inb-3f9c04d1a2b7 --for 8h",
+  "flags": {
+   "--for <duration>": "such as 90s, 30m or 8h (default 1h)",
+   "--off": "show it again now",
    "--json": "print the answer as JSON"
   }
  },

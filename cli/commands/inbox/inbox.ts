@@ -1,7 +1,13 @@
 /** The commands of `mesh inbox`: list, show, watch and answer the human's inbox items. */
 
 import * as z from "zod";
-import { getInboxItem, listInbox, replyInboxItem } from "protocol/generated/endpoints.ts";
+import {
+  getInboxItem,
+  listInbox,
+  replyInboxItem,
+  snoozeInboxItem,
+  unreadInboxItem,
+} from "protocol/generated/endpoints.ts";
 import { allWaits } from "../waiting/peer_waits.ts";
 import { ATTACH_FLAG, resolveAttachments } from "../attachments.ts";
 import { shellQuote } from "../../../daemon/features/agents/settings_files/shell_words.ts";
@@ -52,6 +58,10 @@ const list = answerCommand({
   },
 });
 
+/** The largest page that the daemon returns. */
+const ITEMS_MAX = 500;
+const SNOOZE_SECONDS = 3600;
+
 const LIST_HINT = "Open one with: mesh inbox show ID. Answer with: mesh inbox reply ID TEXT";
 
 /** The live view of what waits in a terminal, and the plain list otherwise. */
@@ -101,12 +111,38 @@ export const INBOX_COMMANDS: readonly Command[] = [
   list,
   SHOW_ITEM,
   answerCommand({
-    usage: "inbox read <id>",
+    usage: "inbox read [id...]",
     aliases: ["done"],
-    summary: "Mark an item as read, on every surface",
-    example: "mesh inbox read inb-3f9c04d1a2b7",
-    call: ({ call }, args) => markItemRead(call, args.text("id")),
-    show: (_, { terminal }) => terminal.print(styled("green", "read")),
+    summary: "Mark items as read, on every surface",
+    flags: { "--all": "all unread notifications; asks stay" },
+    example: "mesh inbox read --all",
+    call: readItems,
+    show: ({ read }, { terminal }) =>
+      terminal.print(styled("green", read.length === 1 ? "read" : `${read.length} read`)),
+  }),
+  answerCommand({
+    usage: "inbox unread <id>",
+    summary: "Mark an item as unread again, on every surface",
+    example: "mesh inbox unread inb-3f9c04d1a2b7",
+    call: ({ call }, args) =>
+      call(unreadInboxItem, { params: { id: args.text("id") }, body: { surface: SURFACE } }),
+    show: (_, { terminal }) => terminal.print(styled("green", "unread")),
+  }),
+  answerCommand({
+    usage: "inbox snooze <id>",
+    summary: "Put an item off for a while, on every surface",
+    details: "The item stays unread and its ask stays open. The live view and the dashboard show " +
+      "it again after that time. A question that keeps its agent from going on is always shown.",
+    flags: {
+      "--for <duration>": "such as 90s, 30m or 8h (default 1h)",
+      "--off": "show it again now",
+    },
+    example: "mesh inbox snooze inb-3f9c04d1a2b7 --for 8h",
+    call: snooze,
+    show: ({ until }, { terminal }) =>
+      terminal.print(
+        styled("green", until === null ? "shown again" : `until ${formatInstant(until)}`),
+      ),
   }),
   answerCommand({
     usage: "inbox reply <id> [text]",
@@ -134,6 +170,32 @@ export const INBOX_COMMANDS: readonly Command[] = [
     run: watchInbox,
   },
 ];
+
+async function readItems({ call }: CommandContext, args: Args) {
+  const given = args.list("id");
+  if (args.flag("all") === given.length > 0) {
+    throw new UsageError("Give the ids of items, or --all");
+  }
+  const { items } = args.flag("all")
+    ? await call(listInbox, { query: { unread: "true", limit: String(ITEMS_MAX) } })
+    : { items: [] };
+  const ids = args.flag("all")
+    ? items.filter(({ state }) => state !== "open").map(({ item_id }) => item_id)
+    : given;
+  for (const id of ids) await markItemRead(call, id);
+  return { ok: true, read: ids };
+}
+
+async function snooze({ call, clock }: CommandContext, args: Args) {
+  if (args.flag("off") && args.get("for") !== undefined) {
+    throw new UsageError("Give --for or --off, not both");
+  }
+  const seconds = args.seconds("for") ?? SNOOZE_SECONDS;
+  const until = args.flag("off") ? null : new Date(clock.now() + seconds * 1000).toISOString();
+  const params = { id: args.text("id") };
+  await call(snoozeInboxItem, { params, body: { surface: SURFACE, until } });
+  return { ok: true, until };
+}
 
 async function reply(
   context: CommandContext,

@@ -59,6 +59,7 @@ export class Inbox {
         read_at: null,
         read_by: null,
         replied_at: null,
+        snoozed_until: null,
         created_at: message.created_at,
       };
       rows.insert(tx, { ...item, thread: this.#threadOf(item.correlation_id) });
@@ -103,6 +104,25 @@ export class Inbox {
       if (item.read) return;
       rows.markRead(tx, item_id, surface, clock.now());
       this.publishUpdated({ ...item, read: true }, surface);
+    });
+  }
+
+  /** Marks an item as unread again. An item with a reply stays read. */
+  unread(item_id: string, surface: string): void {
+    this.#ctx.db.transact((tx) => {
+      const item = this.mustGet(item_id);
+      if (!item.read || item.replied) return;
+      rows.markUnread(tx, item_id);
+      this.publishUpdated({ ...item, read: false }, surface);
+    });
+  }
+
+  /** Puts an item off until an instant; with null, no longer. */
+  snooze(item_id: string, { until, surface }: { until: number | null; surface: string }): void {
+    this.#ctx.db.transact((tx) => {
+      const item = this.mustGet(item_id);
+      rows.snooze(tx, item_id, until);
+      this.publishUpdated(item, surface);
     });
   }
 

@@ -9,6 +9,8 @@ import {
   readInboxItem,
   replyByRef,
   replyInboxItem,
+  snoozeInboxItem,
+  unreadInboxItem,
 } from "protocol/inbox.ts";
 import { type AtHome, type InboxHome, routeAtHome } from "./home.ts";
 import type { Inbox } from "./inbox.ts";
@@ -26,6 +28,14 @@ export function inboxRoutes(
     route(getInboxItem, ({ params }) => inbox.mustGet(params.id)),
     route(readInboxItem, ({ params, body }) => {
       inbox.read(params.id, body.surface);
+      return OK;
+    }),
+    route(unreadInboxItem, ({ params, body }) => {
+      inbox.unread(params.id, body.surface);
+      return OK;
+    }),
+    route(snoozeInboxItem, ({ params, body }) => {
+      inbox.snooze(params.id, body);
       return OK;
     }),
     route(replyInboxItem, ({ params, body, caller, headers, commit }) => {

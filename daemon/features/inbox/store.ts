@@ -22,7 +22,7 @@ const Row = rowOf(StoredItem);
 
 const SELECT_ITEM =
   `select item_id, kind, from_name, from_peer_id, voice, correlation_id, text, attachments,
-  question, read_at, read_by, replied_at, created_at from`;
+  question, read_at, read_by, replied_at, snoozed_until, created_at from`;
 
 type NewItem = Omit<InboxItem, "pushes" | "read" | "replied" | keyof ItemState> & {
   /** The id of the first ask of the item's thread; null if the item has no thread. */
@@ -158,6 +158,21 @@ export function noticesAbout(db: Reader, from: string, about: string): InboxItem
      where kind = 'notify' and from_peer_id is null and from_name = :from
        and instr(text, :about) > 0`,
     { from, about },
+  );
+}
+
+export function markUnread(tx: Tx, item_id: string): number {
+  return tx.run(
+    `update inbox_items set read_at = null, read_by = null
+     where item_id = :item_id and replied_at is null`,
+    { item_id },
+  );
+}
+
+export function snooze(tx: Tx, item_id: string, until: number | null): number {
+  return tx.run(
+    "update inbox_items set snoozed_until = :until where item_id = :item_id",
+    { item_id, until },
   );
 }
 

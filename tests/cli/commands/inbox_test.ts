@@ -20,6 +20,7 @@ const ITEM: InboxItem = {
   read_by: null,
   replied: false,
   replied_at: null,
+  snoozed_until: null,
   created_at: "2030-01-01T00:00:00.000Z",
   state: "open",
   close_reason: null,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Message } from "../../../dashboard/state/records.ts";
-import { hold, toThreads } from "../../../dashboard/views/log_threads.ts";
+import { dayOf, hold, toThreads } from "../../../dashboard/views/log_threads.ts";
 import { messageOf } from "../../support/dashboard/records.ts";
 
 function message(delivery_id: string, minute: number, more: Partial<Message> = {}): Message {
@@ -43,4 +43,13 @@ Deno.test("older pages are appended while the reader has scrolled", () => {
 
 Deno.test("a row that left the page stays until the reader returns", () => {
   assert.equal(ids(hold(toThreads([NOTE]), toThreads([message("notif-9", 9)])).shown), "notif-2");
+});
+
+Deno.test("a day is named from the reader's day, and has its year if that is another one", () => {
+  const now = new Date(2026, 0, 2, 0, 5).getTime();
+  const day = (...at: [number, number, number, number]) => dayOf(new Date(...at).toISOString(), now);
+  assert.equal(day(2026, 0, 2, 0), "Today");
+  assert.equal(day(2026, 0, 1, 23), "Yesterday");
+  assert.match(day(2025, 11, 31, 23), /2025/);
+  assert.doesNotMatch(day(2026, 0, 9, 0), /2026|Today/);
 });

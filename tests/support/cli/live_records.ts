@@ -65,6 +65,7 @@ export function item(from: string, at: number, more: Partial<Item> = {}): Item {
     read_by: null,
     replied: false,
     replied_at: null,
+    snoozed_until: null,
     created_at: minute(at),
     state: "open",
     close_reason: null,

@@ -92,6 +92,7 @@ export class FakeMesh {
       read_by: null,
       replied: false,
       replied_at: null,
+      snoozed_until: null,
       created_at: "2030-01-01T00:00:00.000Z",
       pushes: [],
       open: true,

@@ -69,6 +69,7 @@ Deno.test("an ask to the human is an inbox item, and its event has no text [6.in
     read_by: null,
     replied: false,
     replied_at: null,
+    snoozed_until: null,
     state: "open",
     close_reason: null,
     outcome: null,
@@ -127,6 +128,40 @@ Deno.test("marking an item read is for every surface, and repeating it changes n
     { item_id: inbox_item_id, read: true, replied: false, surface: "telegram" },
   ]);
   assert.equal((await post(w, "/inbox/inb-ffffffffffff/read")).error, "unknown_item");
+});
+
+Deno.test("an item is unread again after a mistake, but not after a reply", async () => {
+  await using w = withHuman();
+  const { inbox_item_id } = await notify(w, "ada", "sam");
+  const path = `/inbox/${inbox_item_id}`;
+  await post(w, `${path}/read`, {});
+  await post(w, `${path}/unread`, { surface: "telegram" });
+  const item = await get(w, path);
+  assert.deepEqual([item.read, item.read_at, item.read_by], [false, null, null]);
+  assert.deepEqual(eventData(w, "inbox_updated").at(-1), {
+    item_id: inbox_item_id,
+    read: false,
+    replied: false,
+    surface: "telegram",
+  });
+  const [, answered] = await askHuman(w);
+  await post(w, `/inbox/${answered}/reply`, { text: "Yes" });
+  await post(w, `/inbox/${answered}/unread`, {});
+  assert.equal((await get(w, `/inbox/${answered}`)).read, true);
+  assert.equal((await post(w, "/inbox/inb-ffffffffffff/unread", {})).error, "unknown_item");
+});
+
+Deno.test("an item that is put off says until when, and stays open and unread", async () => {
+  await using w = withHuman();
+  const [, item_id] = await askHuman(w);
+  const until = "2030-01-01T00:00:00.000Z";
+  await post(w, `/inbox/${item_id}/snooze`, { until });
+  const [item] = (await get(w, "/inbox?open=true")).items;
+  assert.deepEqual([item.snoozed_until, item.read, item.state], [until, false, "open"]);
+  await post(w, `/inbox/${item_id}/snooze`, { until: null });
+  assert.equal((await get(w, `/inbox/${item_id}`)).snoozed_until, null);
+  assert.equal((await post(w, `/inbox/${item_id}/snooze`, { until: "soon" })).status, 422);
+  assert.equal((await post(w, `/inbox/${item_id}/snooze`, {})).status, 422);
 });
 
 Deno.test("a reply to an open ask is its ack, framed as the human's, with one event [3.inbox.reply-acks] [4.inbox.reply-acked] [2.inbox.flags]", async () => {

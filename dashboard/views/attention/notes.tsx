@@ -1,0 +1,105 @@
+/** Unread notifications, and what a person has put off. */
+
+import { Act, Age, State } from "../../components/basics.tsx";
+import { RecordBoundary } from "../../components/act/record_boundary.tsx";
+import { Markdown } from "../../components/markdown.tsx";
+import { Attachments, firstLine, PeerLink } from "../../components/message.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import { call } from "../../state/calls.ts";
+import * as at from "protocol/generated/endpoints.ts";
+import type { InboxItem } from "../../state/records.ts";
+import { useResource } from "../../state/resource.ts";
+import { link } from "../../state/router.ts";
+import { inbox, snoozedItems } from "../../state/store.ts";
+import { bringBack, Later, markRead } from "./put_off.tsx";
+
+export function Notes({ notes }: { notes: readonly InboxItem[] }) {
+  return (
+    <>
+      {notes.length > 0 && (
+        <header class="questions-title">
+          <h2>Unread</h2>
+          {notes.length > 1 && (
+            <Act class="quiet" run={() => markRead(notes)}>Mark all as read</Act>
+          )}
+        </header>
+      )}
+      <ul class="cards">
+        {notes.map((item) => (
+          <RecordBoundary key={item.item_id} of={item}>
+            <Note item={item} />
+          </RecordBoundary>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Note({ item }: { item: InboxItem }) {
+  return (
+    <li class="card" data-row tabIndex={-1}>
+      <header>
+        <PeerLink id={item.from_peer_id} name={item.from} />
+        <span class="grow" />
+        <Age at={item.created_at} suffix=" ago" />
+      </header>
+      {item.correlation_id && item.kind === "ask" && <MissedQuestion id={item.correlation_id} />}
+      <Markdown text={item.text} />
+      <Attachments of={item.attachments} />
+      <div class="answer-tools">
+        <Act run={() => markRead([item])}>Mark as read</Act>
+        <Later item={item} />
+        {item.correlation_id && (
+          <a class="button quiet" data-open href={link("asks", item.correlation_id)}>Its ask</a>
+        )}
+        {item.from_peer_id && (
+          <a class="button quiet" href={link("peers", item.from_peer_id)}>Reply</a>
+        )}
+      </div>
+    </li>
+  );
+}
+
+function MissedQuestion({ id }: { id: string }) {
+  const { value } =
+    useResource(`missed ${id}`, [], () => call(at.getAsk, { params: { id } })).value;
+  return (
+    <p class="where">
+      This question is closed{value?.outcome && (
+        <>
+          : <State of={value.outcome} />
+        </>
+      )}
+    </p>
+  );
+}
+
+/** What a person has put off, folded. */
+export function Snoozed() {
+  const items = snoozedItems.value;
+  if (items.length === 0) return null;
+  return (
+    <details class="context">
+      <summary>{`${items.length} put off`}</summary>
+      <ul class="cards">
+        {items.map((item) => (
+          <li key={item.item_id} class="card" data-row tabIndex={-1}>
+            <header>
+              <PeerLink id={item.from_peer_id} name={item.from} />
+              <span class="grow" />
+              {item.snoozed_until && (
+                <span class="waits">
+                  comes back <Age at={item.snoozed_until} future />
+                </span>
+              )}
+            </header>
+            <p dir="auto">{visible(firstLine(item.text))}</p>
+            <div class="answer-tools">
+              <Act run={() => bringBack(item).then(inbox.refresh)}>Bring it back now</Act>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
