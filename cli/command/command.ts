@@ -97,9 +97,16 @@ export class Args {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** The same arguments, with one of them replaced. */
-  with(name: string, value: string): Args {
-    return new Args(new Map([...this.#values, [name, value]]));
+  /** The words of an argument: several, one, or none. */
+  words(name: string): string[] {
+    const value = this.#values.get(name);
+    return typeof value === "string" ? [value] : this.list(name);
+  }
+
+  /** The same arguments, with the words of one of them replaced. */
+  with(name: string, words: readonly string[]): Args {
+    const isList = Array.isArray(this.#values.get(name));
+    return new Args(new Map([...this.#values, [name, isList ? words : words[0]]]));
   }
 
   /** All values of a repeatable flag. */

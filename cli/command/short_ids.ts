@@ -38,14 +38,16 @@ export async function completeIds(
 ): Promise<Args> {
   let completed = args;
   for (const [name, of] of namesIn(command)) {
-    const given = args.get(name);
-    if (given === undefined) continue;
-    const parts: string[] = [];
-    for (const part of given.split(",")) {
-      const isShort = SHORT_ID.test(part) && !WHOLE_ID.test(part);
-      parts.push(isShort ? await complete(call(), part, of) : part);
+    const words: string[] = [];
+    for (const word of args.words(name)) {
+      const parts: string[] = [];
+      for (const part of word.split(",")) {
+        const isShort = SHORT_ID.test(part) && !WHOLE_ID.test(part);
+        parts.push(isShort ? await complete(call(), part, of) : part);
+      }
+      words.push(parts.join(","));
     }
-    completed = completed.with(name, parts.join(","));
+    if (words.length > 0) completed = completed.with(name, words);
   }
   return completed;
 }

@@ -22,7 +22,7 @@ export function switchSingleKeys(on: boolean): void {
 }
 
 export const KEYS: readonly (readonly [keys: string, text: string])[] = [
-  ["⌘K or Ctrl K", "Go to a view or a peer"],
+  ["⌘K or Ctrl K", "Go to a view, a peer or a job, or act"],
   ...VIEWS.map(({ key, title }) => [`g ${key}`, title] as const),
   ["j, k", "Next, previous row"],
   ["Enter", "Open the row"],

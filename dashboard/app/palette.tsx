@@ -3,18 +3,11 @@
 import { useState } from "preact/hooks";
 import { Dialog } from "../components/basics.tsx";
 import { visible } from "../components/text/visible.tsx";
-import { go, link } from "../state/router.ts";
-import { livePeers } from "../state/store.ts";
+import { go } from "../state/router.ts";
+import { type Entry, findEntries, useJobs } from "./palette_entries.ts";
 import { KEYS, overlay, singleKeys, switchSingleKeys } from "./keys.ts";
 import { VIEWS } from "./views.ts";
 
-interface Entry {
-  readonly title: string;
-  readonly hint: string;
-  readonly to: string;
-}
-
-const SHOWN_MAX = 12;
 const close = () => void (overlay.value = "none");
 
 export function Overlays() {
@@ -25,11 +18,12 @@ export function Overlays() {
 function Palette() {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  const found = search(text);
+  const found = findEntries(text, useJobs());
   const choose = (entry: Entry | undefined) => {
     if (!entry) return;
     close();
-    go(entry.to);
+    if (typeof entry.to === "string") go(entry.to);
+    else entry.to();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -39,52 +33,35 @@ function Palette() {
     event.preventDefault();
   };
   return (
-    <Dialog title="Go to" close={close} plain>
+    <Dialog title="Go or do" close={close} plain>
       <input
         class="palette-input"
         role="combobox"
-        aria-label="Go to a view or a peer"
-        aria-expanded={found.length > 0}
-        aria-controls={found.length > 0 ? "palette" : undefined}
-        aria-activedescendant={found[at] ? `palette-${at}` : undefined}
-        placeholder="Go to a view or a peer…"
+        aria-label="Go to a view, a peer or a job, or do something"
+        aria-expanded
+        aria-controls="palette"
+        aria-activedescendant={`palette-${at}`}
+        placeholder="A view, a peer, a job; restart api; words to search for"
         value={text}
         onInput={(event) => (setText(event.currentTarget.value), setAt(0))}
         onKeyDown={onKeyDown}
       />
-      {found.length > 0 && (
-        <ul id="palette" role="listbox" aria-label="Places">
-          {found.map((entry, index) => (
-            <li
-              key={entry.to}
-              id={`palette-${index}`}
-              role="option"
-              aria-selected={index === at}
-              onClick={() => choose(entry)}
-            >
-              <bdi>{visible(entry.title)}</bdi>
-              <span class="hint">{entry.hint}</span>
-            </li>
-          ))}
-        </ul>
-      )}
-      {found.length === 0 && <p class="hint" role="status">Nothing has this name.</p>}
+      <ul id="palette" role="listbox" aria-label="Places and acts">
+        {found.map((entry, index) => (
+          <li
+            key={`${entry.title} ${entry.hint}`}
+            id={`palette-${index}`}
+            role="option"
+            aria-selected={index === at}
+            onClick={() => choose(entry)}
+          >
+            <bdi>{visible(entry.title)}</bdi>
+            <span class="hint">{entry.hint}</span>
+          </li>
+        ))}
+      </ul>
     </Dialog>
   );
-}
-
-function search(text: string): Entry[] {
-  const views = VIEWS.map(({ name, title, key }) => ({ title, hint: `g ${key}`, to: link(name) }));
-  const peers = livePeers.value.map(({ peer_id, name, circle, status }) => ({
-    title: name,
-    hint: `${circle} · ${status}`,
-    to: link("peers", peer_id),
-  }));
-  const start = { title: "Start an agent", hint: "n", to: link("mesh", "", { new: "agent" }) };
-  const words = text.toLowerCase().split(/\s+/);
-  return [...views, start, ...peers].filter(({ title, hint }) =>
-    words.every((word) => `${title} ${hint}`.toLowerCase().includes(word))
-  ).slice(0, SHOWN_MAX);
 }
 
 function Keys() {

@@ -7,11 +7,12 @@ import { Attachments, firstLine, PeerLink } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
+import { bringBack, markRead } from "../../state/inbox_acts.ts";
 import type { InboxItem } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { link } from "../../state/router.ts";
 import { inbox, snoozedItems } from "../../state/store.ts";
-import { bringBack, Later, markRead } from "./put_off.tsx";
+import { Later } from "./put_off.tsx";
 
 export function Notes({ notes }: { notes: readonly InboxItem[] }) {
   return (

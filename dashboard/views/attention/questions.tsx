@@ -1,10 +1,11 @@
 /** The questions to the human. They do not move while a person looks at them. */
 
 import { signal } from "@preact/signals";
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useSteadiness } from "../../components/act/steady.ts";
 import { RecordBoundary } from "../../components/act/record_boundary.tsx";
 import { closedAsks, hasDraft, lateAnswers, pending } from "../../state/answering.ts";
+import { HOME, route } from "../../state/router.ts";
 import { waitingAsks } from "../../state/store.ts";
 import { AskCard } from "./ask_card.tsx";
 import { arrange, countMisplaced, idOf, type ShownQuestion } from "./order.ts";
@@ -26,6 +27,12 @@ export function Questions() {
     if (!areSame(shown, shownQuestions.peek())) shownQuestions.value = shown;
   });
   useSteadiness(list);
+  const { view, id: asked } = route.value;
+  const hasAsked = view === HOME && shown.some((question) => idOf(question) === asked);
+  useEffect(() => {
+    const card = hasAsked ? document.getElementById(`card-${asked}`) : null;
+    (card?.querySelector<HTMLElement>("[data-answer]") ?? card)?.focus();
+  }, [hasAsked, asked]);
   const urgent = countMisplaced(shown, waiting);
   const sort = () => {
     shownQuestions.value = [];

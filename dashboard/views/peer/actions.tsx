@@ -14,7 +14,7 @@ import { refreshTopics, useResource } from "../../state/resource.ts";
 import { notify } from "../../state/store.ts";
 import { NameField } from "../spawn/naming.tsx";
 import { visible } from "../../components/text/visible.tsx";
-import { go, link } from "../../state/router.ts";
+import { filter, go, link, route } from "../../state/router.ts";
 import { LossList } from "./losses.tsx";
 import { Fact, ResourceView, State } from "../../components/basics.tsx";
 
@@ -86,6 +86,12 @@ export function Actions({ peer }: { peer: Peer }) {
   const area = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   useOutside(area, open, () => setOpen(false));
+  const asked = route.value.query.get("act");
+  useEffect(() => {
+    if (asked === null) return;
+    filter({ act: "" });
+    setChosen(ACTIONS.find(({ title, allowed }) => title === `${asked}…` && allowed(peer)));
+  }, [asked]);
   if (peer.role === "human") return null;
   const choose = (action: Action) => {
     button.current?.focus(); // The window gives the focus back to it.

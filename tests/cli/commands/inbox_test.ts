@@ -170,3 +170,31 @@ Deno.test("the inbox and its items say how to answer", async () => {
   assert.match((await p.mesh(["inbox", "show", ITEM.item_id])).err, /reply inb-\w+ TEXT/);
   assert.deepEqual(JSON.parse((await p.mesh(["inbox", "--json"])).out).items, [ITEM]);
 });
+
+Deno.test("`inbox read --all` marks what is no open ask, and needs no ids", async () => {
+  const note = { ...ITEM, item_id: "inb-2", kind: "notify" as const, state: null };
+  await using p = inboxFixture([{ ...ITEM, state: "open" }, note]);
+  assert.equal((await p.mesh(["inbox", "read"])).code, 2);
+  assert.equal((await p.mesh(["inbox", "read", "inb-2", "--all"])).code, 2);
+  assert.ok(p.received.every(({ route }) => route.startsWith("GET ")));
+  const { code, out } = await p.mesh(["inbox", "read", "--all"]);
+  assert.deepEqual([code, out.trim()], [0, "read"]);
+  assert.deepEqual(
+    p.received.map(({ route }) => route).filter((route) => route.startsWith("POST ")),
+    ["POST /inbox/inb-2/read"],
+  );
+});
+
+Deno.test("`inbox snooze` sends the instant, an hour later without a duration", async () => {
+  const path = `POST /inbox/${ITEM.item_id}/snooze`;
+  await using p = answeringDaemon({ [path]: () => ({ ok: true }) });
+  const untils = async (...flags: string[]) => {
+    const before = p.received.length;
+    await p.mesh(["inbox", "snooze", ITEM.item_id, ...flags]);
+    return (p.received[before]?.body as { until?: string | null } | undefined)?.until;
+  };
+  const at = Date.parse(await untils() ?? "");
+  assert.ok(Date.parse(await untils("--for", "8h") ?? "") - at >= 7 * 3_600_000);
+  assert.equal(await untils("--off"), null);
+  assert.equal(await untils("--off", "--for", "8h"), undefined);
+});

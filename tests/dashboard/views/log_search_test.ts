@@ -27,7 +27,10 @@ Deno.test("days are sent as the instants at which they begin and end here", () =
 });
 
 Deno.test("a title names each filter, so that two searches of one title are the same", () => {
-  assert.equal(titleOf(search({ q: "deploy", from: "api", kind: "ask" })), "deploy · from api · kind ask");
+  assert.equal(
+    titleOf(search({ q: "deploy", from: "api", kind: "ask" })),
+    "deploy · from api · kind ask",
+  );
   assert.notEqual(titleOf(search({ from: "api" })), titleOf(search({ to: "api" })));
   assert.equal(isFiltered(search({ q: "  " })), false);
 });

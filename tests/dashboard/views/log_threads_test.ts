@@ -47,7 +47,8 @@ Deno.test("a row that left the page stays until the reader returns", () => {
 
 Deno.test("a day is named from the reader's day, and has its year if that is another one", () => {
   const now = new Date(2026, 0, 2, 0, 5).getTime();
-  const day = (...at: [number, number, number, number]) => dayOf(new Date(...at).toISOString(), now);
+  const day = (...at: [number, number, number, number]) =>
+    dayOf(new Date(...at).toISOString(), now);
   assert.equal(day(2026, 0, 2, 0), "Today");
   assert.equal(day(2026, 0, 1, 23), "Yesterday");
   assert.match(day(2025, 11, 31, 23), /2025/);

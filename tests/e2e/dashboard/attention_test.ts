@@ -224,3 +224,20 @@ browserTest(
     assert.deepEqual(sent, [`${lab.daemon.base}/answer`]);
   },
 );
+
+browserTest("notifications are read together or put off, and each can be undone", async (lab) => {
+  const db = await lab.peer({ name: "db" });
+  for (const text of ["first", "second"]) await db.request("notify", { to_peer: "sam", text });
+  const page = await lab.open();
+  const cards = page.locator(".card", { hasText: /first|second/ });
+  await page.getByRole("button", { name: "Mark all as read" }).click();
+  await page.getByText("Nothing waits for you").waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await cards.nth(1).waitFor();
+  await cards.first().getByLabel("Put off").selectOption("1h");
+  await page.getByText("1 put off").click();
+  await page.getByText(/comes back in (59|60) min|comes back in 1 h/).waitFor();
+  await page.getByRole("button", { name: "Bring it back now" }).click();
+  await page.getByText("1 put off").waitFor({ state: "detached" });
+  await cards.nth(1).waitFor();
+});

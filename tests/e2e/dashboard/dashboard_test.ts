@@ -185,6 +185,13 @@ browserTest("everything works with the keyboard only", async (lab) => {
   await page.keyboard.type("jobs");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("rename db");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Rename db" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("heading", { name: "Rename db" }).waitFor({ state: "detached" });
+  assert.match(page.url(), /#\/peers\/[\w-]+$/);
   await page.keyboard.press("?");
   await page.getByRole("heading", { name: "Keys" }).waitFor();
   await page.keyboard.press("Escape");

@@ -38,6 +38,7 @@ browserTest("filters have an address, which opens the same rows elsewhere", asyn
   await infra.request("notify", { to_peer: monitor.peer_id, text: "a note of ops" });
   const page = await lab.open("#/log");
   await page.getByText("a note of ops").waitFor();
+  await page.getByText("More filters").click();
   await page.getByLabel("Circle", { exact: true }).selectOption("shop");
   await page.getByText("a note of ops").waitFor({ state: "detached" });
   await page.getByLabel("Kind", { exact: true }).selectOption("ask");
@@ -52,6 +53,45 @@ browserTest("filters have an address, which opens the same rows elsewhere", asyn
   await other.getByRole("button", { name: "Clear" }).click();
   await other.getByText("a note of ops").waitFor();
   assert.match(other.url(), /#\/log$/);
+});
+
+browserTest("a search by sender and day is kept, and names of peers are offered", async (lab) => {
+  const [api, web] = [await lab.peer({ name: "api" }), await lab.peer({ name: "web" })];
+  await web.request("notify", { to_peer: api.peer_id, text: "from web" });
+  await api.request("notify", { to_peer: web.peer_id, text: "from the other" });
+  const page = await lab.open("#/log");
+  await page.getByRole("heading", { name: "Today" }).waitFor();
+  const other = page.getByText("from the other");
+  await other.waitFor();
+  await page.getByText("More filters").click();
+  await page.getByLabel("From", { exact: true }).fill("web");
+  await other.waitFor({ state: "detached" });
+  const day = new Date().toLocaleDateString("sv");
+  await page.getByLabel("Until").fill(day);
+  await page.getByText("from web").waitFor();
+  await page.getByRole("button", { name: "Save this search" }).click();
+  await page.getByRole("button", { name: "Clear" }).click();
+  await other.waitFor();
+  await page.reload();
+  await page.getByRole("link", { name: `from web · until ${day}` }).click();
+  await other.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: /Forget the search/ }).click();
+  await page.getByRole("list", { name: "Saved searches" }).waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Clear" }).click();
+  await page.getByLabel("Search all messages").fill("api nothing");
+  await page.getByRole("button", { name: "api", exact: true }).click();
+  assert.match(page.url(), /#\/log\?peer=api$/);
+  await other.waitFor();
+});
+
+browserTest("a trace begins with why its message was not read", async (lab) => {
+  const [api, web] = [await lab.peer({ name: "api" }), await lab.peer({ name: "web" })];
+  api.close();
+  await web.request("ask", { to_peer: api.peer_id, text: "Ready?" });
+  const page = await lab.open("#/log");
+  await page.locator(".log-row", { hasText: "Ready?" }).getByRole("button").first().click();
+  const trace = page.getByRole("region", { name: "Trace" });
+  await trace.getByText(/^Not read: it is queued for api: .+ api has not answered\.$/).waitFor();
 });
 
 browserTest("rows stay where they are while somebody reads further down", async (lab) => {

@@ -59,6 +59,22 @@ browserTest("peers are sorted as a person chooses, and the address keeps it", as
   assert.equal(await names(page), "web db api");
 });
 
+browserTest("who needs a person is above all circles, and offline peers say why", async (lab) => {
+  const db = await lab.peer({ name: "db", circle: "shop" });
+  const old = await lab.peer({ name: "old", circle: "shop" });
+  await lab.peer({ name: "web", circle: "ops" });
+  await db.request("ask", { to_peer: "sam", text: "Deploy?" });
+  old.close();
+  const page = await lab.open("#/mesh");
+  const needs = page.locator("section.group", { has: page.getByText("Needs you") });
+  await needs.locator(".peer", { hasText: "db" }).waitFor();
+  assert.equal(await page.locator("section.group").first().innerText(), await needs.innerText());
+  const shop = page.locator("section.group", { has: page.getByRole("heading", { name: "shop" }) });
+  await shop.getByRole("button", { name: "1 offline" }).click();
+  await shop.getByText(/ended \d+ s ago: its connection was closed/).waitFor();
+  assert.equal(await shop.locator(".peer").count(), 1);
+});
+
 browserTest("a card says how old its evidence is, and that a worker is silent", async (lab) => {
   const [api, web] = [await lab.peer({ name: "api" }), await lab.peer({ name: "web" })];
   for (const peer of [api, web]) {

@@ -82,6 +82,9 @@ Deno.test("a page is filtered by one side of a conversation, or by both", async 
   assert.deepEqual(await texts(w, { peer: "ada", with: "bob" }), ["bob to ada", "ada to bob"]);
   assert.deepEqual(await texts(w, { peer: "cy", with: "ada" }), []);
   assert.deepEqual(await texts(w, { with: "cy" }), ["cy to bob"]);
+  assert.deepEqual(await texts(w, { from: "bob" }), ["bob to ada"]);
+  assert.deepEqual(await texts(w, { to: "bob", from: "ada" }), ["ada to bob"]);
+  assert.deepEqual(await texts(w, { from: "script", peer: "bob" }), []);
   assert.deepEqual(await texts(w, { peer: "script" }), ["script to ada"]);
   assert.deepEqual(await texts(w, { peer: "ada", with: "script" }), ["script to ada"]);
   assert.deepEqual(await texts(w, { peer: "ada", with: "ada" }), []);
