@@ -46,7 +46,7 @@ function remember({ target }: FocusEvent): void {
   if (!(target instanceof HTMLElement)) return;
   if (target.tagName !== "H1" && target.id !== "main") waits_for_heading = false;
   const row = target.closest<HTMLElement>("[data-row]");
-  const is_field = target.matches("main :is(input, textarea)");
+  const is_field = target.matches("main :is(input, textarea)") && !target.closest("dialog");
   last = { element: target, row, index: row ? rows().indexOf(row) : -1, is_field };
 }
 
