@@ -53,7 +53,8 @@ export class RelayDashboardLab implements AsyncDisposable {
 
   /** Undefined without Chromium. */
   static async start(options: BrowserContextOptions = {}): Promise<RelayDashboardLab | undefined> {
-    const browsers = await Browsers.open();
+    // A page with a service worker may be installed, which is the window's work.
+    const browsers = await Browsers.open({ own: options.serviceWorkers === "allow" });
     return browsers && new RelayDashboardLab(browsers, options);
   }
 

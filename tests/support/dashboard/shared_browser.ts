@@ -27,7 +27,7 @@ const CLOSE_MS_MAX = 20_000;
 let shared: Browser | undefined;
 
 Deno.test.beforeAll(async () => {
-  shared = await launch();
+  shared = await launchShared();
 });
 
 Deno.test.afterAll(async () => {
@@ -35,10 +35,16 @@ Deno.test.afterAll(async () => {
 });
 
 /** Undefined without Chromium. */
-async function launch(): Promise<Browser | undefined> {
-  const executablePath = await chromiumPath();
+async function launch(...preferred: readonly string[]): Promise<Browser | undefined> {
+  const executablePath = await chromiumPath(...preferred);
   return executablePath && await chromium.launch({ executablePath, args: ARGS }) || undefined;
 }
+
+/**
+ * Chromium without its window, whose tool bars are pages as well: a page takes a third of the
+ * processor time.
+ */
+const launchShared = () => launch("chromium-headless-shell");
 
 /** Browsers that share nothing with each other, and are closed together. */
 export class Browsers implements AsyncDisposable {
@@ -49,9 +55,9 @@ export class Browsers implements AsyncDisposable {
     this.#browser = browser;
   }
 
-  /** Undefined without Chromium. */
-  static async open(): Promise<Browsers | undefined> {
-    const browser = shared ?? await launch();
+  /** Undefined without Chromium. `own`: the whole Chromium, which no other test uses. */
+  static async open({ own = false } = {}): Promise<Browsers | undefined> {
+    const browser = own ? await launch() : shared ?? await launchShared();
     return browser && new Browsers(browser);
   }
 
@@ -68,6 +74,6 @@ export class Browsers implements AsyncDisposable {
     await this.#browser.close();
     if (this.#browser !== shared) return;
     print("Chromium did not close a context; the next test gets a new Chromium");
-    shared = await launch();
+    shared = await launchShared();
   }
 }
