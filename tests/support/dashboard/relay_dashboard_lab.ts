@@ -53,8 +53,7 @@ export class RelayDashboardLab implements AsyncDisposable {
 
   /** Undefined without Chromium. */
   static async start(options: BrowserContextOptions = {}): Promise<RelayDashboardLab | undefined> {
-    // A page with a service worker may be installed, which is the window's work.
-    const browsers = await Browsers.open({ own: options.serviceWorkers === "allow" });
+    const browsers = await Browsers.open();
     return browsers && new RelayDashboardLab(browsers, options);
   }
 

@@ -41,28 +41,33 @@ async function launch(...preferred: readonly string[]): Promise<Browser | undefi
 }
 
 /**
- * Chromium without its window, whose tool bars are pages as well: a page takes a third of the
- * processor time.
+ * The shared one is Chromium without its window, whose tool bars are pages as well: a page takes a
+ * third of the processor time.
  */
 const launchShared = () => launch("chromium-headless-shell");
 
 /** Browsers that share nothing with each other, and are closed together. */
 export class Browsers implements AsyncDisposable {
   readonly #browser: Browser;
+  /** The whole Chromium, for this lab alone. */
+  #whole: Promise<Browser | undefined> | undefined;
   readonly #contexts: BrowserContext[] = [];
 
   private constructor(browser: Browser) {
     this.#browser = browser;
   }
 
-  /** Undefined without Chromium. `own`: the whole Chromium, which no other test uses. */
-  static async open({ own = false } = {}): Promise<Browsers | undefined> {
-    const browser = own ? await launch() : shared ?? await launchShared();
+  /** Undefined without Chromium. */
+  static async open(): Promise<Browsers | undefined> {
+    const browser = shared ?? await launchShared();
     return browser && new Browsers(browser);
   }
 
+  /** A page with a service worker may be installed and notify, which is the window's work. */
   async newContext(options: Options): Promise<BrowserContext> {
-    const context = await this.#browser.newContext(options);
+    const needsWindow = options?.serviceWorkers === "allow";
+    const browser = needsWindow ? await (this.#whole ??= launch()) : undefined;
+    const context = await (browser ?? this.#browser).newContext(options);
     this.#contexts.push(context);
     return context;
   }
@@ -70,6 +75,7 @@ export class Browsers implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const closing = Promise.all(this.#contexts.map((context) => context.close()));
     const isClosed = await timeout(systemClock, CLOSE_MS_MAX, closing) !== undefined;
+    await (await this.#whole)?.close();
     if (isClosed && this.#browser === shared) return;
     await this.#browser.close();
     if (this.#browser !== shared) return;
