@@ -29,6 +29,11 @@ const NEEDS: readonly Need[] = [
   { programs: ["strace"], apt: "strace" },
   { programs: ["bwrap"], apt: "bubblewrap" },
   { programs: ["chromium", "chromium-browser", "google-chrome"], apt: "chromium" },
+  // The dashboard's tests take half of the time in it.
+  {
+    programs: ["chromium-headless-shell", "chromium-browser", "google-chrome"],
+    apt: "chromium-headless-shell",
+  },
   { programs: ["kitty"], apt: "kitty" },
   { programs: ["Xvfb"], apt: "xvfb" },
   { programs: ["zsh"], apt: "zsh" },

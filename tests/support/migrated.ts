@@ -1,5 +1,6 @@
-/** Migrated databases in memory: each is a copy of one that was migrated once. */
+/** Migrated databases, mostly in memory: each is a copy of one that was migrated once. */
 
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { FakeClock } from "./clock.ts";
 import { jsonLog } from "kit/core/log.ts";
@@ -27,6 +28,15 @@ export function withMigratedDatabase<T>(open: (path: string) => T): T {
 /** The file of a new database, with its migrations done. */
 export function migratedImage(): Uint8Array {
   return image ??= migratedFile();
+}
+
+/**
+ * Writes it into a state directory that has no database: without the migrations, a daemon's first
+ * start takes a quarter less.
+ */
+export function writeMigratedDatabase(state: string): void {
+  const path = join(state, "mesh.db");
+  if (!existsSync(path)) Deno.writeFileSync(path, migratedImage(), { mode: 0o600 });
 }
 
 /** Makes a folder whose files are in memory, where that is possible. */

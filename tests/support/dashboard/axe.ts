@@ -3,12 +3,27 @@
 import axe from "axe-core";
 import type { Page } from "playwright-core";
 
-/** Runs in the page: all rules, in the document, which has no frames. */
-const RUN = `axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
-  violations.map(({ id, nodes }) => id + " " + nodes[0].html))`;
+/** Runs in the page, in the document, which has no frames. */
+const run = (options: Record<string, unknown>) =>
+  `axe.run(document, ${
+    JSON.stringify({ resultTypes: ["violations"], selectors: false, ...options })
+  })
+    .then(({ violations }) => violations.map(({ id, nodes }) => id + " " + nodes[0].html))`;
 
-/** Each violated rule, with the first element that violates it. */
+/** The rules of colours for light ones, all rules for dark ones: nothing else differs. */
+const RUNS = {
+  light: run({ runOnly: ["color-contrast", "link-in-text-block"] }),
+  dark: run({}),
+} as const;
+
+/** Each rule that the page violates in dark or light, with the first element that violates it. */
 export async function violationsOf(page: Page): Promise<string[]> {
   if (!await page.evaluate("'axe' in globalThis")) await page.evaluate(axe.source);
-  return await page.evaluate<string[]>(RUN);
+  const found: string[] = [];
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    const violations = await page.evaluate<string[]>(RUNS[colorScheme]);
+    found.push(...violations.map((line) => `${colorScheme}: ${line}`));
+  }
+  return found;
 }

@@ -4,6 +4,7 @@ import type { Browser, Page } from "playwright-core";
 import { client } from "kit/http/client.ts";
 import { RealDaemon, temporary } from "../programs/child.ts";
 import { meshArguments } from "../programs/program.ts";
+import { writeMigratedDatabase } from "../migrated.ts";
 import { until } from "../waiting.ts";
 import { nextTick } from "../e2e/callers_fixture.ts";
 import { FakeNetwork } from "./network.ts";
@@ -37,6 +38,7 @@ export class DashboardLab implements AsyncDisposable {
     const browsers = await Browsers.open();
     if (!browsers) return undefined;
     const folder = temporary();
+    writeMigratedDatabase(folder.path);
     const settings = { MESH_HUMAN__NAME: "sam", ...more };
     const daemon = await RealDaemon.start(folder.path, { settings });
     return new DashboardLab(browsers, daemon, folder);

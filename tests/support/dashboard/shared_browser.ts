@@ -27,7 +27,7 @@ const CLOSE_MS_MAX = 20_000;
 let shared: Browser | undefined;
 
 Deno.test.beforeAll(async () => {
-  shared = await launch();
+  shared = await launchShared();
 });
 
 Deno.test.afterAll(async () => {
@@ -35,14 +35,22 @@ Deno.test.afterAll(async () => {
 });
 
 /** Undefined without Chromium. */
-async function launch(): Promise<Browser | undefined> {
-  const executablePath = await chromiumPath();
+async function launch(...preferred: readonly string[]): Promise<Browser | undefined> {
+  const executablePath = await chromiumPath(...preferred);
   return executablePath && await chromium.launch({ executablePath, args: ARGS }) || undefined;
 }
+
+/**
+ * The shared one is Chromium without its window, whose tool bars are pages as well: a page takes a
+ * third of the processor time.
+ */
+const launchShared = () => launch("chromium-headless-shell");
 
 /** Browsers that share nothing with each other, and are closed together. */
 export class Browsers implements AsyncDisposable {
   readonly #browser: Browser;
+  /** The whole Chromium, for this lab alone. */
+  #whole: Promise<Browser | undefined> | undefined;
   readonly #contexts: BrowserContext[] = [];
 
   private constructor(browser: Browser) {
@@ -51,12 +59,15 @@ export class Browsers implements AsyncDisposable {
 
   /** Undefined without Chromium. */
   static async open(): Promise<Browsers | undefined> {
-    const browser = shared ?? await launch();
+    const browser = shared ?? await launchShared();
     return browser && new Browsers(browser);
   }
 
+  /** A page with a service worker may be installed and notify, which is the window's work. */
   async newContext(options: Options): Promise<BrowserContext> {
-    const context = await this.#browser.newContext(options);
+    const needsWindow = options?.serviceWorkers === "allow";
+    const browser = needsWindow ? await (this.#whole ??= launch()) : undefined;
+    const context = await (browser ?? this.#browser).newContext(options);
     this.#contexts.push(context);
     return context;
   }
@@ -64,10 +75,11 @@ export class Browsers implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const closing = Promise.all(this.#contexts.map((context) => context.close()));
     const isClosed = await timeout(systemClock, CLOSE_MS_MAX, closing) !== undefined;
+    await (await this.#whole)?.close();
     if (isClosed && this.#browser === shared) return;
     await this.#browser.close();
     if (this.#browser !== shared) return;
     print("Chromium did not close a context; the next test gets a new Chromium");
-    shared = await launch();
+    shared = await launchShared();
   }
 }

@@ -136,10 +136,10 @@ export class Callback implements AsyncDisposable {
   }
 }
 
-/** The path of Chromium, if this machine has it. */
-export async function chromiumPath(): Promise<string | undefined> {
-  const findProgram =
-    "command -v chromium || command -v chromium-browser || command -v google-chrome";
+/** The path of Chromium, if this machine has it; `preferred`: programs that are used before it. */
+export async function chromiumPath(...preferred: readonly string[]): Promise<string | undefined> {
+  const findProgram = [...preferred, "chromium", "chromium-browser", "google-chrome"]
+    .map((program) => `command -v ${program}`).join(" || ");
   const { stdout } = await new Deno.Command("sh", { args: ["-c", findProgram] }).output();
   return new TextDecoder().decode(stdout).trim() || undefined;
 }

@@ -7,6 +7,7 @@ import { toConnection } from "kit/net/tunnel/connection.ts";
 import { Relay } from "../../../relay/app/relay.ts";
 import type { MachineRequest } from "protocol/relay/daemons.ts";
 import { namespaceOf } from "../../../relay/web/secrets.ts";
+import { writeMigratedDatabase } from "../migrated.ts";
 import { until } from "../waiting.ts";
 import { meshArguments } from "../programs/program.ts";
 
@@ -106,7 +107,9 @@ export class RealDaemon implements AsyncDisposable {
 
   /** Its own address and its id; started in `dir` if given. */
   static async start(relay_url: string, env: Record<string, string> = {}, dir?: string) {
-    const daemon = new RealDaemon(dir ?? Deno.makeTempDirSync(), relay_url, env);
+    const state = dir ?? Deno.makeTempDirSync();
+    writeMigratedDatabase(state);
+    const daemon = new RealDaemon(state, relay_url, env);
     const url = await until("daemon.json", () => daemon.#notice());
     const health = await (await fetch(`${url}/health`)).json();
     return Object.assign(daemon, { url, daemon_id: String(health.daemon_id) });

@@ -8,6 +8,7 @@ import { type Membership, writeMembership } from "../../../daemon/app/membership
 import { listMachines } from "protocol/machines.ts";
 import { DENO_DIR, RealDaemon } from "../programs/child.ts";
 import { meshCommand } from "../programs/program.ts";
+import { writeMigratedDatabase } from "../migrated.ts";
 import { until } from "../waiting.ts";
 
 const SETTINGS = { MESH_DAEMON__QUEUE__MAX_PER_PEER: "1000000" };
@@ -63,6 +64,7 @@ export class RealMachine implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
+    writeMigratedDatabase(this.state);
     this.#daemon = await RealDaemon.start(this.state, { settings: this.#settings });
     this.#daemon_id = (await this.call(listMachines, {})).bus.daemon_id;
   }

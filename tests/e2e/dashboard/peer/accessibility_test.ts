@@ -39,53 +39,49 @@ paneTest(
     lab.pane("exec cat", "other");
     await sendFiles(lab.dashboard, ada.peer_id);
     const found: string[] = [];
-    for (const colorScheme of ["dark", "light"] as const) {
-      for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) {
-        const page = await lab.dashboard.open("", { colorScheme, viewport });
-        const check = async (what: string) => {
-          await page.locator(".skeleton").first().waitFor({ state: "detached" });
-          const violations = await violationsOf(page);
-          const wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
-          if (wide !== 0) found.push(`${viewport.width} ${what}: scrolls sideways by ${wide}`);
-          for (const line of violations) {
-            found.push(`${colorScheme} ${viewport.width} ${what}: ${line}`);
-          }
-        };
-        await page.evaluate((to) => location.hash = to, `#/peers/${ada.peer_id}?tab=screen`);
-        await page.locator(".xterm-rows").getByText("ready").waitFor();
-        await check("screen");
-        for (const action of ACTIONS) {
-          await page.getByRole("button", { name: "Actions" }).click();
-          if (action === ACTIONS[0]) await check("menu");
-          await page.getByRole("button", { name: action }).click();
-          await page.getByRole("dialog").waitFor();
-          await check(action);
-          await page.keyboard.press("Escape");
-          await page.getByRole("dialog").waitFor({ state: "detached" });
-        }
-        await page.evaluate((to) => location.hash = to, `#/peers/${ada.peer_id}`);
-        await page.getByRole("button", { name: "Preview" }).click();
-        await page.getByRole("region", { name: "Beginning of" }).waitFor();
-        await page.getByLabel("Files to attach").setInputFiles(FILE);
-        await page.getByText("uploading…").waitFor({ state: "detached" });
-        await check("files");
-        await page.getByRole("button", { name: "Templates" }).click();
-        await check("templates");
-        await page.keyboard.press("Escape");
-        await page.evaluate((to) => location.hash = to, "#/mesh?new=agent");
-        const dialog = page.getByRole("dialog", { name: "Start an agent" });
-        await dialog.getByRole("combobox", { name: "Folder" }).fill(`${lab.folder}/`);
-        await dialog.getByRole("option", { name: "/api" }).waitFor();
-        await check("spawn");
-        await page.keyboard.press("Escape");
-        await page.keyboard.press("Escape");
-        await dialog.waitFor({ state: "detached" });
-        await page.getByText("Tmux panes without a peer").click();
-        await page.getByRole("button", { name: "Adopt…" }).first().click();
+    for (const viewport of [{ width: 1440, height: 900 }, { width: 390, height: 844 }]) {
+      const page = await lab.dashboard.open("", { viewport });
+      const check = async (what: string) => {
+        await page.locator(".skeleton").first().waitFor({ state: "detached" });
+        const violations = await violationsOf(page);
+        const wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
+        if (wide !== 0) found.push(`${viewport.width} ${what}: scrolls sideways by ${wide}`);
+        for (const line of violations) found.push(`${viewport.width} ${what}: ${line}`);
+      };
+      await page.evaluate((to) => location.hash = to, `#/peers/${ada.peer_id}?tab=screen`);
+      await page.locator(".xterm-rows").getByText("ready").waitFor();
+      await check("screen");
+      for (const action of ACTIONS) {
+        await page.getByRole("button", { name: "Actions" }).click();
+        if (action === ACTIONS[0]) await check("menu");
+        await page.getByRole("button", { name: action }).click();
         await page.getByRole("dialog").waitFor();
-        await check("adopt");
-        await page.context().close();
+        await check(action);
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog").waitFor({ state: "detached" });
       }
+      await page.evaluate((to) => location.hash = to, `#/peers/${ada.peer_id}`);
+      await page.getByRole("button", { name: "Preview" }).click();
+      await page.getByRole("region", { name: "Beginning of" }).waitFor();
+      await page.getByLabel("Files to attach").setInputFiles(FILE);
+      await page.getByText("uploading…").waitFor({ state: "detached" });
+      await check("files");
+      await page.getByRole("button", { name: "Templates" }).click();
+      await check("templates");
+      await page.keyboard.press("Escape");
+      await page.evaluate((to) => location.hash = to, "#/mesh?new=agent");
+      const dialog = page.getByRole("dialog", { name: "Start an agent" });
+      await dialog.getByRole("combobox", { name: "Folder" }).fill(`${lab.folder}/`);
+      await dialog.getByRole("option", { name: "/api" }).waitFor();
+      await check("spawn");
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("Escape");
+      await dialog.waitFor({ state: "detached" });
+      await page.getByText("Tmux panes without a peer").click();
+      await page.getByRole("button", { name: "Adopt…" }).first().click();
+      await page.getByRole("dialog").waitFor();
+      await check("adopt");
+      await page.context().close();
     }
     assert.deepEqual(found, []);
   },
