@@ -45,6 +45,7 @@ export const PROBLEMS = {
   human_exists:         problem(409, "A human is registered already: {peer_id}", "a daemon serves one human", { peer_id: id }),
   reserved_name:        problem(422, `"{name}" is reserved`, "choose another name; reserved are mesh, daemon, system, human, user, you, dashboard, telegram, mcp-…, the human's name, and names that look like one of them", { name: text }),
   human_not_proven:     problem(403, "It is not proven that a person sends this", "run it in a terminal that you opened yourself and that runs no agent, or on the page that `mesh open` opens there"),
+  arguments_not_proven: problem(403, "Only a person may add arguments to an agent's command, and it is not proven that a person sends this", "run it in a terminal that you opened yourself and that runs no agent; a script names a profile of spawn.profiles, which has the arguments: --profile NAME", {}, "human_not_proven"),
   ticket_refused:       problem(403, "The ticket is unknown, was used before, or has expired", "run `mesh open` again"),
   no_pane_peer:         problem(404, "No peer is registered on pane {pane_id}", "", { pane_id: text }),
   certificate_mismatch: problem(409, "The birth certificate does not match: {reason}", "register again", { reason: text }),

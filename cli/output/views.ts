@@ -306,7 +306,7 @@ const isHardToReach = (peer: Peer) => typeof viaOf(peer) === "object";
 export function styledStatus(peer: Peer): StyledText {
   const { status, turn_state, addressable } = peer;
   const isPresent = status === "online" || status === "busy";
-  const state = waitState(peer) ?? turn_state?.replaceAll("_", " ");
+  const state = (waitState(peer) ?? turn_state)?.replaceAll("_", " ");
   const text = isPresent && state ? state : status;
   if (isSubagent(peer)) return styled("dim", `${text} (subagent)`);
   if (!addressable) return styled("dim", `${text} (not addressable)`);

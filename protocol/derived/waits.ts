@@ -42,10 +42,14 @@ export function waitSentence(peer: WaitingPeer): string | undefined {
   }
 }
 
-/** The words for a state in a list, such as `at its limit`; undefined for a dialog. */
+/**
+ * The state of a peer that waits, for a list: a few words, or the turn state of dialogs, also if no
+ * turn is reported. Undefined if the peer does not wait.
+ */
 export function waitState({ waits_for }: Waiter): string | undefined {
   if (waits_for?.kind === "limit") return "at its limit";
-  return waits_for?.kind === "login" ? "wants a login" : undefined;
+  if (waits_for?.kind === "login") return "wants a login";
+  return waits_for ? "awaiting_input" : undefined;
 }
 
 function limitSentence(name: string, { detail, since, resets_at }: Wait): string {

@@ -137,7 +137,9 @@ export const spawnPeer = contract({
     backend: Backend,
     profile: Name.optional(),
     args: z.array(z.string().min(1).max(ARGUMENT_CHARS_MAX)).max(ARGUMENTS_MAX).optional()
-      .describe("Further arguments of the agent's command; only a person may add any"),
+      .describe(
+        "Further arguments of the agent's command; only a person may add any, others name a profile",
+      ),
     circle: Name.optional(),
     role: z.enum(["agent", "orchestrator"]).optional(),
     name: Name.optional(),
@@ -147,7 +149,13 @@ export const spawnPeer = contract({
   }),
   actor: { field: "body.from_peer" },
   returns: Spawned,
-  fails: [...START_FAILS, "ambiguous_peer", "reserved_name", "human_not_proven", "spawn_failed"],
+  fails: [
+    ...START_FAILS,
+    "ambiguous_peer",
+    "reserved_name",
+    "arguments_not_proven",
+    "spawn_failed",
+  ],
 });
 export type SpawnRequest = z.output<typeof spawnPeer.body>;
 

@@ -144,18 +144,18 @@ export const SCRIPT_TARGETS: readonly Target[] = [
     faults: [
       [
         "a payload is not read without a state directory",
-        "find_state || state=",
-        "find_state || exit 0",
+        "fi\n[[ $state == /* ]] || state=",
+        "fi\n[[ $state == /* ]] || exit 0",
       ],
       [
         "a hook goes to the process that has taken the daemon's pid",
-        '[[ ${fields[0]} != [ZX] && (-z $2 || ${fields[19]} == "$2") ]]',
-        "[[ ${fields[0]} != [ZX] ]]",
+        '[[ $1 != [ZX] && (-z $started || ${20} == "$started") ]]',
+        "[[ $1 != [ZX] ]]",
       ],
       [
         "a variable with a line break adds a header",
-        "[[ -z $2 || $2 == *[!\\ -~]* ]] || head+=",
-        "[[ -z $2 ]] || head+=",
+        "[[ $header == *': ' || $header == *[!\\ -~]* ]] || head+=",
+        "[[ $header == *': ' ]] || head+=",
       ],
       [
         "a part of an answer is printed",

@@ -15,7 +15,7 @@ import { readClientSettings } from "../../client/settings.ts";
 import type { Args, CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 import { paneOf, showPane } from "../attach.ts";
-import { ownPane, REGISTERED_MS_MAX } from "../spawn.ts";
+import { ownPane, PROFILE_FLAG, REGISTERED_MS_MAX } from "../spawn.ts";
 import { waitForAgent } from "../waiting/spawn_wait.ts";
 
 /** Flags of `mesh run` for agents. */
@@ -23,6 +23,7 @@ export const AGENT_FLAGS = {
   "-n, --count <count>": "start so many agents",
   "--in <folder>": "the folder to start in; by default the current one",
   "--tag <tag> ...": "give each agent this tag",
+  ...PROFILE_FLAG,
   "--detach": "do not show the agent's pane here",
   "-y, --yes": "connect the agent without asking",
 } as const;
@@ -94,6 +95,7 @@ async function start(
     body: {
       path: context.absolutePath(args.get("in") ?? Deno.cwd()),
       backend: agent.id,
+      profile: args.get("profile"),
       circle: args.get("circle"),
       name: args.get("name") ?? await freeName(context, program),
       ...(words.length > 0 && { args: words }),
@@ -140,7 +142,8 @@ async function runHere(
   { programs: [program = ""], title }: AgentDefinition,
   args: Args,
 ): Promise<number> {
-  if (args.flag("detach") || countOf(args) > 1 || terminal.device.keys === undefined) {
+  const needsPane = args.flag("detach") || args.get("profile") !== undefined;
+  if (needsPane || countOf(args) > 1 || terminal.device.keys === undefined) {
     throw new CommandError("tmux is not installed, without which an agent needs its own terminal");
   }
   terminal.print(`${title} runs in this terminal, because tmux is not installed`);

@@ -23,7 +23,8 @@ export const RUN_COMMANDS: readonly Command[] = [
     details:
       `An agent is ${AGENT_PROGRAMS.join(", ")}. The command connects it with mesh if it is not ` +
       "(it shows the files, and asks once), starts the daemon, and starts the agent in a tmux pane " +
-      "that this terminal shows. Words after -- go to the agent, also when it is restarted; without " +
+      "that this terminal shows. Words after -- go to the agent, also when it is restarted; only a " +
+      "person at a terminal may add them, and a script names a --profile that has them. Without " +
       "tmux, it runs in this terminal.\n\nAny other " +
       "program reads messages as typed lines. In tmux it runs in the current pane, in a kitty " +
       "that allows remote control on a socket in the current window, else in a new tmux session " +
@@ -94,7 +95,7 @@ async function isTypedInto({ env, clock }: CommandContext): Promise<boolean> {
 }
 
 function refuseAgentFlags(args: Args, program: string): void {
-  const given = ["count", "in", "tag", "detach", "yes"].find((name) =>
+  const given = ["count", "in", "tag", "profile", "detach", "yes"].find((name) =>
     args.flag(name) || args.get(name) !== undefined
   );
   if (given === undefined) return;

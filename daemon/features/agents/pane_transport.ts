@@ -28,11 +28,14 @@ import {
   unreachableReason,
 } from "./pane_inspection.ts";
 import { textToType } from "./pane_text.ts";
+import type { View } from "./screens.ts";
 
 /** The pause between paste and Enter: the shortest that worked for all agents and sizes. */
 const SETTLE_MS = 300;
 /** Reads of the composer to find the pasted text, `SETTLE_MS` apart. */
 const READS_MAX = 4;
+/** After this time, a composer counts as one that takes prompts, whatever its screen shows. */
+const STARTING_MS_MAX = 60_000;
 /** Maximum peers whose ready times are remembered. Beyond it, all of them warm up again. */
 const WARM_MAX = 200;
 
@@ -53,7 +56,10 @@ export class PaneTransport implements TerminalTransport {
   readonly waits_for_turn_end: boolean;
   readonly #options: PaneOptions;
   /** The time since which each peer's process has been ready, for agents that warm up. */
-  readonly #ready = new Map<string, { readonly process: string; readonly since: number }>();
+  readonly #ready = new Map<
+    string,
+    { readonly process: string; readonly at: number; since: number }
+  >();
   /** The text to type for each message: computed once, because messages are queued for hours. */
   readonly #texts = new WeakMap<OutgoingMessage, { readonly text: string | undefined }>();
 
@@ -111,7 +117,7 @@ export class PaneTransport implements TerminalTransport {
   ): Promise<Receipt | undefined> {
     const first = await inspect(this.#options, peer);
     if (!first.ok) return refused(first.reason);
-    if (this.#isStarting(peer)) return refused("starting");
+    if (this.#isStarting(peer, first.view)) return refused("starting");
     const ready = await server.prepare([{ paste: text }]);
     if (!ready.ok) return this.#failed(server, ready, "nothing pasted");
     const { prepared } = ready;
@@ -153,15 +159,19 @@ export class PaneTransport implements TerminalTransport {
     return { state: "unclear", reason: "typed_not_submitted" };
   }
 
-  #isStarting({ peer_id, agent_pid, agent_started }: AgentPeer): boolean {
-    const { clock, warm_up_ms } = this.#options;
+  #isStarting({ peer_id, agent_pid, agent_started }: AgentPeer, view: View): boolean {
+    const { clock, screen, warm_up_ms } = this.#options;
     if (warm_up_ms === undefined) return false;
     const process = `${agent_pid} ${agent_started}`;
+    const now = clock.monotonic();
     const known = this.#ready.get(peer_id);
-    if (known?.process === process) return clock.monotonic() - known.since < warm_up_ms;
-    if (this.#ready.size >= WARM_MAX) this.#ready.clear();
-    this.#ready.set(peer_id, { process, since: clock.monotonic() });
-    return true;
+    if (known?.process !== process) {
+      if (this.#ready.size >= WARM_MAX) this.#ready.clear();
+      this.#ready.set(peer_id, { process, at: now, since: now });
+      return true;
+    }
+    if (now - known.at < STARTING_MS_MAX && screen.isStarting?.(view)) known.since = now;
+    return now - known.since < warm_up_ms;
   }
 
   #failed(

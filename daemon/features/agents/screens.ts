@@ -33,6 +33,8 @@ export interface Screen {
   composerHolds(view: View, text: string): boolean;
   /** True if the composer shows only a marker in place of a long paste. */
   collapsedPaste?(view: View): boolean;
+  /** True if the composer is shown, but takes no prompt yet. */
+  isStarting?(view: View): boolean;
 }
 
 /** An agent's composer, as its screen shows it. */
@@ -51,6 +53,8 @@ interface ComposerFormat {
   find(rows: readonly string[], view: View): Composer | undefined;
   /** True if the composer shows only a marker in place of a long paste. */
   isCollapsed(composer: Composer): boolean;
+  /** Matches the rows below a composer that takes no prompt yet, joined by line feeds. */
+  readonly starting?: RegExp;
   /** A row of a dialog that has none of the known phrases. */
   readonly dialog?: RegExp;
   /** True if the composer is empty. Default: it shows no text. */
@@ -82,6 +86,7 @@ export function composerScreen(format: ComposerFormat): Screen {
       return composer && isEmpty(composer, view);
     },
     composerHolds: (view, text) => holds(visibleAscii(find(view)?.text ?? ""), visibleAscii(text)),
+    isStarting: (view) => format.starting?.test(rowsBelow(view).join("\n")) ?? false,
     collapsedPaste(view) {
       const composer = find(view);
       return composer !== undefined && format.isCollapsed(composer);

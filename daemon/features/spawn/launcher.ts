@@ -81,7 +81,7 @@ export class Launcher {
     }
     if (request.name) refuseReserved(this.#ctx.db, request.name);
     const { args = [] } = request;
-    if (args.length > 0 && !isHuman) throw new Problem("human_not_proven", {});
+    if (args.length > 0 && !isHuman) throw new Problem("arguments_not_proven", {});
     const command = commandOf(settings, request.backend, request.profile);
     const allowed = isHuman && settings.any_path_for_human ? ["/"] : folders.allowed;
     const folder = await mustBeAllowed(request.path, { ...folders, allowed });

@@ -155,6 +155,9 @@ Deno.test("`peers` shows no transport and no folder of the human, and says how o
   assert.equal(await via({ transport: "none" }), "peer-1000|p-1|c|sdk|online|no way in");
   const offline = { transport: "none", status: "offline" };
   assert.equal(await via(offline), "peer-1000|p-1|c|sdk|offline");
+  const waits_for = { kind: "trust", since: PEER.last_seen, source: "screen", detail: "hooks" };
+  const asking = { transport: "pane", turn_state: null, waits_for };
+  assert.equal(await via(asking), "peer-1000|p-1|c|sdk|awaiting input|pane", "a dialog at a start");
 });
 
 Deno.test("in a narrow terminal `peers` leaves out columns, so that the work of each peer is readable", async () => {

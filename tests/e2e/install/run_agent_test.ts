@@ -3,14 +3,22 @@
 import assert from "node:assert/strict";
 import { dirname } from "node:path";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
+import { codexConfig } from "../../../daemon/features/agents/codex/fixture.ts";
 import { copilotConfig } from "../../../daemon/features/agents/copilot/fixture.ts";
 import { GEMINI_SETTINGS } from "../../../daemon/features/agents/gemini/fixture.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import type { AgentUnderTest } from "../../support/e2e/agent_harness.ts";
-import { prepareCopilot, prepareGemini, prepareOpencode } from "../../support/e2e/agent_setups.ts";
+import {
+  prepareCodex,
+  prepareCopilot,
+  prepareGemini,
+  prepareOpencode,
+  stopCodexServer,
+} from "../../support/e2e/agent_setups.ts";
 import {
   binOf,
   claudeCode,
+  codexCli,
   copilotCli,
   geminiCli,
   type InstallResult,
@@ -28,7 +36,7 @@ const ANSWER_POLL_MS = 500;
 /** A person at a shell in a folder whose agents were used before, but never with mesh. */
 class Person implements AsyncDisposable {
   readonly lab: Lab;
-  readonly #env: Readonly<Record<string, string>>;
+  readonly env: Record<string, string>;
 
   constructor(lab: Lab, agents: readonly AgentUnderTest[] = []) {
     this.lab = lab;
@@ -36,20 +44,31 @@ class Person implements AsyncDisposable {
     const variables = Object.assign({}, ...agents.map(({ env }) => env));
     // A daemon that is started in a pane starts agents in that pane's server.
     const TMUX = `${lab.tmux_socket},1,0`;
-    this.#env = { ...lab.env, ...variables, PATH: path, TMUX };
+    this.env = { ...lab.env, ...variables, PATH: path, TMUX };
   }
 
   async mesh(...args: string[]): Promise<string> {
+    const { success, text } = await this.#run(args);
+    assert.ok(success, `${args.join(" ")}\n${text}`);
+    return text;
+  }
+
+  async refused(...args: string[]): Promise<string> {
+    const { success, text } = await this.#run(args);
+    assert.ok(!success, `${args.join(" ")}\n${text}`);
+    return text;
+  }
+
+  async #run(args: readonly string[]): Promise<{ success: boolean; text: string }> {
     const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: meshArguments(args),
-      env: this.#env,
+      env: this.env,
       clearEnv: true,
       cwd: `${this.lab.dir}/${FOLDER}`,
       stdin: "null",
     }).output();
     const text = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
-    assert.ok(success, `${args.join(" ")}\n${text}`);
-    return text;
+    return { success, text };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -73,6 +92,10 @@ withLab(
     const again = await person.mesh("run", "claude", "--detach");
     assert.doesNotMatch(again, /settings\.json|Started the daemon/);
     assert.match(again, /^claude-2 {2}starts/m);
+    const added = await person.refused("run", "claude", "--detach", "--", "--verbose");
+    assert.match(added, /Only a person may add arguments .*\n.*--profile NAME/);
+    const profile = await person.refused("run", "claude", "--detach", "--profile", "quick");
+    assert.match(profile, /quick/);
     assert.equal(readTextOrNothing(`${lab.env["MESH_STATE"]}/hook.log`), undefined);
   },
   claudeCode,
@@ -113,6 +136,32 @@ for (const [name, [agent, prepare]] of Object.entries(OTHERS)) {
     agent,
   );
 }
+
+inLongForm(withLab)(
+  import.meta.url,
+  "the first answer of codex comes once its user trusts its hooks, for which it waits in lists",
+  async () => {
+    await using lab = new Lab({ bare: true, projects: [FOLDER] });
+    const codex = prepareCodex(lab, binOf(codexCli), [ANSWERS]);
+    await using _model = codex.model;
+    const config = codexConfig(codex.model.url, [`${lab.dir}/${FOLDER}`]);
+    Deno.writeTextFileSync(`${lab.dir}/home/.codex/config.toml`, config);
+    await using person = new Person(lab, [codex]);
+    try {
+      const started = await person.mesh("run", "codex", "--detach", "--yes");
+      assert.match(started, /at "Hooks need review" choose to trust them/);
+      const pane = /starts in tmux \S+ (%\d+)/.exec(started)?.[1] ?? "";
+      const asking = person.mesh("ask", "codex", "Which port?", "--wait");
+      const isShown = async () => /awaiting input/.test(await person.mesh("peers"));
+      await until("the question about hooks", isShown, ANSWER_MS_MAX, ANSWER_POLL_MS);
+      for (const key of ["2", "Enter"]) lab.cli("send-keys", "-t", pane, key);
+      assert.match(await asking, /Port 8080/);
+    } finally {
+      await stopCodexServer(codex.bin, person.env);
+    }
+  },
+  codexCli,
+);
 
 /** Asks the peer that a message names. */
 const ASKS_ON: ScriptedReply = {

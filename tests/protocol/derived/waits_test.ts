@@ -89,7 +89,7 @@ Deno.test("a folder or a tool of any text stays on one line of bounded length", 
   assert.ok(text.length < 300);
 });
 
-Deno.test("lists name a limit and a login in a few words, and leave dialogs to the turn state", () => {
+Deno.test("lists name a limit and a login in a few words, and dialogs by the turn state", () => {
   const stateOf = (kind: Wait["kind"]) =>
     waitState(
       peerOf({
@@ -99,7 +99,7 @@ Deno.test("lists name a limit and a login in a few words, and leave dialogs to t
     );
   assert.deepEqual(
     [stateOf("limit"), stateOf("login"), stateOf("permission")],
-    ["at its limit", "wants a login", undefined],
+    ["at its limit", "wants a login", "awaiting_input"],
   );
 });
 

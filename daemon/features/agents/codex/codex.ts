@@ -131,5 +131,8 @@ export const codexScreen = composerScreen({
     const isComposer = !MENU_ENTRY.test(first) && more.every((row) => CONTINUATION.test(row));
     return isComposer ? composerAt(lines, { top, bottom, sign: "›" }) : undefined;
   },
+  // Until the session exists, it lacks the row with the model and the folder. Enter is lost then,
+  // and the question whether to trust new hooks comes at the end (0.171.0).
+  starting: /^\s*\? for shortcuts\s*$/,
   isCollapsed: ({ text }) => /^\[PastedContent\d+chars\]$/.test(visibleAscii(text)),
 });

@@ -55,72 +55,26 @@ run_mesh() {
   exit 0
 }
 
-# Sets `state` to the state directory; fails if no variable names it by an absolute path.
-find_state() {
-  state=${MESH_STATE-}
-  if [[ -z $state ]]; then
-    local base=${XDG_STATE_HOME-}
-    [[ $base == /* ]] || base=${HOME%/}/.local/state
-    state=$base/mesh
-  fi
-  [[ $state == /* ]]
+# True if process $1 runs and started at $2, if that is known, where there is no /proc.
+is_alive_by_ps() {
+  local status
+  status=$(ps -o state= -p "$1")
+  [[ -n $status && ${status## } != [ZX]* ]] || return
+  [[ -z $2 ]] && return
+  status=$(ps -o lstart= -p "$1")
+  read -r status <<<"$status"
+  [[ $status == "$2" ]]
 }
 
-# True if process $1 runs and started at $2, if that is known.
-is_alive() {
-  local status fields
-  if read -r status <"/proc/$1/stat"; then
-    # The name may contain spaces and brackets.
-    read -r -a fields <<<"${status##*) }"
-    [[ ${fields[0]} != [ZX] && (-z $2 || ${fields[19]} == "$2") ]]
-  elif [[ -e /proc/self/stat ]]; then
-    false
-  else
-    status=$(ps -o state= -p "$1")
-    [[ -n $status && ${status## } != [ZX]* ]] || return
-    [[ -z $2 ]] && return
-    status=$(ps -o lstart= -p "$1")
-    read -r status <<<"$status"
-    [[ $status == "$2" ]]
-  fi
-}
+# Bash copies a function for each call, so what runs once for every event is in none.
 
-# Sets `host`, `port` and `decision_seconds` from `daemon.json`; fails if no daemon runs.
-find_daemon() {
-  local info pid started='' file=$state/daemon.json
-  [[ -e $file ]] || return
-  [[ -f $file ]] || fail "daemon.json is not a file"
-  IFS= read -r -d '' info <"$file"
-  [[ $info =~ \"pid\":([0-9]+) ]] || run_mesh
-  pid=${BASH_REMATCH[1]}
-  [[ $info =~ \"process_started\":\"([^\"\\]*)\" ]] && started=${BASH_REMATCH[1]}
-  [[ $info =~ \"approval_seconds\":([0-9]+) ]] && decision_seconds=${BASH_REMATCH[1]}
-  is_alive "$pid" "$started" || return
-  [[ $info =~ \"url\":\"http://(127\.0\.0\.1|\[::1\]):([0-9]+)/?\" ]] || run_mesh
-  host=${BASH_REMATCH[1]} port=${BASH_REMATCH[2]}
-}
-
-# Adds a header, unless the value is empty or has other characters than printable ASCII.
-add_header() {
-  [[ -z $2 || $2 == *[!\ -~]* ]] || head+="$1: $2"$'\r\n'
-}
-
-# The inner one of tmux and kitty has set TERM.
-add_pane() {
-  local kitty='' is_tmux=false
-  [[ ${KITTY_LISTEN_ON-} == unix:/?* && -n ${KITTY_WINDOW_ID-} ]] && kitty=${KITTY_LISTEN_ON#unix:}
-  [[ -n ${TMUX_PANE-} && -n ${TMUX-} ]] && is_tmux=true
-  [[ -n $kitty && ${TERM-} == xterm-kitty && ${TERM_PROGRAM-} != tmux ]] && is_tmux=false
-  if [[ -n $kitty ]] && ! $is_tmux; then
-    add_header X-Mesh-Pane "$KITTY_WINDOW_ID"
-    add_header X-Mesh-Kitty "kitty:$kitty"
-  else
-    add_header X-Mesh-Pane "${TMUX_PANE-}"
-    add_header X-Mesh-Tmux "${TMUX-}"
-  fi
-}
-
-find_state || state=
+state=${MESH_STATE-}
+if [[ -z $state ]]; then
+  state=${XDG_STATE_HOME-}
+  [[ $state == /* ]] || state=${HOME%/}/.local/state
+  state+=/mesh
+fi
+[[ $state == /* ]] || state=
 trap 'fail "$phase"' ALRM
 ((BASH_VERSINFO[0] >= 4)) && seconds_max=1.5 || seconds_max=2
 limit_time "$seconds_max"
@@ -128,28 +82,54 @@ limit_time "$seconds_max"
 read_all
 payload=$all
 [[ -n $state && ${MESH_HOOKS-} != off ]] || exit 0
-if ! find_daemon; then
+
+is_alive=false started='' decision_seconds='' file=$state/daemon.json
+if [[ -e $file ]]; then
+  [[ -f $file ]] || fail "daemon.json is not a file"
+  IFS= read -r -d '' info <"$file"
+  [[ $info =~ \"pid\":([0-9]+) ]] || run_mesh
+  pid=${BASH_REMATCH[1]}
+  [[ $info =~ \"process_started\":\"([^\"\\]*)\" ]] && started=${BASH_REMATCH[1]}
+  [[ $info =~ \"approval_seconds\":([0-9]+) ]] && decision_seconds=${BASH_REMATCH[1]}
+  if read -r status <"/proc/$pid/stat"; then
+    name=${status%)*} # It may contain spaces and brackets.
+    # shellcheck disable=SC2086 # To split it; `read` would take each byte of a pipe alone.
+    set -- ${status:${#name}+2}
+    [[ $1 != [ZX] && (-z $started || ${20} == "$started") ]] && is_alive=true
+  elif [[ ! -e /proc/self/stat ]]; then
+    is_alive_by_ps "$pid" "$started" && is_alive=true
+  fi
+fi
+if ! $is_alive; then
   # A killed daemon leaves its marker, with which every tool call would start a process.
   marker=$state/urgent/$agent
   [[ ! -e $marker ]] || rm -f "$marker"
   exit 0
 fi
+[[ $info =~ \"url\":\"http://(127\.0\.0\.1|\[::1\]):([0-9]+)/?\" ]] || run_mesh
+host=${BASH_REMATCH[1]} port=${BASH_REMATCH[2]}
 ((${#payload} <= payload_bytes_max)) || run_mesh
 
-head="POST /hooks/$agent HTTP/1.0"$'\r\n'
-add_header Host "$host:$port"
-[[ -z $payload ]] || add_header Content-Type application/json
-add_header Content-Length "${#payload}"
 token=
 [[ -f $state/hook.token ]] && read -r token <"$state/hook.token" # Without a line end, it fails.
-[[ -z $token ]] || add_header Authorization "Bearer $token"
-add_header X-Mesh-Event "$event"
-add_header X-Mesh-Hook-Pid "$$"
-add_header X-Mesh-Agent-Pid "${!pid_variable-}"
-add_pane
+# The inner one of tmux and kitty has set TERM.
+pane=${TMUX_PANE-} tmux=${TMUX-} kitty=''
+if [[ ${KITTY_LISTEN_ON-} == unix:/?* && -n ${KITTY_WINDOW_ID-} ]]; then
+  if [[ -z $pane || -z $tmux || (${TERM-} == xterm-kitty && ${TERM_PROGRAM-} != tmux) ]]; then
+    pane=$KITTY_WINDOW_ID tmux='' kitty=kitty:${KITTY_LISTEN_ON#unix:}
+  fi
+fi
+head="POST /hooks/$agent HTTP/1.0"$'\r\n'
+# A value that is empty, or has other characters than printable ASCII, is left out.
+for header in "Host: $host:$port" "Content-Type: ${payload:+application/json}" \
+  "Content-Length: ${#payload}" "Authorization: ${token:+Bearer $token}" "X-Mesh-Event: $event" \
+  "X-Mesh-Hook-Pid: $$" "X-Mesh-Agent-Pid: ${!pid_variable-}" "X-Mesh-Pane: $pane" \
+  "X-Mesh-Kitty: $kitty" "X-Mesh-Tmux: $tmux"; do
+  [[ $header == *': ' || $header == *[!\ -~]* ]] || head+=$header$'\r\n'
+done
 
 phase="The daemon did not answer in time"
-if [[ -n ${decision_seconds-} && " $decision_events " == *" $event "* ]]; then
+if [[ -n $decision_seconds && " $decision_events " == *" $event "* ]]; then
   limit_time $((decision_seconds + 2))
 fi
 address=${host#[}
@@ -159,8 +139,9 @@ read_all <&3
 [[ $all =~ ^HTTP/1\.[01]\ ([0-9]+) ]] || fail "The daemon returned no response"
 status=${BASH_REMATCH[1]}
 [[ $status == 200 ]] || fail "The daemon returned $status"
-answer=${all#*$'\r\n\r\n'}
-[[ ${all%%$'\r\n\r\n'*} =~ [Cc]ontent-[Ll]ength:\ *([0-9]+) ]] || fail "The daemon returned no length"
+head=${all%%$'\r\n\r\n'*}
+answer=${all:${#head}+4}
+[[ $head =~ [Cc]ontent-[Ll]ength:\ *([0-9]+) ]] || fail "The daemon returned no length"
 ((${#answer} == BASH_REMATCH[1])) || fail "The response of the daemon is not complete"
 [[ $answer == '{'*'}' ]] || fail "The daemon returned no JSON"
 printf '%s' "$answer"

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { type Monotonic, systemClock } from "kit/core/clock.ts";
 import type { AgentPeer } from "../../../../daemon/features/agents/adapter.ts";
+import { claudeScreen } from "../../../../daemon/features/agents/claude_code/claude_code.ts";
 import { startTimeOf } from "../../../../daemon/host/processes.ts";
 import {
   addressee,
@@ -142,6 +143,34 @@ withTmux(
     assertNothingTyped(terminal, agent);
     now = 2_000;
     assert.deepEqual(await deliver(), { state: "sent" });
+  },
+);
+
+withTmux(
+  "an agent whose screen says that it starts gets no message, for a minute at most",
+  async (terminal) => {
+    const agent = await Agent.start(terminal);
+    let now = 0;
+    let starts = true;
+    const clock = { ...systemClock, monotonic: () => now as Monotonic };
+    const screen = { ...claudeScreen, isStarting: () => starts };
+    const options = { clock, screen, warm_up_ms: 2_000 };
+    const refused = { state: "refused", reason: "starting" };
+    const pane = paneTransport(terminal, options);
+    const deliver = (at: number, to = pane) => {
+      now = at;
+      return to.deliver(addressee(terminal, agent), outgoingMessage("hello"));
+    };
+    for (const at of [0, 3_000, 59_999]) assert.deepEqual(await deliver(at), refused);
+    starts = false;
+    assert.deepEqual(await deliver(60_000), refused, "it warms up");
+    assertNothingTyped(terminal, agent);
+    assert.deepEqual(await deliver(62_000), { state: "sent" });
+    await until("the message", () => agent.submittedTexts.length > 0);
+    starts = true;
+    const other = paneTransport(terminal, options);
+    assert.deepEqual(await deliver(100_000, other), refused);
+    assert.deepEqual(await deliver(160_000, other), { state: "sent" });
   },
 );
 

@@ -342,9 +342,12 @@ Deno.test("only a person adds arguments to the command of an agent", async () =>
     await using fixture = await spawningWorld({ at_terminal });
     const { w, folder, terminals } = fixture;
     const body = { path: folder, backend: "codex", args: ["--model", "small"] };
-    const { status, error } = await post(w, "/spawn", body, TERMINAL);
+    const { status, error, detail, hint } = await post(w, "/spawn", body, TERMINAL);
     if (at_terminal) assert.deepEqual(terminals.launches.at(-1)?.argv.slice(-2), body.args);
-    else assert.deepEqual([status, error], [403, "human_not_proven"]);
+    else {
+      assert.deepEqual([status, error], [403, "human_not_proven"]);
+      assert.match(`${detail}; ${hint}`, /only a person may add arguments .* --profile NAME/i);
+    }
     assert.equal(terminals.launches.length, at_terminal ? 1 : 0);
   }
 });

@@ -14,6 +14,7 @@ const SCREENS: [name: string, cursor_y: number, dialog: boolean | undefined, emp
   ["shell-mode",      46, undefined, undefined, false],
   ["permission",      49, true,      undefined, false],
   ["hooks-review",    47, true,      undefined, false],
+  ["starting",        47, false,     true,      false],
 ];
 
 for (const [name, cursor_y, dialog, empty, collapsed] of SCREENS) {
@@ -22,6 +23,7 @@ for (const [name, cursor_y, dialog, empty, collapsed] of SCREENS) {
     assert.equal(codexScreen.dialogOpen(view), dialog);
     assert.equal(codexScreen.composerEmpty(view), empty);
     assert.equal(codexScreen.collapsedPaste?.(view) ?? false, collapsed);
+    assert.equal(codexScreen.isStarting?.(view), name === "starting");
   });
 }
 
