@@ -144,12 +144,17 @@ async function readPane(server: TerminalServer, pane_id: string): Promise<Pane |
 export function typeIfUnchanged(
   { pane, view, foreground }: InspectedPane,
   prepared: PreparedKeys,
-  { draft_may_change = false }: { readonly draft_may_change?: boolean } = {},
+  { draft_may_change = false, shown }: {
+    readonly draft_may_change?: boolean;
+    /** A pattern that a row of the screen must match as well. */
+    readonly shown?: string;
+  } = {},
 ): Promise<TypeResult> {
   return prepared.typeIf({
     pane,
     foreground,
     dialog: { pattern: DIALOG_PATTERN, row: dialogRow(view) },
+    shown,
     cursor_row: draft_may_change ? undefined : stripEscapes(view.lines[pane.cursor_y] ?? ""),
   });
 }

@@ -33,6 +33,15 @@ export interface Screen {
   composerHolds(view: View, text: string): boolean;
   /** True if the composer shows only a marker in place of a long paste. */
   collapsedPaste?(view: View): boolean;
+  /** The words beside the composer while Escape interrupts a turn. Absent if they are unknown. */
+  readonly work?: WorkShown;
+}
+
+/** The sign of a running turn on an agent's screen. */
+interface WorkShown {
+  /** In the syntax of `DIALOG_PATTERN`. */
+  readonly pattern: string;
+  isShown(view: View): boolean;
 }
 
 /** An agent's composer, as its screen shows it. */
@@ -57,7 +66,12 @@ interface ComposerFormat {
   isEmpty?(composer: Composer, view: View): boolean;
   /** True if the visible characters show the whole text. Default: they are equal. */
   holds?(shown: string, whole: string): boolean;
+  /** The words while a turn can be interrupted, above or below the composer. */
+  readonly work?: { readonly pattern: string; readonly side: "above" | "below" };
 }
+
+/** Rows above a composer in which an agent shows that it works. Above them is its conversation. */
+const WORK_ROWS_MAX = 8;
 
 /** The screen of an agent whose composer a dialog replaces. */
 export function composerScreen(format: ComposerFormat): Screen {
@@ -77,6 +91,7 @@ export function composerScreen(format: ComposerFormat): Screen {
       return composer ? false : undefined;
     },
     dialogShown: (view) => dialogIn(rowsBelow(view)) ?? { kind: "dialog" },
+    ...(format.work && { work: workShown(format.work, find) }),
     composerEmpty(view) {
       const composer = find(view);
       return composer && isEmpty(composer, view);
@@ -85,6 +100,23 @@ export function composerScreen(format: ComposerFormat): Screen {
     collapsedPaste(view) {
       const composer = find(view);
       return composer !== undefined && format.isCollapsed(composer);
+    },
+  };
+}
+
+function workShown(
+  { pattern, side }: NonNullable<ComposerFormat["work"]>,
+  find: (view: View) => Composer | undefined,
+): WorkShown {
+  const words = new RegExp(pattern, "i");
+  return {
+    pattern,
+    isShown(view) {
+      const composer = find(view);
+      if (!composer) return false;
+      const { top, bottom } = composer;
+      const [from, to] = side === "above" ? [Math.max(0, top - WORK_ROWS_MAX), top] : [bottom];
+      return view.lines.slice(from, to).some((row) => words.test(stripEscapes(row)));
     },
   };
 }

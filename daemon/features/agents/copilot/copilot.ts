@@ -3,12 +3,16 @@
 import type { IsAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
+import { interruptInPane } from "../pane_interrupt.ts";
 import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
 import { copilotEvidence } from "./question_evidence.ts";
 import { withEnd } from "../sessions/last_end.ts";
 import { copilotEnds } from "./turn_ends.ts";
 import { type Activity, resumeOf, SessionRecords } from "./sessions.ts";
 import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens.ts";
+
+/** Pause before the second Escape, which must follow within 2 s; two more undo the turn (1.0.102). */
+const ESCAPE_GAP_MS = 300;
 
 interface CopilotOptions extends Omit<PaneOptions, "screen"> {
   /** Copilot CLI's folder, e.g. `~/.copilot`. */
@@ -19,13 +23,13 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
   const { config_dir } = options;
   const records = new SessionRecords(config_dir);
   const ends = copilotEnds(config_dir);
-  const pane = new PaneTransport({
+  const inspected = {
     ...options,
     screen: copilotScreen,
-    waits_for_turn_end: true,
-    hasOpenDialog: (peer) =>
+    hasOpenDialog: (peer: AgentPeer) =>
       Promise.resolve(peerActivity(records, peer)?.turn_state === "awaiting_input"),
-  });
+  };
+  const pane = new PaneTransport({ ...inspected, waits_for_turn_end: true });
   return paneAdapter(pane, {
     backend: "copilot",
     observe: (peer) => {
@@ -33,6 +37,8 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
       return Promise.resolve(withEnd(observed, peer, ends));
     },
     questionEvidence: (call) => Promise.resolve(copilotEvidence(config_dir, call)),
+    interrupt: (peer) => interruptInPane({ ...inspected, escapes: 2, gap_ms: ESCAPE_GAP_MS }, peer),
+    lastEnd: ends,
     resume: (session) => resumeOf(config_dir, session),
   });
 }
@@ -95,4 +101,5 @@ export const copilotScreen = composerScreen({
     shown === whole || (shown.length >= END_CHARS_MIN && whole.endsWith(shown)),
   isCollapsed: ({ text }) => /^\[Paste#\d+-\d+lines\]$/.test(visibleAscii(text)),
   dialog: PROMPT_ROW,
+  work: { pattern: "Working .*esc|esc .*interrupt", side: "below" },
 });
