@@ -54,6 +54,7 @@ export const REASONS = {
   // Why a turn was not interrupted, and nothing was sent.
   at_dialog:            "a dialog waits there for its user; answer it, or decline it",
   turn_unproved:        "it is not proved that a turn runs there now",
+  turn_begins:          "its turn has only begun, and Escape would take the prompt back; try again",
   no_interrupt:         "mesh knows no way to interrupt this program",
   not_online:           "it is offline",
   parent_has_turn:      "it is a subagent, and only its parent can be interrupted",

@@ -246,7 +246,8 @@ export interface Adapter {
   questionEvidence?(call: WaitingCall, now: number): Promise<readonly Evidence[]>;
   /**
    * Interrupts the running turn in the way of the agent's user. Asks only an agent that is proved
-   * to be in a turn, without an open dialog. Absent if mesh knows no way.
+   * to be in a turn, without an open dialog: by its own server, or by its reported state together
+   * with its screen. `turn_unproved` if these two differ. Absent if mesh knows no way.
    */
   interrupt?(peer: AgentPeer): Promise<InterruptAttempt>;
   /** The end of the session's last turn without a result, by the agent's own records. */

@@ -98,40 +98,44 @@ export class Interrupts {
     return { peer_id, name, outcome, by, proof, detail: detailOf(name, { outcome, by, proof }) };
   }
 
-  /** Asks the peer to stop its turn, through its client or by its adapter. */
+  /**
+   * Asks the peer to stop its turn. Reports of a turn are late at times, so a peer that shows
+   * something else than was reported is looked at once more.
+   */
   async #ask(peer_id: string, from: Author): Promise<InterruptAttempt> {
+    const attempt = await this.#tryToAsk(peer_id, from);
+    if (!isContradiction(attempt)) return attempt;
+    await pause(this.#ctx.clock, RECORDS_MS, this.#deps.shutdownSignal);
+    await this.#observe(peer_id);
+    return await this.#tryToAsk(peer_id, from);
+  }
+
+  /** Asks the peer, through its client or by its adapter. */
+  async #tryToAsk(peer_id: string, from: Author): Promise<InterruptAttempt> {
     const peer = mustGetPeer(this.#ctx.db, peer_id);
     const refusal = refusalOf(peer, this.#deps.records.mustGet(peer_id).waits_for);
     if (refusal !== undefined) return { state: "refused", reason: refusal };
-    if (peer.turn_state === "idle" || peer.turn_state === "pending_first_turn") {
-      return { state: "idle" };
-    }
+    const isWorking = peer.turn_state === "working";
     const session = this.#deps.sockets.getSession(peer_id);
-    const adapter = this.#deps.transports.adapterOf(peer.backend);
-    const agent = this.#deps.agentPeers.getRecord(peer_id);
-    const takesInterrupts = session?.open === true && session.identity.interrupts;
-    if (!takesInterrupts && !adapter?.interrupt || !agent) {
-      return { state: "refused", reason: "no_interrupt" };
-    }
-    this.#record(peer_id, from, { outcome: "started", by: null, reason: null });
-    if (takesInterrupts) {
+    if (session?.open && session.identity.interrupts) {
+      if (!isWorking) return { state: "idle" };
+      this.#record(peer_id, from, { outcome: "started", by: null, reason: null });
       const isSent = session.send({ type: "interrupt" });
       return isSent
         ? { state: "asked", by: "its own client" }
         : { state: "refused", reason: "socket_full" };
     }
-    const attempt = await adapter?.interrupt?.(agent);
-    if (attempt?.state !== "idle") return attempt ?? { state: "idle" };
-    return await this.#isStillWorking(peer_id)
-      ? { state: "refused", reason: "turn_unproved" }
-      : attempt;
-  }
-
-  /** True if the turn is reported to run although the agent itself shows none. */
-  async #isStillWorking(peer_id: string): Promise<boolean> {
-    await pause(this.#ctx.clock, RECORDS_MS, this.#deps.shutdownSignal);
-    await this.#observe(peer_id);
-    return rows.get(this.#ctx.db, peer_id)?.turn_state === "working";
+    const adapter = this.#deps.transports.adapterOf(peer.backend);
+    const agent = this.#deps.agentPeers.getRecord(peer_id);
+    if (!adapter?.interrupt || !agent) {
+      return isWorking ? { state: "refused", reason: "no_interrupt" } : { state: "idle" };
+    }
+    if (isWorking) this.#record(peer_id, from, { outcome: "started", by: null, reason: null });
+    const attempt = await adapter.interrupt(agent);
+    if (attempt.state === "idle") return isWorking ? CONTRADICTION : attempt;
+    const isKnownIdle = !isWorking && attempt.state === "refused" &&
+      attempt.reason !== "at_dialog" && !isContradiction(attempt);
+    return isKnownIdle ? { state: "idle" } : attempt;
   }
 
   /** Looks for the end of the turn until it is found or the time for a proof is over. */
@@ -230,6 +234,13 @@ interface Author {
   /** Null for a person who is not registered. */
   readonly peer_id: string | null;
   readonly name: string;
+}
+
+/** The peer's reports and its screen differ on whether a turn runs. */
+const CONTRADICTION = { state: "refused", reason: "turn_unproved" } as const;
+
+function isContradiction(attempt: InterruptAttempt): boolean {
+  return attempt.state === "refused" && attempt.reason === CONTRADICTION.reason;
 }
 
 /** The reason why a peer is not asked to stop, whatever its agent is. */

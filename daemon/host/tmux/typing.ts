@@ -109,7 +109,8 @@ function samePane({ pane, dialog, shown }: PaneGuard): string[] {
     equal("pane_in_mode", "0"),
     equal("pane_synchronized", "0"),
     `#{==:#{C/ri:${dialog.pattern}},${dialog.row}}`,
-    ...(shown === undefined ? [] : [`#{!=:#{C/ri:${shown}},0}`]),
+    // tmux names the first row of this text, so a repeated text counts as a change.
+    ...(shown ? [`#{==:#{C/r:^${pattern(shown.text)}$},${shown.row + 1}}`] : []),
   ];
 }
 

@@ -7,12 +7,12 @@ import { getTrace } from "protocol/messages/contract.ts";
 import { getPeer, registerPeer } from "protocol/peers/contract.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import type { ScriptedModel } from "../../../tools/selftest/model/scripted_model.ts";
-import { type AgentFixture, type AgentUnderTest, withAgentFixture } from "../../support/e2e/agent_harness.ts";
 import {
-  prepareCopilot,
-  prepareGemini,
-  prepareOpencode,
-} from "../../support/e2e/agent_setups.ts";
+  type AgentFixture,
+  type AgentUnderTest,
+  withAgentFixture,
+} from "../../support/e2e/agent_harness.ts";
+import { prepareCopilot, prepareGemini, prepareOpencode } from "../../support/e2e/agent_setups.ts";
 import { CodexLab } from "../../support/e2e/codex_lab.ts";
 import {
   codexCli,
@@ -36,9 +36,9 @@ interface AgentAtWork {
   readonly peer_id: string;
   readonly screen: () => string;
   /** True if its screen shows that a turn runs. */
-  readonly isAtWork: () => boolean;
-  /** A draft that is left in its composer before the interrupt. */
-  readonly draft?: () => Promise<unknown>;
+  readonly isAtWork: () => boolean | Promise<boolean>;
+  /** True if the model says nothing in the turn; else a command runs. */
+  readonly is_silent: boolean;
 }
 
 /** Interrupts the turn of an ask as the orchestrator of its circle, then asks again. */
@@ -59,21 +59,22 @@ async function interruptsAndAsksAgain(agent: AgentAtWork, by: RegExp): Promise<v
     call(openAsk, { body: { from_peer: "cli", to_peer: peer_id, text } });
   const idle = await interrupt();
   assert.deepEqual([idle.outcome, idle.by], ["not_busy", null], JSON.stringify(idle));
-  const held = model.hold();
+  const held = agent.is_silent ? model.hold() : undefined;
   const { correlation_id } = await ask("Name the lake");
   await until("the work", isAtWork);
-  await agent.draft?.();
   const done = await interrupt();
   assert.equal(done.outcome, "interrupted", `${JSON.stringify(done)}\n${screen()}`);
   assert.match(done.by ?? "", by);
-  held.release();
+  held?.release();
+  await until(
+    "to be idle",
+    async () => (await call(getPeer, { params: { id: peer_id }, query: {} })).turn_state === "idle",
+  );
   const again = await interrupt();
   assert.equal(again.outcome, "not_busy", `${JSON.stringify(again)}\n${screen()}`);
   const { stages } = await call(getTrace, { params: { trace_id: correlation_id ?? "" } });
   const [ended] = stages.filter(({ stage }) => stage === "turn_interrupted");
   assert.match(ended?.detail ?? "", /^@boss asked for it; seen by its /);
-  console.log(JSON.stringify(done), screen());
-  if (agent.draft) return;
   await ask("What time is it");
   await until("the answer", () => screen().includes("It is noon"));
   assert.doesNotMatch(screen(), /rewind|edit previous/i);
@@ -97,6 +98,7 @@ withLab(import.meta.url, `Claude Code: ${CLAIM}`, async () => {
     model: lab.model,
     peer_id,
     screen: () => claude.screen,
+    is_silent: true,
     isAtWork: () => lab.model.asked("Name the lake").length > 0,
   }, /^Escape/);
 });
@@ -111,27 +113,62 @@ interface Case {
   readonly prepare: (lab: Lab, bin: string, rules: readonly ScriptedReply[]) => AgentWithScript;
   readonly by: RegExp;
   readonly work: RegExp;
+  readonly rules?: readonly ScriptedReply[];
+  readonly args?: readonly string[];
 }
 
-const CASES: readonly Case[] = [
-  { title: "Gemini CLI", agent: geminiCli, prepare: prepareGemini, by: /^Escape in/, work: /esc to cancel/ },
-  { title: "opencode", agent: opencodeCli, prepare: prepareOpencode, by: /client/, work: /esc interrupt/ },
-  { title: "Copilot CLI", agent: copilotCli, prepare: prepareCopilot, by: /^Escape twice/, work: /Working/ },
+/** Before its first answer, Copilot CLI takes the prompt back instead of ending the turn. */
+const IN_A_TOOL: readonly ScriptedReply[] = [
+  ...RULES.slice(0, 1),
+  {
+    match: /Name the lake/,
+    steps: [{ tool: "bash", args: { command: "sleep 60", description: "Sleeps" } }, {
+      say: "Late",
+    }],
+  },
 ];
 
-for (const { title, agent, prepare, by, work } of CASES) {
+const CASES: readonly Case[] = [
+  {
+    title: "Gemini CLI",
+    agent: geminiCli,
+    prepare: prepareGemini,
+    by: /^Escape in/,
+    work: /esc to cancel/,
+  },
+  {
+    title: "opencode",
+    agent: opencodeCli,
+    prepare: prepareOpencode,
+    by: /client/,
+    work: /esc interrupt/,
+  },
+  {
+    title: "Copilot CLI",
+    agent: copilotCli,
+    prepare: prepareCopilot,
+    by: /^two Escapes in/,
+    work: /esc esc interrupt/,
+    rules: IN_A_TOOL,
+    args: ["--allow-all-tools"],
+  },
+];
+
+for (const { title, agent, prepare, by, work, rules = RULES, args = [] } of CASES) {
   inLongForm(withAgentFixture)(
     import.meta.url,
     `${title}: ${CLAIM}`,
-    { agent, prepare: (lab, bin) => prepare(lab, bin, RULES) },
+    { agent, prepare: (lab, bin) => prepare(lab, bin, rules) },
     async (fixture: AgentFixture<AgentWithScript>) => {
-      const { peer_id } = await fixture.start();
+      const { peer_id } = await fixture.start(...args);
       await interruptsAndAsksAgain({
         call: fixture.call,
         model: fixture.agentUnderTest.model,
         peer_id,
         screen: () => fixture.screen,
-        isAtWork: () => work.test(fixture.screen),
+        is_silent: rules === RULES,
+        isAtWork: async () =>
+          work.test(fixture.screen) && await fixture.peer({ turn_state: "working" }) !== undefined,
       }, by);
     },
   );
@@ -151,6 +188,7 @@ for (const [args, by] of [[[], /server/], [["--no-daemon"], /^Escape/]] as const
         model: lab.model,
         peer_id: peer?.peer_id ?? "",
         screen: () => api.screen,
+        is_silent: true,
         isAtWork: () => lab.model.asked("Name the lake").length > 0,
       }, by);
     },

@@ -71,7 +71,6 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
     interrupt: (peer) =>
       interruptInPane({
         ...inspected,
-        escapes: 1,
         isWorking: (peer) => sessionOfPeer(config_dirs, peer)?.status !== "idle",
       }, peer),
     lastEnd: ends,
@@ -132,6 +131,6 @@ export const claudeScreen = composerScreen({
     }
     return undefined;
   },
-  work: { pattern: "esc to interrupt", side: "below" },
+  work: { hints: ["esc to interrupt"], side: "below" },
   isCollapsed: ({ text }) => /^\[Pastedtext#\d+(\+\d+lines)?\]$/.test(visibleAscii(text)),
 });

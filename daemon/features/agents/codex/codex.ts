@@ -66,7 +66,7 @@ export function codexAdapter(options: CodexOptions): Adapter {
     interrupt: (peer) =>
       peer.agent_pid === null
         ? withServer(options, peer, interrupt, (reason) => ({ state: "refused", reason }))
-        : interruptInPane({ ...inspected, escapes: 1 }, peer),
+        : interruptInPane(inspected, peer),
     lastEnd: ends,
     // The shared server continues a turn whose terminal was closed.
     interruptTurn: (peer) => withServer(options, peer, interruptTurn, () => undefined),
@@ -146,6 +146,6 @@ export const codexScreen = composerScreen({
     const isComposer = !MENU_ENTRY.test(first) && more.every((row) => CONTINUATION.test(row));
     return isComposer ? composerAt(lines, { top, bottom, sign: "›" }) : undefined;
   },
-  work: { pattern: "[0-9]s . esc to interrupt\\)", side: "above" },
+  work: { hints: ["[0-9]s . esc to interrupt\\)"], side: "above" },
   isCollapsed: ({ text }) => /^\[PastedContent\d+chars\]$/.test(visibleAscii(text)),
 });

@@ -11,9 +11,6 @@ import { copilotEnds } from "./turn_ends.ts";
 import { type Activity, resumeOf, SessionRecords } from "./sessions.ts";
 import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens.ts";
 
-/** Pause before the second Escape, which must follow within 2 s; two more undo the turn (1.0.102). */
-const ESCAPE_GAP_MS = 300;
-
 interface CopilotOptions extends Omit<PaneOptions, "screen"> {
   /** Copilot CLI's folder, e.g. `~/.copilot`. */
   readonly config_dir: string;
@@ -37,7 +34,7 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
       return Promise.resolve(withEnd(observed, peer, ends));
     },
     questionEvidence: (call) => Promise.resolve(copilotEvidence(config_dir, call)),
-    interrupt: (peer) => interruptInPane({ ...inspected, escapes: 2, gap_ms: ESCAPE_GAP_MS }, peer),
+    interrupt: (peer) => interruptInPane(inspected, peer),
     lastEnd: ends,
     resume: (session) => resumeOf(config_dir, session),
   });
@@ -101,5 +98,9 @@ export const copilotScreen = composerScreen({
     shown === whole || (shown.length >= END_CHARS_MIN && whole.endsWith(shown)),
   isCollapsed: ({ text }) => /^\[Paste#\d+-\d+lines\]$/.test(visibleAscii(text)),
   dialog: PROMPT_ROW,
-  work: { pattern: "Working .*esc|esc .*interrupt", side: "below" },
+  work: {
+    hints: ["esc esc interrupt", "esc again to interrupt"],
+    takes_back: "esc (esc|again to) edit prompt",
+    side: "below",
+  },
 });

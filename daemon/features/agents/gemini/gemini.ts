@@ -37,7 +37,7 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
   return paneAdapter(pane, {
     backend: "gemini",
     observe: async (peer) => withEnd(await observe(peer, options), peer, ends),
-    interrupt: (peer) => interruptInPane({ ...inspected, escapes: 1 }, peer),
+    interrupt: (peer) => interruptInPane(inspected, peer),
     lastEnd: ends,
     resume: (session) => resumeOf(options.config_dir, session),
   });
@@ -104,7 +104,7 @@ export const geminiScreen = composerScreen({
     if (text.trim() === "") return true;
     return text.trim() === PLACEHOLDER && cursor_x === FIRST_COLUMN && cursor_y === top;
   },
-  work: { pattern: RUNNING, side: "above" },
+  work: { hints: [RUNNING], side: "above" },
   isCollapsed: ({ text }) => /^\[PastedText:\d+(chars|lines)\]$/.test(visibleAscii(text)),
 });
 
@@ -113,5 +113,5 @@ export function turnStateShown(view: View): "idle" | "working" | "awaiting_input
   const dialog = geminiScreen.dialogOpen(view);
   if (dialog === undefined) return undefined;
   if (dialog) return "awaiting_input";
-  return geminiScreen.work?.isShown(view) ? "working" : "idle";
+  return geminiScreen.work?.rowOf(view, RUNNING) !== undefined ? "working" : "idle";
 }

@@ -20,9 +20,6 @@ const PLUGIN_WAIT_MS_MAX = 15_000;
  */
 const WAIT_GAP_MS_MAX = 5_000;
 
-/** Pause before the second Escape; "esc again to interrupt" is shown for some seconds (1.18.33). */
-const ESCAPE_GAP_MS = 500;
-
 interface OpencodeOptions extends Omit<PaneOptions, "screen" | "hasOpenDialog"> {
   /** The folder of opencode's sessions, e.g. `~/.local/share/opencode`. */
   readonly data_dir: string;
@@ -41,7 +38,7 @@ export function opencodeAdapter(options: OpencodeOptions): Adapter {
     // Turns are reported by the plugin.
     observe: (peer) => Promise.resolve(observeProcess(peer, options.isAlive)),
     // An opencode without the plugin, which aborts the turn itself.
-    interrupt: (peer) => interruptInPane({ ...inspected, escapes: 2, gap_ms: ESCAPE_GAP_MS }, peer),
+    interrupt: (peer) => interruptInPane(inspected, peer),
     resume: (session) => resume(options.data_dir, session),
     fork: (session) => withArgs(resume(options.data_dir, session), "--fork"),
   });
@@ -93,7 +90,7 @@ export const opencodeScreen = composerScreen({
     return { top, bottom, text: rows.slice(top, bottom - 1).map(cellText).join("\n").trim() };
   },
   isEmpty: ({ text }) => text === "" || PLACEHOLDER.test(text),
-  work: { pattern: "esc (again to )?interrupt", side: "below" },
+  work: { hints: ["esc +interrupt", "esc again to interrupt"], side: "below" },
   isCollapsed: ({ text }) => /^\[Pasted ~?\d+ lines?\]$/.test(text),
   dialog: /△ Permission required|Allow once/i,
 });
