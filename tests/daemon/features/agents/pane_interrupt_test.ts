@@ -58,10 +58,10 @@ interface Running {
 /** Starts the agent in a turn; its peer is reported to work. */
 async function agentAtWork(t: Terminal, hints: readonly string[]): Promise<Running> {
   const words = hints.map((hint) => `'${hint}'`).join(" ");
-  const pane = t.start(`${t.program("agent.ts", AGENT)} ${t.dir}/notes ${words}`);
+  // tmux continues a stopped program that it has started itself.
+  const pane = t.start(`${t.program("agent.ts", AGENT)} ${t.dir}/notes ${words}; true`);
   const notes = () => t.read("notes").split("\n").slice(0, -1);
-  const ready = await until("the agent", () => /ready (\d+)/.exec(notes()[0] ?? ""));
-  const pid = Number(ready[1]);
+  const pid = Number(await until("the agent", () => /ready (\d+)/.exec(notes()[0] ?? "")?.[1]));
   await until("its turn", () => t.screen(pane).includes(hints[0] ?? "?"));
   const peer: AgentPeer = { ...addressee(t, { pane, pid }), turn_state: "working" };
   return { pid, peer, notes: () => notes().slice(1) };
@@ -135,9 +135,8 @@ withTmux("a frozen agent gets no Escape", async (t) => {
   const { pid, peer, notes } = await agentAtWork(t, ONE);
   Deno.kill(pid, "SIGSTOP");
   await until("the stop", () => isStopped(pid));
-  const refused = await interrupt(t, peer);
+  const refused = await interrupt(t, peer).finally(() => Deno.kill(pid, "SIGCONT"));
   assert.deepEqual(refused, { state: "refused", reason: "not_foreground" });
-  Deno.kill(pid, "SIGCONT");
   assert.deepEqual(notes(), []);
 });
 
