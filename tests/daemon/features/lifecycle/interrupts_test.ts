@@ -17,8 +17,6 @@ import {
   signIn,
 } from "../../../support/daemon/peer_clients.ts";
 import { FakeAgents, FakePanes, SOCKET } from "../../../support/host/fake_panes.ts";
-import { relayWorld } from "../../../support/relay/relay_world.ts";
-import { twoMachines } from "../../../support/machines/two_machines.ts";
 import { FakeSockets, type World, world, type WorldOptions } from "../../../support/world.ts";
 
 const TERMINAL = { "x-mesh-terminal": "77" };
