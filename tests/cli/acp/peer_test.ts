@@ -128,14 +128,15 @@ Deno.test("an interrupt cancels the running prompt, which is reported as interru
     await cancelled.promise;
     return { stopReason: "cancelled" };
   });
+  const cancels = () => f.fake.received.filter(({ method }) => method === "session/cancel").length;
   f.peer.received({ type: "interrupt" });
   await f.fake.clock.settle();
-  assert.deepEqual(f.fake.notified, [], "no prompt runs");
+  assert.equal(cancels(), 0, "no prompt runs");
   f.receive("d1");
   await f.fake.clock.settle();
   f.peer.received({ type: "interrupt" });
   await f.fake.clock.settle();
-  assert.deepEqual(f.fake.notified, ["session/cancel"]);
+  assert.equal(cancels(), 1);
   cancelled.resolve();
   await f.fake.clock.settle();
   assert.deepEqual([f.errors(), f.states().at(-1)], [["interrupted"], "idle"]);
