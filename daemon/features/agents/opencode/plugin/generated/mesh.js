@@ -164,6 +164,7 @@ function readText(path) {
 
 // daemon/features/agents/opencode/plugin/session.ts
 import process from "node:process";
+import { appendFileSync } from "node:fs";
 
 // daemon/host/terminal_addresses.ts
 var KITTY = "kitty:";
@@ -493,6 +494,14 @@ var Sessions = class {
     const prompts = (data ?? []).filter(({ info }) => info.role === "user");
     return prompts.flatMap(({ parts }) => parts.map((part) => part.text ?? "")).join("\n");
   }
+  /** Stops the session's turn, also while it waits to try the model again. */
+  async abort(id) {
+    await this.#client.session.abort({
+      path: {
+        id
+      }
+    }).catch(() => void 0);
+  }
   prompt(id, text) {
     const body = {
       parts: [
@@ -701,7 +710,9 @@ var Turn = class {
 };
 
 // daemon/features/agents/opencode/plugin/session.ts
-var HOOK_VERSION = "3";
+var dbg = (x) => appendFileSync("/tmp/stop31/oc.log", `${Date.now()} ${JSON.stringify(x)}
+`);
+var HOOK_VERSION = "4";
 var UNREAD_AFTER_MS = 1e3;
 var NOT_READ = "[mesh] Not read yet, further up:";
 var REOPEN_MS = 1e3;
@@ -747,7 +758,8 @@ var Session = class {
       },
       down: () => this.#deliveries.dropWaiting(),
       frame: (frame) => {
-        if (this.#deliveries.take(frame)) void this.#deliver();
+        if (frame["type"] === "interrupt") void this.#interrupt();
+        else if (this.#deliveries.take(frame)) void this.#deliver();
       }
     });
   }
@@ -771,6 +783,28 @@ var Session = class {
       }
     } finally {
       this.#prompting = false;
+    }
+  }
+  /** Stops the turn. Its aborted answer reports that. A dialog is left to the user. */
+  async #interrupt() {
+    dbg([
+      "int",
+      this.#id,
+      this.#turn.busy,
+      this.#turn.atDialog
+    ]);
+    if (this.#id === void 0 || !this.#turn.busy || this.#turn.atDialog) return;
+    dbg({
+      id: this.#id
+    });
+    try {
+      dbg(await this.#ctx.client.session.abort({
+        path: {
+          id: this.#id
+        }
+      }));
+    } catch (e) {
+      dbg(String(e));
     }
   }
   #mayPrompt() {
@@ -859,6 +893,13 @@ var Session = class {
   }
   async event(type, properties) {
     const { info, sessionID, part } = properties;
+    if (type !== "message.part.updated") dbg([
+      type,
+      sessionID,
+      properties.status,
+      properties.error,
+      info?.error
+    ]);
     this.#subagents.follow(type, properties, this.#id);
     if (type === "session.created") {
       if (info) this.#sessions.add(info);
@@ -940,7 +981,8 @@ function processFields({ directory }, env) {
     agent_pid: process.pid,
     capabilities: [
       "delivery_receipts",
-      "framed_text"
+      "framed_text",
+      "interrupt"
     ],
     metadata: {
       hook_version: HOOK_VERSION,
