@@ -7,7 +7,7 @@ import type { Token, Tokens } from "marked";
 import { type ComponentChildren, Fragment } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Copy } from "./copy.tsx";
-import { otherHost } from "./text/hidden.ts";
+import { otherHost } from "./text/addresses.ts";
 import { visible } from "./text/visible.tsx";
 import { partsOf } from "./text/limits.ts";
 import { parse as parseCode, type ParsedLine } from "sugar-high/core";

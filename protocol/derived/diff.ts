@@ -19,6 +19,8 @@ export interface FileDiff {
   readonly added: number;
   readonly removed: number;
   readonly hunks: readonly Hunk[];
+  /** A remark, such as why lines have no numbers. */
+  readonly note?: string | undefined;
 }
 
 /** A line of a hunk as it is shown. */

@@ -1,7 +1,7 @@
 /** Texts of agents with the hidden characters that they contain. */
 
 import type { ComponentChildren } from "preact";
-import { piecesOf } from "./hidden.ts";
+import { piecesOf } from "kit/core/hidden.ts";
 
 /** Maximum hidden characters of one text with an element of their own. */
 const MARKED_MAX = 300;
