@@ -14,13 +14,15 @@ import {
   type FileBefore,
   placed,
 } from "protocol/derived/act_files.ts";
-import type { FileDiff } from "protocol/derived/diff.ts";
+import { type FileDiff, fileDiff } from "protocol/derived/diff.ts";
 import { type PatchFile, readPatch } from "protocol/derived/patch.ts";
 import type { Act } from "protocol/messages/act.ts";
 
 /** A tool that an agent wants to use. */
 export interface ActRequest {
   readonly tool: string;
+  /** The kind that an agent of the Agent Client Protocol gives a tool, such as `execute`. */
+  readonly kind?: string | undefined;
   readonly input: unknown;
   /** The folder in which the agent works. */
   readonly folder: string | null;
@@ -50,6 +52,8 @@ type Rule = (args: Args, around: Surroundings) => Draft | undefined;
 
 const PATH = ["file_path", "filePath", "path", "absolute_path"] as const;
 
+const CONTENT = ["content", "file_text", "contents"] as const;
+
 // deno-fmt-ignore
 const RULES: Readonly<Record<string, Rule>> = {
   bash: run, shell: run, powershell: run, exec_command: run, run_shell_command: run,
@@ -63,17 +67,26 @@ const RULES: Readonly<Record<string, Rule>> = {
   read: read, read_file: read, view: read,
 };
 
+/** By the kinds of the Agent Client Protocol, whose tools have titles and no names. */
+// deno-fmt-ignore
+const RULES_BY_KIND: Readonly<Record<string, Rule>> = {
+  execute: run, edit: editOrWrite, delete: remove, fetch: fetchAddress, read: read,
+};
+
 /** The act of a request. `before` is called for the files that it changes. */
-export function actOf({ tool, input, folder }: ActRequest, before: ReadBefore): Act {
+export function actOf({ tool, kind, input, folder }: ActRequest, before: ReadBefore): Act {
   const around = { tool, folder, before: limited(before) };
-  const given = isInput(input) ? input : undefined;
-  const name = tool.toLowerCase();
-  const named = Object.hasOwn(RULES, name) ? RULES[name] : undefined;
-  const rule = named ?? (mcpName(tool) === undefined ? undefined : useMcp);
-  const args = given && new Args(given);
-  const draft = args && rule?.(args, around);
+  const args = isInput(input) ? new Args(input) : undefined;
+  const draft = args ? ruleOf(tool, kind)?.(args, around) : givenDiffs(input, around);
   if (!draft) return toAct({ kind: "other", title: `Use ${short(tool)}` }, []);
-  return toAct(draft, args.details());
+  return toAct(draft, args?.details() ?? []);
+}
+
+function ruleOf(tool: string, kind = ""): Rule | undefined {
+  const name = tool.toLowerCase();
+  if (Object.hasOwn(RULES, name)) return RULES[name];
+  if (mcpName(tool) !== undefined) return useMcp;
+  return Object.hasOwn(RULES_BY_KIND, kind) ? RULES_BY_KIND[kind] : undefined;
 }
 
 function toAct({ title, ...draft }: Draft, details: Act["details"]): Act {
@@ -84,6 +97,7 @@ function toAct({ title, ...draft }: Draft, details: Act["details"]): Act {
     address: null,
     files: [],
     is_cut: false,
+    covers_text: false,
     takes_reason: true,
     ...draft,
     title: cutMiddle(title, TITLE_CHARS_MAX),
@@ -101,7 +115,7 @@ function run(args: Args, { folder }: Surroundings): Draft | undefined {
 }
 
 function write(args: Args, around: Surroundings): Draft | undefined {
-  const path = args.text(...PATH), text = args.text("content", "file_text", "contents");
+  const path = args.text(...PATH), text = args.text(...CONTENT);
   if (path === undefined || text === undefined) return undefined;
   const file = compared(around.before(absolute(path, around)), path, text);
   return changed("write", [file], around);
@@ -116,6 +130,26 @@ function edit(args: Args, around: Surroundings): Draft | undefined {
   if (list[0] !== args && list.some((args) => args.details().length > 0)) return undefined;
   const file = edited(around.before(absolute(path, around)), path, edits);
   return changed("edit", [file], around);
+}
+
+function editOrWrite(args: Args, around: Surroundings): Draft | undefined {
+  return args.text(...CONTENT) === undefined ? edit(args, around) : write(args, around);
+}
+
+/** The changes of files as an agent of the Agent Client Protocol gives them in place of an input. */
+function givenDiffs(input: unknown, around: Surroundings): Draft | undefined {
+  if (!Array.isArray(input) || input.length === 0) return undefined;
+  const files = input.map((part) => {
+    if (!isInput(part) || part["type"] !== "diff") return undefined;
+    const args = new Args(part);
+    const path = args.text("path"), fresh = args.text("newText"), type = args.text("type");
+    const old = args.text("oldText") ?? "";
+    const isAll = type !== undefined && args.details().every(({ value }) => value === "null");
+    return path === undefined || fresh === undefined || !isAll
+      ? undefined
+      : fileDiff(path, old, fresh);
+  });
+  return files.every((file) => file !== undefined) ? changed("edit", files, around) : undefined;
 }
 
 function editOf(args: Args): Edit | undefined {
@@ -179,7 +213,8 @@ function useMcp(_: Args, { tool }: Surroundings): Draft {
 
 /** The name `server: tool` of a tool of an MCP server: `mcp__server__tool` or `server/tool`. */
 function mcpName(tool: string): string | undefined {
-  const [, server, name] = /^mcp__(.+?)__(.+)$/s.exec(tool) ?? /^([^/]+)\/(.+)$/s.exec(tool) ?? [];
+  const [, server, name] = /^mcp__(.+?)__(.+)$/s.exec(tool) ??
+    /^([^/\s]+)\/([^/\s]+)$/.exec(tool) ?? [];
   if (server !== undefined && name !== undefined) return `${server}: ${name}`;
   return /^mcp_(.+)$/s.exec(tool)?.[1];
 }

@@ -36,6 +36,7 @@ export const Act = z.object({
   details: z.array(z.object({ name: z.string(), value: z.string() })).readonly()
     .describe("The other arguments"),
   is_cut: z.boolean().describe("If true, a text is cut; an attachment has the whole input"),
+  covers_text: z.boolean().describe("If true, the question's text says nothing more than the act"),
   takes_reason: z.boolean().describe("If true, the agent reads the message of a denial"),
 }).meta({ id: "Act" });
 export type Act = z.output<typeof Act>;

@@ -18,7 +18,8 @@ export const Question = z.object({
   timeout_seconds: z.number().nonnegative().nullable().default(null),
   blocking: z.boolean().default(false),
   metadata: z.record(z.string(), z.unknown()).nullable().default(null),
-  act: Act.nullable().default(null).describe("What a tool permission permits"),
+  /** Absent unless the question asks to permit a tool. */
+  act: Act.optional(),
 });
 export type Question = z.output<typeof Question>;
 
