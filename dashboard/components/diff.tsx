@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { type DiffLine, type FileDiff, numberLines } from "protocol/derived/diff.ts";
-import { visible } from "./text/visible.tsx";
+import { exactly, visible } from "./text/visible.tsx";
 
 /** Maximum lines and characters of a diff that are shown at first. */
 const LINES_MAX = 40;
@@ -26,6 +26,7 @@ export function Diff(
       <figcaption>
         <DiffPath file={file} />
         <DiffCounts file={file} />
+        {file.note && <span class="hint">{file.note}</span>}
       </figcaption>
       {shown.length > 0 && (
         <table aria-label={`Changes of ${file.path}`}>
@@ -72,7 +73,7 @@ function DiffCounts({ file: { added, removed } }: { file: FileDiff }) {
 const KINDS: Readonly<Record<string, string>> = { "+": "added", "-": "removed", "\\": "remark" };
 
 function Line({ line: { sign, text, old, new: fresh } }: { line: DiffLine }) {
-  const shown = visible(text);
+  const shown = exactly(text);
   return (
     <tr class={KINDS[sign]}>
       <td class="line-number">{old}</td>

@@ -213,6 +213,7 @@ function renderStyles(): string {
     "machines",
     "peer",
     "diff",
+    "act",
     "records",
     "map",
     "charts",
