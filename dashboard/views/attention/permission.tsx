@@ -1,6 +1,7 @@
 /** The answers to a permission: allow, deny, and deny with a reason that the agent reads. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { ALLOW, DENY } from "protocol/derived/waiting.ts";
 import { isSend } from "../../components/compose.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { announce } from "../../state/announce.ts";
@@ -9,7 +10,6 @@ import type { Ask } from "../../state/records.ts";
 import type { Act } from "./act_view.tsx";
 import type { AnswerState } from "./answer.tsx";
 
-const ALLOW = "allow", DENY = "deny";
 const NOT_SEEN = "Show all of it first. Then you can allow it.";
 
 interface PermissionProps {
