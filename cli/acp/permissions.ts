@@ -74,6 +74,9 @@ export class Permissions {
       from_peer: peer_id,
       metadata: {
         tool: title,
+        ...(call.kind && { tool_kind: call.kind }),
+        // The protocol has no place for the reason of a rejection.
+        takes_reason: false,
         session_id,
         tool_input: cut(json, INPUT_CHARS_MAX),
         tool_input_is_cut: json.length > INPUT_CHARS_MAX,

@@ -9,6 +9,7 @@ import { Args, type Command, type CommandContext } from "../command/command.ts";
 import { paneOf, showPane } from "../commands/attach.ts";
 import { createDashboardLink, openInBrowser } from "../commands/daemon/open.ts";
 import { aboutItem, answerItem, markItemRead } from "../commands/inbox/items.ts";
+import { DENY } from "protocol/derived/waiting.ts";
 import { SHOW_ITEM } from "../commands/inbox/inbox.ts";
 import { SHOW_PEER } from "../commands/peers.ts";
 import { showAny, WHY } from "../commands/search.ts";
@@ -156,7 +157,7 @@ export class Acts {
 
   /** Lets the user write in the editor; the text is shown again before it is sent. */
   async edit(target: Target, text: string): Promise<void> {
-    const about = target.kind === "answer"
+    const about = "item" in target
       ? aboutItem(target.item)
       : target.kind === "search"
       ? ""
@@ -173,6 +174,11 @@ export class Acts {
     const key = this.#keys.getOrInsertComputed(draftKey(target) + text, () => randomIds.hex(16));
     const headers = { "idempotency-key": key };
     if (target.kind === "search") return "";
+    if (target.kind === "deny") {
+      const { item_id, from } = target.item;
+      await answerItem(context.call, item_id, { option_id: DENY, text }, headers);
+      return `Denied ${from}`;
+    }
     if (target.kind === "answer") {
       const { item_id, from } = target.item;
       return repliedText(await answerItem(context.call, item_id, { text }, headers), target, from);

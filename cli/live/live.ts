@@ -60,7 +60,7 @@ export function runInbox(context: CommandContext, terminal: LiveTerminal): Promi
 function printDrafts({ terminal }: CommandContext, view: View): void {
   for (const { target, text } of keepDraft(view).drafts.values()) {
     if (target.kind === "search") continue;
-    const name = target.kind === "answer" ? target.item.from : target.peer.name;
+    const name = "item" in target ? target.item.from : target.peer.name;
     terminal.print(styled("yellow", `Not sent to ${name}:`));
     terminal.printText(text, "  ");
   }

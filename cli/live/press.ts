@@ -1,6 +1,8 @@
 /** The effect of each key while the sections or a detail are shown. */
 
 import type { Input } from "../screen/keys.ts";
+import { ALLOW, DENY } from "protocol/derived/waiting.ts";
+import { itemInView, permissionInView } from "./item_in_view.ts";
 import type { Item } from "./records.ts";
 import { idOf, indexOf, type Section, SECTIONS, select } from "./sections.ts";
 import {
@@ -13,6 +15,7 @@ import {
   type PeerRef,
   recordOf,
   selectedRow,
+  senderOf,
   type Target,
   type View,
 } from "./view.ts";
@@ -39,7 +42,7 @@ export function press(before: View, model: Model, input: Input, metrics: Metrics
     const pressed = pressList(view, model, input, metrics);
     if (pressed) return pressed;
   }
-  return pressAct(view, model, input);
+  return pressAct(view, model, input, metrics);
 }
 
 function pressDetail(
@@ -118,8 +121,11 @@ function open(view: View, model: Model): KeyEffect {
   return { view: { ...view, detail }, act: { kind: "load" } };
 }
 
-function pressAct(view: View, model: Model, key: string): KeyEffect {
+function pressAct(view: View, model: Model, key: string, metrics: Metrics): KeyEffect {
   const peer = peerInView(view, model);
+  const permission = permissionInView(view, model);
+  const permitted = permission && pressPermission(view, permission, key, metrics);
+  if (permitted) return permitted;
   const chosen = isInbox(view) ? choose(view, model, Number(key)) : undefined;
   if (chosen) return chosen;
   // deno-fmt-ignore
@@ -146,6 +152,46 @@ function unknownKey(view: View): KeyEffect {
   return { view: withNotice(view, "Unknown key; ? shows the keys") };
 }
 
+/**
+ * Answers a permission. It can be allowed only where all of its act was shown: opened, and scrolled
+ * to the end.
+ */
+function pressPermission(
+  view: View,
+  item: Item,
+  key: string,
+  { scroll_max }: Metrics,
+): KeyEffect | undefined {
+  if (key === "2") return decide(view, item, DENY);
+  if (key === "3") {
+    return item.question?.act?.takes_reason
+      ? { view: openField(view, { kind: "deny", item }) }
+      : { view: withNotice(view, "This agent takes no reason: 2 denies, n writes to it") };
+  }
+  if (!/^[1-9a]$/.test(key)) return undefined;
+  const { detail } = view;
+  if (detail?.of !== "item" || detail.id !== item.item_id) return openItem(view, item);
+  if (detail.lines === undefined || detail.scroll < scroll_max) {
+    return {
+      view: withNotice(view, "Read all of it first: End goes to its end, then 1 allows it"),
+    };
+  }
+  return key === "1" ? decide(view, item, ALLOW) : undefined;
+}
+
+function decide(view: View, item: Item, option_id: string): KeyEffect | undefined {
+  const isOffered = item.question?.options?.some(({ id }) => id === option_id);
+  if (!isOffered) return undefined;
+  return { view: { ...view, detail: undefined }, act: { kind: "choose", item, option_id } };
+}
+
+function openItem(view: View, item: Item): KeyEffect {
+  const peer = senderOf(item);
+  const detail = { of: "item", id: item.item_id, peer, lines: undefined, scroll: 0 } as const;
+  const notice = "This is what you would allow: 1 allows, 2 denies, 3 denies and says why";
+  return { view: withNotice({ ...view, detail }, notice), act: { kind: "load" } };
+}
+
 /** Answers the question in view with its option of this number, if it has one. */
 function choose(view: View, model: Model, number: number): KeyEffect | undefined {
   const found = itemInView(view, model);
@@ -170,22 +216,6 @@ function postpone(view: View, model: Model): KeyEffect {
   return {
     view: withNotice({ ...view, detail: undefined, selections, later }, `${from} is last now`),
   };
-}
-
-/** The item that waits for an answer: the opened item, or the selected one. */
-function itemInView(view: View, model: Model): { item: Item; isOpen: boolean } | undefined {
-  const entries = model.lists.attention.filter((entry) => entry.kind !== "dialog");
-  const human_peer_id = model.records.inbox?.human_peer_id;
-  const ofMessage = (message_id: string) =>
-    entries.find(({ item }) => item.correlation_id === message_id);
-  const found = view.detail
-    ? entries.find(({ id }) => id === view.detail?.id) ?? ofMessage(view.detail.id)
-    : view.section === "attention"
-    ? entries.find(({ id }) => id === selectedRow(view, model, "attention")?.id)
-    : view.section === "feed" && selectedRow(view, model, "feed")?.to_peer_id === human_peer_id
-    ? ofMessage(selectedRow(view, model, "feed")?.message_id ?? "")
-    : undefined;
-  return found && { item: found.item, isOpen: found.kind === "question" };
 }
 
 function answer(view: View, model: Model): KeyEffect {

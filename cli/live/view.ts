@@ -25,6 +25,8 @@ export type Target =
   | { readonly kind: "ask" | "notify"; readonly peer: PeerRef }
   /** `closes` is true if the text answers an open ask. Otherwise it asks the sender back. */
   | { readonly kind: "answer"; readonly item: Item; readonly closes: boolean }
+  /** The reason why a permission is denied. */
+  | { readonly kind: "deny"; readonly item: Item }
   | { readonly kind: "search" };
 
 /** A record that covers the sections. Its lines are undefined while they load. */
@@ -144,7 +146,7 @@ export function recordOf({ records }: Model, peer: PeerRef | undefined): Peer | 
 /** The name under which a draft is kept: one for each peer, item and search. */
 export function draftKey(target: Target): string {
   if (target.kind === "search") return "search";
-  return target.kind === "answer" ? target.item.item_id : target.peer.peer_id;
+  return "item" in target ? target.item.item_id : target.peer.peer_id;
 }
 
 /** Opens the field for a text, with the draft that was left there. */

@@ -8,11 +8,13 @@ import type { getMessage } from "protocol/messages/log.ts";
 import type { getInboxItem } from "protocol/inbox.ts";
 import type { describePeer } from "protocol/peers/contract.ts";
 import type { Health } from "protocol/api/events.ts";
+import { showHidden } from "kit/core/hidden.ts";
 import { endedInTerminal, endingOfItem } from "protocol/derived/endings.ts";
 import { isSubagent } from "protocol/derived/peers.ts";
 import { isPermission } from "protocol/derived/waiting.ts";
 import { waitState } from "protocol/derived/waits.ts";
 import { formatCloseReason } from "./message_explanation.ts";
+import { actLines } from "./act.ts";
 import { styled, type StyledText, type Terminal } from "./terminal.ts";
 import {
   CLOCK_TIME_COLUMNS,
@@ -143,7 +145,9 @@ export function showAsk(to: Terminal, ask: Ask, wait?: string | false): void {
 
 /** Prints a message. The text that a person permits stays exactly as it is. */
 function printWritten(to: Terminal, text: string, question: Ask["question"]): void {
-  if (isPermission(question)) to.printText(text);
+  const act = actLines(text, question);
+  if (act) act.forEach((line) => to.print(...line));
+  else if (isPermission(question)) to.printText(showHidden(text));
   else to.printMessage(text);
 }
 
@@ -196,7 +200,7 @@ export function showInbox(to: Terminal, items: readonly InboxItem[], clock: Cloc
     KIND: formatItemKind,
     FROM: ({ from }) => from,
     AGE: ({ created_at }) => formatAge(created_at, clock),
-    TEXT: ({ text }) => text,
+    TEXT: ({ text, question }) => question?.act?.title ?? text,
   }, { whole: ["ID"], empty: "Your inbox is empty." });
 }
 

@@ -1,6 +1,7 @@
 /** Reads files that agents write: regular files only, up to a size limit, without blocking. */
 
 import type { Stats } from "node:fs";
+import { basename, dirname, join, resolve } from "kit/core/path.ts";
 import { fs } from "kit/host/node_library.ts";
 import { unlessError } from "kit/host/file_errors.ts";
 
@@ -21,6 +22,40 @@ export function readWhole(
   return decode(read(path, ({ size, uid }) => {
     return size > bytes_max || (own && uid !== Deno.uid()) ? undefined : { from: 0, size };
   }));
+}
+
+/**
+ * The text of a file below a folder, or null if there is no such file, or why it is not read. No
+ * symbolic link leads out of the folder, so that nobody reads through this what lies elsewhere.
+ */
+export function readBelow(
+  folder: string,
+  path: string,
+  bytes_max: number,
+): { readonly text: string | null } | { readonly unread: string } {
+  const root = realFolder(folder), parent = realFolder(dirname(path));
+  if (root === undefined) return { unread: "the agent's folder is not known" };
+  const isBelow = (at: string) => at === root || at.startsWith(`${root.replace(/\/$/, "")}/`);
+  if (!isBelow(parent ?? resolve(path)) && !isBelow(resolve(path))) return OUTSIDE;
+  if (parent === undefined) return { text: null };
+  if (!isBelow(parent)) return OUTSIDE;
+  const real = join(parent, basename(path));
+  const file = unlessError(isAbsent, () => fs().lstatSync(real));
+  if (!file) return { text: null };
+  if (file.isSymbolicLink()) return { unread: "it is a symbolic link" };
+  if (!file.isFile()) return { unread: "it is no regular file" };
+  if (file.size > bytes_max) return { unread: `it has ${file.size} bytes` };
+  const bytes = read(real, ({ size }) => size > bytes_max ? undefined : { from: 0, size });
+  const text = bytes &&
+    unlessError((error) => error instanceof TypeError, () => UTF_8.decode(bytes));
+  return text === undefined || text.includes("\0") ? { unread: "it is no text" } : { text };
+}
+
+const OUTSIDE = { unread: "it is outside of the agent's folder" };
+const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function realFolder(path: string): string | undefined {
+  return unlessError(isAbsent, () => fs().realpathSync(path));
 }
 
 /** Reads the first `bytes_max` bytes of a file; the last line may be incomplete. */

@@ -27,6 +27,7 @@ export const KEYS: readonly (readonly [keys: string, text: string])[] = [
   ["j, k", "Next, previous row"],
   ["Enter", "Open the row"],
   ["a", "Answer the row, or the first question"],
+  ["1, 2, 3", "Allow, deny, deny and say why: the permission in the row"],
   ["/", "Search"],
   ["c", "Write to the peer"],
   ["n", "Start an agent"],
@@ -74,6 +75,10 @@ function press(key: string): boolean {
       return moveFocus(-1);
     case "a":
       return answer();
+    case "1":
+    case "2":
+    case "3":
+      return pressInRow(key);
     case "/":
       return focusOn("[data-search]") || (go(link("log")), true);
     case "c":
@@ -117,6 +122,14 @@ function answer(): boolean {
   if (found) found.focus();
   else go(link("attention"));
   return true;
+}
+
+/** Presses the button of the focused row that has this key. */
+function pressInRow(key: string): boolean {
+  const row = document.activeElement?.closest("main [data-row]");
+  const button = row?.querySelector<HTMLElement>(`[data-key="${key}"]`);
+  button?.click();
+  return button !== null && button !== undefined;
 }
 
 function focusOn(selector: string): boolean {

@@ -1,7 +1,7 @@
 /** A button that copies a text. */
 
 import { useState } from "preact/hooks";
-import { withoutHidden } from "./text/hidden.ts";
+import { withoutHidden } from "kit/core/hidden.ts";
 
 /** Copies the text without its hidden characters. */
 export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {

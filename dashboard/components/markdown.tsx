@@ -7,8 +7,8 @@ import type { Token, Tokens } from "marked";
 import { type ComponentChildren, Fragment } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { Copy } from "./copy.tsx";
-import { otherHost } from "./text/hidden.ts";
-import { visible } from "./text/visible.tsx";
+import { otherHost } from "./text/addresses.ts";
+import { exactly, visible } from "./text/visible.tsx";
 import { partsOf } from "./text/limits.ts";
 import { parse as parseCode, type ParsedLine } from "sugar-high/core";
 import { lang, languages } from "sugar-high/lang";
@@ -39,7 +39,7 @@ export function Markdown({ text }: { text: string }) {
 
 /** A text as it was written, for a person to approve or choose. */
 export function Exact({ text }: { text: string }) {
-  return <pre class="exact" dir="auto">{visible(text)}</pre>;
+  return <pre class="exact" dir="auto">{exactly(text)}</pre>;
 }
 
 function parse(text: string): ComponentChildren {

@@ -11,6 +11,8 @@ import { keepText, readKept } from "./browser/storage.ts";
 export interface Reply {
   readonly option_id?: string;
   readonly text?: string;
+  /** A remark beside the option, such as why it is denied. */
+  readonly message?: string;
   /** The text is the reason why the ask is declined. */
   readonly declined?: true;
 }
@@ -74,12 +76,13 @@ async function answerOnce(ask: Ask, reply: Reply, headers: Record<string, string
 
 function send(
   { correlation_id, question, to_peer_id: from_peer }: Ask,
-  { option_id, text, declined }: Reply,
+  { option_id, text, message: remark, declined }: Reply,
   headers: Record<string, string>,
 ): Promise<unknown> {
   const who = { correlation_id, from_peer };
   if (declined) return call(at.declineAsk, { body: { ...who, reason: text ?? "" }, headers });
-  const given = option_id === undefined ? text === undefined ? {} : { text } : { option_id };
+  const chosen = { option_id, ...(remark && { message: remark }) };
+  const given = option_id === undefined ? text === undefined ? {} : { text } : chosen;
   if (question) return call(at.answerAsk, { body: { ...who, ...given }, headers });
   const message = text === undefined ? {} : { message: text };
   return call(at.ackAsk, { body: { ...who, ...message }, headers });

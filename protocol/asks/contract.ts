@@ -54,7 +54,9 @@ export const GivenOptions = z.array(Option).max(OPTIONS_MAX).superRefine((option
 });
 
 /** A question in a request. It must be possible to answer it. */
-export const GivenQuestion = Question.extend({ options: GivenOptions.default([]) }).refine(
+export const GivenQuestion = Question.omit({ act: true }).extend({
+  options: GivenOptions.default([]),
+}).refine(
   ({ kind, options }) => kind !== "choice" || options.length > 0,
   "A choice needs options",
 ).refine(

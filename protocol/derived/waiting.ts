@@ -2,6 +2,10 @@
 
 import type { Ask, InboxItem } from "protocol/wire.ts";
 
+/** The options of a permission that is for one time. */
+export const ALLOW = "allow";
+export const DENY = "deny";
+
 /** True if a question asks a person to permit what its text shows. */
 export function isPermission(question: Ask["question"]): boolean {
   return question?.scope === "tool_permission";

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { DisplayText, Instant, INSTANT_MS_MAX, madeLate } from "kit/core/schema.ts";
 import { cleanLine, escapeAttribute, escapeMarkup } from "kit/core/text.ts";
+import { Act } from "protocol/messages/act.ts";
 import { neutralizeMarks, toReferences } from "protocol/messages/frame_markers.ts";
 
 export const Option = z.object({ id: DisplayText.min(1).max(255), title: DisplayText.max(1000) });
@@ -17,6 +18,8 @@ export const Question = z.object({
   timeout_seconds: z.number().nonnegative().nullable().default(null),
   blocking: z.boolean().default(false),
   metadata: z.record(z.string(), z.unknown()).nullable().default(null),
+  /** Absent unless the question asks to permit a tool. */
+  act: Act.optional(),
 });
 export type Question = z.output<typeof Question>;
 

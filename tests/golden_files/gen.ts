@@ -212,6 +212,8 @@ function renderStyles(): string {
     "relay",
     "machines",
     "peer",
+    "diff",
+    "act",
     "records",
     "map",
     "charts",

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { DIALOG_PATTERN } from "../../daemon/features/agents/screens.ts";
 import { toSearch } from "../../daemon/features/messages/log/search_terms.ts";
 import { neutralizeMarks } from "protocol/messages/frame_markers.ts";
-import { HIDDEN } from "../../dashboard/components/text/hidden.ts";
+import { HIDDEN } from "../../kit/core/hidden.ts";
 import { dropHidden } from "kit/core/text.ts";
 import { tokensOf } from "kit/core/words.ts";
 import { patternOf } from "kit/http/serve.ts";
@@ -24,7 +24,7 @@ const COMPOSED: Record<string, () => readonly RegExp[]> = {
   "daemon/features/messages/log/search_terms.ts": () =>
     ["a", '"a a a a"', "aaa*", '"a b" "c d"'].flatMap((q) => toSearch(q)?.pattern ?? []),
   "protocol/messages/frame_markers.ts": () => builtBy(() => neutralizeMarks("[")),
-  "dashboard/components/text/hidden.ts": () => [HIDDEN],
+  "kit/core/hidden.ts": () => [HIDDEN],
   "kit/core/text.ts": () => builtBy(() => dropHidden("\u200b")),
 };
 

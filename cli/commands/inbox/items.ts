@@ -38,7 +38,9 @@ export function overText(item: InboxItem): string {
 }
 
 /** A person's answer to an item. */
-type ItemAnswer = { readonly text: string } | { readonly option_id: string };
+type ItemAnswer =
+  | { readonly text: string }
+  | { readonly option_id: string; readonly text?: string };
 
 /**
  * Answers an item, unless that was done meanwhile: a second reply would ask its sender a new

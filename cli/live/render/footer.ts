@@ -2,6 +2,7 @@
 
 import { styled, type StyledText } from "../../output/terminal.ts";
 import { type Line, lineWidth, wrap } from "../../screen/lines.ts";
+import { permissionInView } from "../item_in_view.ts";
 import { isInbox, type Model, type View } from "../view.ts";
 
 type Hint = readonly [key: string, meaning: string];
@@ -35,6 +36,16 @@ const FIELD: readonly Hint[] = [
   ["Enter", "sends"], ["Esc", "leaves, keeps it"], ["Ctrl-G", "editor"], ["Alt-Enter", "new line"],
 ];
 
+/** The keys while a permission is open. */
+const PERMISSION: readonly Hint[] = [
+  ["Esc", "back"],
+  ["1", "allows"],
+  ["2", "denies"],
+  ["3", "denies and says why"],
+  ["j k", "scroll"],
+  ["g", "pane"],
+];
+
 export function footerLines(view: View, model: Model, columns: number): Line[] {
   if (view.notice) {
     const { text, isError } = view.notice;
@@ -46,13 +57,14 @@ export function footerLines(view: View, model: Model, columns: number): Line[] {
   return [hintLine(hints, kept, columns)];
 }
 
-function hintsOf(view: View, { records }: Model): readonly Hint[] {
+function hintsOf(view: View, model: Model): readonly Hint[] {
+  const { records } = model;
   const { overlay, detail, section } = view;
   switch (overlay?.kind) {
     case "write": {
       const { kind } = overlay.target;
       if (kind === "search") return [["Enter", "searches"], ["Esc", "leaves"]];
-      if (kind === "answer") return FIELD;
+      if (kind === "answer" || kind === "deny") return FIELD;
       const verb: Hint = ["Tab", kind === "ask" ? "notify instead" : "ask instead"];
       return [...FIELD.slice(0, 2), verb, ...FIELD.slice(2)];
     }
@@ -63,6 +75,7 @@ function hintsOf(view: View, { records }: Model): readonly Hint[] {
     case "help":
       return [["any key", "back"]];
     default:
+      if (detail && permissionInView(view, model)) return [...PERMISSION, ...ALWAYS];
       if (detail) return [...DETAIL, ...ALWAYS];
       if (isInbox(view)) return [...INBOX, ...ALWAYS];
       return [
@@ -90,6 +103,7 @@ function hintLine(hints: readonly Hint[], kept: number, columns: number): Line {
 const HELP: readonly Hint[] = [
   ["j k, arrows", "move; PgUp PgDn Home End move further"],
   ["Tab, 1 2 3", "go to the next section, or to one by its number"],
+  ["1, 2, 3", "allow, deny, deny and say why: the permission that Enter has opened"],
   ["1 to 9", "choose this option of the question"],
   ["Enter", "opens a message with its trace, or a peer with its evidence"],
   ["a", "answers the question or the message to you"],

@@ -2,6 +2,7 @@
 
 import { isPermission } from "protocol/derived/waiting.ts";
 import { styled } from "../../output/terminal.ts";
+import { actLines } from "../../output/act.ts";
 import { titleBesideId } from "../../output/views.ts";
 import { type Line, withRule, wrap } from "../../screen/lines.ts";
 import { markdownLines } from "../../output/markdown.ts";
@@ -36,7 +37,7 @@ export function panelOf({ overlay }: View, columns: number, height: number): Pan
 }
 
 function fieldPanel({ target, field }: Kind<"write">, columns: number, height: number): Panel {
-  const about = target.kind === "answer" ? questionLines(target.item, columns, height) : [];
+  const about = "item" in target ? questionLines(target.item, columns, height) : [];
   const { rows, row, column } = fieldRows(field, columns - 2);
   const shown = Math.max(1, Math.min(FIELD_ROWS_MAX, height - about.length - 2));
   const start = firstVisible(rows.length, row, shown);
@@ -52,6 +53,8 @@ function titleOf(target: Target): string {
   switch (target.kind) {
     case "search":
       return "Search all messages";
+    case "deny":
+      return `Why ${target.item.from} may not do it`;
     case "answer":
       return `${target.closes ? "Answer" : "Ask back"} ${target.item.from}`;
     default:
@@ -65,9 +68,10 @@ function questionLines({ from, text, question }: Item, columns: number, height: 
   const prompt = question?.prompt;
   const whole = prompt && prompt !== text ? `${text}\n${prompt}` : text;
   const start = whole.slice(0, max * columns);
-  const written = isPermission(question)
-    ? start.split(/\r\n|[\r\n]/).map((line): Line => [line])
-    : markdownLines(start);
+  const written = actLines(text, question) ??
+    (isPermission(question)
+      ? start.split(/\r\n|[\r\n]/).map((line): Line => [line])
+      : markdownLines(start));
   const lines = written.flatMap((line) => wrap(line, columns));
   const shown = lines.length > max
     ? [...lines.slice(0, max - 1), [styled("dim", "… Enter on its row shows all of it")]]

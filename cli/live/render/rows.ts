@@ -62,8 +62,8 @@ function attentionTexts(entry: Attention): { label: StyledText; text: Line } {
   }
   const { question } = item;
   const options = question?.options?.length ?? 0;
-  const choice = options === 0 ? "" : `[${options} options] `;
-  const prompt = firstLine(question?.prompt || item.text);
+  const choice = options === 0 || question?.act ? "" : `[${options} options] `;
+  const prompt = firstLine(question?.act?.title ?? (question?.prompt || item.text));
   const text = isPermission(question) ? [prompt] : markdownLine(prompt);
   const { behind } = entry;
   const label = question?.blocking

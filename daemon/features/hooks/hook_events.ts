@@ -191,7 +191,7 @@ export class HookEvents {
   #permission(
     reader: HookReader,
     peer_id: string,
-    { report: { permission, session_id, subagent }, facts: { agent_pid } }: {
+    { report: { permission, session_id, subagent, cwd }, facts: { agent_pid } }: {
       report: HookReport;
       facts: HookFacts;
     },
@@ -200,7 +200,7 @@ export class HookEvents {
     if (!permission || !approvals.isGated(permission.tool)) return undefined;
     return async (signal) => {
       const decision = await approvals.requestDecision(
-        { peer_id, session_id, agent_pid, agent_id: subagent?.agent_id, ...permission },
+        { peer_id, session_id, agent_pid, agent_id: subagent?.agent_id, cwd, ...permission },
         signal,
       );
       return decision && reader.formatDecision ? reader.formatDecision(decision) : {};

@@ -25,6 +25,7 @@ import { call, isRefusal } from "../../state/calls.ts";
 import { endingOf } from "protocol/derived/endings.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { useResource } from "../../state/resource.ts";
+import { PermissionOptions } from "./permission.tsx";
 
 const TOO_SOON = "The questions have just moved. Press again.";
 
@@ -53,16 +54,21 @@ function useAnswer(ask: Ask) {
   return { text, edit, idle, give, press, error };
 }
 
-type AnswerState = ReturnType<typeof useAnswer>;
+export type AnswerState = ReturnType<typeof useAnswer>;
 
-export function Answer({ ask, ended }: { ask: Ask; ended: boolean }) {
+/** `isSeen`: true if all was shown of the act that a permission permits. */
+export function Answer(
+  { ask, ended, isSeen }: { ask: Ask; ended: boolean; isSeen: boolean },
+) {
   const { question, correlation_id } = ask;
+  const act = question?.act;
   const answer = useAnswer(ask);
   const { text, idle, press, error } = answer;
   const takes_text = !question || question.kind === "text";
   return (
     <div class="answer">
-      {!ended && question && question.options && question.options.length > 0 && (
+      {!ended && act && <PermissionOptions ask={ask} act={act} answer={answer} isSeen={isSeen} />}
+      {!ended && !act && question && question.options && question.options.length > 0 && (
         <div class="options">
           {question.options.map(({ id, title }) => (
             <button
@@ -83,7 +89,7 @@ export function Answer({ ask, ended }: { ask: Ask; ended: boolean }) {
       {ended && (
         <EndedQuestion
           ask={ask}
-          text={takes_text ? text : ""}
+          text={takes_text || act ? text : ""}
           late={lateAnswers.value.get(correlation_id)}
         />
       )}

@@ -6,13 +6,18 @@ import { Attachments, PeerLink } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import type { Ask, Peer } from "../../state/records.ts";
 import { peersById } from "../../state/store.ts";
+import { isPermission } from "protocol/derived/waiting.ts";
+import { ActView, useSight } from "./act_view.tsx";
 import { Answer } from "./answer.tsx";
 import { AskerContext } from "./context.tsx";
 import type { ShownQuestion } from "./order.ts";
+import { Remaining } from "./permission.tsx";
 
 export function AskCard({ shown }: { shown: ShownQuestion }) {
   const { waiting: { ask, behind }, ended } = shown;
   const { question } = ask;
+  const act = question?.act;
+  const sight = useSight(act);
   const peer = ask.from_peer_id === null ? undefined : peersById.value.get(ask.from_peer_id);
   return (
     <li
@@ -24,20 +29,16 @@ export function AskCard({ shown }: { shown: ShownQuestion }) {
       <header>
         <PeerLink id={ask.from_peer_id} name={ask.from_peer_name} />
         {ask.circle && <span class="circle">{visible(ask.circle)}</span>}
-        {question?.scope === "tool_permission" && <State of="permission" tone="warn" />}
+        {isPermission(question) && <State of="permission" tone="warn" />}
         {question?.blocking && <State of="blocked" />}
         <span class="grow" />
-        {!ended && (
-          <span class="waits">
-            waits <Age at={ask.created_at} />
-            {ask.expires_at && (
-              <>
-                , expires <Age at={ask.expires_at} future />
-              </>
-            )}
-          </span>
-        )}
+        {!ended && <Waits ask={ask} />}
       </header>
+      {act && (
+        <h3 class="act-title">
+          <bdi>{visible(act.title)}</bdi>
+        </h3>
+      )}
       {peer && <Where peer={peer} />}
       {!ended && behind.names.length > 0 && (
         <p class="behind">
@@ -49,12 +50,34 @@ export function AskCard({ shown }: { shown: ShownQuestion }) {
           )}
         </p>
       )}
-      <Wording ask={ask} />
-      {question?.metadata && <Details of={question.metadata} />}
-      <Attachments of={ask.attachments} />
+      {act ? <ActView ask={ask} act={act} sight={sight} /> : (
+        <>
+          <Wording ask={ask} />
+          {question?.metadata && <Details of={question.metadata} />}
+          <Attachments of={ask.attachments} />
+        </>
+      )}
       {peer && !ended && <AskerContext peer={peer} question_id={ask.correlation_id} />}
-      <Answer ask={ask} ended={ended} />
+      <Answer ask={ask} ended={ended} isSeen={sight.isSeen} />
     </li>
+  );
+}
+
+function Waits({ ask: { question, created_at, expires_at } }: { ask: Ask }) {
+  return (
+    <span class="waits">
+      waits <Age at={created_at} />
+      {expires_at && isPermission(question) && (
+        <>
+          , <Remaining until={expires_at} />
+        </>
+      )}
+      {expires_at && !isPermission(question) && (
+        <>
+          , expires <Age at={expires_at} future />
+        </>
+      )}
+    </span>
   );
 }
 
@@ -64,7 +87,7 @@ export function AskCard({ shown }: { shown: ShownQuestion }) {
  */
 function Wording({ ask: { text, question } }: { ask: Ask }) {
   const prompt = question?.prompt ?? null;
-  const is_choice = question?.kind === "choice" || question?.scope === "tool_permission";
+  const is_choice = question?.kind === "choice" || isPermission(question);
   if (!is_choice) {
     return (
       <>
@@ -73,7 +96,7 @@ function Wording({ ask: { text, question } }: { ask: Ask }) {
       </>
     );
   }
-  const is_exact = prompt === null || prompt === text || question?.scope === "tool_permission";
+  const is_exact = prompt === null || prompt === text || isPermission(question);
   return (
     <>
       {is_exact ? <Exact text={text} /> : <Markdown text={text} />}

@@ -1,7 +1,9 @@
 /** The questions to the human. They do not move while a person looks at them. */
 
-import { signal } from "@preact/signals";
+import { type Signal, signal, useSignal } from "@preact/signals";
+import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { isPermission, type WaitingAsk } from "protocol/derived/waiting.ts";
 import { useSteadiness } from "../../components/act/steady.ts";
 import { RecordBoundary } from "../../components/act/record_boundary.tsx";
 import { closedAsks, hasDraft, lateAnswers, pending } from "../../state/answering.ts";
@@ -16,17 +18,7 @@ export const shownQuestions = signal<readonly ShownQuestion[]>([]);
 export function Questions() {
   const list = useRef<HTMLUListElement>(null);
   const [, setLooks] = useState(0);
-  const waiting = waitingAsks.value.filter(({ ask }) => !closedAsks.value.has(ask.correlation_id));
-  const before = shownQuestions.peek().filter((question) => !closedAsks.value.has(idOf(question)));
-  const shown = arrange(before, waiting, {
-    attended: isAttended(list.current, before),
-    isKept: (id) =>
-      lateAnswers.value.has(id) || pending.value.has(id) || hasDraft(id) || holdsFocus(id),
-  }).map(withOwnAnswer);
-  useLayoutEffect(() => {
-    if (!areSame(shown, shownQuestions.peek())) shownQuestions.value = shown;
-  });
-  useSteadiness(list);
+  const { shown, waiting } = useShown(list, waitingAsks.value, shownQuestions);
   const { view, id: asked } = route.value;
   const hasAsked = view === HOME && shown.some((question) => idOf(question) === asked);
   useEffect(() => {
@@ -50,15 +42,59 @@ export function Questions() {
           )}
         </header>
       )}
-      <ul class="cards" ref={list}>
-        {shown.map((question) => (
-          <RecordBoundary key={idOf(question)} of={question.waiting.ask}>
-            <AskCard shown={question} />
-          </RecordBoundary>
-        ))}
-      </ul>
+      <Cards list={list} shown={shown} />
     </section>
   );
+}
+
+/** The permissions that one peer waits for, beside its conversation. */
+export function PeerPermissions({ peer_id }: { peer_id: string }) {
+  const list = useRef<HTMLUListElement>(null);
+  const remembered = useSignal<readonly ShownQuestion[]>([]);
+  const open = waitingAsks.value.filter(({ ask }) =>
+    ask.from_peer_id === peer_id && isPermission(ask.question)
+  );
+  const { shown } = useShown(list, open, remembered);
+  return (
+    <section>
+      {shown.length > 0 && <h2>Waits for your permission</h2>}
+      <Cards list={list} shown={shown} />
+    </section>
+  );
+}
+
+function Cards(
+  { list, shown }: { list: RefObject<HTMLUListElement | null>; shown: readonly ShownQuestion[] },
+) {
+  return (
+    <ul class="cards" ref={list}>
+      {shown.map((question) => (
+        <RecordBoundary key={idOf(question)} of={question.waiting.ask}>
+          <AskCard shown={question} />
+        </RecordBoundary>
+      ))}
+    </ul>
+  );
+}
+
+/** The questions in their order on the page. `remembered` has the order of the last time. */
+function useShown(
+  list: RefObject<HTMLUListElement | null>,
+  open: readonly WaitingAsk[],
+  remembered: Signal<readonly ShownQuestion[]>,
+) {
+  const waiting = open.filter(({ ask }) => !closedAsks.value.has(ask.correlation_id));
+  const before = remembered.peek().filter((question) => !closedAsks.value.has(idOf(question)));
+  const shown = arrange(before, waiting, {
+    attended: isAttended(list.current, before),
+    isKept: (id) =>
+      lateAnswers.value.has(id) || pending.value.has(id) || hasDraft(id) || holdsFocus(id),
+  }).map(withOwnAnswer);
+  useLayoutEffect(() => {
+    if (!areSame(shown, remembered.peek())) remembered.value = shown;
+  });
+  useSteadiness(list);
+  return { shown, waiting };
 }
 
 /** A running answer has not ended its question; an answer that came too late has. */

@@ -11,6 +11,7 @@ import { type Entry, type Talk, toEntries } from "./entries.ts";
 import { MESSAGES_MAX, useTalk } from "./talk.ts";
 import { Markdown } from "../../components/markdown.tsx";
 import { visible } from "../../components/text/visible.tsx";
+import { PeerPermissions } from "../attention/questions.tsx";
 
 /** A reader this close to the end sees new messages as they arrive. */
 const NEAR_END_PX = 120;
@@ -32,6 +33,7 @@ export function Conversation({ peer }: { peer: Peer }) {
         <ResourceView resource={resource}>
           {(talk) => <Entries talk={talk} peer_id={peer.peer_id} earlier={earlier} />}
         </ResourceView>
+        <PeerPermissions peer_id={peer.peer_id} />
       </div>
       <Writing peer={peer} />
     </>

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
-import { readHead, readTail, readWhole } from "../../../daemon/host/agent_files.ts";
+import { readBelow, readHead, readTail, readWhole } from "../../../daemon/host/agent_files.ts";
 import { createNativeTransport } from "../../../daemon/features/agents/claude_code/native_transport.ts";
 import {
   peerToken,
@@ -90,6 +90,34 @@ Deno.test("a file is read in full, from its head or from its end, up to a size",
     assert.deepEqual([readTail(file, 4), readTail(file, 99)], ["6789", "0123456789"]);
     write(file, "");
     assert.deepEqual([readWhole(file, 10), readHead(file, 10), readTail(file, 10)], ["", "", ""]);
+  }));
+
+Deno.test("a file below a folder is read, and no path or link leads out of the folder", () =>
+  inFolder((dir) => {
+    const root = join(dir, "api"), secret = write(join(dir, "secret"), "key");
+    write(join(root, "src/a.ts"), "text\u00e9");
+    Deno.symlinkSync(secret, join(root, "link"));
+    Deno.symlinkSync(dir, join(root, "up"));
+    Deno.symlinkSync(root, join(dir, "alias"));
+    Deno.writeFileSync(join(root, "binary"), new Uint8Array([1, 0, 2]));
+    Deno.writeFileSync(join(root, "latin"), new Uint8Array([0xe9]));
+    const read = (path: string, folder = root) => readBelow(folder, path, 10);
+    assert.deepEqual(read(join(root, "src/a.ts")), { text: "text\u00e9" });
+    assert.deepEqual(read(join(dir, "alias/src/a.ts")), { text: "text\u00e9" });
+    assert.deepEqual(read(join(root, "src/a.ts"), join(dir, "alias")), { text: "text\u00e9" });
+    assert.deepEqual(read(join(root, "new.ts")), { text: null });
+    assert.deepEqual(read(join(root, "new/folder/a.ts")), { text: null });
+    const outside = { unread: "it is outside of the agent's folder" };
+    for (const path of [secret, `${root}/../secret`, join(root, "up/secret"), "/none/at/all"]) {
+      assert.deepEqual(read(path), outside, path);
+    }
+    assert.deepEqual(read(join(dir, "api2/x")), outside);
+    assert.deepEqual(read(join(root, "link")), { unread: "it is a symbolic link" });
+    assert.deepEqual(read(join(root, "src")), { unread: "it is no regular file" });
+    assert.deepEqual(read(join(root, "binary")), { unread: "it is no text" });
+    assert.deepEqual(read(join(root, "latin")), { unread: "it is no text" });
+    assert.deepEqual(read(write(join(root, "long"), "12345678901")), { unread: "it has 11 bytes" });
+    assert.deepEqual(read(secret, ""), { unread: "the agent's folder is not known" });
   }));
 
 Deno.test("a link, a folder, a device, a socket and a missing path are not read", () =>

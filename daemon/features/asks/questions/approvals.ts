@@ -6,6 +6,7 @@
 import { isSameJson } from "kit/core/text.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Context } from "../../../data/context.ts";
+import { readBelow } from "../../../host/agent_files.ts";
 import type {
   AgentPeer,
   Decision,
@@ -18,7 +19,10 @@ import type { AgentTransports } from "../../agents/transports.ts";
 import { TOOL_PERMISSION } from "../answers.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
 import type { Directory } from "../../peers/directory.ts";
+import type { Attachments } from "../../messages/attachments/attachments.ts";
+import { actOf } from "protocol/derived/act.ts";
 import type { AskBlocking, Verdict } from "protocol/asks/questions.ts";
+import type { Act } from "protocol/messages/act.ts";
 import type { Questions } from "./questions.ts";
 
 const OPTIONS = [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }];
@@ -28,13 +32,16 @@ const INPUT_CHARS = 2_000;
 const TOOL_CHARS = 100;
 /** Maximum bytes of the input, as JSON, in the question's metadata. */
 const METADATA_INPUT_BYTES = 65_536;
+/** Maximum bytes of a file that a change is compared with. */
+const FILE_BYTES_MAX = 262_144;
 /** Maximum open questions of a session and its subagents. Then the agent's own dialog decides. */
 const PENDING_MAX = 20;
 /** Interval between two readings of the evidence about open questions. */
 const REVIEW_INTERVAL_MS = 400;
 
 interface ApprovalsDeps {
-  readonly agentPeers: Pick<AgentPeers, "find">;
+  readonly agentPeers: Pick<AgentPeers, "find" | "getRecord">;
+  readonly attachments: Pick<Attachments, "adopt">;
   readonly directory: Directory;
   readonly questions: Questions;
   readonly transports: Pick<AgentTransports, "adapterOf">;
@@ -58,6 +65,8 @@ export interface ToolRequest {
   readonly agent_id?: string | undefined;
   readonly tool: string;
   readonly input: unknown;
+  /** The agent's present folder; absent if its hook names none. */
+  readonly cwd?: string | undefined;
 }
 
 /** An open question, and the evidence from hooks. */
@@ -90,7 +99,12 @@ export class Approvals {
     const { questions, shutdownSignal } = this.#deps;
     if (shutdownSignal.aborted || signal.aborted) return undefined;
     if (this.#pendingOf(request.session_id).length >= PENDING_MAX) return undefined;
-    const ask = questions.openAtTerminal(this.#toQuestion(request), { proven_human: false });
+    const act = this.#toAct(request);
+    const attachments = act.is_cut ? [await this.#storeInput(request)] : [];
+    if (shutdownSignal.aborted || signal.aborted) return undefined;
+    const context = { proven_human: false };
+    const body = this.#toQuestion(request);
+    const ask = questions.openAtTerminal(body, context, { act, attachments });
     const { correlation_id } = ask;
     const question: PendingQuestion = { correlation_id, call: this.#toCall(request), noted: [] };
     const onHangUp = () => this.#note(question, "gone");
@@ -184,6 +198,24 @@ export class Approvals {
     const isOther = agent_pid !== undefined && agent_pid !== peer.agent_pid;
     const process = isOther ? { agent_pid, agent_started: null } : {};
     return { peer: { ...peer, ...process }, session_id, agent_id, tool, input, asked_at };
+  }
+
+  /** The act that a person is asked to permit, beside the present files of the peer's folder. */
+  #toAct({ peer_id, tool, input, cwd }: ToolRequest): Act {
+    const root = this.#deps.agentPeers.getRecord(peer_id)?.path ?? null;
+    const folder = cwd ?? root;
+    const act = actOf({ tool, input, folder }, (path) => {
+      return readBelow(root ?? "", path, FILE_BYTES_MAX);
+    });
+    const isCut = act.kind === "other" && inputMetadata(input).tool_input_is_cut;
+    return { ...act, is_cut: act.is_cut || isCut, covers_text: true };
+  }
+
+  /** Stores an input as a file, because the question cannot show all of it. */
+  async #storeInput({ input }: ToolRequest) {
+    const bytes = new TextEncoder().encode(JSON.stringify(input, null, 2) ?? "null");
+    const named = { filename: "tool-input.json", media_type: "application/json" };
+    return await this.#deps.attachments.adopt(bytes, named);
   }
 
   #toQuestion({ peer_id, session_id, tool, input }: ToolRequest): AskBlocking {

@@ -8,6 +8,10 @@ import type { EndedThere } from "../../agents/question_evidence.ts";
 import { alreadyClosed, replyOf, TERMINAL, toAnswer, TOOL_PERMISSION } from "../answers.ts";
 import { type AskContext, type Asks, type AsksDeps, mustBeAsker } from "../asks.ts";
 import type { Ask } from "protocol/asks/contract.ts";
+import { actOf } from "protocol/derived/act.ts";
+import { tryJson } from "kit/core/text.ts";
+import type { Act } from "protocol/messages/act.ts";
+import type { Attachment } from "protocol/messages/attachments.ts";
 import { Question } from "protocol/messages/question.ts";
 import type {
   AnswerAsk,
@@ -29,6 +33,12 @@ interface QuestionsDeps extends Pick<AsksDeps, "attachments" | "directory" | "sh
 interface BlockingRequest extends AskContext {
   /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
+}
+
+/** The act of a tool permission, and the files that show what is cut in it. */
+interface ShownAct {
+  readonly act: Act;
+  readonly attachments: readonly Attachment[];
 }
 
 /** Stands for the human while no human is registered. The inbox keeps the question. */
@@ -106,8 +116,8 @@ export class Questions {
   }
 
   /** Opens a question that the agent's own dialog asks as well; `waitForVerdict` waits for it. */
-  openAtTerminal(body: AskBlocking, request: AskContext): Ask {
-    return this.#ctx.db.transact(() => this.#open(body, request, true));
+  openAtTerminal(body: AskBlocking, request: AskContext, shown: ShownAct): Ask {
+    return this.#ctx.db.transact(() => this.#open(body, request, shown));
   }
 
   async waitForVerdict(ask: Ask, signal: AbortSignal): Promise<Verdict> {
@@ -184,8 +194,10 @@ export class Questions {
     return ask;
   }
 
-  #open(body: AskBlocking, request: AskContext, at_terminal = false): Ask {
+  /** `at_terminal`: the act of a question that the agent's own dialog asks as well. */
+  #open(body: AskBlocking, request: AskContext, at_terminal?: ShownAct): Ask {
     const { directory, asks } = this.#deps;
+    const act = at_terminal?.act ?? toAct(body);
     this.#mustBeRunning();
     const from = directory.sender(body.from_peer);
     const here = directory.human() ?? PLACEHOLDER_HUMAN;
@@ -197,14 +209,15 @@ export class Questions {
       to,
       text: prompt,
       correlation_id,
-      question: this.#toQuestion(body),
+      question: { ...this.#toQuestion(body), ...(act && { act }) },
+      attachments: [...at_terminal?.attachments ?? []],
       traceparent: request.traceparent,
       voice: directory.authorKindOf(from, request),
       circle: from.circle ?? to.circle,
       opening: { reply_delivery: "pull", origin, parent_id: null, routing: null },
     });
     const id = message.correlation_id ?? "";
-    this.#blockingWaits.add(id, at_terminal);
+    this.#blockingWaits.add(id, at_terminal !== undefined);
     if (from.peer_id !== null) this.#deps.waits.review(from.peer_id);
     return asks.mustGet(id);
   }
@@ -250,6 +263,22 @@ export class Questions {
   #mustBeRunning(): void {
     if (this.#deps.shutdownSignal.aborted) throw new Problem("shutting_down", {});
   }
+}
+
+/**
+ * The act of a tool permission that a program asks for, if its metadata have the tool and its whole
+ * input. No file is read, because the program may name any.
+ */
+function toAct({ scope, metadata }: AskBlocking): Act | undefined {
+  const { tool, tool_kind, tool_input: given, tool_input_is_cut, takes_reason } = metadata ?? {};
+  if (scope !== TOOL_PERMISSION || typeof tool !== "string" || tool_input_is_cut === true) {
+    return undefined;
+  }
+  const input = typeof given === "string" ? tryJson(given) : given;
+  const kind = typeof tool_kind === "string" ? tool_kind : undefined;
+  const unread = () => ({ unread: "the file is not read for this program" });
+  const act = actOf({ tool, kind, input, folder: null }, unread);
+  return { ...act, takes_reason: takes_reason !== false };
 }
 
 /** True if a peer is offline. The human never is, because the inbox takes every message. */

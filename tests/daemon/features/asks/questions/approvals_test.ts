@@ -289,6 +289,108 @@ Deno.test("a question's metadata hold the whole input, and mark one that is cut"
   assert(length > 65_000 && length <= 65_536);
 });
 
+Deno.test("a question has its act: the title, the command and the hook's folder", async () => {
+  await using w = gatedTool();
+  await request(w);
+  const { act } = (await only(w)).question;
+  assert.partialDeepStrictEqual(act, {
+    kind: "run",
+    title: "Run: rm -rf build",
+    command: "rm -rf build",
+    folder: "/work/api",
+    details: [{ name: "description", value: "Clean up" }],
+    is_cut: false,
+    covers_text: true,
+    takes_reason: true,
+  });
+});
+
+Deno.test("a change is shown against the file in the peer's folder, and against no other file", async () => {
+  const folder = Deno.makeTempDirSync({ prefix: "mesh-act-" });
+  const cwd = `${folder}/api`;
+  try {
+    Deno.mkdirSync(cwd);
+    Deno.writeTextFileSync(`${cwd}/b.js`, "one\ntwo\n");
+    Deno.writeTextFileSync(`${folder}/secret`, "KEY\n");
+    await using w = gatedTool('["*"]');
+    const write = async (file_path: string) => {
+      const tool_input = { file_path, content: "one\n2\n" };
+      void hook(w, "PermissionRequest", { cwd, tool_name: "Write", tool_input });
+      await w.clock.settle();
+      const { items } = await get(w, "/inbox");
+      return items[0].question.act;
+    };
+    const inside = await write(`${cwd}/b.js`);
+    assert.equal(inside.title, "Write b.js, +1 −1");
+    assert.deepEqual(inside.files[0].hunks[0].lines, [" one", "-two", "+2"]);
+    const outside = await write(`${folder}/secret`);
+    assert.equal(
+      outside.files[0].note,
+      "All lines are shown: it is outside of the agent's folder",
+    );
+    assert(!JSON.stringify(outside).includes("KEY"));
+  } finally {
+    Deno.removeSync(folder, { recursive: true });
+  }
+});
+
+Deno.test("an input that the question cuts is whole in a file that the question carries", async () => {
+  await using w = gatedTool('["*"]');
+  const content = "line\n".repeat(40_000);
+  void request(w, "Write", { file_path: "/work/api/big", content });
+  const item = await until(w);
+  assert.equal(item.question.act.is_cut, true);
+  const [file] = item.attachments;
+  assert.equal(file.filename, "tool-input.json");
+  const bytes = await w.fetch(`/attachments/${file.id}`);
+  assert.deepEqual(await bytes.json(), { file_path: "/work/api/big", content });
+});
+
+/** The only item, once it is there: its file is written first. */
+async function until(w: World) {
+  for (;;) {
+    const { items } = await get(w, "/inbox");
+    if (items.length > 0) return items[0];
+    await w.clock.settle();
+  }
+}
+
+Deno.test("a program's own tool permission has an act beside its text, and reads no file", async () => {
+  await using w = gatedTool();
+  const options = [{ id: "allow", title: "Allow" }];
+  const ask = (metadata: object) =>
+    post(w, "/questions/ask-blocking", {
+      prompt: "May I?",
+      scope: "tool_permission",
+      options,
+      metadata,
+    });
+  void ask({ tool: "Run ls", tool_kind: "execute", tool_input: '{"command":"ls"}' });
+  void ask({
+    tool: "Write",
+    tool_input: { file_path: "/etc/passwd", content: "x" },
+    takes_reason: false,
+  });
+  void ask({ tool: "Bash" });
+  await w.clock.settle();
+  const { items } = await get(w, "/inbox");
+  const acts = items.map(({ question }: { question: { act?: object } }) => question.act);
+  assert.partialDeepStrictEqual(acts, [
+    { kind: "other", title: "Use Bash", covers_text: false },
+    { title: "Write /etc/passwd, +1 line", takes_reason: false },
+    { title: "Run: ls", command: "ls", takes_reason: true, covers_text: false },
+  ]);
+  assert.match(JSON.stringify(acts[1]), /not read for this program/);
+});
+
+Deno.test("an ask cannot bring its own act", async () => {
+  await using w = gatedTool();
+  const act = { kind: "run", title: "Run: ls", command: "ls" };
+  const question = { kind: "choice", options: [{ id: "allow", title: "Allow" }], act };
+  await post(w, "/ask", { from_peer: "cli", to_peer: "sam", text: "rm -rf /", question });
+  assert.equal((await only(w)).question.act, undefined);
+});
+
 Deno.test("an input that is not an object, or is absent, is shown, too", async () => {
   await using w = gatedTool();
   const shown: [input: unknown, text: string][] = [

@@ -38,6 +38,17 @@ export function piecesOf(text: string): Piece[] {
   return pieces;
 }
 
+/** A text in which each hidden character is replaced by its number, such as `⟨U+202E⟩`. */
+export function showHidden(text: string): string {
+  return piecesOf(text.toWellFormed()).map(({ text, hidden }) => hidden ? `⟨${text}⟩` : text)
+    .join("");
+}
+
+/** The same on one line: line feeds and tabs are replaced, too. */
+export function showHiddenOnLine(text: string): string {
+  return showHidden(text).replaceAll(/[\n\t]/g, (char) => `⟨U+${numberOf(char)}⟩`);
+}
+
 /** Removes hidden characters from copied text. */
 export function withoutHidden(text: string): string {
   return piecesOf(text.replaceAll(/\r\n?/g, "\n"))
@@ -54,30 +65,4 @@ function joins(text: string, index: number, found: string): boolean {
 
 function numberOf(char: string): string {
   return (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-}
-
-/** Maximum words of a link's text that may be an address. */
-const WORDS_MAX = 50;
-/** Between the words of a text, and around an address. */
-const NO_ADDRESS = /[\s()<>[\]"',;!]+/;
-/** The last part of a host's name, which is not a number. */
-const HOST_END = /\.\p{L}[\p{L}\d-]+$/u;
-
-/** The host of a link, if its text looks like the address of another host. */
-export function otherHost(href: string, text: string): string | undefined {
-  const host = hostOf(href);
-  for (const word of text.split(NO_ADDRESS, WORDS_MAX)) {
-    const said = hostOf(word.includes("://") ? word : `https://${word}`);
-    if (said !== undefined && HOST_END.test(said)) return said === host ? undefined : host;
-  }
-  return undefined;
-}
-
-function hostOf(address: string): string | undefined {
-  try {
-    const { hostname, protocol, pathname } = new URL(address);
-    return protocol === "mailto:" ? pathname.split("@").at(-1) : hostname;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,11 +1,7 @@
-/** Hidden characters and misleading links are shown as what they are. */
+/** Hidden characters are shown as what they are. */
 
 import assert from "node:assert/strict";
-import {
-  otherHost,
-  piecesOf,
-  withoutHidden,
-} from "../../../../dashboard/components/text/hidden.ts";
+import { piecesOf, showHidden, showHiddenOnLine, withoutHidden } from "kit/core/hidden.ts";
 
 const markHidden = (text: string) =>
   piecesOf(text).map(({ text, hidden }) => hidden ? `<${text}>` : text).join("");
@@ -32,11 +28,8 @@ Deno.test("a copy has no hidden characters, and no line end after the last line"
   assert.equal(withoutHidden("rm \u202ea\u001b[0m\r\nls\n"), "rm a[0m\nls");
 });
 
-Deno.test("a link whose text is another address shows its host", () => {
-  const evil = "https://evil.example/login";
-  assert.equal(otherHost(evil, "https://github.com/login"), "evil.example");
-  assert.equal(otherHost(evil, "see github.com"), "evil.example");
-  assert.equal(otherHost("mailto:a@evil.example", "a@good.example"), "evil.example");
-  assert.equal(otherHost(evil, "evil.example/login"), undefined);
-  assert.equal(otherHost(evil, "the login page"), undefined);
+Deno.test("a text for a terminal or a chat has numbers in place of its hidden characters", () => {
+  assert.equal(showHidden("a\u202eb\u001b[2J\r\n\tc"), "a⟨U+202E⟩b⟨U+001B⟩[2J⟨U+000D⟩\n\tc");
+  assert.equal(showHiddenOnLine("a\n\tb\u2028"), "a⟨U+000A⟩⟨U+0009⟩b⟨U+2028⟩");
+  assert.equal(showHidden("lone \ud800"), "lone \ufffd");
 });
