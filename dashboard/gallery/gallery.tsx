@@ -17,6 +17,7 @@ import { Subagents } from "../components/children.tsx";
 import { LineChart } from "../components/chart.tsx";
 import { NextFires } from "../components/time/fires.tsx";
 import { Copy } from "../components/copy.tsx";
+import { Diff } from "../components/diff.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Bubble, PeerLink } from "../components/message.tsx";
 import { emptyWhen, WhenFields } from "../components/time/when_fields.tsx";
@@ -24,7 +25,16 @@ import { Stages } from "../components/trace.tsx";
 import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
 import { BUSES, GROUPS, WAITING_MESSAGES } from "./machines.ts";
-import { CHILDREN, MARKDOWN, MESSAGES, RESOURCES, sampleChart, STAGES, STATES } from "./samples.ts";
+import {
+  CHILDREN,
+  DIFFS,
+  MARKDOWN,
+  MESSAGES,
+  RESOURCES,
+  sampleChart,
+  STAGES,
+  STATES,
+} from "./samples.ts";
 
 const MINUTE_MS = 60_000;
 const CHART = sampleChart();
@@ -44,6 +54,9 @@ export function Gallery() {
       <LoadStates />
       <Part name="Markdown">
         <Markdown text={MARKDOWN} />
+      </Part>
+      <Part name="Changes of files">
+        {DIFFS.map((file) => <Diff key={file.path} file={file} />)}
       </Part>
       <Part name="Messages">
         <ul class="bubbles">

@@ -1,5 +1,6 @@
 /** Samples for the gallery: each state of a record, and texts at their limits. */
 
+import { type FileDiff, fileDiff } from "protocol/derived/diff.ts";
 import type { ChartData } from "../parts/chart_data.ts";
 import { Resource } from "../state/resource.ts";
 import type { Children, Message, Trace } from "../state/records.ts";
@@ -180,3 +181,25 @@ function sampleResource(value: string | undefined, error: unknown): Resource<str
   resource.error.value = error;
   return resource;
 }
+
+const numbered = (text: string, count: number) =>
+  Array.from({ length: count }, (_, at) => `${text} ${at + 1}\n`);
+
+/** A new file, an edit in two places, a renamed file without a line, hidden characters, and more. */
+export const DIFFS: readonly FileDiff[] = [
+  fileDiff("src/new.ts", "", 'export const greeting = "hello";\n\nexport default greeting;\n'),
+  fileDiff(
+    "src/settings.ts",
+    numbered("setting", 40).join(""),
+    numbered("setting", 40).toSpliced(30, 1).with(3, "changed\n").join(""),
+  ),
+  { path: "src/after.ts", old_path: "src/before.ts", added: 0, removed: 0, hunks: [] },
+  fileDiff("run\u202ehs.txt", "one\r\nlast", `one\n${"A_word_without_an_end_".repeat(12)}\u200b\n`),
+  {
+    path: "no/numbers.ts",
+    added: 1,
+    removed: 1,
+    hunks: [{ old_start: null, new_start: null, lines: ["-before", "+after"] }],
+  },
+  fileDiff("long.txt", "", numbered("line", 90).join("")),
+];

@@ -212,6 +212,7 @@ function renderStyles(): string {
     "relay",
     "machines",
     "peer",
+    "diff",
     "records",
     "map",
     "charts",

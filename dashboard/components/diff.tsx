@@ -1,0 +1,108 @@
+/** The changes of a file: its lines with their numbers and signs, removed and added in colour. */
+
+import { useState } from "preact/hooks";
+import { type DiffLine, type FileDiff, numberLines } from "protocol/derived/diff.ts";
+import { visible } from "./text/visible.tsx";
+
+/** Maximum lines and characters of a diff that are shown at first. */
+const LINES_MAX = 40;
+const CHARS_MAX = 8000;
+
+/** `whole` and `showWhole`: for a parent that must know whether everything is shown. */
+export function Diff(
+  { file, whole: isWholeOutside, showWhole }: {
+    file: FileDiff;
+    whole?: boolean;
+    showWhole?: () => void;
+  },
+) {
+  const [isWholeHere, setWhole] = useState(false);
+  const isWhole = isWholeOutside ?? isWholeHere;
+  const hunks = file.hunks.map(numberLines);
+  const shown = isWhole ? hunks : firstLines(hunks);
+  const missing = countAll(hunks) - countAll(shown);
+  return (
+    <figure class="diff">
+      <figcaption>
+        <DiffPath file={file} />
+        <DiffCounts file={file} />
+      </figcaption>
+      {shown.length > 0 && (
+        <table aria-label={`Changes of ${file.path}`}>
+          <thead class="unseen">
+            <tr>
+              <th>Line before</th>
+              <th>Line after</th>
+              <th>Change</th>
+              <th>Text</th>
+            </tr>
+          </thead>
+          {shown.map((lines, index) => (
+            <tbody key={index}>{lines.map((line, at) => <Line key={at} line={line} />)}</tbody>
+          ))}
+        </table>
+      )}
+      {missing > 0 && (
+        <button type="button" onClick={showWhole ?? (() => setWhole(true))}>
+          Show {missing.toLocaleString()} more {missing === 1 ? "line" : "lines"}
+        </button>
+      )}
+    </figure>
+  );
+}
+
+function DiffPath({ file: { path, old_path } }: { file: FileDiff }) {
+  return (
+    <bdi class="diff-path">
+      {old_path !== undefined && <>{visible(old_path)} →{" "}</>}
+      {visible(path)}
+    </bdi>
+  );
+}
+
+function DiffCounts({ file: { added, removed } }: { file: FileDiff }) {
+  return (
+    <span class="diff-counts">
+      {added > 0 && <ins>+{added.toLocaleString()}</ins>}
+      {removed > 0 && <del>−{removed.toLocaleString()}</del>}
+    </span>
+  );
+}
+
+const KINDS: Readonly<Record<string, string>> = { "+": "added", "-": "removed", "\\": "remark" };
+
+function Line({ line: { sign, text, old, new: fresh } }: { line: DiffLine }) {
+  const shown = visible(text);
+  return (
+    <tr class={KINDS[sign]}>
+      <td class="line-number">{old}</td>
+      <td class="line-number">{fresh}</td>
+      <td class="sign">{sign === "-" ? "−" : sign}</td>
+      <td class="line" dir="auto">
+        {sign === "+" ? <ins>{shown}</ins> : sign === "-" ? <del>{shown}</del> : shown}
+      </td>
+    </tr>
+  );
+}
+
+/** True if a diff is shown whole at first. */
+export function isShort({ hunks }: FileDiff): boolean {
+  const all = hunks.map(numberLines);
+  return countAll(firstLines(all)) === countAll(all);
+}
+
+/** The lines within the limits, at least one. */
+function firstLines(hunks: readonly DiffLine[][]): DiffLine[][] {
+  let lines = LINES_MAX, chars = CHARS_MAX;
+  const isWithin = ({ text }: DiffLine) => {
+    const fits = lines > 0 && chars > 0;
+    lines--;
+    chars -= text.length;
+    return fits;
+  };
+  return hunks.map((hunk) => hunk.filter(isWithin)).filter((hunk) => hunk.length > 0);
+}
+
+function countAll(hunks: readonly DiffLine[][]): number {
+  return hunks.reduce((sum, { length }) => sum + length, 0);
+}
