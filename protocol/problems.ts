@@ -58,6 +58,8 @@ export const PROBLEMS = {
   typing_off:           problem(403, "Typing into panes is off", "run `mesh config set panes.allow_typing true`, then restart the daemon"),
   transcripts_off:      problem(403, "Reading transcripts is off", "run `mesh config set transcripts human`, then restart the daemon"),
   not_your_transcript:  problem(403, "You may not read the transcript of {peer}: {reason}", "ask it for what you need; with transcripts: peers, agents read those of their own circle", { peer: text, reason: text }),
+  not_your_changes:     problem(403, "You may not read what changed in the folder of {of}: {reason}", "ask it for what you need; with transcripts: peers, agents read those of their own circle", { of: text, reason: text }),
+  unknown_changed_file: problem(404, `No changed file has the name "{file}"`, "name it as the list of changed files does", { file: text }),
   no_transcript:        problem(409, "{peer} has no transcript to read: {reason}", "", { peer: text, reason: text }),
   not_typed:            problem(409, "Nothing was typed to {peer_id}: {why}", "", { peer_id: id, reason: text, why: text }),
   typing_unclear:       problem(502, "It is not known whether all of it was typed to {peer_id}: {why}", "look at its screen before you type it again", { peer_id: id, reason: text, why: text }),

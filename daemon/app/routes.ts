@@ -40,6 +40,7 @@ import type { Apps, Shares } from "../features/relay/relay_api.ts";
 import { relayRoutes } from "../features/relay/routes.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
+import { changesRoutes } from "../features/changes/routes.ts";
 import { readersOf } from "../features/transcripts/readers.ts";
 import { transcriptRoutes } from "../features/transcripts/routes.ts";
 import type { Features } from "./compose/compose.ts";
@@ -94,6 +95,7 @@ export function featureRoutes(
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
     ...transcriptRoutes(features, readerOf),
+    ...changesRoutes(features, readerOf),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

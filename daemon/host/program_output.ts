@@ -32,7 +32,7 @@ export type ReadOutput = (
 ) => Promise<ProgramOutput>;
 
 /** Maximum memory of a program in kilobytes, where the system can limit it. */
-const MEMORY_KB_MAX = 4_194_304;
+const MEMORY_KB_MAX = 2_097_152;
 /** Limits the memory and the processor time of the program, and lets others run first. */
 const LIMITED = 'ulimit -v "$1" 2>/dev/null; ulimit -t "$2" 2>/dev/null; shift 2; exec nice "$@"';
 const NOT_FOUND = 127;

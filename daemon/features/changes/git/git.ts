@@ -23,6 +23,9 @@ const BIG_FILE_BYTES = 4_194_304;
 /** Maximum bytes of a file that is copied from the repository's `.git`. */
 const COPIED_BYTES_MAX = 1_048_576;
 
+/** A larger index is that of millions of files. */
+const INDEX_BYTES_MAX = 268_435_456;
+
 /** The result of a run that ended well or was cut off at a limit. */
 export interface GitResult {
   readonly text: string;
@@ -82,6 +85,7 @@ export class Git implements AsyncDisposable {
       const head = headOf(repository);
       const all = { ...ownSettings, ...settings };
       fillOwn(own, { repository, head, settings: all });
+      await copyIndex(join(repository.git_dir, "index"), join(own, "index"));
       return new Git(repository, { host, own, signal, settings: all, head });
     } catch (error) {
       await Deno.remove(own, { recursive: true });
@@ -98,7 +102,7 @@ export class Git implements AsyncDisposable {
       readonly allowed?: readonly number[];
     },
   ): Promise<GitResult> {
-    const { root, git_dir, common_dir } = this.repository;
+    const { root, common_dir } = this.repository;
     const options = runOptions(this.#own, this.#host, this.#signal);
     const { exit, bytes, ended_at } = await this.#host.readOutput(
       ["git", "--literal-pathspecs", ...args],
@@ -107,7 +111,7 @@ export class Git implements AsyncDisposable {
         env: {
           ...options.env,
           GIT_WORK_TREE: root,
-          GIT_INDEX_FILE: join(git_dir, "index"),
+          GIT_INDEX_FILE: join(this.#own, "index"),
           GIT_OBJECT_DIRECTORY: join(common_dir, "objects"),
         },
         bytes_max,
@@ -179,6 +183,8 @@ function fillOwn(
   Deno.mkdirSync(join(own, "info"), { recursive: true });
   Deno.writeTextFileSync(join(own, "HEAD"), `${head || "ref: refs/heads/none"}\n`);
   Deno.writeTextFileSync(join(own, "config"), configOf(own, settings));
+  // Outweighs the files `.gitattributes`: they cannot hide a text as binary, nor name a filter.
+  Deno.writeTextFileSync(join(own, "info", "attributes"), "* !diff !filter\n");
   Deno.symlinkSync(join(common_dir, "refs"), join(own, "refs"));
   const ignored = settings["core.excludesfile"];
   if (ignored !== undefined) copy(realPath(ignored) ?? ignored, join(own, "ignored"));
@@ -188,6 +194,16 @@ function fillOwn(
   for (const name of namesIn(git_dir).filter((name) => name.startsWith("sharedindex."))) {
     linkFile(join(git_dir, name), join(own, name));
   }
+}
+
+/** git may write to its index. A file that changed after the index counts as not compared yet. */
+async function copyIndex(from: string, to: string): Promise<void> {
+  const found = statOf(from);
+  if (!found?.isFile) return;
+  if (found.size > INDEX_BYTES_MAX) throw new GitFailed("too_slow");
+  await Deno.copyFile(from, to);
+  const changed_at = found.mtime ?? new Date(0);
+  await Deno.utime(to, changed_at, changed_at);
 }
 
 function linkFile(from: string, to: string): void {
