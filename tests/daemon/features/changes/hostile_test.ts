@@ -35,7 +35,7 @@ function nameProgramsIn(repo: TestRepository): void {
   git("include.path", join(repo.folder, "more.config"));
 }
 
-Deno.test("no program that a repository names is run, and nothing in it is written", async () => {
+Deno.test("no program that a repository names is run, and nothing in it is written [4.changes.hostile]", async () => {
   using repo = new TestRepository();
   repo.write("a.txt", "one\n");
   repo.write("b.txt", "one\n");
@@ -71,7 +71,7 @@ Deno.test("no program that a repository names is run, and nothing in it is writt
   assert.notDeepEqual(repo.ran(), []);
 });
 
-Deno.test("nothing is fetched for objects that are missing", async () => {
+Deno.test("nothing is fetched for objects that are missing [4.changes.hostile]", async () => {
   using repo = new TestRepository();
   repo.write("a", "1\n");
   repo.commit();
@@ -90,7 +90,7 @@ Deno.test("nothing is fetched for objects that are missing", async () => {
   assert.deepEqual(repo.ran(), []);
 });
 
-Deno.test("a repository whose parts lie elsewhere is not read", () => {
+Deno.test("a repository whose parts lie elsewhere is not read [4.changes.hostile]", () => {
   using other = new TestRepository();
   other.write("private", `${SECRET}\n`);
   other.commit();
@@ -146,7 +146,7 @@ Deno.test("a configured work tree and a common folder elsewhere are ignored", as
   assert.deepEqual(summary(await changesIn(repo.folder)), ["untracked b +1 -0"]);
 });
 
-Deno.test("links in the folder are shown as links, and are not followed", async () => {
+Deno.test("links in the folder are shown as links, and are not followed [4.changes.hostile]", async () => {
   using repo = new TestRepository();
   const secret = repo.outside("private", `${SECRET}\n`);
   repo.write("file", "1\n");
@@ -188,7 +188,7 @@ Deno.test("a file that lies beyond a link is not read, even if it is named as un
   assert.ok(!JSON.stringify(found).includes(SECRET));
 });
 
-Deno.test("names and lines show hidden characters, and cannot forge a file", async () => {
+Deno.test("names and lines show hidden characters, and cannot forge a file [4.changes.masked]", async () => {
   using repo = new TestRepository();
   repo.commit();
   const names = [
@@ -232,7 +232,7 @@ Deno.test("attributes cannot hide a changed text as binary", async () => {
   assert.deepEqual(changedLines(found, "a.ts"), ["-one", "+two"]);
 });
 
-Deno.test("pipes in place of files end a read within the time limit", async () => {
+Deno.test("pipes in place of files end a read within the time limit [4.changes.bounded]", async () => {
   using repo = new TestRepository();
   repo.write("a", "1\n");
   repo.commit();
@@ -255,7 +255,7 @@ Deno.test("pipes in place of files end a read within the time limit", async () =
   await assert.rejects(changesIn(repo.folder), { why: "git_failed" });
 });
 
-Deno.test("secrets are masked, also keys of several lines of which a hunk shows a part", async () => {
+Deno.test("secrets are masked, also keys of several lines of which a hunk shows a part [4.changes.masked]", async () => {
   using repo = new TestRepository();
   const body = Array.from({ length: 12 }, (_, at) => `${at}`.padEnd(64, "kEy"));
   const key = ["-----BEGIN RSA PRIVATE KEY-----", ...body, "-----END RSA PRIVATE KEY-----"];
@@ -272,7 +272,7 @@ Deno.test("secrets are masked, also keys of several lines of which a hunk shows 
   assert.deepEqual(changedLines(found, ".env"), ["+API_TOKEN=[masked]", "+PLAIN=yes"]);
 });
 
-Deno.test("a change of 100 MB is read within limits on time, memory and size", async () => {
+Deno.test("a change of 100 MB is read within limits on time, memory and size [4.changes.bounded]", async () => {
   using repo = new TestRepository();
   const line = `${"x".repeat(99)}\n`;
   for (let at = 0; at < 60; at++) repo.write(`many/${at}.txt`, line.repeat(10_000));
