@@ -126,7 +126,6 @@ Deno.test("a job shows what changed in its folder [4.changes.read]", async () =>
   const body = {
     title: "Mend it",
     prompt: "Mend it",
-    path: at.repo.folder,
     assigned_peer: "api",
   };
   const job = await at.w.call(createJob, { body });
