@@ -213,6 +213,7 @@ function renderStyles(): string {
     "machines",
     "peer",
     "diff",
+    "changes",
     "records",
     "map",
     "charts",

@@ -82,21 +82,23 @@ export function messagesIn(json: unknown): Message[] {
 
 /** The entries of a record's messages, without thoughts and added context. */
 export function entriesOf({ messages }: Pick<MessageRecord, "messages">): ParsedEntry[] {
-  return messages.flatMap(({ timestamp: at, type, content, toolCalls = [] }) => {
+  return messages.flatMap(({ timestamp: at, type, content, toolCalls = [] }): ParsedEntry[] => {
     const text = textOf(content);
     if (type === "user") {
-      return NOT_CONVERSATION.test(text) ? [] : [{ at, kind: "prompt" as const, text }];
+      return NOT_CONVERSATION.test(text) ? [] : [{ at, kind: "prompt", text }];
     }
     return [
-      { at, kind: "text" as const, text },
-      ...toolCalls.flatMap(({ id: call, name: tool, args, result, status, timestamp }) => {
-        const text = outputOf(result);
-        const outcome = outcomeOf(status, text);
-        return [
-          { at, kind: "tool_call" as const, text: JSON.stringify(args ?? {}), tool, call },
-          { at: timestamp, kind: "tool_result" as const, text, tool, call, outcome },
-        ];
-      }),
+      { at, kind: "text", text },
+      ...toolCalls.flatMap(
+        ({ id: call, name: tool, args, result, status, timestamp }): ParsedEntry[] => {
+          const text = outputOf(result);
+          const outcome = outcomeOf(status, text);
+          return [
+            { at, kind: "tool_call", text: JSON.stringify(args ?? {}), tool, call },
+            { at: timestamp, kind: "tool_result", text, tool, call, outcome },
+          ];
+        },
+      ),
     ];
   });
 }
