@@ -36,10 +36,10 @@ function sinceText({ base, commits }: Pick<Titled, "base" | "commits">): string 
     case "default_branch":
       return `since ${base.ref} (${commit}, ${count})`;
     case "unrelated":
-      return `since the last commit (${commit}): ${base.ref} has no commit in common with it`;
+      return `since the last commit (${commit}), which has none in common with ${base.ref}`;
     case "empty":
       return "before the first commit";
     default:
-      return `since the last commit (${commit}): no other branch is known from which it came`;
+      return `since the last commit (${commit}); no branch point is known`;
   }
 }
