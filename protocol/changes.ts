@@ -135,7 +135,7 @@ export const readChanges = contract({
   query: onePeer.query.extend(Query),
   actor: NO_ACTOR,
   returns: Changes.extend({ peer_id: z.string(), name: z.string() }),
-  fails: [...FAILS, "transcripts_off", "not_your_transcript", ...PEER_FAILS, "other_host"],
+  fails: [...FAILS, "changes_elsewhere", ...PEER_FAILS, "other_host"],
 });
 
 export const readJobChanges = contract({
@@ -149,5 +149,5 @@ export const readJobChanges = contract({
   query: z.object({ from_peer: Sender.optional(), ...Query }),
   actor: NO_ACTOR,
   returns: Changes.extend({ job_id: z.string() }),
-  fails: [...FAILS, "transcripts_off", "not_your_transcript", "unknown_job"],
+  fails: [...FAILS, "unknown_job"],
 });

@@ -59,6 +59,7 @@ export const PROBLEMS = {
   transcripts_off:      problem(403, "Reading transcripts is off", "run `mesh config set transcripts human`, then restart the daemon"),
   not_your_transcript:  problem(403, "You may not read the transcript of {peer}: {reason}", "ask it for what you need; with transcripts: peers, agents read those of their own circle", { peer: text, reason: text }),
   not_your_changes:     problem(403, "You may not read what changed in the folder of {of}: {reason}", "ask it for what you need; with transcripts: peers, agents read those of their own circle", { of: text, reason: text }),
+  changes_elsewhere:    problem(502, "{machine} does not show what changed there: {reason}", "name this machine in mesh.bus.allow_admin there, or run `mesh changes` there", { machine: text, reason: text }),
   unknown_changed_file: problem(404, `No changed file has the name "{file}"`, "name it as the list of changed files does", { file: text }),
   no_transcript:        problem(409, "{peer} has no transcript to read: {reason}", "", { peer: text, reason: text }),
   not_typed:            problem(409, "Nothing was typed to {peer_id}: {why}", "", { peer_id: id, reason: text, why: text }),

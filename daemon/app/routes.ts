@@ -22,6 +22,7 @@ import { selftestRoutes } from "../features/agents/selftest/routes.ts";
 import { askRoutes } from "../features/asks/routes.ts";
 import { machineRoutes } from "../machines/routes.ts";
 import { RemoteInbox } from "../machines/calls/inbox_home.ts";
+import { RemoteChanges } from "../machines/calls/remote_changes.ts";
 import { callRoutes } from "../machines/calls/routes.ts";
 import { handoffRoutes } from "../features/handoffs/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
@@ -95,7 +96,7 @@ export function featureRoutes(
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
     ...transcriptRoutes(features, readerOf),
-    ...changesRoutes(features, readerOf),
+    ...changesRoutes(features, readerOf, new RemoteChanges(features.calls?.client)),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

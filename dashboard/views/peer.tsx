@@ -133,11 +133,12 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
   );
 }
 
-/** The human has neither a folder nor a session. */
-function hasTab({ pane_id, role, path }: Peer, tab: Tab): boolean {
+/** The human has neither a folder nor a session. The folders of remote peers are not known here. */
+function hasTab(peer: Peer, tab: Tab): boolean {
+  const { pane_id, role, path } = peer;
   if (tab === "screen") return pane_id !== null;
   if (tab === "timeline") return role !== "human";
-  return tab !== "changes" || (role !== "human" && path !== null);
+  return tab !== "changes" || (role !== "human" && (path !== null || isRemote(peer)));
 }
 
 /** Shown instead of the actions, which need the peer's process or pane. */

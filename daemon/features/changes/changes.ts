@@ -12,9 +12,13 @@ import type {
 import { allowedFolder, type FolderScope } from "../spawn/folders.ts";
 import * as attempts from "../jobs/fires/store.ts";
 import * as jobs from "../jobs/store.ts";
+import type { Address } from "protocol/peers/record.ts";
+import { nameAndMachine } from "../peers/remote/remote_directory.ts";
 import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Reader, Transcripts } from "../transcripts/transcripts.ts";
+import { DETAILS } from "./details.ts";
+import { type ChangesElsewhere, cleanChanges } from "./elsewhere.ts";
 import { GitFailed, type GitHost } from "./git/git.ts";
 import { type FolderChanges, type FoundFile, listChanges, readHunks } from "./git/reader.ts";
 import { findRepository, realPath, type Repository } from "./git/repository.ts";
@@ -43,6 +47,8 @@ interface ChangesRequest {
   readonly signal: AbortSignal;
 }
 
+type PeerChanges = Result & { readonly peer_id: string; readonly name: string };
+
 interface Listed {
   readonly repository: Repository;
   readonly changes: FolderChanges;
@@ -64,14 +70,26 @@ export class Changes {
   }
 
   /** The changes in the folder of a peer of this machine. */
-  async ofPeer(
-    peer_id: string,
-    request: ChangesRequest,
-  ): Promise<Result & { peer_id: string; name: string }> {
+  async ofPeer(peer_id: string, request: ChangesRequest): Promise<PeerChanges> {
     const peer = this.#deps.transcripts.mustBeHere(peer_id);
     this.#refuse(peer, request.reader);
     const changes = await this.#read(peer.path, peer.name, request);
     return { peer_id: peer.peer_id, name: peer.name, ...changes };
+  }
+
+  /** The changes in the folder of a peer on another machine; only for a person. */
+  async ofPeerElsewhere(
+    peer: Address,
+    { query, reader }: Pick<ChangesRequest, "query" | "reader">,
+    elsewhere: ChangesElsewhere,
+  ): Promise<PeerChanges> {
+    if (!reader.isHuman) throw new Problem("human_not_proven", {});
+    const { machine = "" } = nameAndMachine(peer.name);
+    const changes = cleanChanges(await elsewhere.read(peer, query), this.#deps.secrets);
+    if (!changes) {
+      throw new Problem("changes_elsewhere", { machine, reason: "its answer has another form" });
+    }
+    return { ...changes, peer_id: peer.peer_id, name: peer.name };
   }
 
   /** The changes in the folder of a job, as they are now. */
@@ -204,19 +222,6 @@ export class Changes {
     };
   }
 }
-
-// deno-fmt-ignore
-const DETAILS: Readonly<Record<ChangesState, string | null>> = {
-  ok:            null,
-  no_folder:     "Its folder is not known, or does not exist",
-  no_repository: "Its folder is in no git repository",
-  bare:          "Its folder is a bare git repository, which has no files",
-  elsewhere:     "The repository of its folder leads to other folders, which are not read",
-  unsupported:   "The repository of its folder has a form that cannot be read: reftable",
-  git_missing:   "git is not installed on its machine",
-  git_failed:    "git cannot read the repository: something in it is damaged, missing, or no file",
-  too_slow:      "git did not read the repository in time",
-};
 
 function chosenFiles(found: readonly FoundFile[], query: ChangesQuery): readonly FoundFile[] {
   const { file: name, offset, limit } = query;

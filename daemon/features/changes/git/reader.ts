@@ -14,9 +14,9 @@ const LIST_BYTES_MAX = 4_194_304;
 /** Maximum bytes of changed lines that are read for one answer. */
 const PATCH_BYTES_MAX = 4_194_304;
 /** Maximum bytes of an answer's changed lines, so that it can be sent to another machine. */
-const SHOWN_BYTES_MAX = 600_000;
+export const SHOWN_BYTES_MAX = 600_000;
 /** Maximum lines of a file in an answer on many files, and on this file alone. */
-const LINES_MAX = { many: 500, alone: 10_000 } as const;
+export const LINES_MAX = { many: 500, alone: 10_000 } as const;
 /** A larger untracked file is not read. */
 const UNTRACKED_BYTES_MAX = 1_048_576;
 /** Maximum bytes of untracked files that are read for one answer. */
