@@ -132,7 +132,7 @@ export function openHandoffs(foundation: Foundation, lower: LowerFeatures) {
   const { config, ctx, identity, platform, shutdownSignal } = foundation;
   const handoffs = new Handoffs(ctx, {
     ...lower,
-    programs: platform.programs,
+    git: platform.git,
     secrets: [identity.hook_token, ...secretsOf(config)],
     machine: platform.machine,
     shutdownSignal,

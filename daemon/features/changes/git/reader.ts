@@ -4,10 +4,11 @@ import { readWhole } from "../../../host/agent_files.ts";
 import { join } from "kit/core/path.ts";
 import { type BranchPoint, type ChangedFile, LISTED_MAX } from "protocol/changes.ts";
 import { comparisonOf } from "./branch_point.ts";
-import { Git, type GitHost, type GitResult } from "./git.ts";
+import { DETAILS } from "../details.ts";
+import { Git, GitFailed, type GitHost, type GitResult } from "./git.ts";
 import { Budget, type Hunk, hunksByPath, type ListedFile, listedFiles } from "./patch.ts";
 import { shownHunks, statusOf, visibleText } from "./patch.ts";
-import { operationIn, type Repository } from "./repository.ts";
+import { findRepository, operationIn, realPath, type Repository } from "./repository.ts";
 
 /** Maximum bytes of the list of changed files, and of git's status. */
 const LIST_BYTES_MAX = 4_194_304;
@@ -58,15 +59,52 @@ export interface FoundFile {
   readonly file: ChangedFile;
 }
 
+export interface Reading {
+  readonly host: GitHost;
+  readonly signal: AbortSignal;
+}
+
+/** The path that limits git to a folder of the repository. */
+function limitTo(folder: string, { root }: Repository): string[] {
+  return folder === root ? [] : ["--", folder.slice(root.length + 1)];
+}
+
+interface ChangedNames {
+  /** Paths from the root of the repository, with git's two letters. */
+  readonly names: readonly (readonly [path: string, letters: string])[];
+  readonly isCut: boolean;
+}
+
+/** The names of the files that are changed since the last commit, or why there are none. */
+export async function changedNames(
+  path: string | null,
+  { host, signal }: Reading,
+): Promise<ChangedNames | string> {
+  const folder = path === null ? undefined : realPath(path);
+  const repository = folder === undefined ? "no_folder" : findRepository(folder);
+  if (folder === undefined || typeof repository === "string") {
+    return DETAILS[typeof repository === "string" ? repository : "no_folder"] ?? "";
+  }
+  try {
+    await using git = await Git.open(repository, host, signal);
+    const args = [...STATUS, ...limitTo(folder, repository)];
+    const { text, cut } = await git.run(args, { bytes_max: LIST_BYTES_MAX });
+    return { names: [...statusOf(text)], isCut: cut !== null };
+  } catch (error) {
+    if (error instanceof GitFailed) return DETAILS[error.why] ?? "";
+    throw error;
+  }
+}
+
 /** Lists the changed files with the numbers of their lines. */
 export async function listChanges(
   repository: Repository,
   folder: string,
-  { host, signal }: { readonly host: GitHost; readonly signal: AbortSignal },
+  { host, signal }: Reading,
 ): Promise<FolderChanges> {
   await using git = await Git.open(repository, host, signal);
   const { tree, ...comparison } = await comparisonOf(git);
-  const within = folder === repository.root ? [] : ["--", folder.slice(repository.root.length + 1)];
+  const within = limitTo(folder, repository);
   const list = { bytes_max: LIST_BYTES_MAX };
   const raw = ["--raw", "--numstat", "-z", tree];
   const diff = await git.run([...DIFF, ...raw, ...within], list);
@@ -191,11 +229,7 @@ export async function readHunks(
     readonly files: readonly FoundFile[];
     readonly alone: boolean;
   },
-  { host, secrets, signal }: {
-    readonly host: GitHost;
-    readonly secrets: readonly string[];
-    readonly signal: AbortSignal;
-  },
+  { host, secrets, signal }: Reading & { readonly secrets: readonly string[] },
 ): Promise<ShownFiles> {
   const tracked = files.filter(({ file }) =>
     !file.binary && file.status !== "untracked" && file.status !== "submodule"
@@ -224,7 +258,7 @@ export async function readHunks(
 async function patchesOf(
   repository: Repository,
   { base, files }: { readonly base: BranchPoint; readonly files: readonly FoundFile[] },
-  { host, signal }: { readonly host: GitHost; readonly signal: AbortSignal },
+  { host, signal }: Reading,
 ): Promise<{ hunks: ReadonlyMap<string, Hunk[]>; cut: GitResult["cut"] }> {
   if (files.length === 0) return { hunks: new Map(), cut: null };
   await using git = await Git.open(repository, host, signal);
