@@ -26,6 +26,10 @@ export const TranscriptEntry = z.object({
   kind: EntryKind,
   /** The tool that was called; null for a prompt or a text, or if it is not recorded. */
   tool: z.string().nullable(),
+  /** The id that a call and its result share; null if it is not recorded. */
+  call: z.string().nullable(),
+  /** How the call of a result ended; null for other entries. */
+  outcome: z.enum(["ok", "failed", "denied", "interrupted"]).nullable(),
   /** With secrets masked. Shortened if `chars` is larger. */
   text: z.string(),
   /** Length of the whole text, with its secrets masked. */

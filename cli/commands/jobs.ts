@@ -1,6 +1,7 @@
 /** `mesh jobs`: creates, lists, follows and changes durable jobs. */
 
-import type { WireResponse } from "kit/http/client.ts";
+import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
+import { changesTitle } from "protocol/derived/changes.ts";
 import { parseFromNow } from "kit/core/duration.ts";
 import { pause } from "kit/core/timeout.ts";
 import {
@@ -9,6 +10,7 @@ import {
   getJob,
   jobResult,
   pauseJob,
+  readJobChanges,
   resumeJob,
   retryJob,
   runJob,
@@ -32,7 +34,7 @@ import {
   mustHaveText,
 } from "../command/command.ts";
 import { readSettings } from "../client/settings.ts";
-import { EXIT, UsageError } from "../client/failures.ts";
+import { EXIT, unlessRejected, UsageError } from "../client/failures.ts";
 import { showJob, showJobs, showResult, showStep } from "../output/job_views.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 import { formatInstant } from "../output/time.ts";
@@ -137,8 +139,22 @@ function showCommand(name: string, summary: string): Command {
     flags: FOLLOW_FLAG,
     example: `mesh jobs ${name} work-3f9c04d1a2b7 --follow`,
     call: ({ call }, args) => call(getJob, { params: { id: args.text("id") } }),
-    show: async (to, job, call) => showJob(to, job, await peerNames(call)),
+    show: async (to, job, call) => {
+      const changes = "job_id" in job ? await changesOf(call, job.job_id) : undefined;
+      showJob(to, job, await peerNames(call), changes);
+    },
   });
+}
+
+/** The sentence on what changed in the job's folder; undefined if that cannot be read. */
+async function changesOf(call: Call, id: string): Promise<string | undefined> {
+  const changes = await unlessRejected(
+    (error) => error instanceof ApiError,
+    () => call(readJobChanges, { params: { id }, query: { limit: "0" } }),
+  );
+  return changes?.state === "ok"
+    ? `${changesTitle(changes)}; see mesh jobs changes ${id}`
+    : undefined;
 }
 
 /** A command that changes one job and prints the job's new state in one line. */

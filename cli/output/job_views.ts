@@ -52,8 +52,14 @@ function formatNext(
 /** The name of a peer by its id. */
 type NameOf = (peer_id: string) => string;
 
-export function showJob(to: Terminal, found: JobOrRecurring, nameOf: NameOf): void {
-  if ("job_id" in found) showJobDetails(to, found, nameOf);
+/** `changes`: the sentence on what changed in its folder, if that may be read. */
+export function showJob(
+  to: Terminal,
+  found: JobOrRecurring,
+  nameOf: NameOf,
+  changes?: string,
+): void {
+  if ("job_id" in found) showJobDetails(to, found, nameOf, changes);
   else showRecurringJob(to, found, nameOf);
 }
 
@@ -81,7 +87,12 @@ export function showResult(to: Terminal, result: Pick<Result, "result_summary" |
   if (!result_summary && !error) to.print(styled("dim", "No result."));
 }
 
-function showJobDetails(to: Terminal, job: Job, nameOf: NameOf): void {
+function showJobDetails(
+  to: Terminal,
+  job: Job,
+  nameOf: NameOf,
+  changes: string | undefined,
+): void {
   const { execution, runner } = job;
   const { target, process_scope, continuity, on_interrupt, checks, prompt } = execution;
   to.printFields({
@@ -103,6 +114,7 @@ function showJobDetails(to: Terminal, job: Job, nameOf: NameOf): void {
     deadline: formatInstant(job.deadline_at),
     expires: formatInstant(job.expires_at),
     checks: checks.join(", "),
+    changes,
   });
   to.print();
   to.printText(prompt.body, "  ");

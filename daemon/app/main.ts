@@ -31,6 +31,7 @@ import { fileRefusal, unlessError } from "kit/host/file_errors.ts";
 import { boundedLog } from "../host/log_file.ts";
 import { IdleCollector, processHeap } from "../host/idle_collector.ts";
 import { sendSignal, startTimeOf, terminalOf } from "../host/processes.ts";
+import { outputReaderOf } from "../host/program_output.ts";
 import { programRunnerOf, StartedPrograms } from "../host/programs.ts";
 import { runtimePath, writeRuntimeFile } from "../host/runtime_file.ts";
 import { callerFacts } from "../host/sockets/caller_facts.ts";
@@ -175,6 +176,7 @@ async function platformOf(
     terminals: agents.terminals,
     files: filesIn(join(state, "attachments")),
     programs: programRunnerOf(clock, env, started),
+    git: { readOutput: outputReaderOf(clock, started), env },
     openSocket,
     openTelemetry,
     send: outgoingFetch(env, clock.now),

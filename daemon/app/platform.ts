@@ -20,6 +20,7 @@ import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/pane_
 import type { CallerFacts } from "../host/sockets/caller_facts.ts";
 import type { Files } from "../host/files.ts";
 import type { ProgramRunner } from "../host/programs.ts";
+import type { GitHost } from "../features/changes/git/git.ts";
 import type { KnownFailures } from "../features/agents/selftest/known_failures.ts";
 import type { BusAccess, OpenMachines } from "../machines/machines.ts";
 import type { IdCodec } from "../features/messages/id_codec.ts";
@@ -58,6 +59,8 @@ export interface Platform {
   readonly files: Files;
   /** Runs acceptance checks of jobs. */
   readonly programs: ProgramRunner;
+  /** Runs git, for what changed in folders. */
+  readonly git: GitHost;
   /** Opens a socket to the relay; undefined without a relay. */
   readonly openSocket: OpenSocket | undefined;
   /** The network of machines; undefined without a bus. */

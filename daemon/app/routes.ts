@@ -22,6 +22,7 @@ import { selftestRoutes } from "../features/agents/selftest/routes.ts";
 import { askRoutes } from "../features/asks/routes.ts";
 import { machineRoutes } from "../machines/routes.ts";
 import { RemoteInbox } from "../machines/calls/inbox_home.ts";
+import { RemoteChanges } from "../machines/calls/remote_changes.ts";
 import { callRoutes } from "../machines/calls/routes.ts";
 import { interruptElsewhere } from "../machines/calls/peer_routes.ts";
 import { handoffRoutes } from "../features/handoffs/routes.ts";
@@ -41,6 +42,7 @@ import type { Apps, Shares } from "../features/relay/relay_api.ts";
 import { relayRoutes } from "../features/relay/routes.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
+import { changesRoutes } from "../features/changes/routes.ts";
 import { readersOf } from "../features/transcripts/readers.ts";
 import { transcriptRoutes } from "../features/transcripts/routes.ts";
 import type { Features } from "./compose/compose.ts";
@@ -103,6 +105,7 @@ export function featureRoutes(
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
     ...transcriptRoutes(features, readerOf),
+    ...changesRoutes(features, readerOf, new RemoteChanges(features.calls?.client)),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

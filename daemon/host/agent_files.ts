@@ -10,17 +10,22 @@ const ABSENT: ReadonlySet<unknown> = new Set(
   ["ENOENT", "ENOTDIR", "ELOOP", "ENXIO", "EACCES", "EPERM"],
 );
 
-/**
- * Reads a whole file. Undefined if the file is absent or larger than `bytes_max`, or if `own` is
- * set and the file belongs to another user.
- */
+interface WholeFile {
+  /** If true, the file of another user is not read. */
+  readonly own?: boolean;
+  /** The real path of a folder: a path that leads out of it by a link is not read. */
+  readonly inside?: string;
+}
+
+/** Reads a whole file. Undefined if it is absent, larger than `bytes_max`, or not to be read. */
 export function readWhole(
   path: string,
   bytes_max: number,
-  { own = false }: { own?: boolean } = {},
+  { own = false, inside }: WholeFile = {},
 ): string | undefined {
-  return decode(read(path, ({ size, uid }) => {
-    return size > bytes_max || (own && uid !== Deno.uid()) ? undefined : { from: 0, size };
+  return decode(read(path, ({ size, uid }, descriptor) => {
+    if (size > bytes_max || (own && uid !== Deno.uid())) return undefined;
+    return inside !== undefined && isElsewhere(path, descriptor) ? undefined : { from: 0, size };
   }));
 }
 
@@ -56,6 +61,14 @@ const UTF_8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 function realFolder(path: string): string | undefined {
   return unlessError(isAbsent, () => fs().realpathSync(path));
+}
+
+/** True if links led to the opened file. Linux knows the file's own path. */
+function isElsewhere(path: string, descriptor: number): boolean {
+  const real = Deno.build.os === "linux"
+    ? Deno.readLinkSync(`/proc/self/fd/${descriptor}`)
+    : Deno.realPathSync(path);
+  return real !== path;
 }
 
 /** Reads the first `bytes_max` bytes of a file; the last line may be incomplete. */
@@ -102,7 +115,7 @@ export function namesIn(folder: string): string[] {
  */
 function read(
   path: string,
-  choose: (file: Stats) => { from: number; size: number } | undefined,
+  choose: (file: Stats, descriptor: number) => { from: number; size: number } | undefined,
 ): Uint8Array | undefined {
   const { closeSync, constants, fstatSync, openSync, readSync } = fs();
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
@@ -110,7 +123,7 @@ function read(
   if (file === undefined) return undefined;
   try {
     const stat = fstatSync(file);
-    const part = stat.isFile() ? choose(stat) : undefined;
+    const part = stat.isFile() ? choose(stat, file) : undefined;
     if (!part) return undefined;
     const bytes = new Uint8Array(part.size);
     let length = 0;

@@ -19,6 +19,8 @@ export type Attachment = Message["attachments"][number];
 export type TranscriptEntry = WireResponse<typeof at.readTranscript>["entries"][number];
 export type Usage = WireResponse<typeof at.getUsage>;
 export type AgentTurn = WireResponse<typeof at.listTurns>["turns"][number];
+export type Changes = Omit<WireResponse<typeof at.readChanges>, "peer_id" | "name">;
+export type ChangedFile = Changes["files"][number];
 /** The fields of an attachment that decide how it is shown. */
 export type FileFacts = Pick<Attachment, "id" | "filename" | "size" | "content_type">;
 export type Trace = WireResponse<typeof at.getTrace>;

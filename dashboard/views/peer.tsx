@@ -16,16 +16,24 @@ import { activityOf, PeerList } from "./mesh/peer_card.tsx";
 import { Actions } from "./peer/actions.tsx";
 import { Conversation } from "./peer/conversation.tsx";
 import { Evidence } from "./peer/evidence.tsx";
+import { PeerChanges } from "./peer/changes.tsx";
 import { PaneScreen } from "./peer/screen.tsx";
+import { Timeline } from "./peer/timeline.tsx";
 
-const TABS = { conversation: "Conversation", screen: "Screen", evidence: "Evidence" } as const;
+const TABS = {
+  conversation: "Conversation",
+  timeline: "Timeline",
+  changes: "Changes",
+  screen: "Screen",
+  evidence: "Evidence",
+} as const;
 type Tab = keyof typeof TABS;
-const TAB_ORDER: readonly Tab[] = ["conversation", "screen", "evidence"];
+const TAB_ORDER: readonly Tab[] = ["conversation", "timeline", "changes", "screen", "evidence"];
 
 export function PeerView() {
   const { id, query } = route.value;
   const asked = query.get("tab");
-  const tab = asked === "evidence" || asked === "screen" ? asked : "conversation";
+  const tab = TAB_ORDER.find((name) => name === asked) ?? "conversation";
   return (
     <ResourceView resource={peers}>
       {() => {
@@ -52,6 +60,8 @@ function PeerPage({ peer, tab: asked }: { peer: Peer; tab: Tab }) {
         {!isRemote(peer) && <PeerSubagents key={peer_id} id={peer_id} />}
         {tab === "evidence" && <Evidence peer={peer} />}
         {tab === "screen" && <PaneScreen key={peer_id} peer={peer} />}
+        {tab === "timeline" && <Timeline key={peer_id} peer={peer} />}
+        {tab === "changes" && <PeerChanges key={peer_id} peer={peer} />}
         {tab === "conversation" && <Conversation key={peer_id} peer={peer} />}
       </article>
     </div>
@@ -113,16 +123,22 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         label="Part"
         chosen={tab}
         choose={(next) => filter({ tab: next === "conversation" ? "" : next })}
-        options={TAB_ORDER.filter((tab_name) =>
-          tab_name !== "screen" || peer.pane_id !== null || tab === tab_name
-        )
-          .map((tab_name) => [tab_name, TABS[tab_name]])}
+        options={TAB_ORDER.filter((name) => name === tab || hasTab(peer, name))
+          .map((name) => [name, TABS[name]])}
       />
       {isRemote(peer)
         ? <RemoteNote machine={peer.machine} />
         : <Actions key={peer.peer_id} peer={peer} />}
     </header>
   );
+}
+
+/** The human has neither a folder nor a session. The folders of remote peers are not known here. */
+function hasTab(peer: Peer, tab: Tab): boolean {
+  const { pane_id, role, path } = peer;
+  if (tab === "screen") return pane_id !== null;
+  if (tab === "timeline") return role !== "human";
+  return tab !== "changes" || (role !== "human" && (path !== null || isRemote(peer)));
 }
 
 /** Shown instead of the actions, which need the peer's process or pane. */

@@ -214,6 +214,7 @@ function renderStyles(): string {
     "peer",
     "diff",
     "act",
+    "changes",
     "records",
     "map",
     "charts",

@@ -14,6 +14,7 @@ import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";
 import type { Platform } from "../../daemon/app/platform.ts";
 import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
 import type { PeerIds } from "../../daemon/features/peers/identity/peer_ids.ts";
+import type { GitHost } from "../../daemon/features/changes/git/git.ts";
 import type { SessionFiles } from "../../daemon/features/agents/sessions/session_files.ts";
 import type { KnownFailures } from "../../daemon/features/agents/selftest/known_failures.ts";
 import type { CallerFacts } from "../../daemon/host/sockets/caller_facts.ts";
@@ -122,6 +123,8 @@ export interface WorldOptions {
   readonly files?: Files;
   /** Runs the checks of jobs; by default every run fails. */
   readonly programs?: ProgramRunner;
+  /** Runs git, for what changed in folders; by default there is none. */
+  readonly git?: GitHost;
   /** Opens a socket to a relay; by default every dial fails. */
   readonly openSocket?: OpenSocket;
   /** Sends requests to the relay and the collector of traces; by default every request fails. */
@@ -184,6 +187,12 @@ const noTerminals: Terminals = {
   isShared: () => Promise.resolve(false),
 };
 
+/** A machine without git. */
+const noGit: GitHost = {
+  readOutput: () => Promise.resolve({ exit: 127, bytes: new Uint8Array(), ended_at: null }),
+  env: {},
+};
+
 const noPrograms: ProgramRunner = {
   run: () => Promise.resolve({ exit: null, output: "no programs" }),
 };
@@ -204,8 +213,8 @@ function callersOf(options: WorldOptions): CallerFacts {
 }
 
 /** A world that starts programs or panes first checks real folders, which takes real time. */
-function clockOf({ terminals, programs }: WorldOptions): FakeClock {
-  return terminals || programs ? new FakeClock() : new SwiftClock();
+function clockOf({ terminals, programs, git }: WorldOptions): FakeClock {
+  return terminals || programs || git ? new FakeClock() : new SwiftClock();
 }
 
 function configOf(settings: Readonly<Record<string, string>>): ConfigInForce {
@@ -280,6 +289,7 @@ function platformOf(
     terminals,
     files: options.files ?? filesIn(files_dir),
     programs: options.programs ?? noPrograms,
+    git: options.git ?? noGit,
     openSocket: options.openSocket ?? unreachableRelay,
     machines: options.machines,
     openTelemetry,

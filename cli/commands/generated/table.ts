@@ -1380,6 +1380,31 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "changes",
+  "usage": "changes <peer>",
+  "summary": "Show what changed in a peer's folder since its branch began",
+  "details": "Read only, with git, on the machine of the folder: what was committed since the branch left its upstream or the default branch, what is staged, unstaged or untracked. No program of the repository is run. Secrets are masked, as far as they look like secrets. Exit code 1: the folder has no changes that can be read, and the output says why.",
+  "example": "mesh changes api --stat",
+  "flags": {
+   "--stat": "only the files with the numbers of their lines",
+   "--file <path>": "only this file, with more of its lines",
+   "--circle <name>": "look up the peer's name in this circle",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "changes",
+  "usage": "jobs changes <id>",
+  "summary": "Show what changed in the folder of a job, as it is now",
+  "details": "Read only, with git, on the machine of the folder: what was committed since the branch left its upstream or the default branch, what is staged, unstaged or untracked. No program of the repository is run. Secrets are masked, as far as they look like secrets. Exit code 1: the folder has no changes that can be read, and the output says why.",
+  "example": "mesh jobs changes work-3f9c04d1a2b7",
+  "flags": {
+   "--stat": "only the files with the numbers of their lines",
+   "--file <path>": "only this file, with more of its lines",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "run",
   "usage": "run <program> [args...]",
   "needs": "this machine",

@@ -20,6 +20,7 @@ import { PEER_TOOLS } from "./tools/peers.ts";
 import { SHARE_TOOLS } from "./tools/shares.ts";
 import { SPAWN_TOOLS } from "./tools/spawn.ts";
 import { SUBSCRIPTION_TOOLS } from "./tools/subscriptions.ts";
+import { CHANGES_TOOLS } from "./tools/changes.ts";
 import { TRANSCRIPT_TOOLS } from "./tools/transcripts.ts";
 
 /** The tools for agents (contract 6), in the order in which a model reads them. */
@@ -33,6 +34,7 @@ export const TOOLS: readonly Tool[] = [
   ...HANDOFF_TOOLS,
   ...MESSAGE_TOOLS,
   ...TRANSCRIPT_TOOLS,
+  ...CHANGES_TOOLS,
   ...JOB_TOOLS,
   ...SCHEDULE_TOOLS,
   ...SUBSCRIPTION_TOOLS,

@@ -32,6 +32,7 @@ export const SAMPLES: Samples = {
   direction: "inbound",
   display_name: "api",
   drain_id: "drain-6f20b8d3c1a7",
+  file: "src/login.ts",
   filename: "schema.sql",
   from: "web",
   from_peer: "web",

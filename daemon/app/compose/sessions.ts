@@ -11,6 +11,7 @@ import { Spawns } from "../../features/spawn/spawns.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 import { Transcripts } from "../../features/transcripts/transcripts.ts";
+import { Changes } from "../../features/changes/changes.ts";
 import { Usage } from "../../features/transcripts/usage.ts";
 import type { Config } from "../config.ts";
 import { Handoffs } from "../../features/handoffs/handoffs.ts";
@@ -86,6 +87,24 @@ export function openTranscripts({ config, ctx, identity, platform }: Foundation)
   return { transcripts, usage: new Usage(ctx, transcripts) };
 }
 
+/** The reading of what changed in folders. */
+export function openChanges(
+  { config, ctx, identity, platform, shutdownSignal }: Foundation,
+  { transcripts }: Pick<ReturnType<typeof openTranscripts>, "transcripts">,
+) {
+  const changes = new Changes(ctx, {
+    git: platform.git,
+    transcripts,
+    folders: {
+      allowed: config["spawn.allowed_paths"] ?? [HOME],
+      home: platform.terminals.home,
+    },
+    secrets: [identity.hook_token, ...secretsOf(config)],
+    shutdownSignal,
+  });
+  return { changes };
+}
+
 /** The secrets of the configuration, which an agent may have come across. */
 function secretsOf(config: Config): string[] {
   const secrets = [
@@ -113,7 +132,7 @@ export function openHandoffs(foundation: Foundation, lower: LowerFeatures) {
   const { config, ctx, identity, platform, shutdownSignal } = foundation;
   const handoffs = new Handoffs(ctx, {
     ...lower,
-    programs: platform.programs,
+    git: platform.git,
     secrets: [identity.hook_token, ...secretsOf(config)],
     machine: platform.machine,
     shutdownSignal,

@@ -4,7 +4,7 @@ import type { Context } from "../../data/context.ts";
 import { invalidField } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import { cleanText } from "kit/core/text.ts";
-import type { ProgramRunner } from "../../host/programs.ts";
+import type { GitHost } from "../changes/git/git.ts";
 import { maskSecrets } from "../agents/sessions/secrets.ts";
 import type { Asks } from "../asks/asks.ts";
 import type { Ask } from "protocol/asks/contract.ts";
@@ -31,7 +31,7 @@ interface HandoffsDeps {
   readonly attachments: Attachments;
   readonly directory: Directory;
   readonly notifications: Notifications;
-  readonly programs: ProgramRunner;
+  readonly git: GitHost;
   readonly transcripts: Pick<Transcripts, "read" | "refusalOfCopy">;
   /** The secrets of the configuration, which are masked. */
   readonly secrets: readonly string[];
@@ -91,14 +91,14 @@ export class Handoffs {
 
   /** Collects the bundle of a peer's work. */
   async collect({ of, to, note, files: named = [], ...read }: BundleRequest): Promise<Bundle> {
-    const { programs, shutdownSignal: signal, transcripts } = this.#deps;
+    const { git: host, shutdownSignal: signal, transcripts } = this.#deps;
     const { last: count } = read;
     // A reader that may have a copy of the peer may read its turns, too.
     const isHuman = !transcripts.refusalOfCopy(of, read.requester);
     const wanted = { peer_id: of.peer_id, count, requester: { ...read.requester, isHuman } };
     const { turns, left_out: missingTurns } = await lastTurns(transcripts, wanted);
     const sources = { turns, named, folder: of.path };
-    const { files, left_out: missingFiles } = await touchedFiles(sources, { programs, signal });
+    const { files, left_out: missingFiles } = await touchedFiles(sources, { host, signal });
     const { db, clock } = this.#ctx;
     const { peer_id, name, backend, circle, path, runtime_session_id } = of;
     const allTo = askRows.openTo(db, peer_id);

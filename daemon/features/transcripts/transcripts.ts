@@ -171,8 +171,8 @@ function includes(text: string, tool: string | null, grep: string | undefined): 
 }
 
 function toShown(entry: SessionEntry, masked: number, isFull: boolean): TranscriptEntry {
-  const { position, at, kind, tool, chars } = entry;
+  const { position, at, kind, tool, chars, call, outcome } = entry;
   const shown = isFull ? FULL_CHARS_MAX : SHOWN_CHARS[kind];
   const text = entry.text.slice(0, shown).toWellFormed();
-  return { position, at, kind, tool, text, chars, masked };
+  return { position, at, kind, tool, call, outcome, text, chars, masked };
 }

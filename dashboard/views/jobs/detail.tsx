@@ -9,6 +9,7 @@ import type { JobRecord, OneJob } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 import { nameOfPeer } from "../../state/store.ts";
 import { Attempts } from "./attempts.tsx";
+import { JobChanges } from "./changes.tsx";
 import { Progress, runsText } from "./board.tsx";
 import { checksOf, withoutChecks } from "./checks.ts";
 import { call } from "../../state/calls.ts";
@@ -31,6 +32,7 @@ export function Detail({ job, refresh }: { job: JobRecord; refresh: () => void }
       {"job_id" in job ? <JobProgress job={job} /> : null}
       <Verbs id={id} state={job.state} refresh={refresh} />
       {"job_id" in job ? <Outcome job={job} /> : <Recurrence template={job} />}
+      {"job_id" in job && job.runner.attempt_count > 0 && <JobChanges key={id} job={job} />}
       <section>
         <h3>Prompt</h3>
         <Markdown text={job.execution.prompt.body} />

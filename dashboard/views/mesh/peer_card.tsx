@@ -1,12 +1,17 @@
 /** A peer in a list: its activity, who waits for it, and the age of the evidence. */
 
-import { useEffect } from "preact/hooks";
+import type { RefObject } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { countsText } from "protocol/derived/changes.ts";
 import { Age, duration, State } from "../../components/basics.tsx";
 import { Steady } from "../../components/act/steady_content.tsx";
+import { Counts } from "../../components/counts.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import type { Peer } from "../../state/records.ts";
 import { offlineReason } from "protocol/derived/peers.ts";
 import { waitState } from "protocol/derived/waits.ts";
+import { type ChangeCounts, changeCountsOf, readChangeCounts } from "../../state/change_counts.ts";
+import { sessionState } from "../../state/session.ts";
 import { link } from "../../state/router.ts";
 import { now, peers as allPeers } from "../../state/store.ts";
 
@@ -54,8 +59,11 @@ function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dens
     Boolean,
   ).join(" · ");
   const oldest = peer.oldest_pending_age_seconds;
+  const card = useRef<HTMLAnchorElement>(null);
+  const counts = useChangeCounts(card, peer);
   return (
     <a
+      ref={card}
       class="peer"
       data-row
       href={link("peers", peer.peer_id)}
@@ -70,6 +78,11 @@ function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dens
         {pending_ask_count > 0 && (
           <span class="pending" title="Open asks, and the age of the oldest">
             {pending_ask_count} open{oldest === null ? "" : ` · ${duration(oldest)}`}
+          </span>
+        )}
+        {counts && (
+          <span title="Lines that changed in its folder since its branch began">
+            <Counts text={countsText(counts)} />
           </span>
         )}
         <State of={activityOf(peer)} />
@@ -94,6 +107,25 @@ function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dens
       {description && <span class="task">{visible(description)}</span>}
     </a>
   );
+}
+
+/** The numbers of changed lines in the folder of a peer whose card is in sight. */
+function useChangeCounts(
+  card: RefObject<HTMLElement | null>,
+  peer: Peer,
+): ChangeCounts | undefined {
+  const seen = useRef(peer);
+  seen.current = peer;
+  useEffect(() => {
+    if (!card.current) return;
+    const observer = new IntersectionObserver(([entry]) => {
+      if (entry?.isIntersecting && !document.hidden) readChangeCounts(seen.current);
+    });
+    observer.observe(card.current);
+    return () => observer.disconnect();
+    // A new observer reports at once whether the card is in sight.
+  }, [peer.peer_id, peer.turn_state, sessionState.value]);
+  return changeCountsOf(peer.peer_id).value;
 }
 
 /** A word that is not shown, only spoken, if there is no room for it. */

@@ -4,16 +4,10 @@ import { useMemo } from "preact/hooks";
 import { call, RELAYED } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { isRemote } from "../../state/remote.ts";
-import type {
-  AgentTurn,
-  Message,
-  MessagePage,
-  Peer,
-  TranscriptEntry,
-} from "../../state/records.ts";
+import type { AgentTurn, Message, MessagePage, Peer } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";
 import type { Talk } from "./entries.ts";
-import { ApiError } from "kit/http/client.ts";
+import { loadTranscript } from "./transcript.ts";
 
 const PAGE = 50;
 /** Maximum messages of one load. */
@@ -25,13 +19,15 @@ export function useTalk(peer: Peer) {
   const wanted = useMemo(() => ({ count: PAGE }), [peer_id]);
   const load = async (signal: AbortSignal): Promise<Talk> => {
     const turns = loadTurns(peer, signal);
-    const transcript = loadTranscript(peer, signal);
+    const transcript = loadTranscript(peer, { last: ENTRIES_SHOWN }, signal);
     for (;;) {
       const { count } = wanted;
       const { messages, next } = await loadPages(peer_id, count, { signal });
       // Meanwhile an earlier page may have arrived, which this load has left out.
       if (count === wanted.count) {
-        return { messages, next, turns: await turns, ...await transcript };
+        const { entries, note } = await transcript;
+        const session = { transcript: entries, transcript_note: note };
+        return { messages, next, turns: await turns, ...session };
       }
     }
   };
@@ -89,37 +85,3 @@ async function loadTurns(peer: Peer, signal: AbortSignal): Promise<readonly Agen
 
 /** Maximum entries of a session on the page. */
 const ENTRIES_SHOWN = 100;
-
-interface LoadedTranscript {
-  readonly transcript?: readonly TranscriptEntry[];
-  readonly transcript_note?: string;
-}
-
-/** Advice about a refusal. Any other refusal means that there is nothing to show. */
-const NOTES: Readonly<Record<string, string>> = {
-  human_not_proven: "This agent's record of its session is not shown: it is not proven that " +
-    "a person looks at this page. Open the page with mesh open.",
-  transcripts_off:
-    "This agent's record of its session is not shown: the setting transcripts is off.",
-};
-
-function noteOf(code: string): LoadedTranscript {
-  const note = NOTES[code];
-  return note === undefined ? {} : { transcript_note: note };
-}
-
-/** Nothing through a relay, or from other machines, which do not pass transcripts on. */
-async function loadTranscript(peer: Peer, signal: AbortSignal): Promise<LoadedTranscript> {
-  const isAgent = peer.backend !== null && peer.role !== "human";
-  if (RELAYED || isRemote(peer) || !isAgent) return {};
-  const params = { id: peer.peer_id };
-  try {
-    const { transcript_refusal } = await call(at.getUsage, { params, query: {}, signal });
-    if (transcript_refusal) return noteOf(transcript_refusal.error);
-    const query = { last: String(ENTRIES_SHOWN) };
-    return { transcript: (await call(at.readTranscript, { params, query, signal })).entries };
-  } catch (error) {
-    if (error instanceof ApiError) return noteOf(error.problem.error);
-    return {}; // An older daemon, or no answer, which the messages then report.
-  }
-}

@@ -30,7 +30,10 @@ export function sessionFilesOf(sessions: readonly FakeSession[]): SessionFiles {
       const session = find(id);
       if (!session) return Promise.resolve(undefined);
       const entries = (session.entries ?? [])
-        .map((entry, position) => ({ ...entry, position, at: null, chars: entry.text.length }))
+        .map((entry, position) => {
+          const chars = entry.text.length;
+          return { ...entry, position, at: null, chars, call: null, outcome: null };
+        })
         .filter(({ position }) => position < before)
         .flatMap((entry) => select(entry) ?? []);
       const page = entries.slice(-entries_max);

@@ -1,6 +1,5 @@
 /** A world in which a peer with a recorded session hands its work over. */
 
-import type { ProgramResult } from "../../../daemon/host/programs.ts";
 import { addPeer, reportSessions } from "../daemon/peer_clients.ts";
 import { type FakeSession, sessionFilesOf } from "./fake_session_files.ts";
 import { type World, world, type WorldOptions } from "../world.ts";
@@ -19,43 +18,32 @@ export const ENTRIES: NonNullable<FakeSession["entries"]> = [
   { ...TEXT, text: "The password=hunter2hunter2 is in it" },
 ];
 
-/** The root, the index, the objects and the commit of the repository of `api`. */
-const REV_PARSE = `/w/api\n/w/api/.git/index\n/w/api/.git/objects\n${"a1".repeat(20)}\n`;
-const GIT_OUTPUT = " M src/port.ts\0R  new.ts\0old.ts\0?? notes.md\0";
-
 interface HandoffOptions extends WorldOptions {
   readonly entries?: FakeSession["entries"];
-  readonly git?: ProgramResult;
+  /** The folder of `api`, which is named `/w/api` in its session. */
+  readonly folder?: string;
   /** Opens the world, by default without a relay. */
   readonly open?: (options: WorldOptions) => World | Promise<World>;
 }
 
 /** `api` with a session, whose process is proved to send requests, and `web`, which takes over. */
 export async function handoffWorld(
-  { entries = ENTRIES, git = { exit: 0, output: GIT_OUTPUT }, open = world, ...options }:
-    HandoffOptions = {},
+  { entries: given = ENTRIES, folder = "/w/api", open = world, ...options }: HandoffOptions = {},
 ) {
-  const runs: (readonly string[])[] = [];
-  const session = { session_id: "s-1", title: "Port", folder: "/w/api", updated_at: 0, entries };
+  const entries = given.map((entry) => ({ ...entry, text: entry.text.replace("/w/api", folder) }));
+  const session = { session_id: "s-1", title: "Port", folder, updated_at: 0, entries };
   const w = await open({
     sessionFiles: { "claude-code": sessionFilesOf([session]) },
-    programs: {
-      run: (argv) => {
-        runs.push(argv);
-        const isFound = git.exit === 0 && argv.includes("rev-parse");
-        return Promise.resolve(isFound ? { exit: 0, output: REV_PARSE } : git);
-      },
-    },
     ...options,
     settings: { "human.name": "sam", ...options.settings },
   });
   w.processes.start(50);
   w.processes.start(60);
-  const work = { path: "/w/api", backend: "claude-code", runtime_session_id: "s-1" };
+  const work = { path: folder, backend: "claude-code", runtime_session_id: "s-1" };
   const api = await addPeer(w, "api", { ...work, agent_pid: 50 });
   const web = await addPeer(w, "web", { path: "/w/web", agent_pid: 60 });
   reportSessions(w);
-  return { w, api, web, runs };
+  return { w, api, web };
 }
 
 /** The text of a stored file. */

@@ -20,6 +20,8 @@ const Card = z.object({
   at: maybe,
   kind: EntryKind,
   tool: maybe,
+  call: maybe,
+  outcome: maybe,
   text: z.string(),
   chars: z.number(),
   masked: z.number(),

@@ -11,18 +11,11 @@ import type { Evidence, WaitingCall } from "../adapter.ts";
 import { evidenceIn } from "../sessions/evidence_file.ts";
 import { Timestamp } from "../sessions/pages.ts";
 import { type Session, sessionOfPeer } from "./registry.ts";
-import { claudeTranscript } from "./session_files.ts";
+import { claudeTranscript, INTERRUPTED, REFUSED } from "./session_files.ts";
 import { SESSION_ID } from "./transcripts.ts";
 
 /** Maximum time by which the answer of a dialog may precede the arrival of its hook. */
 const EARLY_MS_MAX = 2_000;
-/** The result that Claude Code writes for a call that its user refused. */
-const REFUSED = "User rejected tool use";
-/**
- * The kind of a result that proves nothing about the dialog: a second process that resumes the
- * session writes it for each call without a result, even if the call's dialog is still open.
- */
-const UNKNOWN = "interrupted";
 
 const ToolUse = z.object({
   type: z.literal("tool_use"),
@@ -103,7 +96,7 @@ export function fileEvidence(
       }
       const done = ToolResult.safeParse(block).data;
       const kind = data?.toolDenialKind;
-      if (call === undefined || done?.tool_use_id !== call.id || kind === UNKNOWN) continue;
+      if (call === undefined || done?.tool_use_id !== call.id || kind === INTERRUPTED) continue;
       const isDenied = kind !== undefined || data?.toolUseResult === REFUSED;
       result = { source, finding: isDenied ? "denied" : "allowed", at };
     }

@@ -9,6 +9,7 @@ import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
 import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
 import { uuidKey } from "../sessions/repeats.ts";
 import {
+  type CallOutcome,
   type FoundSession,
   HEAD_BYTES,
   type SessionFiles,
@@ -24,8 +25,18 @@ const Content = z.union([z.string(), z.array(z.unknown())]);
 /** The blocks that are shown. Others, such as thoughts and images, do not match. */
 const Block = z.discriminatedUnion("type", [
   z.object({ type: z.literal("text"), text: z.string() }),
-  z.object({ type: z.literal("tool_use"), name: z.string(), input: z.unknown().optional() }),
-  z.object({ type: z.literal("tool_result"), content: Content.optional() }),
+  z.object({
+    type: z.literal("tool_use"),
+    id: z.string().optional(),
+    name: z.string(),
+    input: z.unknown().optional(),
+  }),
+  z.object({
+    type: z.literal("tool_result"),
+    tool_use_id: z.string().optional(),
+    content: Content.optional(),
+    is_error: z.boolean().optional(),
+  }),
 ]);
 
 const Part = z.object({ type: z.string(), text: z.string().optional() });
@@ -41,6 +52,9 @@ const Record = z.object({
   /** True for the summary that replaces an earlier part of the conversation. */
   isCompactSummary: z.boolean().optional(),
   message: z.object({ content: Content }).optional(),
+  /** In the result of a call that was refused, such as `user-rejected`, or that was broken off. */
+  toolDenialKind: z.string().optional().catch(undefined),
+  toolUseResult: z.unknown().optional(),
   /** A prompt that came while the agent worked. */
   attachment: z.object({ type: z.literal("queued_command"), prompt: Content })
     .optional().catch(undefined),
@@ -107,10 +121,31 @@ export function entriesOf(line: string): ParsedEntry[] {
     if (!block) return [];
     if (block.type === "text") return [{ at, kind, text: block.text }];
     if (block.type === "tool_result") {
-      return [{ at, kind: "tool_result", text: toolResultText(block.content) }];
+      const { tool_use_id: call, is_error } = block;
+      const text = toolResultText(block.content);
+      const outcome = is_error === true ? outcomeOfError(data) : "ok";
+      return [{ at, kind: "tool_result", text, call, outcome }];
     }
-    return [{ at, kind: "tool_call", text: JSON.stringify(block.input ?? {}), tool: block.name }];
+    const { name: tool, id: call, input = {} } = block;
+    return [{ at, kind: "tool_call", text: JSON.stringify(input), tool, call }];
   });
+}
+
+/** The result that Claude Code writes for a call that its user refused. */
+export const REFUSED = "User rejected tool use";
+/**
+ * The kind of a result that proves nothing about a dialog: a second process that resumes the
+ * session writes it for each call without a result, even if the call's dialog is still open.
+ */
+export const INTERRUPTED = "interrupted";
+
+/** How a call without a result ended. */
+function outcomeOfError(
+  { toolDenialKind: kind, toolUseResult: result }: z.infer<typeof Record>,
+): CallOutcome {
+  if (kind === INTERRUPTED) return "interrupted";
+  if (kind !== undefined || result === REFUSED) return "denied";
+  return "failed";
 }
 
 /** The output of a tool as text. A block of another kind is named by its type. */

@@ -7,7 +7,12 @@ import { readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
 import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
 import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
-import type { FoundSession, SessionFiles, SessionUsage } from "../sessions/session_files.ts";
+import type {
+  CallOutcome,
+  FoundSession,
+  SessionFiles,
+  SessionUsage,
+} from "../sessions/session_files.ts";
 import { rolloutFile, rolloutFiles } from "./rollouts.ts";
 import { isThreadId } from "./threads.ts";
 import { type BackwardLines, inBatches } from "../sessions/lines.ts";
@@ -38,6 +43,7 @@ const Message = z.object({
 const Call = z.object({
   type: z.enum(["function_call", "custom_tool_call", "local_shell_call"]),
   name: z.string().optional(),
+  call_id: z.string().optional(),
   /** JSON as a text. */
   arguments: z.string().optional(),
   input: z.string().optional(),
@@ -45,6 +51,7 @@ const Call = z.object({
 });
 const Output = z.object({
   type: z.enum(["function_call_output", "custom_tool_call_output"]),
+  call_id: z.string().optional(),
   output: z.union([z.string(), Texts, z.looseObject({ content: z.string() })]),
 });
 
@@ -106,10 +113,24 @@ export function entriesOf(line: string): ParsedEntry[] {
       : Array.isArray(output)
       ? textOf(output)
       : output.content;
-    return [{ at, kind: "tool_result", text }];
+    return [{ at, kind: "tool_result", text, call: payload.call_id, outcome: outcomeOf(text) }];
   }
   const text = payload.arguments ?? payload.input ?? JSON.stringify(payload.action ?? {});
-  return [{ at, kind: "tool_call", text, tool: payload.name ?? "shell" }];
+  return [{ at, kind: "tool_call", text, tool: payload.name ?? "shell", call: payload.call_id }];
+}
+
+/** Characters of an output in which Codex itself says how the call ended. */
+const OUTCOME_CHARS = 400;
+/** Matches an exit code other than 0: in words, or as earlier releases have it in JSON. */
+const FAILED =
+  /^Process exited with code [^0]|^Exit code: [^0]|"exit_code":[^0]|^failed in sandbox/m;
+
+/** Codex records no outcome beside the text. */
+function outcomeOf(text: string): CallOutcome {
+  const head = text.slice(0, OUTCOME_CHARS);
+  if (/^aborted(?: by user)?\b/.test(head)) return "interrupted";
+  if (/^(?:exec command |patch )?rejected\b/i.test(head)) return "denied";
+  return FAILED.test(head.split("\nOutput:\n", 1)[0] ?? "") ? "failed" : "ok";
 }
 
 function textOf(parts: z.output<typeof Texts>): string {

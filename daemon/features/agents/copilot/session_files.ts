@@ -9,6 +9,7 @@ import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
 import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
 import { uuidKey } from "../sessions/repeats.ts";
 import {
+  type CallOutcome,
   type FoundSession,
   HEAD_BYTES,
   type SessionFiles,
@@ -28,10 +29,17 @@ const Record = z.object({
   agentId: z.string().optional(),
   data: z.object({
     content: z.string().optional(),
-    toolRequests: z.array(z.object({ name: z.string(), arguments: z.unknown().optional() }))
-      .optional(),
+    toolRequests: z.array(z.object({
+      toolCallId: z.string().optional(),
+      name: z.string(),
+      arguments: z.unknown().optional(),
+    })).optional(),
+    /** The call that ended. */
+    toolCallId: z.string().optional(),
+    success: z.boolean().optional(),
     result: z.object({ content: z.string() }).optional().catch(undefined),
-    error: z.object({ message: z.string() }).optional().catch(undefined),
+    error: z.object({ message: z.string(), code: z.string().optional() })
+      .optional().catch(undefined),
   }),
 });
 const Started = z.object({
@@ -81,18 +89,27 @@ export function entriesOf(line: string): ParsedEntry[] {
   const { type, timestamp: at, data } = record;
   if (type === "user.message") return [{ at, kind: "prompt", text: data.content ?? "" }];
   if (type === "tool.execution_complete") {
-    return [{ at, kind: "tool_result", text: data.result?.content ?? data.error?.message ?? "" }];
+    const { error, result, success = true, toolCallId: call } = data;
+    const text = result?.content ?? error?.message ?? "";
+    const outcome = success ? "ok" : outcomeOfError(`${error?.code ?? ""} ${text}`);
+    return [{ at, kind: "tool_result", text, call, outcome }];
   }
   const calls = data.toolRequests ?? [];
   return [
     { at, kind: "text", text: data.content ?? "" },
-    ...calls.map(({ name, arguments: input }): ParsedEntry => ({
+    ...calls.map(({ name, arguments: input, toolCallId: call }): ParsedEntry => ({
       at,
       kind: "tool_call",
       text: typeof input === "string" ? input : JSON.stringify(input ?? {}),
       tool: name,
+      call,
     })),
   ];
+}
+
+function outcomeOfError(error: string): CallOutcome {
+  if (/denied|rejected/i.test(error)) return "denied";
+  return /abort|cancel|interrupt/i.test(error) ? "interrupted" : "failed";
 }
 
 const Count = z.number().nonnegative();

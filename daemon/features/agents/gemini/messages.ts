@@ -4,6 +4,7 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { BackwardLines, RecordSource } from "../sessions/lines.ts";
 import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
+import type { CallOutcome } from "../sessions/session_files.ts";
 import { Content, NOT_CONVERSATION, textOf } from "./sessions.ts";
 
 const Count = z.number().nonnegative();
@@ -19,7 +20,10 @@ const Message = z.object({
   tokens: z.object({ input: Count, output: Count, cached: Count, thoughts: Count.default(0) })
     .optional().catch(undefined),
   toolCalls: z.array(z.object({
+    id: z.string().optional(),
     name: z.string(),
+    /** `success`, `error` or `cancelled`. */
+    status: z.string().optional(),
     args: z.unknown().optional(),
     result: z.unknown().optional(),
     timestamp: Time,
@@ -78,19 +82,31 @@ export function messagesIn(json: unknown): Message[] {
 
 /** The entries of a record's messages, without thoughts and added context. */
 export function entriesOf({ messages }: Pick<MessageRecord, "messages">): ParsedEntry[] {
-  return messages.flatMap(({ timestamp: at, type, content, toolCalls = [] }) => {
+  return messages.flatMap(({ timestamp: at, type, content, toolCalls = [] }): ParsedEntry[] => {
     const text = textOf(content);
     if (type === "user") {
-      return NOT_CONVERSATION.test(text) ? [] : [{ at, kind: "prompt" as const, text }];
+      return NOT_CONVERSATION.test(text) ? [] : [{ at, kind: "prompt", text }];
     }
     return [
-      { at, kind: "text" as const, text },
-      ...toolCalls.flatMap(({ name, args, result, timestamp }): ParsedEntry[] => [
-        { at, kind: "tool_call", text: JSON.stringify(args ?? {}), tool: name },
-        { at: timestamp, kind: "tool_result", text: outputOf(result), tool: name },
-      ]),
+      { at, kind: "text", text },
+      ...toolCalls.flatMap(
+        ({ id: call, name: tool, args, result, status, timestamp }): ParsedEntry[] => {
+          const text = outputOf(result);
+          const outcome = outcomeOf(status, text);
+          return [
+            { at, kind: "tool_call", text: JSON.stringify(args ?? {}), tool, call },
+            { at: timestamp, kind: "tool_result", text, tool, call, outcome },
+          ];
+        },
+      ),
     ];
   });
+}
+
+function outcomeOf(status: string | undefined, text: string): CallOutcome {
+  if (status === "error") return "failed";
+  if (status !== "cancelled") return "ok";
+  return /did not allow/.test(text) ? "denied" : "interrupted";
 }
 
 const Result = z.array(z.object({

@@ -8,6 +8,7 @@ import { changedAt } from "../../../host/agent_files.ts";
 import { endOf, pageOf, type ParsedEntry } from "../sessions/pages.ts";
 import type { RecordSource } from "../sessions/lines.ts";
 import {
+  type CallOutcome,
   type FoundSession,
   LISTED_FILES_MAX,
   READ_BYTES_MAX,
@@ -160,11 +161,12 @@ const Content = z.discriminatedUnion("type", [
   z.object({
     type: z.literal("tool"),
     tool: z.string(),
+    callID: z.string().optional(),
     state: z.object({
       input: z.unknown().optional(),
       output: z.string().optional(),
       error: z.string().optional(),
-      time: z.object({ end: z.number().optional() }).optional(),
+      time: z.object({ start: z.number().optional(), end: z.number().optional() }).optional(),
     }),
   }),
 ]);
@@ -178,12 +180,18 @@ function entriesOf({ at, role, data }: Part): ParsedEntry[] {
     const isWritten = kind === "prompt" || part.time?.end !== undefined;
     return isWritten ? [{ at, kind, text: part.text }] : [];
   }
-  const { tool, state } = part;
-  const input = JSON.stringify(state.input ?? {});
-  const call: ParsedEntry = { at, kind: "tool_call", text: input, tool };
-  const output = state.output ?? state.error;
-  if (output === undefined) return [call];
-  return [call, { at: state.time?.end ?? at, kind: "tool_result", text: output, tool }];
+  const { tool, callID: call, state: { input = {}, output, error, time } } = part;
+  const began = time?.start ?? at;
+  const made = { at: began, kind: "tool_call" as const, text: JSON.stringify(input), tool, call };
+  const text = output ?? error;
+  if (text === undefined) return [made];
+  const outcome = output === undefined ? outcomeOfError(text) : "ok";
+  return [made, { at: time?.end ?? at, kind: "tool_result", text, tool, call, outcome }];
+}
+
+function outcomeOfError(error: string): CallOutcome {
+  if (/aborted/i.test(error)) return "interrupted";
+  return /rejected permission|dismissed|prevents you from using/.test(error) ? "denied" : "failed";
 }
 
 const Count = z.number().nonnegative();

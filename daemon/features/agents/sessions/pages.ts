@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { inBatches, type RecordSource } from "./lines.ts";
 import {
+  type CallOutcome,
   ENTRY_CHARS_MAX,
   type ReadOptions,
   type SessionEntry,
@@ -13,7 +14,13 @@ import {
 export const Timestamp = z.iso.datetime().transform((text) => Date.parse(text));
 
 /** An entry of a record, before it has a position. */
-export type ParsedEntry = Pick<SessionEntry, "at" | "kind" | "text"> & { readonly tool?: string };
+export type ParsedEntry =
+  & Pick<SessionEntry, "at" | "kind" | "text">
+  & {
+    readonly tool?: string | undefined;
+    readonly call?: string | undefined;
+    readonly outcome?: CallOutcome;
+  };
 
 /**
  * A position is the end of the record and the number of the entry within it. Records have fewer
@@ -57,7 +64,9 @@ function toPage(found: readonly SessionEntry[], before: number | null, isCut = f
 }
 
 function entryAt(position: number, parsed: ParsedEntry | undefined): SessionEntry | undefined {
-  if (!parsed || parsed.text === "") return undefined;
-  const { at, kind, text, tool = null } = parsed;
-  return { position, at, kind, text: text.slice(0, ENTRY_CHARS_MAX), chars: text.length, tool };
+  // A result without a text still ends its call.
+  if (!parsed || (parsed.text === "" && parsed.call === undefined)) return undefined;
+  const { at, kind, text, tool = null, call = null, outcome = null } = parsed;
+  const shown = text.slice(0, ENTRY_CHARS_MAX);
+  return { position, at, kind, text: shown, chars: text.length, tool, call, outcome };
 }

@@ -3,6 +3,12 @@
 /** Kinds of entries. Thoughts and the notes of the agent's program are none. */
 type EntryKind = "prompt" | "text" | "tool_call" | "tool_result";
 
+/**
+ * How a tool call ended: with its result, with an error, refused by a person or a rule, or broken
+ * off.
+ */
+export type CallOutcome = "ok" | "failed" | "denied" | "interrupted";
+
 /** One entry of a conversation, as the agent recorded it: neither masked nor shortened for show. */
 export interface SessionEntry {
   /** Grows within a session. The entries of one record follow each other. */
@@ -16,6 +22,10 @@ export interface SessionEntry {
   readonly chars: number;
   /** The name of the tool that was called; null for a prompt, a text, or if it is not recorded. */
   readonly tool: string | null;
+  /** The id that a call and its result share; null if it is not recorded. */
+  readonly call: string | null;
+  /** For a result. */
+  readonly outcome: CallOutcome | null;
 }
 
 /** Maximum characters of an entry's text kept in memory. */

@@ -299,15 +299,20 @@ Deno.test("a full queue and a limit of messages do not refuse the first message 
 Deno.test("a turn or a session that begins while the hand-over is made is waited for, and is handed over", async () => {
   const during: (() => Promise<unknown>)[] = [];
   const { fixture, peer_id, pane_id, agent_pid } = await fixtureOf({
-    programs: {
-      async run() {
-        await during.shift()?.();
-        return { exit: 128, output: "" };
+    git: {
+      env: {},
+      async readOutput(argv) {
+        if (argv.includes("status")) await during.shift()?.();
+        return { exit: 128, bytes: new Uint8Array(), ended_at: null };
       },
     },
   });
   await using _ = fixture;
   const { w, processes, terminals, folder } = fixture;
+  for (const name of ["objects", "refs"]) {
+    Deno.mkdirSync(`${folder}/.git/${name}`, { recursive: true });
+  }
+  Deno.writeTextFileSync(`${folder}/.git/HEAD`, "ref: refs/heads/main\n");
   const begin = (runtime_session_id: string) => {
     const place = { path: folder, backend: "codex", pane_id, tmux_socket: SOCKET, agent_pid };
     return post(w, "/peers", { ...place, runtime_session_id });

@@ -115,6 +115,8 @@ for (const recording of [codex, gemini, copilot, opencode]) {
     assert(first?.text.startsWith("Read the notes\n@@TOOL "));
     assert.deepEqual([call?.tool, call?.text], [tool, input]);
     assert(output?.text.endsWith(result), output?.text);
+    assert.deepEqual([output?.call, output?.outcome, call?.outcome], [call?.call, "ok", null]);
+    assert.ok(call?.call && (call.at ?? 0) < (output?.at ?? 0));
     assert.deepEqual([text?.text, again?.text.split("\n")[0], last?.text], [
       ...["The notes say hello.", "And again", "Second turn."],
     ]);
