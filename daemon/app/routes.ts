@@ -93,7 +93,11 @@ export function featureRoutes(
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
-    ...transcriptRoutes(features, readerOf),
+    ...transcriptRoutes(
+      features,
+      readerOf,
+      (query, reader) => features.usageReports.report(query, reader),
+    ),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

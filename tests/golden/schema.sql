@@ -1,4 +1,4 @@
--- The daemon's tables after 34 migration(s).
+-- The daemon's tables after 35 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -684,6 +684,45 @@ CREATE TABLE surfaces (
   peer_id text not null unique,
   bridge integer not null check (bridge in (0, 1)),
   seen_at integer not null
+) strict, without rowid;
+
+CREATE TABLE usage_days (
+  day text not null,
+  peer_id text not null,
+  backend text not null,
+  session_id text not null,
+  model text not null,
+  chain text not null,
+  job_id text not null,
+  requests integer not null,
+  input_tokens integer,
+  cached_input_read_tokens integer,
+  cached_input_write_tokens integer,
+  output_tokens integer,
+  reasoning_tokens integer,
+  primary key (day, peer_id, backend, session_id, model, chain, job_id)
+) strict, without rowid;
+
+CREATE TABLE usage_files (
+  file text not null,
+  session_id text not null,
+  peer_id text not null,
+  position integer not null,
+  before integer not null,
+  state text not null,
+  recent text not null,
+  read_at integer not null,
+  primary key (file, session_id)
+) strict, without rowid;
+
+CREATE TABLE usage_requests (key integer primary key, day text not null) strict;
+
+CREATE TABLE usage_work (
+  peer_id text not null,
+  at integer not null,
+  chain text not null,
+  job_id text not null,
+  primary key (peer_id, at)
 ) strict, without rowid;
 
 CREATE TABLE word_marks (

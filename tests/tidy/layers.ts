@@ -25,6 +25,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/schedules",
   "daemon/features/subscriptions",
   "daemon/features/transcripts",
+  "daemon/features/usage",
   "daemon/features/handoffs",
   "daemon/features/relay",
   "daemon/machines",

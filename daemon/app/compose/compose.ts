@@ -9,7 +9,13 @@ import { Subscriptions } from "../../features/subscriptions/subscriptions.ts";
 import type { Config } from "../config.ts";
 import type { Platform } from "../platform.ts";
 import { openHooks, openLifecycle } from "./agents.ts";
-import { openHandoffs, openSpawns, openTranscripts, type SpawnFeatures } from "./sessions.ts";
+import {
+  openHandoffs,
+  openSpawns,
+  openTranscripts,
+  openUsage,
+  type SpawnFeatures,
+} from "./sessions.ts";
 import { type AskFeatures, openAsks } from "./asks.ts";
 import { type Foundation, openFoundation, openTraces } from "./foundation.ts";
 import { openMessageLog, openMessages } from "./messages.ts";
@@ -42,6 +48,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openLifecycle(foundation, asks),
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),
+    ...openUsage(foundation, sessions),
     schedules: new Schedules(foundation.ctx, { ...foundation, ...asks }),
     subscriptions: new Subscriptions(foundation.ctx, { ...foundation, ...asks }),
     calls: machines?.calls,

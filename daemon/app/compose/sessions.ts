@@ -11,6 +11,10 @@ import { Spawns } from "../../features/spawn/spawns.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 import { Transcripts } from "../../features/transcripts/transcripts.ts";
+import { TokenCounting } from "../../features/usage/counting.ts";
+import { byPrice, PriceTable } from "../../features/usage/prices.ts";
+import { UsageReports } from "../../features/usage/report.ts";
+import { AgentWork } from "../../features/usage/work.ts";
 import { Usage } from "../../features/transcripts/usage.ts";
 import type { Config } from "../config.ts";
 import { Handoffs } from "../../features/handoffs/handoffs.ts";
@@ -84,6 +88,35 @@ export function openTranscripts({ config, ctx, identity, platform }: Foundation)
     sessionFilesOf: (backend) => platform.sessionFilesOf(backend),
   });
   return { transcripts, usage: new Usage(ctx, transcripts) };
+}
+
+/** The counting of tokens, and its reports. */
+export function openUsage(
+  { config, ctx, meters }: Foundation,
+  { transcripts }: Pick<ReturnType<typeof openTranscripts>, "transcripts">,
+) {
+  const prices = config["usage.prices"];
+  const table = new PriceTable(prices);
+  const agentWork = new AgentWork(ctx);
+  const tokenCounting = new TokenCounting(ctx, {
+    transcripts,
+    work: agentWork,
+    counted: ({ backend: agent, model, ...tokens }) =>
+      meters.tokensUsed({
+        agent,
+        model: model === "" ? "unknown" : model,
+        tokens: byPrice(tokens),
+        cost: table.costOf(model, tokens).cost,
+        currency: prices?.currency,
+      }),
+  });
+  const usageReports = new UsageReports(ctx, {
+    counting: tokenCounting,
+    transcripts,
+    prices,
+    table,
+  });
+  return { agentWork, tokenCounting, usageReports };
 }
 
 /** The secrets of the configuration, which an agent may have come across. */
