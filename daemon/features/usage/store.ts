@@ -105,7 +105,12 @@ const ChainMessage = StoredMessage.pick({
   from_peer_name: true,
   to_peer_id: true,
   to_peer_name: true,
-}).extend({ parent_id: z.string().nullable(), created_at: z.number() });
+  transport: true,
+}).extend({
+  parent_id: z.string().nullable(),
+  created_at: z.number(),
+  sent_at: z.number().nullable(),
+});
 export type ChainMessage = z.output<typeof ChainMessage>;
 
 /** The fields of a message that say which chain it belongs to. */

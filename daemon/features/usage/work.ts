@@ -64,12 +64,16 @@ export class AgentWork {
   /** Stores all beginnings so far, in the order of their times. */
   store(tx: Tx): void {
     for (const { peer_id, at, message_id } of this.#beginnings.splice(0)) {
-      const work = message_id === undefined ? NONE : this.#workOf(message_id, peer_id);
-      if (!work) continue;
-      const before = store.workAt(tx, peer_id, at) ?? NONE;
-      if (work.chain !== before.chain || work.job_id !== before.job_id) {
-        store.putWork(tx, { peer_id, at, ...work });
+      if (message_id === undefined) {
+        store.putWork(tx, { peer_id, at, ...NONE });
+        continue;
       }
+      const message = store.chainMessage(tx, message_id);
+      if (message?.to_peer_id !== peer_id) continue;
+      const { sent_at, transport } = message;
+      // A later hook proves that the agent has seen the output of an earlier one.
+      const begun_at = transport === "hook" && sent_at !== null ? Math.min(at, sent_at) : at;
+      store.putWork(tx, { peer_id, at: begun_at, ...this.#workOf(message) });
     }
   }
 
@@ -89,13 +93,7 @@ export class AgentWork {
     return isAgent;
   }
 
-  /** The work of a message to this peer; undefined if there is no such message. */
-  #workOf(message_id: string, peer_id: string): store.Work | undefined {
-    const message = store.chainMessage(this.#ctx.db, message_id);
-    return message?.to_peer_id === peer_id ? this.#workOfMessage(message) : undefined;
-  }
-
-  #workOfMessage(message: store.ChainMessage, followed = 0): store.Work {
+  #workOf(message: store.ChainMessage, followed = 0): store.Work {
     const { db } = this.#ctx;
     const { kind, correlation_id, delivery_id, reply_to, parent_id } = message;
     const attempt = attempts.byDelivery(db, delivery_id);
@@ -104,7 +102,7 @@ export class AgentWork {
     if (earlier_id !== null && followed < CHAIN_MAX) {
       const earlier = store.chainMessage(db, earlier_id);
       if (!earlier) return { chain: earlier_id, job_id: "" };
-      if (earlier.seq < message.seq) return this.#workOfMessage(earlier, followed + 1);
+      if (earlier.seq < message.seq) return this.#workOf(earlier, followed + 1);
     }
     const { from_peer_id, created_at } = message;
     const cause = from_peer_id === null ? undefined : store.workAt(db, from_peer_id, created_at);
