@@ -4,7 +4,7 @@ import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
 import { Instant, queryInteger, Sender } from "kit/core/schema.ts";
-import { USAGE_BY, UsageReport } from "protocol/usage.ts";
+import { USAGE_BY, USAGE_DAYS_DEFAULT, USAGE_DAYS_MAX, UsageReport } from "protocol/usage.ts";
 import { onePeer, PEER_FAILS } from "protocol/peers/record.ts";
 
 /** Readers of transcripts: the values of the setting `transcripts`. */
@@ -148,8 +148,11 @@ export const listUsage = contract({
     from_peer: Sender.optional(),
     by: z.enum(USAGE_BY).optional()
       .describe("Sums by day, agent, model, job or chain of messages, in place of the sessions"),
-    from: z.iso.date().optional().describe("First day of the sums; 29 days before the last one"),
+    peer: z.string().optional().describe("Only the sums of this peer, by its name or its id"),
+    from: z.iso.date().optional().describe("First day of the sums"),
     to: z.iso.date().optional().describe("Last day of the sums; today"),
+    days: queryInteger(1, USAGE_DAYS_MAX).default(USAGE_DAYS_DEFAULT)
+      .describe("Number of days of the sums, if `from` is absent"),
   }),
   actor: NO_ACTOR,
   returns: z.union([
@@ -159,4 +162,5 @@ export const listUsage = contract({
         .describe("Without sessions and numbers that the caller may not know"),
     }),
   ]),
+  fails: [...PEER_FAILS],
 });

@@ -6,11 +6,18 @@ import * as z from "zod";
 export const USAGE_BY = ["day", "agent", "model", "job", "chain"] as const;
 export type UsageBy = typeof USAGE_BY[number];
 
-/** A grouping, and the first and the last day. */
+/** Days for which sums are kept, and days of a report without a first day. */
+export const USAGE_DAYS_MAX = 400;
+export const USAGE_DAYS_DEFAULT = 30;
+
+/** A grouping, and the first and the last day. Absent, the peers are all of this machine. */
 export interface UsageQuery {
   readonly by: UsageBy;
+  readonly peer_id?: string | undefined;
   readonly from?: string | undefined;
   readonly to?: string | undefined;
+  /** Number of days if there is no first one. */
+  readonly days: number;
 }
 
 /** Maximum rows of a report. The first ones have the most tokens. */

@@ -18,6 +18,9 @@ export type Message = wire.Message;
 export type Attachment = Message["attachments"][number];
 export type TranscriptEntry = WireResponse<typeof at.readTranscript>["entries"][number];
 export type Usage = WireResponse<typeof at.getUsage>;
+type UsageAnswer = WireResponse<typeof at.listUsage>;
+export type SessionUsages = Extract<UsageAnswer, { usage: unknown }>;
+export type UsageReport = Exclude<UsageAnswer, SessionUsages>;
 export type AgentTurn = WireResponse<typeof at.listTurns>["turns"][number];
 /** The fields of an attachment that decide how it is shown. */
 export type FileFacts = Pick<Attachment, "id" | "filename" | "size" | "content_type">;

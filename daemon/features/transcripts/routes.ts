@@ -29,9 +29,13 @@ export function transcriptRoutes(
       const { peer_id } = directory.findFor(params.id, query);
       return usage.of(peer_id, readerOf(query.from_peer, caller, headers));
     }),
-    route(contracts.listUsage, async ({ query: { from_peer, by, ...range }, caller, headers }) => {
-      const reader = readerOf(from_peer, caller, headers);
-      if (by !== undefined) return await reportOf({ by, ...range }, reader);
+    route(contracts.listUsage, async ({ query, caller, headers }) => {
+      const { by, peer, from, to, days } = query;
+      const reader = readerOf(query.from_peer, caller, headers);
+      if (by !== undefined) {
+        const peer_id = peer === undefined ? peer : directory.findFor(peer, query).peer_id;
+        return await reportOf({ by, from, to, days, peer_id }, reader);
+      }
       return { usage: await usage.list(reader) };
     }),
   ];

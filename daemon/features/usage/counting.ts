@@ -10,6 +10,7 @@ import type { PeerState } from "../peers/changes.ts";
 import { isSubagent } from "../peers/subagents.ts";
 import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
+import { USAGE_DAYS_MAX } from "protocol/usage.ts";
 import type { Transcripts } from "../transcripts/transcripts.ts";
 import { combined, RecentRequests } from "./recent.ts";
 import * as store from "./store.ts";
@@ -19,9 +20,7 @@ import type { AgentWork } from "./work.ts";
  * Days within which a request is counted once. An older one, such as that of a session from before
  * mesh was installed, is not counted.
  */
-export const COUNTED_DAYS = 35;
-/** Days for which daily sums are kept. */
-export const KEPT_DAYS = 400;
+const COUNTED_DAYS = 35;
 /** Time after the end of a turn until it is counted: agents write some records a little later. */
 const AFTER_TURN_MS = 1_000;
 /** Time for which a session that its peer has left is looked at again. */
@@ -174,7 +173,7 @@ export class TokenCounting {
     const counted_before_ms = now - (COUNTED_DAYS + 1) * DAY_MS;
     this.#ctx.db.transact((tx) =>
       store.prune(tx, {
-        sums_before: dateOf(new Date(now - KEPT_DAYS * DAY_MS)),
+        sums_before: dateOf(new Date(now - USAGE_DAYS_MAX * DAY_MS)),
         counted_before: dateOf(new Date(counted_before_ms)),
         counted_before_ms,
       })

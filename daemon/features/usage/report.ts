@@ -22,9 +22,6 @@ import type { TokenCounting } from "./counting.ts";
 import type { PriceTable } from "./prices.ts";
 import * as store from "./store.ts";
 
-/** Days of a report without a first day. */
-const DAYS_DEFAULT = 30;
-
 interface ReportDeps {
   readonly counting: TokenCounting;
   readonly transcripts: Transcripts;
@@ -49,7 +46,7 @@ export class UsageReports {
     const range = this.#rangeOf(query);
     await counting.countAll();
     const { db } = this.#ctx;
-    const allowed = this.#allowedPeers(range, reader);
+    const allowed = this.#allowedPeers(range, query.peer_id, reader);
     const groups = new Map<string, Sums>();
     let total = EMPTY;
     for (const sum of store.sumsBy(db, by, { ...range, peers: allowed })) {
@@ -68,37 +65,43 @@ export class UsageReports {
       cut: rows.length > USAGE_ROWS_MAX,
       total,
       prices: prices ? { currency: prices.currency, as_of: prices.as_of } : null,
-      left_out: await this.#leftOut(reader),
+      left_out: await this.#leftOut(query.peer_id, reader),
     };
   }
 
-  #rangeOf({ from, to }: UsageQuery): { from: string; to: string } {
+  #rangeOf({ from, to, days }: UsageQuery): { from: string; to: string } {
     const last = to ?? dateOf(new Date(this.#ctx.clock.now()));
     // From noon, because a day may have 23 or 25 hours.
     const noon = new Date(`${last}T12:00:00`).getTime();
-    const first = from ?? dateOf(new Date(noon - (DAYS_DEFAULT - 1) * DAY_MS));
+    const first = from ?? dateOf(new Date(noon - (days - 1) * DAY_MS));
     if (first > last) throw invalidField("from", `${first} is after the last day, ${last}`);
     return { from: first, to: last };
   }
 
   /** The peers whose tokens the reader may see; null is all. */
-  #allowedPeers(range: { from: string; to: string }, reader: Reader): string[] | null {
-    if (reader.isHuman) return null;
+  #allowedPeers(
+    range: { from: string; to: string },
+    wanted: string | undefined,
+    reader: Reader,
+  ): string[] | null {
     const { db } = this.#ctx;
-    return store.peersIn(db, { ...range, peers: null }).filter((peer_id) => {
+    const peers_wanted = wanted === undefined ? null : [wanted];
+    if (reader.isHuman) return peers_wanted;
+    return store.peersIn(db, { ...range, peers: peers_wanted }).filter((peer_id) => {
       const peer = peers.get(db, peer_id);
       return peer && !this.#deps.transcripts.refusalOfCopy(peer, reader);
     });
   }
 
   /** The live agents whose tokens are not counted, or not for this reader. */
-  async #leftOut(reader: Reader): Promise<UsageReport["left_out"]> {
+  async #leftOut(wanted: string | undefined, reader: Reader): Promise<UsageReport["left_out"]> {
     const { transcripts } = this.#deps;
     const left_out: UsageReport["left_out"] = [];
     for (const peer of peers.livePeers(this.#ctx.db)) {
       const isAgent = definitionOf(peer.backend)?.sessionFiles !== undefined;
       if (!isAgent || isSubagent(peer) || !transcripts.isHere(peer)) continue;
       const { peer_id, name } = peer;
+      if (wanted !== undefined && wanted !== peer_id) continue;
       const refusal = transcripts.refusalOfCopy(peer, reader);
       const session = refusal ? undefined : await transcripts.sessionOf(peer);
       const reason = refusal?.toBody().detail ??
