@@ -72,7 +72,7 @@ export function Report({ report }: { report: UsageReport }) {
   if (rows.length === 0) return <NoTokens report={report} />;
   const money = (sums: Sums) => moneyText(sums, prices?.currency);
   return (
-    <>
+    <div class="usage-report">
       <dl class="numbers card">
         <Figure name="Input" value={tokenText(total, "input_tokens")} />
         <Figure name="of it from a cache" value={tokenText(total, "cached_input_read_tokens")} />
@@ -82,7 +82,7 @@ export function Report({ report }: { report: UsageReport }) {
       </dl>
       <Table report={report} money={money} />
       <Notes report={report} />
-    </>
+    </div>
   );
 }
 

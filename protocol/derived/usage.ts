@@ -16,7 +16,7 @@ export function countText(tokens: number | null | undefined): string {
 /** `12.30 EUR`, with `+` if some tokens have no price; `no price` if none has one. */
 export function moneyText({ cost, unpriced_tokens }: Sums, currency: string | undefined): string {
   if (cost === null || currency === undefined) return "no price";
-  const digits = cost !== 0 && cost < 1 ? 4 : 2;
+  const digits = cost !== 0 && cost < 0.1 ? 4 : 2;
   const amount = cost.toLocaleString("en-US", {
     minimumFractionDigits: 2,
     maximumFractionDigits: digits,
