@@ -108,7 +108,9 @@ function Table({ report, money }: { report: UsageReport; money: (sums: Sums) => 
         <thead>
           <tr>
             <th scope="col">{title}</th>
-            <th scope="col" class="usage-bar" aria-label="Share" />
+            <th scope="col" class="usage-bar">
+              <span class="unseen">Share</span>
+            </th>
             <th scope="col">Input</th>
             <th scope="col" class="wide">From a cache</th>
             <th scope="col" class="wide">To a cache</th>

@@ -12,7 +12,7 @@ import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 import { Transcripts } from "../../features/transcripts/transcripts.ts";
 import { TokenCounting } from "../../features/usage/counting.ts";
-import { byPrice, PriceTable } from "../../features/usage/prices.ts";
+import { PriceTable } from "../../features/usage/prices.ts";
 import { UsageReports } from "../../features/usage/report.ts";
 import { AgentWork } from "../../features/usage/work.ts";
 import { Usage } from "../../features/transcripts/usage.ts";
@@ -101,14 +101,9 @@ export function openUsage(
   const tokenCounting = new TokenCounting(ctx, {
     transcripts,
     work: agentWork,
-    counted: ({ backend: agent, model, ...tokens }) =>
-      meters.tokensUsed({
-        agent,
-        model: model === "" ? "unknown" : model,
-        tokens: byPrice(tokens),
-        cost: table.costOf(model, tokens).cost,
-        currency: prices?.currency,
-      }),
+    table,
+    currency: prices?.currency,
+    meter: meters,
   });
   const usageReports = new UsageReports(ctx, {
     counting: tokenCounting,

@@ -4,7 +4,7 @@ import { DAY_MS } from "kit/core/duration.ts";
 import { dateOf } from "kit/core/local_time.ts";
 import { cleanLine } from "kit/core/text.ts";
 import type { Context } from "../../data/context.ts";
-import type { RequestCursor, RequestPart, RequestTokens } from "../agents/sessions/requests.ts";
+import type { RequestCursor, RequestPart } from "../agents/sessions/requests.ts";
 import { definitionOf } from "../agents/registry.ts";
 import type { PeerState } from "../peers/changes.ts";
 import { isSubagent } from "../peers/subagents.ts";
@@ -12,6 +12,7 @@ import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import { USAGE_DAYS_MAX } from "protocol/usage.ts";
 import type { Transcripts } from "../transcripts/transcripts.ts";
+import { byPrice, type PriceTable } from "./prices.ts";
 import { combined, RecentRequests } from "./recent.ts";
 import * as store from "./store.ts";
 import type { AgentWork } from "./work.ts";
@@ -27,17 +28,23 @@ const AFTER_TURN_MS = 1_000;
 const LEFT_SESSION_MS = DAY_MS;
 const MODEL_CHARS_MAX = 100;
 
-/** Tokens that were counted now, for the metrics. */
-export interface CountedTokens extends RequestTokens {
-  readonly backend: string;
-  readonly model: string;
+/** Counts used tokens for `/metrics`. */
+interface Meter {
+  tokensUsed(used: {
+    readonly agent: string;
+    readonly model: string;
+    readonly tokens: Readonly<Record<string, number>>;
+    readonly cost: number | null;
+    readonly currency: string | undefined;
+  }): void;
 }
 
 interface CountingDeps {
   readonly transcripts: Transcripts;
   readonly work: AgentWork;
-  /** Called once for each agent and model of a part. */
-  counted(tokens: CountedTokens): void;
+  readonly table: PriceTable;
+  readonly currency: string | undefined;
+  readonly meter: Meter;
 }
 
 export class TokenCounting {
@@ -161,7 +168,18 @@ export class TokenCounting {
       });
       if (sums.size === 0) return;
       events.append("usage_counted", { peer_id });
-      db.afterCommit(() => sums.forEach((sum) => this.#deps.counted(sum)));
+      db.afterCommit(() => sums.forEach((sum) => this.#meter(sum)));
+    });
+  }
+
+  #meter({ backend: agent, model, ...tokens }: store.DailySum): void {
+    const { currency, meter, table } = this.#deps;
+    meter.tokensUsed({
+      agent,
+      model: model === "" ? "unknown" : model,
+      tokens: byPrice(tokens),
+      cost: table.costOf(model, tokens).cost,
+      currency,
     });
   }
 

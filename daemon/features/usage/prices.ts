@@ -4,13 +4,7 @@ import type { RequestTokens } from "../agents/sessions/requests.ts";
 import type { ModelPrices, Prices } from "protocol/usage.ts";
 
 /** Tokens by their price: each token is in one of these. */
-export type PricedKind = keyof ModelPrices;
-export const PRICED_KINDS = [
-  "input",
-  "cached_input_read",
-  "cached_input_write",
-  "output",
-] as const satisfies readonly PricedKind[];
+type PricedKind = keyof ModelPrices;
 
 /** The tokens of each price. Cached input that an agent does not record is other input. */
 export function byPrice(tokens: RequestTokens): Readonly<Record<PricedKind, number>> {

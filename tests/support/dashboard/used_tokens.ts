@@ -1,5 +1,6 @@
 /** Agents whose sessions have tokens of several days, in the home of a lab's daemon. */
 
+import type { Backend } from "protocol/agents/contract.ts";
 import { registerPeer } from "protocol/peers/contract.ts";
 import type { DashboardLab } from "./dashboard_lab.ts";
 
@@ -48,7 +49,7 @@ export async function useTokens(lab: DashboardLab): Promise<void> {
     "events.jsonl",
     lines([{ ...record, data: { usage } }]),
   );
-  const register = (name: string, backend: string, runtime_session_id: string) =>
+  const register = (name: string, backend: Backend, runtime_session_id: string) =>
     lab.call(registerPeer, {
       body: { name, path: `/home/sam/${name}`, circle: "shop", backend, runtime_session_id },
     });

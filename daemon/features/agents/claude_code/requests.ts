@@ -1,10 +1,10 @@
-/** The requests in Claude Code's transcripts, with those of subagents, which have their own files. */
+/** The requests in Claude Code's transcripts, and in those of subagents. */
 
 import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import { namesIn } from "../../../host/agent_files.ts";
 import { Timestamp } from "../sessions/pages.ts";
-import type { RequestFormat } from "../sessions/requests.ts";
+import type { RequestFormat } from "../sessions/request_lines.ts";
 
 const Count = z.number().int().nonnegative();
 

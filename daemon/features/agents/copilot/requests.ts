@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Timestamp } from "../sessions/pages.ts";
-import type { RequestFormat } from "../sessions/requests.ts";
+import type { RequestFormat } from "../sessions/request_lines.ts";
 
 const Count = z.number().int().nonnegative();
 

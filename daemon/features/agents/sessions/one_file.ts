@@ -3,7 +3,7 @@
 import { BackwardLines } from "./lines.ts";
 import { endOf, pageOf, type ParsedEntry } from "./pages.ts";
 import { type KeyOf, Repeats } from "./repeats.ts";
-import { lineRequests, type RequestFormat } from "./requests.ts";
+import { lineRequests, type RequestFormat } from "./request_lines.ts";
 import {
   READ_BYTES_MAX,
   type ReadOptions,

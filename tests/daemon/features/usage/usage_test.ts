@@ -345,6 +345,19 @@ Deno.test("a kind of tokens that only some agents record is incomplete, never 0 
   ]);
 });
 
+Deno.test("the database holds no text of a session", async () => {
+  await using at = await usageWorld();
+  at.answers(API);
+  const secret = JSON.stringify({ type: "user", message: { content: "a secret text" } });
+  Deno.writeTextFileSync(at.file(API), `${secret}\n`, { append: true });
+  await at.report("by=day");
+  const { db } = at.w.daemon.ctx;
+  for (const table of ["usage_days", "usage_files", "usage_requests", "usage_work"]) {
+    const rows = db.all(z.record(z.string(), z.unknown()), `select * from ${table}`);
+    assert.equal(JSON.stringify(rows).includes("secret"), false, table);
+  }
+});
+
 const CHAIN = z.object({ chain: z.string() });
 
 Deno.test("the messages that agents see are noted, and stored within seconds", async () => {
