@@ -37,6 +37,8 @@ export const EVENTS = {
   peer_contradiction: z.object({ peer_id: id, code: id, severity: id }),
   peer_restart_offline_ignored: z.object({ restart_id: id, peer_id: id }),
   ask: z.object({ correlation_id: id, ...from, ...to, reply_delivery: id, ...expiry }),
+  /** Tokens of a peer were counted. */
+  usage_counted: z.object({ peer_id: id }),
   /** An error ended a peer's turn. `error` is its class, such as `rate_limit`. */
   turn_failed: z.object({ peer_id: id, error: id }),
   /** A peer's turn was interrupted; `source` says where this was seen. */

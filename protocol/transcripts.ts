@@ -4,6 +4,7 @@ import * as z from "zod";
 import { NO_ACTOR } from "kit/http/contract.ts";
 import { contract } from "protocol/contract.ts";
 import { Instant, queryInteger, Sender } from "kit/core/schema.ts";
+import { USAGE_BY, USAGE_DAYS_DEFAULT, USAGE_DAYS_MAX, UsageReport } from "protocol/usage.ts";
 import { onePeer, PEER_FAILS } from "protocol/peers/record.ts";
 
 /** Readers of transcripts: the values of the setting `transcripts`. */
@@ -143,12 +144,27 @@ export const listUsage = contract({
   id: "transcripts.usage_list",
   method: "GET",
   path: "/usage",
-  summary: "The tokens and the context of each live peer of this machine that is an agent",
+  summary:
+    "The tokens and the context of each live agent of this machine; with `by`, the tokens of days",
   access: "caller",
   tunnel: "open",
-  query: z.object({ from_peer: Sender.optional() }),
-  actor: NO_ACTOR,
-  returns: z.object({
-    usage: z.array(PeerUsage).describe("Without sessions and numbers that the caller may not know"),
+  query: z.object({
+    from_peer: Sender.optional(),
+    by: z.enum(USAGE_BY).optional()
+      .describe("Sums by day, agent, model, job or chain of messages, in place of the sessions"),
+    peer: z.string().optional().describe("Only the sums of this peer, by its name or its id"),
+    from: z.iso.date().optional().describe("First day of the sums"),
+    to: z.iso.date().optional().describe("Last day of the sums; today"),
+    days: queryInteger(1, USAGE_DAYS_MAX).default(USAGE_DAYS_DEFAULT)
+      .describe("Number of days of the sums, if `from` is absent"),
   }),
+  actor: NO_ACTOR,
+  returns: z.union([
+    UsageReport,
+    z.object({
+      usage: z.array(PeerUsage)
+        .describe("Without sessions and numbers that the caller may not know"),
+    }),
+  ]),
+  fails: [...PEER_FAILS],
 });

@@ -18,6 +18,7 @@ import { Checks } from "protocol/jobs/contract.ts";
 import { CircleBoundary, isReservedForHuman } from "protocol/peers/record.ts";
 import { Commands, EnvironmentVariables, Profiles } from "protocol/spawn/contract.ts";
 import { READERS } from "protocol/transcripts.ts";
+import { Prices, PRICES_FORM } from "protocol/usage.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { DEFAULT_HOST, DEFAULT_PORT } from "../host/runtime_file.ts";
 import { CORE_SCHEMA, loadAll } from "js-yaml";
@@ -121,6 +122,7 @@ export const SETTINGS = {
   "spawn.env":                        map(EnvironmentVariables, "a map from a variable to its value")   .default({}),
   "panes.allow_typing":               flag                                                   .default(false),
   "transcripts":                      z.enum(READERS).describe(READERS.join(", "))           .default("human"),
+  "usage.prices":                     map(Prices, PRICES_FORM)                               .optional(),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
   "asks.reminders":                   flag                                                   .default(true),
   "approvals.gated_tools":           wordList                                                  .default([]),

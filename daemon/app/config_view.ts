@@ -38,6 +38,7 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "spawn.env":                          "names",
   "panes.allow_typing":                 "shown",
   "transcripts":                        "shown",
+  "usage.prices":                       "names",
   "jobs.checks":                        "names",
   "asks.reminders":                     "shown",
   "approvals.gated_tools":              "shown",

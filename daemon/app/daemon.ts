@@ -82,6 +82,7 @@ function renameReserved({ ctx, directory, notifications, profiles }: Features): 
 async function shutDown(features: Features, { mcp, relayClient }: Api): Promise<void> {
   features.questions.closeWaiting();
   try {
+    features.ctx.db.transact((tx) => features.agentWork.store(tx));
     features.ctx.db.flush();
   } catch (error) {
     // The next start closes what could not be stored now.

@@ -30,9 +30,12 @@ import type { Subagents } from "../features/peers/subagents.ts";
 import type { SpawnEffects } from "../features/spawn/deps.ts";
 import type { Spawns } from "../features/spawn/spawns.ts";
 import type { Subscriptions } from "../features/subscriptions/subscriptions.ts";
+import type { TokenCounting } from "../features/usage/counting.ts";
+import type { AgentWork } from "../features/usage/work.ts";
 
 /** The features that effects change. */
 interface AffectedFeatures {
+  readonly agentWork: AgentWork;
   readonly asks: Asks;
   readonly delivery: Delivery;
   readonly directory: Directory;
@@ -49,6 +52,7 @@ interface AffectedFeatures {
   readonly subscriptions: Subscriptions;
   readonly surfaces: Surfaces;
   readonly telemetry: Telemetry | undefined;
+  readonly tokenCounting: TokenCounting;
 }
 
 /** Passes effects of lower features to the higher ones, which exist once all features are built. */
@@ -80,8 +84,9 @@ export class Effects {
       return { dropped_deliveries, closed_asks: asks.closeAllTo(peer_id, reason) };
     },
     promptSeen: (peer_id, prompt) => {
-      const { jobs, receipts } = this.#features;
+      const { agentWork, jobs, receipts } = this.#features;
       const ids = idsIn(prompt);
+      agentWork.promptSeen(peer_id, ids);
       receipts.prove(peer_id, ids);
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
     },
@@ -112,16 +117,18 @@ export class Effects {
     },
     closeSocket: (peer_id, reason) => this.#features.sockets.getSession(peer_id)?.close(reason),
     stateChanged: (before, after) => {
-      const { subagents, subscriptions } = this.#features;
+      const { subagents, subscriptions, tokenCounting } = this.#features;
       subscriptions.peerChanged(before, after);
+      tokenCounting.peerChanged(after);
       subagents.peerChanged(after);
     },
     turnHeld: (peer_id) => this.#features.subscriptions.checks.turnHeld(peer_id),
   };
 
   readonly messages: DeliveryEffects & StepListener & RemoteEffects = {
-    stepped: (delivery_id, state) => {
-      const { machines, jobs, telemetry } = this.#features;
+    stepped: ({ delivery_id, to_peer_id }, state) => {
+      const { agentWork, machines, jobs, telemetry } = this.#features;
+      if (state === "seen") agentWork.messageSeen({ delivery_id, to_peer_id });
       telemetry?.noteStep(delivery_id);
       jobs.turns.stepped(delivery_id, state);
       machines?.exchange.stepped(delivery_id, state);

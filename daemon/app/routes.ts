@@ -104,7 +104,11 @@ export function featureRoutes(
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
-    ...transcriptRoutes(features, readerOf),
+    ...transcriptRoutes(
+      features,
+      readerOf,
+      (query, reader) => features.usageReports.report(query, reader),
+    ),
     ...changesRoutes(features, readerOf, new RemoteChanges(features.calls?.client)),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),

@@ -39,6 +39,8 @@ export function tick(
   features.messages.tick(now);
   features.inbox.tick(now);
   features.attachments.tick(now);
+  features.agentWork.tick();
+  features.tokenCounting.tick();
   relayClient?.tick(monotonic);
   features.machines?.tick(now);
   features.calls?.pings.tick(monotonic);

@@ -49,6 +49,7 @@ export const VIEWS: readonly View[] = [
   later(["asks", "Asks", "q"], "reading", ({ Asks }) => Asks),
   later(["jobs", "Jobs", "j"], "managing", ({ Jobs }) => Jobs),
   later(["schedules", "Schedules", "s"], "managing", ({ Schedules }) => Schedules),
+  later(["usage", "Usage", "u"], "managing", ({ Usage }) => Usage),
   later(["health", "Health", "h"], "managing", ({ Health }) => Health),
   later(["relay", "Relay", "r"], "managing", ({ Relay }) => Relay),
   later(["settings", "Settings", ","], "managing", ({ Settings }) => Settings),

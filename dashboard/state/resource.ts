@@ -17,6 +17,7 @@ export type Topic =
   | "subscriptions"
   | "health"
   | "turns"
+  | "usage"
   | "machines";
 
 /** The shortest time between two loads: a burst of events causes one load. */

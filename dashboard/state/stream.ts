@@ -33,6 +33,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_restart_failed: ["peers"],
   peer_not_addressable: ["peers", "asks", "messages"],
   ask: ["asks", "messages", "peers"],
+  usage_counted: ["usage"],
   turn_failed: ["peers", "turns"],
   turn_interrupted: ["peers", "turns"],
   interrupt: ["peers"],
@@ -116,6 +117,7 @@ const NAMES_ALL: ReadonlySet<string> = new Set<EventType>([
   "answer",
   "notification",
   "chat_turn",
+  "usage_counted",
 ]);
 
 /** The ids in an event. */

@@ -7,4 +7,5 @@ export { MeshMap } from "./map/mesh_map.tsx";
 export { Relay } from "./relay/relay.tsx";
 export { Schedules } from "./schedules.tsx";
 export { Settings } from "./settings.tsx";
+export { Usage } from "./usage.tsx";
 export { SpawnDialog } from "./spawn/dialog.tsx";

@@ -102,14 +102,18 @@ class Counter {
     this.#labels = labels;
   }
 
-  /** `values` are in the order of the labels. They come from closed sets, so the map is bounded. */
   inc(...values: readonly string[]): void {
+    this.add(1, ...values);
+  }
+
+  /** `values` are in the order of the labels. They come from closed sets, so the map is bounded. */
+  add(count: number, ...values: readonly string[]): void {
     const key = values.join("\n");
     const known = this.#counts.get(key);
-    if (known) known.count++;
+    if (known) known.count += count;
     else {
       const labels = this.#labels.map((label, at): Label => [label, values[at] ?? ""]);
-      this.#counts.set(key, { labels, count: 1 });
+      this.#counts.set(key, { labels, count });
     }
   }
 

@@ -686,6 +686,45 @@ CREATE TABLE surfaces (
   seen_at integer not null
 ) strict, without rowid;
 
+CREATE TABLE usage_days (
+  day text not null,
+  peer_id text not null,
+  backend text not null,
+  session_id text not null,
+  model text not null,
+  chain text not null,
+  job_id text not null,
+  requests integer not null,
+  input_tokens integer,
+  cached_input_read_tokens integer,
+  cached_input_write_tokens integer,
+  output_tokens integer,
+  reasoning_tokens integer,
+  primary key (day, peer_id, backend, session_id, model, chain, job_id)
+) strict, without rowid;
+
+CREATE TABLE usage_files (
+  file text not null,
+  session_id text not null,
+  peer_id text not null,
+  position integer not null,
+  before integer not null,
+  state text not null,
+  recent text not null,
+  read_at integer not null,
+  primary key (file, session_id)
+) strict, without rowid;
+
+CREATE TABLE usage_requests (key integer primary key, day text not null) strict;
+
+CREATE TABLE usage_work (
+  peer_id text not null,
+  at integer not null,
+  chain text not null,
+  job_id text not null,
+  primary key (peer_id, at)
+) strict, without rowid;
+
 CREATE TABLE word_marks (
   one integer primary key check (one = 1),
   seq integer not null,

@@ -2,10 +2,9 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { undefinedOnRefusal } from "../../client/daemon_client.ts";
-import { getUsage, listUsage, readTranscript } from "protocol/generated/endpoints.ts";
+import { readTranscript } from "protocol/generated/endpoints.ts";
 import { EXIT } from "../../client/failures.ts";
 import {
-  answerCommand,
   type Args,
   CIRCLE_FLAG,
   type Command,
@@ -19,7 +18,6 @@ import { follow, type FollowReads } from "./following.ts";
 
 type Transcript = WireResponse<typeof readTranscript>;
 type Entry = Transcript["entries"][number];
-type PeerUsage = WireResponse<typeof listUsage>["usage"][number];
 
 const LABELS: Readonly<Record<Entry["kind"], { readonly label: string; readonly style: Style }>> = {
   prompt: { label: "prompt", style: "cyan" },
@@ -48,23 +46,6 @@ export const SESSION_COMMANDS: readonly Command[] = [
     example: "mesh transcript api --last 5",
     run: showTranscript,
   },
-  answerCommand({
-    usage: "usage [peer]",
-    summary: "Show how many tokens sessions used, and how full their contexts are",
-    details: 'Where the agent records it in its own session file; "not recorded" where it does ' +
-      "not. Input includes what came from a cache.",
-    flags: { ...CIRCLE_FLAG },
-    example: "mesh usage",
-    call: async (context, args): Promise<{ usage: readonly PeerUsage[] }> => {
-      const id = args.get("peer");
-      const query = await context.lookup(args);
-      if (id === undefined) return await context.call(listUsage, { query });
-      const request = { params: { id }, query };
-      const { transcript_refusal: _, ...usage } = await context.call(getUsage, request);
-      return { usage: [usage] };
-    },
-    show: ({ usage }, { terminal }) => showUsage(terminal, usage),
-  }),
 ];
 
 async function showTranscript(context: CommandContext, args: Args): Promise<number> {
@@ -161,26 +142,4 @@ function showEntry({ clock, terminal }: CommandContext, entry: Entry): void {
   terminal.printText(entry.text.trimEnd(), "  ");
   const hidden = entry.chars - entry.text.length;
   if (hidden > 0) terminal.print("  ", styled("dim", `… ${hidden} more characters`));
-}
-
-function showUsage(to: Terminal, usage: readonly PeerUsage[]): void {
-  to.printTable(usage, {
-    PEER: ({ name }) => styled("cyan", name),
-    INPUT: ({ usage }) => count(usage?.input_tokens),
-    CACHED: ({ usage }) => count(usage?.cached_tokens),
-    OUTPUT: ({ usage }) => count(usage?.output_tokens),
-    CONTEXT: ({ usage }) => contextOf(usage),
-    MODEL: ({ usage, reason }) => usage?.model ?? styled("dim", reason ?? ""),
-  }, { essential: ["PEER"], empty: "No agents are here whose tokens could be counted" });
-}
-
-function contextOf(usage: PeerUsage["usage"]): string {
-  const { context_tokens = null, context_limit = null } = usage ?? {};
-  if (context_tokens === null || context_limit === null) return count(context_tokens);
-  const percent = Math.round(100 * context_tokens / Math.max(1, context_limit));
-  return `${count(context_tokens)} of ${count(context_limit)} (${percent} %)`;
-}
-
-function count(tokens: number | null | undefined): string {
-  return typeof tokens === "number" ? tokens.toLocaleString("en-US") : "not recorded";
 }

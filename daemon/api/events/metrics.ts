@@ -13,6 +13,9 @@ const DELAY_BUCKETS_SECONDS = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1, 5];
 /** Messages to the human wait for a person, so their times say nothing about delivery. */
 const TO_HUMAN = "inbox_item";
 
+/** Maximum models with a label of their own: an agent names its model by any text. */
+const MODELS_MAX = 50;
+
 /** How a call of a hook ended. */
 type HookOutcome = "answered" | "refused" | "failed";
 
@@ -64,6 +67,18 @@ export class Meters {
     "Calls of agents' hooks by agent and outcome",
     ["agent", "outcome"],
   );
+  readonly #tokens = this.#metrics.counter(
+    "mesh_usage_tokens_total",
+    "Tokens that agents of this machine used, by agent, model and kind; counted when they are read",
+    ["agent", "model", "kind"],
+  );
+  readonly #cost = this.#metrics.counter(
+    "mesh_usage_cost_total",
+    "Price of the used tokens that have one, by agent, model and currency",
+    ["agent", "model", "currency"],
+  );
+  /** The models with a label of their own. */
+  readonly #models = new Set<string>();
   #streamReaders = 0;
 
   constructor(clock: Clock) {
@@ -109,6 +124,24 @@ export class Meters {
 
   hookCalled(agent: string, outcome: HookOutcome): void {
     this.#hooks.inc(agent, outcome);
+  }
+
+  /** Tokens of each kind that were counted now, with the price of those that have one. */
+  tokensUsed(
+    { agent, model, tokens, cost, currency }: {
+      readonly agent: string;
+      readonly model: string;
+      readonly tokens: Readonly<Record<string, number>>;
+      readonly cost: number | null;
+      readonly currency: string | undefined;
+    },
+  ): void {
+    if (this.#models.size < MODELS_MAX) this.#models.add(model);
+    const label = this.#models.has(model) ? model : "other";
+    for (const [kind, count] of Object.entries(tokens)) {
+      if (count > 0) this.#tokens.add(count, agent, label, kind);
+    }
+    if (cost && currency !== undefined) this.#cost.add(cost, agent, label, currency);
   }
 
   /** Counts a reader of the event stream until the returned object is disposed. */

@@ -14,6 +14,7 @@ import {
   openHandoffs,
   openSpawns,
   openTranscripts,
+  openUsage,
   type SpawnFeatures,
 } from "./sessions.ts";
 import { type AskFeatures, openAsks } from "./asks.ts";
@@ -49,6 +50,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openLifecycle(foundation, asks),
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),
+    ...openUsage(foundation, sessions),
     schedules: new Schedules(foundation.ctx, { ...foundation, ...asks }),
     subscriptions: new Subscriptions(foundation.ctx, { ...foundation, ...asks }),
     calls: machines?.calls,

@@ -12,6 +12,10 @@ import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 import { Transcripts } from "../../features/transcripts/transcripts.ts";
 import { Changes } from "../../features/changes/changes.ts";
+import { TokenCounting } from "../../features/usage/counting.ts";
+import { PriceTable } from "../../features/usage/prices.ts";
+import { UsageReports } from "../../features/usage/report.ts";
+import { AgentWork } from "../../features/usage/work.ts";
 import { Usage } from "../../features/transcripts/usage.ts";
 import type { Config } from "../config.ts";
 import { Handoffs } from "../../features/handoffs/handoffs.ts";
@@ -103,6 +107,30 @@ export function openChanges(
     shutdownSignal,
   });
   return { changes };
+}
+
+/** The counting of tokens, and its reports. */
+export function openUsage(
+  { config, ctx, meters }: Foundation,
+  { transcripts }: Pick<ReturnType<typeof openTranscripts>, "transcripts">,
+) {
+  const prices = config["usage.prices"];
+  const table = new PriceTable(prices);
+  const agentWork = new AgentWork(ctx);
+  const tokenCounting = new TokenCounting(ctx, {
+    transcripts,
+    work: agentWork,
+    table,
+    currency: prices?.currency,
+    meter: meters,
+  });
+  const usageReports = new UsageReports(ctx, {
+    counting: tokenCounting,
+    transcripts,
+    prices,
+    table,
+  });
+  return { agentWork, tokenCounting, usageReports };
 }
 
 /** The secrets of the configuration, which an agent may have come across. */

@@ -1,14 +1,18 @@
 /** A peer in a list: its activity, who waits for it, and the age of the evidence. */
 
 import type { RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { countsText } from "protocol/derived/changes.ts";
+import { contextPercent, contextText } from "protocol/derived/usage.ts";
+import * as at from "protocol/generated/endpoints.ts";
 import { Age, duration, State } from "../../components/basics.tsx";
 import { Steady } from "../../components/act/steady_content.tsx";
 import { Counts } from "../../components/counts.tsx";
 import { visible } from "../../components/text/visible.tsx";
-import type { Peer } from "../../state/records.ts";
+import { call } from "../../state/calls.ts";
 import { offlineReason } from "protocol/derived/peers.ts";
+import type { Peer, SessionUsages } from "../../state/records.ts";
+import { useResource } from "../../state/resource.ts";
 import { waitState } from "protocol/derived/waits.ts";
 import { type ChangeCounts, changeCountsOf, readChangeCounts } from "../../state/change_counts.ts";
 import { sessionState } from "../../state/session.ts";
@@ -17,6 +21,8 @@ import { now, peers as allPeers } from "../../state/store.ts";
 
 /** The time without a sign after which an agent at work may be stuck. */
 const SILENT_MS = 10 * 60_000;
+/** Context left, in percent, at which an agent soon summarizes its conversation. */
+const LOW_CONTEXT_PERCENT = 15;
 /** The interval at which the ages of the evidence are read again. */
 const LOOK_MS = 60_000;
 
@@ -34,17 +40,46 @@ export function useFreshAges(): void {
   }, []);
 }
 
+interface ContextUse {
+  readonly context_tokens: number;
+  readonly context_limit: number | null;
+}
+
+/** The shortest time between two loads of contexts: turns of many agents may end at once. */
+const CONTEXTS_INTERVAL_MS = 5_000;
+
+/** The use of the context of each agent that records it, as of the end of its last turn. */
+function useContexts(): ReadonlyMap<string, ContextUse> | undefined {
+  const load = async () => {
+    const answer = await call(at.listUsage, { query: {} });
+    return "usage" in answer ? answer.usage : [];
+  };
+  const resource = useResource("contexts", ["usage"], load, {
+    interval_ms: CONTEXTS_INTERVAL_MS,
+    kept: true,
+  });
+  const usage = resource.value.value;
+  return useMemo(() => usage && new Map(usage.flatMap(contextOf)), [usage]);
+}
+
+function contextOf({ peer_id, usage }: SessionUsages["usage"][number]): [string, ContextUse][] {
+  const { context_tokens = null, context_limit = null } = usage ?? {};
+  return context_tokens === null ? [] : [[peer_id, { context_tokens, context_limit }]];
+}
+
 export function PeerList(
   { peers, dense, current }: { peers: readonly Peer[]; dense: boolean; current?: string },
 ) {
+  const contexts = useContexts();
   return (
     <ul class={`peers ${dense ? "dense" : ""}`}>
       {peers.map((peer) => {
         const is_current = peer.peer_id === current;
+        const context = contexts?.get(peer.peer_id);
         return (
           <li key={peer.peer_id}>
-            <Steady of={[peer, is_current, dense]}>
-              {() => <PeerCard peer={peer} current={is_current} dense={dense} />}
+            <Steady of={[peer, is_current, dense, context]}>
+              {() => <PeerCard {...{ peer, dense, context }} current={is_current} />}
             </Steady>
           </li>
         );
@@ -53,7 +88,14 @@ export function PeerList(
   );
 }
 
-function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dense: boolean }) {
+interface CardProps {
+  readonly peer: Peer;
+  readonly current: boolean;
+  readonly dense: boolean;
+  readonly context: ContextUse | undefined;
+}
+
+function PeerCard({ peer, current, dense, context }: CardProps) {
   const { status, backend, model, path, description, pending_ask_count, tags } = peer;
   const facts = [backend, path && tail(path), model, ...tags.map((tag) => `@${tag}`)].filter(
     Boolean,
@@ -104,6 +146,7 @@ function PeerCard({ peer, current, dense }: { peer: Peer; current: boolean; dens
         )}
         {status === "offline" && <Ending peer={peer} />}
       </span>
+      {!dense && context && <ContextLeft context={context} />}
       {description && <span class="task">{visible(description)}</span>}
     </a>
   );
@@ -126,6 +169,25 @@ function useChangeCounts(
     // A new observer reports at once whether the card is in sight.
   }, [peer.peer_id, peer.turn_state, sessionState.value]);
   return changeCountsOf(peer.peer_id).value;
+}
+
+/** The part of the context that is left; without its size, the part that is used. */
+function ContextLeft({ context }: { context: ContextUse }) {
+  const percent = contextPercent(context);
+  const left = percent === undefined ? undefined : Math.max(0, 100 - percent);
+  const text = left === undefined
+    ? `${shortCount(context.context_tokens)} tokens of context`
+    : `${left} % of context left`;
+  const isLow = left !== undefined && left <= LOW_CONTEXT_PERCENT;
+  return (
+    <span class="task" title={contextText(context)}>
+      <span class={isLow ? "reason" : undefined}>{text}</span>
+    </span>
+  );
+}
+
+function shortCount(tokens: number): string {
+  return tokens < 1000 ? String(tokens) : `${Math.round(tokens / 1000)}k`;
 }
 
 /** A word that is not shown, only spoken, if there is no room for it. */

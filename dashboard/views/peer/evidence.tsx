@@ -4,6 +4,7 @@ import { Age, Fact, ResourceView } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import { isRemote } from "../../state/remote.ts";
+import { contextText, countText } from "protocol/derived/usage.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { DoctorReport, Peer, Usage } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";
@@ -100,13 +101,13 @@ function Check({ check: { name, ok, source, age_seconds, detail } }: { check: Ch
 
 function SessionUsage({ peer: { peer_id } }: { peer: Peer }) {
   const load = () => call(at.getUsage, { params: { id: peer_id }, query: {} });
-  const resource = only(useResource(`usage ${peer_id}`, ["turns"], load), [peer_id]);
+  const resource = only(useResource(`usage ${peer_id}`, ["turns", "usage"], load), [peer_id]);
   return (
     <ResourceView resource={resource}>
       {(found) => (
         <dl class="facts">
           <Fact name="Tokens">{visible(tokensOf(found))}</Fact>
-          <Fact name="Context">{contextOf(found.usage)}</Fact>
+          <Fact name="Context">{contextText(found.usage)}</Fact>
         </dl>
       )}
     </ResourceView>
@@ -116,18 +117,7 @@ function SessionUsage({ peer: { peer_id } }: { peer: Peer }) {
 function tokensOf({ usage, reason }: Usage): string {
   if (!usage) return `not recorded: ${reason ?? ""}`;
   const { input_tokens, cached_tokens, output_tokens } = usage;
-  return `${count(input_tokens)} in, ${count(cached_tokens)} of it cached, ${
-    count(output_tokens)
+  return `${countText(input_tokens)} in, ${countText(cached_tokens)} of it cached, ${
+    countText(output_tokens)
   } out`;
-}
-
-function contextOf(usage: Usage["usage"]): string {
-  const { context_tokens = null, context_limit = null } = usage ?? {};
-  if (context_tokens === null || context_limit === null) return count(context_tokens);
-  const percent = Math.round(100 * context_tokens / Math.max(1, context_limit));
-  return `${count(context_tokens)} of ${count(context_limit)} (${percent} %)`;
-}
-
-function count(tokens: number | null): string {
-  return tokens === null ? "not recorded" : tokens.toLocaleString("en-US");
 }

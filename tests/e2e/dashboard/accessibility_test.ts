@@ -8,6 +8,7 @@ import { browserTest } from "../../support/dashboard/browser_tests.ts";
 import { createJob, listJobs } from "protocol/jobs/contract.ts";
 import { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
 import { seed } from "../../support/dashboard/seeded_mesh.ts";
+import { useTokens } from "../../support/dashboard/used_tokens.ts";
 import { print } from "../../support/waiting.ts";
 
 Deno.test("axe finds no violation in any view, dark or light, on a desktop or a phone", async () => {
@@ -15,6 +16,7 @@ Deno.test("axe finds no violation in any view, dark or light, on a desktop or a 
   if (!lab) return print("skipped: accessibility (no Chromium; install the package chromium)");
   await using _lab = lab;
   const api = (await seed(lab)).get("api")?.peer_id ?? "";
+  await useTokens(lab);
   const { work: [job], recurring: [template] } = await lab.call(listJobs, { query: {} });
   const records = [`jobs/${job?.job_id}`, `jobs/${template?.calendar_id}`, "jobs/new"];
   const views = ["attention", "mesh", `peers/${api}`, `peers/${api}?tab=evidence`, "log", "asks"];
@@ -33,6 +35,7 @@ Deno.test("axe finds no violation in any view, dark or light, on a desktop or a 
         "schedules?tab=all",
         "jobs",
         "schedules",
+        "usage?by=agent",
         "health",
         "settings",
       ]

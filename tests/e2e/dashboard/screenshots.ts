@@ -10,6 +10,7 @@ import type { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
 import { AGENT_SCREEN, PaneLab } from "../../support/dashboard/pane_lab.ts";
 import { takeRelayPictures } from "../../support/dashboard/relay_screens.ts";
 import { seed } from "../../support/dashboard/seeded_mesh.ts";
+import { PRICES, useTokens } from "../../support/dashboard/used_tokens.ts";
 
 const for_docs = Deno.args[0] === "--docs";
 const folder = for_docs ? "docs/pictures" : Deno.args[0] ?? "dist/screenshots";
@@ -20,13 +21,14 @@ const SCREENS = {
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 } as const;
 
-const panes = await PaneLab.start();
+const panes = await PaneLab.start(PRICES);
 if (!panes) throw new Error("No Chromium: install the package chromium");
 await using _panes = panes;
 const lab = panes.dashboard;
 const { peer_id: paned } = await panes.peer("ada", AGENT_SCREEN);
 panes.pane();
 const peers = await seed(lab);
+await useTokens(lab);
 const api = peers.get("api")?.peer_id ?? "";
 const { asks } = await lab.call(listAsks, { query: { state: "closed" } });
 const { work, recurring } = await lab.call(listJobs, { query: {} });
@@ -52,6 +54,8 @@ const VIEWS = {
   recurring_job: `#/jobs/${recurring[0]?.calendar_id}`,
   new_job: "#/jobs/new",
   schedules: "#/schedules",
+  usage: "#/usage",
+  usage_by_agent: "#/usage?by=agent&days=30",
   health: "#/health",
 };
 Deno.mkdirSync(folder, { recursive: true });

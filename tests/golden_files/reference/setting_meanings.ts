@@ -35,6 +35,7 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "spawn.env": "Environment variables of every started agent.",
   "panes.allow_typing": "Whether you may type into an agent's pane from the dashboard; see [security.md](../security.md#the-dashboard).",
   "transcripts": "Who may read what an agent recorded of its session: you (`human`), agents of its circle as well (`peers`), or nobody (`off`); see [transcripts.md](../transcripts.md).",
+  "usage.prices": "The prices of models, with their date, for the money in `mesh usage --by`; see [usage.md](../usage.md#prices).",
   "jobs.checks": "Programs that a job may name as its checks; see [jobs.md](../jobs.md#checks).",
   "asks.reminders": "Whether an agent that ends its turn is reminded once of an ask that it did not answer; see [agents.md](../agents.md#reminders).",
   "approvals.gated_tools": "Tools whose permission is also asked of you in the inbox; see [approvals.md](../approvals.md).",

@@ -128,10 +128,24 @@ const TRANSCRIPTS: readonly Requirement[] = [
   ["4.transcript.tool",    "messages", "Agents read with the tool read_transcript"],
 ];
 
+// deno-fmt-ignore
+const USAGE: readonly Requirement[] = [
+  ["4.usage.report",       "messages", "GET /usage?by= sums tokens by day, agent, model, job or chain of messages"],
+  ["4.usage.once",         "messages", "A request is counted once, and stays counted when its file is gone"],
+  ["4.usage.chain",        "messages", "A request counts for the message that its agent had read last"],
+  ["4.usage.caused",       "messages", "What a message causes belongs to its chain"],
+  ["4.usage.job",          "messages", "What a job's executor uses, and causes, counts for the job"],
+  ["4.usage.prices",       "messages", "Money is by the dated table of the configuration; tokens without a price are counted"],
+  ["4.usage.unrecorded",   "messages", "A kind of tokens that is not recorded is null, and a sum that lacks some is incomplete"],
+  ["4.usage.readers",      "messages", "An agent sees its own tokens, and why others are left out"],
+  ["4.usage.cli",          "messages", "`mesh usage --by` shows the sums, the money, and what they leave out"],
+];
+
 export const SECTION_4: readonly Requirement[] = [
   ...PEERS,
   ...ASKS,
   ...INBOX,
   ...OTHER,
   ...TRANSCRIPTS,
+  ...USAGE,
 ];

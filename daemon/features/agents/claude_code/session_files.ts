@@ -18,6 +18,7 @@ import {
 } from "../sessions/session_files.ts";
 import { folderNamedIn, projectFolders, SESSION_ID, transcriptOf } from "./transcripts.ts";
 import { type BackwardLines, inBatches } from "../sessions/lines.ts";
+import { Answer, claudeRequests, filesWithRequests } from "./requests.ts";
 
 /** The content of a message: text, or the blocks of Anthropic's Messages API. */
 const Content = z.union([z.string(), z.array(z.unknown())]);
@@ -75,6 +76,7 @@ export function claudeSessionFiles(config_dirs: readonly string[]): SessionFiles
   return sessionsInFiles(
     { locate, list },
     lineReader({ entriesOf, usageIn, keyOf: uuidKey("uuid") }),
+    { format: claudeRequests, filesOf: filesWithRequests },
   );
 }
 
@@ -159,23 +161,6 @@ function toolResultText(content: z.infer<typeof Content> | undefined): string {
 }
 
 const Count = z.number().nonnegative();
-
-/** A request's tokens. Each block of an answer is a line of its own, with the same message id. */
-const Answer = z.object({
-  type: z.literal("assistant"),
-  isSidechain: z.boolean().optional(),
-  message: z.object({
-    id: z.string(),
-    /** `<synthetic>` for text that Claude Code writes instead of the model, such as an error. */
-    model: z.string().refine((model) => !model.startsWith("<")),
-    usage: z.object({
-      input_tokens: Count,
-      output_tokens: Count,
-      cache_read_input_tokens: Count.nullish(),
-      cache_creation_input_tokens: Count.nullish(),
-    }),
-  }),
-});
 
 /** The sums of the whole session so far, written when its program ends, as of 2.1.329. */
 const Sums = z.object({

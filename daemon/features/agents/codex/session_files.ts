@@ -16,6 +16,7 @@ import type {
 import { rolloutFile, rolloutFiles } from "./rollouts.ts";
 import { isThreadId } from "./threads.ts";
 import { type BackwardLines, inBatches } from "../sessions/lines.ts";
+import { codexRequests, filesWithRequests } from "./requests.ts";
 
 /** The first line holds the model's instructions, about 20 kB; the first prompt follows them. */
 const HEAD_BYTES = 131_072;
@@ -72,6 +73,7 @@ export function codexSessionFiles(codex_home: string): SessionFiles {
   return sessionsInFiles(
     { locate, list },
     lineReader({ entriesOf, usageIn, keyOf: (line) => line.replace(ORDINAL, "") }),
+    { format: codexRequests, filesOf: filesWithRequests },
   );
 }
 

@@ -17,6 +17,7 @@ import {
 } from "../sessions/session_files.ts";
 import { folderOf, recordsFileOf } from "./sessions.ts";
 import { type BackwardLines, inBatches } from "../sessions/lines.ts";
+import { copilotRequests } from "./requests.ts";
 
 /** The largest description of a session that is read. */
 const WORKSPACE_BYTES_MAX = 16_384;
@@ -62,6 +63,7 @@ export function copilotSessionFiles(config_dir: string): SessionFiles {
   return sessionsInFiles(
     { locate, list },
     lineReader({ entriesOf, usageIn, keyOf: uuidKey("id") }),
+    { format: copilotRequests, filesOf: (file) => [file] },
   );
 }
 

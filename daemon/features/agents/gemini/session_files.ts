@@ -15,6 +15,7 @@ import {
   type SessionUsage,
   USAGE_BYTES_MAX,
 } from "../sessions/session_files.ts";
+import { filesWithRequests, geminiRequests } from "./requests.ts";
 import { entriesOf, MessageRecords, messagesIn } from "./messages.ts";
 import { projectSlugs, SESSION_ID, sessionFiles, SessionHead } from "./sessions.ts";
 
@@ -33,6 +34,9 @@ export function geminiSessionFiles(config_dir: string): SessionFiles {
   return sessionsInFiles({ locate, list }, {
     read: (file, options) => pageOf(new MessageRecords(linesOf(file)), entriesOf, options),
     usage: (file) => usageIn(new MessageRecords(linesOf(file))),
+  }, {
+    format: geminiRequests,
+    filesOf: (_, id) => filesWithRequests(recordFilesOf(config_dir, id), id),
   });
 }
 
@@ -51,10 +55,14 @@ function chatFolders(config_dir: string): string[] {
  * but continues in the first. Therefore the file that changed last counts.
  */
 export function geminiRecords(config_dir: string, id: string): string | undefined {
-  if (!SESSION_ID.test(id)) return undefined;
+  return lastChangedFirst(recordFilesOf(config_dir, id))[0];
+}
+
+function recordFilesOf(config_dir: string, id: string): string[] {
+  if (!SESSION_ID.test(id)) return [];
   const files = chatFolders(config_dir).flatMap((folder) => sessionFiles(folder, id));
   const ofSession = (file: string) => file.endsWith(".jsonl") && headOf(file)?.sessionId === id;
-  return lastChangedFirst(files.filter(ofSession))[0];
+  return files.filter(ofSession);
 }
 
 function lastChangedFirst(files: readonly string[]): string[] {

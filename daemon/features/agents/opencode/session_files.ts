@@ -16,6 +16,7 @@ import {
   type SessionUsage,
 } from "../sessions/session_files.ts";
 import { matches } from "../sessions/found.ts";
+import { opencodeRequests } from "./requests.ts";
 import type { ResumableSession, ResumeResult } from "../adapter.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
@@ -64,6 +65,13 @@ export function opencodeSessionFiles(data_dir: string): SessionFiles {
     usage: (id) => {
       if (locate(id) === undefined) return Promise.resolve(undefined);
       return Promise.resolve(readDatabase(file, (db) => usageIn(db, id)) ?? null);
+    },
+    async *requests(session_id, cursorOf) {
+      const cursor = cursorOf(file);
+      const parts = locate(session_id) === undefined
+        ? undefined
+        : readDatabase(file, (db) => opencodeRequests(db, { file, session_id, cursor }));
+      yield* parts ?? [];
     },
   };
 }

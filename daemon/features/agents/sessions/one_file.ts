@@ -3,6 +3,7 @@
 import { BackwardLines } from "./lines.ts";
 import { endOf, pageOf, type ParsedEntry } from "./pages.ts";
 import { type KeyOf, Repeats } from "./repeats.ts";
+import { lineRequests, type RequestFormat } from "./request_lines.ts";
 import {
   READ_BYTES_MAX,
   type ReadOptions,
@@ -18,10 +19,17 @@ interface FileReader {
   usage(file: string): Promise<SessionUsage | null>;
 }
 
+/** The requests of sessions: their form, and the files that hold those of a session. */
+interface RequestFiles<S> {
+  readonly format: RequestFormat<S>;
+  filesOf(file: string, session_id: string): readonly string[];
+}
+
 /** Finds the file of a session before it is read. */
-export function sessionsInFiles(
+export function sessionsInFiles<S>(
   { locate, list }: Pick<SessionFiles, "locate" | "list">,
   reader: FileReader,
+  { format, filesOf }: RequestFiles<S>,
 ): SessionFiles {
   return {
     locate,
@@ -33,6 +41,10 @@ export function sessionsInFiles(
     async usage(id) {
       const file = locate(id);
       return file === undefined ? undefined : await reader.usage(file);
+    },
+    requests(id, cursorOf) {
+      const file = locate(id);
+      return lineRequests(file === undefined ? [] : filesOf(file, id), format, cursorOf);
     },
   };
 }

@@ -1,5 +1,7 @@
 /** The interface of an agent's own session files: find a session, and read its entries. */
 
+import type { CursorOf, RequestPart } from "./requests.ts";
+
 /** Kinds of entries. Thoughts and the notes of the agent's program are none. */
 type EntryKind = "prompt" | "text" | "tool_call" | "tool_result";
 
@@ -122,4 +124,6 @@ export interface SessionFiles {
   read(session_id: string, options: ReadOptions): Promise<SessionPage | undefined>;
   /** The tokens of a session; null if none are recorded; undefined if the session has no file. */
   usage(session_id: string): Promise<SessionUsage | null | undefined>;
+  /** The requests of a session and its subagents that were recorded behind the cursors. */
+  requests(session_id: string, cursorOf: CursorOf): AsyncIterable<RequestPart>;
 }

@@ -1,0 +1,200 @@
+/** Counts the tokens of agents' sessions: at the end of a turn, and when somebody asks. */
+
+import { DAY_MS } from "kit/core/duration.ts";
+import { dateOf } from "kit/core/local_time.ts";
+import { cleanLine } from "kit/core/text.ts";
+import type { Context } from "../../data/context.ts";
+import type { RequestCursor, RequestPart } from "../agents/sessions/requests.ts";
+import { definitionOf } from "../agents/registry.ts";
+import type { PeerState } from "../peers/changes.ts";
+import { isSubagent } from "../peers/subagents.ts";
+import * as peers from "../peers/store.ts";
+import type { StoredPeer } from "../peers/store.ts";
+import { USAGE_DAYS_MAX } from "protocol/usage.ts";
+import type { Transcripts } from "../transcripts/transcripts.ts";
+import { byPrice, type PriceTable } from "./prices.ts";
+import { combined, RecentRequests } from "./recent.ts";
+import * as store from "./store.ts";
+import type { AgentWork } from "./work.ts";
+
+/**
+ * Days within which a request is counted once. An older one, such as that of a session from before
+ * mesh was installed, is not counted.
+ */
+const COUNTED_DAYS = 35;
+/** Time after the end of a turn until it is counted: agents write some records a little later. */
+const AFTER_TURN_MS = 1_000;
+/** Time for which a session that its peer has left is looked at again. */
+const LEFT_SESSION_MS = DAY_MS;
+const MODEL_CHARS_MAX = 100;
+
+/** Counts used tokens for `/metrics`. */
+interface Meter {
+  tokensUsed(used: {
+    readonly agent: string;
+    readonly model: string;
+    readonly tokens: Readonly<Record<string, number>>;
+    readonly cost: number | null;
+    readonly currency: string | undefined;
+  }): void;
+}
+
+interface CountingDeps {
+  readonly transcripts: Transcripts;
+  readonly work: AgentWork;
+  readonly table: PriceTable;
+  readonly currency: string | undefined;
+  readonly meter: Meter;
+}
+
+export class TokenCounting {
+  readonly #ctx: Context;
+  readonly #deps: CountingDeps;
+  /** The peers whose turns ended, with the time of the end by the monotonic clock. */
+  readonly #ended = new Map<string, number>();
+  #running: Promise<void> = Promise.resolve();
+  #pruned_day = "";
+
+  constructor(ctx: Context, deps: CountingDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** Called when the status or the turn of a peer has changed. */
+  peerChanged({ peer_id, status, turn_state }: PeerState): void {
+    if (turn_state !== "idle" && status !== "offline") return;
+    this.#ended.set(peer_id, this.#ctx.clock.monotonic());
+  }
+
+  /** Called once a second. Counts the turns that ended. */
+  tick(): void {
+    const now = this.#ctx.clock.monotonic();
+    const due = [...this.#ended].filter(([, at]) => now - at >= AFTER_TURN_MS);
+    if (due.length === 0) return;
+    for (const [peer_id] of due) this.#ended.delete(peer_id);
+    const counting = this.#afterwards(() => this.#peersWith(due.map(([peer_id]) => peer_id)));
+    this.#ctx.background.run("Tokens could not be counted", counting);
+  }
+
+  /** Counts what the agents of this machine have recorded so far. */
+  async countAll(): Promise<void> {
+    const { db, clock } = this.#ctx;
+    await this.#afterwards(() => {
+      const read = store.sessionsReadSince(db, clock.now() - LEFT_SESSION_MS)
+        .flatMap(({ peer_id, session_id: runtime_session_id }) => {
+          const peer = peers.get(db, peer_id);
+          return peer ? [{ ...peer, runtime_session_id }] : [];
+        });
+      return [...peers.livePeers(db), ...this.#peersWith([...this.#ended.keys()]), ...read];
+    });
+  }
+
+  #peersWith(peer_ids: readonly string[]): StoredPeer[] {
+    return peer_ids.flatMap((peer_id) => peers.get(this.#ctx.db, peer_id) ?? []);
+  }
+
+  /** Counts after what is being counted: two readings of a file would both begin at its cursor. */
+  #afterwards(find: () => readonly StoredPeer[]): Promise<void> {
+    const before = this.#running;
+    const counting = (async () => {
+      await before.catch(() => undefined);
+      const found = new Map(
+        find().map((peer) => [`${peer.peer_id} ${peer.runtime_session_id}`, peer]),
+      );
+      for (const peer of found.values()) await this.#countSession(peer);
+    })();
+    this.#running = counting;
+    return counting;
+  }
+
+  async #countSession(peer: StoredPeer): Promise<void> {
+    const { db } = this.#ctx;
+    if (!definitionOf(peer.backend)?.sessionFiles || !this.#isOwner(peer)) return;
+    const session = await this.#deps.transcripts.sessionOf(peer);
+    if (typeof session === "string") return;
+    const { files, session_id } = session;
+    const cursorOf = (file: string): RequestCursor | undefined => {
+      const found = store.getFile(db, { file, session_id });
+      return found && { at: found.position, before: found.before, state: found.state };
+    };
+    for await (const part of files.requests(session_id, cursorOf)) {
+      this.#store(peer, session_id, part);
+    }
+  }
+
+  /** True if a session is counted for this peer: not for a subagent, nor for one that claims it. */
+  #isOwner(peer: StoredPeer): boolean {
+    if (isSubagent(peer) || !this.#deps.transcripts.isHere(peer)) return false;
+    if (peer.session_proved || peer.runtime_session_id === null) return true;
+    const others = peers.bySession(this.#ctx.db, peer.runtime_session_id);
+    return !others.some(({ peer_id, session_proved }) =>
+      session_proved && peer_id !== peer.peer_id
+    );
+  }
+
+  /** Adds the new requests of a file to the sums, and moves its cursor behind them. */
+  #store(peer: StoredPeer, session_id: string, { file, requests, cursor }: RequestPart): void {
+    const { db, events, clock } = this.#ctx;
+    const { peer_id } = peer;
+    const backend = peer.backend ?? "";
+    const now = clock.now();
+    db.transact((tx) => {
+      this.#prune(now);
+      this.#deps.work.store(tx);
+      const recent = new RecentRequests(store.getFile(tx, { file, session_id })?.recent);
+      const sums = new Map<string, store.DailySum>();
+      for (const request of requests) {
+        const at = Math.min(request.at ?? now, now);
+        if (at < now - COUNTED_DAYS * DAY_MS) continue;
+        const day = dateOf(new Date(at));
+        const growth = recent.count(request, (key) => store.markCounted(tx, key, day));
+        if (!growth) continue;
+        const work = store.workAt(tx, peer_id, at) ?? { chain: "", job_id: "" };
+        const model = cleanLine(request.model ?? "").slice(0, MODEL_CHARS_MAX);
+        const key = JSON.stringify([day, model, work]);
+        const { tokens } = growth;
+        const before = sums.get(key);
+        sums.set(key, {
+          ...{ day, peer_id, backend, session_id, model, ...work },
+          requests: (before?.requests ?? 0) + (growth.isFirst ? 1 : 0),
+          ...before ? combined(before, tokens, (a, b) => a + b) : tokens,
+        });
+      }
+      for (const sum of sums.values()) store.addSum(tx, sum);
+      const { at: position, before, state } = cursor;
+      store.putFile(tx, {
+        ...{ file, session_id, peer_id, position, before, state, read_at: now },
+        recent: String(recent),
+      });
+      if (sums.size === 0) return;
+      events.append("usage_counted", { peer_id });
+      db.afterCommit(() => sums.forEach((sum) => this.#meter(sum)));
+    });
+  }
+
+  #meter({ backend: agent, model, ...tokens }: store.DailySum): void {
+    const { currency, meter, table } = this.#deps;
+    meter.tokensUsed({
+      agent,
+      model: model === "" ? "unknown" : model,
+      tokens: byPrice(tokens),
+      cost: table.costOf(model, tokens).cost,
+      currency,
+    });
+  }
+
+  /** Removes what is too old, once on each day on which tokens are counted. */
+  #prune(now: number): void {
+    const today = dateOf(new Date(now));
+    if (today === this.#pruned_day) return;
+    this.#pruned_day = today;
+    const counted_before_ms = now - (COUNTED_DAYS + 1) * DAY_MS;
+    this.#ctx.db.transact((tx) =>
+      store.prune(tx, {
+        sums_before: dateOf(new Date(now - USAGE_DAYS_MAX * DAY_MS)),
+        counted_before: dateOf(new Date(counted_before_ms)),
+        counted_before_ms,
+      })
+    );
+  }
+}
