@@ -139,6 +139,7 @@ export const listUsage = contract({
   id: "transcripts.usage_list",
   method: "GET",
   path: "/usage",
+  compressed: true,
   summary: "The tokens and the context of each live peer of this machine that is an agent",
   access: "caller",
   tunnel: "open",
