@@ -18,7 +18,7 @@ import {
 } from "./stream.ts";
 
 /** Maximum time for which the data waits for the stream: a proxy may hold streams back. */
-const STREAM_MS_MAX = 2000;
+const STREAM_MS_MAX = 5000;
 
 export function startState(): void {
   activateStore();
