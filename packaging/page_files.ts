@@ -5,7 +5,7 @@
 
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { compress, PATHS, storedFile } from "../dashboard/files/contents.ts";
-import config from "../deno.json" with { type: "json" };
+import { writeImportMap } from "./import_map.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const BROTLI_QUALITY_BEST = 11;
@@ -42,17 +42,5 @@ export const storedFile = unpack({
 });
 `,
   );
-  write("import_map.json", JSON.stringify({ imports: importsWith(`${folder}/contents.ts`) }));
-  return `${folder}/import_map.json`;
-}
-
-/** The imports of `deno.json`, and our module in place of that of the sources. */
-function importsWith(contents: string): Record<string, string> {
-  const absolute = (target: string) => target.startsWith("./") ? toUrl(target.slice(2)) : target;
-  const toUrl = (path: string) => pathToFileURL(ROOT + path).href;
-  const imports = Object.entries(config.imports).map(([name, target]) => [name, absolute(target)]);
-  return Object.fromEntries([
-    ...imports,
-    [toUrl("dashboard/files/contents.ts"), pathToFileURL(contents).href],
-  ]);
+  return writeImportMap(folder, { "dashboard/files/contents.ts": "contents.ts" });
 }

@@ -1,6 +1,7 @@
 /**
- * The code that the page always has. The page's other files import it, so that the bundler keeps it
- * in two files, one for the state and one for what is drawn, and not in one for each set of users.
+ * The code that the page always has. `deno task gen` lets the page's other files import it, so that
+ * the bundler keeps it in two files, the state and what is drawn, and not in one for each set of
+ * users.
  */
 
 import "../state/browser/alerts.ts";

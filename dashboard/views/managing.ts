@@ -1,7 +1,5 @@
 /** Views that people open less often: one file, which is loaded with the first of them. */
 
-import "./core.ts";
-
 export { Health } from "./health.tsx";
 export { Jobs } from "./jobs.tsx";
 export { MachineGroups } from "./machines/machine_groups.tsx";

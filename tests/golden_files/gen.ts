@@ -5,6 +5,7 @@ import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
+import { writeImportMap } from "../../packaging/import_map.ts";
 import { bundle, minify, withoutImportOf } from "../../packaging/parts.ts";
 import { relayMigrations } from "../../relay/app/database.ts";
 import { type AnyMachine, machines } from "../support/state_machines.ts";
@@ -137,9 +138,11 @@ const HELPER = /export \{\s*__export\s*\}/;
  */
 async function renderScripts(): Promise<string> {
   const folder = Deno.makeTempDirSync({ prefix: "mesh-gen-" });
+  const sources = Deno.makeTempDirSync({ prefix: "mesh-gen-" });
   try {
-    const flags = ["--platform", "browser", "--code-splitting", "--outdir", folder];
-    await bundle(["dashboard/app/main.ts"], ...flags);
+    const map = withCore(sources);
+    const flags = ["--import-map", map, "--platform", "browser", "--code-splitting"];
+    await bundle(["dashboard/app/main.ts"], ...flags, "--outdir", folder);
     const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
     const texts = new Map(names.map((name) => [name, Deno.readTextFileSync(`${folder}/${name}`)]));
     const helper = [...texts].find(([, text]) => HELPER.test(text))?.[0] ?? "";
@@ -159,8 +162,21 @@ async function renderScripts(): Promise<string> {
     const scripts = { entry: ENTRY, imported, later, modules: Object.fromEntries(modules) };
     return `${JSON.stringify(scripts, null, 1)}\n`;
   } finally {
-    Deno.removeSync(folder, { recursive: true });
+    for (const path of [folder, sources]) Deno.removeSync(path, { recursive: true });
   }
+}
+
+/** An import map with which each later module also imports the core (`dashboard/views/core.ts`). */
+function withCore(folder: string): string {
+  const urlOf = (name: string) => new URL(`dashboard/views/${name}.ts`, ROOT).href;
+  for (const part of LATER) {
+    const text = `import "${urlOf("core")}";\nexport * from "${urlOf(part)}";\n`;
+    Deno.writeTextFileSync(`${folder}/${part}.ts`, text);
+  }
+  return writeImportMap(
+    folder,
+    Object.fromEntries(LATER.map((part) => [`dashboard/views/${part}.ts`, `${part}.ts`])),
+  );
 }
 
 /** The modules by names that depend on their content alone, in the order of that content. */

@@ -1,4 +1,4 @@
-/** The first load of the page: its bytes on the wire, and each path once; the loss of the network. */
+/** The first load of the page: its bytes, each path once; the loss of the network. */
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";

@@ -1,4 +1,4 @@
-/** The requests of a page, with the bytes that they take on the wire, over a slow line if wanted. */
+/** The requests of a page, with their bytes on the wire, over a slow line if wanted. */
 
 import type { CDPSession, Page } from "playwright-core";
 
