@@ -5,15 +5,26 @@
 
 import { transform } from "esbuild";
 import { fileURLToPath } from "node:url";
+import { packPageFiles } from "./page_files.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const PARTS = `${ROOT}dist/parts`;
 const EAGER =
   /import { createRequire as (\w+) } from "node:module";\nvar (\w+) = \1\(import\.meta\.url\);/;
 
-/** Bundles modules into a folder, delays what no start needs, and minifies the parts. */
+/**
+ * Bundles modules into a folder, with the page's files compressed, delays what no start needs, and
+ * minifies the parts.
+ */
 export async function makeParts(folder: string, modules: readonly string[]): Promise<void> {
-  await bundle(modules, "--platform", "deno", "--code-splitting", "--outdir", folder);
+  const packed = Deno.makeTempDirSync({ prefix: "mesh-page-" });
+  try {
+    const map = await packPageFiles(packed);
+    const flags = ["--import-map", map, "--platform", "deno", "--code-splitting"];
+    await bundle(modules, ...flags, "--outdir", folder);
+  } finally {
+    Deno.removeSync(packed, { recursive: true });
+  }
   const parts = partsIn(folder);
   delayRequire(parts);
   await Promise.all([...parts].map(async ([name, text]) => {

@@ -74,6 +74,7 @@ export const listInbox = contract({
   id: "inbox.list",
   method: "GET",
   path: "/inbox",
+  compressed: true,
   summary: "The human's inbox, newest first",
   access: "caller",
   tunnel: "open",

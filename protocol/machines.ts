@@ -103,6 +103,7 @@ export const listMachines = contract({
   id: "machines.list",
   method: "GET",
   path: "/machines",
+  compressed: true,
   summary: "The machines that exchange messages with this one, and the connection to the bus",
   access: "caller",
   tunnel: "open",

@@ -144,6 +144,7 @@ export const listUsage = contract({
   id: "transcripts.usage_list",
   method: "GET",
   path: "/usage",
+  compressed: true,
   summary:
     "The tokens and the context of each live agent of this machine; with `by`, the tokens of days",
   access: "caller",

@@ -18,11 +18,11 @@ import {
   peers,
   undoNotice,
 } from "../state/store.ts";
-import { connection, lostAt, reopenNow } from "../state/stream.ts";
+import { connection, deviceOnline, lostAt, reopenNow } from "../state/stream.ts";
 import { overlay } from "./keys.ts";
 import { Machines, SignedOut } from "./machines.tsx";
 import { Overlays } from "./palette.tsx";
-import { type View, viewOf, VIEWS } from "./views.ts";
+import { preloadView, type View, viewOf, VIEWS } from "./views.ts";
 
 export function Shell() {
   const shown = viewOf(route.value.view);
@@ -84,7 +84,12 @@ function Side({ current }: { current: View | undefined }) {
         <ul>
           {VIEWS.map((view) => (
             <li key={view.name}>
-              <a href={link(view.name)} aria-current={view === current ? "page" : undefined}>
+              <a
+                href={link(view.name)}
+                aria-current={view === current ? "page" : undefined}
+                onPointerEnter={() => preloadView(view.name)}
+                onFocus={() => preloadView(view.name)}
+              >
                 {view.title}
                 {view.name === "attention" && attentionCount.value > 0 && (
                   <span class="badge">{attentionCount.value}</span>
@@ -158,6 +163,7 @@ function Banner() {
     return (
       <p class="banner warn">
         <span>
+          {!deviceOnline.value && <>This device has no network.{" "}</>}
           {isConnected() === false && (
             <>
               <bdi>{machineName.value ?? "This machine"}</bdi> is not connected to the relay.{" "}

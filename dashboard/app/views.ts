@@ -3,6 +3,7 @@
 import type { ComponentType } from "preact";
 import { lazy } from "../components/lazy.tsx";
 import { preload } from "../state/parts.ts";
+import { Attention } from "../views/attention.tsx";
 import type * as managing from "../views/managing.ts";
 import { Mesh } from "../views/mesh.tsx";
 import type * as reading from "../views/reading.ts";
@@ -43,7 +44,7 @@ function later<F extends FileName>(
 }
 
 export const VIEWS: readonly View[] = [
-  later(["attention", "Attention", "a"], "reading", ({ Attention }) => Attention),
+  { name: "attention", title: "Attention", key: "a", component: Attention },
   { name: "mesh", title: "Mesh", key: "p", component: Mesh },
   later(["log", "Log", "l"], "reading", ({ Log }) => Log),
   later(["asks", "Asks", "q"], "reading", ({ Asks }) => Asks),
@@ -67,7 +68,7 @@ export function preloadView(name: string): void {
   if (file) preload(file);
 }
 
-/** Loads the code of all views, so that each opens at once. */
+/** Loads the code of the views that read, so that each opens at once. Others are opened less. */
 export async function loadViews(): Promise<void> {
-  await Promise.all(Object.values(FILES).map((load) => load()));
+  await FILES[PEER_FILE]();
 }

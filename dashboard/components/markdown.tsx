@@ -3,15 +3,15 @@
  * to web and mail addresses, and pictures are links, because the page loads nothing from elsewhere.
  */
 
+import { signal } from "@preact/signals";
 import type { Token, Tokens } from "marked";
 import { type ComponentChildren, Fragment } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { Copy } from "./copy.tsx";
 import { otherHost } from "./text/addresses.ts";
 import { exactly, visible } from "./text/visible.tsx";
 import { partsOf } from "./text/limits.ts";
-import { parse as parseCode, type ParsedLine } from "sugar-high/core";
-import { lang, languages } from "sugar-high/lang";
+import type { linesOf } from "./text/colours.ts";
 
 /** A longer text is shown whole only when asked for. */
 const SHOWN_CHARS_MAX = 8000;
@@ -177,12 +177,21 @@ function plain(token: Token): string {
   return "text" in token ? String(token.text) : token.raw;
 }
 
-/** Longer code has no colours: the parser takes quadratic time for some texts. */
-const COLOURED_CHARS_MAX = 4000;
+/** The code for colours, which is loaded with the first block of code in a language. */
+const colours = signal<typeof linesOf | undefined>(undefined);
+
+function loadColours(): void {
+  // Without a connection the code stays as it is.
+  import("./text/colours.ts").then((part) => colours.value = part.linesOf, () => undefined);
+}
 
 /** `language` is the name on the fence of the code block. */
 function Highlighted({ text, language }: { text: string; language: string }) {
-  const lines = useMemo(() => linesOf(text, language), [text, language]);
+  const linesOf = colours.value;
+  useEffect(() => {
+    if (language) loadColours();
+  }, [language]);
+  const lines = useMemo(() => linesOf?.(text, language), [linesOf, text, language]);
   if (!lines) return <code>{visible(text)}</code>;
   return (
     <code>
@@ -196,17 +205,4 @@ function Highlighted({ text, language }: { text: string; language: string }) {
       ))}
     </code>
   );
-}
-
-/** Undefined for text that the parser does not know, or would change. */
-function linesOf(text: string, language: string): readonly ParsedLine[] | undefined {
-  const id = lang(language);
-  if (id === undefined || text.length > COLOURED_CHARS_MAX) return undefined;
-  try {
-    const { lines } = parseCode(text, languages.find((language) => language.id === id)?.config);
-    const texts = lines.map(({ tokens }) => tokens.map(({ value }) => value).join(""));
-    return texts.join("\n") === text ? lines : undefined;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,7 +1,6 @@
-/** The files of the dashboard, for the daemon and the relay: `deno task gen` makes them. */
+/** The files of the dashboard and their names: `deno task gen` makes their contents. */
 
 import { createHash } from "node:crypto";
-import { Problem } from "protocol/problems.ts";
 import scripts from "./generated/scripts.json" with { type: "json" };
 import styles from "./generated/dashboard.css" with { type: "text" };
 import charts from "./generated/charts.js" with { type: "text" };
@@ -16,7 +15,7 @@ import worker from "./generated/worker.js" with { type: "text" };
 /** Characters of the digest in a name: enough that two builds never share a name. */
 const HASH_CHARS = 16;
 
-type Content = string | Uint8Array<ArrayBuffer>;
+export type Content = string | Uint8Array<ArrayBuffer>;
 
 interface Asset {
   /** Contains a digest of the content. */
@@ -25,7 +24,7 @@ interface Asset {
   readonly content: Content;
 }
 
-const SCRIPT_TYPE = "text/javascript; charset=utf-8";
+export const SCRIPT_TYPE = "text/javascript; charset=utf-8";
 
 const MODULES: ReadonlyMap<string, string> = new Map(Object.entries(scripts.modules));
 export const SCRIPT = asset("dashboard", "js", SCRIPT_TYPE, moduleOf(scripts.entry));
@@ -49,7 +48,7 @@ const ICON_512 = asset("icon-512", "png", "image/png", bytesOf(icon512));
 /** Fills its whole square: the device cuts it into its own shape. */
 export const MASKABLE_ICON = asset("icon-maskable", "png", "image/png", bytesOf(maskable));
 
-const ASSETS = [
+export const ASSETS = [
   SCRIPT,
   ...IMPORTED,
   ...LOADED,
@@ -62,7 +61,6 @@ const ASSETS = [
   ICON_512,
   MASKABLE_ICON,
 ];
-const BY_NAME = new Map(ASSETS.map((asset) => [asset.name, asset]));
 
 /** The paths from here on are relative to the address of the page, such as `/dashboard`. */
 export const MANIFEST_PATH = "dashboard/manifest.webmanifest";
@@ -71,7 +69,7 @@ export const MANIFEST_PATH = "dashboard/manifest.webmanifest";
 const BACKGROUND = "#0e1216";
 
 /** Installs the page as an app. Each machine behind a relay is a separate app. */
-const MANIFEST = JSON.stringify({
+export const MANIFEST = JSON.stringify({
   name: "Agent Mesh",
   short_name: "Mesh",
   description: "Peers, questions and messages of the coding agents on one machine",
@@ -94,61 +92,15 @@ const MANIFEST = JSON.stringify({
 });
 
 /** The worker keeps exactly these files; a build with other files is another worker. */
-const WORKER = `const FILES = ${JSON.stringify(ASSETS.map(({ name }) => `assets/${name}`))};
+export const WORKER = `const FILES = ${JSON.stringify(ASSETS.map(({ name }) => `assets/${name}`))};
 ${worker}`;
 
-const FILE_HEADERS = {
-  "cross-origin-resource-policy": "same-origin",
-  "x-content-type-options": "nosniff",
-};
-const SANDBOX = "default-src 'none'; sandbox";
-
-/** A file with a digest in its name, from the end of the request's path. */
-export function assetResponse(request: Request): Response {
-  const { pathname } = new URL(request.url);
-  const found = BY_NAME.get(pathname.slice(pathname.lastIndexOf("/") + 1));
-  if (!found) throw new Problem("not_found", { method: request.method, path: pathname });
-  return new Response(found.content, {
-    headers: {
-      ...FILE_HEADERS,
-      "content-type": found.type,
-      "cache-control": "public, max-age=31536000, immutable",
-      "content-security-policy": SANDBOX,
-    },
-  });
-}
-
-export function manifestResponse(): Response {
-  return new Response(MANIFEST, {
-    headers: {
-      ...FILE_HEADERS,
-      "content-type": "application/manifest+json",
-      "cache-control": "no-cache",
-      "content-security-policy": SANDBOX,
-    },
-  });
-}
-
-/**
- * The service worker of the page at `scope`. Without the header, a browser allows only the worker's
- * own folder as the scope, and the page is beside that folder.
- */
-export function workerResponse(request: Request): Response {
-  const { pathname } = new URL(request.url);
-  return new Response(WORKER, {
-    headers: {
-      ...FILE_HEADERS,
-      "content-type": SCRIPT_TYPE,
-      "cache-control": "no-cache",
-      "content-security-policy": "default-src 'none'; connect-src 'self'",
-      "service-worker-allowed": pathname.slice(0, pathname.lastIndexOf("/")),
-    },
-  });
+export function digestOf(content: Content): string {
+  return createHash("sha256").update(content).digest("hex").slice(0, HASH_CHARS);
 }
 
 function asset(name: string, extension: string, type: string, content: Content): Asset {
-  const hash = createHash("sha256").update(content).digest("hex").slice(0, HASH_CHARS);
-  return { name: `${name}.${hash}.${extension}`, type, content };
+  return { name: `${name}.${digestOf(content)}.${extension}`, type, content };
 }
 
 function moduleOf(name: string): string {

@@ -13,25 +13,6 @@ import {
   TERMINAL,
 } from "./files.ts";
 
-/**
- * The page loads only files of its own origin. Trusted types prevent scripts from turning text into
- * markup. The one policy of that name returns the address of the service worker.
- */
-const POLICY = [
-  "default-src 'none'",
-  "style-src 'self'",
-  "script-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "manifest-src 'self'",
-  "worker-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types mesh-worker",
-].join("; ");
-
 const pathOf = (name: string) => `dashboard/assets/${name}`;
 
 const MODULES = Object.entries(LATER).map(([part, names]) =>
@@ -42,7 +23,7 @@ const PRELOADS = IMPORTED.map(({ name }) => `<link rel="modulepreload" href="${p
   .join("\n");
 
 /** The theme colours are `--bg` of both schemes. */
-const PAGE = `<!doctype html>
+export const PAGE = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -68,18 +49,3 @@ ${PRELOADS}
 </body>
 </html>
 `;
-
-/** The page with a new cookie, if one is given. */
-export function dashboardPage(cookie?: string): Response {
-  const headers = new Headers({
-    "content-type": "text/html; charset=utf-8",
-    "content-security-policy": POLICY,
-    "cross-origin-opener-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "cache-control": "no-store",
-  });
-  if (cookie !== undefined) headers.set("set-cookie", cookie);
-  return new Response(PAGE, { headers });
-}

@@ -22,7 +22,12 @@ const SESSION = "/dashboard/session";
 /** The number of calls that were refused because nobody is signed in. */
 export const unauthorized = signal(0);
 
+/** The number of calls that failed because nothing answered. */
+export const unanswered = signal(0);
+
 let form_token: string | undefined;
+/** A relay answers only calls with the token of the sign-in. */
+const tokenHeld = Promise.withResolvers<void>();
 let loads = new AbortController();
 
 /** Ends all running loads, whose answers may never come. */
@@ -34,6 +39,7 @@ export function abortLoads(): void {
 /** The token that ties each call to the sign-in at the relay. */
 export function holdFormToken(token: string): void {
   form_token = token;
+  tokenHeld.resolve();
 }
 
 /** Calls the daemon; through the relay, if a relay serves this page. */
@@ -43,6 +49,7 @@ export const call = client(location.origin + PREFIX, send);
 export const relayCall = client(location.origin, send);
 
 async function send(request: Request): Promise<Response> {
+  if (RELAYED && !request.url.endsWith(SESSION)) await tokenHeld.promise;
   if (form_token !== undefined) request.headers.set("x-mesh-form-token", form_token);
   const response = await (request.method === "GET" ? load(request) : act(request));
   setByHeader(response.headers.get("date"));
@@ -68,8 +75,13 @@ function act(request: Request): Promise<Response> {
 /** The time limit covers the whole answer. */
 async function whole(request: Request, signals: readonly AbortSignal[]): Promise<Response> {
   const signal = AbortSignal.any([request.signal, ...signals]);
-  const response = await fetch(request, { signal });
-  return new Response(await response.arrayBuffer(), response);
+  try {
+    const response = await fetch(request, { signal });
+    return new Response(await response.arrayBuffer(), response);
+  } catch (error) {
+    if (isNetworkError(error)) unanswered.value++;
+    throw error;
+  }
 }
 
 /** Aborts work whose server does not answer in time, with an error that says so. */

@@ -24,11 +24,15 @@ async function importPart<T>(name: string): Promise<T> {
   }
 }
 
+const preloaded = new Set<string>();
+
 /**
  * Begins to load modules that are imported soon. The page names them in a `meta` element, because
  * the browser knows a module's own imports only after it has arrived.
  */
 export function preload(name: string): void {
+  if (preloaded.has(name)) return;
+  preloaded.add(name);
   const meta = document.querySelector<HTMLMetaElement>(`meta[name="mesh-modules-${name}"]`);
   for (const path of meta?.content.split(" ") ?? []) {
     const link = document.createElement("link");

@@ -134,8 +134,9 @@ export class Resource<T> {
   }
 }
 
-/** Loads the shown resources before the stream is open. */
+/** Loads the shown resources although the stream is not open. */
 export function loadEarly(): void {
+  if (is_loading_allowed) return;
   is_loading_allowed = true;
   for (const resource of active) resource.refresh();
 }

@@ -5,6 +5,7 @@ import { ApiError } from "kit/http/client.ts";
 import { call, isNetworkError, PREFIX, RELAYED } from "./calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { loadRelaySession } from "./relay.ts";
+import { peers } from "./store.ts";
 
 /**
  * - `human`: messages of this page count as the human's;
@@ -129,8 +130,7 @@ async function checkRelayed(): Promise<void> {
     return;
   }
   if (sessionState.value === "human") return;
-  const { peers } = await call(at.listPeers, { query: {} });
-  const human = peers.find(({ role, status }) => role === "human" && status !== "retired");
+  const human = (await peers.whenLoaded()).find(({ role }) => role === "human");
   humanName.value = human?.name ?? null;
   sessionState.value = human ? "human" : "nobody";
 }

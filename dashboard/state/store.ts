@@ -48,18 +48,23 @@ export const peers = new Resource(
       withShownName,
     ),
 );
-export const openAsks = new Resource(
-  ["asks"],
-  async () => (await call(at.listAsks, { query: { state: "open", limit: OPEN_ASKS_MAX } })).asks,
-);
+export const openAsks = new Resource(["asks"], async () => (await newestAsks()).asks);
 /**
  * The inbox with all open asks to the human, once the peers are known, too: an incomplete inbox
  * must not look as if nothing waited. Null if no human is registered.
  */
 export const inbox = new Resource(["inbox", "asks"], async () => {
   try {
-    const box = await call(at.listInbox, { query: { open: "true", limit: INBOX_MAX } });
-    const asks = await openAsksOf(box.human_peer_id);
+    const [box, newest] = await Promise.all([
+      call(at.listInbox, { query: { open: "true", limit: INBOX_MAX } }),
+      newestAsks(),
+    ]);
+    const { human_peer_id } = box;
+    const asks = newest.next === null
+      ? newest.asks.filter(({ from_peer_id, to_peer_id }) =>
+        [from_peer_id, to_peer_id].includes(human_peer_id)
+      )
+      : await openAsksOf(human_peer_id);
     await peers.whenLoaded();
     return { ...box, asks };
   } catch (error) {
@@ -67,6 +72,14 @@ export const inbox = new Resource(["inbox", "asks"], async () => {
     throw error;
   }
 });
+
+let newest_asks: Promise<AskPage> | undefined;
+
+/** The newest open asks. Resources that load in one turn share the request. */
+function newestAsks(): Promise<AskPage> {
+  queueMicrotask(() => newest_asks = undefined);
+  return newest_asks ??= call(at.listAsks, { query: { state: "open", limit: OPEN_ASKS_MAX } });
+}
 
 /** All open asks of a peer and to it, page by page: other asks may be newer. */
 async function openAsksOf(peer_id: string): Promise<Ask[]> {

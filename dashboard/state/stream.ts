@@ -11,6 +11,9 @@ export const connection = signal<"connecting" | "live" | "down">("connecting");
 /** When the connection was lost, in milliseconds; undefined while it is live. */
 export const lostAt = signal<number | undefined>(undefined);
 
+/** False if the browser knows of no network, when the connection was last lost. */
+export const deviceOnline = signal(true);
+
 /** How often the stream has opened since the page was opened. */
 export const openings = signal(0);
 
@@ -134,6 +137,7 @@ const isEventType = (type: string): type is EventType => Object.hasOwn(CONCERNS,
 
 function markLost(): void {
   lostAt.value ??= stream.heard_at;
+  deviceOnline.value = navigator.onLine;
   connection.value = "down";
   failures.value++;
 }
@@ -141,6 +145,17 @@ function markLost(): void {
 /** Tries at once: the browser is online again, or a person asks for it. */
 export function reopenNow(): void {
   if (connection.value !== "live" && is_open) stream.open();
+}
+
+/** The shortest time between two checks: a call may fail although the stream is there. */
+const CHECK_INTERVAL_MS = 5000;
+let checked_at = -Infinity;
+
+/** Opens the stream again, because the network may be gone: a failure shows at once. */
+export function checkStream(): void {
+  if (connection.value !== "live" || performance.now() - checked_at < CHECK_INTERVAL_MS) return;
+  checked_at = performance.now();
+  stream.open();
 }
 
 /** A person looks at the page again. */

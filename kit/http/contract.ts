@@ -64,6 +64,11 @@ export interface Contract {
   readonly fails?: readonly string[];
   /** Takes an `Idempotency-Key`: a repeated request is answered but not executed (contract 1). */
   readonly idempotent?: true;
+  /**
+   * The JSON response may be compressed. Never set for a response with a secret: where a stranger's
+   * text is compressed with a secret, the length reveals the secret (decision 048).
+   */
+  readonly compressed?: true;
   /** The media type of the response if the response is not JSON. */
   readonly responseType?: string;
   /** Responses by their status, besides those of `returns` and `fails`. */

@@ -3,6 +3,7 @@
 import { Hono } from "hono";
 import { CommonProblem, EVENT_STREAM, Refusal } from "kit/core/problem.ts";
 import { refusesItsMethod } from "kit/http/contract.ts";
+import { compressJson } from "kit/http/encoding.ts";
 import type { Route, RoutedRequest, RouteGuard } from "kit/http/route.ts";
 
 type FetchHandler = (request: Request, remote?: Deno.NetAddr) => Promise<Response>;
@@ -51,8 +52,10 @@ function run(
   guard: RouteGuard,
 ): Response | Promise<Response> {
   const { raw } = request;
-  const caller = guard.authorize(raw, route.contract, remote);
-  const response = route.run(request, caller, guard);
+  const { contract } = route;
+  const caller = guard.authorize(raw, contract, remote);
+  const answer = route.run(request, caller, guard);
+  const response = contract.compressed ? compressJson(raw, answer) : answer;
   return raw.method === "HEAD" ? toHeadResponse(response) : response;
 }
 

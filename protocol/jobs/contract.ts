@@ -162,6 +162,7 @@ export const listJobs = contract({
   id: "jobs.list",
   method: "GET",
   path: "/jobs",
+  compressed: true,
   summary: "Jobs and templates, newest first; `view=summary` omits the large fields. " +
     "Without `limit`: all unfinished jobs, and the newest finished ones",
   access: "caller",
@@ -183,6 +184,7 @@ export const getJob = contract({
   id: "jobs.get",
   method: "GET",
   path: "/jobs/:id",
+  compressed: true,
   summary: "A job, or a template by its cal-… id",
   access: "caller",
   tunnel: "open",

@@ -96,6 +96,7 @@ export const listSchedules = contract({
   id: "schedules.list",
   method: "GET",
   path: "/schedules",
+  compressed: true,
   summary: "Scheduled messages: active ones by next fire, then the others, newest first",
   access: "caller",
   tunnel: "open",

@@ -72,6 +72,7 @@ export const listSessions = contract({
   id: "spawn.sessions",
   method: "GET",
   path: "/spawn/sessions",
+  compressed: true,
   summary: "The sessions in the agents' own files, also those that began outside of the mesh",
   access: "caller",
   tunnel: "admin",

@@ -86,6 +86,7 @@ export const listSubscriptions = contract({
   id: "subscriptions.list",
   method: "GET",
   path: "/subscriptions",
+  compressed: true,
   summary: "Subscriptions, active ones first, then newest first",
   access: "caller",
   tunnel: "open",

@@ -6,6 +6,7 @@ import {
   OCTET_STREAM,
   toContentDisposition,
 } from "kit/http/filenames.ts";
+import { codingFor } from "kit/http/encoding.ts";
 import { EVENT_STREAM, STREAM_HEADERS, UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import { abandon } from "kit/net/tunnel/stream.ts";
@@ -22,7 +23,11 @@ const FILENAME_LENGTH_MAX = 255;
  * relay secrets. The daemon decides the status and the content; the relay decides how a browser may
  * use them.
  */
-export async function toBrowserResponse(daemon_id: string, answer: Response): Promise<Response> {
+export async function toBrowserResponse(
+  daemon_id: string,
+  answer: Response,
+  { headers: asked }: Pick<Request, "headers">,
+): Promise<Response> {
   const { status, headers: original, body } = answer;
   if (status >= 300 && status < 400 && status !== 304) {
     // No route of a daemon redirects, and the tunnel does not pass `Location`.
@@ -31,6 +36,10 @@ export async function toBrowserResponse(daemon_id: string, answer: Response): Pr
   }
   const headers = new Headers(original);
   for (const name of ["content-type", "content-disposition"]) headers.delete(name);
+  // Compressed data passes as it is. The browser has named this coding, so it can undo it.
+  const is_gzip = original.get("content-encoding") === "gzip" &&
+    codingFor(asked.get("accept-encoding"), ["gzip"]) === "gzip";
+  if (!is_gzip) headers.delete("content-encoding");
   if (NO_BODY_STATUSES.has(status)) headers.delete("content-length");
   else setContentHeaders(headers, original);
   headers.set("content-security-policy", SANDBOX);
@@ -38,6 +47,7 @@ export async function toBrowserResponse(daemon_id: string, answer: Response): Pr
   for (const [name, value] of Object.entries(isStream ? STREAM_HEADERS : UNCACHED_HEADERS)) {
     headers.set(name, value);
   }
+  if (!isStream) headers.set("vary", "accept-encoding");
   headers.set("cross-origin-resource-policy", "same-origin");
   headers.set("referrer-policy", "no-referrer");
   headers.set("x-frame-options", "DENY");

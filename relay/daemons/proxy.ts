@@ -61,10 +61,8 @@ export async function proxyToMachine(
     timeout_ms: ANSWER_MS_MAX,
     origin: "browser",
   };
-  const answer = failIfStalled(
-    clock,
-    await toBrowserResponse(daemon_id, await machines.request(namespace, daemon_id, proxied)),
-  );
+  const given = await machines.request(namespace, daemon_id, proxied);
+  const answer = failIfStalled(clock, await toBrowserResponse(daemon_id, given, request));
   if (method !== "HEAD") return answer;
   await abandon(answer.body); // A response to HEAD has no body.
   return new Response(null, answer);

@@ -29,8 +29,12 @@ import {
   tooManyRequestsPage,
 } from "./pages.ts";
 import type { Sessions } from "./sessions.ts";
-import { assetResponse, manifestResponse, workerResponse } from "../../dashboard/files/files.ts";
-import { dashboardPage } from "../../dashboard/files/page.ts";
+import {
+  assetResponse,
+  dashboardPage,
+  manifestResponse,
+  workerResponse,
+} from "../../dashboard/files/responses.ts";
 
 /** A secret has 51 characters, so a larger form does not come from the sign-in page. */
 const FORM_BYTES_MAX = 4096;
@@ -112,10 +116,10 @@ export function machinePageRoutes(deps: MachinePageDeps): Route[] {
   return [
     rawRoute(showMachine, (request, _, { daemon_id }) => {
       mustBeDaemonId(request, daemon_id);
-      return sessions.get(request) ? dashboardPage() : seeOther("/");
+      return sessions.get(request) ? dashboardPage(request) : seeOther("/");
     }),
     rawRoute(getMachineAsset, (request) => assetResponse(request)),
-    rawRoute(getMachineManifest, () => manifestResponse()),
+    rawRoute(getMachineManifest, (request) => manifestResponse(request)),
     rawRoute(getMachineWorker, (request, _, { daemon_id }) => {
       mustBeDaemonId(request, daemon_id);
       return workerResponse(request);

@@ -8,6 +8,7 @@
 import { buildParts, runParts } from "../support/programs/program.ts";
 import { commands, hooks, toolCalls } from "./parts/commands.ts";
 import { dashboard } from "./parts/dashboard.ts";
+import { firstLoad } from "./parts/first_load.ts";
 import { idle, idlePeers, idleWithSpawnedPeers } from "./parts/idle.ts";
 import { idleInNetwork } from "./parts/joined.ts";
 import { machines } from "./parts/machines.ts";
@@ -65,6 +66,7 @@ const PARTS: readonly Part[] = [
   identities,
   requestsThroughRelay,
   dashboard,
+  firstLoad,
   machines,
   idleInNetwork,
 ];

@@ -5,7 +5,8 @@ import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { migrations } from "../../daemon/app/migrations/migrations.ts";
-import { bundle, minify } from "../../packaging/parts.ts";
+import { writeImportMap } from "../../packaging/import_map.ts";
+import { bundle, minify, withoutImportOf } from "../../packaging/parts.ts";
 import { relayMigrations } from "../../relay/app/database.ts";
 import { type AnyMachine, machines } from "../support/state_machines.ts";
 import { FakeClock } from "../support/clock.ts";
@@ -119,6 +120,8 @@ async function renderPlugin(): Promise<string> {
 
 /** The file of the dashboard that the page names. */
 const ENTRY = "main.js";
+/** The module that the first one loads at once. */
+const DRAW = "draw";
 /** The modules of `dashboard/views/` that the page loads with the first of their views. */
 const LATER = ["reading", "managing"];
 const STATIC_IMPORT = /(?:from|import)"\.\/([^"]+)"/g;
@@ -126,31 +129,54 @@ const STATIC_IMPORT = /(?:from|import)"\.\/([^"]+)"/g;
 /** The name that the bundler gives a module; its hash depends on the folder of the sources. */
 const BUNDLED_NAME = /\b([a-z]+)-[A-Z0-9]{8}\.js\b/g;
 
+/** The bundler's own helper. Every module imports its file, but few use it. */
+const HELPER = /export \{\s*__export\s*\}/;
+
 /**
  * The dashboard as modules, which the daemon and the relay embed: the first one, those that it
  * imports, and those that it loads when a view is shown. Their names change with the dashboard.
  */
 async function renderScripts(): Promise<string> {
   const folder = Deno.makeTempDirSync({ prefix: "mesh-gen-" });
+  const sources = Deno.makeTempDirSync({ prefix: "mesh-gen-" });
   try {
-    const flags = ["--platform", "browser", "--code-splitting", "--outdir", folder];
-    await bundle(["dashboard/app/main.tsx"], ...flags);
+    const map = withCore(sources);
+    const flags = ["--import-map", map, "--platform", "browser", "--code-splitting"];
+    await bundle(["dashboard/app/main.ts"], ...flags, "--outdir", folder);
     const names = [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+    const texts = new Map(names.map((name) => [name, Deno.readTextFileSync(`${folder}/${name}`)]));
+    const helper = [...texts].find(([, text]) => HELPER.test(text))?.[0] ?? "";
     const read = async (name: string) =>
-      [name, await minify(Deno.readTextFileSync(`${folder}/${name}`))] as const;
+      [name, await minify(withoutImportOf(helper, texts.get(name) ?? ""))] as const;
     const modules = withStableNames(await Promise.all(names.map(read)));
     const named = [...modules.keys()];
-    const imported = importedBy(ENTRY, modules);
-    const later = Object.fromEntries(LATER.map((part) => {
+    const withImports = (part: string) => {
       const entry = named.find((name) => name.startsWith(`${part}-`)) ?? "";
-      const needed = [entry, ...importedBy(entry, modules)];
+      return [entry, ...importedBy(entry, modules)];
+    };
+    const imported = [...new Set([...importedBy(ENTRY, modules), ...withImports(DRAW)])];
+    const later = Object.fromEntries(LATER.map((part) => {
+      const needed = withImports(part);
       return [part, needed.filter((name) => !imported.includes(name))];
     }));
     const scripts = { entry: ENTRY, imported, later, modules: Object.fromEntries(modules) };
     return `${JSON.stringify(scripts, null, 1)}\n`;
   } finally {
-    Deno.removeSync(folder, { recursive: true });
+    for (const path of [folder, sources]) Deno.removeSync(path, { recursive: true });
   }
+}
+
+/** An import map with which each later module also imports the core (`dashboard/views/core.ts`). */
+function withCore(folder: string): string {
+  const urlOf = (name: string) => new URL(`dashboard/views/${name}.ts`, ROOT).href;
+  for (const part of LATER) {
+    const text = `import "${urlOf("core")}";\nexport * from "${urlOf(part)}";\n`;
+    Deno.writeTextFileSync(`${folder}/${part}.ts`, text);
+  }
+  return writeImportMap(
+    folder,
+    Object.fromEntries(LATER.map((part) => [`dashboard/views/${part}.ts`, `${part}.ts`])),
+  );
 }
 
 /** The modules by names that depend on their content alone, in the order of that content. */

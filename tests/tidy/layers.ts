@@ -77,7 +77,7 @@ export const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
   cli:       ["kit", "protocol", "cli", "daemon", "relay", "dashboard", "surfaces", "tools"],
   surfaces:  ["kit", "protocol", "surfaces", "cli", "daemon"],
   tools:     ["kit", "protocol", "tools", "cli", "daemon"],
-  packaging: ["kit", "packaging", "clients", "cli", "daemon"],
+  packaging: ["kit", "packaging", "clients", "cli", "daemon", "dashboard"],
   clients:   ["clients"],
 };
 
@@ -98,6 +98,7 @@ export const SHARED: Readonly<Record<string, readonly string[]>> = {
   surfaces: ["daemon/host/", "cli/client/", "cli/command/", "cli/output/"],
   tools: ["daemon/host/", "daemon/features/agents/", "cli/"],
   packaging: [
+    "dashboard/files/",
     "clients/typescript/package.json",
     "cli/client/",
     "daemon/host/",

@@ -13,9 +13,8 @@ import type { Callers } from "../callers/callers.ts";
 import * as contracts from "protocol/api/pages.ts";
 import type { Pages } from "./pages.ts";
 
-/** The dashboard's files are loaded at a browser's first request: they are half of the daemon. */
-const loadFiles = () => import("../../../dashboard/files/files.ts");
-const loadPage = () => import("../../../dashboard/files/page.ts");
+/** The dashboard's files are loaded at a browser's first request: most daemons rarely need them. */
+const loadFiles = () => import("../../../dashboard/files/responses.ts");
 
 interface PageRoutesDeps {
   readonly callers: Callers;
@@ -32,11 +31,14 @@ export function pageRoutes({ callers, ctx: { db }, directory, pages }: PageRoute
       const issueCookie = isTopLevel(request) && isProvenOwnUser(caller) && !caller.holds_token;
       const cookie = issueCookie ? pages.issueCookie(request) : undefined;
       await db.whenDurable();
-      return (await loadPage()).dashboardPage(cookie);
+      return (await loadFiles()).dashboardPage(request, cookie);
     }),
     rawRoute(contracts.redirectRoot, toDashboard),
     rawRoute(contracts.getAsset, async (request) => (await loadFiles()).assetResponse(request)),
-    rawRoute(contracts.getManifest, async () => (await loadFiles()).manifestResponse()),
+    rawRoute(
+      contracts.getManifest,
+      async (request) => (await loadFiles()).manifestResponse(request),
+    ),
     rawRoute(contracts.getWorker, async (request) => (await loadFiles()).workerResponse(request)),
     route(contracts.createTicket, ({ caller, headers }) => {
       if (!directory.human()) throw new Problem("no_human", {});

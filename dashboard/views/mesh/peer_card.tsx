@@ -34,7 +34,8 @@ export function useFreshAges(): void {
     const look = () => {
       if (!document.hidden) allPeers.refresh();
     };
-    look();
+    // The first load may still be under way.
+    if (allPeers.value.peek() !== undefined) look();
     const timer = setInterval(look, LOOK_MS);
     return () => clearInterval(timer);
   }, []);

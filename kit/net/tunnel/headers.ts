@@ -3,6 +3,7 @@
 /** Request headers that may pass. Those that identify the caller, such as `cookie`, may not. */
 const REQUEST_HEADERS: ReadonlySet<string> = new Set([
   "accept",
+  "accept-encoding",
   "accept-language",
   "content-length",
   "content-type",
@@ -22,6 +23,7 @@ const RESPONSE_HEADERS: ReadonlySet<string> = new Set([
   "accept-ranges",
   "allow",
   "content-disposition",
+  "content-encoding",
   "content-language",
   "content-length",
   "content-range",

@@ -1,4 +1,4 @@
-/** The dashboard's figures: first load, time until it is usable, and a flood of events. */
+/** The dashboard's figures: time until it is usable, memory, and a flood of events. */
 
 import { type Browser, chromium, type Page } from "playwright-core";
 import { chromiumPath } from "../../support/e2e/oauth_lab.ts";
@@ -21,7 +21,7 @@ const SETTLE_MS = 30_000;
 const NOTIFIES_A_SECOND = 350;
 /** The views in which a flood is watched. */
 const FLOODED = { log: "#/log", map: "#/mesh?tab=map" };
-const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"];
+export const CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"];
 
 /** Runs in the page before its own script: counts events, and the time of long tasks. */
 const WATCH = `globalThis.seen = { events: 0, long: [] };
@@ -35,7 +35,7 @@ globalThis.EventSource = class extends EventSource {
 };`;
 
 /** When so many rows are shown on a live page, in milliseconds since the navigation. */
-const usableWith = (rows: number) =>
+export const usableWith = (rows: number) =>
   `new Promise((resolve) => {
     const isUsable = () => document.querySelectorAll("main [data-row]").length >= ${rows} &&
       document.querySelector(".dot.live") !== null;
@@ -62,7 +62,7 @@ export async function dashboard(
   }
   using state = temporary();
   await deliverStored(state.path);
-  const browser = await chromium.launch({ executablePath, args: ARGS });
+  const browser = await chromium.launch({ executablePath, args: CHROMIUM_ARGS });
   try {
     const resident = await memory(browser, state.path);
     await using daemon = await RealDaemon.start(state.path);
@@ -78,7 +78,6 @@ export async function dashboard(
     const note = `${STORED.toLocaleString("en")} messages, ${PEERS} peers`;
     const ms = { unit: "ms", budget: { of: "value", max: 300 }, note } as const;
     return [
-      await firstLoad(daemon.base),
       { what: "dashboard: peers usable", ours: peers, ...ms },
       { what: "dashboard: log usable", ours: log, ...ms },
       {
@@ -122,31 +121,6 @@ async function memory(browser: Browser, state: string): Promise<number> {
 async function countQueued(base: string): Promise<number> {
   const { queued } = await (await fetch(`${base}/figures`)).json();
   return Number(queued);
-}
-
-/** The page, the files that it names, and those of its first view, compressed. */
-async function firstLoad(base: string): Promise<Figure> {
-  const page = await (await fetch(`${base}/dashboard`)).text();
-  const named = page.matchAll(/(?:href|src)="([^"]+)"/g).map(([, path = ""]) => path);
-  const [, modules = ""] = /name="mesh-modules-reading" content="([^"]+)"/.exec(page) ?? [];
-  const paths = [...named, ...modules.split(" ")];
-  const files = await Promise.all(
-    paths.map(async (path) => await (await fetch(new URL(path, `${base}/dashboard`))).text()),
-  );
-  const sizes = await Promise.all([page, ...files].map(compressedBytes));
-  const value = sizes.reduce((sum, bytes) => sum + bytes, 0) / 1000;
-  return {
-    what: "dashboard: first load",
-    unit: "kB",
-    ours: [value],
-    budget: { of: "value", max: 120 },
-    note: `gzip, ${sizes.length} files`,
-  };
-}
-
-async function compressedBytes(text: string): Promise<number> {
-  const stream = new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"));
-  return (await new Response(stream).arrayBuffer()).byteLength;
 }
 
 /** In a new browser context, whose cache is empty. */

@@ -5,7 +5,7 @@ import { pause } from "../../support/programs/process_facts.ts";
 import { LoadGenerator } from "../load/generator.ts";
 import { type Effort, type Figure, interleave } from "../report/figures.ts";
 
-const SECRET = `mesh_sk_${"b".repeat(43)}`;
+export const RELAY_SECRET = `mesh_sk_${"b".repeat(43)}`;
 const PEERS = 20;
 const CONNECT_MS_MAX = 10_000;
 
@@ -25,13 +25,13 @@ export async function requestsThroughRelay({ rounds, count }: Effort): Promise<F
   await using generator = await LoadGenerator.start();
   await using host = await Script.start<{ port: number; cookie: string; token: string }>(
     "servers/relay.ts",
-    SECRET,
+    RELAY_SECRET,
   );
   const relay = `http://127.0.0.1:${host.report.port}`;
   const settings = {
     MESH_RELAY__ENABLED: "true",
     MESH_RELAY__URL: relay,
-    MESH_RELAY__SECRET: SECRET,
+    MESH_RELAY__SECRET: RELAY_SECRET,
   };
   await using daemon = await RealDaemon.start(state.path, { settings });
   const daemon_id = await waitForTunnel(daemon.base);
@@ -67,7 +67,7 @@ export async function requestsThroughRelay({ rounds, count }: Effort): Promise<F
 }
 
 /** Waits for the tunnel; returns the daemon's id. */
-async function waitForTunnel(base: string): Promise<string> {
+export async function waitForTunnel(base: string): Promise<string> {
   for (const end = performance.now() + CONNECT_MS_MAX; performance.now() < end;) {
     const { daemon_id, relay } = await (await fetch(`${base}/health`)).json();
     if (relay.status === "connected") return daemon_id;

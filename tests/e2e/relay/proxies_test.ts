@@ -61,6 +61,7 @@ async function assertStreams(
   const response = await fetch(url, { headers, signal: leaving.signal });
   assert.equal(response.status, 200);
   assert.equal(response.headers.get("cache-control"), "no-store, no-transform");
+  assert.equal(response.headers.get("content-encoding"), null);
   const reader = response.body?.getReader();
   const { value } = await reader?.read() ?? {};
   const took_ms = performance.now() - from;
@@ -122,10 +123,48 @@ async function assertSocket(url: string, client: Deno.HttpClient): Promise<void>
   await closed.promise;
 }
 
+/** Asserts that files and lists arrive compressed once, and that answers with secrets do not. */
+async function assertCodings(
+  fetch: Fetch,
+  { relay, machine, cookie }: { relay: string; machine: string; cookie: string },
+): Promise<void> {
+  const page = { cookie, "sec-fetch-site": "same-origin", "accept-encoding": "zstd, gzip, br" };
+  const read = async (url: string) => {
+    const response = await fetch(url, { headers: page });
+    assert.equal(response.status, 200, url);
+    return { coding: response.headers.get("content-encoding"), text: await response.text() };
+  };
+  const { coding, text } = await read(`${machine}/dashboard`);
+  const [, script = ""] = /src="dashboard(\/assets\/[^"]+)"/.exec(text) ?? [];
+  assert.equal(coding, "br");
+  const file = await read(`${machine}/dashboard${script}`);
+  assert.equal(file.coding, "br");
+  assert.match(file.text, /import/);
+  const session = await read(`${machine}/dashboard/session`);
+  assert.deepEqual([session.coding, typeof JSON.parse(session.text).form_token], [null, "string"]);
+  const token = String(JSON.parse(session.text).form_token);
+  Object.assign(page, { "x-mesh-form-token": token });
+  const peers = await read(`${machine}/peers`);
+  assert.deepEqual([peers.coding, JSON.parse(peers.text).peers.length], ["gzip", 3]);
+  const machines = await read(`${relay}/dashboard`);
+  assert.equal(machines.coding, null);
+  assert.ok(machines.text.includes(token), "the page with the token is not compressed");
+}
+
 async function readersOf(url: string): Promise<number> {
   const response = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } });
   const [, count] = /^mesh_event_stream_readers (\d+)/m.exec(await response.text()) ?? [];
   return Number(count);
+}
+
+async function addPeer(url: string, display_name: string): Promise<void> {
+  const response = await fetch(`${url}/peers`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${TOKEN}` },
+    body: JSON.stringify({ display_name, backend: "sdk", path: "/work" }),
+  });
+  await response.body?.cancel();
+  assert.equal(response.status, 200);
 }
 
 async function assertBehind(program: ProxyProgram, isTls: boolean): Promise<void> {
@@ -142,9 +181,15 @@ async function assertBehind(program: ProxyProgram, isTls: boolean): Promise<void
   };
   await using relay = await OAuthRelay.start({ port: upstream, proxy: proxy.url, env });
   const { daemon_id, url } = relay.daemon;
-  const page = { cookie: relay.signIn(), "sec-fetch-site": "same-origin" };
+  const page = {
+    cookie: relay.signIn(),
+    "sec-fetch-site": "same-origin",
+    "accept-encoding": "gzip, br, zstd",
+  };
   const machine = `${proxy.url}/m/${daemon_id}`;
   await assertStreams(through, `${machine}/events/stream`, page, () => readersOf(url));
+  for (const name of ["api", "web", "db"]) await addPeer(url, name);
+  await assertCodings(through, { relay: proxy.url, machine, cookie: page.cookie });
   await assertUploads(through, `${machine}/attachments`, page);
   await assertMcp(through, relay);
   const metrics = await through(`${proxy.url}/metrics`);

@@ -111,6 +111,20 @@ Deno.test("headers that affect the relay's origin do not pass [c9.tunnel.no-page
   for (const [name] of acting) assert.equal(headers.get(name), null, name);
 });
 
+Deno.test("compressed data of a daemon passes to a browser that accepts its coding, unchanged", async () => {
+  const zipped: Pairs = [["content-type", "application/json"], ["content-encoding", "gzip"]];
+  const fetchAs = (accepted: string, scripted = zipped) =>
+    fetchFromMalicious({ headers: scripted, body: "zipped" }, "/peers", {
+      "accept-encoding": accepted,
+    });
+  const passed = await fetchAs("br, gzip");
+  assert.deepEqual([passed.headers.get("content-encoding"), passed.text], ["gzip", "zipped"]);
+  assert.equal(passed.headers.get("vary"), "accept-encoding");
+  assert.equal((await fetchAs("br")).headers.get("content-encoding"), null);
+  const other: Pairs = [["content-type", "application/json"], ["content-encoding", "br"]];
+  assert.equal((await fetchAs("br, gzip", other)).headers.get("content-encoding"), null);
+});
+
 // deno-fmt-ignore
 const TYPES: readonly [scripted: Pairs, type: string, disposition: string | null][] = [
   [[["content-type", "application/json"]],                        "application/json",         null],

@@ -1,7 +1,6 @@
 /** Serves the gallery of components at `/dashboard`, with the page and the policy of the product. */
 
-import { assetResponse } from "../../../dashboard/files/files.ts";
-import { dashboardPage } from "../../../dashboard/files/page.ts";
+import { assetResponse, dashboardPage } from "../../../dashboard/files/responses.ts";
 import { bundle } from "../../../packaging/parts.ts";
 
 const SCRIPT = "/dashboard/assets/gallery.js";
@@ -9,8 +8,13 @@ const SCRIPT = "/dashboard/assets/gallery.js";
 /** The address of the page; the server ends with `signal`. */
 export async function serveGallery({ port, signal }: { port: number; signal?: AbortSignal }) {
   const script = await bundle(["dashboard/gallery/main.tsx"], "--platform", "browser");
-  const product = await dashboardPage(undefined).text();
-  const page = product.replace(/src="dashboard\/assets\/dashboard\.[^"]+"/, `src="${SCRIPT}"`);
+  const product = await dashboardPage(new Request("http://localhost"));
+  const { headers } = product;
+  headers.delete("content-length");
+  const page = (await product.text()).replace(
+    /src="dashboard\/assets\/dashboard\.[^"]+"/,
+    `src="${SCRIPT}"`,
+  );
   const server = Deno.serve({
     port,
     hostname: "127.0.0.1",
@@ -22,7 +26,7 @@ export async function serveGallery({ port, signal }: { port: number; signal?: Ab
       return new Response(script, { headers: { "content-type": "text/javascript" } });
     }
     if (pathname.startsWith("/dashboard/assets/")) return assetResponse(request);
-    return new Response(page, { headers: dashboardPage(undefined).headers });
+    return new Response(page, { headers });
   });
   return {
     url: `http://127.0.0.1:${server.addr.port}/dashboard#/components`,

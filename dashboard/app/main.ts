@@ -1,0 +1,10 @@
+/** Starts the dashboard. Its state asks for the data while the code that draws it still arrives. */
+
+import { startState } from "../state/start.ts";
+
+const root = document.getElementById("app");
+if (root) {
+  startState();
+  const { draw } = await import("./draw.tsx");
+  draw(root);
+}
