@@ -91,6 +91,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   inbox_item: ["inbox", "asks", "messages"],
   inbox_updated: ["inbox"],
   surface_pushed: [],
+  push_subscription_changed: [],
+  push_changed: [],
   chat_turn: PEERS,
   spawn: PEERS,
   job_state_changed: [],

@@ -39,6 +39,8 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "panes.allow_typing":                 "shown",
   "transcripts":                        "shown",
   "jobs.checks":                        "names",
+  "push.contact":                       "shown",
+  "push.allow_local":                   "shown",
   "asks.reminders":                     "shown",
   "approvals.gated_tools":              "shown",
   "approvals.timeout_seconds":          "shown",

@@ -26,6 +26,7 @@ import { callRoutes } from "../machines/calls/routes.ts";
 import { handoffRoutes } from "../features/handoffs/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
+import { pushRoutes } from "../features/inbox/push/routes.ts";
 import { jobRoutes } from "../features/jobs/routes.ts";
 import { lifecycleRoutes } from "../features/lifecycle/routes.ts";
 import { Traceparent, webSocket } from "protocol/messages/contract.ts";
@@ -90,6 +91,7 @@ export function featureRoutes(
     ...notificationRoutes(features, checks),
     ...messageRoutes(features),
     ...inboxRoutes(features, checks, new RemoteInbox({ calls: features.calls?.client, directory })),
+    ...pushRoutes(features.pushes, { isProvenHuman }),
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),

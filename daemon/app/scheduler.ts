@@ -38,6 +38,7 @@ export function tick(
   features.meters.hour.tick(() => features.deliveryAudit.queued());
   features.messages.tick(now);
   features.inbox.tick(now);
+  features.pushes.tick(now);
   features.attachments.tick(now);
   relayClient?.tick(monotonic);
   features.machines?.tick(now);
@@ -49,7 +50,7 @@ export function tick(
 
 /** Makes delayed work due again, whose due time is too late after the clock was set back. */
 function clockStepped(
-  { calls, ctx: { clock, log }, jobs, subscriptions }: Features,
+  { calls, ctx: { clock, log }, jobs, pushes, subscriptions }: Features,
   step_ms: number,
 ): void {
   log.info("The clock of this machine was set", { step_seconds: Math.round(step_ms / 1000) });
@@ -57,6 +58,7 @@ function clockStepped(
   if (step_ms > 0) return;
   jobs.clockSetBack(clock.now());
   subscriptions.clockSetBack(clock.now());
+  pushes.clockSetBack(clock.now());
 }
 
 /** Ticks once a second until the daemon shuts down; a tick that fails is logged. */

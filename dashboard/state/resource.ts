@@ -17,7 +17,8 @@ export type Topic =
   | "subscriptions"
   | "health"
   | "turns"
-  | "machines";
+  | "machines"
+  | "push";
 
 /** The shortest time between two loads: a burst of events causes one load. */
 const INTERVAL_MS = 400;

@@ -45,6 +45,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   inbox_item: ["inbox", "asks", "messages"],
   inbox_updated: ["inbox", "asks"],
   surface_pushed: [],
+  push_subscription_changed: ["push"],
+  push_changed: ["push"],
   chat_turn: ["turns"],
   spawn: ["peers"],
   job_state_changed: ["jobs"],

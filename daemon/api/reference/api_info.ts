@@ -24,6 +24,8 @@ export const TAGS: readonly Tag[] = [
     "What was said: pages, full-text search, and the completion of shortened ids." },
   { name: "Inbox", ids: ["inbox"], description:
     "The messages to the human, and replies from every surface." },
+  { name: "Push", ids: ["push"], description:
+    "Notifications of inbox items on devices whose page is closed." },
   { name: "Peers", ids: ["peers", "panes"], description:
     "Agents, services and the human: registration, records, liveness, panes, doctor." },
   { name: "Spawning", ids: ["spawn"], description:

@@ -34,6 +34,7 @@ import refusedEntries from "./031_refused_entries.sql" with { type: "text" };
 import provedPlaces from "./032_proved_places.sql" with { type: "text" };
 import speakersAndSearch from "./033_speakers_and_search.sql" with { type: "text" };
 import questionsAtTerminals from "./034_questions_at_terminals.sql" with { type: "text" };
+import pushAndDevices from "./035_push_and_devices.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -70,4 +71,5 @@ export const migrations: readonly string[] = [
   provedPlaces,
   speakersAndSearch,
   questionsAtTerminals,
+  pushAndDevices,
 ];
