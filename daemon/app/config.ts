@@ -60,7 +60,9 @@ const slack_channel = z.string().regex(/^[CDG][A-Z0-9]{2,20}$/)
   .describe("a channel id of Slack, such as C0123ABCD");
 /** Apple's push service takes no push without an address. Nobody reads this one (RFC 2606). */
 const PUSH_CONTACT = "mailto:mesh@example.com";
-const push_contact = z.string().max(255).regex(/^(?:mailto:[^\s@]+@[^\s@]+\.[^\s@]+|https:\/\/\S+)$/)
+const push_contact = z.string().max(255).regex(
+  /^(?:mailto:[^\s@]+@[^\s@]+\.[^\s@]+|https:\/\/\S+)$/,
+)
   .describe("an address by which operators of push services can reach you: mailto:… or https:…");
 const human_name = Name.refine((name) => !isReservedForHuman(name))
   .describe("a name: letters, digits, dots, underscores, hyphens; not dashboard, telegram, mcp-…");

@@ -48,7 +48,8 @@ const PUSH_KEYS = "push_keys";
 export function pushKeysOf({ db }: Pick<Context, "db">): () => KeyPair {
   const create = () => JSON.stringify(newKeyPair());
   return () => {
-    const stored = valueOf(db, PUSH_KEYS) ?? db.transact((tx) => getOrCreate(tx, PUSH_KEYS, create));
+    const stored = valueOf(db, PUSH_KEYS) ??
+      db.transact((tx) => getOrCreate(tx, PUSH_KEYS, create));
     return keyPair().parse(tryJson(stored));
   };
 }

@@ -1,5 +1,6 @@
 /** Attention: items that wait for the human, ranked by who is blocked and for how long. */
 
+import { useEffect } from "preact/hooks";
 import { RecordBoundary } from "../components/act/record_boundary.tsx";
 import { Act, Age, Empty, ResourceView, State } from "../components/basics.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
@@ -8,7 +9,7 @@ import { Attachments, PeerLink } from "../components/message.tsx";
 import { call } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { InboxItem, Peer } from "../state/records.ts";
-import { link } from "../state/router.ts";
+import { filter, link, route } from "../state/router.ts";
 import { inbox, livePeers, unreadNotes, waitingAsks, waitingPeers } from "../state/store.ts";
 import { Where } from "./attention/ask_card.tsx";
 import { Questions, shownQuestions } from "./attention/questions.tsx";
@@ -21,6 +22,7 @@ export function Attention() {
   const notes = unreadNotes.value, peers = waitingPeers.value;
   const questions = waitingAsks.value.length + shownQuestions.value.length;
   const calm = questions + notes.length + peers.length === 0;
+  useChosenCard(questions + notes.length);
   return (
     <ResourceView resource={inbox}>
       {(box) => (
@@ -49,12 +51,24 @@ export function Attention() {
   );
 }
 
+/** Shows the card that a notification has named, as soon as it is there. */
+function useChosenCard(cards: number): void {
+  const chosen = route.value.query.get("at");
+  useEffect(() => {
+    const card = chosen === null ? null : document.getElementById(`card-${chosen}`);
+    if (!card) return;
+    card.scrollIntoView({ block: "center" });
+    card.focus({ preventScroll: true });
+    filter({ at: "" });
+  }, [chosen, cards]);
+}
+
 function Note({ item }: { item: InboxItem }) {
   const read = () =>
     call(at.readInboxItem, { params: { id: item.item_id }, body: { surface: SURFACE } })
       .then(inbox.refresh);
   return (
-    <li class="card" data-row tabIndex={-1}>
+    <li id={`card-${item.item_id}`} class="card" data-row tabIndex={-1}>
       <header>
         <PeerLink id={item.from_peer_id} name={item.from} />
         <span class="grow" />

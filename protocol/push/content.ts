@@ -83,10 +83,11 @@ function showsWholeInput(question: Item["question"]): boolean {
 
 function actionsOf(question: Item["question"]): PushAction[] {
   const options = question?.kind === "choice" ? question.options : [];
-  const fits = options.length <= ACTIONS_MAX && options.every(({ id, title }) =>
-    id.length <= OPTION_ID_CHARS_MAX && title !== "" && title.length <= ACTION_CHARS_MAX &&
-    cleanLine(title) === title
-  );
+  const fits = options.length <= ACTIONS_MAX &&
+    options.every(({ id, title }) =>
+      id.length <= OPTION_ID_CHARS_MAX && title !== "" && title.length <= ACTION_CHARS_MAX &&
+      cleanLine(title) === title
+    );
   return fits ? options.map(({ id, title }) => ({ option_id: id, title })) : [];
 }
 

@@ -70,6 +70,9 @@ export const subscribePush = contract({
     keys: z.object({ p256dh: z.string().max(255), auth: z.string().max(64) }),
     name: shortText(64, 1).optional().describe("By default, the browser and its system"),
     user_agent: shortText(512).optional(),
+    replaces: z.string().max(2048).optional().describe(
+      "The endpoint that the browser had before, if its push service gave it another one",
+    ),
     account: z.string().max(64).optional().describe(
       "Stands for the sign-in at the relay; comes back with each push",
     ),

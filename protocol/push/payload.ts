@@ -14,7 +14,7 @@ export interface PushPayload {
   readonly token: string;
   /** Null for a test. */
   readonly item_id: string | null;
-  /** Names the notification: a later one of the same subject replaces it. */
+  /** The ask or the item: a later notification of the same subject replaces the earlier one. */
   readonly subject: string;
   readonly title: string;
   readonly body: string;
@@ -28,3 +28,6 @@ export interface PushPayload {
 
 /** Reports of a device about a push. */
 export const REPORTS = ["displayed", "chosen", "dismissed"] as const;
+
+/** Ends the subject of a notification that says that an answer was not accepted. */
+export const REFUSAL = " refused";

@@ -20,7 +20,7 @@ import { type AddressRateLimit, enforceRateLimit } from "../web/rate_limiter.ts"
 import type { OriginPolicy } from "../web/origin_policy.ts";
 import { DaemonId, type Machines } from "protocol/relay/daemons.ts";
 import { seeOther } from "../web/page.ts";
-import { namespaceOf, newSecret } from "../web/secrets.ts";
+import { accountOf, namespaceOf, newSecret } from "../web/secrets.ts";
 import {
   badSecretPage,
   landingPage,
@@ -125,7 +125,8 @@ export function machinePageRoutes(deps: MachinePageDeps): Route[] {
       const session = sessions.get(request);
       if (!session) throw new Problem("not_signed_in", {});
       const { form_token, namespace } = session;
-      const page = { form_token, machines: machines.list(namespace) };
+      const account = accountOf(namespace);
+      const page = { account, form_token, machines: machines.list(namespace) };
       return toJsonResponse(getMachinePage, page);
     }),
   ];

@@ -74,6 +74,16 @@ export class FakePushService {
     return new Response(null, { status: 201, headers: { location: `${request.url}/message` } });
   };
 
+  /** Serves its endpoints on this machine. */
+  serve(): AsyncDisposable {
+    const server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen: () => undefined },
+      (request) => this.send(request),
+    );
+    this.origin = `http://127.0.0.1:${server.addr.port}`;
+    return { [Symbol.asyncDispose]: () => server.shutdown() };
+  }
+
   /** The last push to any device. */
   get last(): ReceivedPush {
     const last = this.received.at(-1);

@@ -38,9 +38,12 @@ export interface OutgoingPush {
 }
 
 /** - `gone`: the service no longer knows the device; - `delayed`: the push may be sent again. */
-export type PushOutcome =
-  | { readonly kind: "taken" | "gone" | "refused"; readonly reason: string }
-  | { readonly kind: "delayed"; readonly reason: string; readonly pause_ms: number | undefined };
+export interface PushOutcome {
+  readonly kind: "taken" | "gone" | "refused" | "delayed";
+  readonly reason: string;
+  /** The pause that the service asks for. */
+  readonly pause_ms?: number | undefined;
+}
 
 export class PushService {
   readonly #deps: PushServiceDeps;
@@ -71,9 +74,9 @@ export class PushService {
       const answer = await timeout(clock, ANSWER_MS_MAX, request, shutdownSignal);
       if (answer) return toOutcome(answer, clock.now());
       const reason = `no answer within ${ANSWER_MS_MAX / 1000} s`;
-      return { kind: "delayed", reason, pause_ms: undefined };
+      return { kind: "delayed", reason };
     } catch (error) {
-      return { kind: "delayed", reason: messageOf(error), pause_ms: undefined };
+      return { kind: "delayed", reason: messageOf(error) };
     }
   }
 

@@ -154,7 +154,10 @@ export class Pushes {
       reason: null,
       attempts: 0,
       due_at: now,
-      expires_at: Math.min(now + ms, push.kind === "item" ? item?.expires_at ?? Infinity : Infinity),
+      expires_at: Math.min(
+        now + ms,
+        push.kind === "item" ? item?.expires_at ?? Infinity : Infinity,
+      ),
       created_at: now,
       changed_at: now,
     });
@@ -210,7 +213,7 @@ export class Pushes {
       subscription,
       outgoing: {
         text: toText(payload),
-        topic: payload.subject,
+        topic: push.item_id ?? push.kind,
         urgency: item?.question?.blocking && push.kind === "item" ? "high" : "normal",
         ttl_seconds: Math.ceil((push.expires_at - now) / 1000),
       },
@@ -222,23 +225,23 @@ export class Pushes {
     const subscription = push && rows.subscriptions.get(tx, push.subscription_id);
     if (!push || !subscription) return; // The device was removed meanwhile.
     const now = this.#ctx.clock.now();
-    const { reason } = outcome;
-    if (outcome.kind === "taken") {
+    const { kind, reason, pause_ms } = outcome;
+    if (kind === "taken") {
       rows.subscriptions.update(tx, { ...subscription, used_at: now });
       this.#stepIf(tx, push, "accepted", reason);
       // The item may have been answered while its push was sent.
       if (push.item_id !== null) this.itemChanged(push.item_id);
-    } else if (outcome.kind === "gone") {
+    } else if (kind === "gone") {
       this.subscriptions.end(subscription, `the push service no longer knows it (${reason})`);
       for (const unsent of rows.unsentTo(tx, push.subscription_id)) {
         this.#step(tx, unsent, "device_ended", "subscription_gone");
       }
-    } else if (outcome.kind === "refused") {
+    } else if (kind === "refused") {
       this.#stepIf(tx, push, "refused", reason);
     } else {
-      const due_at = now + (outcome.pause_ms ?? doublingMs(PAUSES, push.attempts - 1));
+      const due_at = now + (pause_ms ?? doublingMs(PAUSES, push.attempts - 1));
       this.#stepIf(tx, { ...push, due_at }, "delayed", reason);
-      if (outcome.pause_ms !== undefined) rows.delay(tx, push.subscription_id, due_at);
+      if (pause_ms !== undefined) rows.delay(tx, push.subscription_id, due_at);
     }
   }
 
@@ -295,7 +298,7 @@ export class Pushes {
       push_id,
       token: this.#tokenOf(push_id),
       item_id,
-      subject: item_id ?? "test",
+      subject: item?.kind === "ask" ? item.correlation_id ?? item.item_id : item_id ?? "test",
       // Behind a relay, a device may get the pushes of several machines.
       title: via === "relay" ? `${title} · ${this.#deps.machine}` : title,
       body,

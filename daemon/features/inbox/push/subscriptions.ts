@@ -56,7 +56,7 @@ export class PushSubscriptions {
     if (reason !== undefined) throw new Problem("push_address_refused", { reason });
     if (!areDeviceKeys(keys)) throw new Problem("push_keys_refused", {});
     return db.transact((tx) => {
-      const before = rows.byEndpoint(tx, endpoint);
+      const before = rows.byEndpoint(tx, endpoint) ?? rows.byEndpoint(tx, given.replaces ?? "");
       const count = rows.active(tx).length;
       if (!before && count >= SUBSCRIPTIONS_MAX) {
         throw new Problem("too_many_push_subscriptions", { subscriptions: count });
@@ -140,7 +140,9 @@ export class PushSubscriptions {
 }
 
 /** Fields that a request leaves out keep their values. */
-function withoutUndefined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+function withoutUndefined<T extends object>(
+  fields: T,
+): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== undefined),
   ) as { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -1,7 +1,14 @@
 /** Pushes of inbox items to devices: what is sent, its states, and what is over. */
 
 import assert from "node:assert/strict";
-import { addPeer, ask, eventData, get, notify, post } from "../../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  eventData,
+  get,
+  notify,
+  post,
+} from "../../../../support/daemon/peer_clients.ts";
 import { PERMISSION, startAskBlocking } from "../../../../support/daemon/blocking_questions.ts";
 import { restartableWorld } from "../../../../support/daemon/restartable.ts";
 import { FakePushService } from "../../../../support/push/push_service.ts";
@@ -25,7 +32,7 @@ Deno.test("a question to the human is pushed to the device, encrypted, and its t
   const { items: [item] } = await get(w, "/inbox");
   const { title, body, kind, subject, topic, ttl, urgency, item_id, bytes } = service.last;
   assert.deepEqual([kind, title, body], ["item", "ada asks you", "Port 5432 or 6432?"]);
-  assert.deepEqual([subject, topic, item_id], [item.item_id, item.item_id, item.item_id]);
+  assert.deepEqual([subject, topic, item_id], [id, item.item_id, item.item_id]);
   assert.deepEqual([ttl, urgency, bytes], [86_400, "normal", 2923]);
   assert.deepEqual(await stages(w, id), ["push_taken phone: HTTP 201"]);
   const [push] = item.pushes;
@@ -96,7 +103,10 @@ Deno.test("an item that is answered before its push is sent is not pushed", asyn
   for (let minute = 0; minute < 20; minute++) await w.tick(60);
   assert.equal(service.requests, 1);
   assert.deepEqual(await phone.last(), ["dropped", "over"]);
-  assert.deepEqual(await stages(w, id), ["push_delayed phone: HTTP 503", "push_dropped phone: over"]);
+  assert.deepEqual(await stages(w, id), [
+    "push_delayed phone: HTTP 503",
+    "push_dropped phone: over",
+  ]);
 });
 
 Deno.test("a notification of an item that is answered elsewhere is replaced, once", async () => {
@@ -106,13 +116,13 @@ Deno.test("a notification of an item that is answered elsewhere is replaced, onc
   await addPeer(w, "ada");
   const id = await ask(w, "ada", "sam", "Ready?");
   await w.clock.settle();
-  const { subject } = service.last;
+  const { subject, topic: first } = service.last;
   await post(w, "/ack", { correlation_id: id, from_peer: "dashboard", message: "Yes" });
   await w.tick();
   assert.equal(service.received.length, 2);
   const { kind, title, body, subject: same, topic, ttl } = service.last;
   assert.deepEqual([kind, title, body], ["close", "Over: ada asked you", "sam answered it."]);
-  assert.deepEqual([same, topic, ttl], [subject, subject, 60]);
+  assert.deepEqual([same, topic, ttl], [subject, first, 60]);
   assert.deepEqual((await phone.report(service.last, "displayed")).is_over, true);
 });
 
