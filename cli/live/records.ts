@@ -91,6 +91,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   inbox_item: ["inbox", "asks", "messages"],
   inbox_updated: ["inbox"],
   surface_pushed: [],
+  device_changed: [],
   push_subscription_changed: [],
   push_changed: [],
   chat_turn: PEERS,

@@ -12,7 +12,7 @@ const PRUNED_EVENTS_MAX = 2000;
 /** Runs one tick: detects missing peers, runs due work, and removes old data. */
 export function tick(
   features: Features,
-  { bodies, idempotency, relayClient }: Api,
+  { bodies, devices, idempotency, relayClient }: Api,
   clockWatch: ClockWatch<"boottime">,
 ): void {
   const { ctx: { clock, db, events }, history_ms } = features;
@@ -34,6 +34,7 @@ export function tick(
   features.subscriptions.tick(now);
   features.spawnLog.tick(now);
   idempotency.tick(now);
+  devices.tick(now);
   bodies.tick(monotonic);
   features.meters.hour.tick(() => features.deliveryAudit.queued());
   features.messages.tick(now);

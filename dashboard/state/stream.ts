@@ -45,6 +45,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   inbox_item: ["inbox", "asks", "messages"],
   inbox_updated: ["inbox", "asks"],
   surface_pushed: [],
+  device_changed: ["push"],
   push_subscription_changed: ["push"],
   push_changed: ["push"],
   chat_turn: ["turns"],

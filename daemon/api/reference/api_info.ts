@@ -47,7 +47,8 @@ export const TAGS: readonly Tag[] = [
     "The machines that exchange messages with this one, and calls to their routes." },
   { name: "Agents", ids: ["agents", "mcp"], description:
     "What the agents' own programs call: hooks, MCP, and the results of self-tests." },
-  { name: "Pages", ids: ["pages"], description: "The dashboard, its files, and its sign-in." },
+  { name: "Pages", ids: ["pages", "devices"], description:
+    "The dashboard, its files, its sign-in, and paired devices." },
   { name: "System", ids: ["system", "config"], description:
     "Health, figures, metrics, the settings in force, and this description." },
 ];

@@ -96,8 +96,8 @@ browserTest(
     await delivery.deliver(text);
     await until("a notification", async () => (await titles(delivery)).length > 0);
     // An open page would close the notification of a question that is over.
-  await page.goto("about:blank");
-  await fetch(`${lab.daemon.base}/ack`, {
+    await page.goto("about:blank");
+    await fetch(`${lab.daemon.base}/ack`, {
       method: "POST",
       body: JSON.stringify({ correlation_id: id, message: "no", from_peer: "dashboard" }),
     });
@@ -108,7 +108,7 @@ browserTest(
         (await delivery.shown()).find(({ title }) => title === "Not answered: api asks you"),
     );
     assert.match(shown.body, /is closed: answered/);
-      lab.forgive(/status of 410/);
+    lab.forgive(/status of 410/);
   },
   SETTINGS,
 );
