@@ -134,6 +134,18 @@ export const EVENTS = {
   bus_status: z.object({ status: id, url: id, reason: nullableString }),
   /** Another machine of the network came online, went offline, joined or was forgotten. */
   machine_changed: z.object({ daemon_id: id, name: z.string(), status: id }),
+  /** A browser was paired, or its session has ended. */
+  device_changed: z.object({ device_id: id, name: z.string(), state: id }),
+  /** A device was added, changed or removed, or its push service no longer knows it. */
+  push_subscription_changed: z.object({ subscription_id: id, name: z.string(), state: id }),
+  /** A push to a device changed its state. */
+  push_changed: z.object({
+    push_id: id,
+    subscription_id: id,
+    item_id: nullableString,
+    state: id,
+    reason: nullableString,
+  }),
   surface_pushed: z.object({ surface: z.string(), item_id: id, surface_ref: nullableString }),
 } as const;
 

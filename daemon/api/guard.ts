@@ -17,6 +17,11 @@ export interface Page {
   readonly human: boolean;
 }
 
+/** A paired device, identified by its cookie. */
+export interface PairedCaller {
+  readonly device_id: string;
+}
+
 interface GuardOptions {
   readonly host: string;
   readonly allowed_hosts: readonly string[];
@@ -27,6 +32,10 @@ interface GuardOptions {
   isOwnUser(remote: Deno.NetAddr): boolean;
   /** The page of a request's cookie; undefined without a valid cookie. */
   pageOf(request: Request): Page | undefined;
+  /** The paired device of a request's cookie; undefined without a valid cookie. */
+  deviceOf(request: Request): PairedCaller | undefined;
+  /** True if a paired device may use the routes of administration (`relay.allow_admin`). */
+  readonly allow_admin: boolean;
 }
 
 /** Pages to which links on other sites may lead. */
@@ -62,6 +71,11 @@ export class Guard {
     const { auth_token, isOwnUser } = this.#options;
     const bearer = /^Bearer (.+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
     const holds_token = this.isToken(bearer);
+    const device = holds_token ? undefined : this.#deviceOf(request, contract);
+    if (device) {
+      mayUse(contract, this.#options.allow_admin);
+      return { remote, human: true, authorized: true, holds_token, via: "page", ...device };
+    }
     const page = this.#pageOf(request, remote);
     const human = page?.human === true;
     const via = isFromBrowser(request) ? { via: "page" as const } : undefined;
@@ -96,6 +110,17 @@ export class Guard {
     const same = request.headers.get("sec-fetch-site") === "same-origin" ||
       request.headers.get("origin") === `http://${host}`;
     return same ? this.#options.pageOf(request) : undefined;
+  }
+
+  /**
+   * A device may be on another machine, and its page is perhaps not served over TLS, where browsers
+   * send no `Sec-Fetch-Site`. Its cookie is strict: no other site's page sends it.
+   */
+  #deviceOf(request: Request, { access }: Contract): PairedCaller | undefined {
+    if (!request.headers.has("cookie") || access === "token" || access === "checked") {
+      return undefined;
+    }
+    return this.#options.deviceOf(request);
   }
 
   #isOwnHost(host: string): boolean {
@@ -142,7 +167,16 @@ function isNavigation(request: Request): boolean {
     headers.get("sec-fetch-dest") === "document" && headers.get("origin") === null;
 }
 
+/** Throws if a paired device may not use a route: it may do what it could through a relay. */
+function mayUse({ id, method, path, tunnel }: Contract, allow_admin: boolean): void {
+  if (id.startsWith("pages.") || id === "devices.page" || tunnel === "open") return;
+  if (tunnel === "admin" && allow_admin) return;
+  throw new Problem("not_for_devices", { method, path });
+}
+
 interface TunnelPolicy {
+  /** The paired device whose session sends the request. */
+  readonly device?: PairedCaller | undefined;
   readonly origin: RequestHead["door"];
   /** True if callers may reach the routes of administration (`relay.allow_admin`). */
   readonly allow_admin: boolean;
@@ -156,11 +190,12 @@ interface TunnelPolicy {
  */
 export function authorizeTunnel(
   { method, path, tunnel }: Contract,
-  { origin, allow_admin }: TunnelPolicy,
+  { origin, allow_admin, device }: TunnelPolicy,
 ): Caller {
   if (tunnel === "never") throw new Problem("not_through_relay", { method, path });
   if (tunnel === "admin" && !allow_admin) throw new Problem("relay_admin_off", { method, path });
-  const caller = remoteCaller("relay", origin === "browser");
+  const human = origin === "browser" || device !== undefined;
+  const caller = { ...remoteCaller("relay", human), ...device };
   return allow_admin ? caller : { ...caller, admin_refused: true };
 }
 

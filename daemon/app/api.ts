@@ -15,9 +15,15 @@ import { authorizeMachine, authorizeTunnel, Guard } from "../api/guard.ts";
 import { Idempotency } from "../api/idempotency.ts";
 import { identifyByHeaders } from "../api/mcp/identify.ts";
 import { LazyMcp } from "../api/mcp/routes.ts";
+import { PairedDevices } from "../api/pages/devices.ts";
 import { Pages } from "../api/pages/pages.ts";
+import { PhoneAddresses } from "../api/pages/phone_addresses.ts";
 import { CAPABILITIES, RelayClient, type TunnelHandler } from "../api/relay/relay_client.ts";
-import { answerTunnelRequest, RequestScheduler } from "../api/relay/tunnel_requests.ts";
+import {
+  answerTunnelRequest,
+  DEVICE_HEADER,
+  RequestScheduler,
+} from "../api/relay/tunnel_requests.ts";
 import { SocketConnections } from "../api/ws/connections.ts";
 import type { AnswerMachine } from "../machines/calls/call_server.ts";
 import { Apps, type RelayAccess, RelayApi, Shares } from "../features/relay/relay_api.ts";
@@ -40,7 +46,8 @@ export function openApi(features: Features) {
   const callers = openCallers(features, address);
   const { actors, callingPeers } = openActors(features, callers);
   const pages = new Pages(ctx);
-  const guard = openGuard(features, { address, callers, pages });
+  const devices = new PairedDevices(ctx);
+  const guard = openGuard(features, { address, callers, devices, pages });
   const idempotency = new Idempotency(ctx);
   const refuseWhenShutDown = () => {
     if (shutdownSignal.aborted) throw new Problem("shutting_down", {});
@@ -55,6 +62,7 @@ export function openApi(features: Features) {
     authorize: (request, contract, remote) => guard.authorize(request, contract, remote),
   };
   const relayApi = new RelayApi({ clock: ctx.clock, relay: relayOf(features), send });
+  const phoneAddresses = openPhoneAddresses(features, address, relayApi);
   const shares = new Shares({ directory: features.directory, relay: relayApi });
   const inner = featureRoutes(features, { actors, apps: new Apps(relayApi), callers, shares });
   const callAs = (guard: RouteGuard) =>
@@ -65,16 +73,20 @@ export function openApi(features: Features) {
   const outer = [
     ...inner,
     ...socketRoutes(connections),
-    ...programRoutes(features, { callers, callingPeers, mcp, pages }),
+    ...programRoutes(features, { callers, callingPeers, devices, mcp, pages, phoneAddresses }),
   ];
   const relayClient = openRelayClient(features);
   openGauges(features, relayClient);
-  const routes = [...outer, ...systemRoutesOf(features, { routes: outer, relayClient })];
-  const remote = openRemoteAccess(features, routes, { ...shared, admit: refuseWhenShutDown });
+  const routes = [...outer, ...systemRoutesOf(features, { devices, routes: outer, relayClient })];
+  const remote = openRemoteAccess(features, { devices, routes }, {
+    ...shared,
+    admit: refuseWhenShutDown,
+  });
   return {
     address,
     callers,
     pages,
+    devices,
     guard,
     idempotency,
     bodies: shared.bodies,
@@ -167,7 +179,12 @@ function openCallers(
 
 function openGuard(
   { config }: Features,
-  { address, callers, pages }: { address: ListenAddress; callers: Callers; pages: Pages },
+  { address, callers, devices, pages }: {
+    address: ListenAddress;
+    callers: Callers;
+    devices: PairedDevices;
+    pages: Pages;
+  },
 ): Guard {
   return new Guard({
     host: config["daemon.host"],
@@ -176,6 +193,21 @@ function openGuard(
     port: () => address.port,
     isOwnUser: (remote) => callers.isOwnUser(remote),
     pageOf: (request) => pages.of(request),
+    deviceOf: (request) => devices.of(request),
+    allow_admin: config["relay.allow_admin"],
+  });
+}
+
+function openPhoneAddresses(
+  { config }: Features,
+  address: ListenAddress,
+  relay: RelayApi,
+): PhoneAddresses {
+  return new PhoneAddresses({
+    host: config["daemon.host"],
+    port: () => address.port,
+    allowed_hosts: config["daemon.allowed_hosts"],
+    relay,
   });
 }
 
@@ -248,15 +280,15 @@ function openRelayClient(features: Features): RelayClient | undefined {
 /** Answers requests that do not come over a socket. They have no Host or Origin. */
 function openRemoteAccess(
   features: Features,
-  routes: readonly Route[],
+  { devices, routes }: { devices: PairedDevices; routes: readonly Route[] },
   options: Omit<RouteGuard, "authorize">,
 ): { tunnel: TunnelHandler; answerMachine: AnswerMachine } {
   const { config, ctx: { log } } = features;
   const allow_admin = config["relay.allow_admin"];
-  const routesFor = (authorize: (contract: Contract) => Caller) => {
+  const routesFor = (authorize: (contract: Contract, request: Request) => Caller) => {
     const guard = {
       ...options,
-      authorize: (_: Request, contract: Contract) => authorize(contract),
+      authorize: (request: Request, contract: Contract) => authorize(contract, request),
     };
     return lazily(() => serveTracked(features, routes, guard));
   };
@@ -264,7 +296,16 @@ function openRemoteAccess(
     routesFor((contract) => authorizeTunnel(contract, { origin, allow_admin }));
   const fromMachine = (human: boolean) =>
     routesFor((contract) => authorizeMachine(contract, human));
-  const tunnelRoutes = { browser: fromRelay("browser"), program: fromRelay("program") };
+  const fromDevice = routesFor((contract, request) => {
+    const device = devices.find(request.headers.get(DEVICE_HEADER) ?? "");
+    if (!device) throw new Problem("device_not_paired", {});
+    return authorizeTunnel(contract, { origin: "program", allow_admin, device });
+  });
+  const tunnelRoutes = {
+    browser: fromRelay("browser"),
+    program: fromRelay("program"),
+    device: fromDevice,
+  };
   const [asHuman, asProgram] = [fromMachine(true), fromMachine(false)];
   const requests = new RequestScheduler();
   return {

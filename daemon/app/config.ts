@@ -59,6 +59,12 @@ const slack_user = z.string().regex(/^[UW][A-Z0-9]{2,20}$/)
   .describe("a member id of Slack, such as U0123ABCD");
 const slack_channel = z.string().regex(/^[CDG][A-Z0-9]{2,20}$/)
   .describe("a channel id of Slack, such as C0123ABCD");
+/** Apple's push service takes no push without an address. Nobody reads this one (RFC 2606). */
+const PUSH_CONTACT = "mailto:mesh@example.com";
+const push_contact = z.string().max(255).regex(
+  /^(?:mailto:[^\s@]+@[^\s@]+\.[^\s@]+|https:\/\/\S+)$/,
+)
+  .describe("an address by which operators of push services can reach you: mailto:… or https:…");
 const human_name = Name.refine((name) => !isReservedForHuman(name))
   .describe("a name: letters, digits, dots, underscores, hyphens; not dashboard, telegram, mcp-…");
 /** An address without anything that may be a secret, because the address is shown. */
@@ -124,6 +130,8 @@ export const SETTINGS = {
   "transcripts":                      z.enum(READERS).describe(READERS.join(", "))           .default("human"),
   "usage.prices":                     map(Prices, PRICES_FORM)                               .optional(),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
+  "push.contact":                     push_contact                                           .default(PUSH_CONTACT),
+  "push.allow_local":                 flag                                                   .default(false),
   "asks.reminders":                   flag                                                   .default(true),
   "approvals.gated_tools":           wordList                                                  .default([]),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),

@@ -40,6 +40,8 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "transcripts":                        "shown",
   "usage.prices":                       "names",
   "jobs.checks":                        "names",
+  "push.contact":                       "shown",
+  "push.allow_local":                   "shown",
   "asks.reminders":                     "shown",
   "approvals.gated_tools":              "shown",
   "approvals.timeout_seconds":          "shown",

@@ -56,6 +56,7 @@ function start(features: Features, { answerMachine, relayClient, tunnel }: Api):
     features.remotePeers.start(tx);
     delivery.reconcile();
     questions.closeWaiting();
+    features.pushes.start();
     const human = config["human.name"];
     if (human) peers.registerHuman(human);
     renameReserved(features);

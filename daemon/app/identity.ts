@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { Ids } from "kit/core/clock.ts";
 import { equalSecrets } from "kit/host/node_library.ts";
 import type { Context } from "../data/context.ts";
+import { type KeyPair, newKeyPair } from "kit/host/web_push.ts";
 import { madeLate } from "kit/core/schema.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Database, Reader, Tx } from "kit/data/sqlite.ts";
@@ -39,6 +40,22 @@ function getOrCreate(tx: Tx, key: string, create: () => string): string {
   return value;
 }
 
+const PUSH_KEYS = "push_keys";
+
+/**
+ * Our keys for push services, made at their first use. A device accepts pushes by these keys only.
+ */
+export function pushKeysOf({ db }: Pick<Context, "db">): () => KeyPair {
+  const create = () => JSON.stringify(newKeyPair());
+  return () => {
+    const stored = valueOf(db, PUSH_KEYS) ??
+      db.transact((tx) => getOrCreate(tx, PUSH_KEYS, create));
+    return keyPair().parse(tryJson(stored));
+  };
+}
+
+const keyPair = madeLate(() => z.object({ public_key: z.string(), private_key: z.string() }));
+
 /** Start of the first run that was refused because another daemon has this identity. */
 const REFUSED_SINCE = "identity_refused_since";
 /** Entries for others from before this time belong to the daemon with the former identity. */
@@ -63,9 +80,12 @@ export function recordIdentityRefusal(
 export function renewIdentity(db: Database, ids: Ids, forgetPositions: (tx: Tx) => void): string {
   return db.transactNow((tx) => {
     const refused_since = valueOf(tx, REFUSED_SINCE);
-    const own = ["daemon_id", "machine_card", "certificate_key"];
+    const own = ["daemon_id", "machine_card", "certificate_key", PUSH_KEYS];
     for (const key of [...own, REFUSED_SINCE, LEFT_BEFORE]) remove(tx, key);
     if (refused_since !== undefined) getOrCreate(tx, LEFT_BEFORE, () => refused_since);
+    // Devices accept only the pushes of the other daemon, which has their keys as well.
+    tx.run("delete from push_subscriptions");
+    tx.run("delete from paired_devices");
     // The other machines begin anew with a machine that they do not know.
     forgetPositions(tx);
     return getOrCreate(tx, "daemon_id", () => ids.next("dm"));

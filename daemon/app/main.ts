@@ -6,6 +6,7 @@ import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
+import { publicFetch } from "kit/net/outgoing/public_fetch.ts";
 import { HttpListener, nextStopSignal, urlOf } from "kit/host/http_listener.ts";
 import type { ExposedPath } from "kit/host/private_files.ts";
 import { jsonLog, type Log, logConsole } from "kit/core/log.ts";
@@ -180,6 +181,7 @@ async function platformOf(
     openSocket,
     openTelemetry,
     send: outgoingFetch(env, clock.now),
+    sendPublicly: publicFetch({ env, now: clock.now }),
     sessionFilesOf: async (backend) => await definitionOf(backend)?.sessionFiles?.(env),
     paneOf: (socket, pane_id) => agents.paneOf(socket, pane_id),
     callers: callerFacts(env["PATH"] ?? ""),

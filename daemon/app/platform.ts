@@ -17,6 +17,7 @@ import { AGENTS } from "../features/agents/registry.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import type { PaneRoot } from "../host/tmux/pane.ts";
 import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/pane_observer.ts";
+import type { PublicFetch } from "kit/net/outgoing/public_fetch.ts";
 import type { CallerFacts } from "../host/sockets/caller_facts.ts";
 import type { Files } from "../host/files.ts";
 import type { ProgramRunner } from "../host/programs.ts";
@@ -71,6 +72,8 @@ export interface Platform {
   readonly openTelemetry: OpenTelemetry | undefined;
   /** Sends an HTTP request to the relay, or to the collector of traces. */
   readonly send: (request: Request) => Promise<Response>;
+  /** Sends an HTTP request to an address that somebody else has given. */
+  readonly sendPublicly: PublicFetch;
   /** Identifies callers by the kernel's tables. */
   readonly callers: CallerFacts;
   /** Loads the reader of an agent's session files; undefined if it keeps none. */

@@ -13,7 +13,9 @@ import type { Meters } from "../api/events/metrics.ts";
 import { systemRoutes } from "../api/events/routes.ts";
 import { shortIdRoutes } from "../api/short_ids.ts";
 import { type LazyMcp, mcpRoutes } from "../api/mcp/routes.ts";
+import type { PairedDevices } from "../api/pages/devices.ts";
 import type { Pages } from "../api/pages/pages.ts";
+import type { PhoneAddresses } from "../api/pages/phone_addresses.ts";
 import { pageRoutes } from "../api/pages/routes.ts";
 import { CAPABILITIES, type RelayClient } from "../api/relay/relay_client.ts";
 import type { SocketConnections } from "../api/ws/connections.ts";
@@ -28,6 +30,7 @@ import { interruptElsewhere } from "../machines/calls/peer_routes.ts";
 import { handoffRoutes } from "../features/handoffs/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
+import { pushRoutes } from "../features/inbox/push/routes.ts";
 import { jobRoutes } from "../features/jobs/routes.ts";
 import { lifecycleRoutes } from "../features/lifecycle/routes.ts";
 import { Traceparent, webSocket } from "protocol/messages/contract.ts";
@@ -101,6 +104,7 @@ export function featureRoutes(
     ...notificationRoutes(features, checks),
     ...messageRoutes(features),
     ...inboxRoutes(features, checks, new RemoteInbox({ calls: features.calls?.client, directory })),
+    ...pushRoutes(features.pushes, { isProvenHuman }),
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
@@ -166,11 +170,13 @@ export function socketRoutes(connections: SocketConnections): Route[] {
 /** Routes that identify callers by their process: pages, hooks and MCP tools. */
 export function programRoutes(
   features: Features,
-  { callers, callingPeers, mcp, pages }: {
+  { callers, callingPeers, devices, mcp, pages, phoneAddresses }: {
     callers: Callers;
     callingPeers: CallingPeers;
+    devices: PairedDevices;
     mcp: LazyMcp;
     pages: Pages;
+    phoneAddresses: PhoneAddresses;
   },
 ): Route[] {
   const { config, ctx, directory, identity, platform } = features;
@@ -190,7 +196,7 @@ export function programRoutes(
     : [];
   const countedHooks = hooks.map((route) => countCalls(route, features.meters));
   return [
-    ...pageRoutes({ callers, ctx, directory, pages }),
+    ...pageRoutes({ callers, ctx, devices, directory, pages, phoneAddresses }),
     ...callerRoutes({ callers, callingPeers }),
     ...countedHooks,
     ...tools,
@@ -218,7 +224,8 @@ function countCalls({ contract, run }: Route, meters: Meters): Route {
 /** Routes of health, events, metrics and the OpenAPI document, which includes these routes. */
 export function systemRoutesOf(
   features: Features,
-  { routes, relayClient }: {
+  { devices, routes, relayClient }: {
+    devices: PairedDevices;
     routes: readonly Route[];
     relayClient: RelayClient | undefined;
   },
@@ -252,6 +259,7 @@ export function systemRoutesOf(
     databaseBytes: () => ctx.db.bytes,
     contracts: (): Contract[] => [...routes, ...system].map(({ contract }) => contract),
     signal: shutdownSignal,
+    endOfDevice: (device_id) => devices.endOf(device_id),
     surfaces,
   });
   system.push(route(getConfig, () => settingsInForce({ config, ...platform.settings })));

@@ -12,7 +12,7 @@ const PRUNED_EVENTS_MAX = 2000;
 /** Runs one tick: detects missing peers, runs due work, and removes old data. */
 export function tick(
   features: Features,
-  { bodies, idempotency, relayClient }: Api,
+  { bodies, devices, idempotency, relayClient }: Api,
   clockWatch: ClockWatch<"boottime">,
 ): void {
   const { ctx: { clock, db, events }, history_ms } = features;
@@ -34,10 +34,12 @@ export function tick(
   features.subscriptions.tick(now);
   features.spawnLog.tick(now);
   idempotency.tick(now);
+  devices.tick(now);
   bodies.tick(monotonic);
   features.meters.hour.tick(() => features.deliveryAudit.queued());
   features.messages.tick(now);
   features.inbox.tick(now);
+  features.pushes.tick(now);
   features.attachments.tick(now);
   features.agentWork.tick();
   features.tokenCounting.tick();
@@ -51,7 +53,7 @@ export function tick(
 
 /** Makes delayed work due again, whose due time is too late after the clock was set back. */
 function clockStepped(
-  { calls, ctx: { clock, log }, jobs, subscriptions }: Features,
+  { calls, ctx: { clock, log }, jobs, pushes, subscriptions }: Features,
   step_ms: number,
 ): void {
   log.info("The clock of this machine was set", { step_seconds: Math.round(step_ms / 1000) });
@@ -59,6 +61,7 @@ function clockStepped(
   if (step_ms > 0) return;
   jobs.clockSetBack(clock.now());
   subscriptions.clockSetBack(clock.now());
+  pushes.clockSetBack(clock.now());
 }
 
 /** Ticks once a second until the daemon shuts down; a tick that fails is logged. */

@@ -72,7 +72,7 @@ function acts(): Entry[] {
   const answers = waitingAsks.value.map(({ ask }) => ({
     title: `Answer ${ask.from_peer_name}`,
     hint: ask.text.slice(0, QUESTION_CHARS),
-    to: link("attention", ask.correlation_id),
+    to: link("attention", "", { at: ask.correlation_id }),
   }));
   const read = { title: "Mark all notifications as read", hint: String(notes.length) };
   return [

@@ -1,49 +1,20 @@
 /**
- * The service worker: opens the page while its server cannot be reached, and shows notifications'
- * page again. It answers with the page and its files only, never with data.
+ * The service worker: opens the page while its server cannot be reached, and shows pushes while no
+ * page is open. It answers with the page and its files only, never with data.
  */
 
+import { WorkerPushes } from "./worker_pushes.ts";
 import { CACHE_PREFIX, isFile, isPage } from "./worker_requests.ts";
+import type { RequestEvent, WorkerScope } from "./worker_scope.ts";
 
-/** The parts of `ServiceWorkerGlobalScope` in use; the library for pages lacks them. */
-interface Scope {
-  readonly registration: {
-    readonly scope: string;
-    readonly navigationPreload: { enable(): Promise<void> };
-  };
-  readonly clients: {
-    claim(): Promise<void>;
-    matchAll(options: { type: "window" }): Promise<readonly WindowClient[]>;
-    openWindow(url: string): Promise<unknown>;
-  };
-  skipWaiting(): Promise<void>;
-  addEventListener(type: "install" | "activate", run: (event: WorkerEvent) => void): void;
-  addEventListener(type: "fetch", run: (event: RequestEvent) => void): void;
-  addEventListener(type: "notificationclick", run: (event: ClickEvent) => void): void;
-}
-interface WorkerEvent {
-  waitUntil(work: Promise<unknown>): void;
-}
-interface RequestEvent extends WorkerEvent {
-  readonly request: Request;
-  readonly preloadResponse: Promise<Response | undefined>;
-  respondWith(response: Promise<Response>): void;
-}
-interface ClickEvent extends WorkerEvent {
-  readonly notification: { close(): void };
-}
-interface WindowClient {
-  readonly url: string;
-  focus(): Promise<unknown>;
-  postMessage(text: string): void;
-}
-declare const self: Scope;
+declare const self: WorkerScope;
 /** The names of the files, relative to the folder of this script; the server sets them. */
 declare const FILES: readonly string[];
 
 const SERVER_ERROR_MIN = 500;
 
 const { scope } = self.registration;
+const pushes = new WorkerPushes(self);
 /** One cache for each build and page: two machines behind a relay share an origin. */
 const CACHE = `${CACHE_PREFIX}${new URL(scope).pathname} ${FILES.join(" ")}`;
 
@@ -54,10 +25,16 @@ self.addEventListener("fetch", (event) => {
   if (isPage(request, scope)) event.respondWith(loadPage(event));
   else if (isFile(request, scope, FILES)) event.respondWith(loadFile(request));
 });
-self.addEventListener("notificationclick", (event) => {
-  event.notification.close();
-  event.waitUntil(showPage());
-});
+self.addEventListener(
+  "push",
+  (event) => event.waitUntil(pushes.received(event.data?.text())),
+);
+self.addEventListener("notificationclick", (event) => event.waitUntil(pushes.chosen(event)));
+self.addEventListener("notificationclose", (event) => event.waitUntil(pushes.dismissed(event)));
+self.addEventListener(
+  "pushsubscriptionchange",
+  (event) => event.waitUntil(pushes.renewed(event)),
+);
 
 /** Caches the page and its files. Fails if one is missing, and is then tried again later. */
 async function install(): Promise<void> {
@@ -98,13 +75,4 @@ async function loadPage({ request, preloadResponse }: RequestEvent): Promise<Res
 /** A file's name changes with its content, so a cached file is always current. */
 async function loadFile(request: Request): Promise<Response> {
   return await caches.match(request, { cacheName: CACHE }) ?? await fetch(request);
-}
-
-/** Shows Attention on a page that is open, or on a new page. */
-async function showPage(): Promise<void> {
-  const windows = await self.clients.matchAll({ type: "window" });
-  const open = windows.find(({ url }) => url.split(/[?#]/, 1)[0] === scope);
-  if (!open) return void await self.clients.openWindow(`${scope}#/attention`);
-  open.postMessage("attention");
-  await open.focus();
 }

@@ -43,6 +43,7 @@ export type Health = WireResponse<typeof at.getHealth>;
 export type LogEvent = WireResponse<typeof at.listEvents>["events"][number];
 export type DeliveryCounts = WireResponse<typeof at.listDeliveries>;
 export type DoctorReport = WireResponse<typeof at.diagnosePeer>;
+export type PushDevice = WireResponse<typeof at.listPush>["subscriptions"][number];
 export type App = WireResponse<typeof at.listApps>["apps"][number];
 export type Share = WireResponse<typeof at.listShares>["shares"][number];
 export type Setting = WireResponse<typeof at.getConfig>["settings"][number];

@@ -22,6 +22,9 @@ export const machines = signal<readonly Machine[] | undefined>(undefined);
 /** The name of this page's machine; kept while it is not connected. */
 export const machineName = signal<string | undefined>(undefined);
 
+/** Stands for the relay secret of the sign-in; undefined on the daemon's own page. */
+export let account: string | undefined;
+
 /** The sign-ins that this page has seen, by their tokens. */
 const sign_ins = new Set<string>();
 
@@ -52,6 +55,7 @@ export async function loadRelaySession(): Promise<boolean> {
     sign_ins.add(session.form_token);
     if (sign_ins.size > 1) location.reload();
     holdFormToken(session.form_token);
+    account = session.account;
     machines.value = session.machines;
     const own = session.machines.find(({ daemon_id }) => daemon_id === OWN_ID);
     machineName.value = own?.machine ?? machineName.value;

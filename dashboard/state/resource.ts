@@ -18,7 +18,8 @@ export type Topic =
   | "health"
   | "turns"
   | "usage"
-  | "machines";
+  | "machines"
+  | "push";
 
 /** The shortest time between two loads: a burst of events causes one load. */
 const INTERVAL_MS = 400;

@@ -1,11 +1,12 @@
 /** Attention: items that wait for the human, ranked by who is blocked and for how long. */
 
+import { useEffect } from "preact/hooks";
 import { RecordBoundary } from "../components/act/record_boundary.tsx";
 import { Age, Empty, ResourceView, State } from "../components/basics.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
 import { PeerLink } from "../components/message.tsx";
 import type { Peer } from "../state/records.ts";
-import { link } from "../state/router.ts";
+import { filter, link, route } from "../state/router.ts";
 import { inbox, livePeers, unreadNotes, waitingAsks, waitingPeers } from "../state/store.ts";
 import { Where } from "./attention/ask_card.tsx";
 import { Notes, Snoozed } from "./attention/notes.tsx";
@@ -16,6 +17,7 @@ export function Attention() {
   const notes = unreadNotes.value, peers = waitingPeers.value;
   const questions = waitingAsks.value.length + shownQuestions.value.length;
   const calm = questions + notes.length + peers.length === 0;
+  useChosenCard(questions + notes.length);
   return (
     <ResourceView resource={inbox}>
       {(box) => (
@@ -36,6 +38,18 @@ export function Attention() {
       )}
     </ResourceView>
   );
+}
+
+/** Shows the card that a notification has named, as soon as it is there. */
+function useChosenCard(cards: number): void {
+  const chosen = route.value.query.get("at");
+  useEffect(() => {
+    const card = chosen === null ? null : document.getElementById(`card-${chosen}`);
+    if (!card) return;
+    card.scrollIntoView({ block: "center" });
+    card.focus({ preventScroll: true });
+    filter({ at: "" });
+  }, [chosen, cards]);
 }
 
 function WaitingAgent({ peer }: { peer: Peer }) {

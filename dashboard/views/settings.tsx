@@ -12,6 +12,7 @@ import type { Setting } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
 import { filter, route } from "../state/router.ts";
 import { humanName, sessionState, signOut } from "../state/session.ts";
+import { PushSettings } from "./settings/push.tsx";
 import { commandText, valueText } from "./setting_text.ts";
 
 export function Settings() {
@@ -34,6 +35,7 @@ export function Settings() {
           )}
         </dl>
       </section>
+      <PushSettings />
       <Configuration />
     </div>
   );

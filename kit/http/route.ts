@@ -21,6 +21,8 @@ export interface Caller {
   readonly via?: "page" | "relay" | "machine";
   /** True if nothing proves that the caller is the peer in whose name it acts (contract 11). */
   readonly unverified?: true;
+  /** The paired device whose session sends the request; absent for other sessions. */
+  readonly device_id?: string;
   /** True for a caller through the relay who may not administer: `relay.allow_admin` is off. */
   readonly admin_refused?: true;
 }

@@ -41,6 +41,8 @@ export interface MachineRequest {
    * shares and programs.
    */
   readonly origin?: "browser" | "program";
+  /** The token of the paired device that sends the request; its daemon checks it. */
+  readonly device?: string | undefined;
 }
 
 /** The operations on machines that features may use. A namespace sees only its own machines. */
@@ -52,6 +54,15 @@ export interface Machines {
    * daemon did not respond. If the daemon itself refuses, returns that refusal as a `Response`.
    */
   request(namespace: string, daemon_id: string, request: MachineRequest): Promise<Response>;
+}
+
+/** A connected machine of a namespace. */
+export function findMachine(
+  machines: Pick<Machines, "list">,
+  namespace: string,
+  daemon_id: string,
+): Machine | undefined {
+  return machines.list(namespace).find((machine) => machine.daemon_id === daemon_id);
 }
 
 /** Statuses of responses that have no body and therefore no media type. */
@@ -71,6 +82,21 @@ export interface Sessions {
   namespaceOf(request: Request): string | undefined;
   /** Throws if the request's `x-mesh-form-token` does not belong to the request's session. */
   refuseOtherSession(request: Request): void;
+}
+
+/** A browser that was paired with one machine; only the machine knows if its token counts. */
+export interface PairedBrowser {
+  readonly namespace: string;
+  readonly token: string;
+  /** A token that its pages send with each call. Other pages do not know it. */
+  readonly form_token: string;
+}
+
+export interface PairedBrowsers {
+  /** The paired browser of a request about a machine. */
+  get(request: Request, daemon_id: string): PairedBrowser | undefined;
+  /** True if the request's form token is that of this browser. */
+  isFormOf(request: Request, browser: PairedBrowser): boolean;
 }
 
 export const listDaemons = contract({

@@ -52,6 +52,8 @@ export const getMachinePage = contract({
   summary: "The sign-in of this browser, and the connected machines; for pages of the relay",
   ...atRelay,
   returns: z.object({
+    /** Stands for the relay secret: the same for each sign-in with it. */
+    account: z.string(),
     /** Sent with each call as `x-mesh-form-token`: it ties the call to this sign-in. */
     form_token: z.string(),
     machines: z.array(Machine),

@@ -13,6 +13,8 @@ import { StreamError } from "kit/net/tunnel/stream.ts";
 import { isOpenToPages, openToPages, preflightResponse } from "../web/cors.ts";
 import { hostOf, OriginPolicy } from "../web/origin_policy.ts";
 import { getRelayHealth } from "protocol/relay/app.ts";
+import { Devices } from "../sign_in/devices.ts";
+import { type PairingDeps, pairingRoutes } from "../sign_in/pairing_routes.ts";
 import { Sessions } from "../sign_in/sessions.ts";
 import type { Proxy } from "../web/client_address.ts";
 import { ADDRESS_BODY_BYTES_MAX, BodyLimiter } from "kit/http/body_limiter.ts";
@@ -56,6 +58,7 @@ export class Relay implements AsyncDisposable {
   readonly machines: MachineRegistry;
   readonly metrics: RelayMetrics;
   readonly sessions: Sessions;
+  readonly devices: Devices;
   readonly oauth: OAuth | undefined;
   readonly features: RelayFeatures;
   readonly #started_at: Boottime;
@@ -86,8 +89,9 @@ export class Relay implements AsyncDisposable {
       originPolicy,
       hasConnectedMachine,
     });
+    const devices = this.devices = new Devices({ clock, originPolicy });
     const limits = openRateLimits(platform);
-    const deps = { clock, ids, log, originPolicy, sessions, machines };
+    const deps = { clock, ids, log, originPolicy, sessions, devices, machines };
     this.oauth = oauthConfig &&
       openOAuth({ ...deps, ...oauthConfig, limits });
     const oauth = oauthConfig && this.oauth &&
@@ -142,6 +146,7 @@ export class Relay implements AsyncDisposable {
     this.platform.oauth?.db.failures.tick();
     this.machines.tick(monotonic);
     this.sessions.tick();
+    this.devices.tick();
     this.features.tick();
     this.#bodyLimiter.tick(monotonic);
     this.platform.telemetry?.tick(monotonic);
@@ -222,7 +227,10 @@ function health({ uptime_ms, machines, oauth }: Relay) {
 }
 
 interface RelayFeaturesDeps
-  extends Pick<KeyDeps, "ids" | "originPolicy" | "sessions">, Pick<ShareDeps, "machines"> {
+  extends
+    Pick<KeyDeps, "ids" | "originPolicy" | "sessions">,
+    Pick<ShareDeps, "machines">,
+    Pick<PairingDeps, "devices"> {
   readonly clock: Clock;
   readonly log: Log;
   /** Undefined if remote MCP is switched off (specification 5). */
@@ -245,6 +253,7 @@ export class RelayFeatures implements AsyncDisposable {
     this.routes = [
       ...keyRoutes({ ...deps, has_apps }),
       ...machinePageRoutes(deps),
+      ...pairingRoutes(deps),
       ...shareRoutes({ ...deps, shares }),
       ...(oauth ? mcpRoutes({ originPolicy, ...oauth, mcp: () => this.#openMcp() }) : []),
     ];

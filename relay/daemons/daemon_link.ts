@@ -247,13 +247,16 @@ export class DaemonLink implements ConnectionListener {
 }
 
 /** Validates the head of a request: an invalid head would make the daemon close the tunnel. */
-function toRequestHead({ method, path, headers = {}, body, origin = "program" }: MachineRequest) {
+function toRequestHead(
+  { method, path, headers = {}, body, origin = "program", device }: MachineRequest,
+) {
   const requestHead = HeadInput.safeParse({
     method,
     path,
     headers: requestHeaders(Object.entries(headers)),
     body: body !== undefined,
     door: origin,
+    ...(device !== undefined && { device }),
   });
   if (!requestHead.success) throw invalidRequest(requestHead.error);
   const bytes_max = HEAD_BYTES_MAX - FRAME_BYTES;

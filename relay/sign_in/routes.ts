@@ -18,9 +18,17 @@ import { readBody } from "kit/http/body.ts";
 import { rawRoute, type Route, toJsonResponse } from "kit/http/route.ts";
 import { type AddressRateLimit, enforceRateLimit } from "../web/rate_limiter.ts";
 import type { OriginPolicy } from "../web/origin_policy.ts";
-import { DaemonId, type Machines } from "protocol/relay/daemons.ts";
+import { ownDevice } from "protocol/api/devices.ts";
+import {
+  DaemonId,
+  findMachine,
+  isUnreachable,
+  type Machines,
+  type PairedBrowser,
+} from "protocol/relay/daemons.ts";
+import type { Devices } from "./devices.ts";
 import { seeOther } from "../web/page.ts";
-import { namespaceOf, newSecret } from "../web/secrets.ts";
+import { accountOf, namespaceOf, newSecret } from "../web/secrets.ts";
 import {
   badSecretPage,
   landingPage,
@@ -38,6 +46,7 @@ import {
 
 /** A secret has 51 characters, so a larger form does not come from the sign-in page. */
 const FORM_BYTES_MAX = 4096;
+const PAIRED_MS_MAX = 10_000;
 
 export interface KeyDeps {
   readonly ids: Ids;
@@ -102,8 +111,9 @@ function describeSecret(secret: string): string {
 }
 
 interface MachinePageDeps {
-  readonly machines: Pick<Machines, "list">;
+  readonly machines: Machines;
   readonly sessions: Pick<Sessions, "get">;
+  readonly devices: Devices;
   readonly originPolicy: Pick<OriginPolicy, "mustBeFromOurPage">;
 }
 
@@ -112,11 +122,12 @@ interface MachinePageDeps {
  * not connected, too. Its files need no session, as the manifest is fetched without a cookie.
  */
 export function machinePageRoutes(deps: MachinePageDeps): Route[] {
-  const { machines, sessions, originPolicy } = deps;
+  const { machines, sessions, devices, originPolicy } = deps;
   return [
-    rawRoute(showMachine, (request, _, { daemon_id }) => {
+    rawRoute(showMachine, (request, _, { daemon_id = "" }) => {
       mustBeDaemonId(request, daemon_id);
-      return sessions.get(request) ? dashboardPage(request) : seeOther("/");
+      const is_known = sessions.get(request) ?? devices.get(request, daemon_id);
+      return is_known ? dashboardPage(request) : seeOther("/");
     }),
     rawRoute(getMachineAsset, (request) => assetResponse(request)),
     rawRoute(getMachineManifest, (request) => manifestResponse(request)),
@@ -124,15 +135,61 @@ export function machinePageRoutes(deps: MachinePageDeps): Route[] {
       mustBeDaemonId(request, daemon_id);
       return workerResponse(request);
     }),
-    rawRoute(getMachinePage, (request) => {
+    rawRoute(getMachinePage, async (request, _, { daemon_id = "" }) => {
       originPolicy.mustBeFromOurPage(request);
       const session = sessions.get(request);
+      const device = devices.get(request, daemon_id);
+      const isSignedInHere = session && findMachine(machines, session.namespace, daemon_id);
+      if (device && !isSignedInHere) return await pageOfDevice(deps, device, daemon_id);
       if (!session) throw new Problem("not_signed_in", {});
       const { form_token, namespace } = session;
-      const page = { form_token, machines: machines.list(namespace) };
+      const account = accountOf(namespace);
+      const page = { account, form_token, machines: machines.list(namespace) };
       return toJsonResponse(getMachinePage, page);
     }),
   ];
+}
+
+/**
+ * The session of a paired browser: it sees its own machine only. If the machine no longer knows the
+ * token, nobody is signed in.
+ */
+async function pageOfDevice(
+  { machines }: MachinePageDeps,
+  { namespace, form_token, token }: PairedBrowser,
+  daemon_id: string,
+): Promise<Response> {
+  const own = findMachine(machines, namespace, daemon_id);
+  const isPaired = !own || own.capabilities["paired_devices"] === true &&
+      await knowsToken(machines, { namespace, daemon_id, token });
+  if (!isPaired) throw new Problem("not_signed_in", {});
+  return toJsonResponse(getMachinePage, {
+    account: accountOf(namespace),
+    form_token,
+    machines: own ? [own] : [],
+  });
+}
+
+/** False if the machine answers that it does not know the token. */
+async function knowsToken(
+  machines: Machines,
+  { namespace, daemon_id, token }: { namespace: string; daemon_id: string; token: string },
+): Promise<boolean> {
+  const { method, path } = ownDevice;
+  try {
+    const answer = await machines.request(namespace, daemon_id, {
+      method,
+      path,
+      device: token,
+      timeout_ms: PAIRED_MS_MAX,
+      whole_bytes_max: FORM_BYTES_MAX,
+    });
+    await answer.body?.cancel();
+    return answer.status !== 401;
+  } catch (error) {
+    if (isUnreachable(error)) return true; // The page shows that its machine is not reached.
+    throw error;
+  }
 }
 
 /** Refuses the address of a page or service worker whose machine id is malformed. */

@@ -5,6 +5,7 @@ import { sha256 } from "kit/host/node_library.ts";
 
 const SECRET_PATTERN = /^mesh_sk_[A-Za-z0-9_-]{43}$/;
 const SECRET_BYTES = 32;
+const ACCOUNT_CHARS = 22;
 
 /** Describes the format of a secret, for error messages. */
 export const SECRET_FORM = "mesh_sk_ and 43 letters, digits, hyphens or underscores";
@@ -12,6 +13,11 @@ export const SECRET_FORM = "mesh_sk_ and 43 letters, digits, hyphens or undersco
 /** The namespace of a secret: its SHA-256 digest. Undefined if the secret is malformed. */
 export function namespaceOf(secret: string): string | undefined {
   return SECRET_PATTERN.test(secret) ? digestOf(secret) : undefined;
+}
+
+/** Stands for a namespace in pages and notifications, which does not give access to it. */
+export function accountOf(namespace: string): string {
+  return digestOf(`account ${namespace}`).slice(0, ACCOUNT_CHARS);
 }
 
 export function newSecret(ids: Ids): string {

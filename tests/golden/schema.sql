@@ -380,6 +380,17 @@ CREATE TABLE page_sessions (
   expires_at integer not null
 ) strict, without rowid;
 
+CREATE TABLE paired_devices (
+  device_id text primary key,
+  digest text not null unique,
+  name text not null,
+  user_agent text,
+  via text not null check (via in ('daemon', 'relay')),
+  created_at integer not null,
+  used_at integer not null,
+  expires_at integer not null
+) strict, without rowid;
+
 CREATE TABLE peers (
   peer_id text primary key,
   name text not null,
@@ -445,6 +456,29 @@ CREATE INDEX peers_session on peers (runtime_session_id) where runtime_session_i
 
 CREATE INDEX peers_tagged on peers (peer_id) where tags <> '[]';
 
+CREATE TABLE push_messages (
+  seq integer primary key,
+  push_id text not null unique,
+  subscription_id text not null
+    references push_subscriptions (subscription_id) on delete cascade,
+  item_id text references inbox_items (item_id) on delete cascade,
+  delivery_id text,
+  kind text not null check (kind in ('item', 'close', 'test')),
+  state text not null,
+  reason text,
+  attempts integer not null,
+  due_at integer not null,
+  expires_at integer not null,
+  created_at integer not null,
+  changed_at integer not null
+) strict;
+
+CREATE INDEX push_messages_item on push_messages (item_id) where item_id is not null;
+
+CREATE INDEX push_messages_open on push_messages (due_at) where state in ('queued', 'sending');
+
+CREATE INDEX push_messages_subscription on push_messages (subscription_id, seq);
+
 CREATE TABLE push_refs (
   surface text not null,
   ref text not null,
@@ -457,6 +491,31 @@ CREATE TABLE push_refs (
 CREATE INDEX push_refs_digits on push_refs (surface, digits) where digits is not null;
 
 CREATE INDEX push_refs_item on push_refs (item_id);
+
+CREATE TABLE push_subscriptions (
+  subscription_id text primary key,
+  device_id text references paired_devices (device_id) on delete cascade,
+  endpoint text not null,
+  p256dh text not null,
+  auth text not null,
+  name text not null,
+  user_agent text,
+  account text,
+  via text not null check (via in ('daemon', 'relay')),
+  questions integer not null check (questions in (0, 1)),
+  approvals integer not null check (approvals in (0, 1)),
+  done integer not null check (done in (0, 1)),
+  created_at integer not null,
+  used_at integer,
+  ended_at integer,
+  end_reason text
+) strict, without rowid;
+
+CREATE INDEX push_subscriptions_device on push_subscriptions (device_id)
+  where device_id is not null;
+
+CREATE UNIQUE INDEX push_subscriptions_endpoint on push_subscriptions (endpoint)
+  where ended_at is null;
 
 CREATE TABLE pushes (
   seq integer primary key,

@@ -129,6 +129,8 @@ export interface WorldOptions {
   readonly openSocket?: OpenSocket;
   /** Sends requests to the relay and the collector of traces; by default every request fails. */
   readonly send?: (request: Request) => Promise<Response>;
+  /** Sends pushes to their services; by default every request fails. */
+  readonly sendPublicly?: Platform["sendPublicly"];
   /** The bus to other machines; none by default. */
   readonly machines?: Platform["machines"];
   /** The session files of agents by their ids; none by default. */
@@ -294,6 +296,7 @@ function platformOf(
     machines: options.machines,
     openTelemetry,
     send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
+    sendPublicly: options.sendPublicly ?? (() => Promise.reject(new TypeError("no network"))),
     sessionFilesOf: (backend) => Promise.resolve(options.sessionFiles?.[backend]),
     paneOf: options.paneOf ?? ((socket, pane_id) => terminals.getPane(socket, pane_id)),
     callers: callersOf(options),

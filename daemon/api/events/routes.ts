@@ -9,7 +9,7 @@ import type { Contract } from "kit/http/contract.ts";
 import { STREAM_HEADERS } from "kit/core/problem.ts";
 import { failStalled, STALLED_MS_MAX } from "kit/net/silence.ts";
 import { METRICS_TYPE } from "kit/http/metrics.ts";
-import { rawRoute, type Route, route } from "kit/http/route.ts";
+import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
 import type { Surfaces } from "../../features/inbox/surfaces.ts";
 import * as contracts from "protocol/api/events.ts";
 import { API_INFO } from "../reference/api_info.ts";
@@ -29,6 +29,8 @@ interface SystemDeps {
   contracts(): readonly Contract[];
   /** Ends all streams. */
   readonly signal: AbortSignal;
+  /** Aborts when the session of a paired device ends. */
+  endOfDevice(device_id: string): AbortSignal;
   readonly surfaces: Surfaces;
 }
 
@@ -41,7 +43,7 @@ export function systemRoutes(deps: SystemDeps): Route[] {
     route(contracts.getHealth, () => deps.health()),
     route(contracts.getStatus, () => deps.health()),
     route(contracts.listEvents, ({ query }) => list(events, query)),
-    rawRoute(contracts.streamEvents, (request) => stream(deps, request)),
+    rawRoute(contracts.streamEvents, (request, caller) => stream(deps, request, caller)),
     route(contracts.getFigures, () => ({
       ...meters.hour.figures(),
       queued: deps.queued(),
@@ -76,10 +78,11 @@ async function list(
 }
 
 /** Opens the event stream of one reader. Ignores a malformed event id (contract 3). */
-function stream(deps: SystemDeps, request: Request): Response {
+function stream(deps: SystemDeps, request: Request, { device_id }: Caller): Response {
   const query = new URL(request.url).searchParams;
   const since = toId(request.headers.get("last-event-id")) ?? toId(query.get("since"));
-  const signal = AbortSignal.any([deps.signal, request.signal]);
+  const ended = device_id === undefined ? [] : [deps.endOfDevice(device_id)];
+  const signal = AbortSignal.any([deps.signal, request.signal, ...ended]);
   const options = { since, replay: toId(query.get("replay")), signal };
   const body = ReadableStream.from(encode(deps, options, query.get("surface")));
   return new Response(failStalled(deps.clock, STALLED_MS_MAX, body), { headers: STREAM_HEADERS });

@@ -11,19 +11,27 @@ import { tryJson } from "kit/core/text.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { Callers } from "../callers/callers.ts";
 import * as contracts from "protocol/api/pages.ts";
+import * as deviceContracts from "protocol/api/devices.ts";
+import { DEVICE_MS, deviceCookie, type PairedDevices } from "./devices.ts";
 import type { Pages } from "./pages.ts";
+import type { PhoneAddresses } from "./phone_addresses.ts";
 
 /** The dashboard's files are loaded at a browser's first request: most daemons rarely need them. */
 const loadFiles = () => import("../../../dashboard/files/responses.ts");
+const loadPairPage = () => import("../../../dashboard/files/pair.ts");
 
 interface PageRoutesDeps {
   readonly callers: Callers;
   readonly ctx: Context;
   readonly directory: Directory;
   readonly pages: Pages;
+  readonly devices: PairedDevices;
+  /** Where a phone can reach this daemon. */
+  readonly phoneAddresses: PhoneAddresses;
 }
 
-export function pageRoutes({ callers, ctx: { db }, directory, pages }: PageRoutesDeps): Route[] {
+export function pageRoutes(deps: PageRoutesDeps): Route[] {
+  const { callers, ctx: { db }, devices, directory, pages } = deps;
   const stateOf = (human: boolean) => ({ human, human_name: directory.human()?.name ?? null });
   const isProvenOwnUser = ({ remote }: Caller) => callers.canIdentify && callers.isOwnUser(remote);
   return [
@@ -47,24 +55,86 @@ export function pageRoutes({ callers, ctx: { db }, directory, pages }: PageRoute
     }),
     rawRoute(contracts.redeemTicket, async (request, caller) => {
       if (callers.isAgent(caller)) throw new Problem("ticket_refused", {});
-      const text = await readBody(request, BODY_BYTES_MAX);
-      const json = text.trim() === "" ? {} : tryJson(text);
-      if (json === undefined) throw new Problem("bad_json", { reason: "it cannot be parsed" });
-      const body = contracts.redeemTicket.body.safeParse(json);
-      if (!body.success) throw invalidRequest(body.error);
-      const cookie = pages.redeem(body.data.ticket, request);
+      const { ticket } = await bodyOf(contracts.redeemTicket.body, request);
+      const cookie = pages.redeem(ticket, request);
       await db.whenDurable();
       return Response.json(z.encode(contracts.redeemTicket.returns, stateOf(true)), {
         headers: { ...UNCACHED_HEADERS, "set-cookie": cookie },
       });
     }),
-    rawRoute(contracts.endPage, async (request) => {
-      const cookie = pages.end(request);
+    rawRoute(contracts.endPage, async (request, { device_id }) => {
+      const headers = new Headers({ ...UNCACHED_HEADERS, "set-cookie": pages.end(request) });
+      if (device_id !== undefined) {
+        devices.remove(device_id);
+        headers.append("set-cookie", deviceCookie("", 0, isOverHttps(request)));
+      }
       await db.whenDurable();
-      return Response.json(OK, { headers: { ...UNCACHED_HEADERS, "set-cookie": cookie } });
+      return Response.json(OK, { headers });
     }),
     route(contracts.getPage, ({ caller }) => stateOf(caller.human)),
+    ...deviceRoutes(deps),
   ];
+}
+
+function deviceRoutes(
+  { callers, ctx: { db }, devices, directory, phoneAddresses }: PageRoutesDeps,
+) {
+  const mustBePerson = ({ caller, headers }: { caller: Caller; headers: Headers }) => {
+    if (!callers.isHuman(caller, headers)) throw new Problem("human_not_proven", {});
+  };
+  return [
+    route(deviceContracts.createCode, async (request) => {
+      mustBePerson(request);
+      if (!directory.human()) throw new Problem("no_human", {});
+      const { code, digest, expires_at } = devices.createCode();
+      return { code, expires_at, ...await phoneAddresses.of({ code, digest }) };
+    }),
+    rawRoute(deviceContracts.showPair, async () => (await loadPairPage()).pairPage()),
+    rawRoute(deviceContracts.pairDevice, async (request, caller) => {
+      // A page of ours sends it; a program has no use for a cookie.
+      if (request.headers.get("origin") === null || callers.isAgent(caller)) {
+        throw new Problem("code_refused", {});
+      }
+      const body = await bodyOf(deviceContracts.pairDevice.body, request);
+      const { token } = devices.redeem(body, "daemon");
+      await db.whenDurable();
+      const cookie = deviceCookie(token, DEVICE_MS / 1000, isOverHttps(request));
+      const headers = { ...UNCACHED_HEADERS, "set-cookie": cookie };
+      return Response.json({ page: "/dashboard" }, { headers });
+    }),
+    route(deviceContracts.redeemCode, ({ body, caller }) => {
+      // Only the relay itself calls this: a page would get to see the token.
+      if (caller.via !== "relay" || caller.human) {
+        const { method, path } = deviceContracts.redeemCode;
+        throw new Problem("not_from_elsewhere", { method, path });
+      }
+      const { device_id, token, expires_at } = devices.redeem(body, "relay");
+      return { device_id, token, expires_at };
+    }),
+    route(deviceContracts.listDevices, (request) => {
+      mustBePerson(request);
+      return { devices: devices.list(request.caller.device_id) };
+    }),
+    route(deviceContracts.removeDevice, (request) => {
+      mustBePerson(request);
+      devices.remove(request.params.id);
+      return OK;
+    }),
+    route(deviceContracts.ownDevice, ({ caller }) => ({ device_id: caller.device_id ?? null })),
+  ];
+}
+
+function isOverHttps({ headers }: Request): boolean {
+  return headers.get("origin")?.startsWith("https:") ?? false;
+}
+
+async function bodyOf<S extends z.ZodType>(schema: S, request: Request): Promise<z.output<S>> {
+  const text = await readBody(request, BODY_BYTES_MAX);
+  const json = text.trim() === "" ? {} : tryJson(text);
+  if (json === undefined) throw new Problem("bad_json", { reason: "it cannot be parsed" });
+  const body = schema.safeParse(json);
+  if (!body.success) throw invalidRequest(body.error);
+  return body.data;
 }
 
 function toDashboard(): Response {

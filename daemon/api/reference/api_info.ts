@@ -24,6 +24,8 @@ export const TAGS: readonly Tag[] = [
     "What was said: pages, full-text search, and the completion of shortened ids." },
   { name: "Inbox", ids: ["inbox"], description:
     "The messages to the human, and replies from every surface." },
+  { name: "Push", ids: ["push"], description:
+    "Notifications of inbox items on devices whose page is closed." },
   { name: "Peers", ids: ["peers", "panes"], description:
     "Agents, services and the human: registration, records, liveness, panes, doctor." },
   { name: "Spawning", ids: ["spawn"], description:
@@ -47,7 +49,8 @@ export const TAGS: readonly Tag[] = [
     "The machines that exchange messages with this one, and calls to their routes." },
   { name: "Agents", ids: ["agents", "mcp"], description:
     "What the agents' own programs call: hooks, MCP, and the results of self-tests." },
-  { name: "Pages", ids: ["pages"], description: "The dashboard, its files, and its sign-in." },
+  { name: "Pages", ids: ["pages", "devices"], description:
+    "The dashboard, its files, its sign-in, and paired devices." },
   { name: "System", ids: ["system", "config"], description:
     "Health, figures, metrics, the settings in force, and this description." },
 ];

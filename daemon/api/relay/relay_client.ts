@@ -19,7 +19,7 @@ import type { TunnelRequest } from "./tunnel_requests.ts";
 import { relayClientMachine, type RelayClientState } from "./states.ts";
 
 /** Capabilities of this daemon, as reported by `GET /health` and to the relay. */
-export const CAPABILITIES = { ask_pull_delivery: true };
+export const CAPABILITIES = { ask_pull_delivery: true, paired_devices: true };
 
 const BACKOFF_MS = { first: 1000, max: 60_000 };
 /** After a connection of this length the backoff starts again at its minimum. */

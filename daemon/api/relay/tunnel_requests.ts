@@ -9,8 +9,11 @@ import type { MultiplexedConnection } from "kit/net/tunnel/multiplexed.ts";
 
 /** For each origin of a tunnelled request, the function that calls the routes open to it. */
 type TunnelRoutes = Readonly<
-  Record<RequestHead["door"], (request: Request) => Promise<Response>>
+  Record<RequestHead["door"] | "device", (request: Request) => Promise<Response>>
 >;
+
+/** The token of a paired device. Requests cannot bring this header along: no tunnel passes it. */
+export const DEVICE_HEADER = "x-mesh-device";
 
 /** The host name of tunnelled requests. They never leave this process, so no host has this name. */
 const BASE_URL = "http://tunnel.invalid";
@@ -64,18 +67,21 @@ export async function answerTunnelRequest(
   connection: Pick<MultiplexedConnection, "answer">,
   { head, stream, body }: TunnelRequest,
 ): Promise<void> {
-  const { method, path, door } = head;
+  const { method, path, door, device } = head;
   if (body && (method === "GET" || method === "HEAD")) {
     return stream.cancel(`${method} has no body`, false);
   }
   try {
     const request = new Request(`${BASE_URL}${path}`, {
       method,
-      headers: requestHeaders(head.headers),
+      headers: [
+        ...requestHeaders(head.headers),
+        ...device === undefined ? [] : [[DEVICE_HEADER, device] satisfies [string, string]],
+      ],
       ...(body && { body }),
       signal: stream.ended,
     });
-    const response = await tunnelRoutes[door](request);
+    const response = await tunnelRoutes[device === undefined ? door : "device"](request);
     const headers = responseHeaders(response.headers);
     await connection.answer(stream, { status: response.status, headers }, response.body);
   } catch (error) {

@@ -5,21 +5,30 @@ import { MultiAsks } from "../../features/asks/multi_asks.ts";
 import { Questions } from "../../features/asks/questions/questions.ts";
 import { Router } from "../../features/asks/routing/router.ts";
 import { Inbox } from "../../features/inbox/inbox.ts";
+import { Pushes } from "../../features/inbox/push/pushes.ts";
 import { InboxReplies } from "../../features/inbox/replies.ts";
 import { Surfaces } from "../../features/inbox/surfaces.ts";
 import { EndedTurns } from "../../features/notifications/ended_turns.ts";
 import { ThreadReplies } from "../../features/notifications/threads.ts";
 import { Notifications } from "../../features/notifications/notifications.ts";
 import { Directory } from "../../features/peers/directory.ts";
+import { pushKeysOf } from "../identity.ts";
 import { HOUR_MS } from "kit/core/duration.ts";
 import type { Foundation } from "./foundation.ts";
 import type { MessageFeatures } from "./messages.ts";
 
 export function openAsks(foundation: Foundation, lower: MessageFeatures) {
-  const { config, ctx, effects, shutdownSignal, history_ms } = foundation;
+  const { config, ctx, effects, platform, shutdownSignal, history_ms } = foundation;
   const { attachments, delivery, directory, sockets } = lower;
   const surfaces = new Surfaces(ctx, { sockets, delivery, receipts: lower.receipts });
-  const inbox = new Inbox(ctx, { directory, surfaces, history_ms });
+  const pushes = new Pushes(ctx, {
+    ...platform,
+    keys: pushKeysOf(ctx),
+    contact: config["push.contact"],
+    allow_local: config["push.allow_local"],
+    shutdownSignal,
+  });
+  const inbox = new Inbox(ctx, { directory, surfaces, pushes, history_ms });
   const shared = {
     directory,
     delivery,
@@ -41,6 +50,7 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures) {
   return {
     threadReplies,
     surfaces,
+    pushes,
     inbox,
     inboxReplies,
     asks,

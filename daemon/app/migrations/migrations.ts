@@ -34,6 +34,7 @@ import refusedEntries from "./031_refused_entries.sql" with { type: "text" };
 import provedPlaces from "./032_proved_places.sql" with { type: "text" };
 import speakersAndSearch from "./033_speakers_and_search.sql" with { type: "text" };
 import questionsAtTerminals from "./034_questions_at_terminals.sql" with { type: "text" };
+import pushAndDevices from "./035_push_and_devices.sql" with { type: "text" };
 import usage from "./038_usage.sql" with { type: "text" };
 import snoozedItems from "./040_snoozed_items.sql" with { type: "text" };
 
@@ -72,6 +73,7 @@ export const migrations: readonly string[] = [
   provedPlaces,
   speakersAndSearch,
   questionsAtTerminals,
+  pushAndDevices,
   usage,
   snoozedItems,
 ];

@@ -10,6 +10,7 @@ import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Address } from "protocol/peers/record.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { InboxItem, InboxQuery } from "protocol/inbox.ts";
+import type { Pushes } from "./push/pushes.ts";
 import * as rows from "./store.ts";
 import type { Surfaces } from "./surfaces.ts";
 
@@ -26,6 +27,7 @@ const QUESTION_CHARS_MAX = 500;
 interface InboxDeps {
   readonly directory: Pick<Directory, "mustHuman">;
   readonly surfaces: Pick<Surfaces, "offer" | "showEnd">;
+  readonly pushes: Pick<Pushes, "offer" | "itemChanged">;
   /** Time for which a read item is kept. */
   readonly history_ms: number;
 }
@@ -72,6 +74,7 @@ export class Inbox {
         correlation_id,
         ...expiryField(item),
       });
+      this.#deps.pushes.offer({ item_id, delivery_id: message.delivery_id });
       return { item_id, surfaces: this.#deps.surfaces.offer(item, message) };
     });
   }
@@ -159,6 +162,7 @@ export class Inbox {
     if (!item) return;
     const { outcome, close_reason, question } = ask;
     this.#deps.surfaces.showEnd(item);
+    this.#deps.pushes.itemChanged(item.item_id);
     if (item.replied) return; // By the reply that closes the ask.
     const answered = close_reason === "answered" || outcome === "answered" ||
       outcome === "acknowledged" || outcome === "declined";
@@ -226,6 +230,7 @@ export class Inbox {
   /** Publishes that an item was read or replied to. */
   publishUpdated({ item_id, read, replied }: InboxItem, surface: string | null): void {
     this.#ctx.events.append("inbox_updated", { item_id, read, replied, surface });
+    this.#deps.pushes.itemChanged(item_id);
   }
 }
 

@@ -12,9 +12,22 @@ const Row = rowOf(StoredPush);
 const columns = Object.keys(StoredPush.shape);
 const SELECT = `select ${columns.join(", ")} from pushes`;
 
-/** The pushes of an item, in the order of their creation. */
+/** Pushes to devices (`push/`), with the columns of those to surfaces. */
+const DEVICE_PUSHES = `select 'push:' || subscription_id,
+    case when state in ('queued', 'sending') then 'pending'
+      when state in ('failed', 'dropped') then 'failed' else 'pushed' end,
+    push_id, json_array(push_id), state in ('shown', 'opened', 'dismissed'),
+    case when state in ('failed', 'dropped') then reason end, changed_at, item_id, null, 1, seq
+  from push_messages where item_id = :item_id and kind = 'item'`;
+
+/** The pushes of an item to surfaces, and then to devices, in the order of their creation. */
 export function ofItem(db: Reader, item_id: string): Push[] {
-  return db.all(Row, `${SELECT} where item_id = :item_id order by seq`, { item_id })
+  return db.all(
+    Row,
+    `select ${columns.join(", ")}, 0 as to_device, seq from pushes where item_id = :item_id
+     union all ${DEVICE_PUSHES} order by to_device, seq`,
+    { item_id },
+  )
     .map(({ item_id: _item, delivery_id: _id, ...push }) => push);
 }
 

@@ -50,6 +50,12 @@ export class RelayApi {
     return this.#mustHaveRelay().daemon_id;
   }
 
+  /** Makes the relay lead a phone with the code of this digest here. Returns the address there. */
+  async announceCode(digest: string): Promise<string> {
+    const body = { daemon_id: this.mustGetDaemonId(), digest };
+    return parseAnswer(Announced, await this.call("POST", PAIRINGS_PATH, body)).url;
+  }
+
   /** The parsed JSON of the response. Redirects are not followed. */
   async call(method: string, path: string, body?: unknown): Promise<unknown> {
     const { url, secret } = this.#mustHaveRelay();
@@ -89,6 +95,9 @@ export class RelayApi {
     throw new Problem("relay_unreachable", { reason });
   }
 }
+
+const PAIRINGS_PATH = "/api/v1/pairings";
+const Announced = z.object({ url: z.url() });
 
 function parseAnswer<S extends z.ZodType>(schema: S, answer: unknown): z.output<S> {
   const result = schema.safeParse(answer);

@@ -1,7 +1,11 @@
-/** Shows waiting items to a person who looks elsewhere: notifications, and the app's badge. */
+/**
+ * Shows waiting items to a person who looks elsewhere: notifications of an open page, and the app's
+ * badge. Where pushes are on, they show the items of the inbox, also of a closed page.
+ */
 
 import { computed, effect, signal } from "@preact/signals";
 import { waitSentence } from "protocol/derived/waits.ts";
+import { REFUSAL } from "protocol/push/payload.ts";
 import { PREFIX } from "../calls.ts";
 import { machineName } from "../relay.ts";
 import { go, link } from "../router.ts";
@@ -15,6 +19,7 @@ import {
   waitingPeers,
 } from "../store.ts";
 import { registration } from "./offline.ts";
+import { push } from "./push.ts";
 import { keepText, readKept } from "./storage.ts";
 
 const WANTED = "mesh-notifications";
@@ -51,6 +56,8 @@ interface Item {
   readonly id: string;
   readonly title: string;
   readonly body: string;
+  /** True for an item of the inbox. */
+  readonly is_pushed: boolean;
 }
 
 /** Everything that Attention lists; undefined until all of it has been loaded. */
@@ -62,16 +69,19 @@ const items = computed<readonly Item[] | undefined>(() => {
       id: ask.correlation_id,
       title: `${ask.from_peer_name} asks you`,
       body: ask.question?.prompt ?? ask.text,
+      is_pushed: true,
     })),
     ...waitingPeers.value.map((peer) => ({
       id: peer.peer_id,
       title: `${peer.name} waits`,
       body: waitSentence(peer) ?? "",
+      is_pushed: false,
     })),
     ...unreadNotes.value.map(({ item_id, kind, from, text }) => ({
       id: item_id,
       title: kind === "ask" ? `A question of ${from} was closed` : `${from} writes to you`,
       body: text,
+      is_pushed: true,
     })),
   ];
 });
@@ -88,11 +98,12 @@ export function watchAlerts(): void {
     const ids = new Set(waiting.map(({ id }) => id));
     for (const id of [...shown.keys()]) if (!ids.has(id)) close(id);
     const away = document.hidden || !document.hasFocus();
+    const hasPush = push.peek().state === "on";
     for (const item of waiting) {
-      const isNew = known !== undefined && !known.has(item.id);
+      const isNew = known !== undefined && !known.has(item.id) && !(hasPush && item.is_pushed);
       if (isNew && away && alerts.peek() === "on") shown.set(item.id, open(item));
     }
-    if (known === undefined) closeOutdated();
+    if (known === undefined || hasPush) closeOutdated();
     known = ids;
   });
   effect(() => {
@@ -101,9 +112,9 @@ export function watchAlerts(): void {
     // A badge is a hint: a device that shows none refuses it.
     (count > 0 ? navigator.setAppBadge(count) : navigator.clearAppBadge()).catch(() => undefined);
   });
-  // The worker asks for this when a person chooses a notification of this page.
+  // The worker names a view when a person chooses a notification of this page.
   navigator.serviceWorker?.addEventListener("message", ({ data }) => {
-    if (data === "attention") go(link("attention"));
+    if (typeof data === "string") go(`#/${data}`);
   });
 }
 
@@ -133,11 +144,14 @@ function close(id: string): void {
   shown.delete(id);
 }
 
-/** Closes notifications of an earlier page whose items were answered while no page was open. */
+/** Closes notifications, also of pushes and of an earlier page, whose items no longer wait. */
 async function closeOutdated(): Promise<void> {
   const found = await (await registration())?.getNotifications() ?? [];
-  const tags = new Set(items.peek()?.map(({ id }) => tagOf(id)));
-  for (const notification of found) if (!tags.has(notification.tag)) notification.close();
+  const tags = new Set([tagOf("test"), ...items.peek()?.map(({ id }) => tagOf(id)) ?? []]);
+  for (const notification of found) {
+    const { tag } = notification;
+    if (!tags.has(tag) && !tag.endsWith(REFUSAL)) notification.close();
+  }
 }
 
 function tagOf(id: string): string {

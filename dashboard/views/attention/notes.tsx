@@ -38,7 +38,7 @@ export function Notes({ notes }: { notes: readonly InboxItem[] }) {
 
 function Note({ item }: { item: InboxItem }) {
   return (
-    <li class="card" data-row tabIndex={-1}>
+    <li id={`card-${item.item_id}`} class="card" data-row tabIndex={-1}>
       <header>
         <PeerLink id={item.from_peer_id} name={item.from} />
         <span class="grow" />

@@ -2,12 +2,11 @@
 
 import { type Signal, signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isPermission, type WaitingAsk } from "protocol/derived/waiting.ts";
 import { useSteadiness } from "../../components/act/steady.ts";
 import { RecordBoundary } from "../../components/act/record_boundary.tsx";
 import { closedAsks, hasDraft, lateAnswers, pending } from "../../state/answering.ts";
-import { HOME, route } from "../../state/router.ts";
 import { waitingAsks } from "../../state/store.ts";
 import { AskCard } from "./ask_card.tsx";
 import { arrange, countMisplaced, idOf, type ShownQuestion } from "./order.ts";
@@ -19,12 +18,6 @@ export function Questions() {
   const list = useRef<HTMLUListElement>(null);
   const [, setLooks] = useState(0);
   const { shown, waiting } = useShown(list, waitingAsks.value, shownQuestions);
-  const { view, id: asked } = route.value;
-  const hasAsked = view === HOME && shown.some((question) => idOf(question) === asked);
-  useEffect(() => {
-    const card = hasAsked ? document.getElementById(`card-${asked}`) : null;
-    (card?.querySelector<HTMLElement>("[data-answer]") ?? card)?.focus();
-  }, [hasAsked, asked]);
   const urgent = countMisplaced(shown, waiting);
   const sort = () => {
     shownQuestions.value = [];

@@ -94,6 +94,11 @@ export const RequestHead = z.object({
   body: z.boolean(),
   /** `browser`: a page of the relay sent the request, and a person has signed in to that page. */
   door: z.enum(["browser", "program"]),
+  /**
+   * The token of a paired device that sends the request, which the daemon checks. Its `door` is
+   * `program`, for daemons that do not know this field.
+   */
+  device: z.string().max(64).regex(/^[\w-]+$/).optional(),
 });
 export type RequestHead = z.output<typeof RequestHead>;
 

@@ -7,6 +7,7 @@ import { Problem } from "protocol/problems.ts";
 import { serve } from "kit/http/serve.ts";
 import { registerPeer } from "protocol/peers/contract.ts";
 import { OriginPolicy } from "../../../relay/web/origin_policy.ts";
+import { Devices } from "../../../relay/sign_in/devices.ts";
 import { Sessions } from "../../../relay/sign_in/sessions.ts";
 import type { Bearer } from "protocol/relay/mcp.ts";
 import { RelayFeatures } from "../../../relay/app/relay.ts";
@@ -142,6 +143,7 @@ export function relayFixture(
     log,
     originPolicy,
     sessions,
+    devices: new Devices({ clock, originPolicy }),
     oauth,
     machines,
     limits,

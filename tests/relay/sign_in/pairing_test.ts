@@ -1,0 +1,308 @@
+/** Pairing a browser with a machine through the relay: what its session reaches, and what nobody gains. */
+
+import assert from "node:assert/strict";
+import { addPeer, notify, signIn } from "../../support/daemon/peer_clients.ts";
+import { FakePushService } from "../../support/push/push_service.ts";
+import type { World } from "../../support/world.ts";
+import {
+  daemonId,
+  NAMESPACE,
+  OTHER_SECRET,
+  RELAY,
+  type RelayWorld,
+  relayWorld,
+  SECRET,
+} from "../../support/relay/relay_world.ts";
+
+const PAGE = { origin: RELAY, "sec-fetch-site": "same-origin" };
+type DaemonOptions = Parameters<RelayWorld["daemon"]>[1];
+
+function connect(r: RelayWorld, number = 1, more: DaemonOptions = {}): Promise<World> {
+  const send = (request: Request) => r.relay.fetch(request);
+  return r.daemon(number, { send, settings: { "human.name": "sam" }, ...more });
+}
+
+/** A code of a person's page of the daemon, and its address at the relay. */
+async function createCode(w: World): Promise<{ code: string; url: string }> {
+  const headers = await signIn(w);
+  const answer = await (await w.fetch("/devices/codes", { method: "POST", headers })).json();
+  return { code: answer.code, url: answer.addresses[0]?.url };
+}
+
+async function redeem(r: RelayWorld, code: string, headers: Record<string, string> = {}) {
+  const answer = await r.fetch("/pair", {
+    method: "POST",
+    headers: { ...PAGE, ...headers },
+    body: JSON.stringify({ code, name: "phone" }),
+  });
+  const [cookie = ""] = (answer.headers.get("set-cookie") ?? "").split(";");
+  return {
+    status: answer.status,
+    cookie,
+    set: answer.headers.get("set-cookie"),
+    ...await answer.json(),
+  };
+}
+
+/** A browser that is paired with machine 1. */
+async function pair(r: RelayWorld, w: World) {
+  const { code } = await createCode(w);
+  const { cookie } = await redeem(r, code);
+  return new Browser(r, cookie);
+}
+
+class Browser {
+  readonly #r: RelayWorld;
+  readonly cookie: string;
+
+  constructor(r: RelayWorld, cookie: string) {
+    this.#r = r;
+    this.cookie = cookie;
+  }
+
+  async request(path: string, { number = 1, method = "GET", body, ...headers }: {
+    number?: number;
+    method?: string;
+    body?: unknown;
+    token?: string;
+  } = {}) {
+    const answer = await this.#r.fetch(`/m/${daemonId(number)}${path}`, {
+      method,
+      headers: {
+        ...PAGE,
+        cookie: this.cookie,
+        ...(headers.token && { "x-mesh-form-token": headers.token }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    return { status: answer.status, ...await answer.json() };
+  }
+}
+
+Deno.test("a phone pairs through the relay, and speaks as the human at that machine", async () => {
+  await using r = relayWorld();
+  await using w = await connect(r);
+  const { code, url } = await createCode(w);
+  assert.equal(url, `${RELAY}/pair#${code}`);
+  assert.equal((await r.fetch("/pair")).status, 200);
+  const { status, page, set, cookie } = await redeem(r, code);
+  assert.deepEqual([status, page], [200, `/m/${daemonId(1)}/dashboard`]);
+  assert.match(
+    set ?? "",
+    /^__Host-mesh-dm-000000000001=[0-9a-f]{64}\.[\w-]+; Path=\/; HttpOnly; SameSite=Lax; .*; Secure$/,
+  );
+  assert.ok(!set?.includes(SECRET));
+  const phone = new Browser(r, cookie);
+  const session = await phone.request("/dashboard/session");
+  assert.deepEqual(session.machines.map(({ daemon_id }: { daemon_id: string }) => daemon_id), [
+    daemonId(1),
+  ]);
+  await addPeer(w, "ada");
+  const asked = await w.post("/ask", {
+    from_peer: "ada",
+    to_peer: "sam",
+    text: "Allow?",
+    question: { kind: "choice", options: [{ id: "yes", title: "Yes" }] },
+  });
+  const { inbox: { item_id }, correlation_id } = await asked.json();
+  const token = session.form_token;
+  const body = { surface: "dashboard", option_id: "yes" };
+  const reply = await phone.request(`/inbox/${item_id}/reply`, { method: "POST", body, token });
+  assert.equal(reply.action, "answered");
+  const ask = await (await w.fetch(`/asks/${correlation_id}`)).json();
+  assert.equal(ask.reply_voice, "human");
+});
+
+Deno.test("a paired browser reaches its machine only, and not what needs an administrator", async () => {
+  await using r = relayWorld();
+  await using w = await connect(r);
+  await using _other = await connect(r, 2);
+  const phone = await pair(r, w);
+  assert.equal((await phone.request("/peers")).status, 200);
+  assert.equal((await phone.request("/peers", { number: 2 })).error, "not_signed_in");
+  assert.equal((await phone.request("/config")).error, "relay_admin_off");
+  assert.equal((await phone.request("/metrics")).error, "not_through_relay");
+  const headers = { ...PAGE, cookie: phone.cookie };
+  for (const path of ["/api/v1/daemons", "/api/v1/shares"]) {
+    assert.equal((await r.fetch(path, { headers })).status, 401, path);
+  }
+});
+
+Deno.test("a session outlives the relay and the daemon, and ends at once when it is ended", async () => {
+  await using r = relayWorld();
+  await using w = await connect(r);
+  const phone = await pair(r, w);
+  const stream = await r.fetch(`/m/${daemonId(1)}/events/stream`, {
+    headers: { ...PAGE, cookie: phone.cookie },
+  });
+  let ended = false;
+  const reading = (async () => {
+    for await (const _ of stream.body ?? []) { /* Reads to the end. */ }
+  })().catch(() => undefined).finally(() => ended = true);
+  // The relay keeps no session: another one with the same daemon accepts the same cookie.
+  await using again = relayWorld();
+  await using moved = await connect(again, 1);
+  assert.equal(
+    (await new Browser(again, phone.cookie).request("/peers")).error,
+    "device_not_paired",
+  );
+  assert.ok(moved);
+  const person = await signIn(w);
+  const { devices: [device] } = await (await w.fetch("/devices", { headers: person })).json();
+  assert.deepEqual([device.name, device.via], ["phone", "relay"]);
+  await w.fetch(`/devices/${device.device_id}`, { method: "DELETE", headers: person });
+  await r.clock.settle();
+  await reading;
+  assert.equal(ended, true);
+  assert.equal((await phone.request("/peers")).error, "device_not_paired");
+  assert.equal((await phone.request("/dashboard/session")).error, "not_signed_in");
+});
+
+Deno.test("a code counts once, at the relay of its machine, within five minutes", async () => {
+  await using r = relayWorld();
+  await using w = await connect(r);
+  const { code } = await createCode(w);
+  assert.equal((await redeem(r, code, { origin: "https://evil.example" })).status, 403);
+  assert.equal((await redeem(r, code.replace(/.$/, "0"))).status, 403);
+  assert.equal((await redeem(r, code)).status, 200);
+  assert.equal((await redeem(r, code)).error, "code_refused");
+  const late = await createCode(w);
+  await r.tick(301, w);
+  assert.equal((await redeem(r, late.code)).error, "code_refused");
+});
+
+Deno.test("another namespace with a machine of the same id gets neither the browser nor its token", async () => {
+  await using r = relayWorld();
+  await using w = await connect(r);
+  const phone = await pair(r, w);
+  await using evil = await connect(r, 1, { secret: OTHER_SECRET });
+  await w.daemon.shutDown();
+  await r.clock.settle();
+  const asked = await phone.request("/peers");
+  assert.equal(asked.error, "machine_offline");
+  assert.equal(evil.daemon.devices.list(undefined).length, 0);
+  // The other namespace sends the browser a link with a code of its own.
+  const { code } = await createCode(evil);
+  const lured = await redeem(r, code, { cookie: phone.cookie });
+  assert.deepEqual([lured.status, lured.error], [409, "paired_elsewhere"]);
+});
+
+Deno.test("another namespace cannot take over a code, nor announce for a machine of others", async () => {
+  await using r = relayWorld();
+  await using w = await connect(r);
+  const { code } = await createCode(w);
+  const announce = (secret: string, digest: string) =>
+    r.fetch("/api/v1/pairings", {
+      method: "POST",
+      headers: { authorization: `Bearer ${secret}` },
+      body: JSON.stringify({ daemon_id: daemonId(1), digest }),
+    });
+  const own = await crypto.subtle.digest(
+    "SHA-256",
+    new TextEncoder().encode(code.replaceAll("-", "")),
+  );
+  assert.equal((await announce(OTHER_SECRET, new Uint8Array(own).toHex())).status, 403);
+  assert.equal((await announce("mesh_sk_short", "0".repeat(64))).status, 401);
+  // A code that it announces itself leads to its own namespace, which has no such machine.
+  const text = "0".repeat(20);
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  assert.equal((await announce(OTHER_SECRET, new Uint8Array(digest).toHex())).status, 200);
+  assert.equal((await redeem(r, text)).error, "unknown_machine");
+  assert.equal((await redeem(r, code)).status, 200);
+});
+
+Deno.test("a hostile machine gets a session with itself only, whatever token it gives", async () => {
+  await using r = relayWorld();
+  await using w = await connect(r);
+  await using other = await connect(r, 2);
+  const phone = await pair(r, w);
+  const { code } = await createCode(other);
+  const { cookie } = await redeem(r, code, { cookie: phone.cookie });
+  assert.match(cookie, /^__Host-mesh-dm-000000000002=/);
+  // The token of one machine means nothing at the other.
+  const swapped = new Browser(r, cookie.replace("000000000002=", "000000000001="));
+  assert.equal((await swapped.request("/peers")).error, "device_not_paired");
+});
+
+Deno.test("a cookie without a token that the machine knows reaches nothing", async () => {
+  await using r = relayWorld();
+  await using w = await connect(r);
+  for (const value of [`${NAMESPACE}.${"x".repeat(43)}`, `${NAMESPACE}.`, "", "a.b.c"]) {
+    const phone = new Browser(r, `__Host-mesh-${daemonId(1)}=${value}`);
+    const { status } = await phone.request("/peers");
+    assert.equal(status, 401, value);
+  }
+  assert.ok(w);
+});
+
+Deno.test("a header of a browser does not pass as the token of a device", async () => {
+  await using r = relayWorld();
+  await using w = await connect(r);
+  const { code } = await createCode(w);
+  const { token } = w.daemon.devices.redeem({ code }, "relay");
+  const answer = await r.fetch(`/m/${daemonId(1)}/devices/own`, {
+    headers: { ...PAGE, "x-mesh-device": token },
+  });
+  assert.equal(answer.status, 401);
+  r.sessions.set("person", NAMESPACE);
+  const signedIn = await r.fetch(`/m/${daemonId(1)}/devices/own`, {
+    headers: { ...PAGE, cookie: "person", "x-mesh-device": token },
+  });
+  assert.deepEqual(await signedIn.json(), { device_id: null });
+});
+
+Deno.test("a form token of another sign-in is refused", async () => {
+  await using r = relayWorld();
+  await using w = await connect(r);
+  const phone = await pair(r, w);
+  assert.equal((await phone.request("/peers", { token: "x" })).error, "not_signed_in");
+});
+
+Deno.test("pushes of a device that subscribed through the relay name the machine", async () => {
+  await using r = relayWorld();
+  const service = new FakePushService();
+  await using w = await connect(r, 1, { sendPublicly: service.send });
+  service.now = () => r.clock.now();
+  const phone = await pair(r, w);
+  const { account, form_token: token } = await phone.request("/dashboard/session");
+  const { public_key } = await phone.request("/push");
+  const body = { ...service.subscribe(public_key), account };
+  const added = await phone.request("/push/subscriptions", { method: "POST", body, token });
+  assert.deepEqual([added.via, typeof added.device_id], ["relay", "string"]);
+  await notify(w, "ada", "sam", "Built");
+  await w.tick();
+  assert.deepEqual([service.last.title, service.last.account], [
+    "ada writes to you · here",
+    account,
+  ]);
+  assert.ok(!account.includes(NAMESPACE) && !NAMESPACE.includes(account));
+  const report = { push_id: service.last.push_id, token: service.last.token, report: "displayed" };
+  assert.equal(
+    (await phone.request("/push/reports", { method: "POST", body: report })).status,
+    200,
+  );
+});
+
+Deno.test("another namespace sees no device, no subscription and no push of this one", async () => {
+  await using r = relayWorld();
+  const service = new FakePushService();
+  await using w = await connect(r, 1, { sendPublicly: service.send });
+  await using _evil = await connect(r, 2, { secret: OTHER_SECRET, sendPublicly: service.send });
+  const phone = await pair(r, w);
+  const { public_key } = await phone.request("/push");
+  const { subscription_id } = await phone.request("/push/subscriptions", {
+    method: "POST",
+    body: service.subscribe(public_key),
+  });
+  r.sessions.set("evil", "0".repeat(64));
+  const evil = new Browser(r, "evil");
+  for (
+    const [path, method] of [
+      ["/push", "GET"],
+      [`/push/subscriptions/${subscription_id}`, "DELETE"],
+      ["/devices", "GET"],
+    ] as const
+  ) {
+    assert.equal((await evil.request(path, { method })).error, "unknown_machine", path);
+  }
+});
