@@ -1369,21 +1369,6 @@ export const COMMANDS: readonly TableEntry[] = [
   "example": "mesh transcript api --last 5"
  },
  {
-  "module": "usage",
-  "usage": "usage [peer]",
-  "summary": "Show how many tokens agents used, what they cost, and how full their contexts are",
-  "details": "Where an agent records it in its own session file; \"not recorded\" where it does not. Input includes what came from a cache. Without --by, the sessions of now. A chain is what a message caused, and is named by its first message. Money is by the setting usage.prices.",
-  "example": "mesh usage --by agent --since 7d",
-  "flags": {
-   "--circle <name>": "look up the peer's name in this circle",
-   "--by <what>": "sums by day, agent, model, job, chain, of the last 30 days",
-   "--since <day>": "first day of the sums: 2030-01-31, or 7d ago",
-   "--from <day>": "the same as --since",
-   "--to <day>": "last day of the sums (today)",
-   "--json": "print the answer as JSON"
-  }
- },
- {
   "module": "changes",
   "usage": "changes <peer>",
   "summary": "Show what changed in a peer's folder since its branch began",
@@ -1405,6 +1390,21 @@ export const COMMANDS: readonly TableEntry[] = [
   "flags": {
    "--stat": "only the files with the numbers of their lines",
    "--file <path>": "only this file, with more of its lines",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "usage",
+  "usage": "usage [peer]",
+  "summary": "Show how many tokens agents used, what they cost, and how full their contexts are",
+  "details": "Where an agent records it in its own session file; \"not recorded\" where it does not. Input includes what came from a cache. Without --by, the sessions of now. A chain is what a message caused, and is named by its first message. Money is by the setting usage.prices.",
+  "example": "mesh usage --by agent --since 7d",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--by <what>": "sums by day, agent, model, job, chain, of the last 30 days",
+   "--since <day>": "first day of the sums: 2030-01-31, or 7d ago",
+   "--from <day>": "the same as --since",
+   "--to <day>": "last day of the sums (today)",
    "--json": "print the answer as JSON"
   }
  },
