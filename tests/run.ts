@@ -29,7 +29,7 @@ const NEEDS: readonly Need[] = [
   { programs: ["strace"], apt: "strace" },
   { programs: ["bwrap"], apt: "bubblewrap" },
   { programs: ["chromium", "chromium-browser", "google-chrome"], apt: "chromium" },
-  // The dashboard's tests take half of the time in it.
+  // The dashboard's tests take half of the time in it; without it they use the whole Chromium.
   {
     programs: ["chromium-headless-shell", "chromium-browser", "google-chrome"],
     apt: "chromium-headless-shell",
@@ -81,7 +81,7 @@ async function has(...programs: readonly string[]): Promise<boolean> {
 async function install({ programs, apt }: Need): Promise<void> {
   if (await has(...programs)) return;
   if (Deno.build.os !== "linux" || Deno.uid() !== 0 || !await has("apt-get")) {
-    return print(`${apt} is missing; its tests are skipped. Install the package ${apt}`);
+    return print(`${apt} is missing; tests that need it are skipped. Install the package ${apt}`);
   }
   for (
     const args of [["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", apt]]

@@ -17,8 +17,11 @@ import {
 import { inLongForm, withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 
-/** Their tests are in the long form: each adapter brings an agent of 400 MB along. */
-const ADAPTERS = [CLAUDE_ACP, CODEX_ACP];
+/**
+ * In the long form: each adapter brings an agent of 400 MB along. opencode takes 5 s of processor
+ * time to start, and is asked in the next test.
+ */
+const LONG = [OPENCODE_ACP, CLAUDE_ACP, CODEX_ACP];
 
 for (
   const [agent, isPermitted] of [
@@ -29,7 +32,7 @@ for (
   ] as const
 ) {
   const name = `${agent.command.join(" ")} is asked, answers, and continues its session`;
-  const define = ADAPTERS.includes(agent) ? inLongForm(withLab) : withLab;
+  const define = LONG.includes(agent) ? inLongForm(withLab) : withLab;
   define(import.meta.url, name, async () => {
     await using lab = new AcpLab(agent, [ANSWERS]);
     const answered = async (text: string) => {
@@ -84,7 +87,7 @@ for (
   ] as const
 ) {
   const name = `${agent.command.join(" ")} has mesh's tools by its session alone`;
-  const define = agent === QWEN_ACP ? withLab : inLongForm(withLab);
+  const define = [OPENCODE_ACP, QWEN_ACP].includes(agent) ? withLab : inLongForm(withLab);
   define(import.meta.url, name, async () => {
     await using lab = new AcpLab(agent, [rule]);
     await lab.up(agent === CLAUDE_ACP ? "codex" : "claude-code");
