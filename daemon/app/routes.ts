@@ -157,7 +157,7 @@ export function programRoutes(
     pages: Pages;
   },
 ): Route[] {
-  const { config, ctx, directory, identity, platform } = features;
+  const { config, ctx, delivery, directory, identity, platform } = features;
   const hooks = hookRoutes({
     hookEvents: features.hookEvents,
     wakeHooks: features.wakeHooks,
@@ -169,7 +169,11 @@ export function programRoutes(
   const tools = config["daemon.mcp.enabled"]
     ? mcpRoutes(mcp, {
       isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
-      connected: (pid) => platform.toolClients.connected(pid),
+      hasTools: (pid) => platform.toolClients.has(pid),
+      gotTools: (pid) => {
+        platform.toolClients.add(pid);
+        delivery.dispatchWaiting();
+      },
     })
     : [];
   const countedHooks = hooks.map((route) => countCalls(route, features.meters));
