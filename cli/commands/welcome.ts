@@ -1,4 +1,4 @@
-/** The output of `mesh` without arguments: the daemon's status and three next steps. */
+/** The output of `mesh` without arguments: the daemon's status and the next steps. */
 
 import { type CommandContext } from "../command/command.ts";
 import { EXIT } from "../client/failures.ts";
@@ -7,8 +7,9 @@ import { getHealth } from "../client/daemon_process.ts";
 import { styled } from "../output/terminal.ts";
 
 const FIRST_STEPS = [
+  { command: "mesh run claude", purpose: "start an agent, with all that it needs" },
+  { command: "mesh setup", purpose: "connect the agents that you start yourself" },
   { command: "mesh up", purpose: "start the daemon" },
-  { command: "mesh setup", purpose: "connect your coding agents" },
   { command: "mesh demo", purpose: "watch two demo agents talk, in a temporary mesh" },
 ] as const;
 

@@ -179,7 +179,7 @@ export function programRoutes(
     phoneAddresses: PhoneAddresses;
   },
 ): Route[] {
-  const { config, ctx, directory, identity, platform } = features;
+  const { config, ctx, delivery, directory, identity, platform } = features;
   const hooks = hookRoutes({
     hookEvents: features.hookEvents,
     wakeHooks: features.wakeHooks,
@@ -191,7 +191,11 @@ export function programRoutes(
   const tools = config["daemon.mcp.enabled"]
     ? mcpRoutes(mcp, {
       isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
-      connected: (pid) => platform.toolClients.connected(pid),
+      hasTools: (pid) => platform.toolClients.has(pid),
+      gotTools: (pid) => {
+        platform.toolClients.add(pid);
+        delivery.dispatchWaiting();
+      },
     })
     : [];
   const countedHooks = hooks.map((route) => countCalls(route, features.meters));

@@ -1,11 +1,10 @@
 /** The sentence on what a peer waits for, with the command that leads there. */
 
-import { waitSentence } from "protocol/derived/waits.ts";
-import type { Peer } from "../state/records.ts";
+import { type WaitingPeer, waitSentence } from "protocol/derived/waits.ts";
 import { peersById } from "../state/store.ts";
 import { visible } from "./text/visible.tsx";
 
-export function WaitNote({ peer }: { peer: Peer }) {
+export function WaitNote({ peer }: { peer: WaitingPeer }) {
   const sentence = waitSentence(peer);
   return sentence === undefined ? null : <p class="reason">{visible(sentence)}</p>;
 }

@@ -22,6 +22,7 @@ import { Markdown } from "../components/markdown.tsx";
 import { Bubble, PeerLink } from "../components/message.tsx";
 import { emptyWhen, WhenFields } from "../components/time/when_fields.tsx";
 import { Stages } from "../components/trace.tsx";
+import { WaitNote } from "../components/wait_note.tsx";
 import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
 import { BUSES, GROUPS, WAITING_MESSAGES } from "./machines.ts";
@@ -34,6 +35,7 @@ import {
   sampleChart,
   STAGES,
   STATES,
+  WAITS,
 } from "./samples.ts";
 
 const MINUTE_MS = 60_000;
@@ -67,6 +69,9 @@ export function Gallery() {
       </Part>
       <Part name="Subagents">
         <Subagents {...CHILDREN} />
+      </Part>
+      <Part name="Waits">
+        {WAITS.map((peer) => <WaitNote key={peer.waits_for.kind} peer={peer} />)}
       </Part>
       <Part name="Trace">
         <Stages trace={{ stages: STAGES }} />

@@ -41,6 +41,27 @@ alter table users drop column legacy_id;
 ${"A_word_without_an_end_".repeat(12)}`;
 
 /** A peer with more subagents than are shown. */
+/** Peers that wait, one in each way. */
+export const WAITS = (["trust", "permission", "question", "limit", "login"] as const).map(
+  (kind) => ({
+    name: "api",
+    display_name: "api",
+    machine: null,
+    transport: "pane" as const,
+    path: "/home/sam/api",
+    pane_id: "%3",
+    status: "online" as const,
+    turn_state: "awaiting_input" as const,
+    waits_for: {
+      kind,
+      since: new Date(Date.now() - 60_000).toISOString(),
+      source: "screen",
+      detail: null,
+      resets_at: new Date(Date.now() + 3_600_000).toISOString(),
+    },
+  }),
+);
+
 export const CHILDREN: Children = {
   children: [0, 60_000].map((ended_ms, index) => ({
     peer_id: `peer-00000000000${index}`,

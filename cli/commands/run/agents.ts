@@ -28,6 +28,8 @@ export const AGENT_FLAGS = {
   "-y, --yes": "connect the agent without asking",
 } as const;
 const COUNT_MAX = 20;
+/** Time within which the daemon sees that a pane has ended. */
+const ENDED_MS_MAX = 3_000;
 
 /** The words after `mesh run` that name an agent, such as `claude`. */
 export const AGENT_PROGRAMS = AGENTS.flatMap(({ setup, programs: [program] }) =>
@@ -131,9 +133,15 @@ async function settle(
   );
 }
 
-async function show({ env }: CommandContext, spawned: Spawned): Promise<void> {
+async function show(context: CommandContext, spawned: Spawned): Promise<void> {
+  const { env } = context;
   const { display_name: name, pane_id, tmux_socket } = spawned;
-  await showPane(paneOf({ peer_id: name, name, pane_id, tmux_socket }, env).command, env);
+  try {
+    await showPane(paneOf({ peer_id: name, name, pane_id, tmux_socket }, env).command, env);
+  } catch (error) {
+    await waitForAgent(context, spawned, ENDED_MS_MAX); // Throws if the pane has ended.
+    throw error;
+  }
 }
 
 /** Runs the agent in this terminal, where no pane can be made. */

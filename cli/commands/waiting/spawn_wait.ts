@@ -1,11 +1,11 @@
 /** Waits until a started agent is a peer, or waits for its user, which it then says. */
 
 import { ApiError } from "kit/http/client.ts";
-import type { Spawned } from "protocol/spawn/contract.ts";
+import type { Spawned, SpawnState } from "protocol/spawn/contract.ts";
 import { spawnSentence, waitSentence } from "protocol/derived/waits.ts";
 import { getPeer, getSpawn } from "protocol/generated/endpoints.ts";
 import { isUnreachable } from "../../client/daemon_client.ts";
-import { unlessRejected } from "../../client/failures.ts";
+import { CommandError, unlessRejected } from "../../client/failures.ts";
 import type { CommandContext } from "../../command/command.ts";
 import { styled } from "../../output/terminal.ts";
 
@@ -13,7 +13,7 @@ const POLL_MS = 250;
 
 /**
  * Returns the id of the peer that the agent has become; undefined if it has not registered within
- * `ms`. Prints what the agent waits for, once.
+ * `ms`. Prints what the agent waits for, once. Throws if its pane has ended before.
  */
 export async function waitForAgent(
   context: CommandContext,
@@ -36,9 +36,15 @@ export async function waitForAgent(
       shown = sentence;
     }
     if (peer_id !== null) return peer_id;
+    if (state.registration_state === "timed_out") throw new CommandError(ended(state));
     if (polls <= 0) return undefined;
     await clock.sleep(POLL_MS);
   }
+}
+
+/** The daemon gives a spawn up at once when its pane has ended, and later for no other reason. */
+function ended({ display_name: name, path }: SpawnState): string {
+  return `${name} has ended without connecting to mesh; start it yourself in ${path} to see why`;
 }
 
 /** As `waitForAgent`, for an agent that was started already: a refusal only ends the wait. */

@@ -14,14 +14,24 @@ const PID_HEADER = "x-mesh-pid";
 interface ProcessProofs {
   /** True if this process sends the request, or a descendant that is no other peer's. */
   isPeerProcess(pid: number, caller: Caller): boolean;
-  /** A request came from this process, and proved it. */
-  connected(pid: number): void;
+  /** True if the agent of this process is known to have our tools. */
+  hasTools(pid: number): boolean;
+  /** The client in this process has got the list of tools. */
+  gotTools(pid: number): void;
 }
+
+/** A request by which a client gets the list of tools, or shows that it has the list. */
+const OF_TOOLS = /"method"\s*:\s*"tools\/(?:list|call)"/;
 
 export function mcpRoutes(mcp: Pick<LazyMcp, "get">, proofs: ProcessProofs): Route[] {
   return [
     onLoopback(postMcp, async (request, caller) => {
-      return await (await mcp.get()).answer(withProvenPid(request, caller, proofs));
+      const pid = provenPid(request, caller, proofs);
+      const isNew = pid !== undefined && !proofs.hasTools(pid) &&
+        OF_TOOLS.test(await request.clone().text());
+      const response = await (await mcp.get()).answer(withPid(request, pid));
+      if (isNew) proofs.gotTools(pid);
+      return response;
     }),
     onLoopback(getMcp, refuseMethod),
     onLoopback(deleteMcp, refuseMethod),
@@ -39,15 +49,19 @@ function onLoopback(
   });
 }
 
-/** Drops a pid that is not proved to be the caller's (contract 6). */
-function withProvenPid(request: Request, caller: Caller, proofs: ProcessProofs): Request {
-  const claimedPid = request.headers.get(PID_HEADER);
-  const pid = pidOf(claimedPid);
-  if (claimedPid === null) return request;
-  if (pid && proofs.isPeerProcess(pid, caller)) {
-    proofs.connected(pid);
-    return request;
-  }
+/** The pid that the caller names; undefined unless it is proved to be the caller's (contract 6). */
+function provenPid(
+  { headers }: Request,
+  caller: Caller,
+  proofs: ProcessProofs,
+): number | undefined {
+  const pid = pidOf(headers.get(PID_HEADER));
+  return pid !== undefined && proofs.isPeerProcess(pid, caller) ? pid : undefined;
+}
+
+/** The request without a pid, unless this one is proved. */
+function withPid(request: Request, proven: number | undefined): Request {
+  if (proven !== undefined || !request.headers.has(PID_HEADER)) return request;
   const headers = new Headers(request.headers);
   headers.delete(PID_HEADER);
   return new Request(request, { headers });

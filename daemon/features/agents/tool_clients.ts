@@ -1,4 +1,4 @@
-/** The agents whose MCP clients have reached the daemon, and so have the tools of mesh. */
+/** The agents whose MCP clients have listed the tools of mesh. */
 
 import { lineageOf, type ProcessTable } from "../../host/processes.ts";
 
@@ -14,14 +14,13 @@ export class ToolClients {
     this.#processes = processes;
   }
 
-  /** A request of an MCP client came from this process. */
-  connected(pid: number): void {
-    if (this.#known.has(pid)) return;
+  /** The MCP client in this process has the tools. */
+  add(pid: number): void {
     if (this.#known.size > PROCESSES_MAX) this.#known.clear();
     for (const above of lineageOf(this.#processes, pid)) this.#known.add(above);
   }
 
-  /** True if a client of this agent's process has connected since the daemon's start. */
+  /** True if a client in or below this process has got the tools since the daemon's start. */
   has(agent_pid: number): boolean {
     return this.#known.has(agent_pid);
   }

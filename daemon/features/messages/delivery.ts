@@ -176,6 +176,11 @@ export class Delivery {
     this.#deps.limits.tick();
     const waiting = ledger.peersWaiting(db);
     this.#deps.sockets.tick(waiting);
+    this.dispatchWaiting(waiting);
+  }
+
+  /** Starts a dispatch pass for each peer with queued messages. */
+  dispatchWaiting(waiting = ledger.peersWaiting(this.#ctx.db)): void {
     for (const peer_id of waiting) this.#deps.dispatcher.wake(peer_id);
   }
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { serveDaemon } from "../../support/cli/listening_daemon.ts";
 import { agentInPane, restartAndRegister } from "../../support/daemon/restarts.ts";
 import { SOCKET, spawningWorld, type WorldSettings } from "../../support/daemon/spawns.ts";
+import { until } from "../../support/waiting.ts";
 
 async function fixture(settings: WorldSettings = {}) {
   const inner = await spawningWorld({ settings });
@@ -69,4 +70,21 @@ Deno.test("mesh peer fork starts another agent and keeps the source", async () =
   assert.equal(terminals.launches.length, 1);
   assert.equal((await mesh(["peer", "fork", "api", "--backend", "codex"])).code, 1);
   assert.equal((await restartAndRegister(at)).answer.outcome, "restarted");
+});
+
+Deno.test("mesh spawn --wait ends as soon as the pane of the agent has ended, and says so", async () => {
+  await using at = await fixture();
+  const { mesh, folder, terminals, w } = at;
+  const started = w.clock.monotonic();
+  let ended: Awaited<ReturnType<typeof mesh>> | undefined;
+  void mesh(["spawn", folder, "--backend", "codex", "--name", "api", "--wait"])
+    .then((result) => ended = result);
+  const { code, err } = await until("the end of the command", async () => {
+    if (terminals.launches.length > 0) terminals.panes.clear();
+    await w.tick();
+    return ended;
+  });
+  assert.equal(code, 1);
+  assert.match(err, /api has ended without connecting to mesh; start it yourself in .* to see why/);
+  assert.ok(w.clock.monotonic() - started < 30_000);
 });

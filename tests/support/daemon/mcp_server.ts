@@ -56,7 +56,8 @@ export function mcpFixture(answers: Answers = {}, token?: string) {
   };
   const routes = mcpRoutes({ get: () => Promise.resolve(mcp) }, {
     isPeerProcess: () => true,
-    connected: () => {},
+    hasTools: () => true,
+    gotTools: () => {},
   });
   return {
     mcp,

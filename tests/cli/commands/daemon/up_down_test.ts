@@ -47,7 +47,7 @@ Deno.test("`mesh` alone shows the status and the next steps", async () => {
   assert.equal(up.out.match(/^ +mesh /gm)?.length, 3);
   const down = await p.mesh([], {}, { MESH_DAEMON__PORT: deadPort() });
   assert.equal(down.code, 0);
-  assert.match(down.out, /not running[^]*mesh up[^]*mesh setup[^]*mesh demo/);
+  assert.match(down.out, /not running[^]*mesh run claude[^]*mesh setup[^]*mesh up[^]*mesh demo/);
 });
 
 Deno.test("`down` without a daemon exits 0; another daemon or a reused pid is left alone", async () => {

@@ -49,14 +49,14 @@ async function start(source: string) {
     );
     return ready?.ready === false ? ready.reason : undefined;
   };
-  return { clock, reason, connected: (pid: number) => toolClients.connected(pid) };
+  return { clock, reason, add: (pid: number) => toolClients.add(pid) };
 }
 
 Deno.test("a session that has just started waits for its tools, whatever starts it", async () => {
   for (const source of ["startup", "resume", "fork"]) {
-    const { reason, connected } = await start(source);
+    const { reason, add } = await start(source);
     assert.equal(await reason(), "starting", source);
-    connected(42);
+    add(42);
     assert.notEqual(await reason(), "starting", source);
   }
 });
@@ -73,7 +73,7 @@ Deno.test("a session without tools of mesh waits ten seconds, and one that goes 
 });
 
 Deno.test("a client of another agent gives a session no tools", async () => {
-  const { reason, connected } = await start("startup");
-  connected(77);
+  const { reason, add } = await start("startup");
+  add(77);
   assert.equal(await reason(), "starting");
 });
