@@ -164,7 +164,6 @@ function readText(path) {
 
 // daemon/features/agents/opencode/plugin/session.ts
 import process from "node:process";
-import { appendFileSync } from "node:fs";
 
 // daemon/host/terminal_addresses.ts
 var KITTY = "kitty:";
@@ -710,8 +709,6 @@ var Turn = class {
 };
 
 // daemon/features/agents/opencode/plugin/session.ts
-var dbg = (x) => appendFileSync("/tmp/stop31/oc.log", `${Date.now()} ${JSON.stringify(x)}
-`);
 var HOOK_VERSION = "4";
 var UNREAD_AFTER_MS = 1e3;
 var NOT_READ = "[mesh] Not read yet, further up:";
@@ -787,25 +784,8 @@ var Session = class {
   }
   /** Stops the turn. Its aborted answer reports that. A dialog is left to the user. */
   async #interrupt() {
-    dbg([
-      "int",
-      this.#id,
-      this.#turn.busy,
-      this.#turn.atDialog
-    ]);
     if (this.#id === void 0 || !this.#turn.busy || this.#turn.atDialog) return;
-    dbg({
-      id: this.#id
-    });
-    try {
-      dbg(await this.#ctx.client.session.abort({
-        path: {
-          id: this.#id
-        }
-      }));
-    } catch (e) {
-      dbg(String(e));
-    }
+    await this.#sessions.abort(this.#id);
   }
   #mayPrompt() {
     if (!this.#turn.takesPrompts || this.#reading) return false;
@@ -893,13 +873,6 @@ var Session = class {
   }
   async event(type, properties) {
     const { info, sessionID, part } = properties;
-    if (type !== "message.part.updated") dbg([
-      type,
-      sessionID,
-      properties.status,
-      properties.error,
-      info?.error
-    ]);
     this.#subagents.follow(type, properties, this.#id);
     if (type === "session.created") {
       if (info) this.#sessions.add(info);
