@@ -10,6 +10,7 @@ import type { Peer } from "../../state/records.ts";
 import { isRemote } from "../../state/remote.ts";
 import { refreshTopics, useResource } from "../../state/resource.ts";
 import { sessionState } from "../../state/session.ts";
+import { notify } from "../../state/store.ts";
 import { Kill } from "./actions.tsx";
 
 /** Stops what a peer does now. Disabled with the reason where that is impossible. */
@@ -26,7 +27,9 @@ export function StopButton({ peer }: { peer: Peer }) {
         aria-label={`Stop the turn of ${peer.name}`}
         title={reason ?? "Interrupt what it does now; it goes on running"}
         onClick={() => {
+          // A phone shows no title.
           if (reason === undefined) setOpen(true);
+          else notify(`Not stopped: ${reason}`);
         }}
       >
         Stop
