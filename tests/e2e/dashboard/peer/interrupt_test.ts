@@ -57,6 +57,6 @@ browserTest("a page that is not a person's shows why it stops nobody", async (la
   const stop = page.locator('.peer-head .stop-turn[title^="This page is not signed in"]');
   await stop.waitFor();
   await stop.dispatchEvent("click");
-  await page.getByText("Not stopped: This page is not signed in as a person").waitFor();
+  await page.locator(".notice", { hasText: "Not stopped: This page is not signed in" }).waitFor();
   assert.equal(await page.getByRole("dialog").count(), 0);
 });
