@@ -80,7 +80,9 @@ export function featureRoutes(
       isProvenHuman,
       async callerOf(from_peer, caller, headers) {
         const { isHuman, peer_id } = readerOf(from_peer, caller, headers);
-        return { isHuman, peer_id: await actors.certifiedPeer(headers) ?? peer_id };
+        const isOnOtherMachine = caller.via === "machine";
+        const proved = await actors.certifiedPeer(headers) ?? peer_id;
+        return { isHuman, isOnOtherMachine, peer_id: proved };
       },
       elsewhere: (route) =>
         interruptElsewhere(route, { calls: features.calls?.client, directory, isProvenHuman }),

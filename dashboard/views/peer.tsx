@@ -17,6 +17,7 @@ import { Actions } from "./peer/actions.tsx";
 import { Conversation } from "./peer/conversation.tsx";
 import { Evidence } from "./peer/evidence.tsx";
 import { PeerChanges } from "./peer/changes.tsx";
+import { StopButton } from "./peer/interrupt.tsx";
 import { PaneScreen } from "./peer/screen.tsx";
 import { Timeline } from "./peer/timeline.tsx";
 
@@ -126,6 +127,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         options={TAB_ORDER.filter((name) => name === tab || hasTab(peer, name))
           .map((name) => [name, TABS[name]])}
       />
+      {peer.role !== "human" && <StopButton key={`stop ${peer.peer_id}`} peer={peer} />}
       {isRemote(peer)
         ? <RemoteNote machine={peer.machine} />
         : <Actions key={peer.peer_id} peer={peer} />}

@@ -33,6 +33,8 @@ const RECORDS_MS = 750;
 /** The caller who wants a turn interrupted, as far as it is proved. */
 export interface InterruptCaller {
   readonly isHuman: boolean;
+  /** True if another machine passes the request on. */
+  readonly isOnOtherMachine: boolean;
   readonly peer_id: string | undefined;
 }
 
@@ -65,10 +67,9 @@ export class Interrupts {
   /** Interrupts a peer's turn if it is proved to run, and waits for a proof of its end. */
   async interrupt(peer_id: string, caller: InterruptCaller): Promise<Interrupted> {
     const peer = this.#mustGet(peer_id);
-    const { name: peer_name } = peer;
     const by = this.#mustBeAllowed(peer, caller);
     if (this.#running.has(peer_id)) {
-      throw new Problem("interrupt_in_progress", { peer: peer_name, peer_id });
+      throw new Problem("interrupt_in_progress", { peer: peer.name, peer_id });
     }
     this.#running.add(peer_id);
     this.#deps.turns.setInterrupter(peer_id, by.name);
@@ -197,9 +198,12 @@ export class Interrupts {
   /** The author of the interrupt. Only a person and the circle's orchestrator may interrupt. */
   #mustBeAllowed(
     { peer_id, name, circle }: StoredPeer,
-    { isHuman, peer_id: caller_id }: InterruptCaller,
+    { isHuman, isOnOtherMachine, peer_id: caller_id }: InterruptCaller,
   ): Author {
     const { db } = this.#ctx;
+    if (isHuman && isOnOtherMachine) {
+      return { peer_id: null, name: "a person on another machine" };
+    }
     if (isHuman) {
       const human = this.#deps.directory.human();
       return { peer_id: human?.peer_id ?? null, name: human ? `@${human.name}` : "a person" };

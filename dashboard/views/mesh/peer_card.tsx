@@ -18,6 +18,7 @@ import { type ChangeCounts, changeCountsOf, readChangeCounts } from "../../state
 import { sessionState } from "../../state/session.ts";
 import { link } from "../../state/router.ts";
 import { now, peers as allPeers } from "../../state/store.ts";
+import { StopButton } from "../peer/interrupt.tsx";
 
 /** The time without a sign after which an agent at work may be stuck. */
 const SILENT_MS = 10 * 60_000;
@@ -82,6 +83,7 @@ export function PeerList(
             <Steady of={[peer, is_current, dense, context]}>
               {() => <PeerCard {...{ peer, dense, context }} current={is_current} />}
             </Steady>
+            {activityOf(peer) === "working" && <StopButton peer={peer} />}
           </li>
         );
       })}

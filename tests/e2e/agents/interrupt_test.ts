@@ -62,7 +62,9 @@ async function interruptsAndAsksAgain(agent: AgentAtWork, by: RegExp): Promise<v
   const held = agent.is_silent ? model.hold() : undefined;
   const { correlation_id } = await ask("Name the lake");
   await until("the work", isAtWork);
-  const done = await interrupt();
+  let done = await interrupt();
+  // On a busy machine Copilot CLI may read the second Escape too late, and a person asks again.
+  for (let again = 0; done.outcome === "asked" && again < 3; again++) done = await interrupt();
   assert.equal(done.outcome, "interrupted", `${JSON.stringify(done)}\n${screen()}`);
   assert.match(done.by ?? "", by);
   held?.release();

@@ -100,6 +100,8 @@ for (const allow_admin of [["laptop"], []]) {
       isAllowed ? ["asked", undefined] : [undefined, "machine_not_yours"],
     );
     assert.equal(api.of("interrupt").length, isAllowed ? 1 : 0);
+    const names = new Set(eventData(two.buildbox, "interrupt").map(({ from }) => from));
+    assert.deepEqual([...names], isAllowed ? ["a person on another machine"] : []);
   });
 }
 
