@@ -153,7 +153,7 @@ const NOTHING = "/dev/null";
 /** The path of a line `--- a/path` or `+++ b/path`. git quotes a path with special characters. */
 function pathOf(line: string): string {
   const quoted = /^(?:---|\+\+\+) "(?:[ab]\/)?(.*)"\t?$/.exec(line)?.[1];
-  return quoted ?? line.slice(4).replace(/\t.*$/, "").replace(/^[ab]\//, "");
+  return quoted ?? (line.slice(4).split("\t", 1)[0] ?? "").replace(/^[ab]\//, "");
 }
 
 function pathsOf(before: string, after: string): { path: string; old_path?: string } {

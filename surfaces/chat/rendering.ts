@@ -2,8 +2,11 @@
 
 import * as z from "zod";
 import { InboxItem, ItemState, Push } from "protocol/inbox.ts";
+import { showHidden } from "kit/core/hidden.ts";
 import { cleanText } from "kit/core/text.ts";
-import { clean } from "../../cli/output/terminal.ts";
+import { DENY, isPermission } from "protocol/derived/waiting.ts";
+import { actLines } from "../../cli/output/act.ts";
+import { clean, toPlainText } from "../../cli/output/terminal.ts";
 import { truncate } from "../../cli/output/table.ts";
 import { formatInstant } from "../../cli/output/time.ts";
 import { endingOfItem } from "protocol/derived/endings.ts";
@@ -15,6 +18,9 @@ const NAME_COLUMNS_MAX = 64;
 const SUMMARY_COLUMNS_MAX = 120;
 const FILENAME_COLUMNS_MAX = 200;
 const REASON_COLUMNS_MAX = 300;
+/** Maximum length of the act that a permission shows here. A longer one cannot be allowed here. */
+const ACT_UNITS_MAX = 12_000;
+const DENY_HINT = "To deny it and say why, reply: deny, and then the reason.";
 
 /** The fields of an inbox item that are shown. */
 export const ShownItem = InboxItem.pick({
@@ -46,9 +52,12 @@ interface Rendering {
 export function renderItem(item: ShownItem, style: ChatStyle): Rendering {
   const { item_id, question } = item;
   const { text_units_max } = style;
-  const head = formatHead(item, style), body = formatBody(item, style);
+  const act = actText(item);
+  const head = formatHead(item, style), body = formatBody(item, act?.text, style);
   const isOpen = item.state !== "closed";
-  const buttons = question && isOpen ? optionButtons(item_id, question, style) : undefined;
+  const buttons = question && isOpen
+    ? optionButtons(item_id, question, style, act?.isWhole)
+    : undefined;
   const fullText = `${head}:\n${body}`;
   if (fullText.length <= text_units_max) return { texts: [fullText], buttons };
   const parts = splitText(body, text_units_max - head.length - COUNT_UNITS);
@@ -90,10 +99,12 @@ export function renderNotSent(caption: string, item_id: string, why: string): st
 
 /** One entry of the inbox list. */
 export function formatSummary(
-  { item_id, kind, from, text }: Pick<ShownItem, "item_id" | "kind" | "from" | "text">,
+  { item_id, kind, from, text, question }:
+    & Pick<ShownItem, "item_id" | "kind" | "from" | "text">
+    & { readonly question: { readonly act?: { readonly title: string } | undefined } | null },
   style: ChatStyle,
 ): string {
-  const summary = truncate(clean(text), SUMMARY_COLUMNS_MAX);
+  const summary = truncate(clean(question?.act?.title ?? text), SUMMARY_COLUMNS_MAX);
   return `${formatHead({ kind, from }, style)}: ${summary}\n${style.command_prefix}show ${item_id}`;
 }
 
@@ -133,8 +144,7 @@ function formatHead(
 ): string {
   const sender = formatSender(from), repeated = formatRepeated(pushes, style);
   if (kind === "notify") return `💬 ${sender} says${repeated}`;
-  const permission = question?.scope === "tool_permission";
-  return permission
+  return question && isPermission(question)
     ? `🔐 ${sender} asks for permission${repeated}`
     : `❓ ${sender} asks${repeated}`;
 }
@@ -152,17 +162,47 @@ function mayBeShown({ surface_refs, error_class }: ShownItem["pushes"][number]):
   return surface_refs.length > 0 || error_class === "unclear";
 }
 
-function formatBody(item: ShownItem, style: ChatStyle): string {
+interface ActText {
+  readonly text: string;
+  readonly isWhole: boolean;
+}
+
+/** The act that the person is asked to permit, as far as it fits; undefined for other items. */
+function actText({ item_id, text, question }: ShownItem): ActText | undefined {
+  const lines = actLines(text, question)?.map((line) => line.map(toPlainText).join(""));
+  if (!lines) return undefined;
+  const kept: string[] = [];
+  let rest = ACT_UNITS_MAX;
+  for (const line of lines) {
+    rest -= line.length + 1;
+    if (rest < 0) break;
+    kept.push(line);
+  }
+  const missing = lines.length - kept.length;
+  const noun = missing === 1 ? "line is" : "lines are";
+  const note = missing > 0
+    ? [
+      "",
+      `${missing} more ${noun} not shown here. To allow it, read all of it on the dashboard or ` +
+      `with mesh inbox show ${item_id}`,
+    ]
+    : [];
+  const reason = question?.act?.takes_reason ? ["", DENY_HINT] : [];
+  return { text: [...kept, ...note, ...reason].join("\n"), isWhole: missing === 0 };
+}
+
+function formatBody(item: ShownItem, act: string | undefined, style: ChatStyle): string {
   const { item_id, text, question, attachments, expires_at } = item;
   const isOver = item.state === "closed" && question !== null;
   const expiry = isOver ? endingText(item) : expires_at && untilText(expires_at);
-  const prompt = question?.prompt === text ? undefined : question?.prompt;
+  const prompt = question?.prompt === text || act !== undefined ? undefined : question?.prompt;
+  const isExact = isPermission(question);
   const options = question?.options ?? [];
   const showsOptionList = options.length > 0 &&
     (options.some((option) => isLong(option, style)) || !optionButtons(item_id, question, style));
   const lines = [
-    text,
-    ...(prompt ? ["", prompt] : []),
+    act ?? (isExact ? showHidden(text) : text),
+    ...(prompt ? ["", isExact ? showHidden(prompt) : prompt] : []),
     ...(showsOptionList
       ? ["", ...options.map((option, index) => `${index + 1}. ${optionLabel(option)}`)]
       : []),
@@ -195,10 +235,13 @@ function optionButtons(
   item_id: string,
   question: Question | null,
   style: ChatStyle,
+  isWhole = true,
 ): Button[] | undefined {
   if (!question || question.kind === "text") return undefined;
-  const buttons = question.options.map((option, index) =>
-    toButton(optionLabel(option), `a:${index}:${item_id}`, style)
+  const buttons = question.options.flatMap((option, index) =>
+    isWhole || option.id === DENY
+      ? [toButton(optionLabel(option), `a:${index}:${item_id}`, style)]
+      : []
   );
   if (question.kind === "acknowledge" && buttons.length === 0) {
     buttons.push(toButton("👌 OK", `k:${item_id}`, style));

@@ -4,12 +4,12 @@ import { invalidField } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Ask, Outcome, Resolution, TypedAnswer } from "protocol/asks/contract.ts";
 import type { Option, Question } from "protocol/messages/question.ts";
+import { ALLOW, DENY } from "protocol/derived/waiting.ts";
 import type { AnswerAsk } from "protocol/asks/questions.ts";
 import type { CloseReason } from "protocol/asks/states.ts";
 
 /** The scope of tool permissions, and the only option that permits the tool (contract 3). */
 export const TOOL_PERMISSION = "tool_permission";
-const ALLOW = "allow";
 
 /** The responder of a question that was decided in the agent's own terminal (contract 11). */
 export const TERMINAL = "terminal";
@@ -41,15 +41,31 @@ export function asksForDecision(question: Pick<Question, "kind" | "scope"> | nul
   return question?.kind === "choice" || question?.scope === TOOL_PERMISSION;
 }
 
-/** The option whose id or title is the given text. */
+/** A denial in words, such as `deny: use the trash`. No text but an option's own allows. */
+const DENIAL = /^\s*deny[\s:,.;–—-]+(\S[^]*)$/i;
+
+/** The answer with the option that a text names. To a permission, a denial may give a reason. */
+function chooseByText(question: Question, text: string, remark: string | null): TypedAnswer {
+  const reason = question.scope === TOOL_PERMISSION ? DENIAL.exec(text)?.[1]?.trim() : undefined;
+  const denial = question.options.find(({ id }) => id === DENY);
+  if (reason !== undefined && denial && !findOption(question, text)) {
+    return toChosen(denial, [reason, remark]);
+  }
+  return toChosen(chooseOption(question, text), [remark]);
+}
+
 function chooseOption(question: Question, text: string): Option {
-  const { options } = question;
-  const normalized = text.trim().toLowerCase();
-  const option = options.find(({ id }) => id === text) ??
-    options.find(({ id }) => id.toLowerCase() === normalized) ??
-    options.find(({ title }) => title.toLowerCase() === normalized);
+  const option = findOption(question, text);
   if (!option) throw unknownOption(question, text);
   return option;
+}
+
+/** The option whose id or title is the given text. */
+function findOption({ options }: Question, text: string): Option | undefined {
+  const normalized = text.trim().toLowerCase();
+  return options.find(({ id }) => id === text) ??
+    options.find(({ id }) => id.toLowerCase() === normalized) ??
+    options.find(({ title }) => title.toLowerCase() === normalized);
 }
 
 /** An answer with an option: its text names the option, and all else that was said is a remark. */
@@ -101,7 +117,7 @@ function chosenOptionOf(
   }
   if (isRefusal) return undefined;
   if (text === undefined) throw invalidField("option_id", "The question needs an option");
-  return toChosen(chooseOption(question, text), [message]);
+  return chooseByText(question, text, message ?? null);
 }
 
 /** The answer with which an ack closes an ask. To a choice, a message must name an option. */
@@ -116,7 +132,7 @@ export function toAckClosing(
   }
   if (message === "") return { close_reason: hasAttachments ? "ack_with_msg" : "ack" };
   if (question?.kind !== "choice") return { close_reason: "ack_with_msg", reply: message };
-  const answer = toChosen(chooseOption(question, message), []);
+  const answer = chooseByText(question, message, null);
   return { close_reason: "answered", reply: answer.text, answer };
 }
 

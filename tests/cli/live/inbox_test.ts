@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { listAsks, openAsk } from "protocol/asks/contract.ts";
+import { askBlocking } from "protocol/asks/questions.ts";
 import { liveSession } from "../../support/cli/live_session.ts";
 import { addPeer, ask, notify } from "../../support/daemon/peer_clients.ts";
 import type { World } from "../../support/world.ts";
@@ -93,4 +94,41 @@ Deno.test("an empty inbox is shown as the plain list", async () => {
   await using live = inbox(() => Promise.resolve());
   assert.equal(await live.ended, 0);
   assert.match(live.fake.written, /Your inbox is empty\./);
+});
+
+/** A question for the permission to write a file, from a program that waits for the answer. */
+function permission(w: World, content: string) {
+  void w.call(askBlocking, {
+    body: {
+      from_peer: "api",
+      prompt: "May I write?",
+      scope: "tool_permission",
+      options: [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }],
+      timeout_seconds: 60,
+      metadata: { tool: "Write", tool_input: { file_path: "b.js", content } },
+    },
+  });
+  return w.clock.settle();
+}
+
+Deno.test("a permission shows its act, and 1 allows it only after all of it was shown", async () => {
+  await using live = inbox(async (w) => {
+    await addPeer(w, "api");
+    await permission(w, "two\n");
+    await permission(w, "one\u202e\n".repeat(60));
+  });
+  await live.shows(/Write b\.js, \+60 lines[^]*Write b\.js, \+1 line/);
+  live.type("1");
+  await live.shows(/b\.js {2}\+60[^]*1 \+ one⟨U\+202E⟩/);
+  live.type("1");
+  await live.shows(/Read all of it first/);
+  live.type("\u001b[F", "1");
+  await live.shows(/Answered api: allow/);
+  live.type("3", ..."Not now", ENTER);
+  assert.equal(await live.ended, 0);
+  const { asks } = await live.w.call(listAsks, { query: {} });
+  assert.deepEqual(asks.map(({ answer }) => [answer?.option_id, answer?.message]), [
+    ["allow", null],
+    ["deny", "Not now"],
+  ]);
 });

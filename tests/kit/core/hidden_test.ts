@@ -20,6 +20,8 @@ Deno.test("joiners stay within emoji and scripts that need them, and nowhere els
   for (const text of ["👩\u200d💻", "می\u200cخواهم", "क्\u200dष"]) {
     assert.equal(markHidden(text), text);
   }
+  for (const text of ["❤\ufe0f", "1\ufe0f\u20e3"]) assert.equal(markHidden(text), text);
+  assert.equal(markHidden("r\ufe0fm 1\ufe0f"), "r<U+FE0F>m 1<U+FE0F>");
   assert.equal(markHidden("a\u200db"), "a<U+200D>b");
   assert.equal(markHidden("\u200d"), "<U+200D>");
 });

@@ -148,3 +148,77 @@ Deno.test("attachments are counted, with the command that shows them", () => {
   const { texts } = renderItem(item({ attachments }));
   assert.match(texts[0] ?? "", /2 attached: mesh inbox show inb-3f9c04d1a2b7$/);
 });
+
+const permission = (act: Record<string, unknown>) =>
+  item({
+    text: "@ada wants to use Bash: command",
+    question: {
+      kind: "choice",
+      scope: "tool_permission",
+      prompt: "@ada wants to use Bash: command",
+      options: [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }],
+      act: {
+        kind: "run",
+        title: "Run: git push",
+        command: null,
+        folder: null,
+        path: null,
+        address: null,
+        files: [],
+        details: [],
+        is_cut: false,
+        covers_text: true,
+        takes_reason: true,
+        ...act,
+      },
+    },
+  });
+
+Deno.test("a permission shows its act: the title, the command, the folder and the diff", () => {
+  const { texts, buttons } = renderItem(permission({
+    command: "git push \u202e\r",
+    folder: "/work/api",
+    files: [{
+      path: "a.ts",
+      added: 1,
+      removed: 1,
+      hunks: [{ old_start: 3, new_start: 3, lines: [" x", "-one", "+two"] }],
+    }],
+  }));
+  assert.equal(
+    texts.join(""),
+    [
+      "🔐 ada asks for permission:",
+      "Run: git push",
+      "$ git push ⟨U+202E⟩⟨U+000D⟩",
+      "in /work/api",
+      "a.ts  +1  −1",
+      "3 3   x",
+      "4   − one",
+      "  4 + two",
+      "",
+      "To deny it and say why, reply: deny, and then the reason.",
+    ].join("\n"),
+  );
+  assert.deepEqual(buttons?.map(({ text }) => text), ["Allow", "Deny"]);
+});
+
+Deno.test("an act that is too long for a chat says how much is left out, and cannot be allowed there", () => {
+  const lines = Array.from({ length: 2000 }, (_, at) => `+line ${at}`);
+  const file = {
+    path: "a",
+    added: 2000,
+    removed: 0,
+    hunks: [{ old_start: 1, new_start: 1, lines }],
+  };
+  const { texts, buttons } = renderItem(permission({ files: [file], takes_reason: false }));
+  const whole = texts.join("\n");
+  assert.match(whole, /\d+ more lines are not shown here\. To allow it, read all of it/);
+  assert.match(whole, /mesh inbox show inb-3f9c04d1a2b7/);
+  assert.doesNotMatch(whole, /say why/);
+  assert.deepEqual(buttons?.map(({ text, data }) => [text, data]), [[
+    "Deny",
+    "a:1:inb-3f9c04d1a2b7",
+  ]]);
+  assert(texts.length <= 5 && texts.every(({ length }) => length <= MESSAGE_UNITS_MAX));
+});

@@ -271,9 +271,8 @@ export class Questions {
  */
 function toAct({ scope, metadata }: AskBlocking): Act | undefined {
   const { tool, tool_kind, tool_input: given, tool_input_is_cut, takes_reason } = metadata ?? {};
-  if (scope !== TOOL_PERMISSION || typeof tool !== "string" || tool_input_is_cut === true) {
-    return undefined;
-  }
+  const hasInput = given !== undefined && tool_input_is_cut !== true;
+  if (scope !== TOOL_PERMISSION || typeof tool !== "string" || !hasInput) return undefined;
   const input = typeof given === "string" ? tryJson(given) : given;
   const kind = typeof tool_kind === "string" ? tool_kind : undefined;
   const unread = () => ({ unread: "the file is not read for this program" });

@@ -97,6 +97,18 @@ Deno.test("a tool that the human denies is denied with the human's message", asy
   assert.deepEqual(await pending.answer, decision("deny", "Not now"));
 });
 
+Deno.test("a text that begins with deny denies with the rest as the reason, and no text but allow allows", async () => {
+  await using w = gatedTool();
+  const pending = await request(w);
+  const { item_id } = await only(w);
+  for (const text of ["allow it", "yes", "allow: once", "denying"]) {
+    const refused = await post(w, `/inbox/${item_id}/reply`, { text });
+    assert.deepEqual([refused.status, refused.error], [422, "unknown_option"], text);
+  }
+  await post(w, `/inbox/${item_id}/reply`, { text: "Deny: use the trash,\nplease" });
+  assert.deepEqual(await pending.answer, decision("deny", "use the trash,\nplease"));
+});
+
 Deno.test("a tool that the human does not answer in time is denied", async () => {
   await using w = gatedTool();
   const pending = await request(w);
@@ -376,7 +388,7 @@ Deno.test("a program's own tool permission has an act beside its text, and reads
   const { items } = await get(w, "/inbox");
   const acts = items.map(({ question }: { question: { act?: object } }) => question.act);
   assert.partialDeepStrictEqual(acts, [
-    { kind: "other", title: "Use Bash", covers_text: false },
+    undefined,
     { title: "Write /etc/passwd, +1 line", takes_reason: false },
     { title: "Run: ls", command: "ls", takes_reason: true, covers_text: false },
   ]);
