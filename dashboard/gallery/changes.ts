@@ -30,7 +30,7 @@ const CHANGED: ChangedFile = {
   added: 1,
   removed: 1,
   binary: false,
-  hunks: [{ old_start: 1, new_start: 1, lines: [" one", "-two", "+<U+202E>three"] }],
+  hunks: [{ old_start: 1, new_start: 1, lines: [" one", "-two", "+⟨U+202E⟩three"] }],
   cut: true,
 };
 

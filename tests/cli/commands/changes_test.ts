@@ -50,7 +50,7 @@ Deno.test("mesh changes prints the branch point, the files and their changed lin
       "@@ -1 +1 @@",
       " one",
       "-two",
-      "+TWO<U+001B>[2J",
+      "+TWO⟨U+001B⟩[2J",
       "",
       "b.txt",
       "@@ -0 +1 @@",

@@ -70,10 +70,10 @@ Deno.test("the other machine's text is masked, bounded, and shows its hidden cha
   }
   assert.equal(found?.detail, null);
   assert.deepEqual(found.files[0]?.hunks?.[0]?.lines, [
-    "+[masked] <U+001B>[31m",
+    "+[masked] ⟨U+001B⟩[31m",
     "+token=[masked]",
   ]);
-  assert.deepEqual([found.files[0].path, found.masked], ["a<U+202E>.ts", 2]);
+  assert.deepEqual([found.files[0].path, found.masked], ["a⟨U+202E⟩.ts", 2]);
   const [file] = ANSWER.files;
   const lines = Array.from({ length: 200 }, () => `+${"x".repeat(5_000)}`);
   const many = Array.from(
