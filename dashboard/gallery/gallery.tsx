@@ -14,6 +14,7 @@ import {
   State,
 } from "../components/basics.tsx";
 import { Subagents } from "../components/children.tsx";
+import { ChangesView } from "../components/changes.tsx";
 import { LineChart } from "../components/chart.tsx";
 import { NextFires } from "../components/time/fires.tsx";
 import { Copy } from "../components/copy.tsx";
@@ -25,6 +26,7 @@ import { Stages } from "../components/trace.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
 import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
+import { CHANGES } from "./changes.ts";
 import { BUSES, GROUPS, WAITING_MESSAGES } from "./machines.ts";
 import {
   CHILDREN,
@@ -59,6 +61,17 @@ export function Gallery() {
       </Part>
       <Part name="Changes of files">
         {DIFFS.map((file) => <Diff key={file.path} file={file} />)}
+      </Part>
+      <Part name="Changes of a folder">
+        {CHANGES.map((changes) => (
+          <ChangesView
+            key={changes.state}
+            changes={changes}
+            id="sample"
+            loadFile={() => Promise.resolve(undefined)}
+            refresh={() => {}}
+          />
+        ))}
       </Part>
       <Part name="Messages">
         <ul class="bubbles">

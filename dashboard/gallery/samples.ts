@@ -206,7 +206,7 @@ function sampleResource(value: string | undefined, error: unknown): Resource<str
 const numbered = (text: string, count: number) =>
   Array.from({ length: count }, (_, at) => `${text} ${at + 1}\n`);
 
-/** A new file, an edit in two places, a renamed file without a line, hidden characters, and more. */
+/** A new file, an edit in two places, a renamed file without a line, hidden characters, more. */
 export const DIFFS: readonly FileDiff[] = [
   fileDiff("src/new.ts", "", 'export const greeting = "hello";\n\nexport default greeting;\n'),
   fileDiff(

@@ -252,7 +252,7 @@ function Duration({ ms }: { ms: number | null }) {
 const SECOND_MS = 1000, MINUTE_MS = 60_000;
 
 /** Such as `40 ms`, `1.2 s`, `3 min 5 s`. */
-export function durationText(ms: number): string {
+function durationText(ms: number): string {
   if (ms < SECOND_MS) return `${Math.round(ms)} ms`;
   if (ms < MINUTE_MS) return `${(ms / SECOND_MS).toFixed(1)} s`;
   const seconds = Math.round(ms / SECOND_MS);

@@ -4,7 +4,7 @@
  * only one: it names no program, no filter, no remote and no other file.
  */
 
-import type { ReadOutput } from "../../../host/program_output.ts";
+import { isNotInstalled, type ReadOutput } from "../../../host/program_output.ts";
 import { namesIn, readWhole } from "../../../host/agent_files.ts";
 import { join } from "kit/core/path.ts";
 import { CONFIG_BYTES_MAX, realPath, type Repository, statOf } from "./repository.ts";
@@ -17,7 +17,7 @@ export interface GitHost {
 }
 
 /** Time limit of one run of git. */
-export const GIT_MS_MAX = 10_000;
+const GIT_MS_MAX = 10_000;
 /** A larger file counts as binary, and is not loaded. */
 const BIG_FILE_BYTES = 4_194_304;
 /** Maximum bytes of a file that is copied from the repository's `.git`. */
@@ -104,7 +104,7 @@ export class Git implements AsyncDisposable {
   ): Promise<GitResult> {
     const { root, common_dir } = this.repository;
     const options = runOptions(this.#own, this.#host, this.#signal);
-    const { exit, bytes, ended_at } = await this.#host.readOutput(
+    const output = await this.#host.readOutput(
       ["git", "--literal-pathspecs", ...args],
       {
         ...options,
@@ -119,7 +119,8 @@ export class Git implements AsyncDisposable {
       },
     );
     this.#signal.throwIfAborted();
-    if (exit === NOT_FOUND) throw new GitFailed("git_missing");
+    const { exit, bytes, ended_at } = output;
+    if (isNotInstalled(output)) throw new GitFailed("git_missing");
     if (ended_at === "time" && bytes.length === 0) throw new GitFailed("too_slow");
     const cut = ended_at === "aborted" ? null : ended_at;
     if (cut === null && (exit === null || !allowed.includes(exit))) {
@@ -132,8 +133,6 @@ export class Git implements AsyncDisposable {
     await Deno.remove(this.#own, { recursive: true });
   }
 }
-
-const NOT_FOUND = 127;
 
 function runOptions(own: string, { env }: GitHost, signal: AbortSignal) {
   const path = (env["PATH"] ?? "").split(":").filter((folder) => folder.startsWith("/"));

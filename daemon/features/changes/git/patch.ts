@@ -116,15 +116,23 @@ const LINE_CHARS_MAX = 2_000;
 /** Characters of a line that are searched for secrets: a secret may be cut off at its end. */
 const SEARCHED_CHARS_MAX = 4 * LINE_CHARS_MAX;
 
-/** Characters that are invisible or change the order of others, except tab; joiners in words. */
-const HIDDEN =
-  /(?![\t])(?!(?<=[\p{L}\p{M}\p{Extended_Pictographic}\ufe0f](?<!\p{Script=Latin}))[\u200c\u200d](?=[\p{L}\p{M}\p{Extended_Pictographic}](?<!\p{Script=Latin})))[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u3164\uffa0\u{e0000}-\u{e0fff}]/gu;
+/** Joiners, which spelling needs within the words of some scripts, and within emoji. */
+const IN_WORD = String.raw`[\p{L}\p{M}\p{Extended_Pictographic}\ufe0f]`;
+const NOT_LATIN = String.raw`(?<!\p{Script=Latin})`;
+const JOINER = String
+  .raw`${NOT_LATIN}(?<=${IN_WORD})[\u200c\u200d](?=${IN_WORD})(?!\p{Script=Latin})`;
+/** Characters that are invisible or change the order of others, except tab and such joiners. */
+const HIDDEN = new RegExp(
+  String.raw`(?!\t|${JOINER})[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u3164\uffa0` +
+    String.raw`\u{e0000}-\u{e0fff}]`,
+  "gu",
+);
 
 /** Shows each hidden character by its number. */
 export function visibleText(text: string): string {
   return text.toWellFormed().replaceAll(HIDDEN, (char) => {
     const number = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-    return `<U+${number}>`;
+    return `⟨U+${number}⟩`;
   });
 }
 

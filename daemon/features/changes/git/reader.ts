@@ -1,4 +1,4 @@
-/** Reads what changed in a folder since its branch began, within limits on time, memory and size. */
+/** Reads what changed in a folder since its branch began, within limits on time, memory, size. */
 
 import { readWhole } from "../../../host/agent_files.ts";
 import { join } from "kit/core/path.ts";

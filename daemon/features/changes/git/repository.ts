@@ -23,6 +23,8 @@ export type NoRepository = "no_folder" | "no_repository" | "bare" | "elsewhere" 
 
 /** Maximum bytes of a file that names another folder. */
 const LINK_BYTES_MAX = 8_192;
+/** The text of a file `.git`, before the path. */
+const LINK = "gitdir: ";
 
 /** The repository of a folder, or of the nearest folder above it. */
 export function findRepository(folder: string): Repository | NoRepository {
@@ -45,8 +47,10 @@ function repositoryAt(root: string): Repository | NoRepository | undefined {
     if (!statOf(join(path, "HEAD"))) return undefined;
     return { root, git_dir: path, common_dir: path };
   }
-  const target = /^gitdir: (.+?)\s*$/.exec(readWhole(path, LINK_BYTES_MAX) ?? "")?.[1];
-  const git_dir = target === undefined ? undefined : realPath(resolve(root, target));
+  const link = readWhole(path, LINK_BYTES_MAX) ?? "";
+  const git_dir = link.startsWith(LINK)
+    ? realPath(resolve(root, link.slice(LINK.length).trimEnd()))
+    : undefined;
   if (git_dir === undefined) return "no_repository";
   return workTree(root, git_dir) ?? submodule(root, git_dir) ?? "elsewhere";
 }
@@ -66,7 +70,8 @@ function workTree(root: string, git_dir: string): Repository | undefined {
 /** A submodule: its repository lies in that of a folder above, and names the folder. */
 function submodule(root: string, git_dir: string): Repository | undefined {
   const config = readWhole(join(git_dir, "config"), CONFIG_BYTES_MAX) ?? "";
-  const tree = /^\s*worktree\s*=\s*"?([^"\n]+?)"?\s*$/m.exec(config)?.[1];
+  const tree = config.split("\n").map((line) => line.split("=").map((part) => part.trim()))
+    .find(([name]) => name === "worktree")?.[1]?.replaceAll('"', "");
   if (tree === undefined || realPath(resolve(git_dir, tree)) !== root) return undefined;
   const above = git_dir.slice(0, git_dir.indexOf("/.git/modules/"));
   const isWithin = git_dir.includes("/.git/modules/") && root.startsWith(`${above}/`);

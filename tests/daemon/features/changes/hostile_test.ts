@@ -205,18 +205,18 @@ Deno.test("names and lines show hidden characters, and cannot forge a file [4.ch
   repo.git("add", ".");
   const found = await changesIn(repo.folder);
   assert.deepEqual(found.files.map(({ path }) => path).sort(), [
-    "<U+001B>[31mred",
-    "<U+202E>gpj.exe",
-    "a<U+000A>@@ -1 +1 @@<U+000A>+forged",
+    "a⟨U+000A⟩@@ -1 +1 @@⟨U+000A⟩+forged",
     'q"uote\\',
     "tab\t",
     "ü",
+    "⟨U+001B⟩[31mred",
+    "⟨U+202E⟩gpj.exe",
   ]);
   for (const { path, hunks } of found.files) {
     assert.deepEqual(hunks?.flatMap(({ lines }) => lines), [
       "+diff --git a/x b/x",
       "+@@ -1 +1 @@",
-      "++x<U+001B>[2J<U+202E><U+000D>",
+      "++x⟨U+001B⟩[2J⟨U+202E⟩⟨U+000D⟩",
     ], path);
   }
 });

@@ -1,7 +1,7 @@
 /** The timeline of an agent's session, and what changed in its folder, in a real browser. */
 
 import assert from "node:assert/strict";
-import { registerPeer } from "protocol/peers/contract.ts";
+import { registerPeer, reportTurn } from "protocol/peers/contract.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 import { violationsOf } from "../../../support/dashboard/axe.ts";
 import type { DashboardLab } from "../../../support/dashboard/dashboard_lab.ts";
@@ -51,13 +51,37 @@ browserTest("a person sees one row for each call, and what changed in the folder
   await changes.getByText("+3 −1 in 2 files", { exact: false }).waitFor();
   await changes.getByRole("button", { name: /modified src\/a\.ts/ }).waitFor();
   await changes.getByText("three", { exact: true }).waitFor();
-  await changes.getByText("<U+202E>", { exact: false }).first().waitFor();
+  await changes.getByText("⟨U+202E⟩", { exact: false }).first().waitFor();
   await page.locator(".peer .counts").first().waitFor();
   for (const viewport of [{ width: 1440, height: 900 }, PHONE]) {
     await page.setViewportSize(viewport);
     assert.deepEqual(await violationsOf(page), []);
     assert.equal(await page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0);
   }
+});
+
+browserTest("rows appear while the agent works, and end with its turn", async (lab) => {
+  const call = (id: string, command: string) =>
+    JSON.stringify({
+      type: "assistant",
+      message: { content: [{ type: "tool_use", id, name: "Bash", input: { command } }] },
+    });
+  const peer_id = await peerIn(lab, lab.state, `${call("a", "make one")}\n`);
+  const turn = (turn_state: "working" | "idle") =>
+    lab.call(reportTurn, { params: { id: peer_id }, query: {}, body: { turn_state } });
+  await turn("working");
+  const page = await lab.open(`#/peers/${peer_id}?tab=timeline`);
+  await page.getByRole("button", { name: /make one running/ }).waitFor();
+  const file = `${lab.state}/.claude/projects/-home-sam-api/${ID}.jsonl`;
+  const result = JSON.stringify({
+    type: "user",
+    message: { content: [{ type: "tool_result", tool_use_id: "a", content: "made" }] },
+  });
+  Deno.writeTextFileSync(file, `${result}\n${call("b", "make two")}\n`, { append: true });
+  await page.getByRole("button", { name: /make one ok/ }).waitFor();
+  await page.getByRole("button", { name: /make two running/ }).waitFor();
+  await turn("idle");
+  await page.getByRole("button", { name: /make two no result/ }).waitFor();
 });
 
 browserTest("a folder without a repository teaches what to do", async (lab) => {
