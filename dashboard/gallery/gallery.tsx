@@ -23,8 +23,18 @@ import { emptyWhen, WhenFields } from "../components/time/when_fields.tsx";
 import { Stages } from "../components/trace.tsx";
 import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
+import { Report } from "../views/usage.tsx";
 import { BUSES, GROUPS, WAITING_MESSAGES } from "./machines.ts";
-import { CHILDREN, MARKDOWN, MESSAGES, RESOURCES, sampleChart, STAGES, STATES } from "./samples.ts";
+import {
+  CHILDREN,
+  MARKDOWN,
+  MESSAGES,
+  RESOURCES,
+  sampleChart,
+  STAGES,
+  STATES,
+  USAGE,
+} from "./samples.ts";
 
 const MINUTE_MS = 60_000;
 const CHART = sampleChart();
@@ -61,6 +71,12 @@ export function Gallery() {
       <Machines />
       <Part name="Charts">
         <LineChart title="Time" data={CHART} format={(ms) => `${Math.round(ms)} ms`} wide />
+      </Part>
+      <Part name="Usage">
+        <Report report={USAGE} />
+      </Part>
+      <Part name="Usage without tokens and prices">
+        <Report report={{ ...USAGE, rows: [], prices: null, left_out: [] }} />
       </Part>
       <Times />
     </main>

@@ -296,8 +296,12 @@ Deno.test("Gemini CLI's resumed session counts both files, and those of its suba
   const head = (id: string) => line({ sessionId: id, kind: "main" });
   const message = (id: string) =>
     line({
-      ...{ id, timestamp: "2026-11-28T10:00:00.000Z", type: "gemini", content: "" },
-      ...{ model: "g", tokens: { input: 10, output: 2, cached: 4, thoughts: 3 } },
+      id,
+      timestamp: "2026-11-28T10:00:00.000Z",
+      type: "gemini",
+      content: "",
+      model: "g",
+      tokens: { input: 10, output: 2, cached: 4, thoughts: 3 },
     });
   const text = head(GEMINI_ID) + message("a") + message("a");
   folder.write(`${CHATS}/session-1-7b73ea9e.jsonl`, text);
