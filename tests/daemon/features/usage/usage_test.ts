@@ -265,10 +265,12 @@ Deno.test("a message in the output of a prompt hook counts from then on", async 
   const { hookSpecificOutput } = await hook("UserPromptSubmit", { prompt: "Go on" });
   assert.match(hookSpecificOutput?.additionalContext ?? "", new RegExp(delivery_id));
   await w.clock.advance(1_000);
+  await prompt(w, "web", framed(await ask(w, name, "web")));
+  at.answers(WEB);
   at.answers(session_id);
   await w.clock.advance(1_000);
   await hook("Stop", { last_assistant_message: "Done" });
-  assert.deepEqual(inputs(await at.report("by=chain")), [[delivery_id, 100]]);
+  assert.deepEqual(inputs(await at.report("by=chain")), [[delivery_id, 200]]);
 });
 
 Deno.test("a message's id in a prompt of another peer attributes nothing", async () => {
@@ -291,6 +293,7 @@ Deno.test("what a job's executor uses counts for the job, and so do the asks tha
   const caused = await ask(w, "api", "web");
   await prompt(w, "web", framed(caused));
   at.answers(WEB, { input: 10 });
+  await w.post("/peers/api/turn", { turn_state: "idle", last_message: "Done" });
   const report = await at.report("by=job");
   assert.deepEqual(inputs(report), [[job_id, 11]]);
   assert.deepEqual(inputs(report, "name"), [["Tidy up", 11]]);
