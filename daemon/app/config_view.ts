@@ -38,7 +38,7 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "spawn.env":                          "names",
   "panes.allow_typing":                 "shown",
   "transcripts":                        "shown",
-  "usage.prices":                       "names",
+  "usage.prices":                       "shown",
   "jobs.checks":                        "names",
   "push.contact":                       "shown",
   "push.allow_local":                   "shown",
@@ -91,6 +91,8 @@ export function settingsInForce(
 function visibleValue(form: Setting["form"], value: Config[Key]): Setting["value"] {
   if (form === "hidden" || value === undefined || value instanceof Secret) return null;
   if (Array.isArray(value)) return [...value];
-  if (typeof value === "object") return Object.keys(value).sort();
+  if (typeof value === "object") {
+    return form === "shown" ? JSON.stringify(value) : Object.keys(value).sort();
+  }
   return value;
 }

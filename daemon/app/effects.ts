@@ -126,9 +126,10 @@ export class Effects {
   };
 
   readonly messages: DeliveryEffects & StepListener & RemoteEffects = {
-    stepped: ({ delivery_id, to_peer_id }, state) => {
+    stepped: (message, state) => {
+      const { delivery_id } = message;
       const { agentWork, machines, jobs, telemetry } = this.#features;
-      if (state === "seen") agentWork.messageSeen({ delivery_id, to_peer_id });
+      agentWork.stepped(message, state);
       telemetry?.noteStep(delivery_id);
       jobs.turns.stepped(delivery_id, state);
       machines?.exchange.stepped(delivery_id, state);

@@ -26,6 +26,7 @@ import { Stages } from "../components/trace.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
 import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
+import { Report } from "../views/usage.tsx";
 import { CHANGES } from "./changes.ts";
 import { BUSES, GROUPS, WAITING_MESSAGES } from "./machines.ts";
 import {
@@ -37,6 +38,7 @@ import {
   sampleChart,
   STAGES,
   STATES,
+  USAGE,
   WAITS,
 } from "./samples.ts";
 
@@ -92,6 +94,12 @@ export function Gallery() {
       <Machines />
       <Part name="Charts">
         <LineChart title="Time" data={CHART} format={(ms) => `${Math.round(ms)} ms`} wide />
+      </Part>
+      <Part name="Usage">
+        <Report report={USAGE} />
+      </Part>
+      <Part name="Usage without tokens and prices">
+        <Report report={{ ...USAGE, rows: [], prices: null, left_out: [] }} />
       </Part>
       <Times />
     </main>

@@ -3,7 +3,7 @@
 import { type FileDiff, fileDiff } from "protocol/derived/diff.ts";
 import type { ChartData } from "../parts/chart_data.ts";
 import { Resource } from "../state/resource.ts";
-import type { Children, Message, Trace } from "../state/records.ts";
+import type { Children, Message, Trace, UsageReport } from "../state/records.ts";
 
 /** States of peers, turns, deliveries, asks, jobs, schedules and the relay, by their tone. */
 export const STATES: readonly (readonly string[])[] = [
@@ -224,3 +224,41 @@ export const DIFFS: readonly FileDiff[] = [
   },
   fileDiff("long.txt", "", numbered("line", 90).join("")),
 ];
+
+const TOKENS: UsageReport["total"] = {
+  requests: 41,
+  input_tokens: 12_400_000,
+  cached_input_read_tokens: 11_900_000,
+  cached_input_write_tokens: 300_000,
+  output_tokens: 88_000,
+  reasoning_tokens: null,
+  incomplete: [],
+  cost: 17.2,
+  unpriced_tokens: 0,
+};
+
+/** Tokens of chains: with and without a price, with a long name, and of no chain. */
+export const USAGE: UsageReport = {
+  by: "chain",
+  from: "2026-11-22",
+  to: "2026-11-28",
+  timezone: "Europe/Berlin",
+  rows: [
+    { key: "ask-00000000000a", name: "sam → api", ...TOKENS },
+    {
+      ...TOKENS,
+      key: "notif-00000000000b",
+      name: `${"a_long_name_".repeat(8)} → web`,
+      input_tokens: 900_000,
+      reasoning_tokens: 12,
+      incomplete: ["reasoning_tokens"],
+      cost: null,
+      unpriced_tokens: 988_000,
+    },
+    { ...TOKENS, key: null, name: null, input_tokens: 4_100, cost: 0.0123 },
+  ],
+  cut: false,
+  total: { ...TOKENS, incomplete: ["reasoning_tokens"], reasoning_tokens: 12, unpriced_tokens: 7 },
+  prices: { currency: "EUR", as_of: "2026-11-01" },
+  left_out: [{ peer_id: "peer-1", name: "web", reason: "its agent has not reported its session" }],
+};

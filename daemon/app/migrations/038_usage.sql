@@ -38,6 +38,8 @@ create table usage_files (
 
 create table usage_requests (key integer primary key, day text not null) strict;
 
+create index job_attempts_message on job_attempts (delivery_id) where delivery_id is not null;
+
 -- The chain of messages, and the job, that each agent began to work on at a time; '' is none.
 
 create table usage_work (

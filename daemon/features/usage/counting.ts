@@ -3,6 +3,7 @@
 import { DAY_MS } from "kit/core/duration.ts";
 import { dateOf } from "kit/core/local_time.ts";
 import { cleanLine } from "kit/core/text.ts";
+import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
 import type { RequestCursor, RequestPart } from "../agents/sessions/requests.ts";
 import { definitionOf } from "../agents/registry.ts";
@@ -133,43 +134,60 @@ export class TokenCounting {
   }
 
   /** Adds the new requests of a file to the sums, and moves its cursor behind them. */
-  #store(peer: StoredPeer, session_id: string, { file, requests, cursor }: RequestPart): void {
+  #store(peer: StoredPeer, session_id: string, part: RequestPart): void {
     const { db, events, clock } = this.#ctx;
+    const { file, cursor: { at: position, before, state } } = part;
     const { peer_id } = peer;
-    const backend = peer.backend ?? "";
     const now = clock.now();
     db.transact((tx) => {
       this.#prune(now);
       this.#deps.work.store(tx);
-      const recent = new RecentRequests(store.getFile(tx, { file, session_id })?.recent);
-      const sums = new Map<string, store.DailySum>();
-      for (const request of requests) {
-        const at = Math.min(request.at ?? now, now);
-        if (at < now - COUNTED_DAYS * DAY_MS) continue;
-        const day = dateOf(new Date(at));
-        const growth = recent.count(request, (key) => store.markCounted(tx, key, day));
-        if (!growth) continue;
-        const work = store.workAt(tx, peer_id, at) ?? { chain: "", job_id: "" };
-        const model = cleanLine(request.model ?? "").slice(0, MODEL_CHARS_MAX);
-        const key = JSON.stringify([day, model, work]);
-        const { tokens } = growth;
-        const before = sums.get(key);
-        sums.set(key, {
-          ...{ day, peer_id, backend, session_id, model, ...work },
-          requests: (before?.requests ?? 0) + (growth.isFirst ? 1 : 0),
-          ...before ? combined(before, tokens, (a, b) => a + b) : tokens,
-        });
-      }
-      for (const sum of sums.values()) store.addSum(tx, sum);
-      const { at: position, before, state } = cursor;
-      store.putFile(tx, {
-        ...{ file, session_id, peer_id, position, before, state, read_at: now },
-        recent: String(recent),
-      });
-      if (sums.size === 0) return;
+      const requests = new RecentRequests(store.getFile(tx, { file, session_id })?.recent);
+      const sums = this.#sumsOf(tx, peer, session_id, part, requests);
+      for (const sum of sums) store.addSum(tx, sum);
+      const recent = String(requests);
+      const read = { file, session_id, peer_id, position, before, state, recent, read_at: now };
+      store.putFile(tx, read);
+      if (sums.length === 0) return;
       events.append("usage_counted", { peer_id });
       db.afterCommit(() => sums.forEach((sum) => this.#meter(sum)));
     });
+  }
+
+  /** The sums of the requests that were not counted before, which are counted now. */
+  #sumsOf(
+    tx: Tx,
+    { peer_id, backend }: StoredPeer,
+    session_id: string,
+    { requests }: RequestPart,
+    recent: RecentRequests,
+  ): store.DailySum[] {
+    const now = this.#ctx.clock.now();
+    const sums = new Map<string, store.DailySum>();
+    for (const request of requests) {
+      const at = Math.min(request.at ?? now, now);
+      if (at < now - COUNTED_DAYS * DAY_MS) continue;
+      const day = dateOf(new Date(at));
+      const growth = recent.count(request, (key) => store.markCounted(tx, key, day));
+      if (!growth) continue;
+      const { chain, job_id } = store.workAt(tx, peer_id, at) ?? { chain: "", job_id: "" };
+      const model = cleanLine(request.model ?? "").slice(0, MODEL_CHARS_MAX);
+      const key = JSON.stringify([day, model, chain, job_id]);
+      const before = sums.get(key);
+      const tokens = before ? combined(before, growth.tokens, (a, b) => a + b) : growth.tokens;
+      sums.set(key, {
+        day,
+        peer_id,
+        backend: backend ?? "",
+        session_id,
+        model,
+        chain,
+        job_id,
+        requests: (before?.requests ?? 0) + (growth.isFirst ? 1 : 0),
+        ...tokens,
+      });
+    }
+    return [...sums.values()];
   }
 
   #meter({ backend: agent, model, ...tokens }: store.DailySum): void {

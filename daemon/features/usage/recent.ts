@@ -30,14 +30,14 @@ export class RecentRequests {
 
   /** The tokens that a record adds; undefined if none. `isNew` tells if no file had the request. */
   count(
-    { key, tokens }: Pick<ModelRequest, "key" | "tokens">,
+    { key, at, tokens, identity = `${key} ${at}` }: ModelRequest,
     isNew: (hash: number) => boolean,
   ): Growth | undefined {
     const hash = hashOf(key);
     const before = this.#counted.get(hash);
     if (before === null) return undefined;
     if (before === undefined) {
-      const isFirst = isNew(hash);
+      const isFirst = isNew(hashOf(identity));
       this.#keep(hash, isFirst ? tokens : null);
       return isFirst ? { isFirst, tokens } : undefined;
     }

@@ -10,6 +10,7 @@ import type { Context } from "../../data/context.ts";
 import { definitionOf } from "../agents/registry.ts";
 import * as attempts from "../jobs/fires/store.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
+import type { DeliveryState } from "protocol/messages/states.ts";
 import * as peers from "../peers/store.ts";
 import * as store from "./store.ts";
 
@@ -39,11 +40,19 @@ export class AgentWork {
     this.#ctx = ctx;
   }
 
-  /** Called for each message that a peer has seen. It only notes the id. */
-  messageSeen(
-    { delivery_id, to_peer_id }: Pick<StoredMessage, "delivery_id" | "to_peer_id">,
+  /**
+   * Called for each step of a delivery. An agent reads a hook's output at once, although only a
+   * later hook proves it. Nothing but the id is noted here, on the way of each message.
+   */
+  stepped(
+    { delivery_id, to_peer_id, transport }: Pick<
+      StoredMessage,
+      "delivery_id" | "to_peer_id" | "transport"
+    >,
+    state: DeliveryState,
   ): void {
-    this.#note(to_peer_id, delivery_id);
+    const isRead = state === "seen" || (state === "sent" && transport === "hook");
+    if (isRead) this.#note(to_peer_id, delivery_id);
   }
 
   /** Called for each prompt, with the ids of the messages in it. */
@@ -71,7 +80,6 @@ export class AgentWork {
       const message = store.chainMessage(tx, message_id);
       if (message?.to_peer_id !== peer_id) continue;
       const { sent_at, transport } = message;
-      // A later hook proves that the agent has seen the output of an earlier one.
       const begun_at = transport === "hook" && sent_at !== null ? Math.min(at, sent_at) : at;
       store.putWork(tx, { peer_id, at: begun_at, ...this.#workOf(message) });
     }
@@ -96,8 +104,8 @@ export class AgentWork {
   #workOf(message: store.ChainMessage, followed = 0): store.Work {
     const { db } = this.#ctx;
     const { kind, correlation_id, delivery_id, reply_to, parent_id } = message;
-    const attempt = attempts.byDelivery(db, delivery_id);
-    if (attempt) return { chain: delivery_id, job_id: attempt.job_id };
+    const job_id = attempts.jobOfMessage(db, delivery_id);
+    if (job_id !== undefined) return { chain: delivery_id, job_id };
     const earlier_id = kind === "ack" ? correlation_id : reply_to;
     if (earlier_id !== null && followed < CHAIN_MAX) {
       const earlier = store.chainMessage(db, earlier_id);

@@ -40,8 +40,12 @@ export async function useTokens(lab: DashboardLab): Promise<void> {
   }));
   write(".claude/projects/-home-sam-ledger", `${CLAUDE_ID}.jsonl`, lines(answers));
   const usage = {
-    ...{ model: "gpt-5.5", inputTokens: 224_800, outputTokens: 3_100 },
-    ...{ cacheReadTokens: 190_000, reasoningTokens: 1_900, maxPromptTokens: 258_400 },
+    model: "gpt-5.5",
+    inputTokens: 224_800,
+    outputTokens: 3_100,
+    cacheReadTokens: 190_000,
+    reasoningTokens: 1_900,
+    maxPromptTokens: 258_400,
   };
   const record = { type: "session.usage_record", id: COPILOT_ID, timestamp: daysAgo(0) };
   write(

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { namesIn, readHead, readTail } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
-import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
+import { lineReader, remembered, sessionsInFiles } from "../sessions/one_file.ts";
 import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
 import { uuidKey } from "../sessions/repeats.ts";
 import {
@@ -70,7 +70,7 @@ const Title = z.union([
 
 /** The sessions under these configuration folders, the first folder first. */
 export function claudeSessionFiles(config_dirs: readonly string[]): SessionFiles {
-  const locate = (id: string) => claudeTranscript(config_dirs, id);
+  const locate = remembered((id) => claudeTranscript(config_dirs, id));
   const list: SessionFiles["list"] = (query) =>
     foundIn(config_dirs.flatMap(filesUnder), query, describe);
   return sessionsInFiles(

@@ -90,8 +90,10 @@ export const codexRequests: RequestFormat<RolloutState> = {
     const { total_token_usage, last_token_usage } = line.payload.info;
     const total = JSON.stringify(total_token_usage);
     if (state.hasRecords || total === state.total) return {};
-    const key = `${state.thread} ${total}`;
-    return { requests: [requestOf(key, last_token_usage)], state: { ...state, total } };
+    const identity = `${state.thread} ${total}`;
+    // A copy of these lines has new times.
+    const request = { ...requestOf(identity, last_token_usage), identity };
+    return { requests: [request], state: { ...state, total } };
   },
 };
 

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
-import { lineReader, sessionsInFiles } from "../sessions/one_file.ts";
+import { lineReader, remembered, sessionsInFiles } from "../sessions/one_file.ts";
 import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
 import type {
   CallOutcome,
@@ -68,7 +68,7 @@ const Meta = z.object({
 });
 
 export function codexSessionFiles(codex_home: string): SessionFiles {
-  const locate = (id: string) => rolloutFile(codex_home, id);
+  const locate = remembered((id) => rolloutFile(codex_home, id));
   const list: SessionFiles["list"] = (query) => foundIn(rolloutsOf(codex_home), query, describe);
   return sessionsInFiles(
     { locate, list },

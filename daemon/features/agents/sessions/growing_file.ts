@@ -7,8 +7,6 @@ const BYTES_MAX = 134_217_728;
 const CHUNK_BYTES = 1_048_576;
 /** A longer line is skipped. */
 const LINE_BYTES_MAX = 16_777_216;
-/** Chunks read before other work of the daemon runs. */
-export const CHUNKS_AT_ONCE = 4;
 /** Number of bytes before a position that are compared. */
 const PROBE_BYTES = 256;
 export const NEWLINE = 10;

@@ -1,5 +1,7 @@
 /** Session files of an agent that keeps each session in one file. */
 
+import { setLatest } from "kit/core/bounded_map.ts";
+import { changedAt } from "../../../host/agent_files.ts";
 import { BackwardLines } from "./lines.ts";
 import { endOf, pageOf, type ParsedEntry } from "./pages.ts";
 import { type KeyOf, Repeats } from "./repeats.ts";
@@ -23,6 +25,21 @@ interface FileReader {
 interface RequestFiles<S> {
   readonly format: RequestFormat<S>;
   filesOf(file: string, session_id: string): readonly string[];
+}
+
+/** Maximum number of sessions whose files are remembered. */
+const FILES_MAX = 1_000;
+
+/** Finds a session's file, and searches for it again only when it is not there any more. */
+export function remembered(locate: SessionFiles["locate"]): SessionFiles["locate"] {
+  const files = new Map<string, string>();
+  return (id) => {
+    const known = files.get(id);
+    if (known !== undefined && changedAt(known) !== undefined) return known;
+    const file = locate(id);
+    if (file !== undefined) setLatest(files, id, file, FILES_MAX);
+    return file;
+  };
 }
 
 /** Finds the file of a session before it is read. */

@@ -3,16 +3,10 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import { inBatches } from "./lines.ts";
-import {
-  CHUNKS_AT_ONCE,
-  continued,
-  type FilePosition,
-  hashOf,
-  newBytes,
-  NEWLINE,
-  probe,
-} from "./growing_file.ts";
+import { continued, type FilePosition, hashOf, newBytes, NEWLINE, probe } from "./growing_file.ts";
 
+/** Chunks read before other work of the daemon runs. */
+const CHUNKS_AT_ONCE = 4;
 /** Maximum number of files that are remembered. */
 const FILES_MAX = 8;
 

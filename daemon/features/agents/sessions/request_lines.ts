@@ -1,7 +1,7 @@
 /** Reads the requests in files with a record in each line, from where the last reading ended. */
 
 import { tryJson } from "kit/core/text.ts";
-import { CHUNKS_AT_ONCE, continued, newBytes, NEWLINE, probe } from "./growing_file.ts";
+import { continued, newBytes, NEWLINE, probe } from "./growing_file.ts";
 import { inBatches } from "./lines.ts";
 import type { CursorOf, ModelRequest, RequestPart } from "./requests.ts";
 
@@ -29,7 +29,7 @@ export async function* lineRequests<S>(
     const { at, size, isKnown } = continued(file, known);
     const position = { at };
     let state: S = known && isKnown ? JSON.parse(known.state) : format.initial;
-    for await (const bytes of inBatches(newBytes(file, position, size), CHUNKS_AT_ONCE)) {
+    for await (const bytes of inBatches(newBytes(file, position, size), 1)) {
       const end = bytes.lastIndexOf(NEWLINE) + 1;
       const requests: ModelRequest[] = [];
       for (const line of new TextDecoder().decode(bytes.subarray(0, end)).split("\n")) {

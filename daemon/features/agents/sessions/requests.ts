@@ -18,8 +18,13 @@ export type RequestTokens = z.output<typeof RequestTokens>;
 export const TOKEN_KINDS = Object.keys(RequestTokens.shape) as (keyof RequestTokens)[];
 
 export interface ModelRequest {
-  /** Identifies the request in every file of the agent in which it is recorded. */
+  /** Identifies the request among those of its file. */
   readonly key: string;
+  /**
+   * Identifies the request in every file in which it is recorded; by default, its key with the time
+   * of its first record, which copies keep.
+   */
+  readonly identity?: string;
   /** The time of its record, in milliseconds since 1970; null if the record has none. */
   readonly at: number | null;
   readonly model: string | null;

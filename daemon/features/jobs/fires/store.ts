@@ -40,6 +40,12 @@ export function byDelivery(db: Reader, delivery_id: string): StoredAttempt | und
   return table.all(db, `${OPEN} and delivery_id = :delivery_id`, { delivery_id })[0];
 }
 
+/** The job whose prompt a message was, also after the attempt has ended. */
+export function jobOfMessage(db: Reader, delivery_id: string): string | undefined {
+  const statement = "select job_id from job_attempts where delivery_id = :delivery_id";
+  return db.value(z.string(), statement, { delivery_id });
+}
+
 export function bySpawn(db: Reader, spawn_id: string): StoredAttempt | undefined {
   return table.all(db, `${OPEN} and spawn_id = :spawn_id`, { spawn_id })[0];
 }

@@ -27,7 +27,7 @@ interface Meter {
 /** Called for each step, within the transaction that writes it. */
 export interface StepListener {
   stepped(
-    message: Pick<SteppedMessage, "delivery_id" | "to_peer_id">,
+    message: Pick<SteppedMessage, "delivery_id" | "to_peer_id" | "transport">,
     state: DeliveryState,
   ): void;
 }
@@ -163,7 +163,7 @@ export class Steps {
   publish(message: SteppedMessage, state: DeliveryState = message.state): void {
     const { db, events, clock } = this.#ctx;
     const { delivery_id, kind, to_peer_id, transport, created_at } = message;
-    this.#listener.stepped({ delivery_id, to_peer_id }, state);
+    this.#listener.stepped({ delivery_id, to_peer_id, transport }, state);
     events.step({ delivery_id, to_peer_id, state, transport });
     const age_ms = clock.now() - created_at;
     db.afterCommit(() => this.#meter.stepped(kind, state, age_ms, transport));

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
+import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { claudeSessionFiles } from "../../../../daemon/features/agents/claude_code/session_files.ts";
 import { codexSessionFiles } from "../../../../daemon/features/agents/codex/session_files.ts";
 import { dateOf } from "kit/core/local_time.ts";
@@ -11,6 +12,8 @@ import {
   ask,
   eventData,
   notify,
+  peerOfSession,
+  post,
   reportSessions,
 } from "../../../support/daemon/peer_clients.ts";
 import { create } from "../../../support/daemon/jobs.ts";
@@ -42,6 +45,7 @@ async function usageWorld(
   const sockets = new FakeSockets();
   sockets.holders = human ? [77] : [];
   const w = world({
+    hooks: { "claude-code": claudeCodeHooks },
     settings: { "human.name": "sam", ...settings },
     sessionFiles: {
       "claude-code": claudeSessionFiles([folder.path]),
@@ -248,6 +252,27 @@ Deno.test("what an ask causes belongs to its chain: asks, their answers, and fol
   assert.deepEqual(inputs(await at.report("by=chain")), [[first, 1111]]);
 });
 
+Deno.test("a message in the output of a prompt hook counts from then on", async () => {
+  await using at = await usageWorld();
+  const { w } = at;
+  const session_id = "33333333-2222-4333-8444-555555555555";
+  const hook = (hook_event_name: string, more = {}) =>
+    post(w, "/hooks/claude-code", { session_id, cwd: "/work/docs", hook_event_name, ...more });
+  await hook("SessionStart", { source: "startup" });
+  const name = peerOfSession(w, session_id)?.name ?? "";
+  const { delivery_id } = await notify(w, "sam", name);
+  await w.clock.advance(1_000);
+  const { hookSpecificOutput } = await hook("UserPromptSubmit", { prompt: "Go on" });
+  assert.match(hookSpecificOutput?.additionalContext ?? "", new RegExp(delivery_id));
+  await w.clock.advance(1_000);
+  await prompt(w, "web", framed(await ask(w, name, "web")));
+  at.answers(WEB);
+  at.answers(session_id);
+  await w.clock.advance(1_000);
+  await hook("Stop", { last_assistant_message: "Done" });
+  assert.deepEqual(inputs(await at.report("by=chain")), [[delivery_id, 200]]);
+});
+
 Deno.test("a message's id in a prompt of another peer attributes nothing", async () => {
   await using at = await usageWorld();
   const toWeb = await ask(at.w, "sam", "web");
@@ -268,6 +293,7 @@ Deno.test("what a job's executor uses counts for the job, and so do the asks tha
   const caused = await ask(w, "api", "web");
   await prompt(w, "web", framed(caused));
   at.answers(WEB, { input: 10 });
+  await w.post("/peers/api/turn", { turn_state: "idle", last_message: "Done" });
   const report = await at.report("by=job");
   assert.deepEqual(inputs(report), [[job_id, 11]]);
   assert.deepEqual(inputs(report, "name"), [["Tidy up", 11]]);

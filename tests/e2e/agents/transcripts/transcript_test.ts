@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { listPeers, registerPeer } from "protocol/peers/contract.ts";
-import { getUsage, readTranscript } from "protocol/transcripts.ts";
+import { getUsage, listUsage, readTranscript } from "protocol/transcripts.ts";
 import { AgentFixture } from "../../../support/e2e/agent_harness.ts";
 import { prepareGemini } from "../../../support/e2e/agent_setups.ts";
 import { binOf, geminiCli } from "../../../support/e2e/installed_agents.ts";
@@ -34,6 +34,10 @@ async function test(): Promise<void> {
   const usageNow = async () => (await fixture.call(getUsage, counted)).usage;
   // Usage is written after the answer is shown.
   await until("its tokens", async () => (await usageNow())?.input_tokens);
+  // They count for the ask that the agent answered.
+  const report = await fixture.call(listUsage, { query: { from_peer: "counter", by: "chain" } });
+  const rows = "rows" in report ? report.rows : [];
+  assert(rows.find(({ key }) => key === id)?.input_tokens, JSON.stringify(report));
   // A session can be read after its end as well.
   await lab.killPane(pane_id ?? "");
   const claude = await lab.claude("api");

@@ -243,13 +243,32 @@ Deno.test("Claude Code's fork counts only its own requests, its subagents all of
   assert.deepEqual(after.requests.map(({ key }) => key), ["b", "c"]);
 });
 
+Deno.test("requests of two sessions count both, even if they happen to have the same id", async () => {
+  using folder = new SessionsFolder();
+  const other = "22222222-2222-4333-8444-555555555555";
+  folder.write(`projects/p/${CLAUDE_ID}.jsonl`, claudeAnswer("a", 1));
+  const later = claudeAnswer("a", 2, { timestamp: "2026-11-28T10:00:01.000Z" });
+  folder.write(`projects/p/${other}.jsonl`, later);
+  const known = new Set<number>();
+  const files = claudeSessionFiles([folder.path]);
+  const outputs: number[] = [];
+  for (const id of [CLAUDE_ID, other]) {
+    outputs.push((await new SessionReader(files, id, known).read()).output);
+  }
+  assert.deepEqual(outputs, [1, 2]);
+});
+
 /** The lines of a rollout of a release that has only sums. */
-function codexSums(id: string, totals: readonly number[], meta: object = {}): string {
+function codexSums(
+  id: string,
+  totals: readonly number[],
+  { timestamp, ...meta }: { timestamp: string; forked_from_id?: string },
+): string {
   const tokens = (count: number) => ({ input_tokens: count, output_tokens: 1 });
   return line({ timestamp: "t", type: "session_meta", payload: { id, cwd: "/", ...meta } }) +
     totals.map((total) =>
       line({
-        timestamp: "2026-11-28T10:00:00.000Z",
+        timestamp,
         type: "event_msg",
         payload: {
           type: "token_count",
@@ -262,8 +281,14 @@ function codexSums(id: string, totals: readonly number[], meta: object = {}): st
 Deno.test("Codex's repeated sums, and those that a fork has from its session, count once", async () => {
   using folder = new SessionsFolder();
   const fork = CODEX_ID.replace(/.$/, "2");
-  folder.write(ROLLOUT, codexSums(CODEX_ID, [100, 100, 200]));
-  const own = codexSums(fork, [100, 200, 300], { forked_from_id: CODEX_ID });
+  folder.write(
+    ROLLOUT,
+    codexSums(CODEX_ID, [100, 100, 200], { timestamp: "2026-11-28T10:00:00.000Z" }),
+  );
+  const own = codexSums(fork, [100, 200, 300], {
+    timestamp: "2026-11-28T11:00:00.000Z",
+    forked_from_id: CODEX_ID,
+  });
   folder.write(ROLLOUT.replace(CODEX_ID, fork), own);
   const known = new Set<number>();
   const files = codexSessionFiles(folder.path);
@@ -296,8 +321,12 @@ Deno.test("Gemini CLI's resumed session counts both files, and those of its suba
   const head = (id: string) => line({ sessionId: id, kind: "main" });
   const message = (id: string) =>
     line({
-      ...{ id, timestamp: "2026-11-28T10:00:00.000Z", type: "gemini", content: "" },
-      ...{ model: "g", tokens: { input: 10, output: 2, cached: 4, thoughts: 3 } },
+      id,
+      timestamp: "2026-11-28T10:00:00.000Z",
+      type: "gemini",
+      content: "",
+      model: "g",
+      tokens: { input: 10, output: 2, cached: 4, thoughts: 3 },
     });
   const text = head(GEMINI_ID) + message("a") + message("a");
   folder.write(`${CHATS}/session-1-7b73ea9e.jsonl`, text);
