@@ -4,7 +4,7 @@ import { computed, signal } from "@preact/signals";
 import { call, errorText, isRefusal } from "./calls.ts";
 import { now, startClock } from "./clock.ts";
 import * as at from "protocol/generated/endpoints.ts";
-import type { Ask, AskPage, Peer } from "./records.ts";
+import type { Ask, AskPage, InboxItem, Peer } from "./records.ts";
 import { Resource } from "./resource.ts";
 import { isRemote, withShownName } from "./remote.ts";
 import { blockedBehind, byUrgency, isSnoozed, type WaitingAsk } from "protocol/derived/waiting.ts";
@@ -59,12 +59,11 @@ export const inbox = new Resource(["inbox", "asks"], async () => {
       call(at.listInbox, { query: { open: "true", limit: INBOX_MAX } }),
       newestAsks(),
     ]);
-    const { human_peer_id } = box;
-    const asks = newest.next === null
+    const asks = isComplete(newest, box.items)
       ? newest.asks.filter(({ from_peer_id, to_peer_id }) =>
-        [from_peer_id, to_peer_id].includes(human_peer_id)
+        [from_peer_id, to_peer_id].includes(box.human_peer_id)
       )
-      : await openAsksOf(human_peer_id);
+      : await openAsksOf(box.human_peer_id);
     await peers.whenLoaded();
     return { ...box, asks };
   } catch (error) {
@@ -79,6 +78,20 @@ let newest_asks: Promise<AskPage> | undefined;
 function newestAsks(): Promise<AskPage> {
   queueMicrotask(() => newest_asks = undefined);
   return newest_asks ??= call(at.listAsks, { query: { state: "open", limit: OPEN_ASKS_MAX } });
+}
+
+/**
+ * True if a page of open asks has those of all items. Both are read at once, so an ask may be newer
+ * than the page; it must not look as if it had been closed.
+ */
+function isComplete({ asks, next }: AskPage, items: readonly InboxItem[]): boolean {
+  const known = new Set(asks.map(({ correlation_id }) => correlation_id));
+  const newest = asks.map(({ created_at }) => created_at).toSorted().at(-1) ?? "";
+  return next === null &&
+    !items.some(({ kind, replied, correlation_id, created_at }) =>
+      kind === "ask" && !replied && correlation_id !== null && !known.has(correlation_id) &&
+      created_at >= newest
+    );
 }
 
 /** All open asks of a peer and to it, page by page: other asks may be newer. */
