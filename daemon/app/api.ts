@@ -78,10 +78,8 @@ export function openApi(features: Features) {
   const relayClient = openRelayClient(features);
   openGauges(features, relayClient);
   const routes = [...outer, ...systemRoutesOf(features, { devices, routes: outer, relayClient })];
-  const remote = openRemoteAccess(features, { devices, routes }, {
-    ...shared,
-    admit: refuseWhenShutDown,
-  });
+  const withoutHost = { ...shared, admit: refuseWhenShutDown };
+  const remote = openRemoteAccess(features, { devices, routes }, withoutHost);
   return {
     address,
     callers,
