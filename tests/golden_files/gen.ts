@@ -195,7 +195,7 @@ function renderCharts(): Promise<string> {
 
 /** The script that the dashboard loads when a QR code is shown. */
 function renderQr(): Promise<string> {
-  return bundleMinified("dashboard/parts/qr_squares.ts");
+  return bundleMinified("kit/core/qr_squares.ts");
 }
 
 function renderWorker(): Promise<string> {

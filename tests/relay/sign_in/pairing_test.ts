@@ -1,6 +1,7 @@
-/** Pairing a browser with a machine through the relay: what its session reaches, and what nobody gains. */
+/** Pairing a browser with a machine through the relay: what it reaches, and what others gain. */
 
 import assert from "node:assert/strict";
+import { CODES_EACH_MAX } from "../../../relay/sign_in/devices.ts";
 import { addPeer, notify, signIn } from "../../support/daemon/peer_clients.ts";
 import {
   NAMESPACE as FIXTURE_NAMESPACE,
@@ -371,4 +372,13 @@ Deno.test("a daemon of an earlier version, which would not check a token, gets n
   const session = await at.send(`/m/${daemonId(1)}/dashboard/session`, { headers });
   assert.equal(session.status, 401);
   assert.deepEqual(at.machines.forwarded, []);
+});
+
+Deno.test("a secret has at most 20 codes at the relay", async () => {
+  await using r = relayWorld();
+  await using w = await connect(r);
+  const codes = [];
+  for (let at = 0; at <= CODES_EACH_MAX; at++) codes.push((await createCode(w)).code);
+  assert.equal((await redeem(r, codes[0] ?? "")).error, "code_refused");
+  assert.equal((await redeem(r, codes.at(-1) ?? "")).status, 200);
 });
