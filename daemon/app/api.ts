@@ -192,6 +192,7 @@ function openGuard(
     isOwnUser: (remote) => callers.isOwnUser(remote),
     pageOf: (request) => pages.of(request),
     deviceOf: (request) => devices.of(request),
+    hasCode: () => devices.hasCode,
     allow_admin: config["relay.allow_admin"],
   });
 }

@@ -67,6 +67,11 @@ export class PairedDevices {
     return { code: formatCode(code), digest: digestOf(code), expires_at: limit.ends_at };
   }
 
+  /** True while a code waits for a device. */
+  get hasCode(): boolean {
+    return this.#codes.values().some(({ isOver }) => !isOver);
+  }
+
   /** Redeems a code: a new session of a device, which speaks as the human. */
   redeem({ code, name, user_agent }: PairDevice, via: PairedDevice["via"]): PairedSession {
     const { clock, db, events, ids } = this.#ctx;

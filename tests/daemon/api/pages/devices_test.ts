@@ -182,8 +182,10 @@ Deno.test("a phone on the network pairs, and without a cookie it reaches nothing
     const headers = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
     assert.equal((await call(path, { headers })).status, 401, path);
   }
-  assert.equal((await call("/pair")).status, 200);
+  // The page for codes answers while a code waits.
+  assert.equal((await call("/pair")).status, 401);
   const { code } = w.daemon.devices.createCode();
+  assert.equal((await call("/pair")).status, 200);
   const body = JSON.stringify({ code });
   const paired = await call("/pair", {
     method: "POST",
@@ -195,6 +197,7 @@ Deno.test("a phone on the network pairs, and without a cookie it reaches nothing
   for (const path of ["/dashboard", "/inbox", "/dashboard/session"]) {
     assert.equal((await call(path, { headers: { cookie } })).status, 200, path);
   }
+  assert.equal((await call("/pair")).status, 401);
   const foreign = { cookie, origin: "http://192.168.1.5:9999" };
   assert.equal((await call("/inbox", { headers: foreign })).status, 403);
 });
