@@ -44,7 +44,7 @@ const PERSON = ["human_not_proven"] as const;
 export const createCode = contract({
   id: "devices.code",
   method: "POST",
-  path: "/devices/codes",
+  path: "/pair/codes",
   summary: "Create a one-time code by which one browser gets a session; only for a person",
   access: "caller",
   tunnel: "open",
@@ -96,7 +96,7 @@ export const showPair = contract({
 export const redeemCode = contract({
   id: "devices.redeem",
   method: "POST",
-  path: "/devices/redeem",
+  path: "/pair/redeem",
   summary: "The same for a relay, which keeps the token in a cookie of its own",
   access: "caller",
   tunnel: "open",
@@ -131,7 +131,7 @@ export const removeDevice = contract({
 export const ownDevice = contract({
   id: "devices.own",
   method: "GET",
-  path: "/devices/own",
+  path: "/pair/device",
   summary: "The paired device that sends the request",
   access: "caller",
   tunnel: "open",

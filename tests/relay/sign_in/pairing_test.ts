@@ -32,7 +32,7 @@ function connect(r: RelayWorld, number = 1, more: DaemonOptions = {}): Promise<W
 /** A code of a person's page of the daemon, and its address at the relay. */
 async function createCode(w: World): Promise<{ code: string; url: string }> {
   const headers = await signIn(w);
-  const answer = await (await w.fetch("/devices/codes", { method: "POST", headers })).json();
+  const answer = await (await w.fetch("/pair/codes", { method: "POST", headers })).json();
   return { code: answer.code, url: answer.addresses[0]?.url };
 }
 
@@ -255,12 +255,12 @@ Deno.test("a header of a browser does not pass as the token of a device", async 
   await using w = await connect(r);
   const { code } = await createCode(w);
   const { token } = w.daemon.devices.redeem({ code }, "relay");
-  const answer = await r.fetch(`/m/${daemonId(1)}/devices/own`, {
+  const answer = await r.fetch(`/m/${daemonId(1)}/pair/device`, {
     headers: { ...PAGE, "x-mesh-device": token },
   });
   assert.equal(answer.status, 401);
   r.sessions.set("person", NAMESPACE);
-  const signedIn = await r.fetch(`/m/${daemonId(1)}/devices/own`, {
+  const signedIn = await r.fetch(`/m/${daemonId(1)}/pair/device`, {
     headers: { ...PAGE, cookie: "person", "x-mesh-device": token },
   });
   assert.deepEqual(await signedIn.json(), { device_id: null });
