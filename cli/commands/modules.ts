@@ -23,6 +23,7 @@ export const MODULES = {
   handoff: async () => (await import("./sessions/handoff.ts")).HANDOFF_COMMANDS,
   machines: async () => (await import("./machines/machines.ts")).MACHINE_COMMANDS,
   shares: async () => (await import("./shares.ts")).SHARE_COMMANDS,
+  devices: async () => (await import("./devices.ts")).DEVICE_AND_PUSH_COMMANDS,
   upload: async () => [(await import("./upload.ts")).UPLOAD_COMMAND],
   attach: async () => [(await import("./attach.ts")).ATTACH_COMMAND],
   wait: async () => [(await import("./waiting/wait_command.ts")).WAIT_COMMAND],

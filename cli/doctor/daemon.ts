@@ -187,7 +187,7 @@ export const RELAY: Check = {
     if (!health) return [];
     const { status, url, last_error, last_heard_at } = health.relay;
     if (status === "disabled") {
-      return [["ok", "RELAY_DISABLED", "no relay is configured: nothing leaves this machine"]];
+      return [["ok", "RELAY_DISABLED", "no relay is configured"]];
     }
     if (status === "connected") {
       const heard = last_heard_at ? `, ${formatHeard(clock.now() - last_heard_at)}` : "";

@@ -12,6 +12,7 @@ import { DAEMON, INSPECTOR, OUTGOING, RELAY } from "./daemon.ts";
 import { type Check, type Finding, type Severity, toFinding } from "./finding.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { JOBS, PEERS } from "./peers.ts";
+import { PUSH } from "./push.ts";
 import { type DeliveryAudit, type MeshSnapshot, QUEUED_MAX, takeSnapshot } from "./snapshot.ts";
 import { CLOCK, CONFIG, DISK, STATE } from "./state.ts";
 import { KITTY, TMUX } from "./terminals.ts";
@@ -48,6 +49,7 @@ const CHECKS: readonly Check[] = [
   JOBS,
   OUTGOING,
   RELAY,
+  PUSH,
   BUS,
   INSPECTOR,
 ];

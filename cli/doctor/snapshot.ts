@@ -7,7 +7,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { timeout } from "kit/core/timeout.ts";
 import { FileRefusal } from "kit/host/file_errors.ts";
-import { listDeliveries, listMachines, listPeers } from "protocol/generated/endpoints.ts";
+import { listDeliveries, listMachines, listPeers, listPush } from "protocol/generated/endpoints.ts";
 import type { Health } from "protocol/api/events.ts";
 import { type Env, InvalidPath } from "../../daemon/host/paths.ts";
 import { ConfigError, type DaemonClient, DaemonUnreachable } from "../client/daemon_client.ts";
@@ -27,6 +27,7 @@ const DAEMON_MS_MAX = 5_000;
 
 export type DeliveryAudit = WireResponse<typeof listDeliveries>;
 export type Machines = WireResponse<typeof listMachines>;
+export type PushDevices = WireResponse<typeof listPush>["subscriptions"];
 export type Peers = WireResponse<typeof listPeers>["peers"];
 
 /** A part is absent when it could not be read. */
@@ -42,6 +43,8 @@ export interface MeshSnapshot {
   readonly peers?: Peers;
   readonly audit?: DeliveryAudit;
   readonly machines?: Machines;
+  /** The devices that get pushes; absent unless a person asks. */
+  readonly push?: PushDevices;
   /** The reason why a request failed although the daemon is reachable; absent if none failed. */
   readonly refusal?: string;
 }
@@ -91,12 +94,20 @@ async function queryDaemon(daemon: DaemonClient): Promise<Partial<MeshSnapshot>>
     const query = { state: "queued", limit: QUEUED_MAX } as const;
     const { deliveries } = await daemon.call(listDeliveries, { query });
     const audit = { ...counted, deliveries };
-    return { health, peers, audit, ...await queryMachines(daemon) };
+    return { health, peers, audit, ...await queryMachines(daemon), ...await queryPush(daemon) };
   } catch (error) {
     if (error instanceof DaemonUnreachable && !health) return { isAddressTaken: error.isTaken };
     if (!(error instanceof DaemonUnreachable || error instanceof ApiError)) throw error;
     return { ...(health && { health }), refusal: error.message };
   }
+}
+
+/** Empty if no person runs the doctor, and if the daemon is older than this program. */
+async function queryPush({ call }: DaemonClient): Promise<Pick<MeshSnapshot, "push">> {
+  const isHidden = (error: unknown) =>
+    error instanceof ApiError && [403, 404].includes(error.status);
+  const answer = await unlessRejected(isHidden, () => call(listPush, {}));
+  return answer ? { push: answer.subscriptions } : {};
 }
 
 /** Empty if the daemon is older than this program, and does not know machines. */

@@ -34,6 +34,8 @@ interface GuardOptions {
   pageOf(request: Request): Page | undefined;
   /** The paired device of a request's cookie; undefined without a valid cookie. */
   deviceOf(request: Request): PairedCaller | undefined;
+  /** True while a one-time code waits for a device, which may be on another machine. */
+  hasCode(): boolean;
   /** True if a paired device may use the routes of administration (`relay.allow_admin`). */
   readonly allow_admin: boolean;
 }
@@ -85,7 +87,7 @@ export class Guard {
     const by_page = page !== undefined && access !== "token";
     const authorized = own && (auth_token === undefined || by_page);
     const admitted = authorized || access === "public" || access === "checked" ||
-      (access === "user" && own);
+      (access === "user" && own) || (access === "code" && this.#options.hasCode());
     if (!admitted) throw new Problem("unauthorized", {});
     return { remote, human: human && own, authorized, holds_token, ...via };
   }
@@ -117,9 +119,8 @@ export class Guard {
    * send no `Sec-Fetch-Site`. Its cookie is strict: no other site's page sends it.
    */
   #deviceOf(request: Request, { access }: Contract): PairedCaller | undefined {
-    if (!request.headers.has("cookie") || access === "token" || access === "checked") {
-      return undefined;
-    }
+    const isClosed = access === "token" || access === "checked" || access === "code";
+    if (isClosed || !request.headers.has("cookie")) return undefined;
     return this.#options.deviceOf(request);
   }
 
@@ -169,7 +170,7 @@ function isNavigation(request: Request): boolean {
 
 /** Throws if a paired device may not use a route: it may do what it could through a relay. */
 function mayUse({ id, method, path, tunnel }: Contract, allow_admin: boolean): void {
-  if (id.startsWith("pages.") || id === "devices.page" || tunnel === "open") return;
+  if (id.startsWith("pages.") || tunnel === "open") return;
   if (tunnel === "admin" && allow_admin) return;
   throw new Problem("not_for_devices", { method, path });
 }

@@ -78,10 +78,8 @@ export function openApi(features: Features) {
   const relayClient = openRelayClient(features);
   openGauges(features, relayClient);
   const routes = [...outer, ...systemRoutesOf(features, { devices, routes: outer, relayClient })];
-  const remote = openRemoteAccess(features, { devices, routes }, {
-    ...shared,
-    admit: refuseWhenShutDown,
-  });
+  const withoutHost = { ...shared, admit: refuseWhenShutDown };
+  const remote = openRemoteAccess(features, { devices, routes }, withoutHost);
   return {
     address,
     callers,
@@ -194,6 +192,7 @@ function openGuard(
     isOwnUser: (remote) => callers.isOwnUser(remote),
     pageOf: (request) => pages.of(request),
     deviceOf: (request) => devices.of(request),
+    hasCode: () => devices.hasCode,
     allow_admin: config["relay.allow_admin"],
   });
 }

@@ -5,6 +5,8 @@ import type { Ids } from "kit/core/clock.ts";
 import { equalSecrets } from "kit/host/node_library.ts";
 import type { Context } from "../data/context.ts";
 import { type KeyPair, newKeyPair } from "kit/host/web_push.ts";
+import { forgetDevices } from "../api/pages/device_store.ts";
+import { forgetSubscriptions } from "../features/inbox/push/store.ts";
 import { madeLate } from "kit/core/schema.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Database, Reader, Tx } from "kit/data/sqlite.ts";
@@ -84,8 +86,8 @@ export function renewIdentity(db: Database, ids: Ids, forgetPositions: (tx: Tx) 
     for (const key of [...own, REFUSED_SINCE, LEFT_BEFORE]) remove(tx, key);
     if (refused_since !== undefined) getOrCreate(tx, LEFT_BEFORE, () => refused_since);
     // Devices accept only the pushes of the other daemon, which has their keys as well.
-    tx.run("delete from push_subscriptions");
-    tx.run("delete from paired_devices");
+    forgetSubscriptions(tx);
+    forgetDevices(tx);
     // The other machines begin anew with a machine that they do not know.
     forgetPositions(tx);
     return getOrCreate(tx, "daemon_id", () => ids.next("dm"));

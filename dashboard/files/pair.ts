@@ -37,6 +37,7 @@ document.querySelector("form").addEventListener("submit", async (event) => {
     const response = await fetch("pair", { method: "POST", headers, body });
     const answer = await response.json();
     if (response.ok) location.replace(answer.page);
+    else if (response.status === 401) problem.textContent = "No code waits here. Create a new one.";
     else problem.textContent = answer.detail + (answer.hint ? ". To do: " + answer.hint : "") + ".";
   } catch {
     problem.textContent = "No connection. Try again.";

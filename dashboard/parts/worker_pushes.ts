@@ -21,7 +21,7 @@ export class WorkerPushes {
     this.#base = self.registration.scope.replace(/\/dashboard$/, "");
   }
 
-  /** Each push shows a notification: browsers end the subscription of a page whose pushes do not. */
+  /** Each push shows a notification: browsers end the pushes of a page that shows none. */
   async received(text: string | undefined): Promise<void> {
     const push = parsePush(text);
     if (!push) {
@@ -155,7 +155,7 @@ function actionsOf({ actions }: PushPayload) {
   return actions.map(({ option_id, title }) => ({ action: `option ${option_id}`, title }));
 }
 
-export function parsePush(text: string | undefined): PushPayload | undefined {
+function parsePush(text: string | undefined): PushPayload | undefined {
   try {
     return readPush(JSON.parse(text ?? ""));
   } catch {

@@ -136,6 +136,7 @@ const NETWORK_ERRORS = /fetch|network|load failed/i;
 /** Refusals of routes that do not pass a machine's tunnel; a second try does not help. */
 const UNAVAILABLE: Readonly<Record<string, string>> = {
   not_through_relay: "Not available through a relay. Open the dashboard on that machine itself.",
+  not_for_devices: "Not available on a paired device. Open the dashboard on that machine itself.",
   relay_admin_off: "Not available through a relay, as relay.allow_admin is off on that machine.",
 };
 

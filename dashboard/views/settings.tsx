@@ -12,6 +12,7 @@ import type { Setting } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
 import { filter, route } from "../state/router.ts";
 import { humanName, sessionState, signOut } from "../state/session.ts";
+import { Devices } from "./settings/devices.tsx";
 import { PushSettings } from "./settings/push.tsx";
 import { commandText, valueText } from "./setting_text.ts";
 
@@ -36,6 +37,7 @@ export function Settings() {
         </dl>
       </section>
       <PushSettings />
+      <Devices />
       <Configuration />
     </div>
   );

@@ -9,9 +9,10 @@ import * as z from "zod";
  * - `caller`: callers with the token, and callers that do not need it: the dashboard's pages, and
  *   programs of the daemon's own user if no token is configured;
  * - `token`: as `caller`, but the dashboard's pages need the token too;
- * - `checked`: everyone; the route itself checks a token of another kind.
+ * - `checked`: everyone; the route itself checks a token of another kind;
+ * - `code`: as `caller`, and everyone while a one-time code waits for a device.
  */
-type Access = "public" | "user" | "caller" | "token" | "checked";
+type Access = "public" | "user" | "caller" | "token" | "checked" | "code";
 
 /** Access to a route through the relay; `admin` only with `relay.allow_admin`. */
 export type Tunnel = "open" | "admin" | "never";

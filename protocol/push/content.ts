@@ -46,8 +46,8 @@ export function topicOf({ kind, question }: Pick<Item, "kind" | "question">): Pu
 }
 
 /**
- * The notification of an item. It has buttons only if it shows the whole act as it is: a person must
- * not allow what they cannot read.
+ * The notification of an item. It has buttons only if it shows the whole act as it is: a person
+ * must not allow what they cannot read.
  */
 export function contentOf(item: Omit<Item, keyof ItemEnding>): PushContent {
   const { kind, from, text, attachments, question } = item;

@@ -130,7 +130,7 @@ export const reportPush = contract({
   method: "POST",
   path: "/push/reports",
   summary: "A device reports that it displayed a push, or what the person did with it",
-  access: "checked",
+  access: "caller",
   tunnel: "open",
   body: z.object({
     push_id: z.string().max(64),

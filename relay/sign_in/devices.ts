@@ -13,7 +13,7 @@ import { digestOf } from "../web/secrets.ts";
 
 /** A machine gives its codes the same time. */
 const CODE_MS = 300_000;
-const CODES_MAX = 10_000;
+export const CODES_MAX = 10_000;
 export const CODES_EACH_MAX = 20;
 /** As long as the session at the machine. */
 const COOKIE_MS = 90 * DAY_MS;

@@ -1,10 +1,11 @@
 /**
- * `mesh open`: opens the dashboard in a browser, signed in as the human by a ticket. `mesh docs`:
+ * `mesh open`: opens the dashboard in a browser, signed in as the human by a ticket, or pairs a
+ * phone by a one-time code. `mesh docs`:
  * opens the daemon's list of routes, which needs the token.
  */
 
-import { ApiError } from "kit/http/client.ts";
-import { createTicket } from "protocol/generated/endpoints.ts";
+import { ApiError, type WireResponse } from "kit/http/client.ts";
+import { createCode, createTicket } from "protocol/generated/endpoints.ts";
 import { type Env, statePath } from "../../../daemon/host/paths.ts";
 import {
   answerCommand,
@@ -12,7 +13,9 @@ import {
   type Command,
   type CommandContext,
 } from "../../command/command.ts";
-import { styled } from "../../output/terminal.ts";
+import { qrLines } from "../../output/qr.ts";
+import { styled, type Terminal } from "../../output/terminal.ts";
+import { formatInstant } from "../../output/time.ts";
 import { join } from "kit/core/path.ts";
 import { CommandError, unlessRejected } from "../../client/failures.ts";
 import { getWhole } from "../../client/daemon_process.ts";
@@ -25,6 +28,8 @@ interface DashboardLink {
   readonly reason?: string;
 }
 
+type PhoneCode = WireResponse<typeof createCode>;
+
 const DOCUMENTS = {
   page: { path: "/docs", file: "docs.html" },
   openapi: { path: "/openapi.json", file: "openapi.json" },
@@ -33,11 +38,17 @@ const DOCUMENTS = {
 const open = answerCommand({
   usage: "open",
   needs: "this machine",
-  summary: "Open the dashboard in your browser, signed in as you",
-  flags: { "--print": "print the address instead of opening it" },
+  summary: "Open the dashboard in your browser, signed in as you, or on a phone",
+  flags: {
+    "--print": "print the address instead of opening it",
+    "--phone": "show a QR code and a one-time code, by which a phone gets a session of its own",
+  },
   example: "mesh open",
-  call: createDashboardLink,
-  show: async ({ url, human, reason }, { terminal, env }, args) => {
+  call: (context, args): Promise<DashboardLink | PhoneCode> =>
+    args.flag("phone") ? context.call(createCode, {}) : createDashboardLink(context),
+  show: async (answer, { terminal, env }, args) => {
+    if ("code" in answer) return showPhoneCode(answer, terminal);
+    const { url, human, reason } = answer;
     const opened = !args.flag("print") && await openInBrowser(url, env);
     terminal.print(opened ? "Opened " : "Open within a minute: ", styled("cyan", url));
     if (human) return;
@@ -64,6 +75,32 @@ export const OPEN_COMMANDS: readonly Command[] = [
     },
   }),
 ];
+
+/** Shows the first address as a QR code, which a camera opens with the code. */
+function showPhoneCode(
+  { addresses, code, expires_at, notes }: PhoneCode,
+  terminal: Terminal,
+): void {
+  const [first, ...others] = addresses;
+  if (first) {
+    for (const line of qrLines(first.url) ?? []) terminal.print(line);
+    terminal.print("On the phone, scan this, or open ", styled("cyan", withoutCode(first.url)));
+    for (const { url } of others) terminal.print("or ", styled("cyan", withoutCode(url)));
+    terminal.print("and enter the code ", styled("bold", code));
+    terminal.print(styled("dim", `It counts once, until ${formatInstant(expires_at)}.`));
+  } else {
+    terminal.printError(
+      styled("yellow", "No address of this machine can be reached from a phone."),
+    );
+    terminal.printError("Connect a relay: mesh setup --relay URL");
+  }
+  for (const note of notes) terminal.printError(styled("dim", note));
+  terminal.printError(styled("dim", "List the paired devices, and end them, with: mesh devices"));
+}
+
+function withoutCode(url: string): string {
+  return url.split("#", 1)[0] ?? url;
+}
 
 /** Without a ticket the page still shows everything, but cannot send as the human. */
 export async function createDashboardLink(

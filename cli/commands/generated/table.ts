@@ -269,10 +269,11 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "open",
   "usage": "open",
   "needs": "this machine",
-  "summary": "Open the dashboard in your browser, signed in as you",
+  "summary": "Open the dashboard in your browser, signed in as you, or on a phone",
   "example": "mesh open",
   "flags": {
    "--print": "print the address instead of opening it",
+   "--phone": "show a QR code and a one-time code, by which a phone gets a session of its own",
    "--json": "print the answer as JSON"
   }
  },
@@ -280,10 +281,11 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "open",
   "usage": "dashboard",
   "needs": "this machine",
-  "summary": "Open the dashboard in your browser, signed in as you",
+  "summary": "Open the dashboard in your browser, signed in as you, or on a phone",
   "example": "mesh dashboard",
   "flags": {
    "--print": "print the address instead of opening it",
+   "--phone": "show a QR code and a one-time code, by which a phone gets a session of its own",
    "--json": "print the answer as JSON"
   }
  },
@@ -1238,6 +1240,59 @@ export const COMMANDS: readonly TableEntry[] = [
   ],
   "summary": "Revoke a share; its guests are disconnected at once",
   "example": "mesh share revoke sh_…",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "devices",
+  "usage": "devices",
+  "summary": "List the browsers that were paired with `mesh open --phone`",
+  "example": "mesh devices",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "devices",
+  "usage": "devices remove <id>",
+  "aliases": [
+   "delete",
+   "rm"
+  ],
+  "summary": "End the session of a paired browser, and its notifications, at once",
+  "example": "mesh devices remove dev-…",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "devices",
+  "usage": "push",
+  "summary": "List the devices that get notifications while the dashboard is closed",
+  "example": "mesh push",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "devices",
+  "usage": "push test <id>",
+  "summary": "Send a device a notification that says that notifications arrive",
+  "example": "mesh push test psub-…",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "devices",
+  "usage": "push remove <id>",
+  "aliases": [
+   "delete",
+   "rm"
+  ],
+  "summary": "Send a device no more notifications",
+  "example": "mesh push remove psub-…",
   "flags": {
    "--json": "print the answer as JSON"
   }

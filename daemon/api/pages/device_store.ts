@@ -30,3 +30,8 @@ export function markUsed(tx: Tx, device_id: string, at: number): void {
 export function expired(db: Reader, now: number): StoredDevice[] {
   return table.all(db, "where expires_at <= :now", { now });
 }
+
+/** Ends all sessions, of a daemon that gets another identity. */
+export function forgetDevices(tx: Tx): void {
+  tx.run("delete from paired_devices");
+}

@@ -22,7 +22,7 @@ export const CODE_MS = 300_000;
 export const DEVICE_MS = 90 * DAY_MS;
 /** Codes that wait at the same time; a new one ends the oldest. */
 const CODES_MAX = 20;
-export const DEVICES_MAX = 50;
+const DEVICES_MAX = 50;
 /** Wrong codes in a minute; beyond it no code counts until the minute is over. */
 export const WRONG_CODES_MAX = 30;
 const WRONG_CODES_MS = 60_000;
@@ -58,13 +58,18 @@ export class PairedDevices {
     for (const [digest, { isOver }] of this.#codes) {
       if (isOver || this.#codes.size >= CODES_MAX) this.#codes.delete(digest);
     }
-    // Each digit takes 5 of 8 random bits, so that all digits are equally likely.
+    // There are 32 digits, so that each has 8 of the 256 bytes.
     const bytes = Uint8Array.fromBase64(ids.secret(CODE_BYTES), { alphabet: "base64url" });
     const digits = [...bytes].map((byte) => CODE_DIGITS[byte % CODE_DIGITS.length]);
     const code = digits.slice(0, CODE_LENGTH).join("");
     const limit = new TimeLimit(clock, CODE_MS);
     this.#codes.set(digestOf(code), limit);
     return { code: formatCode(code), digest: digestOf(code), expires_at: limit.ends_at };
+  }
+
+  /** True while a code waits for a device. */
+  get hasCode(): boolean {
+    return this.#codes.values().some(({ isOver }) => !isOver);
   }
 
   /** Redeems a code: a new session of a device, which speaks as the human. */

@@ -91,11 +91,11 @@ function deviceRoutes(
     }),
     rawRoute(deviceContracts.showPair, async () => (await loadPairPage()).pairPage()),
     rawRoute(deviceContracts.pairDevice, async (request, caller) => {
+      const body = await bodyOf(deviceContracts.pairDevice.body, request);
       // A page of ours sends it; a program has no use for a cookie.
       if (request.headers.get("origin") === null || callers.isAgent(caller)) {
         throw new Problem("code_refused", {});
       }
-      const body = await bodyOf(deviceContracts.pairDevice.body, request);
       const { token } = devices.redeem(body, "daemon");
       await db.whenDurable();
       const cookie = deviceCookie(token, DEVICE_MS / 1000, isOverHttps(request));

@@ -54,6 +54,8 @@ const ACCESS = {
   caller: "holders of the token, and the dashboard",
   token: "holders of the token",
   checked: "everybody; the route checks a token of its own",
+  code:
+    "holders of the token, the dashboard, and everybody while a one-time code waits for a device",
 } as const;
 
 /** Fields of objects within objects are shown down to here. */

@@ -11,7 +11,7 @@ var WorkerPushes = class {
     this.#self = self2;
     this.#base = self2.registration.scope.replace(/\/dashboard$/, "");
   }
-  /** Each push shows a notification: browsers end the subscription of a page whose pushes do not. */
+  /** Each push shows a notification: browsers end the pushes of a page that shows none. */
   async received(text) {
     const push = parsePush(text);
     if (!push) {

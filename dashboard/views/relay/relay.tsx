@@ -6,6 +6,7 @@ import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Health } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
+import { Devices } from "../settings/devices.tsx";
 import { Apps } from "./apps.tsx";
 import { Shares } from "./shares.tsx";
 
@@ -22,6 +23,7 @@ export function Relay() {
         return (
           <div class="stack">
             <Connection relay={known} daemon_id={daemon_id} />
+            <Devices />
             <Shares />
             <Apps />
           </div>

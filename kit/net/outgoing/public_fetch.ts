@@ -25,7 +25,7 @@ export function isPublicAddress(text: string): boolean {
 }
 
 /** True for `localhost` and the addresses of the loopback interface. */
-export function isLoopbackHost(hostname: string): boolean {
+function isLoopbackHost(hostname: string): boolean {
   return /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(hostname);
 }
 

@@ -1,7 +1,14 @@
-/** Pairing a browser with a machine through the relay: what its session reaches, and what nobody gains. */
+/** Pairing a browser with a machine through the relay: what it reaches, and what others gain. */
 
 import assert from "node:assert/strict";
+import { CODES_EACH_MAX } from "../../../relay/sign_in/devices.ts";
 import { addPeer, notify, signIn } from "../../support/daemon/peer_clients.ts";
+import {
+  NAMESPACE as FIXTURE_NAMESPACE,
+  type RelayFixture,
+  relayFixture,
+  SECRET as FIXTURE_SECRET,
+} from "../../support/relay/composed_relay.ts";
 import { FakePushService } from "../../support/push/push_service.ts";
 import type { World } from "../../support/world.ts";
 import {
@@ -25,7 +32,7 @@ function connect(r: RelayWorld, number = 1, more: DaemonOptions = {}): Promise<W
 /** A code of a person's page of the daemon, and its address at the relay. */
 async function createCode(w: World): Promise<{ code: string; url: string }> {
   const headers = await signIn(w);
-  const answer = await (await w.fetch("/devices/codes", { method: "POST", headers })).json();
+  const answer = await (await w.fetch("/pair/codes", { method: "POST", headers })).json();
   return { code: answer.code, url: answer.addresses[0]?.url };
 }
 
@@ -42,6 +49,16 @@ async function redeem(r: RelayWorld, code: string, headers: Record<string, strin
     set: answer.headers.get("set-cookie"),
     ...await answer.json(),
   };
+}
+
+/** Leads a code to machine 1 of a secret. */
+async function announce(r: RelayWorld, secret: string, code: string): Promise<Response> {
+  const bytes = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(code));
+  return await r.fetch("/api/v1/pairings", {
+    method: "POST",
+    headers: { authorization: `Bearer ${secret}` },
+    body: JSON.stringify({ daemon_id: daemonId(1), digest: new Uint8Array(bytes).toHex() }),
+  });
 }
 
 /** A browser that is paired with machine 1. */
@@ -128,7 +145,25 @@ Deno.test("a paired browser reaches its machine only, and not what needs an admi
   }
 });
 
-Deno.test("a session outlives the relay and the daemon, and ends at once when it is ended", async () => {
+Deno.test("a session outlives a restart of the relay and of the daemon", async () => {
+  const folder = Deno.makeTempDirSync();
+  try {
+    const db_path = `${folder}/mesh.db`;
+    let cookie = "";
+    {
+      await using r = relayWorld();
+      await using w = await connect(r, 1, { db_path });
+      cookie = (await pair(r, w)).cookie;
+    }
+    await using r = relayWorld();
+    await using _w = await connect(r, 1, { db_path });
+    assert.equal((await new Browser(r, cookie).request("/peers")).status, 200);
+  } finally {
+    Deno.removeSync(folder, { recursive: true });
+  }
+});
+
+Deno.test("a session that a person ends is over at once, and so are its streams", async () => {
   await using r = relayWorld();
   await using w = await connect(r);
   const phone = await pair(r, w);
@@ -139,14 +174,6 @@ Deno.test("a session outlives the relay and the daemon, and ends at once when it
   const reading = (async () => {
     for await (const _ of stream.body ?? []) { /* Reads to the end. */ }
   })().catch(() => undefined).finally(() => ended = true);
-  // The relay keeps no session: another one with the same daemon accepts the same cookie.
-  await using again = relayWorld();
-  await using moved = await connect(again, 1);
-  assert.equal(
-    (await new Browser(again, phone.cookie).request("/peers")).error,
-    "device_not_paired",
-  );
-  assert.ok(moved);
   const person = await signIn(w);
   const { devices: [device] } = await (await w.fetch("/devices", { headers: person })).json();
   assert.deepEqual([device.name, device.via], ["phone", "relay"]);
@@ -191,27 +218,16 @@ Deno.test("another namespace cannot take over a code, nor announce for a machine
   await using r = relayWorld();
   await using w = await connect(r);
   const { code } = await createCode(w);
-  const announce = (secret: string, digest: string) =>
-    r.fetch("/api/v1/pairings", {
-      method: "POST",
-      headers: { authorization: `Bearer ${secret}` },
-      body: JSON.stringify({ daemon_id: daemonId(1), digest }),
-    });
-  const own = await crypto.subtle.digest(
-    "SHA-256",
-    new TextEncoder().encode(code.replaceAll("-", "")),
-  );
-  assert.equal((await announce(OTHER_SECRET, new Uint8Array(own).toHex())).status, 403);
-  assert.equal((await announce("mesh_sk_short", "0".repeat(64))).status, 401);
+  assert.equal((await announce(r, OTHER_SECRET, code.replaceAll("-", ""))).status, 403);
+  assert.equal((await announce(r, "mesh_sk_short", code)).status, 401);
   // A code that it announces itself leads to its own namespace, which has no such machine.
-  const text = "0".repeat(20);
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  assert.equal((await announce(OTHER_SECRET, new Uint8Array(digest).toHex())).status, 200);
-  assert.equal((await redeem(r, text)).error, "unknown_machine");
+  const own = "0".repeat(20);
+  assert.equal((await announce(r, OTHER_SECRET, own)).status, 200);
+  assert.equal((await redeem(r, own)).error, "unknown_machine");
   assert.equal((await redeem(r, code)).status, 200);
 });
 
-Deno.test("a hostile machine gets a session with itself only, whatever token it gives", async () => {
+Deno.test("a code of one machine gives a session with that machine only", async () => {
   await using r = relayWorld();
   await using w = await connect(r);
   await using other = await connect(r, 2);
@@ -226,13 +242,12 @@ Deno.test("a hostile machine gets a session with itself only, whatever token it 
 
 Deno.test("a cookie without a token that the machine knows reaches nothing", async () => {
   await using r = relayWorld();
-  await using w = await connect(r);
+  await using _w = await connect(r);
   for (const value of [`${NAMESPACE}.${"x".repeat(43)}`, `${NAMESPACE}.`, "", "a.b.c"]) {
     const phone = new Browser(r, `__Host-mesh-${daemonId(1)}=${value}`);
     const { status } = await phone.request("/peers");
     assert.equal(status, 401, value);
   }
-  assert.ok(w);
 });
 
 Deno.test("a header of a browser does not pass as the token of a device", async () => {
@@ -240,12 +255,12 @@ Deno.test("a header of a browser does not pass as the token of a device", async 
   await using w = await connect(r);
   const { code } = await createCode(w);
   const { token } = w.daemon.devices.redeem({ code }, "relay");
-  const answer = await r.fetch(`/m/${daemonId(1)}/devices/own`, {
+  const answer = await r.fetch(`/m/${daemonId(1)}/pair/device`, {
     headers: { ...PAGE, "x-mesh-device": token },
   });
   assert.equal(answer.status, 401);
   r.sessions.set("person", NAMESPACE);
-  const signedIn = await r.fetch(`/m/${daemonId(1)}/devices/own`, {
+  const signedIn = await r.fetch(`/m/${daemonId(1)}/pair/device`, {
     headers: { ...PAGE, cookie: "person", "x-mesh-device": token },
   });
   assert.deepEqual(await signedIn.json(), { device_id: null });
@@ -305,4 +320,63 @@ Deno.test("another namespace sees no device, no subscription and no push of this
   ) {
     assert.equal((await evil.request(path, { method })).error, "unknown_machine", path);
   }
+});
+
+/** A machine that answers as it likes. */
+function hostileMachine(at: RelayFixture, answer: (path: string) => Response): void {
+  at.machines.connect(
+    FIXTURE_NAMESPACE,
+    daemonId(1),
+    ({ url }) => Promise.resolve(answer(new URL(url).pathname)),
+  );
+}
+
+Deno.test("a hostile machine sets no cookie but its own, and leads the browser nowhere else", async () => {
+  const expires_at = "2030-01-01T00:00:00.000Z";
+  const answers: [answer: unknown, status: number][] = [
+    [{ device_id: "dev-1", token: "x".repeat(43), expires_at, page: "https://evil" }, 200],
+    [{ device_id: "dev-1", token: "x; Domain=example; Path=/evil", expires_at }, 502],
+    [{ device_id: "dev-1", token: "short", expires_at }, 502],
+    [{ token: 5 }, 502],
+    ["<script>", 502],
+  ];
+  for (const [answer, expected] of answers) {
+    await using at = relayFixture();
+    hostileMachine(at, () => Response.json(answer, { headers: { "set-cookie": "__Host-mesh=x" } }));
+    const code = "0".repeat(20);
+    const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(code));
+    await at.send("/api/v1/pairings", {
+      method: "POST",
+      headers: { authorization: `Bearer ${FIXTURE_SECRET}` },
+      body: JSON.stringify({ daemon_id: daemonId(1), digest: new Uint8Array(digest).toHex() }),
+    });
+    const headers = { origin: at.base, "sec-fetch-site": "same-origin" };
+    const body = JSON.stringify({ code });
+    const paired = await at.send("/pair", { method: "POST", headers, body });
+    assert.equal(paired.status, expected, JSON.stringify(answer));
+    const cookies = paired.headers.getSetCookie();
+    if (expected !== 200) assert.deepEqual(cookies, []);
+    else {
+      assert.match(cookies.join(), /^__Host-mesh-dm-000000000001=[^,]+$/);
+      assert.deepEqual(await paired.json(), { page: `/m/${daemonId(1)}/dashboard` });
+    }
+  }
+});
+
+Deno.test("a daemon of an earlier version, which would not check a token, gets no request", async () => {
+  await using at = relayFixture();
+  hostileMachine(at, () => Response.json({ devices: [] }));
+  const cookie = `__Host-mesh-${daemonId(1)}=${FIXTURE_NAMESPACE}.${"x".repeat(43)}`;
+  const headers = { origin: at.base, "sec-fetch-site": "same-origin", cookie };
+  const session = await at.send(`/m/${daemonId(1)}/dashboard/session`, { headers });
+  assert.equal(session.status, 401);
+  assert.deepEqual(at.machines.forwarded, []);
+});
+
+Deno.test("a secret has at most 20 codes at the relay", async () => {
+  await using r = relayWorld();
+  const codes = Array.from({ length: CODES_EACH_MAX + 1 }, (_, at) => `${at}`.padStart(20, "0"));
+  for (const code of codes) assert.equal((await announce(r, SECRET, code)).status, 200);
+  assert.equal((await redeem(r, codes[0] ?? "")).error, "code_refused");
+  assert.equal((await redeem(r, codes.at(-1) ?? "")).error, "unknown_machine");
 });

@@ -36,6 +36,7 @@ import {
   ANSWER_BYTES_MAX,
   ANSWER_MS_MAX as APP_ANSWER_MS_MAX,
 } from "../../../relay/daemons/daemon_client.ts";
+import { CODES_EACH_MAX, CODES_MAX } from "../../../relay/sign_in/devices.ts";
 import * as registry from "../../../relay/daemons/machine_registry.ts";
 import { ANSWER_MS_MAX } from "../../../relay/daemons/proxy.ts";
 import {
@@ -127,6 +128,7 @@ Deno.test("the limits in docs/relay.md are those of the relay", async () => {
       dials.withoutSecret.take(request, REMOTE)
     ),
     "signing in; getting new secrets, of one address": `${person} each`,
+    "codes of one secret; of the relay": `${CODES_EACH_MAX}; ${count(CODES_MAX)}, for five minutes`,
     "decisions about apps, of one session": await rateOf(({ consents }, request) =>
       consents.take(request, REMOTE, "session")
     ),

@@ -114,6 +114,10 @@ class FakeRateLimiter {
   };
 }
 
+function toCaller(remote: Deno.NetAddr | undefined) {
+  return { remote, human: false, authorized: true, holds_token: false };
+}
+
 export type RelayFixture = Awaited<ReturnType<typeof relayFixture>>;
 
 /** The features of a relay in memory. Remote MCP is on, unless `issuer` is null. */
@@ -151,12 +155,7 @@ export function relayFixture(
   const base = issuer ?? "http://127.0.0.1:8378";
   const fetch = serve(features.routes, {
     admit: () => undefined,
-    authorize: (_request, _contract, remote) => ({
-      remote,
-      human: false,
-      authorized: true,
-      holds_token: false,
-    }),
+    authorize: (_request, _contract, remote) => toCaller(remote),
     whenDurable: () => undefined,
     error: (error) => log.error("A route failed", { error }),
   });

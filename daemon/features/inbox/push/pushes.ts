@@ -30,8 +30,8 @@ import { PushSubscriptions } from "./subscriptions.ts";
 /** Time after which an item is not pushed any more. */
 const ITEM_MS = DAY_MS;
 /**
- * Time for which a push service keeps the push that replaces a notification. A device that cannot be
- * reached so long gets neither of the two: both have the same topic.
+ * Time for which a push service keeps the push that replaces a notification. A device that cannot
+ * be reached so long gets neither of the two: both have the same topic.
  */
 const CLOSE_MS = 60_000;
 const TEST_MS = 60_000;

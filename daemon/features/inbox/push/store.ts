@@ -118,3 +118,8 @@ export function removeOld(tx: Tx, before: number): void {
     { before },
   );
 }
+
+/** Removes all devices, of a daemon that gets another identity. */
+export function forgetSubscriptions(tx: Tx): void {
+  tx.run("delete from push_subscriptions");
+}

@@ -23,7 +23,7 @@ const open = (more: WorldOptions = {}) => world({ settings: WITH_SAM, ...more })
 /** A person's page creates a code. */
 async function createCode(w: World) {
   const headers = await signIn(w);
-  return await (await w.fetch("/devices/codes", { method: "POST", headers })).json();
+  return await (await w.fetch("/pair/codes", { method: "POST", headers })).json();
 }
 
 /** Redeems a code from a page of the daemon; returns the answer and the cookie. */
@@ -87,7 +87,7 @@ Deno.test("only a person creates codes, sees devices and ends them", async () =>
   const { devices: [device] } = await (await w.fetch("/devices", { headers: await signIn(w) }))
     .json();
   const requests: [method: string, path: string][] = [
-    ["POST", "/devices/codes"],
+    ["POST", "/pair/codes"],
     ["GET", "/devices"],
     ["DELETE", `/devices/${device.device_id}`],
   ];
@@ -102,7 +102,7 @@ Deno.test("a program, or a page of another site, cannot redeem a code", async ()
   const { code } = await createCode(w);
   assert.equal((await w.post("/pair", { code })).status, 403);
   assert.equal((await redeem(w, code, "https://evil.example")).status, 403);
-  const direct = await w.post("/devices/redeem", { code });
+  const direct = await w.post("/pair/redeem", { code });
   assert.equal((await direct.json()).error, "not_from_elsewhere");
   assert.equal((await redeem(w, code)).status, 200);
 });
@@ -182,8 +182,10 @@ Deno.test("a phone on the network pairs, and without a cookie it reaches nothing
     const headers = { "sec-fetch-mode": "navigate", "sec-fetch-dest": "document" };
     assert.equal((await call(path, { headers })).status, 401, path);
   }
-  assert.equal((await call("/pair")).status, 200);
+  // The page for codes answers while a code waits.
+  assert.equal((await call("/pair")).status, 401);
   const { code } = w.daemon.devices.createCode();
+  assert.equal((await call("/pair")).status, 200);
   const body = JSON.stringify({ code });
   const paired = await call("/pair", {
     method: "POST",
@@ -195,6 +197,7 @@ Deno.test("a phone on the network pairs, and without a cookie it reaches nothing
   for (const path of ["/dashboard", "/inbox", "/dashboard/session"]) {
     assert.equal((await call(path, { headers: { cookie } })).status, 200, path);
   }
+  assert.equal((await call("/pair")).status, 401);
   const foreign = { cookie, origin: "http://192.168.1.5:9999" };
   assert.equal((await call("/inbox", { headers: foreign })).status, 403);
 });
@@ -239,7 +242,7 @@ Deno.test("a code says where a phone can enter it, and why it cannot", async () 
     await using w = open({ settings: { ...WITH_SAM, ...more }, at_terminal: true });
     w.daemon.address.port = 8377;
     const headers = { authorization: `Bearer ${TOKEN}`, "x-mesh-terminal": "500" };
-    const { addresses, code, notes } = await post(w, "/devices/codes", {}, headers);
+    const { addresses, code, notes } = await post(w, "/pair/codes", {}, headers);
     const urls = addresses.map(({ url }: { url: string }) => url.replace(code, "CODE"));
     return [...urls, ...notes.filter((note: string) => !note.includes("relay"))];
   };

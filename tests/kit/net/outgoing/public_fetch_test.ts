@@ -67,3 +67,26 @@ Deno.test("the address that was checked is called, with the certificate of its n
   assert.equal(await answer.text(), "reached");
   await assert.rejects(fetch(new Request(url("other.example"), { headers }), LIMITS));
 });
+
+Deno.test("a redirect is not followed, and a long answer is not read to its end", async () => {
+  const headers = { location: "https://relay.example/other" };
+  const handle = ({ url }: Request) =>
+    url.endsWith("/long")
+      ? new Response("x".repeat(2000))
+      : new Response(null, { status: 302, headers });
+  await using server = await SecureServer.start({ handle });
+  const resolve = () => Promise.resolve(["127.0.0.1"]);
+  const fetch = publicFetch({
+    env: { SSL_CERT_FILE: server.ca },
+    now,
+    resolve,
+    isAllowed: () => true,
+  });
+  const call = (path: string) =>
+    fetch(
+      new Request(`https://relay.example:${server.port}/${path}`, { redirect: "manual" }),
+      LIMITS,
+    );
+  assert.equal((await call("redirect")).status, 302);
+  assert.equal(await (await call("long")).text(), "");
+});
