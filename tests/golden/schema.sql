@@ -99,6 +99,8 @@ CREATE INDEX job_attempts_delivery on job_attempts (delivery_id) where ended_at 
 
 CREATE INDEX job_attempts_executor on job_attempts (executor_peer_id) where ended_at is null;
 
+CREATE INDEX job_attempts_message on job_attempts (delivery_id) where delivery_id is not null;
+
 CREATE UNIQUE INDEX job_attempts_open on job_attempts (job_id) where ended_at is null;
 
 CREATE INDEX job_attempts_release on job_attempts (seq) where release = 'due';
