@@ -34,6 +34,18 @@ interface Answer {
   readonly ago?: number;
 }
 
+function answerLine(id: string, now: number, answer: Answer): string {
+  const { model = "opus-5", input = 100, read = 0, write = 0, output = 10, ago = 0 } = answer;
+  const usage = {
+    input_tokens: input,
+    output_tokens: output,
+    cache_read_input_tokens: read,
+    cache_creation_input_tokens: write,
+  };
+  const timestamp = new Date(now - ago).toISOString();
+  return JSON.stringify({ type: "assistant", timestamp, message: { id, model, usage } });
+}
+
 /** The Claude Code agents api and web in the circle main, and a person at a terminal. */
 async function usageWorld(
   { human = true, settings = {} }: {
@@ -67,21 +79,7 @@ async function usageWorld(
     file: (session: string) => `${folder.path}/projects/p/${session}.jsonl`,
     /** The agent records an answer of its model. */
     answers(session: string, answer: Answer = {}): void {
-      const { model = "opus-5", input = 100, read = 0, write = 0, output = 10, ago = 0 } = answer;
-      const line = JSON.stringify({
-        type: "assistant",
-        timestamp: new Date(w.clock.now() - ago).toISOString(),
-        message: {
-          id: `msg_${++answers}`,
-          model,
-          usage: {
-            input_tokens: input,
-            output_tokens: output,
-            cache_read_input_tokens: read,
-            cache_creation_input_tokens: write,
-          },
-        },
-      });
+      const line = answerLine(`msg_${++answers}`, w.clock.now(), answer);
       const path = `projects/p/${session}.jsonl`;
       const before = Array.from(readIfThere(`${folder.path}/${path}`));
       folder.write(path, `${before.join("")}${line}\n`);

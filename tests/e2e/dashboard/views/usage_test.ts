@@ -1,5 +1,7 @@
 /** Usage: tokens and money by day and by agent, and the context that is left on a card. */
 
+import assert from "node:assert/strict";
+import { violationsOf } from "../../../support/dashboard/axe.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 import { PRICES, useTokens } from "../../../support/dashboard/used_tokens.ts";
 
@@ -14,6 +16,7 @@ browserTest("a person sees tokens and their price by day, by agent and by model"
   await page.getByText("227,900 tokens have no price.").waitFor();
   await page.getByRole("button", { name: "Agent", exact: true }).click();
   await table.getByRole("row", { name: /scout .*224,800 .*no price/ }).waitFor();
+  assert.deepEqual(await violationsOf(page), []);
   await page.getByRole("button", { name: "Today" }).click();
   await table.getByRole("row", { name: /ledger .*510,300 .*440,000 .*0.85 EUR/ }).waitFor();
   await page.getByRole("button", { name: "Model" }).click();
