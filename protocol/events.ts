@@ -41,6 +41,19 @@ export const EVENTS = {
   turn_failed: z.object({ peer_id: id, error: id }),
   /** A peer's turn was interrupted; `source` says where this was seen. */
   turn_interrupted: z.object({ peer_id: id, source: id }),
+  /**
+   * A peer's turn was to be interrupted. `started` comes right before the peer is asked, the
+   * outcome or `refused` after it.
+   */
+  interrupt: z.object({
+    peer_id: id,
+    name: z.string(),
+    ...from,
+    outcome: id,
+    by: nullableString,
+    /** The source of a proof, or the code of the refusal. */
+    reason: nullableString,
+  }),
   /** An agent ended its turn, and was reminded of this ask. */
   ask_reminded: z.object({ correlation_id: id, ...from, ...to }),
   ack: z.object({

@@ -51,6 +51,13 @@ export const REASONS = {
   socket_closed:        "the socket closed before it was sent",
   bus_unreachable:      "the bus between machines cannot be reached",
   bus_full:             "the bus between machines has no room left",
+  // Why a turn was not interrupted, and nothing was sent.
+  at_dialog:            "a dialog waits there for its user; answer it, or decline it",
+  turn_unproved:        "it is not proved that a turn runs there now",
+  turn_begins:          "its turn has only begun, and Escape would take the prompt back; try again",
+  no_interrupt:         "mesh knows no way to interrupt this program",
+  not_online:           "it is offline",
+  parent_has_turn:      "it is a subagent, and only its parent can be interrupted",
   // Bytes were sent, but it is not proven that the message arrived.
   typed_not_submitted:  "it was typed but not submitted",
   tmux_lost:            "the connection to tmux broke while it was typed",

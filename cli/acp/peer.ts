@@ -3,7 +3,7 @@
 import type { Call } from "kit/http/client.ts";
 import { messageOf } from "kit/core/text.ts";
 import { reportChat } from "protocol/generated/endpoints.ts";
-import type { TurnState } from "protocol/agents/contract.ts";
+import { INTERRUPTED, type TurnState } from "protocol/agents/contract.ts";
 import type { TypedFrame } from "../client/daemon_connection.ts";
 import type { AcpAgent } from "./agent.ts";
 import { Inbound, type Message } from "./inbound.ts";
@@ -11,7 +11,7 @@ import { RpcError } from "./json_rpc.ts";
 import type { Turn } from "./turn.ts";
 
 interface PeerDeps {
-  readonly agent: Pick<AcpAgent, "prompt">;
+  readonly agent: Pick<AcpAgent, "cancel" | "prompt">;
   readonly call: Call;
   send(frame: object): void;
   /** Makes the daemon send every message again that has no receipt. */
@@ -50,7 +50,8 @@ export class AcpPeer {
   }
 
   received(frame: TypedFrame): void {
-    this.#inbound.received(frame);
+    if (frame.type === "interrupt") this.#deps.agent.cancel();
+    else this.#inbound.received(frame);
   }
 
   /** Records if a permission request waits for the human. */
@@ -105,7 +106,7 @@ export class AcpPeer {
     const why = WHY_ENDED[stopReason];
     if (why === undefined) return;
     this.#deps.report(why);
-    if (stopReason !== "cancelled") this.#reportFailure(stopReason);
+    this.#reportFailure(stopReason === "cancelled" ? INTERRUPTED : stopReason);
   }
 
   /** The turn has ended with an error of this class. */

@@ -34,8 +34,8 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
     "why", "wait",
   ] },
   { title: "Agents", commands: [
-    "peer", "run", "attach", "screen", "type", "tag", "transcript", "usage", "fork", "resume", "handoff",
-    "orphans", "link", "share",
+    "peer", "run", "attach", "screen", "type", "interrupt", "tag", "transcript", "usage", "fork", "resume",
+    "handoff", "orphans", "link", "share",
   ] },
   { title: "Machines", commands: ["machines"] },
   { title: "Work for later", commands: ["jobs", "schedule", "when"] },

@@ -1,8 +1,18 @@
-/** `mesh tag`, `mesh peer set`, `move` and `kill`: commands that change peers that are running. */
+/**
+ * `mesh tag`, `mesh interrupt`, `mesh peer set`, `move` and `kill`: commands that change peers that
+ * are running.
+ */
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import type { GivenSettings } from "protocol/peers/groups.ts";
-import { getPeer, killPeer, listGroup, setPeer } from "protocol/generated/endpoints.ts";
+import type { InterruptOutcome } from "protocol/interrupts.ts";
+import {
+  getPeer,
+  interruptPeer,
+  killPeer,
+  listGroup,
+  setPeer,
+} from "protocol/generated/endpoints.ts";
 import {
   answerCommand,
   type Args,
@@ -16,6 +26,13 @@ import { styled, type Terminal } from "../output/terminal.ts";
 type Peer = WireResponse<typeof setPeer>;
 
 const REMINDERS = { on: true, off: false, default: null } as const;
+
+const INTERRUPT_WORDS = {
+  interrupted: ["green", "interrupted"],
+  ended: ["green", "over"],
+  not_busy: ["dim", "not busy"],
+  asked: ["yellow", "not proved"],
+} as const satisfies Record<InterruptOutcome, readonly [string, string]>;
 
 /** The result for one peer of a group: the ended peer, or the error. */
 interface GroupKill {
@@ -50,6 +67,22 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
       return await change(context, args, body);
     },
     show: (peer, { terminal }) => showSettings(terminal, peer),
+  }),
+  answerCommand({
+    usage: "interrupt <peer>",
+    summary: "Stop what a peer does now, as its user would; it goes on running",
+    details: "Only while it is proved to be in a turn, and never at a dialog. For a person, and " +
+      "for the orchestrator of its circle. Exit 0 if no turn runs any more, 1 if nothing shows " +
+      "that it has stopped: then look at its terminal, or `mesh peer kill` it.",
+    flags: CIRCLE_FLAG,
+    example: "mesh interrupt api",
+    call: async (context, args) =>
+      await context.call(interruptPeer, { ...await context.peerRequest(args), body: {} }),
+    show: ({ outcome, detail, peer_id }, { terminal }) => {
+      const [colour, word] = INTERRUPT_WORDS[outcome];
+      terminal.print(styled(colour, word), `: ${detail}  `, styled("dim", peer_id));
+    },
+    exitCode: ({ outcome }) => outcome === "asked" ? EXIT.refused : EXIT.done,
   }),
   answerCommand({
     usage: "peer set <peer>",

@@ -23,6 +23,7 @@ import { askRoutes } from "../features/asks/routes.ts";
 import { machineRoutes } from "../machines/routes.ts";
 import { RemoteInbox } from "../machines/calls/inbox_home.ts";
 import { callRoutes } from "../machines/calls/routes.ts";
+import { interruptElsewhere } from "../machines/calls/peer_routes.ts";
 import { handoffRoutes } from "../features/handoffs/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
@@ -70,7 +71,17 @@ export function featureRoutes(
   const checks = callerChecksOf(callers, features, isProvenHuman);
   return [
     ...openPeerRoutes(features, { actors, callers, isProvenHuman }),
-    ...lifecycleRoutes(features, { isProvenHuman }),
+    ...lifecycleRoutes(features, {
+      isProvenHuman,
+      async callerOf(from_peer, caller, headers) {
+        const { isHuman, peer_id } = readerOf(from_peer, caller, headers);
+        const isOnOtherMachine = caller.via === "machine";
+        const proved = await actors.certifiedPeer(headers) ?? peer_id;
+        return { isHuman, isOnOtherMachine, peer_id: proved };
+      },
+      elsewhere: (route) =>
+        interruptElsewhere(route, { calls: features.calls?.client, directory, isProvenHuman }),
+    }),
     ...machineRoutes({
       daemon_id: features.identity.daemon_id,
       machines: features.machines,

@@ -65,6 +65,8 @@ export interface PaneGuard {
    * first row that matches it, without regard to case: counted from 1, 0 for none.
    */
   readonly dialog: { readonly pattern: string; readonly row: number };
+  /** A row, counted from 0, and its text without escape sequences; absent if all may change. */
+  readonly shown?: { readonly row: number; readonly text: string } | undefined;
   /** The row of the cursor without escape sequences; undefined if it and the cursor may change. */
   readonly cursor_row: string | undefined;
 }

@@ -531,6 +531,17 @@ export const COMMANDS: readonly TableEntry[] = [
  },
  {
   "module": "peer_settings",
+  "usage": "interrupt <peer>",
+  "summary": "Stop what a peer does now, as its user would; it goes on running",
+  "details": "Only while it is proved to be in a turn, and never at a dialog. For a person, and for the orchestrator of its circle. Exit 0 if no turn runs any more, 1 if nothing shows that it has stopped: then look at its terminal, or `mesh peer kill` it.",
+  "example": "mesh interrupt api",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "peer_settings",
   "usage": "peer set <peer>",
   "summary": "Change a peer's settings: tags, description, hooks, and limits (only a person)",
   "example": "mesh peer set api --tag backend --reminders off",

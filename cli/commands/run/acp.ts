@@ -186,7 +186,7 @@ class RunningAgent {
       path: Deno.cwd(),
       // This process holds the socket, and the agent's MCP servers are below it.
       agent_pid: Deno.pid,
-      capabilities: ["delivery_receipts", "framed_text"],
+      capabilities: ["delivery_receipts", "framed_text", "interrupt"],
       metadata: {
         client_id: identity.client_id,
         acp_session: session_id,

@@ -57,6 +57,14 @@ export class Actors {
       .then((peer_id) => this.#decide(actor, parts, peer_id));
   }
 
+  /** The peer that the caller's certificate names, if it sends one. */
+  async certifiedPeer(headers: Headers): Promise<string | undefined> {
+    const certificate = headers.get(CERTIFICATE_HEADER);
+    return certificate === null
+      ? undefined
+      : await this.#deps.callingPeers.certifiedId(certificate);
+  }
+
   /** True if the caller is proved to be a registered peer other than this peer. */
   isAnother(peer: ActingPeer, caller: Pick<Caller, "remote">): boolean {
     return this.#compare(peer, caller) === "another";

@@ -85,6 +85,7 @@ export class Handshake {
       mesh_session_id: peer.mesh_session_id,
       receipts: connect.capabilities.includes("delivery_receipts"),
       framed: connect.capabilities.includes("framed_text"),
+      interrupts: connect.capabilities.includes("interrupt"),
       surface: kind === "peer" ? null : { name: display_name, bridge: kind !== "surface" },
     };
   }

@@ -2,6 +2,7 @@
 
 import { Doctor } from "../../features/lifecycle/doctor.ts";
 import { Identities } from "../../features/lifecycle/identities.ts";
+import { Interrupts } from "../../features/lifecycle/interrupts.ts";
 import { Linking } from "../../features/lifecycle/linking.ts";
 import { Pruning } from "../../features/lifecycle/pruning.ts";
 import { Panes } from "../../features/lifecycle/panes.ts";
@@ -47,7 +48,7 @@ export function openHooks(
 
 /** The lifecycle of registered agents: linking, certificates, termination and doctor. */
 export function openLifecycle(
-  { config, ctx, platform, ports, certificates }: Foundation,
+  { config, ctx, platform, ports, certificates, shutdownSignal }: Foundation,
   lower: AskFeatures,
 ) {
   const { machine, paneObserver, pid, processes } = platform;
@@ -65,6 +66,7 @@ export function openLifecycle(
     linking: new Linking(ctx, deps),
     identities: new Identities(ctx, deps),
     termination: new Termination(ctx, deps),
+    interrupts: new Interrupts(ctx, { ...deps, shutdownSignal }),
     doctor: new Doctor(ctx, deps),
     panes: new Panes(ctx, { ...deps, typing_allowed: config["panes.allow_typing"] }),
     pruning: new Pruning(ctx, { ...deps, ports: ports.lifecycle }),

@@ -76,6 +76,15 @@ export type KeyResult =
   | { readonly state: "typed"; readonly overruled: readonly Reason[] }
   | { readonly state: "refused" | "unclear"; readonly reason: Reason };
 
+/**
+ * The result of asking an agent to stop its turn. `asked`: the request went out by this way.
+ * `idle`: no turn ran, and nothing was sent. `refused`: nothing was sent.
+ */
+export type InterruptAttempt =
+  | { readonly state: "asked"; readonly by: string }
+  | { readonly state: "idle" }
+  | { readonly state: "refused"; readonly reason: Reason };
+
 /** A transport that types into the agent's terminal. */
 export interface TerminalTransport extends AgentTransport {
   /**
@@ -102,6 +111,8 @@ export interface TurnEnd {
   readonly source: string;
   /** The final message of a completed turn, or the class of the error. */
   readonly text?: string | undefined;
+  /** The name of the person or peer that had an interrupted turn interrupted by the daemon. */
+  readonly by?: string | undefined;
   /** The end of the limit that ended the turn. */
   readonly resets_at?: number | undefined;
   /** The prompts that the same source shows after this end. */
@@ -233,8 +244,16 @@ export interface Adapter {
    * hooks and its process. Absent if it has no such records.
    */
   questionEvidence?(call: WaitingCall, now: number): Promise<readonly Evidence[]>;
+  /**
+   * Interrupts the running turn in the way of the agent's user. Asks only an agent that is proved
+   * to be in a turn, without an open dialog: by its own server, or by its reported state together
+   * with its screen. `turn_unproved` if these two differ. Absent if mesh knows no way.
+   */
+  interrupt?(peer: AgentPeer): Promise<InterruptAttempt>;
+  /** The end of the session's last turn without a result, by the agent's own records. */
+  lastEnd?(session_id: string | null): TurnEnd | undefined;
   /** Interrupts a turn that runs outside of the agent's process. Absent if none does. */
-  interruptTurn?(peer: AgentPeer): Promise<void>;
+  interruptTurn?(peer: AgentPeer): Promise<unknown>;
   /** The hooks that wait to wake the agent's sessions. Absent if no hook can wake the agent. */
   readonly waiters?: WaitingHooks;
 }

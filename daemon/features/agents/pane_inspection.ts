@@ -144,13 +144,19 @@ async function readPane(server: TerminalServer, pane_id: string): Promise<Pane |
 export function typeIfUnchanged(
   { pane, view, foreground }: InspectedPane,
   prepared: PreparedKeys,
-  { draft_may_change = false }: { readonly draft_may_change?: boolean } = {},
+  { draft_may_change = false, shown_row }: {
+    readonly draft_may_change?: boolean;
+    /** A row of the screen that may not change either. */
+    readonly shown_row?: number;
+  } = {},
 ): Promise<TypeResult> {
+  const textOf = (row: number) => stripEscapes(view.lines[row] ?? "");
   return prepared.typeIf({
     pane,
     foreground,
     dialog: { pattern: DIALOG_PATTERN, row: dialogRow(view) },
-    cursor_row: draft_may_change ? undefined : stripEscapes(view.lines[pane.cursor_y] ?? ""),
+    shown: shown_row === undefined ? undefined : { row: shown_row, text: textOf(shown_row) },
+    cursor_row: draft_may_change ? undefined : textOf(pane.cursor_y),
   });
 }
 

@@ -227,7 +227,7 @@ async function tryToType(
 }
 
 /** After an error of one command of tmux, the commands before it have run. */
-function resultOfFailure(server: TerminalServer, { reason }: Failure): KeyResult {
+export function resultOfFailure(server: TerminalServer, { reason }: Failure): KeyResult {
   const mayHaveRun = reason === "lost" || reason === "timeout" || reason === "error";
   return mayHaveRun
     ? { state: "unclear", reason: lostReason(server) }

@@ -33,6 +33,19 @@ export interface Screen {
   composerHolds(view: View, text: string): boolean;
   /** True if the composer shows only a marker in place of a long paste. */
   collapsedPaste?(view: View): boolean;
+  /** The words beside the composer while Escape interrupts a turn. Absent if they are unknown. */
+  readonly work?: WorkHints & {
+    /** The row that shows one of these words; undefined if none does. */
+    rowOf(view: View, words: string): number | undefined;
+  };
+}
+
+/** The words with which an agent says that Escape interrupts, in the syntax of `DIALOG_PATTERN`. */
+interface WorkHints {
+  /** The words before each Escape that the agent needs. One more would open a dialog in most. */
+  readonly hints: readonly [string, ...string[]];
+  /** The words in a turn in which Escape would take the prompt back instead. */
+  readonly takes_back?: string;
 }
 
 /** An agent's composer, as its screen shows it. */
@@ -57,10 +70,16 @@ interface ComposerFormat {
   isEmpty?(composer: Composer, view: View): boolean;
   /** True if the visible characters show the whole text. Default: they are equal. */
   holds?(shown: string, whole: string): boolean;
+  /** The words while a turn can be interrupted, above or below the composer. */
+  readonly work?: WorkHints & { readonly side: "above" | "below" };
 }
+
+/** Rows above a composer in which an agent shows that it works. Above them is its conversation. */
+const WORK_ROWS_MAX = 8;
 
 /** The screen of an agent whose composer a dialog replaces. */
 export function composerScreen(format: ComposerFormat): Screen {
+  const { work } = format;
   const find = (view: View) => format.find(view.lines.map(stripEscapes), view);
   // The transcript may mention dialogs, but an open dialog is never above the composer.
   const rowsBelow = (view: View, composer = find(view)) =>
@@ -77,6 +96,16 @@ export function composerScreen(format: ComposerFormat): Screen {
       return composer ? false : undefined;
     },
     dialogShown: (view) => dialogIn(rowsBelow(view)) ?? { kind: "dialog" },
+    ...(work && {
+      work: {
+        ...work,
+        rowOf(view, pattern) {
+          const composer = find(view);
+          const rows = view.lines.map(stripEscapes);
+          return composer && rowBeside(rows, composer, { pattern, side: work.side });
+        },
+      },
+    }),
     composerEmpty(view) {
       const composer = find(view);
       return composer && isEmpty(composer, view);
@@ -87,6 +116,19 @@ export function composerScreen(format: ComposerFormat): Screen {
       return composer !== undefined && format.isCollapsed(composer);
     },
   };
+}
+
+/** The row above or below a composer that matches a pattern. */
+function rowBeside(
+  rows: readonly string[],
+  { top, bottom }: Composer,
+  { pattern, side }: { readonly pattern: string; readonly side: "above" | "below" },
+): number | undefined {
+  const from = side === "above" ? Math.max(0, top - WORK_ROWS_MAX) : bottom;
+  const to = side === "above" ? top : rows.length;
+  const words = new RegExp(pattern, "i");
+  const row = rows.findLastIndex((text, at) => at >= from && at < to && words.test(text));
+  return row < 0 ? undefined : row;
 }
 
 /** The composer in these rows, with its text from behind the prompt sign, without a placeholder. */

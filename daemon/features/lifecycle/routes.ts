@@ -15,6 +15,8 @@ import type { Linking } from "./linking.ts";
 import type { Panes } from "./panes.ts";
 import type { Pruning } from "./pruning.ts";
 import { typeIntoPane } from "protocol/panes.ts";
+import { interruptPeer } from "protocol/interrupts.ts";
+import type { InterruptCaller, Interrupts } from "./interrupts.ts";
 
 /** The features behind these routes. */
 interface Lifecycle {
@@ -24,18 +26,31 @@ interface Lifecycle {
   readonly identities: Identities;
   readonly linking: Linking;
   readonly termination: Termination;
+  readonly interrupts: Interrupts;
   readonly doctor: Doctor;
   readonly panes: Panes;
   readonly pruning: Pruning;
 }
 
-/** `isProvenHuman` is true if the human sends the request. */
+interface CallerProofs {
+  /** True if the human sends the request. */
+  isProvenHuman(caller: Caller, headers: Headers): boolean;
+  /** The caller as far as it is proved. `from_peer` is what the request claims. */
+  callerOf(
+    from_peer: string | undefined,
+    caller: Caller,
+    headers: Headers,
+  ): Promise<InterruptCaller>;
+  /** Makes a route that also reaches peers of other machines. */
+  elsewhere(route: Route): Route;
+}
+
 export function lifecycleRoutes(
   lifecycle: Lifecycle,
-  { isProvenHuman }: { isProvenHuman(caller: Caller, headers: Headers): boolean },
+  { isProvenHuman, callerOf, elsewhere }: CallerProofs,
 ): Route[] {
   const { profiles, records, directory, identities, linking, termination, doctor } = lifecycle;
-  const { panes, pruning } = lifecycle;
+  const { interrupts, panes, pruning } = lifecycle;
   const idOf = (params: { id: string }, query: PeerQuery) =>
     directory.findFor(params.id, query).peer_id;
   return [
@@ -57,6 +72,11 @@ export function lifecycleRoutes(
     }),
     route(contracts.prunePeers, ({ body }) => pruning.prune(body)),
     route(contracts.killPeer, ({ params, query }) => termination.kill(idOf(params, query))),
+    elsewhere(route(interruptPeer, async ({ params, query, caller, headers }) => {
+      // Proved before anything is awaited, while the calling process still exists.
+      const proved = callerOf(query.from_peer, caller, headers);
+      return await interrupts.interrupt(idOf(params, query), await proved);
+    })),
     route(contracts.assumeRole, ({ params, query, body }) => {
       const peer_id = idOf(params, query);
       profiles.changeRole(peer_id, body);

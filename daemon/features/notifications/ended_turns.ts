@@ -47,17 +47,19 @@ export class EndedTurns {
   #report(
     { correlation_id, from_peer_id, to_peer_name }: Ask,
     { stage, was }: (typeof ENDS)[keyof typeof ENDS],
-    { text, source }: TurnEnd,
+    { text, source, by }: TurnEnd,
   ): void {
     const { db, clock } = this.#ctx;
     const delivery_id = ledger.findMessage(db, correlation_id)?.delivery_id;
     if (delivery_id === undefined) return;
     const reported = stagesOf(db, identOf(delivery_id)).map((known) => known.stage);
     if (Object.values(ENDS).some((end) => reported.includes(end.stage))) return;
-    const detail = text === undefined ? `by its ${source}` : text;
+    const asked = by === undefined ? "" : `${by} asked for it; seen `;
+    const detail = text === undefined ? `${asked}by its ${source}` : text;
     db.transact((tx) => insertStage(tx, { delivery_id, stage, ts: clock.now(), detail }));
     if (from_peer_id === null) return;
-    const why = text === undefined ? "" : ` (${cleanLine(text)})`;
+    const because = text ?? (by === undefined ? undefined : `${by} asked for it`);
+    const why = because === undefined ? "" : ` (${cleanLine(because)})`;
     const notice = `The turn in which ${cleanLine(to_peer_name)} read your ${correlation_id} ` +
       `${was}${why} before an answer. The ask stays open; ask again if it is still needed.`;
     this.#notifications.tryNotifyFromDaemon(from_peer_id, notice);

@@ -29,7 +29,11 @@ export class PeerTurns {
   /** The latest turns of each agent, newest last; the agent with the latest report is last. */
   readonly #recent = new Map<string, AgentTurn[]>();
   /** The end of each agent's last turn that was not completed. */
-  readonly #ended = new Map<string, number>();
+  readonly #ended = new Map<string, TurnEnd>();
+  /** The end of each agent's last completed turn. */
+  readonly #completed = new Map<string, TurnEnd>();
+  /** The names of those who asked to interrupt agents' turns, until the turns have ended. */
+  readonly #interrupters = new Map<string, string>();
   readonly #started_at: number;
 
   constructor(ctx: Context, deps: RegistryDeps & { readonly peers: Peers }) {
@@ -94,23 +98,40 @@ export class PeerTurns {
 
   /** True if an end in an agent's own records is new. The records show each end repeatedly. */
   #isNew(peer_id: string, { at }: TurnEnd): boolean {
-    return at > (this.#ended.get(peer_id) ?? -Infinity);
+    return at > (this.#ended.get(peer_id)?.at ?? -Infinity);
   }
 
   /** Passes on evidence of ended turns with the peer's state; publishes ends without a result. */
-  #weigh(peer_id: string, { ends, prompt }: Pick<TurnEvidence, "ends" | "prompt">): void {
+  #weigh(
+    peer_id: string,
+    { ends: found, prompt }: Pick<TurnEvidence, "ends" | "prompt">,
+  ): void {
     const { clock } = this.#ctx;
-    if (ends.length === 0 && prompt === undefined) return;
-    for (const { how, at, source, text } of ends) {
-      if (how === "completed") continue;
-      setLatest(this.#ended, peer_id, at, AGENTS_MAX);
+    if (found.length === 0 && prompt === undefined) return;
+    const by = this.#interrupters.get(peer_id);
+    const ends = found.map((end) => end.how === "interrupted" ? { ...end, by } : end);
+    for (const end of ends) {
+      const { how, at, source, text } = end;
+      setLatest(how === "completed" ? this.#completed : this.#ended, peer_id, end, AGENTS_MAX);
       // An end from before the daemon's start was published when it happened.
-      if (at < this.#started_at) continue;
+      if (how === "completed" || at < this.#started_at) continue;
       if (how === "interrupted") this.#ctx.events.append("turn_interrupted", { peer_id, source });
       if (how === "failed") this.#turnFailed(peer_id, text);
     }
     const idle = idleSince(this.#changes.mustGet(peer_id));
     this.#deps.effects.turnEvidence(peer_id, { now: clock.now(), ends, idle, prompt });
+  }
+
+  /** Reports of an interrupted turn name this person or peer, until the name is undefined. */
+  setInterrupter(peer_id: string, name: string | undefined): void {
+    if (name === undefined) this.#interrupters.delete(peer_id);
+    else this.#interrupters.set(peer_id, name);
+  }
+
+  /** The newest reported end of a peer's turns since a time; one without a result comes first. */
+  endSince(peer_id: string, since: number): TurnEnd | undefined {
+    return [this.#ended.get(peer_id), this.#completed.get(peer_id)]
+      .find((end) => end !== undefined && end.at >= since);
   }
 
   /**

@@ -27,6 +27,8 @@ export type Order =
     readonly pid: number;
     readonly foreground: number | null;
     readonly dialog: { readonly pattern: string; readonly row: number };
+    /** A row, counted from 0, and its text; null if all rows may change. */
+    readonly shown: { readonly row: number; readonly text: string } | null;
     readonly cursor: { readonly x: number; readonly y: number; readonly row: string } | null;
     readonly keys: readonly (
       | { readonly text: string }
@@ -115,6 +117,9 @@ def is_as_seen(window, order):
     dialog = re.compile(order['dialog']['pattern'], re.IGNORECASE)
     first = next((y + 1 for y, row in enumerate(rows) if dialog.search(row)), 0)
     if first != order['dialog']['row']:
+        return False
+    shown = order['shown']
+    if shown is not None and rows[shown['row']:shown['row'] + 1] != [shown['text'].rstrip(' ')]:
         return False
     cursor = order['cursor']
     if cursor is None:

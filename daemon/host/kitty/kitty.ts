@@ -138,7 +138,7 @@ class KittyServer implements TerminalServer {
   }
 
   async #typeIf(guard: PaneGuard, keys: readonly Keystroke[]): Promise<TypeResult> {
-    const { pane, foreground, dialog, cursor_row } = guard;
+    const { pane, foreground, dialog, shown, cursor_row } = guard;
     const cursor = cursor_row === undefined
       ? null
       : { x: pane.cursor_x, y: pane.cursor_y, row: cursor_row };
@@ -148,6 +148,7 @@ class KittyServer implements TerminalServer {
       pid: pane.pane_pid,
       foreground: foreground ?? null,
       dialog,
+      shown: shown ?? null,
       cursor,
       keys: keys.map(toKittyKey),
     });

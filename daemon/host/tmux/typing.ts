@@ -99,7 +99,7 @@ function tmuxName(key: KeyName | ControlKeyName): string {
 }
 
 /** Conditions in tmux's format language: the same program reads, and no other dialog is open. */
-function samePane({ pane, dialog }: PaneGuard): string[] {
+function samePane({ pane, dialog, shown }: PaneGuard): string[] {
   return [
     // tmux silently substitutes another pane for a missing pane, so the id is compared as well.
     equal("pane_id", pane.pane_id),
@@ -109,6 +109,8 @@ function samePane({ pane, dialog }: PaneGuard): string[] {
     equal("pane_in_mode", "0"),
     equal("pane_synchronized", "0"),
     `#{==:#{C/ri:${dialog.pattern}},${dialog.row}}`,
+    // tmux names the first row of this text, so a repeated text counts as a change.
+    ...(shown ? [`#{==:#{C/r:^${pattern(shown.text)}$},${shown.row + 1}}`] : []),
   ];
 }
 

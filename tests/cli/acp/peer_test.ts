@@ -121,3 +121,23 @@ Deno.test("an open permission request is a turn that awaits input", async () => 
   f.peer.connected("peer-1");
   assert.deepEqual(f.states(), ["idle", "working", "awaiting_input", "working", "working"]);
 });
+
+Deno.test("an interrupt cancels the running prompt, which is reported as interrupted", async () => {
+  const cancelled = Promise.withResolvers<void>();
+  const f = await fixture(async () => {
+    await cancelled.promise;
+    return { stopReason: "cancelled" };
+  });
+  const cancels = () => f.fake.received.filter(({ method }) => method === "session/cancel").length;
+  f.peer.received({ type: "interrupt" });
+  await f.fake.clock.settle();
+  assert.equal(cancels(), 0, "no prompt runs");
+  f.receive("d1");
+  await f.fake.clock.settle();
+  f.peer.received({ type: "interrupt" });
+  await f.fake.clock.settle();
+  assert.equal(cancels(), 1);
+  cancelled.resolve();
+  await f.fake.clock.settle();
+  assert.deepEqual([f.errors(), f.states().at(-1)], [["interrupted"], "idle"]);
+});

@@ -65,3 +65,24 @@ Deno.test("mesh peer set sends limits as numbers, and default as null", async ()
   const wrong = await run(["peer", "set", "api", "--queue-max", "many"], () => Response.json({}));
   assert.equal(wrong.code, 2);
 });
+
+Deno.test("mesh interrupt prints what is proved, and exits with 1 if nothing is", async () => {
+  const answer = { peer_id: "peer-1", name: "api", by: null, proof: null };
+  const cases = [
+    ["interrupted", 0, /^interrupted: It stopped/],
+    ["ended", 0, /^over: It stopped/],
+    ["not_busy", 0, /^not busy: It stopped/],
+    ["asked", 1, /^not proved: It stopped/],
+  ] as const;
+  for (const [outcome, expected, text] of cases) {
+    const { code, out } = await run(
+      ["interrupt", "api"],
+      (path) =>
+        path === "/peers/api/interrupt"
+          ? Response.json({ ...answer, outcome, detail: "It stopped" })
+          : Response.json({ peer_id: null, name: null, proof: "none" }),
+    );
+    assert.deepEqual([outcome, code], [outcome, expected]);
+    assert.match(out, text);
+  }
+});

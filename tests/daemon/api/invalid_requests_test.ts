@@ -151,7 +151,7 @@ Deno.test("a body that is too large is refused with and without a content-length
 
 /** Routes whose path says everything. */
 const BARE: readonly string[] = [
-  ...["/peers/:id/touch", "/peers/:id/link", "/peers/:id/kill"],
+  ...["/peers/:id/touch", "/peers/:id/link", "/peers/:id/interrupt", "/peers/:id/kill"],
   ...["/jobs/:id/run", "/jobs/:id/retry", "/jobs/:id/pause", "/jobs/:id/resume"],
 ];
 

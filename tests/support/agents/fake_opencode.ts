@@ -125,6 +125,8 @@ interface Prompt {
 export class FakeOpencode {
   readonly prompts = new ArrivalLog<Prompt>();
   readonly selected: unknown[] = [];
+  /** The sessions whose turns the plugin stopped. */
+  readonly aborted = new ArrivalLog<string>();
   /** The earlier messages of a session. */
   readonly histories = new Map<string, string>();
   readonly children = new Set<string>();
@@ -198,6 +200,10 @@ export class FakeOpencode {
         post: ({ body }: { body: unknown }) => Promise.resolve(this.selected.push(body)),
       },
       session: {
+        abort: ({ path: { id } }: { path: { id: string } }) => {
+          this.aborted.add(id);
+          return Promise.resolve({ data: true });
+        },
         create: () => {
           const id = `ses_new${++this.#ids}`;
           this.event("session.created", { info: { id } });

@@ -8,6 +8,8 @@ export interface SocketPeerFields {
   readonly backend?: string;
   readonly path?: string;
   readonly model?: string;
+  /** True if it takes interrupts. */
+  readonly interrupts?: boolean;
 }
 
 interface Frame {
@@ -41,7 +43,7 @@ export class SocketPeer {
       socket.onopen = () => resolve();
       socket.onerror = () => reject(new Error(`${name} cannot connect`));
     });
-    const capabilities = ["delivery_receipts"];
+    const capabilities = ["delivery_receipts", ...(fields.interrupts ? ["interrupt"] : [])];
     peer.send({ type: "connect", display_name: name, circle, backend, path, model, capabilities });
     await until(`${name} is connected`, () => peer.peer_id);
     return peer;

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { Name } from "kit/core/schema.ts";
 import { Problem } from "protocol/problems.ts";
 import { listPeers } from "protocol/peers/contract.ts";
+import { Interrupted, interruptPeer } from "protocol/interrupts.ts";
 import { assumeRole, killPeer } from "protocol/lifecycle.ts";
 import { READ_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { callerId, circle, maybe, ownCircle, peer } from "./fields.ts";
@@ -37,6 +38,26 @@ const kill = tool({
       text: `${peer_id} is retired; its process ${agent_pid} ended by ${ended_by}.`,
       data: { peer_id, agent_pid, signal: ended_by },
     };
+  },
+});
+
+const interrupt = tool({
+  name: "interrupt_peer",
+  title: "Interrupt a peer's turn",
+  description:
+    "Stop what another agent of your circle does now, as its user would; it goes on running. Only " +
+    "the orchestrator of the circle may. Use it when the work must not go on, such as after the " +
+    "user changed the task. Do not use it because a peer is slow, or to reach it sooner: send an " +
+    "urgent notification. The answer says what is proved; without a proof, tell the user.",
+  hints: { ...UPDATE_HINTS, destructiveHint: true },
+  trustedOnly: true,
+  input: z.object({ peer, circle }),
+  output: Interrupted,
+  async run({ peer, circle }, toolContext) {
+    const query = { circle, from_peer: callerId(toolContext.caller) };
+    const request = { params: { id: peer }, query, body: {} };
+    const done = await toolContext.call(interruptPeer, request);
+    return { text: done.detail, data: done };
   },
 });
 
@@ -96,4 +117,4 @@ const status = tool({
   },
 });
 
-export const LIFECYCLE_TOOLS: readonly Tool[] = [kill, claim, status];
+export const LIFECYCLE_TOOLS: readonly Tool[] = [kill, interrupt, claim, status];

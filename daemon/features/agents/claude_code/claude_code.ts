@@ -15,6 +15,7 @@ import {
   withArgs,
 } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
+import { interruptInPane } from "../pane_interrupt.ts";
 import { PaneTransport } from "../pane_transport.ts";
 import { createNativeTransport, type NativeOptions } from "./native_transport.ts";
 import { claudeEvidence } from "./question_evidence.ts";
@@ -39,12 +40,13 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
   const ends = claudeEnds(config_dirs);
   const waiters = new WaitingHookList(options.clock);
   const hook = createHookTransport(waiters);
-  const pane = new PaneTransport({
+  const inspected = {
     ...options,
     screen: claudeScreen,
-    hasOpenDialog: (peer) =>
+    hasOpenDialog: (peer: AgentPeer) =>
       Promise.resolve(sessionOfPeer(config_dirs, peer)?.status === "waiting"),
-  });
+  };
+  const pane = new PaneTransport(inspected);
   return {
     backend: "claude-code",
     // Claude Code shows a text from its socket as text of another session, so a human's message is
@@ -65,6 +67,13 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
       return Promise.resolve(isIdle ? withLimit(withEnd(observed, peer, ends)) : observed);
     },
     questionEvidence: (call, now) => Promise.resolve(claudeEvidence(options, call, now)),
+    // The socket takes no interrupt, and SIGINT ends the session.
+    interrupt: (peer) =>
+      interruptInPane({
+        ...inspected,
+        isWorking: (peer) => sessionOfPeer(config_dirs, peer)?.status !== "idle",
+      }, peer),
+    lastEnd: ends,
     resume: (session) => resumeClaude(config_dirs, session),
     processOf: (session_id) => processOf(config_dirs, session_id, options.isAlive),
     fork: (session) => withArgs(resumeClaude(config_dirs, session), "--fork-session"),
@@ -122,5 +131,6 @@ export const claudeScreen = composerScreen({
     }
     return undefined;
   },
+  work: { hints: ["esc to interrupt"], side: "below" },
   isCollapsed: ({ text }) => /^\[Pastedtext#\d+(\+\d+lines)?\]$/.test(visibleAscii(text)),
 });

@@ -5,6 +5,7 @@ import type { IsAlive } from "../../../host/processes.ts";
 import type { TerminalServers } from "../../../host/terminal_server.ts";
 import type { Adapter, AgentPeer, CallEvidence, Observation } from "../adapter.ts";
 import { observeProcess } from "../pane_adapter.ts";
+import { interruptInPane } from "../pane_interrupt.ts";
 import { PaneTransport } from "../pane_transport.ts";
 import {
   createCommandTransport,
@@ -16,7 +17,14 @@ import { codexEvidence } from "./question_evidence.ts";
 import { withEnd } from "../sessions/last_end.ts";
 import { codexEnds } from "./turn_ends.ts";
 import { rolloutOf } from "./rollouts.ts";
-import { interrupt, type Queue, type ThreadConnection, withServer, withThread } from "./threads.ts";
+import {
+  interrupt,
+  interruptTurn,
+  type Queue,
+  type ThreadConnection,
+  withServer,
+  withThread,
+} from "./threads.ts";
 import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens.ts";
 
 /**
@@ -39,10 +47,11 @@ export function codexAdapter(options: CodexOptions): Adapter {
   const ends = codexEnds(codex_home);
   const hasOpenDialog = (peer: AgentPeer) =>
     withThread(options, peer, ({ activity }) => activity === "awaiting_input", () => false);
+  const inspected = { ...options, screen: codexScreen, hasOpenDialog };
   const transports = [
     createSocketTransport(options),
     createCommandTransport(options),
-    new PaneTransport({ ...options, screen: codexScreen, hasOpenDialog, warm_up_ms: WARM_UP_MS }),
+    new PaneTransport({ ...inspected, warm_up_ms: WARM_UP_MS }),
   ];
   return {
     backend: "codex",
@@ -53,8 +62,14 @@ export function codexAdapter(options: CodexOptions): Adapter {
     },
     observe: async (peer) => withEnd(await observe(options, peer), peer, ends),
     questionEvidence: (call) => Promise.resolve(codexEvidence(codex_home, call)),
+    // A session with its own process has no other interface than its terminal.
+    interrupt: (peer) =>
+      peer.agent_pid === null
+        ? withServer(options, peer, interrupt, (reason) => ({ state: "refused", reason }))
+        : interruptInPane(inspected, peer),
+    lastEnd: ends,
     // The shared server continues a turn whose terminal was closed.
-    interruptTurn: (peer) => withServer(options, peer, interrupt, () => undefined),
+    interruptTurn: (peer) => withServer(options, peer, interruptTurn, () => undefined),
     resume: (session) => rolloutOf(codex_home, session, "resume"),
     fork: (session) => rolloutOf(codex_home, session, "fork"),
     sessionOfCall: (evidence) => sessionOfCall(evidence, findHost),
@@ -131,5 +146,6 @@ export const codexScreen = composerScreen({
     const isComposer = !MENU_ENTRY.test(first) && more.every((row) => CONTINUATION.test(row));
     return isComposer ? composerAt(lines, { top, bottom, sign: "›" }) : undefined;
   },
+  work: { hints: ["[0-9]s . esc to interrupt\\)"], side: "above" },
   isCollapsed: ({ text }) => /^\[PastedContent\d+chars\]$/.test(visibleAscii(text)),
 });

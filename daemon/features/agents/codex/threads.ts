@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import type { Reason } from "protocol/reasons.ts";
 import type { ReportedWait, WaitKind } from "protocol/peers/record.ts";
-import type { AgentPeer } from "../adapter.ts";
+import type { AgentPeer, InterruptAttempt } from "../adapter.ts";
 import { AppServer, resultOf } from "./app_server.ts";
 
 /**
@@ -69,13 +69,25 @@ const Turns = z.looseObject({
   thread: z.looseObject({ turns: z.array(z.looseObject({ id: z.string(), status: z.string() })) }),
 });
 
-/** Interrupts a thread's running turn, as its user would. */
-export async function interrupt({ server, threadId }: ThreadConnection): Promise<void> {
+/** Interrupts a thread's running turn, as its user would, unless it waits at a dialog. */
+export async function interrupt(connection: ThreadConnection): Promise<InterruptAttempt> {
+  const { activity } = await readThread(connection);
+  if (activity === "awaiting_input") return { state: "refused", reason: "at_dialog" };
+  return await interruptTurn(connection);
+}
+
+/** Interrupts a thread's running turn, also at a dialog, which is then closed. */
+export async function interruptTurn(
+  { server, threadId }: ThreadConnection,
+): Promise<InterruptAttempt> {
   const reply = await server.call("thread/read", { threadId, includeTurns: true });
+  if (reply.state === "unanswered") return { state: "refused", reason: reply.reason };
   const turns = resultOf(Turns, reply)?.thread.turns ?? [];
-  for (const { id, status } of turns) {
-    if (status === "inProgress") await server.call("turn/interrupt", { threadId, turnId: id });
-  }
+  const turnId = turns.find(({ status }) => status === "inProgress")?.id;
+  if (turnId === undefined) return { state: "idle" };
+  const answer = await server.call("turn/interrupt", { threadId, turnId });
+  // Codex refuses the id of a turn that has ended meanwhile.
+  return answer.state === "refused" ? { state: "idle" } : { state: "asked", by: "Codex's server" };
 }
 
 /** The shared server to connect to. */

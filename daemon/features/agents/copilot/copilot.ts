@@ -3,6 +3,7 @@
 import type { IsAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
+import { interruptInPane } from "../pane_interrupt.ts";
 import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
 import { copilotEvidence } from "./question_evidence.ts";
 import { withEnd } from "../sessions/last_end.ts";
@@ -19,13 +20,13 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
   const { config_dir } = options;
   const records = new SessionRecords(config_dir);
   const ends = copilotEnds(config_dir);
-  const pane = new PaneTransport({
+  const inspected = {
     ...options,
     screen: copilotScreen,
-    waits_for_turn_end: true,
-    hasOpenDialog: (peer) =>
+    hasOpenDialog: (peer: AgentPeer) =>
       Promise.resolve(peerActivity(records, peer)?.turn_state === "awaiting_input"),
-  });
+  };
+  const pane = new PaneTransport({ ...inspected, waits_for_turn_end: true });
   return paneAdapter(pane, {
     backend: "copilot",
     observe: (peer) => {
@@ -33,6 +34,8 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
       return Promise.resolve(withEnd(observed, peer, ends));
     },
     questionEvidence: (call) => Promise.resolve(copilotEvidence(config_dir, call)),
+    interrupt: (peer) => interruptInPane(inspected, peer),
+    lastEnd: ends,
     resume: (session) => resumeOf(config_dir, session),
   });
 }
@@ -95,4 +98,9 @@ export const copilotScreen = composerScreen({
     shown === whole || (shown.length >= END_CHARS_MIN && whole.endsWith(shown)),
   isCollapsed: ({ text }) => /^\[Paste#\d+-\d+lines\]$/.test(visibleAscii(text)),
   dialog: PROMPT_ROW,
+  work: {
+    hints: ["esc esc interrupt", "esc again to interrupt"],
+    takes_back: "esc (esc|again to) edit prompt",
+    side: "below",
+  },
 });

@@ -3,11 +3,12 @@
 import type { TerminalServers } from "../../../host/terminal_server.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
+import { interruptInPane } from "../pane_interrupt.ts";
 import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
 import { withEnd } from "../sessions/last_end.ts";
 import { geminiEnds } from "./turn_ends.ts";
 import { resumeOf } from "./sessions.ts";
-import { composerScreen, stripEscapes, type View, visibleAscii } from "../screens.ts";
+import { composerScreen, type View, visibleAscii } from "../screens.ts";
 
 /**
  * The pause between paste and Enter. For 40 ms after a paste, Gemini CLI takes Enter as a line
@@ -30,16 +31,14 @@ interface GeminiOptions extends Omit<PaneOptions, "screen"> {
 
 export function geminiAdapter(options: GeminiOptions): Adapter {
   const timing = { settle_ms: SETTLE_MS, warm_up_ms: WARM_UP_MS };
-  const pane = new PaneTransport({
-    ...timing,
-    ...options,
-    screen: geminiScreen,
-    waits_for_turn_end: true,
-  });
+  const inspected = { ...options, screen: geminiScreen };
+  const pane = new PaneTransport({ ...timing, ...inspected, waits_for_turn_end: true });
   const ends = geminiEnds(options.config_dir);
   return paneAdapter(pane, {
     backend: "gemini",
     observe: async (peer) => withEnd(await observe(peer, options), peer, ends),
+    interrupt: (peer) => interruptInPane(inspected, peer),
+    lastEnd: ends,
     resume: (session) => resumeOf(options.config_dir, session),
   });
 }
@@ -88,7 +87,7 @@ const FIRST_COLUMN = 3;
 /** The head of the table below the composer; users may hide it or choose other columns. */
 const FOOTER = /^ workspace \(\/directory\)/;
 /** The text that is shown while a turn runs, with the elapsed seconds. */
-const RUNNING = /\(esc to cancel, \d+/;
+const RUNNING = "\\(esc to cancel. [0-9]+";
 
 /** Tested with 0.61.0: idle, busy, with drafts, at dialogs, in shell mode. */
 export const geminiScreen = composerScreen({
@@ -105,6 +104,7 @@ export const geminiScreen = composerScreen({
     if (text.trim() === "") return true;
     return text.trim() === PLACEHOLDER && cursor_x === FIRST_COLUMN && cursor_y === top;
   },
+  work: { hints: [RUNNING], side: "above" },
   isCollapsed: ({ text }) => /^\[PastedText:\d+(chars|lines)\]$/.test(visibleAscii(text)),
 });
 
@@ -113,5 +113,5 @@ export function turnStateShown(view: View): "idle" | "working" | "awaiting_input
   const dialog = geminiScreen.dialogOpen(view);
   if (dialog === undefined) return undefined;
   if (dialog) return "awaiting_input";
-  return view.lines.some((row) => RUNNING.test(stripEscapes(row))) ? "working" : "idle";
+  return geminiScreen.work?.rowOf(view, RUNNING) !== undefined ? "working" : "idle";
 }

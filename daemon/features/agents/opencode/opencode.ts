@@ -3,6 +3,7 @@
 import type { Clock } from "kit/core/clock.ts";
 import { type Adapter, type AgentPeer, type TerminalTransport, withArgs } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
+import { interruptInPane } from "../pane_interrupt.ts";
 import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
 import { resume } from "./session_files.ts";
 import { composerScreen } from "../screens.ts";
@@ -26,18 +27,18 @@ interface OpencodeOptions extends Omit<PaneOptions, "screen" | "hasOpenDialog"> 
 
 /** Tested with 1.18.33. A plugin's socket is tried before this adapter's transports. */
 export function opencodeAdapter(options: OpencodeOptions): Adapter {
-  const pane = afterPluginWait(
-    new PaneTransport({
-      ...options,
-      screen: opencodeScreen,
-      hasOpenDialog: ({ turn_state }) => Promise.resolve(turn_state === "awaiting_input"),
-    }),
-    options.clock,
-  );
+  const inspected = {
+    ...options,
+    screen: opencodeScreen,
+    hasOpenDialog: ({ turn_state }: AgentPeer) => Promise.resolve(turn_state === "awaiting_input"),
+  };
+  const pane = afterPluginWait(new PaneTransport(inspected), options.clock);
   return paneAdapter(pane, {
     backend: "opencode",
     // Turns are reported by the plugin.
     observe: (peer) => Promise.resolve(observeProcess(peer, options.isAlive)),
+    // An opencode without the plugin, which aborts the turn itself.
+    interrupt: (peer) => interruptInPane(inspected, peer),
     resume: (session) => resume(options.data_dir, session),
     fork: (session) => withArgs(resume(options.data_dir, session), "--fork"),
   });
@@ -89,6 +90,7 @@ export const opencodeScreen = composerScreen({
     return { top, bottom, text: rows.slice(top, bottom - 1).map(cellText).join("\n").trim() };
   },
   isEmpty: ({ text }) => text === "" || PLACEHOLDER.test(text),
+  work: { hints: ["esc +interrupt", "esc again to interrupt"], side: "below" },
   isCollapsed: ({ text }) => /^\[Pasted ~?\d+ lines?\]$/.test(text),
   dialog: /△ Permission required|Allow once/i,
 });

@@ -57,7 +57,8 @@ export const Connect = z.preprocess(
     // Unknown capabilities are ignored, because newer clients may have more.
     capabilities: z.array(z.string()).default([]).describe(
       "`delivery_receipts`: sends a `delivery_ack` for each message. `inbox_surface`: shows the " +
-        "human's inbox. `framed_text`: is an agent's plugin, and gets the text that an agent reads",
+        "human's inbox. `framed_text`: is an agent's plugin, and gets the text that an agent reads. " +
+        "`interrupt`: stops its agent's turn on the frame `interrupt`",
     ),
     model: shortText(255).optional().describe("The model that the agent uses"),
     metadata: GivenMetadata.optional().describe(
@@ -269,6 +270,12 @@ export const Outbound = z.discriminatedUnion("type", [
     type: z.literal("peer_update"),
     peer_id: z.string().describe("The id of the client's peer"),
     peer: Peer.describe("Its record, as `GET /peers/{id}` returns it"),
+  }),
+  z.object({
+    type: z.literal("interrupt").describe(
+      "The agent's turn is to be stopped; only with the capability `interrupt`. The client reports " +
+        "the stopped turn by a `status` with the error `interrupted`",
+    ),
   }),
   z.object({
     type: z.literal("ping"),

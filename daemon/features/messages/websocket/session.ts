@@ -31,6 +31,8 @@ export interface Identity {
   readonly receipts: boolean;
   /** True if messages to this client carry the frame that the agent reads. */
   readonly framed: boolean;
+  /** True if this client interrupts its agent's turn when the daemon asks for it. */
+  readonly interrupts: boolean;
   /** The inbox surface or bridge of this connection; null if it is neither. */
   readonly surface: { readonly name: string; readonly bridge: boolean } | null;
 }

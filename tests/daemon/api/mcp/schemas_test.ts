@@ -164,6 +164,7 @@ const CALLS: readonly [tool: string, given: Record<string, unknown>][] = [
   ...JOB_CALLS,
   ...SCHEDULE_CALLS,
   ["kill_peer", { peer: "web" }],
+  ["interrupt_peer", { peer: "web" }],
   ["claim_orchestrator_role", {}],
   ["orchestrator_status", {}],
   ["spawn_peer", { path: "/work", backend: "sdk" }],
@@ -181,6 +182,15 @@ const SHARED = {
   peer_id: "peer-api",
   permissions: "ro",
   expires_at: "2030-01-02T00:00:00.000Z",
+};
+
+const INTERRUPTED = {
+  peer_id: "peer-web",
+  name: "web",
+  outcome: "asked",
+  by: "its own client",
+  proof: null,
+  detail: "web was asked to stop",
 };
 
 const TRANSCRIPT = {
@@ -223,6 +233,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "schedule_delete",
       "subscribe",
       "kill_peer",
+      "interrupt_peer",
       "claim_orchestrator_role",
       "orchestrator_status",
       "spawn_peer",
@@ -272,6 +283,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "GET /peers/web/transcript": () => TRANSCRIPT,
       "GET /peers/web": () => WEB_PEER,
       "POST /peers/web/kill": () => ({ peer_id: "peer-web", agent_pid: 41, signal: "SIGTERM" }),
+      "POST /peers/web/interrupt": () => INTERRUPTED,
       "POST /peers/peer-api/role": () => WEB_PEER,
       ...WRITE_ANSWERS,
       "POST /shares": () => SHARED,

@@ -83,6 +83,7 @@ Deno.test("keys go to kitty with all that must not have changed", async () => {
     pid: 7,
     foreground: 9,
     dialog: { pattern: "Esc to cancel", row: 0 },
+    shown: null,
     cursor: { x: 2, y: 1, row: "> " },
     keys: [
       { text: "a" },

@@ -10,6 +10,7 @@ export interface PluginContext {
 
 export interface Client {
   readonly session: {
+    abort(options: OfSession): Promise<Answer<boolean>>;
     create(options: Record<never, never>): Promise<Answer<{ readonly id: string }>>;
     get(options: OfSession): Promise<Answer<{ readonly parentID?: string }>>;
     list(): Promise<Answer<readonly SessionSummary[]>>;

@@ -12,7 +12,7 @@ import { Subagents } from "./subagents.ts";
 import { Turn } from "./turn.ts";
 
 /** Increased with every change of the plugin. */
-const HOOK_VERSION = "3";
+const HOOK_VERSION = "4";
 /** Maximum time in which opencode starts a turn by itself for an unread message. */
 const UNREAD_AFTER_MS = 1000;
 const NOT_READ = "[mesh] Not read yet, further up:";
@@ -57,7 +57,8 @@ export class Session {
       },
       down: () => this.#deliveries.dropWaiting(),
       frame: (frame) => {
-        if (this.#deliveries.take(frame)) void this.#deliver();
+        if (frame["type"] === "interrupt") void this.#interrupt();
+        else if (this.#deliveries.take(frame)) void this.#deliver();
       },
     });
   }
@@ -85,6 +86,12 @@ export class Session {
     } finally {
       this.#prompting = false;
     }
+  }
+
+  /** Stops the turn. Its aborted answer reports that. A dialog is left to the user. */
+  async #interrupt(): Promise<void> {
+    if (this.#id === undefined || !this.#turn.busy || this.#turn.atDialog) return;
+    await this.#sessions.abort(this.#id);
   }
 
   #mayPrompt(): boolean {
@@ -262,7 +269,7 @@ function processFields({ directory }: PluginContext, env: Env): Frame {
     backend: "opencode",
     path: directory,
     agent_pid: process.pid,
-    capabilities: ["delivery_receipts", "framed_text"],
+    capabilities: ["delivery_receipts", "framed_text", "interrupt"],
     metadata: { hook_version: HOOK_VERSION, pane: pane?.pane_id ?? null },
     ...pane,
   };

@@ -62,6 +62,11 @@ export class Sessions {
     return prompts.flatMap(({ parts }) => parts.map((part) => part.text ?? "")).join("\n");
   }
 
+  /** Stops the session's turn, also while it waits to try the model again. */
+  async abort(id: string): Promise<void> {
+    await this.#client.session.abort({ path: { id } }).catch(() => undefined);
+  }
+
   prompt(id: string, text: string) {
     const body = { parts: [{ type: "text" as const, text }] };
     return this.#client.session.promptAsync({ path: { id }, body });

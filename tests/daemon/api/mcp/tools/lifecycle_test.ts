@@ -65,6 +65,30 @@ Deno.test("a refused kill gives the model the reason", async () => {
   assert.deepEqual([refused.data["error"], refused.data["reason"]], ["kill_refused", "no_process"]);
 });
 
+Deno.test("interrupt_peer is for the orchestrator of the peer's circle, and says what is proved", async () => {
+  const agents = Object.assign(new FakeAgents("sdk"), {
+    interrupt: () => Promise.resolve({ state: "asked", by: "Escape in its terminal" } as const),
+    lastEnd: () => ({ how: "interrupted", at: Infinity, source: "session file" } as const),
+  });
+  await using at = await circle({ adapters: [agents] });
+  await at.w.post(`/peers/${at.api.peer_id}/turn`, { turn_state: "working" });
+  await using mcp = await tools(at.w, 7);
+  const refused = await mcp.call("interrupt_peer", { peer: "api" });
+  assert.equal(refused.data["error"], "interrupt_not_allowed");
+  await mcp.call("claim_orchestrator_role");
+  assert.equal((await mcp.call("interrupt_peer", { peer: "boss" })).data["error"], "to_self");
+  const asked = mcp.call("interrupt_peer", { peer: "api" });
+  let isDone = false;
+  void asked.then(() => isDone = true);
+  await at.w.clock.advanceUntil("the answer", () => isDone);
+  const { text, data } = await asked;
+  assert.equal(data["outcome"], "interrupted", text);
+  assert.equal(
+    text,
+    "The turn of api was interrupted, by Escape in its terminal: its session file shows it.",
+  );
+});
+
 Deno.test("an agent claims the orchestrator role, by force if another peer has it", async () => {
   await using at = await circle();
   await using boss = await tools(at.w, 7);

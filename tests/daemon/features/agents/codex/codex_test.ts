@@ -148,3 +148,26 @@ Deno.test("interrupting a session interrupts its running turns, and no other", a
   await adapterOf(home).interruptTurn?.({ ...SHARED, runtime_session_id: null });
   assert.deepEqual(home.asked, [], "without a session no call is made");
 });
+
+Deno.test("an interrupt names the running turn to the shared server, and only without a dialog", async () => {
+  const turns = [{ id: "t-1", status: "completed" }, { id: "t-2", status: "inProgress" }];
+  const answers = { "thread/read": thread({ type: "active", activeFlags: [] }, { turns }) };
+  await using home = new CodexHome().listen({ ...answers, "turn/interrupt": () => ({}) });
+  const done = await adapterOf(home).interrupt?.(SHARED);
+  assert.deepEqual(done, { state: "asked", by: "Codex's server" });
+  const asked = home.asked.filter(({ method }) => method === "turn/interrupt");
+  assert.deepEqual(asked.map(({ params }) => params), [{ threadId: THREAD, turnId: "t-2" }]);
+  await using late = new CodexHome().listen({
+    ...answers,
+    "turn/interrupt": () => new Error("no active turn to interrupt"),
+  });
+  assert.deepEqual(await adapterOf(late).interrupt?.(SHARED), { state: "idle" });
+  await using idle = new CodexHome().listen({ "thread/read": IDLE });
+  assert.deepEqual(await adapterOf(idle).interrupt?.(SHARED), { state: "idle" });
+  await using dialog = new CodexHome().listen({ "thread/read": AT_DIALOG });
+  const held = await adapterOf(dialog).interrupt?.(SHARED);
+  assert.deepEqual(held, { state: "refused", reason: "at_dialog" });
+  await using none = new CodexHome();
+  const refused = await adapterOf(none).interrupt?.(SHARED);
+  assert.deepEqual(refused, { state: "refused", reason: "no_server" });
+});

@@ -493,6 +493,14 @@ var Sessions = class {
     const prompts = (data ?? []).filter(({ info }) => info.role === "user");
     return prompts.flatMap(({ parts }) => parts.map((part) => part.text ?? "")).join("\n");
   }
+  /** Stops the session's turn, also while it waits to try the model again. */
+  async abort(id) {
+    await this.#client.session.abort({
+      path: {
+        id
+      }
+    }).catch(() => void 0);
+  }
   prompt(id, text) {
     const body = {
       parts: [
@@ -701,7 +709,7 @@ var Turn = class {
 };
 
 // daemon/features/agents/opencode/plugin/session.ts
-var HOOK_VERSION = "3";
+var HOOK_VERSION = "4";
 var UNREAD_AFTER_MS = 1e3;
 var NOT_READ = "[mesh] Not read yet, further up:";
 var REOPEN_MS = 1e3;
@@ -747,7 +755,8 @@ var Session = class {
       },
       down: () => this.#deliveries.dropWaiting(),
       frame: (frame) => {
-        if (this.#deliveries.take(frame)) void this.#deliver();
+        if (frame["type"] === "interrupt") void this.#interrupt();
+        else if (this.#deliveries.take(frame)) void this.#deliver();
       }
     });
   }
@@ -772,6 +781,11 @@ var Session = class {
     } finally {
       this.#prompting = false;
     }
+  }
+  /** Stops the turn. Its aborted answer reports that. A dialog is left to the user. */
+  async #interrupt() {
+    if (this.#id === void 0 || !this.#turn.busy || this.#turn.atDialog) return;
+    await this.#sessions.abort(this.#id);
   }
   #mayPrompt() {
     if (!this.#turn.takesPrompts || this.#reading) return false;
@@ -940,7 +954,8 @@ function processFields({ directory }, env) {
     agent_pid: process.pid,
     capabilities: [
       "delivery_receipts",
-      "framed_text"
+      "framed_text",
+      "interrupt"
     ],
     metadata: {
       hook_version: HOOK_VERSION,

@@ -19,7 +19,7 @@ Deno.test("a plugin connects as the agent of its process, folder and pane", asyn
   assert.equal(greeting["tmux_socket"], "/missing/tmux-1/own");
   assert.equal(greeting["auth_token"], "of-hooks");
   assert.equal(greeting["runtime_session_id"], undefined);
-  assert.deepEqual(greeting["capabilities"], ["delivery_receipts", "framed_text"]);
+  assert.deepEqual(greeting["capabilities"], ["delivery_receipts", "framed_text", "interrupt"]);
   await daemon.turn("pending_first_turn");
 });
 
@@ -454,4 +454,29 @@ Deno.test("the first hundred reports from a time without a daemon are kept", asy
   await daemon.received.find("the last one kept", ({ error }) => error === "E99");
   await daemon.turn("idle", daemon.received.all.length - 1);
   assert(!daemon.received.all.some(({ error }) => error === "E101"));
+});
+
+Deno.test("the daemon's interrupt stops a running turn, but no dialog, and nothing else", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  const interrupt = async (ping_id: string) => {
+    daemon.sendFrame({ type: "interrupt" });
+    daemon.sendFrame({ type: "ping", ping_id });
+    await daemon.received.find("that it was read", (frame) => frame["ping_id"] === ping_id);
+  };
+  await interrupt("idle");
+  opencode.busy("ses_a");
+  opencode.event("permission.asked", { id: "per_1", sessionID: "ses_a" });
+  await daemon.turn("awaiting_input");
+  await interrupt("at a dialog");
+  const before = daemon.received.all.length;
+  opencode.event("permission.replied", { requestID: "per_1", sessionID: "ses_a", reply: "once" });
+  await daemon.turn("working", before);
+  assert.deepEqual(opencode.aborted.all, []);
+  daemon.sendFrame({ type: "interrupt" });
+  assert.equal(await opencode.aborted.find("the end", () => true), "ses_a");
+  opencode.event("session.error", { sessionID: "ses_a", error: { name: "MessageAbortedError" } });
+  await daemon.received.find("the report", ({ error }) => error === "interrupted");
 });
