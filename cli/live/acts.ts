@@ -2,7 +2,13 @@
 
 import { randomIds } from "kit/core/clock.ts";
 import type { WireResponse } from "kit/http/client.ts";
-import { getPeer, killPeer, notifyPeer, openAsk } from "protocol/generated/endpoints.ts";
+import {
+  getPeer,
+  interruptPeer,
+  killPeer,
+  notifyPeer,
+  openAsk,
+} from "protocol/generated/endpoints.ts";
 import type { replyInboxItem } from "protocol/inbox.ts";
 import { writeInEditor } from "../client/editor.ts";
 import { Args, type Command, type CommandContext } from "../command/command.ts";
@@ -74,6 +80,7 @@ export class Acts {
         case "edit": return await this.edit(act.target, act.text);
         case "losses": return await this.loadLosses(act.peer);
         case "kill": return await this.kill(act.peer);
+        case "interrupt": return await this.interrupt(act.peer);
         case "attach": return await this.attach(act.peer);
         case "search": return await search(act.query);
       }
@@ -137,6 +144,14 @@ export class Acts {
     const input = { params: { id: peer_id }, query: {}, body: {} };
     const { agent_pid, signal } = await this.#deps.context.call(killPeer, input);
     this.#note(`${name} is retired: process ${agent_pid} ended by ${signal}`);
+  }
+
+  /** Kill stands behind an interrupt without a proof. */
+  async interrupt({ peer_id, name }: PeerRef): Promise<void> {
+    this.#note(`Asking ${name} to stop…`);
+    const input = { params: { id: peer_id }, query: {}, body: {} };
+    const { outcome, detail } = await this.#deps.context.call(interruptPeer, input);
+    this.#note(outcome === "asked" ? `${detail} g shows its pane, x kills it` : detail);
   }
 
   async attach({ peer_id }: PeerRef): Promise<void> {

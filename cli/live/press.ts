@@ -1,5 +1,6 @@
 /** The effect of each key while the sections or a detail are shown. */
 
+import { whyNotInterrupted } from "protocol/derived/interrupts.ts";
 import type { Input } from "../screen/keys.ts";
 import type { Item } from "./records.ts";
 import { idOf, indexOf, type Section, SECTIONS, select } from "./sections.ts";
@@ -135,6 +136,7 @@ function pressAct(view: View, model: Model, key: string): KeyEffect {
     case "q": return { view, act: { kind: "quit" } };
     case "/": return isInbox(view) ? unknownKey(view) : { view: openField({ ...view, detail: undefined }, { kind: "search" }) };
     case "x": return kill(view, model, peer);
+    case "i": return interrupt(view, model, peer);
     case "g": case "J": return peer ? { view, act: { kind: "attach", peer } } : noPeer(view);
     case "o": return { view, act: { kind: "dashboard" } };
     case "?": return { view: { ...view, overlay: { kind: "help" } } };
@@ -232,6 +234,15 @@ function kill(view: View, model: Model, peer: PeerRef | undefined): KeyEffect {
   }
   const overlay = { kind: "kill", peer, losses: undefined } as const;
   return { view: { ...view, overlay }, act: { kind: "losses", peer } };
+}
+
+function interrupt(view: View, model: Model, peer: PeerRef | undefined): KeyEffect {
+  if (!peer) return noPeer(view);
+  const record = recordOf(model, peer);
+  if (!record) return { view: withNotice(view, `${peer.name} is not a peer of this mesh`) };
+  const reason = whyNotInterrupted(record);
+  if (reason !== undefined) return { view: withNotice(view, reason) };
+  return { view: { ...view, overlay: { kind: "interrupt", peer } } };
 }
 
 function withPeer(view: View, peer: PeerRef | undefined, act: (peer: PeerRef) => View): KeyEffect {

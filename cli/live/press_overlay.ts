@@ -3,6 +3,7 @@
 import type { Input } from "../screen/keys.ts";
 import { edit } from "../screen/text_field.ts";
 import {
+  type Act,
   keepDraft,
   type KeyEffect,
   openField,
@@ -22,6 +23,8 @@ export function pressOverlay(view: View, input: Input): KeyEffect {
       return typeof input === "string" ? pressChoice(view, overlay, input) : { view };
     case "kill":
       return pressKill(view, overlay, input);
+    case "interrupt":
+      return confirm(view, input, { kind: "interrupt", peer: overlay.peer });
     default:
       return { view: { ...view, overlay: undefined } };
   }
@@ -86,6 +89,11 @@ function pressChoice(view: View, overlay: Kind<"choose">, key: string): KeyEffec
 /** Only `y` kills, and only after the losses are shown. */
 function pressKill(view: View, { peer, losses }: Kind<"kill">, input: Input): KeyEffect {
   if (input === "y" && losses === undefined) return { view };
+  return confirm(view, input, { kind: "kill", peer });
+}
+
+/** Only `y` acts; any other key leaves. */
+function confirm(view: View, input: Input, act: Act): KeyEffect {
   const closed = { ...view, overlay: undefined };
-  return input === "y" ? { view: closed, act: { kind: "kill", peer } } : { view: closed };
+  return input === "y" ? { view: closed, act } : { view: closed };
 }

@@ -81,6 +81,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   ask: ASKS,
   turn_failed: PEERS,
   turn_interrupted: PEERS,
+  interrupt: PEERS,
   ask_reminded: ASKS,
   ack: ASKS,
   question: ["asks", "inbox"],

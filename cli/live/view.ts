@@ -41,6 +41,7 @@ export type Overlay =
   | { readonly kind: "write"; readonly target: Target; readonly field: TextField }
   | { readonly kind: "choose"; readonly item: Item; readonly index: number }
   | { readonly kind: "kill"; readonly peer: PeerRef; readonly losses: readonly Line[] | undefined }
+  | { readonly kind: "interrupt"; readonly peer: PeerRef }
   | { readonly kind: "help" };
 
 export interface View extends ListOptions {
@@ -60,7 +61,7 @@ export type Act =
   | { readonly kind: "choose"; readonly item: Item; readonly option_id: string }
   | { readonly kind: "read"; readonly item: Item }
   | { readonly kind: "edit"; readonly target: Target; readonly text: string }
-  | { readonly kind: "losses" | "kill" | "attach"; readonly peer: PeerRef }
+  | { readonly kind: "losses" | "kill" | "interrupt" | "attach"; readonly peer: PeerRef }
   | { readonly kind: "search"; readonly query: string | undefined };
 
 export interface KeyEffect {

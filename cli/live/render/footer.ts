@@ -13,7 +13,7 @@ const ALWAYS: readonly Hint[] = [["?", "keys"], ["q", "quit"]];
 const HINTS: Readonly<Record<View["section"], readonly Hint[]>> = {
   attention: [["Enter", "opens"], ["a", "answers"], ["s", "marks read"], ["g", "pane"], ["Tab", "peers"],
     ["/", "search"]],
-  peers: [["Enter", "opens"], ["c", "asks"], ["n", "notifies"], ["g", "pane"], ["x", "kills"],
+  peers: [["Enter", "opens"], ["c", "asks"], ["n", "notifies"], ["g", "pane"], ["i", "stops"], ["x", "kills"],
     ["f", "offline"], ["Tab", "feed"], ["/", "search"]],
   feed: [["Enter", "opens"], ["/", "search"], ["c", "asks"], ["n", "notifies"], ["Tab", "attention"]],
 };
@@ -60,6 +60,8 @@ function hintsOf(view: View, { records }: Model): readonly Hint[] {
       return [["Enter or digit", "answers"], ["t", "types an answer"], ["Esc", "leaves"]];
     case "kill":
       return [["y", "kills it"], ["any other key", "leaves it"]];
+    case "interrupt":
+      return [["y", "stops it"], ["any other key", "leaves it"]];
     case "help":
       return [["any key", "back"]];
     default:
@@ -100,6 +102,7 @@ const HELP: readonly Hint[] = [
   ["f", "shows the offline peers, or hides them"],
   ["/", "searches all messages: words, \"a phrase\", prefix*"],
   ["g, J", "show the pane of the peer; tmux's prefix and d leaves it"],
+  ["i", "stops what a peer does now; it goes on running"],
   ["x", "kills a peer, after it has said what is lost"],
   ["o", "opens the dashboard"],
   ["Esc", "goes back; what you typed is kept"],

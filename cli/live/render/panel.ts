@@ -30,6 +30,8 @@ export function panelOf({ overlay }: View, columns: number, height: number): Pan
       return { lines: choiceLines(overlay, columns, height), cursor: undefined };
     case "kill":
       return { lines: killLines(overlay, columns, height), cursor: undefined };
+    case "interrupt":
+      return { lines: interruptLines(overlay, columns), cursor: undefined };
     default:
       return NO_PANEL;
   }
@@ -102,6 +104,11 @@ function killLines({ peer, losses }: Kind<"kill">, columns: number, height: numb
     ? [...lines.slice(0, max - 1), [styled("dim", `… and ${lines.length - max + 1} more lines`)]]
     : lines;
   return [rule(`Kill ${peer.name}?`, columns, "red"), ...shown];
+}
+
+function interruptLines({ peer }: Kind<"interrupt">, columns: number): Line[] {
+  const effect = "Its turn is interrupted as its user would do it. It goes on running.";
+  return [rule(`Stop ${peer.name}?`, columns), ...wrap([effect], columns)];
 }
 
 function rule(title: string, columns: number, style: "cyan" | "red" = "cyan"): Line {

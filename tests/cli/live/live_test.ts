@@ -110,6 +110,18 @@ Deno.test("a kill says what is lost, and why it is refused", async () => {
   await live.shows(/Error: /);
 });
 
+Deno.test("i asks first, and then says why nothing was stopped", async () => {
+  await using live = liveSession();
+  const { w } = live;
+  const { peer_id } = await addPeer(w, "api");
+  await w.post(`/peers/${peer_id}/turn`, { turn_state: "working", status: "busy" });
+  await live.shows(/api/);
+  live.type("2", "i");
+  await live.shows(/Stop api\?/);
+  live.type("y");
+  await live.shows(/Error: api was not interrupted: mesh knows no way/);
+});
+
 Deno.test("the footer reports a missing pane, and the view continues", async () => {
   await using live = liveSession();
   await addPeer(live.w, "api");

@@ -155,6 +155,33 @@ Deno.test("x asks first, and only y kills, once the losses are known", () => {
   }
 });
 
+Deno.test("i stops a peer at work after a y, and says why it stops no other", () => {
+  const model = modelOf(someRecords({
+    peers: [peer("api", { status: "busy", turn_state: "working" })],
+  }));
+  const asked = after(["2", "i"], model);
+  assert.deepEqual([asked.view.overlay?.kind, asked.act], ["interrupt", undefined]);
+  assert.partialDeepStrictEqual(after(["y"], model, asked.view).act, {
+    kind: "interrupt",
+    peer: { name: "api" },
+  });
+  for (const key of ["enter", "escape", "i"]) {
+    const { act, view } = after([key], model, asked.view);
+    assert.deepEqual([act, view.overlay], [undefined, undefined]);
+  }
+  const reasonFor = (more: Parameters<typeof peer>[1]) =>
+    after(
+      ["2", "f", "i"],
+      modelOf(someRecords({ peers: [peer("db", more)] }), {
+        ...FIRST_VIEW,
+        showsOffline: true,
+      }),
+    ).view.notice?.text;
+  assert.equal(reasonFor({ turn_state: "idle" }), "db is not at work");
+  assert.equal(reasonFor({ status: "offline" }), "db is offline");
+  assert.match(reasonFor({ turn_state: "awaiting_input" }) ?? "", /^db waits for an answer/);
+});
+
 Deno.test("/ searches, and Escape ends the search", () => {
   const { act, view } = after(["/", "p", "o", "enter"]);
   assert.deepEqual([act, view.section], [{ kind: "search", query: "po" }, "feed"]);
