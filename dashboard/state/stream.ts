@@ -35,6 +35,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   ask: ["asks", "messages", "peers"],
   turn_failed: ["peers", "turns"],
   turn_interrupted: ["peers", "turns"],
+  interrupt: ["peers"],
   ask_reminded: ["asks", "messages"],
   ack: ["asks", "messages", "peers", "inbox"],
   question: ["asks", "inbox"],

@@ -16,6 +16,7 @@ import { activityOf, PeerList } from "./mesh/peer_card.tsx";
 import { Actions } from "./peer/actions.tsx";
 import { Conversation } from "./peer/conversation.tsx";
 import { Evidence } from "./peer/evidence.tsx";
+import { StopButton } from "./peer/interrupt.tsx";
 import { PaneScreen } from "./peer/screen.tsx";
 
 const TABS = { conversation: "Conversation", screen: "Screen", evidence: "Evidence" } as const;
@@ -118,6 +119,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         )
           .map((tab_name) => [tab_name, TABS[tab_name]])}
       />
+      {peer.role !== "human" && <StopButton key={`stop ${peer.peer_id}`} peer={peer} />}
       {isRemote(peer)
         ? <RemoteNote machine={peer.machine} />
         : <Actions key={peer.peer_id} peer={peer} />}

@@ -8,6 +8,7 @@ import type { Peer } from "../../state/records.ts";
 import { waitState } from "protocol/derived/waits.ts";
 import { link } from "../../state/router.ts";
 import { now, peers as allPeers } from "../../state/store.ts";
+import { StopButton } from "../peer/interrupt.tsx";
 
 /** The time without a sign after which an agent at work may be stuck. */
 const SILENT_MS = 10 * 60_000;
@@ -40,6 +41,7 @@ export function PeerList(
             <Steady of={[peer, is_current, dense]}>
               {() => <PeerCard peer={peer} current={is_current} dense={dense} />}
             </Steady>
+            {activityOf(peer) === "working" && <StopButton peer={peer} />}
           </li>
         );
       })}

@@ -202,7 +202,7 @@ function Close({ peer, close }: ActionProps) {
   );
 }
 
-function Kill({ peer, close }: ActionProps) {
+export function Kill({ peer, close }: ActionProps) {
   const { peer_id, name, agent_pid, turn_state } = peer;
   const { act, ...state } = useAct(
     () => call(at.killPeer, { params: { id: peer_id }, query: {}, body: {} }),
