@@ -140,6 +140,7 @@ for (
 
 const ADMIN = [
   ["POST", "/spawn"],
+  ["POST", "/peers/api/interrupt"],
   ["POST", "/peers/api/kill"],
   ["POST", "/peers/api/restart"],
   ["DELETE", "/peers/api/restart"],

@@ -9,7 +9,7 @@ import { copilotScreen } from "../../../../daemon/features/agents/copilot/copilo
 import { geminiScreen } from "../../../../daemon/features/agents/gemini/gemini.ts";
 import { opencodeScreen } from "../../../../daemon/features/agents/opencode/opencode.ts";
 import { interruptInPane } from "../../../../daemon/features/agents/pane_interrupt.ts";
-import type { Screen } from "../../../../daemon/features/agents/screens.ts";
+import { type Screen, stripEscapes } from "../../../../daemon/features/agents/screens.ts";
 import { isStopped } from "../../../../daemon/host/processes.ts";
 import { addressee } from "../../../support/agents/pane_delivery.ts";
 import { type Terminal, until, waitSync, withTmux } from "../../../support/host/private_tmux.ts";
@@ -154,9 +154,7 @@ for (const [agent, screen] of SCREENS) {
     for (const { name } of Deno.readDirSync(dir)) {
       const text = Deno.readTextFileSync(`${dir}/${name}`);
       const lines = text.split("\n");
-      const row = lines.findLastIndex((line) =>
-        /^\W*[❯›>]/.test(line.replace(/\x1b\[[\d;]*m/g, ""))
-      );
+      const row = lines.findLastIndex((line) => /^\W*[❯›>]/.test(stripEscapes(line)));
       const view = { above: [], lines, cursor_x: 2, cursor_y: row };
       const { hints: [first] = [""], takes_back } = screen.work ?? {};
       const words = [first, takes_back].filter((words) => words !== undefined);
