@@ -49,15 +49,10 @@ interface ChangesRequest {
 
 type PeerChanges = Result & { readonly peer_id: string; readonly name: string };
 
-interface Listed {
-  readonly repository: Repository;
-  readonly changes: FolderChanges;
-}
-
 export class Changes {
   readonly #ctx: Context;
   readonly #deps: ChangesDeps;
-  readonly #lists: SharedReads<Listed>;
+  readonly #lists: SharedReads<FolderChanges>;
   readonly #answers: SharedReads<Result>;
   readonly #work = new ExclusiveWork();
   #reads = 0;
@@ -156,25 +151,22 @@ export class Changes {
     abandoned: AbortSignal,
   ): Promise<Result> {
     const signal = AbortSignal.any([abandoned, this.#deps.shutdownSignal]);
-    const { changes } = await this.#lists.read(folder, signal, async (ended) => {
+    const host = this.#deps.git;
+    const changes = await this.#lists.read(folder, signal, (ended) => {
       const all = AbortSignal.any([ended, this.#deps.shutdownSignal]);
-      const list = () => listChanges(repository, folder, { host: this.#deps.git, signal: all });
-      return { repository, changes: await this.#inTurn(folder, all, list) };
+      return this.#inTurn(
+        folder,
+        all,
+        () => listChanges(repository, folder, { host, signal: all }),
+      );
     });
     const { base, files: found, left_out, files_total, ...facts } = changes;
     const chosen = chosenFiles(found, query);
     const secrets = this.#deps.secrets;
     const alone = query.file !== undefined;
-    const shown = await this.#inTurn(
-      folder,
-      signal,
-      () =>
-        readHunks(repository, { base, files: chosen, alone }, {
-          host: this.#deps.git,
-          secrets,
-          signal,
-        }),
-    );
+    const request = { base, files: chosen, alone };
+    const read = () => readHunks(repository, request, { host, secrets, signal });
+    const shown = await this.#inTurn(folder, signal, read);
     const end = query.offset + chosen.length;
     return {
       ...this.#without("ok", folder, repository),

@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { follow, type NewEntries } from "../../../../cli/commands/sessions/following.ts";
 import { SwiftClock } from "../../../support/swift_clock.ts";
 
-const ENTRY = { at: null, kind: "text", tool: null, chars: 4, masked: 0 } as const;
+const ENTRY = {
+  at: null,
+  kind: "text",
+  tool: null,
+  call: null,
+  outcome: null,
+  chars: 4,
+  masked: 0,
+} as const;
 
 /** An agent that records texts in a session, and the route that reads them. */
 class FakeAgent {

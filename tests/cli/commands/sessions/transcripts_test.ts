@@ -10,6 +10,8 @@ const ENTRY = {
   text: "Read it",
   chars: 7,
   masked: 0,
+  call: null,
+  outcome: null,
 };
 const PAGE = {
   peer_id: PEER.peer_id,

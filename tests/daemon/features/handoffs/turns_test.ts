@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { lastTurns } from "../../../../daemon/features/handoffs/turns.ts";
 
-const ENTRY = { at: null, kind: "text", tool: null, text: "x", chars: 1, masked: 0 } as const;
+const ENTRY = {
+  at: null,
+  kind: "text",
+  tool: null,
+  call: null,
+  outcome: null,
+  text: "x",
+  chars: 1,
+  masked: 0,
+} as const;
 
 /** The last turns of a session of which each read finds one entry. */
 async function turnsOf(read: (before: number) => { before: number | null; cut?: boolean }) {

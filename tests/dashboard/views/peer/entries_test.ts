@@ -54,6 +54,8 @@ const record = (position: number, text: string, second: number | null) => ({
   text,
   chars: text.length,
   masked: 0,
+  call: null,
+  outcome: null,
 });
 
 Deno.test("records of the agent's session stand between the messages, in place of its turns", () => {
