@@ -24,12 +24,14 @@ import { emptyWhen, WhenFields } from "../components/time/when_fields.tsx";
 import { Stages } from "../components/trace.tsx";
 import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
+import { ActView, useSight } from "../views/attention/act_view.tsx";
 import { BUSES, GROUPS, WAITING_MESSAGES } from "./machines.ts";
 import {
   CHILDREN,
   DIFFS,
   MARKDOWN,
   MESSAGES,
+  PERMISSIONS,
   RESOURCES,
   sampleChart,
   STAGES,
@@ -58,6 +60,9 @@ export function Gallery() {
       <Part name="Changes of files">
         {DIFFS.map((file) => <Diff key={file.path} file={file} />)}
       </Part>
+      <Part name="Permissions">
+        {PERMISSIONS.map((ask) => <Permission key={ask.text} ask={ask} />)}
+      </Part>
       <Part name="Messages">
         <ul class="bubbles">
           {MESSAGES.map((message, index) => (
@@ -77,6 +82,17 @@ export function Gallery() {
       </Part>
       <Times />
     </main>
+  );
+}
+
+function Permission({ ask }: { ask: typeof PERMISSIONS[number] }) {
+  const { act } = ask.question;
+  const sight = useSight(act);
+  return (
+    <>
+      <h3 class="act-title">{act.title}</h3>
+      <ActView ask={ask} act={act} sight={sight} />
+    </>
   );
 }
 
