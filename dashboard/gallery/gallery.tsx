@@ -28,12 +28,15 @@ import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
 import { Report } from "../views/usage.tsx";
 import { CHANGES } from "./changes.ts";
+import { ActView, useSight } from "../views/attention/act_view.tsx";
 import { BUSES, GROUPS, WAITING_MESSAGES } from "./machines.ts";
 import {
   CHILDREN,
   DIFFS,
   MARKDOWN,
   MESSAGES,
+  PERMISSIONS,
+  PERMISSIONS,
   RESOURCES,
   sampleChart,
   STAGES,
@@ -63,6 +66,9 @@ export function Gallery() {
       </Part>
       <Part name="Changes of files">
         {DIFFS.map((file) => <Diff key={file.path} file={file} />)}
+      </Part>
+      <Part name="Permissions">
+        {PERMISSIONS.map((ask) => <Permission key={ask.text} ask={ask} />)}
       </Part>
       <Part name="Changes of a folder">
         {CHANGES.map((changes) => (
@@ -103,6 +109,17 @@ export function Gallery() {
       </Part>
       <Times />
     </main>
+  );
+}
+
+function Permission({ ask }: { ask: typeof PERMISSIONS[number] }) {
+  const { act } = ask.question;
+  const sight = useSight(act);
+  return (
+    <>
+      <h3 class="act-title">{act.title}</h3>
+      <ActView ask={ask} act={act} sight={sight} />
+    </>
   );
 }
 

@@ -1,6 +1,8 @@
 /** Samples for the gallery: each state of a record, and texts at their limits. */
 
-import { type FileDiff, fileDiff } from "protocol/derived/diff.ts";
+import { actOf } from "protocol/derived/act.ts";
+import { fileDiff } from "protocol/derived/compare.ts";
+import type { FileDiff } from "protocol/derived/diff.ts";
 import type { ChartData } from "../parts/chart_data.ts";
 import { Resource } from "../state/resource.ts";
 import type { Children, Message, Trace, UsageReport } from "../state/records.ts";
@@ -206,7 +208,7 @@ function sampleResource(value: string | undefined, error: unknown): Resource<str
 const numbered = (text: string, count: number) =>
   Array.from({ length: count }, (_, at) => `${text} ${at + 1}\n`);
 
-/** A new file, an edit in two places, a renamed file without a line, hidden characters, more. */
+/** A new file, an edit in two places, a renamed file, hidden characters, and more. */
 export const DIFFS: readonly FileDiff[] = [
   fileDiff("src/new.ts", "", 'export const greeting = "hello";\n\nexport default greeting;\n'),
   fileDiff(
@@ -215,7 +217,7 @@ export const DIFFS: readonly FileDiff[] = [
     numbered("setting", 40).toSpliced(30, 1).with(3, "changed\n").join(""),
   ),
   { path: "src/after.ts", old_path: "src/before.ts", added: 0, removed: 0, hunks: [] },
-  fileDiff("run\u202ehs.txt", "one\r\nlast", `one\n${"A_word_without_an_end_".repeat(12)}\u200b\n`),
+  fileDiff("run\u202ehs.txt", "one\r\nlast", `one\n${"A_word_without_an_end_".repeat(9)}\u200b\n`),
   {
     path: "no/numbers.ts",
     added: 1,
@@ -262,3 +264,19 @@ export const USAGE: UsageReport = {
   prices: { currency: "EUR", as_of: "2026-11-01" },
   left_out: [{ peer_id: "peer-1", name: "web", reason: "its agent has not reported its session" }],
 };
+
+/** Permissions to run a command, to fetch an address, and to use a tool that is not known. */
+export const PERMISSIONS = ([
+  ["Bash", { command: "git push --force\u202e\nnpm publish", timeout: 5000 }],
+  ["WebFetch", { url: "https://example.org/?q=1", prompt: "Summarise it" }],
+  ["AnotherTool", { what: ["ever"] }],
+] as const).map(([tool, input]) => {
+  const act = { ...actOf({ tool, input, folder: "/work/api" }, noFile), covers_text: true };
+  const text = `@api wants to use ${tool}`;
+  const metadata = { tool_input: JSON.stringify(input, null, 2) };
+  return { text, question: { kind: "choice" as const, metadata, act }, attachments: [] };
+});
+
+function noFile() {
+  return { text: null };
+}

@@ -14,7 +14,8 @@ import {
   type FileBefore,
   placed,
 } from "protocol/derived/act_files.ts";
-import { type FileDiff, fileDiff } from "protocol/derived/diff.ts";
+import { fileDiff } from "protocol/derived/compare.ts";
+import type { FileDiff } from "protocol/derived/diff.ts";
 import { type PatchFile, readPatch } from "protocol/derived/patch.ts";
 import type { Act } from "protocol/messages/act.ts";
 
@@ -136,7 +137,7 @@ function editOrWrite(args: Args, around: Surroundings): Draft | undefined {
   return args.text(...CONTENT) === undefined ? edit(args, around) : write(args, around);
 }
 
-/** The changes of files as an agent of the Agent Client Protocol gives them in place of an input. */
+/** The changes of files, which some agents of the Agent Client Protocol give without an input. */
 function givenDiffs(input: unknown, around: Surroundings): Draft | undefined {
   if (!Array.isArray(input) || input.length === 0) return undefined;
   const files = input.map((part) => {

@@ -1,6 +1,7 @@
 /** The changes of files that an agent asks permission for, beside the present files. No I/O. */
 
-import { countLines, type FileDiff, fileDiff, hunksOf } from "protocol/derived/diff.ts";
+import { fileDiff, hunksOf } from "protocol/derived/compare.ts";
+import { countLines, type FileDiff } from "protocol/derived/diff.ts";
 import { numberHunks, type PatchFile } from "protocol/derived/patch.ts";
 
 /** A file before the act: its text, or null if there is none, or why it was not read. */

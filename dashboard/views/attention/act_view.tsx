@@ -1,4 +1,4 @@
-/** The act that a person is asked to permit: its command, the changes of files, and the raw input. */
+/** The act that a person is asked to permit: its command, the changes of files, the raw input. */
 
 import { useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
@@ -40,7 +40,10 @@ function isBrief({ command, address, details, files }: Act): boolean {
   return files.every(isShort) && texts.every((text) => text === null || startOf(text) === text);
 }
 
-export function ActView({ ask, act, sight }: { ask: Ask; act: Act; sight: Sight }) {
+/** The parts of an ask that show its act. */
+type ShownAsk = Pick<Ask, "text" | "question" | "attachments">;
+
+export function ActView({ ask, act, sight }: { ask: ShownAsk; act: Act; sight: Sight }) {
   const { command, folder, address, files, details, is_cut, covers_text } = act;
   return (
     <div class="act">
@@ -104,7 +107,9 @@ function startOf(text: string): string {
 }
 
 /** The input as the agent gave it: open if nothing else shows it. */
-function Raw({ ask: { text, question }, act: { kind, covers_text } }: { ask: Ask; act: Act }) {
+function Raw(
+  { ask: { text, question }, act: { kind, covers_text } }: { ask: ShownAsk; act: Act },
+) {
   const input = question?.metadata?.["tool_input"];
   const shown = typeof input === "string" ? input : JSON.stringify(input ?? null, null, 2);
   return (

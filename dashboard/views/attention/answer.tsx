@@ -1,23 +1,12 @@
 /** The answer to a question: its options, a text, or how it was closed elsewhere. */
 
-import { useEffect, useState } from "preact/hooks";
-import { isTooSoon, moving } from "../../components/act/steady.ts";
+import { useEffect } from "preact/hooks";
 import { useSubmit } from "../../components/act/submit.ts";
 import { Age, Failed } from "../../components/basics.tsx";
 import { isSend } from "../../components/compose.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { announce } from "../../state/announce.ts";
-import {
-  answerDraft,
-  askAnew,
-  draftOf,
-  finish,
-  giveAnswer,
-  isOwn,
-  keepDraft,
-  lateAnswers,
-  type Reply,
-} from "../../state/answering.ts";
+import { askAnew, finish, isOwn, lateAnswers } from "../../state/answering.ts";
 import type { Ask } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 import { Copy } from "../../components/copy.tsx";
@@ -26,35 +15,7 @@ import { endingOf } from "protocol/derived/endings.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { useResource } from "../../state/resource.ts";
 import { PermissionOptions } from "./permission.tsx";
-
-const TOO_SOON = "The questions have just moved. Press again.";
-
-/** The written text, and the sending of an answer. */
-function useAnswer(ask: Ask) {
-  const { correlation_id } = ask;
-  const { busy, error, submit, renew } = useSubmit();
-  const [text, setText] = useState(() => draftOf(answerDraft(correlation_id)));
-  const edit = (next: string) => {
-    setText(next);
-    renew();
-    keepDraft(answerDraft(correlation_id), next);
-  };
-  const give = (reply: Reply, said: string) =>
-    submit(async (headers) => {
-      const done = await giveAnswer(ask, reply, headers);
-      announce(done ? said : "Too late: the question was closed before.");
-    });
-  const card = `card-${correlation_id}`;
-  const idle = busy || moving.value.has(card);
-  /** A click that is not meant for another card. */
-  const press = (reply: Reply, said: string) => (event: MouseEvent) => {
-    if (isTooSoon(event, card)) announce(TOO_SOON);
-    else give(reply, said);
-  };
-  return { text, edit, idle, give, press, error };
-}
-
-export type AnswerState = ReturnType<typeof useAnswer>;
+import { type AnswerState, useAnswer } from "./use_answer.ts";
 
 /** `isSeen`: true if all was shown of the act that a permission permits. */
 export function Answer(

@@ -8,7 +8,7 @@ import { announce } from "../../state/announce.ts";
 import { currentTime } from "../../state/clock.ts";
 import type { Ask } from "../../state/records.ts";
 import type { Act } from "./act_view.tsx";
-import type { AnswerState } from "./answer.tsx";
+import type { AnswerState } from "./use_answer.ts";
 
 const NOT_SEEN = "Show all of it first. Then you can allow it.";
 

@@ -124,7 +124,10 @@ Deno.test("a permission shows its act, and 1 allows it only after all of it was 
   await live.shows(/Read all of it first/);
   live.type("\u001b[F", "1");
   await live.shows(/Answered api: allow/);
-  live.type("3", ..."Not now", ENTER);
+  await live.shows(/Attention 1 [^]*▸ .*\+1 line/);
+  live.type("3");
+  await live.shows(/Why api may not do it/);
+  live.type(..."Not now", ENTER);
   assert.equal(await live.ended, 0);
   const { asks } = await live.w.call(listAsks, { query: {} });
   assert.deepEqual(asks.map(({ answer }) => [answer?.option_id, answer?.message]), [
