@@ -5,16 +5,21 @@ import { Act, Age, Dialog, Empty, Failed, ResourceView } from "../../components/
 import { Copy } from "../../components/copy.tsx";
 import { QrCode } from "../../components/qr_code.tsx";
 import { visible } from "../../components/text/visible.tsx";
-import { call, isRefusal } from "../../state/calls.ts";
+import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { PairedDevice, PhoneCode } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
+import { sessionState } from "../../state/session.ts";
 
+/** Only a page that speaks as the person may see them. */
 export function Devices() {
+  return sessionState.value === "human" ? <DeviceList /> : null;
+}
+
+function DeviceList() {
   const resource = useResource("devices", ["push"], () => call(at.listDevices, {}), { kept: true });
   const [code, setCode] = useState<PhoneCode>();
   const [error, setError] = useState<unknown>();
-  if (isRefusal(resource.error.value, "human_not_proven")) return null;
   const pair = () => {
     setError(undefined);
     call(at.createCode, {}).then(setCode, setError);

@@ -11,10 +11,11 @@ import {
   unsubscribe,
 } from "../../state/browser/push.ts";
 import { offline } from "../../state/browser/offline.ts";
-import { call, isRefusal } from "../../state/calls.ts";
+import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { PushDevice } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
+import { sessionState } from "../../state/session.ts";
 
 const TOPICS = [
   ["questions", "Questions"],
@@ -23,11 +24,14 @@ const TOPICS = [
 ] as const;
 
 export function PushSettings() {
+  return sessionState.value === "human" ? <OwnPush /> : <NotYours />;
+}
+
+function OwnPush() {
   const resource = useResource("push", ["push"], () => call(at.listPush, {}), { kept: true });
   const devices = resource.value.value?.subscriptions;
   const ready = offline.value;
   useEffect(() => void (devices && checkPush(devices)), [devices, ready]);
-  if (isRefusal(resource.error.value, "human_not_proven")) return <NotYours />;
   return (
     <section class="card stack" aria-labelledby="push">
       <h2 id="push">Notifications while the page is closed</h2>
