@@ -181,39 +181,12 @@ export const SCRIPT_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/agents/hooks/hook_script.ts",
-    tests: [SCRIPT, "tests/cli/setup"],
+    tests: [SCRIPT],
     faults: [
       [
         "the command of a mesh in a folder with spaces is split",
         '`mesh=(${mesh.map(shellQuote).join(" ")})`',
         '`mesh=(${mesh.join(" ")})`',
-      ],
-      [
-        "uninstalling leaves the script behind",
-        'isOurs(before) ? "" : before',
-        "before",
-      ],
-      [
-        "a person's decision is awaited no longer than any answer, whatever the agent",
-        'shellQuote(hooks.decision_events.join(" "))',
-        '""',
-      ],
-    ],
-  },
-  {
-    file: "cli/commands/run/agents.ts",
-    tests: ["tests/e2e/install/run_agent_test.ts"],
-    faults: [
-      [
-        "the words after -- do not reach the agent",
-        "...(words.length > 0 && { args: words }),",
-        "",
-      ],
-      ["mesh run ignores its profile", '      profile: args.get("profile"),\n', ""],
-      [
-        "a second agent gets the name of the first",
-        "if (!taken.has(name)) return name;",
-        "return name;",
       ],
     ],
   },

@@ -43,7 +43,7 @@ export async function waitForAgent(
 }
 
 /** The daemon gives a spawn up at once when its pane has ended, and later for no other reason. */
-function ended({ display_name: name, path }: SpawnState): string {
+function ended({ display_name: name, path }: Pick<SpawnState, "display_name" | "path">): string {
   return `${name} has ended without connecting to mesh; start it yourself in ${path} to see why`;
 }
 
