@@ -29,7 +29,7 @@ const NEEDS: readonly Need[] = [
   { programs: ["strace"], apt: "strace" },
   { programs: ["bwrap"], apt: "bubblewrap" },
   { programs: ["chromium", "chromium-browser", "google-chrome"], apt: "chromium" },
-  // The dashboard's tests take half of the time in it; without it they use the whole Chromium.
+  // Tests of pages take half of the time in it; without it they use the whole Chromium.
   {
     programs: ["chromium-headless-shell", "chromium-browser", "google-chrome"],
     apt: "chromium-headless-shell",

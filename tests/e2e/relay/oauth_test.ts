@@ -6,7 +6,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import * as oauth from "oauth4webapi";
 import { chromium } from "playwright-core";
 import * as z from "zod";
-import { Callback, chromiumPath, OAuthRelay } from "../../support/e2e/oauth_lab.ts";
+import { Callback, chromiumPath, OAuthRelay, WITHOUT_WINDOW } from "../../support/e2e/oauth_lab.ts";
 import { meshArguments } from "../../support/programs/program.ts";
 
 const OPTIONS = { [oauth.allowInsecureRequests]: true };
@@ -178,7 +178,7 @@ Deno.test("a foreign client that replays a refresh token has lost its grant [5.o
 });
 
 Deno.test("a person connects an app, and revokes it, in a real browser [5.oauth.consent]", async () => {
-  const executablePath = await chromiumPath();
+  const executablePath = await chromiumPath(WITHOUT_WINDOW);
   if (!executablePath) {
     const line =
       "skipped: the consent in a real browser (no Chromium; install the package chromium)";

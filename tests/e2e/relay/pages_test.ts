@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { chromium, type Page } from "playwright-core";
-import { chromiumPath } from "../../support/e2e/oauth_lab.ts";
+import { chromiumPath, WITHOUT_WINDOW } from "../../support/e2e/oauth_lab.ts";
 import { WholeRelay } from "../../support/e2e/relay_apps_lab.ts";
 import { NAMESPACE, RealDaemon, SECRET } from "../../support/e2e/relay_lab.ts";
 import { until } from "../../support/waiting.ts";
@@ -12,7 +12,7 @@ async function withBrowser(
   what: string,
   visit: (browser: Browser) => Promise<void>,
 ): Promise<void> {
-  const executablePath = await chromiumPath();
+  const executablePath = await chromiumPath(WITHOUT_WINDOW);
   if (!executablePath) {
     const line = `skipped: ${what} (no Chromium; install the package chromium)\n`;
     return void Deno.stdout.writeSync(new TextEncoder().encode(line));

@@ -82,8 +82,8 @@ const layouts: Readonly<Record<string, string>> = {
   "large and exact numbers":
     '{\n  "id": 12345678901234567890,\n  "x": 1.10, "y": 1e400, "z": -0\n}\n',
   "mixed indentation": '{\n "a": 1,\n      "b": {\n\t"c": 2\n   }\n}\n',
-  "a megabyte": `{\n  "history": [\n${
-    '    "a line of text that somebody wrote",\n'.repeat(25_000)
+  "a quarter of a megabyte": `{\n  "history": [\n${
+    '    "a line of text that somebody wrote",\n'.repeat(6_250)
   }    1\n  ]\n}\n`,
 };
 

@@ -3,7 +3,7 @@
 import { type Browser, type BrowserContext, chromium } from "playwright-core";
 import { systemClock } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
-import { chromiumPath } from "../e2e/oauth_lab.ts";
+import { chromiumPath, WITHOUT_WINDOW } from "../e2e/oauth_lab.ts";
 import { print } from "../waiting.ts";
 
 export const PHONE = {
@@ -40,11 +40,7 @@ async function launch(...preferred: readonly string[]): Promise<Browser | undefi
   return executablePath && await chromium.launch({ executablePath, args: ARGS }) || undefined;
 }
 
-/**
- * The shared one is Chromium without its window, whose tool bars are pages as well: a page takes a
- * third of the processor time.
- */
-const launchShared = () => launch("chromium-headless-shell");
+const launchShared = () => launch(WITHOUT_WINDOW);
 
 /** Browsers that share nothing with each other, and are closed together. */
 export class Browsers implements AsyncDisposable {

@@ -136,6 +136,12 @@ export class Callback implements AsyncDisposable {
   }
 }
 
+/**
+ * Chromium without its window, whose tool bars are pages as well: a page takes a third of the
+ * processor time.
+ */
+export const WITHOUT_WINDOW = "chromium-headless-shell";
+
 /** The path of Chromium, if this machine has it; `preferred`: programs that are used before it. */
 export async function chromiumPath(...preferred: readonly string[]): Promise<string | undefined> {
   const findProgram = [...preferred, "chromium", "chromium-browser", "google-chrome"]
