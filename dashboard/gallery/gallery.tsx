@@ -36,7 +36,6 @@ import {
   MARKDOWN,
   MESSAGES,
   PERMISSIONS,
-  PERMISSIONS,
   RESOURCES,
   sampleChart,
   STAGES,
