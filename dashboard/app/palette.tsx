@@ -6,7 +6,6 @@ import { visible } from "../components/text/visible.tsx";
 import { go } from "../state/router.ts";
 import { type Entry, findEntries, useJobs } from "./palette_entries.ts";
 import { KEYS, overlay, singleKeys, switchSingleKeys } from "./keys.ts";
-import { VIEWS } from "./views.ts";
 
 const close = () => void (overlay.value = "none");
 

@@ -42,7 +42,7 @@ const clients: RelayClient[] = [];
 /** When each dial began. */
 let dials: number[] = [];
 const ANSWER = { status: "ok", daemon: "of the fleet" };
-const answers = { log, tunnelRoutes: { browser: answer, program: answer } };
+const answers = { log, tunnelRoutes: { browser: answer, program: answer, device: answer } };
 
 const JOBS = { connect, wait, dials: reportDials };
 

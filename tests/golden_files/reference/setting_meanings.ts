@@ -37,6 +37,8 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "transcripts": "Who may read what an agent recorded of its session: you (`human`), agents of its circle as well (`peers`), or nobody (`off`); see [transcripts.md](../transcripts.md).",
   "usage.prices": "The prices of models, with their date, for the money in `mesh usage --by`; see [usage.md](../usage.md#prices).",
   "jobs.checks": "Programs that a job may name as its checks; see [jobs.md](../jobs.md#checks).",
+  "push.contact": "The address, `mailto:` or `https:`, by which the operator of a push service reaches you.",
+  "push.allow_local": "Whether pushes may be sent to addresses of this machine and of private networks, for a push service of your own.",
   "asks.reminders": "Whether an agent that ends its turn is reminded once of an ask that it did not answer; see [agents.md](../agents.md#reminders).",
   "approvals.gated_tools": "Tools whose permission is also asked of you in the inbox; see [approvals.md](../approvals.md).",
   "approvals.timeout_seconds": "How long such a question waits. Then the tool is denied.",

@@ -203,6 +203,12 @@ export const DAEMON_FRAMES: Examples<Outbound["type"]> = {
       },
     },
   },
+  interrupt: {
+    about:
+      "A person, or the orchestrator of the circle, wants the peer's turn to stop. Sent only " +
+      "to a client with the capability `interrupt`; report the end of the turn as usual.",
+    example: {},
+  },
   ping: {
     about: "Sent every 20 seconds. Answer with `pong`.",
     example: { ping_id: "7" },
