@@ -8,7 +8,7 @@ import { writeMigratedDatabase } from "../migrated.ts";
 import { until } from "../waiting.ts";
 import { nextTick } from "../e2e/callers_fixture.ts";
 import { FakeNetwork } from "./network.ts";
-import { Browsers, forgive } from "./shared_browser.ts";
+import { Browsers, Offences } from "./shared_browser.ts";
 import { SocketPeer, type SocketPeerFields } from "./socket_peer.ts";
 
 const DENO_DIR = Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? ""}/.cache/deno`;
@@ -17,8 +17,8 @@ export class DashboardLab implements AsyncDisposable {
   readonly #folder: ReturnType<typeof temporary>;
   readonly #browsers: Browsers;
   readonly #peers: SocketPeer[] = [];
-  /** Offences of the pages: console errors, foreign requests, violations of the policy. */
-  readonly offences: string[] = [];
+  readonly #offences = new Offences();
+  readonly offences = this.#offences.found;
   /** The other machines; none at first. */
   readonly network = new FakeNetwork();
   daemon: RealDaemon;
@@ -44,9 +44,9 @@ export class DashboardLab implements AsyncDisposable {
     return new DashboardLab(browsers, daemon, folder);
   }
 
-  /** See `forgive`. */
+  /** See `Offences`. */
   forgive(pattern: RegExp): void {
-    forgive(this.offences, pattern);
+    this.#offences.forgive(pattern);
   }
 
   /** The daemon's state directory. */
@@ -93,20 +93,20 @@ export class DashboardLab implements AsyncDisposable {
     page.on("console", (line) => {
       // The page shows that an ask is already closed; the browser logs the refusal too.
       if (line.type() === "error" && !line.text().includes("status of 410")) {
-        this.offences.push(`console: ${line.text()}`);
+        this.#offences.add(`console: ${line.text()}`);
       }
     });
-    page.on("pageerror", (error) => this.offences.push(`error: ${error.message}`));
+    page.on("pageerror", (error) => this.#offences.add(`error: ${error.message}`));
     // The context's requests include those of workers, which a page does not report.
     const refuseForeign = (address: string) => {
       if (!address.replace(/^ws/, "http").startsWith(this.daemon.base)) {
-        this.offences.push(address);
+        this.#offences.add(address);
       }
     };
     context.on("request", (request) => refuseForeign(request.url()));
     page.on("websocket", (socket) => refuseForeign(socket.url()));
     await page.exposeFunction("reportViolation", (text: string) => {
-      this.offences.push(`policy: ${text}`);
+      this.#offences.add(`policy: ${text}`);
     });
     await page.addInitScript(`addEventListener("securitypolicyviolation", (event) =>
       reportViolation(event.violatedDirective + " " + event.blockedURI))`);

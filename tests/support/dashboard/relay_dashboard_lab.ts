@@ -8,7 +8,7 @@ import { WholeRelay } from "../e2e/relay_apps_lab.ts";
 import { NAMESPACE, RealDaemon, SECRET } from "../e2e/relay_lab.ts";
 import { print, until } from "../waiting.ts";
 import { FakeNetwork } from "./network.ts";
-import { Browsers, forgive } from "./shared_browser.ts";
+import { Browsers, Offences } from "./shared_browser.ts";
 import { SocketPeer, type SocketPeerFields } from "./socket_peer.ts";
 
 /**
@@ -36,8 +36,8 @@ export class RelayDashboardLab implements AsyncDisposable {
   readonly relay = new WholeRelay();
   readonly #browsers: Browsers;
   readonly #stack = new AsyncDisposableStack();
-  /** Offences of the pages: console errors, foreign requests, violations of the policy. */
-  readonly offences: string[] = [];
+  readonly #offences = new Offences();
+  readonly offences = this.#offences.found;
   /** Allowed origins of requests: the relay, and daemons whose own page is open. */
   readonly #origins = new Set<string>();
   readonly #options: BrowserContextOptions;
@@ -99,12 +99,12 @@ export class RelayDashboardLab implements AsyncDisposable {
       // Most machines refuse to show an asker's last lines, and their settings, by which the page
       // knows that it may manage them; the browser logs the refusals.
       const is_expected = /\/(peers\/[^/]+\/turns|config)$/.test(line.location().url);
-      if (line.type() === "error" && !is_expected) this.offences.push(`console: ${line.text()}`);
+      if (line.type() === "error" && !is_expected) this.#offences.add(`console: ${line.text()}`);
     });
-    page.on("pageerror", (error) => this.offences.push(`error: ${error.message}`));
+    page.on("pageerror", (error) => this.#offences.add(`error: ${error.message}`));
     page.on("request", (request) => {
       const { origin } = new URL(request.url());
-      if (!this.#origins.has(origin)) this.offences.push(request.url());
+      if (!this.#origins.has(origin)) this.#offences.add(request.url());
     });
     return page;
   }
@@ -166,9 +166,9 @@ export class RelayDashboardLab implements AsyncDisposable {
     return path;
   }
 
-  /** See `forgive`. */
+  /** See `Offences`. */
   forgive(pattern: RegExp): void {
-    forgive(this.offences, pattern);
+    this.#offences.forgive(pattern);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

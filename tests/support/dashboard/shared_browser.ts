@@ -12,9 +12,23 @@ export const PHONE = {
   hasTouch: true,
 } as const;
 
-/** Removes offences that a test causes itself, such as the browser's own report of a refusal. */
-export function forgive(offences: string[], pattern: RegExp): void {
-  offences.splice(0, offences.length, ...offences.filter((line) => !pattern.test(line)));
+/** Console errors, foreign requests and violations of the policy, of the pages of one test. */
+export class Offences {
+  readonly found: string[] = [];
+  readonly #forgiven: RegExp[] = [];
+
+  add(line: string): void {
+    if (!this.#forgiven.some((pattern) => pattern.test(line))) this.found.push(line);
+  }
+
+  /**
+   * Leaves out offences that a test causes itself, such as the browser's own report of a refusal,
+   * which may come after the page has shown it.
+   */
+  forgive(pattern: RegExp): void {
+    this.#forgiven.push(pattern);
+    this.found.splice(0, Infinity, ...this.found.filter((line) => !pattern.test(line)));
+  }
 }
 
 type Options = Parameters<Browser["newContext"]>[0];
