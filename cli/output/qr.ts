@@ -1,6 +1,6 @@
 /** A QR code in a terminal: two rows of squares in each line. */
 
-import { squaresOf } from "kit/core/qr_squares.ts";
+import { squaresOf } from "protocol/derived/qr_squares.ts";
 
 /** The field of quiet around the code that readers need, in squares (ISO/IEC 18004). */
 const QUIET = 4;

@@ -1,7 +1,7 @@
 /** A QR code, drawn with the part of the page that encodes it. */
 
 import { useEffect, useState } from "preact/hooks";
-import type * as encoder from "kit/core/qr_squares.ts";
+import type * as encoder from "protocol/derived/qr_squares.ts";
 import { part } from "../state/parts.ts";
 import { Failed } from "./basics.tsx";
 

@@ -8,10 +8,10 @@ import { Empty, Failed, ResourceView } from "../components/basics.tsx";
 import { useResource } from "../state/resource.ts";
 import { route } from "../state/router.ts";
 import { now } from "../state/store.ts";
-import { LogFilters } from "./log_filters.tsx";
-import { type Filters, filtersOf, isFiltered, queryOf } from "./log_search.ts";
-import { ThreadRow } from "./log_thread_row.tsx";
-import { dayOf, hold, type Thread, toThreads } from "./log_threads.ts";
+import { LogFilters } from "./log/filters.tsx";
+import { type Filters, filtersOf, isFiltered, queryOf } from "./log/search.ts";
+import { ThreadRow } from "./log/thread_row.tsx";
+import { dayOf, hold, type Thread, toThreads } from "./log/threads.ts";
 import { call } from "../state/calls.ts";
 import type { Message, MessagePage } from "../state/records.ts";
 

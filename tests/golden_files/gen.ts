@@ -222,7 +222,7 @@ function renderCharts(): Promise<string> {
 
 /** The script that the dashboard loads when a QR code is shown. */
 function renderQr(): Promise<string> {
-  return bundleMinified("kit/core/qr_squares.ts");
+  return bundleMinified("protocol/derived/qr_squares.ts");
 }
 
 function renderWorker(): Promise<string> {

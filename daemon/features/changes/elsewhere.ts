@@ -1,5 +1,6 @@
 /** Changes on another machine: what that machine answers is text of a stranger. */
 
+import { showHiddenOnLine } from "kit/core/hidden.ts";
 import type * as z from "zod";
 import { cleanLine } from "kit/core/text.ts";
 import {
@@ -11,7 +12,7 @@ import {
 } from "protocol/changes.ts";
 import type { Address } from "protocol/peers/record.ts";
 import { DETAILS } from "./details.ts";
-import { Budget, shownHunks, visibleText } from "./git/patch.ts";
+import { Budget, shownHunks } from "./git/patch.ts";
 import { LINES_MAX, SHOWN_BYTES_MAX } from "./git/reader.ts";
 
 /** Reads changes of a peer on another machine, for a person here. */
@@ -58,8 +59,10 @@ function cleanFile(
   budget: Budget,
 ): z.output<typeof ChangedFile> {
   const names = {
-    path: visibleText(file.path.slice(0, NAME_CHARS_MAX)),
-    old_path: file.old_path === null ? null : visibleText(file.old_path.slice(0, NAME_CHARS_MAX)),
+    path: showHiddenOnLine(file.path.slice(0, NAME_CHARS_MAX)),
+    old_path: file.old_path === null
+      ? null
+      : showHiddenOnLine(file.old_path.slice(0, NAME_CHARS_MAX)),
   };
   if (file.hunks === null || budget.bytes <= 0) {
     return { ...file, ...names, hunks: null, cut: file.cut || file.hunks !== null };

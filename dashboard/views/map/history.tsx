@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { Age } from "../../components/basics.tsx";
 import { firstLine } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
-import { HOUR_MS } from "../../state/hour.ts";
+import { HOUR_MS } from "./hour.ts";
 import type { LogEvent, Message } from "../../state/records.ts";
 import { sentenceOf } from "./members.ts";
 import { SHAPES } from "./moving.ts";

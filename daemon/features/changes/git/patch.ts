@@ -1,5 +1,6 @@
 /** Parses the output of `git diff`, and shows its text safely: masked, bounded, nothing hidden. */
 
+import { showHidden } from "kit/core/hidden.ts";
 import { MASK, maskSecrets } from "../../agents/sessions/secrets.ts";
 import type { ChangedFile } from "protocol/changes.ts";
 
@@ -116,26 +117,6 @@ const LINE_CHARS_MAX = 2_000;
 /** Characters of a line that are searched for secrets: a secret may be cut off at its end. */
 const SEARCHED_CHARS_MAX = 4 * LINE_CHARS_MAX;
 
-/** Joiners, which spelling needs within the words of some scripts, and within emoji. */
-const IN_WORD = String.raw`[\p{L}\p{M}\p{Extended_Pictographic}\ufe0f]`;
-const NOT_LATIN = String.raw`(?<!\p{Script=Latin})`;
-const JOINER = String
-  .raw`${NOT_LATIN}(?<=${IN_WORD})[\u200c\u200d](?=${IN_WORD})(?!\p{Script=Latin})`;
-/** Characters that are invisible or change the order of others, except tab and such joiners. */
-const HIDDEN = new RegExp(
-  String.raw`(?!\t|${JOINER})[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u3164\uffa0` +
-    String.raw`\u{e0000}-\u{e0fff}]`,
-  "gu",
-);
-
-/** Shows each hidden character by its number. */
-export function visibleText(text: string): string {
-  return text.toWellFormed().replaceAll(HIDDEN, (char) => {
-    const number = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-    return `⟨U+${number}⟩`;
-  });
-}
-
 /** What an answer may still hold. */
 export class Budget {
   bytes: number;
@@ -170,7 +151,7 @@ export function shownHunks(
       const { text, masked } = isInKey.has(at)
         ? { text: MASK, masked: 1 }
         : maskSecrets(line.slice(1, SEARCHED_CHARS_MAX), secrets);
-      const visible = visibleText(text);
+      const visible = showHidden(text);
       const isLong = visible.length > LINE_CHARS_MAX || line.length > SEARCHED_CHARS_MAX;
       const shownLine = line.charAt(0) + visible.slice(0, LINE_CHARS_MAX).toWellFormed() +
         (isLong ? "…" : "");

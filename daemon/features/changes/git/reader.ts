@@ -1,5 +1,6 @@
 /** Reads what changed in a folder since its branch began, within limits on time, memory, size. */
 
+import { showHiddenOnLine } from "kit/core/hidden.ts";
 import { readWhole } from "../../../host/agent_files.ts";
 import { join } from "kit/core/path.ts";
 import { type BranchPoint, type ChangedFile, LISTED_MAX } from "protocol/changes.ts";
@@ -7,7 +8,7 @@ import { comparisonOf } from "./branch_point.ts";
 import { DETAILS } from "../details.ts";
 import { Git, GitFailed, type GitHost, type GitResult } from "./git.ts";
 import { Budget, type Hunk, hunksByPath, type ListedFile, listedFiles } from "./patch.ts";
-import { shownHunks, statusOf, visibleText } from "./patch.ts";
+import { shownHunks, statusOf } from "./patch.ts";
 import { findRepository, operationIn, realPath, type Repository } from "./repository.ts";
 
 /** Maximum bytes of the list of changed files, and of git's status. */
@@ -166,8 +167,8 @@ function toFound(listed: ListedFile, letters: string | undefined): FoundFile {
     path,
     old_path,
     file: {
-      path: visibleText(path),
-      old_path: old_path === null ? null : visibleText(old_path),
+      path: showHiddenOnLine(path),
+      old_path: old_path === null ? null : showHiddenOnLine(old_path),
       status: isSubmodule ? "submodule" : isUnmerged ? "unmerged" : STATUSES[letter] ?? "modified",
       uncommitted: letters === undefined ? null : uncommitted(letters),
       added,
@@ -197,7 +198,7 @@ function untrackedFile(root: string, path: string, budget: { bytes: number }): F
     path,
     old_path: null,
     file: {
-      path: visibleText(path),
+      path: showHiddenOnLine(path),
       old_path: null,
       status: "untracked",
       uncommitted: "unstaged",

@@ -1,12 +1,12 @@
 /** One thread of the log as a row, which opens in place with its texts, files and traces. */
 
-import { Age, Clock, State } from "../components/basics.tsx";
-import { Content, firstLine, To, Voice } from "../components/message.tsx";
-import { visible } from "../components/text/visible.tsx";
-import { useFold } from "../components/act/folds.ts";
-import type { Message } from "../state/records.ts";
-import { link } from "../state/router.ts";
-import { stateOf, type Thread } from "./log_threads.ts";
+import { Age, Clock, State } from "../../components/basics.tsx";
+import { Content, firstLine, To, Voice } from "../../components/message.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import { useFold } from "../../components/act/folds.ts";
+import type { Message } from "../../state/records.ts";
+import { link } from "../../state/router.ts";
+import { stateOf, type Thread } from "./threads.ts";
 
 export function ThreadRow({ thread: { first, rest } }: { thread: Thread }) {
   const [open, turn] = useFold(`log/${first.message_id}`, false);

@@ -1,6 +1,6 @@
 /** The messages of the last hour, from pages of the log. */
 
-import type { Message } from "./records.ts";
+import type { Message } from "../../state/records.ts";
 
 /** Maximum messages of an hour: the newest ones. */
 export const MESSAGES_MAX = 4000;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { type Squares, squaresOf } from "kit/core/qr_squares.ts";
+import { type Squares, squaresOf } from "protocol/derived/qr_squares.ts";
 
 /** Read back by another program, jsQR 1.4.0. */
 const MESH = `

@@ -1,9 +1,9 @@
 /** Threads of the log. */
 
 import assert from "node:assert/strict";
-import type { Message } from "../../../dashboard/state/records.ts";
-import { dayOf, hold, toThreads } from "../../../dashboard/views/log_threads.ts";
-import { messageOf } from "../../support/dashboard/records.ts";
+import type { Message } from "../../../../dashboard/state/records.ts";
+import { dayOf, hold, toThreads } from "../../../../dashboard/views/log/threads.ts";
+import { messageOf } from "../../../support/dashboard/records.ts";
 
 function message(delivery_id: string, minute: number, more: Partial<Message> = {}): Message {
   const created_at = new Date(Date.UTC(2026, 0, 1, 12, minute)).toISOString();

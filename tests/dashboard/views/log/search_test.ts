@@ -10,7 +10,7 @@ import {
   readSearches,
   titleOf,
   withSearch,
-} from "../../../dashboard/views/log_search.ts";
+} from "../../../../dashboard/views/log/search.ts";
 
 const search = (given: Partial<Filters>) => filtersOf((name) => given[name as keyof Filters]);
 

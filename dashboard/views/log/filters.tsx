@@ -2,11 +2,11 @@
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { SearchField } from "../components/act/search_field.tsx";
-import { visible } from "../components/text/visible.tsx";
-import { keepText, readKept } from "../state/browser/storage.ts";
-import { filter, link } from "../state/router.ts";
-import { livePeers } from "../state/store.ts";
+import { SearchField } from "../../components/act/search_field.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import { keepText, readKept } from "../../state/browser/storage.ts";
+import { filter, link } from "../../state/router.ts";
+import { livePeers } from "../../state/store.ts";
 import {
   FILTERS,
   type Filters,
@@ -15,7 +15,7 @@ import {
   readSearches,
   titleOf,
   withSearch,
-} from "./log_search.ts";
+} from "./search.ts";
 
 const KINDS = ["ask", "notify", "broadcast", "ack", "inbox_item"];
 const STATES = [

@@ -1,11 +1,11 @@
 /** The messages of the last hour: loaded once, then kept current by their newest page. */
 
-import { call } from "./calls.ts";
+import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { type Hour, mergeHour, MESSAGES_MAX } from "./hour_pages.ts";
-import type { Message, MessagePage } from "./records.ts";
-import { type Resource, useResource } from "./resource.ts";
-import { currentTime } from "./clock.ts";
+import type { Message, MessagePage } from "../../state/records.ts";
+import { type Resource, useResource } from "../../state/resource.ts";
+import { currentTime } from "../../state/clock.ts";
 
 export const HOUR_MS = 3_600_000;
 const PAGE_ROWS = 500;

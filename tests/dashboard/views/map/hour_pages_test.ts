@@ -1,8 +1,8 @@
 /** The messages of the last hour. */
 
 import assert from "node:assert/strict";
-import { type Hour, mergeHour, MESSAGES_MAX } from "../../../dashboard/state/hour_pages.ts";
-import { messageOf } from "../../support/dashboard/records.ts";
+import { type Hour, mergeHour, MESSAGES_MAX } from "../../../../dashboard/views/map/hour_pages.ts";
+import { messageOf } from "../../../support/dashboard/records.ts";
 
 const SINCE = "2026-01-01T12:00:00.000Z";
 const message = (delivery_id: string, minute = 5, state: "sent" | "seen" = "sent") =>

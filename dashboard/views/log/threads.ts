@@ -1,6 +1,6 @@
 /** Threads of the log: which messages belong together, of which day, and which stay while read. */
 
-import type { Message } from "../state/records.ts";
+import type { Message } from "../../state/records.ts";
 
 /** A message with its answers, oldest first. */
 export interface Thread {
