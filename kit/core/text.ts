@@ -137,6 +137,25 @@ export function escapeAttribute(text: string): string {
   return escapeMarkup(text).replaceAll('"', "&quot;");
 }
 
+/**
+ * True if a pattern matches a whole text; upper and lower case differ. A `*` in the
+ * pattern matches any characters. Each piece between them is matched at its first occurrence, so
+ * the time is linear.
+ */
+export function matchesPattern(pattern: string, text: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return text === pattern;
+  if (!text.startsWith(first)) return false;
+  let at = first.length;
+  for (const piece of rest) {
+    const found = text.indexOf(piece, at);
+    if (found < 0) return false;
+    at = found + piece.length;
+  }
+  return text.length - last.length >= at && text.endsWith(last);
+}
+
 /** The message of a thrown value, which may not be an `Error`. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);

@@ -51,7 +51,9 @@ export function topicOf({ kind, question }: Pick<Item, "kind" | "question">): Pu
  */
 export function contentOf(item: Omit<Item, keyof ItemEnding>): PushContent {
   const { kind, from, text, attachments, question } = item;
-  const title = isPermission(question)
+  const title = question?.act
+    ? `${from}: ${question.act.title}`
+    : isPermission(question)
     ? `${from} asks for permission`
     : kind === "ask"
     ? `${from} asks you`

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { randomIds, systemClock } from "kit/core/clock.ts";
-import { Splitter } from "kit/core/text.ts";
+import { matchesPattern, Splitter } from "kit/core/text.ts";
 import { clean } from "../../cli/output/terminal.ts";
 import { columnWidths } from "../../cli/output/table.ts";
 import { splitText } from "../../surfaces/chat/rendering.ts";
@@ -15,7 +15,6 @@ import { claudeScreen } from "../../daemon/features/agents/claude_code/claude_co
 import { genericScreen } from "../../daemon/features/agents/generic/generic.ts";
 import { withoutPlaceholder } from "../../daemon/features/agents/screens.ts";
 import { refuseRepeatedKeys } from "protocol/asks/body_keys.ts";
-import { matchesPattern } from "../../daemon/features/asks/questions/approvals.ts";
 import { partsOf } from "../../daemon/features/messages/attachments/multipart.ts";
 import { cleanFilename, toContentDisposition } from "kit/http/filenames.ts";
 import { idsIn, printable } from "../../daemon/features/messages/framing.ts";

@@ -1,5 +1,6 @@
 /** The price of tokens, by the table in the configuration. A price that it lacks is not guessed. */
 
+import { matchesPattern } from "kit/core/text.ts";
 import type { RequestTokens } from "../agents/sessions/requests.ts";
 import type { ModelPrices, Prices } from "protocol/usage.ts";
 
@@ -27,15 +28,14 @@ export interface Cost {
 const MILLION = 1_000_000;
 
 export class PriceTable {
-  readonly #patterns: readonly (readonly [matches: RegExp, literal: number, prices: ModelPrices])[];
+  readonly #patterns: readonly (readonly [pattern: string, prices: ModelPrices])[];
   readonly #found = new Map<string, ModelPrices | undefined>();
 
   constructor(prices: Prices | undefined) {
-    this.#patterns = Object.entries(prices?.models ?? {}).map(([pattern, model]) => {
-      const parts = pattern.split("*").map(RegExp.escape);
-      const literal = pattern.replaceAll("*", "").length;
-      return [new RegExp(`^${parts.join(".*")}$`, "i"), literal, model] as const;
-    }).toSorted(([, a], [, b]) => b - a);
+    const literal = (pattern: string) => pattern.replaceAll("*", "").length;
+    this.#patterns = Object.entries(prices?.models ?? {})
+      .map(([pattern, model]) => [pattern.toLowerCase(), model] as const)
+      .toSorted(([a], [b]) => literal(b) - literal(a));
   }
 
   costOf(model: string, tokens: RequestTokens): Cost {
@@ -53,7 +53,8 @@ export class PriceTable {
   #pricesOf(model: string): ModelPrices | undefined {
     if (!this.#found.has(model)) {
       if (this.#found.size >= MODELS_MAX) this.#found.clear();
-      this.#found.set(model, this.#patterns.find(([matches]) => matches.test(model))?.[2]);
+      const name = model.toLowerCase();
+      this.#found.set(model, this.#patterns.find(([of]) => matchesPattern(of, name))?.[1]);
     }
     return this.#found.get(model);
   }

@@ -3,7 +3,7 @@
  * human allows or denies, here or at the agent's own dialog.
  */
 
-import { isSameJson } from "kit/core/text.ts";
+import { isSameJson, matchesPattern } from "kit/core/text.ts";
 import { pause } from "kit/core/timeout.ts";
 import type { Context } from "../../../data/context.ts";
 import { readBelow } from "../../../host/agent_files.ts";
@@ -271,25 +271,6 @@ function toDecision({ outcome, option_id, message }: Verdict): Decision | undefi
   }
   const denied = outcome === "answered" || outcome === "denied" || outcome === "declined";
   return denied ? { behavior: "deny", message: message ?? "The human denied it" } : undefined;
-}
-
-/**
- * True if a pattern matches the whole name of a tool; upper and lower case differ. A `*` in the
- * pattern matches any characters. Each piece between them is matched at its first occurrence, so
- * the time is linear.
- */
-export function matchesPattern(pattern: string, tool: string): boolean {
-  const [first = "", ...rest] = pattern.split("*");
-  const last = rest.pop();
-  if (last === undefined) return tool === pattern;
-  if (!tool.startsWith(first)) return false;
-  let at = first.length;
-  for (const piece of rest) {
-    const found = tool.indexOf(piece, at);
-    if (found < 0) return false;
-    at = found + piece.length;
-  }
-  return tool.length - last.length >= at && tool.endsWith(last);
 }
 
 /** A tool's input, such as `command: "rm -rf build", timeout: 5`. Long values are cut. */
