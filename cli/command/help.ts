@@ -41,7 +41,7 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
   { title: "Work for later", commands: ["jobs", "schedule", "when"] },
   { title: "The daemon", commands: [
     "down", "restart", "logs", "watch", "top", "config", "token", "backup", "restore", "update",
-    "uninstall", "docs", "dashboard", "selftest", "demo",
+    "uninstall", "docs", "dashboard", "devices", "push", "selftest", "demo",
   ] },
   { title: "Programs", commands: ["daemon", "relay", "mcp", "hook", "surface", "completions"] },
 ];

@@ -1,10 +1,10 @@
 /** Routes for pairing a browser with one machine by a one-time code. */
 
 import type * as z from "zod";
-import { invalidRequest, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { tryJson } from "kit/core/text.ts";
 import { readBody } from "kit/http/body.ts";
-import { rawRoute, type Route, toJsonResponse } from "kit/http/route.ts";
+import { rawRoute, readBodyOf, type Route, toJsonResponse } from "kit/http/route.ts";
 import { normalizeCode, redeemCode } from "protocol/api/devices.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Machines } from "protocol/relay/daemons.ts";
@@ -80,7 +80,5 @@ async function redeemAt(
 }
 
 async function bodyOf<S extends z.ZodType>(schema: S, request: Request): Promise<z.output<S>> {
-  const parsed = schema.safeParse(tryJson(await readBody(request, BODY_BYTES_MAX)) ?? {});
-  if (!parsed.success) throw invalidRequest(parsed.error);
-  return parsed.data;
+  return readBodyOf(schema, tryJson(await readBody(request, BODY_BYTES_MAX)) ?? {});
 }

@@ -117,8 +117,7 @@ export const INBOX_COMMANDS: readonly Command[] = [
     flags: { "--all": "all unread notifications; asks stay" },
     example: "mesh inbox read --all",
     call: readItems,
-    show: ({ read }, { terminal }) =>
-      terminal.print(styled("green", read.length === 1 ? "read" : `${read.length} read`)),
+    show: (_, { terminal }) => terminal.print(styled("green", "read")),
   }),
   answerCommand({
     usage: "inbox unread <id>",
@@ -183,7 +182,7 @@ async function readItems({ call }: CommandContext, args: Args) {
     ? items.filter(({ state }) => state !== "open").map(({ item_id }) => item_id)
     : given;
   for (const id of ids) await markItemRead(call, id);
-  return { ok: true, read: ids };
+  return { ok: true };
 }
 
 async function snooze({ call, clock }: CommandContext, args: Args) {

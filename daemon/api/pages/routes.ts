@@ -3,9 +3,9 @@
 import type { Context } from "../../data/context.ts";
 import * as z from "zod";
 import { OK } from "kit/http/contract.ts";
-import { invalidRequest, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { UNCACHED_HEADERS } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
-import { type Caller, rawRoute, type Route, route } from "kit/http/route.ts";
+import { type Caller, rawRoute, readBodyOf, type Route, route } from "kit/http/route.ts";
 import { BODY_BYTES_MAX, readBody } from "kit/http/body.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Directory } from "../../features/peers/directory.ts";
@@ -132,9 +132,7 @@ async function bodyOf<S extends z.ZodType>(schema: S, request: Request): Promise
   const text = await readBody(request, BODY_BYTES_MAX);
   const json = text.trim() === "" ? {} : tryJson(text);
   if (json === undefined) throw new Problem("bad_json", { reason: "it cannot be parsed" });
-  const body = schema.safeParse(json);
-  if (!body.success) throw invalidRequest(body.error);
-  return body.data;
+  return readBodyOf(schema, json);
 }
 
 function toDashboard(): Response {

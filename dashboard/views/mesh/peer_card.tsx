@@ -1,7 +1,7 @@
 /** A peer in a list: its activity, who waits for it, and the age of the evidence. */
 
 import type { RefObject } from "preact";
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { countsText } from "protocol/derived/changes.ts";
 import { contextPercent, contextText } from "protocol/derived/usage.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -12,7 +12,7 @@ import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
 import { offlineReason } from "protocol/derived/peers.ts";
 import type { Peer, SessionUsages } from "../../state/records.ts";
-import { useResource } from "../../state/resource.ts";
+import { Resource } from "../../state/resource.ts";
 import { waitState } from "protocol/derived/waits.ts";
 import { type ChangeCounts, changeCountsOf, readChangeCounts } from "../../state/change_counts.ts";
 import { sessionState } from "../../state/session.ts";
@@ -50,18 +50,26 @@ interface ContextUse {
 /** The shortest time between two loads of contexts: turns of many agents may end at once. */
 const CONTEXTS_INTERVAL_MS = 5_000;
 
+/** Shared by the lists of all circles. */
+const contexts = new Resource(["usage"], async () => {
+  const answer = await call(at.listUsage, { query: {} });
+  return new Map("usage" in answer ? answer.usage.flatMap(contextOf) : []);
+}, CONTEXTS_INTERVAL_MS);
+let lists = 0;
+let deactivate: (() => void) | undefined;
+
 /** The use of the context of each agent that records it, as of the end of its last turn. */
 function useContexts(): ReadonlyMap<string, ContextUse> | undefined {
-  const load = async () => {
-    const answer = await call(at.listUsage, { query: {} });
-    return "usage" in answer ? answer.usage : [];
-  };
-  const resource = useResource("contexts", ["usage"], load, {
-    interval_ms: CONTEXTS_INTERVAL_MS,
-    kept: true,
-  });
-  const usage = resource.value.value;
-  return useMemo(() => usage && new Map(usage.flatMap(contextOf)), [usage]);
+  useEffect(() => {
+    if (lists++ === 0) {
+      deactivate = contexts.activate();
+      contexts.refresh();
+    }
+    return () => {
+      if (--lists === 0) deactivate?.();
+    };
+  }, []);
+  return contexts.value.value;
 }
 
 function contextOf({ peer_id, usage }: SessionUsages["usage"][number]): [string, ContextUse][] {

@@ -15,6 +15,9 @@ const GZIP = { headers: { "accept-encoding": "gzip" } };
 const SECRET_NAME =
   /token|secret|ticket|password|passphrase|cookie|credential|(?:^|_)(?:key|code|link|pin)$/;
 
+/** The day, the peer, the model, the job or the ask of a sum. */
+const NO_SECRETS: ReadonlySet<string> = new Set(["transcripts.usage_list key"]);
+
 async function contracts(): Promise<readonly Contract[]> {
   const root = new URL("../../../", import.meta.url);
   const paths = sources().map(({ path }) => path).filter((path) => path.startsWith("protocol/"));
@@ -41,7 +44,7 @@ Deno.test("no route whose answer may be compressed has a field for a secret", as
     assert.deepEqual([method, responseType], ["GET", undefined], id);
     // A model's tokens are no secret.
     const secret = fieldsOf(returns).filter((name) =>
-      SECRET_NAME.test(name) && !name.endsWith("_tokens")
+      SECRET_NAME.test(name) && !name.endsWith("_tokens") && !NO_SECRETS.has(`${id} ${name}`)
     );
     assert.deepEqual(secret, [], `${id} may not be compressed`);
   }

@@ -19,6 +19,8 @@ const RUNS: readonly string[] = [
   "inbox list",
   "inbox show inb-3f9c04d1a2b7",
   "inbox read inb-3f9c04d1a2b7",
+  "inbox unread inb-3f9c04d1a2b7",
+  "inbox snooze inb-3f9c04d1a2b7 --for 2h",
   "inbox reply inb-3f9c04d1a2b7 Yes",
   "asks",
   "show ask-3f9c04d1a2b7",

@@ -15,7 +15,17 @@ import { askMany, getMany } from "protocol/asks/many.ts";
 import { answerAsk } from "protocol/asks/questions.ts";
 import { forgetMachine, listMachines } from "protocol/machines.ts";
 import { handOff, switchPeer } from "protocol/handoffs.ts";
-import { getInboxItem, listInbox, readInboxItem, replyInboxItem } from "protocol/inbox.ts";
+import { listDevices, removeDevice } from "protocol/api/devices.ts";
+import { readChanges, readJobChanges } from "protocol/changes.ts";
+import {
+  getInboxItem,
+  listInbox,
+  readInboxItem,
+  replyInboxItem,
+  unreadInboxItem,
+} from "protocol/inbox.ts";
+import { interruptPeer } from "protocol/interrupts.ts";
+import { listPush, testPush, unsubscribePush } from "protocol/push/contract.ts";
 import {
   cancelJob,
   createJob,
@@ -76,6 +86,7 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "inbox list":      [{ contract: listInbox }],
   "inbox show":      [{ contract: getInboxItem }],
   "inbox read":      [{ contract: readInboxItem }],
+  "inbox unread":    [{ contract: unreadInboxItem }],
   "inbox reply":     [{ contract: replyInboxItem }],
   "spawn":           [{ contract: spawnPeer }],
   "asks":            [{ contract: pendingAsks }, { contract: listAsks, when: "`--all`, or as no peer" }],
@@ -93,6 +104,7 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "peer move":       [{ contract: setPeer }],
   "peer close":      [{ contract: closePeer }],
   "peer kill":       [{ contract: killPeer }],
+  "interrupt":       [{ contract: interruptPeer }],
   "peer rehook":     [{ contract: rehookPeer }],
   "peer restart":    [{ contract: restartPeer }],
   "peer fork":       [{ contract: forkPeer }],
@@ -114,6 +126,7 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "jobs show":       [{ contract: getJob }],
   "jobs status":     [{ contract: getJob }],
   "jobs result":     [{ contract: jobResult }],
+  "jobs changes":    [{ contract: readJobChanges }],
   "jobs run":        [{ contract: runJob }],
   "jobs retry":      [{ contract: retryJob }],
   "jobs cancel":     [{ contract: cancelJob }],
@@ -122,6 +135,12 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "jobs update":     [{ contract: updateJob }],
   "screen":          [{ contract: showPane }],
   "transcript":      [{ contract: readTranscript }],
+  "changes":         [{ contract: readChanges }],
+  "devices":         [{ contract: listDevices }],
+  "devices remove":  [{ contract: removeDevice }],
+  "push":            [{ contract: listPush }],
+  "push test":       [{ contract: testPush }],
+  "push remove":     [{ contract: unsubscribePush }],
   "usage":           [{ contract: listUsage }],
   "type":            [{ contract: typeIntoPane }],
   "schedule":        [{ contract: listSchedules }],
@@ -154,6 +173,7 @@ export const OWN_ANSWERS: Readonly<Record<string, Readonly<Record<string, string
   "doctor":       { findings: "of each check: `area`, `code`, `severity`, `detail`, `fix`", health: "as `mesh status`, or null", peers: "how many in each status", waiting: "the peers with waiting messages", counts: "how many messages in each state", total: "how many messages, or null", unproved: "how many without proof, or null", unaccounted: "messages in no state" },
   "peer show":    { peer: "the record, as in `GET /peers/{id}`", doctor: "the evidence, as in `GET /peers/{id}/doctor`" },
   "peer kill @tag": { group: "for each peer: `peer_id`, `name`, `killed` (as in `POST /peers/{id}/kill`, or null), and `error` (null, or why not)" },
+  "inbox snooze": { ok: "true", until: "when the item is shown again, or null" },
   "wait":         { for: "the condition", id: "of the peer, job or ask", state: "its state at the end", met: "whether the condition holds", interrupted: "whether Ctrl-C ended the wait" },
   "why":          { message: "as in `GET /messages/{id}`", trace: "as in `GET /trace/{trace_id}`" },
   "search":       { messages: "as in `GET /messages`", next: "null, or where more begin" },

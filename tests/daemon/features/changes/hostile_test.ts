@@ -196,7 +196,7 @@ Deno.test("names and lines show hidden characters, and cannot forge a file [4.ch
     "\u202egpj.exe",
     "\x1b[31mred",
     'q"uote\\',
-    "tab\t",
+    "tab⟨U+0009⟩",
     "ü",
   ];
   for (const name of names) {
