@@ -51,6 +51,7 @@ function plainExample(schema: JsonSchema, { context, name, depth }: Place): unkn
         ? [exampleOf(items, context, name.replace(/s$/, ""), depth + 1)]
         : [];
     case "string":
+      if (format === "date") return "2026-05-04";
       if (format === "date-time") return "2026-05-04T09:30:00.000Z";
       return "pattern" in schema ? "1" : "text"; // Most patterns are of numbers in a query.
     case "integer":
@@ -81,7 +82,7 @@ function resolve(schema: JsonSchema, { schemas }: ExampleContext): JsonSchema {
   return isSchema(named) ? named : {};
 }
 
-/** True if a sample is of the schema's type, and is among its choices if it has any. */
+/** True if a sample is of the schema's type and among its choices, if it has any; none is a day. */
 function fits(
   sample: unknown,
   schema: JsonSchema,
@@ -89,8 +90,13 @@ function fits(
 ): boolean {
   if (choices) return choices.includes(sample);
   const options = listOf(schema["anyOf"] ?? schema["oneOf"]);
-  if (options) return options.some((option) => isSchema(option) && fits(sample, option, undefined));
+  if (options) {
+    return options.some((option) =>
+      isSchema(option) && fits(sample, option, listOf(option["enum"]))
+    );
+  }
   const type = typeOf(schema);
+  if (schema["format"] === "date") return false;
   if (type === "array") return Array.isArray(sample);
   if (type === "object") return isSchema(sample);
   const found: string = typeof sample;

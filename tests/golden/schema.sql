@@ -466,7 +466,9 @@ CREATE TABLE push_messages (
   item_id text references inbox_items (item_id) on delete cascade,
   delivery_id text,
   kind text not null check (kind in ('item', 'close', 'test')),
-  state text not null,
+  state text not null check (state in (
+    'queued', 'sending', 'taken', 'shown', 'opened', 'dismissed', 'failed', 'dropped'
+  )),
   reason text,
   attempts integer not null,
   due_at integer not null,

@@ -45,6 +45,7 @@ const TEXTS = [
   "pending",
   "dm-000000000001",
   "https://example.org/a",
+  "0".repeat(64), // A digest.
 ];
 
 /** A request of each operation, whose parameters and body match their schemas. */
@@ -182,6 +183,7 @@ class Values {
 
   #text({ format, minLength = 0, maxLength = CHARS_MAX }: Schema): fc.Arbitrary<string> {
     if (format === "date-time") return fc.constantFrom(...INSTANTS);
+    if (format === "date") return fc.constantFrom(...INSTANTS.map((at) => at.slice(0, 10)));
     const length = {
       minLength: Number(minLength),
       maxLength: Math.max(Number(minLength), Math.min(Number(maxLength), CHARS_MAX)),

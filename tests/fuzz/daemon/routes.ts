@@ -123,7 +123,14 @@ const RULES = [
 ];
 
 /** Refusals because of what exists, which no schema knows. */
-const STATES = new Set(["unknown_attachment", "unknown_check", "not_a_question", "to_self"]);
+const STATES = new Set([
+  "unknown_attachment",
+  "unknown_check",
+  "not_a_question",
+  "to_self",
+  "push_address_refused",
+  "push_keys_refused",
+]);
 
 function assertTaken({ operation, path, body }: FuzzRequest, status: number, text: string): void {
   if (![400, 413, 415, 422].includes(status)) return;

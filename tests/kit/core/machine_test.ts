@@ -22,6 +22,7 @@ const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
   template: ["job_templates", "state"],
   schedule: ["schedules", "state"   ],
   subscription: ["subscriptions", "state"],
+  push: ["push_messages", "state"],
   relay_client:   "memory",
   bus_connection: "memory",
   oauth_client:        ["oauth_clients",        "state"],

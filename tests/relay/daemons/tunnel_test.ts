@@ -47,7 +47,7 @@ Deno.test("a connected daemon is listed with the data of its hello [c9.tunnel.he
     machine: "here",
     connected_at: r.clock.now(),
     version: "0.1.0",
-    capabilities: { ask_pull_delivery: true },
+    capabilities: { ask_pull_delivery: true, paired_devices: true },
   }]);
 });
 

@@ -196,7 +196,7 @@ Deno.test("names and lines show hidden characters, and cannot forge a file [4.ch
     "\u202egpj.exe",
     "\x1b[31mred",
     'q"uote\\',
-    "tab⟨U+0009⟩",
+    "tab\t",
     "ü",
   ];
   for (const name of names) {
@@ -207,7 +207,7 @@ Deno.test("names and lines show hidden characters, and cannot forge a file [4.ch
   assert.deepEqual(found.files.map(({ path }) => path).sort(), [
     "a⟨U+000A⟩@@ -1 +1 @@⟨U+000A⟩+forged",
     'q"uote\\',
-    "tab\t",
+    "tab⟨U+0009⟩",
     "ü",
     "⟨U+001B⟩[31mred",
     "⟨U+202E⟩gpj.exe",
