@@ -62,7 +62,7 @@ const slack_channel = z.string().regex(/^[CDG][A-Z0-9]{2,20}$/)
 /** Apple's push service takes no push without an address. Nobody reads this one (RFC 2606). */
 const PUSH_CONTACT = "mailto:mesh@example.com";
 const push_contact = z.string().max(255).regex(
-  /^(?:mailto:[^\s@]+@[^\s@]+\.[^\s@]+|https:\/\/\S+)$/,
+  /^(?:mailto:[^\s@]+@[^\s@]+|https:\/\/\S+)$/,
 )
   .describe("an address by which operators of push services can reach you: mailto:… or https:…");
 const human_name = Name.refine((name) => !isReservedForHuman(name))
