@@ -39,7 +39,7 @@ export const ChangedFile = z.object({
   /** The path before, of a renamed file. */
   old_path: z.string().nullable(),
   status: FileStatus,
-  /** What no commit holds yet: in the index, in the folder, or both; null if all is committed. */
+  /** The place of a change that no commit holds yet: the index, the folder, or both; else null. */
   uncommitted: z.enum(["staged", "unstaged", "both"]).nullable(),
   /** Lines; null if the file is binary or was not counted. */
   added: Count.nullable(),
@@ -102,7 +102,7 @@ export const Changes = z.object({
   files: z.array(ChangedFile),
   /** The `offset` of the next files whose hunks may be asked for; null if these were the last. */
   next: Count.nullable(),
-  /** What is missing here, and why. */
+  /** The missing parts, and the reasons. */
   left_out: z.array(z.object({ what: z.string(), why: z.string() })),
   /** Secrets masked in the hunks. */
   masked: Count,
@@ -113,7 +113,9 @@ export type Changes = z.output<typeof Changes>;
 const Query = {
   offset: queryInteger(0).default(0).describe("Number of files to skip"),
   limit: queryInteger(0, DIFFS_MAX).default(DIFFS_DEFAULT)
-    .describe("How many files with their changed lines; 0 for the list of files and the counts"),
+    .describe(
+      "The number of files with their changed lines; 0 for the list of files and the counts",
+    ),
   file: z.string().min(1).max(PATH_CHARS_MAX).optional()
     .describe("Only this file, as the list names it, with more of its lines"),
 };

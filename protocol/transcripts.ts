@@ -29,7 +29,7 @@ export const TranscriptEntry = z.object({
   tool: z.string().nullable(),
   /** The id that a call and its result share; null if it is not recorded. */
   call: z.string().nullable(),
-  /** How the call of a result ended; null for other entries. */
+  /** The end of the call that a result belongs to; null for other entries. */
   outcome: z.enum(["ok", "failed", "denied", "interrupted"]).nullable(),
   /** With secrets masked. Shortened if `chars` is larger. */
   text: z.string(),

@@ -1,4 +1,4 @@
-/** What changed in a folder: where it counts from, and the changed files with their lines. */
+/** The changes in a folder: the commit that they count from, and the files with their lines. */
 
 import { useState } from "preact/hooks";
 import { changesTitle, countsText } from "protocol/derived/changes.ts";

@@ -12,8 +12,11 @@ import { WaitNoteOf } from "./wait_note.tsx";
 
 export function TraceView({ id }: { id: string }) {
   const load = async () => {
-    const trace = await call(at.getTrace, { params: { trace_id: id } });
-    return { trace, message: await call(at.getMessage, { params: { id } }) };
+    const [trace, message] = await Promise.all([
+      call(at.getTrace, { params: { trace_id: id } }),
+      call(at.getMessage, { params: { id } }),
+    ]);
+    return { trace, message };
   };
   const resource = useResource(id, ["messages", "asks"], load);
   return (
@@ -30,7 +33,7 @@ export function TraceView({ id }: { id: string }) {
   );
 }
 
-/** How far a message came that nobody has read yet, and what holds it up. */
+/** The state of a message that nobody has read yet, and the reason for which it waits. */
 function Unread({ message, trace }: { message: Message; trace: Pick<Trace, "stages"> }) {
   const isOver = message.state === "seen" || message.closed_at !== null;
   if (isOver) return null;

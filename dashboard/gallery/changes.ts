@@ -34,7 +34,7 @@ const CHANGED: ChangedFile = {
   cut: true,
 };
 
-/** What changed in a folder: a merge with conflicts, and a folder without a repository. */
+/** Changes in a folder: a merge with conflicts, and a folder without a repository. */
 export const CHANGES: readonly Changes[] = [
   {
     ...NO_CHANGES,

@@ -110,7 +110,7 @@ type Bytes3 = [Uint8Array, Uint8Array, Uint8Array];
 interface VapidClaims {
   /** Origin of the push service. */
   readonly audience: string;
-  /** How its operator reaches the sender: an address of `mailto:` or `https:`. */
+  /** The address by which its operator reaches the sender: `mailto:` or `https:`. */
   readonly contact: string;
   /** Seconds since 1970, at most a day ahead. */
   readonly expires: number;

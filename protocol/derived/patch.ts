@@ -44,7 +44,7 @@ interface Draft extends Hunk {
   readonly lines: string[];
 }
 
-/** Adds a line of a hunk; false for a line that is none. */
+/** Adds a line of a hunk; false for any other line. */
 function addLine(
   { change, hunks }: { change: PatchFile["change"]; hunks: Draft[] },
   line: string,

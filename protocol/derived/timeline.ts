@@ -21,7 +21,7 @@ export interface TimelineCall {
   /** The position of its entry. */
   readonly key: number;
   readonly tool: string;
-  /** What it acts on, in one line: a command, a path, a pattern. */
+  /** The object of the call in one line: a command, a path, a pattern. */
   readonly argument: string;
   readonly input: TimelineEntry | undefined;
   readonly state: CallState;
@@ -122,7 +122,7 @@ const FIELDS = [
 /** The files of a patch, as Codex writes it. */
 const PATCHED = /\*\*\* (?:Add|Update|Delete) File: ([^\n\\"]+)/g;
 
-/** What a call acts on, in one line. Its input may be shortened, and then it is no JSON. */
+/** The object of a call in one line. Its input may be shortened, and is not JSON then. */
 function argumentOf(text: string): string {
   const patched = Array.from(text.matchAll(PATCHED), ([, path = ""]) => path.trim());
   if (patched.length > 0) return shortLine(patched.join(", "));

@@ -50,7 +50,7 @@ export function contextPercent(context: Context | null | undefined): number | un
   return Math.round(100 * context_tokens / Math.max(1, context_limit));
 }
 
-/** What a report leaves out, in sentences for its reader. */
+/** The omissions of a report, in sentences for its reader. */
 export function reportNotes({ total, prices, left_out, cut, timezone }: UsageReport): string[] {
   const { unpriced_tokens, incomplete } = total;
   const unpriced = `${countText(unpriced_tokens)} tokens have no price.`;

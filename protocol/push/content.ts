@@ -15,7 +15,7 @@ const ACTIONS_MAX = 2;
 const ACTION_CHARS_MAX = 24;
 const OPTION_ID_CHARS_MAX = 64;
 
-/** What a person may switch on and off for each device. */
+/** The kinds of pushes, which a person may switch on and off for each device. */
 export type PushTopic = "questions" | "approvals" | "done";
 
 type Item = Pick<

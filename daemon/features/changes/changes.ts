@@ -1,4 +1,4 @@
-/** What changed in the folder of a peer or of a job, for those who may read its transcript. */
+/** The changes in the folder of a peer or of a job, for those who may read its transcript. */
 
 import type { Context } from "../../data/context.ts";
 import { ExclusiveWork } from "kit/core/exclusive.ts";

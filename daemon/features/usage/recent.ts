@@ -67,8 +67,8 @@ export function combined(
   combine: (a: number, b: number) => number,
 ): RequestTokens {
   const both = (kind: keyof RequestTokens) => {
-    const one = a[kind], other = b[kind];
-    return one === null || other === null ? one ?? other : combine(one, other);
+    const left = a[kind], right = b[kind];
+    return left === null || right === null ? left ?? right : combine(left, right);
   };
   return {
     input_tokens: both("input_tokens"),

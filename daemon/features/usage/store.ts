@@ -7,7 +7,7 @@ import { RequestTokens, TOKEN_KINDS } from "../agents/sessions/requests.ts";
 import { StoredMessage } from "protocol/messages/contract.ts";
 import type { UsageBy } from "protocol/usage.ts";
 
-/** The chain of messages and the job that a request belongs to; '' is none. */
+/** The chain of messages and the job that a request belongs to; '' without one. */
 export const Work = z.object({ chain: z.string(), job_id: z.string() });
 export type Work = z.output<typeof Work>;
 

@@ -24,7 +24,7 @@ const UNSTORED_MAX = 5_000;
 
 const NONE: store.Work = { chain: "", job_id: "" };
 
-/** Work that an agent began: with a message, or with a prompt that is none. */
+/** Work that an agent began: with a message, or with another prompt. */
 interface Beginning {
   readonly peer_id: string;
   readonly at: number;

@@ -75,7 +75,7 @@ function MissedQuestion({ id }: { id: string }) {
   );
 }
 
-/** What a person has put off, folded. */
+/** The items that a person has put off, folded. */
 export function Snoozed() {
   const items = snoozedItems.value;
   if (items.length === 0) return null;

@@ -1,4 +1,4 @@
-/** What changed in the folder of a job; read when a person opens it, because it runs git. */
+/** The changes in the folder of a job; read when a person opens it, because that runs git. */
 
 import { useFold } from "../../components/act/folds.ts";
 import { ResourceView } from "../../components/basics.tsx";

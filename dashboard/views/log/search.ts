@@ -45,7 +45,7 @@ export function queryOf(filters: Filters): Record<string, string> {
   return Object.fromEntries(given.filter(([, value]) => value.trim() !== ""));
 }
 
-/** The begin of a local day, some days later; empty if it is none. */
+/** The start of a local day, some days later; empty for a text that is not a day. */
 function instantOf(day: string, later: number): string {
   const [, year, month, date] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(day) ?? [];
   if (!year || !month || !date) return "";

@@ -141,7 +141,7 @@ export const REFUSED = "User rejected tool use";
  */
 export const INTERRUPTED = "interrupted";
 
-/** How a call without a result ended. */
+/** The end of a call without a result. */
 function outcomeOfError(
   { toolDenialKind: kind, toolUseResult: result }: z.infer<typeof Record>,
 ): CallOutcome {

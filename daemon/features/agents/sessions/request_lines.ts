@@ -9,7 +9,7 @@ import type { CursorOf, ModelRequest, RequestPart } from "./requests.ts";
 export interface RequestFormat<S> {
   /** Every line that matters contains one of these texts. */
   readonly marks: readonly string[];
-  /** What earlier lines said, at the beginning of a file. */
+  /** The facts from earlier lines, at the beginning of a file. */
   readonly initial: S;
   /** The requests of a line, and what is known after it. */
   read(

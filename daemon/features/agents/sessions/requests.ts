@@ -36,7 +36,7 @@ export interface ModelRequest {
 export interface RequestCursor {
   readonly at: number;
   readonly before: number;
-  /** What a format has to know of earlier records, as JSON. */
+  /** The facts from earlier records that a format needs, as JSON. */
   readonly state: string;
 }
 

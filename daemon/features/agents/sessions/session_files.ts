@@ -6,7 +6,7 @@ import type { CursorOf, RequestPart } from "./requests.ts";
 type EntryKind = "prompt" | "text" | "tool_call" | "tool_result";
 
 /**
- * How a tool call ended: with its result, with an error, refused by a person or a rule, or broken
+ * The end of a tool call: with its result, with an error, refused by a person or a rule, or broken
  * off.
  */
 export type CallOutcome = "ok" | "failed" | "denied" | "interrupted";

@@ -117,7 +117,7 @@ const LINE_CHARS_MAX = 2_000;
 /** Characters of a line that are searched for secrets: a secret may be cut off at its end. */
 const SEARCHED_CHARS_MAX = 4 * LINE_CHARS_MAX;
 
-/** What an answer may still hold. */
+/** The room that is left in an answer. */
 export class Budget {
   bytes: number;
   masked = 0;

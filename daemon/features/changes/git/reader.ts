@@ -40,7 +40,7 @@ export interface LeftOut {
   readonly why: string;
 }
 
-/** What changed in a folder of a repository. */
+/** The changes in a folder of a repository. */
 export interface FolderChanges {
   readonly branch: string | null;
   readonly head: string | null;

@@ -180,7 +180,7 @@ export class Pushes {
     const { db } = this.#ctx;
     try {
       const begun = db.transact((tx) => this.#begin(tx, push_id));
-      // What is sent is on the disk, so that a push of which nothing is known is sent again.
+      // The push is on the disk before it is sent, so that it is sent again if its answer is lost.
       await db.whenDurable();
       if (!begun) return;
       const { subscription, outgoing } = begun;

@@ -9,7 +9,7 @@ import { BASE, FakeSockets, type World, world, type WorldOptions } from "../../.
 
 const WITH_SAM = { "human.name": "sam" };
 const TOKEN = "t".repeat(43);
-/** A daemon that listens on the network, as a phone there calls it. */
+/** A daemon that listens on the network, called by a phone there. */
 const ON_NETWORK = {
   ...WITH_SAM,
   "daemon.host": "192.168.1.5",

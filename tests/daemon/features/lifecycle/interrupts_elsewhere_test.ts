@@ -73,7 +73,7 @@ Deno.test("a hostile daemon at the same relay gains no interrupt by another's na
     const path = `/peers/${encodeURIComponent(id)}/interrupt?from_peer=boss`;
     assert.equal((await hostile.post(path, {})).status, 404);
   }
-  // What it answers to a person's page is its own, and reaches no other daemon.
+  // Its answer to a person's page is its own, and reaches no other daemon.
   assert.notEqual((await browse(r, 2)).status, 200);
   assert.deepEqual([api.of("interrupt"), eventData(w, "interrupt")], [[], []]);
 });

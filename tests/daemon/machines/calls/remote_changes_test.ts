@@ -1,4 +1,4 @@
-/** What changed in the folder of a peer on another machine, which may be hostile. */
+/** The changes in the folder of a peer on another machine, which may be hostile. */
 
 import assert from "node:assert/strict";
 import { cleanChanges } from "../../../../daemon/features/changes/elsewhere.ts";

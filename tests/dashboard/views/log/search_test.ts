@@ -35,7 +35,7 @@ Deno.test("a title names each filter, so that two searches of one title are the 
   assert.equal(isFiltered(search({ q: "  " })), false);
 });
 
-Deno.test("kept searches are read back, and a damaged text is none", () => {
+Deno.test("kept searches are read back, and a damaged text has none", () => {
   const kept = withSearch([], search({ q: "deploy" }));
   assert.deepEqual(readSearches(JSON.stringify(kept)), kept);
   for (const text of [null, "", "{", "{}", "[1, null, {}]", '[{"q": 5}]']) {

@@ -1,4 +1,4 @@
-/** What a machine does not allow through a relay is shown disabled, with the reason. */
+/** An act that a machine does not allow through a relay is shown disabled, with the reason. */
 
 import assert from "node:assert/strict";
 import { relayTest } from "../../../support/dashboard/relay_dashboard_lab.ts";

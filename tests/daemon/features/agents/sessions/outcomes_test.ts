@@ -1,4 +1,4 @@
-/** How tool calls ended, as the records of each agent say it. */
+/** The ends of tool calls in the records of each agent. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
