@@ -37,6 +37,17 @@ export const EVENTS = {
   peer_contradiction: z.object({ peer_id: id, code: id, severity: id }),
   peer_restart_offline_ignored: z.object({ restart_id: id, peer_id: id }),
   ask: z.object({ correlation_id: id, ...from, ...to, reply_delivery: id, ...expiry }),
+  /** A lease was taken, released, or ended with its process; `state` says which. */
+  lease: z.object({
+    lease_id: id,
+    resource: id,
+    name: id.nullable(),
+    port: z.number().nullable(),
+    peer_id: id.nullable(),
+    state: id,
+  }),
+  /** Two peers write the same file, and were told. */
+  file_overlap: z.object({ path: id, first_peer_id: id, second_peer_id: id }),
   /** Tokens of a peer were counted. */
   usage_counted: z.object({ peer_id: id }),
   /** An error ended a peer's turn. `error` is its class, such as `rate_limit`. */

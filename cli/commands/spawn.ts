@@ -33,6 +33,9 @@ export const SPAWN_COMMANDS: readonly Command[] = [
       "--name <name>": "the peer's name",
       "--circle <name>": "the circle it joins",
       "--message <text>": "send this once the agent has started",
+      "--lease <lease> ...":
+        "lease this for the agent until it ends, such as port:web, db or gpu:0: it is in the " +
+        "agent's environment as MESH_LEASE_PORT_WEB",
       ...START_WAIT_FLAG,
     },
     example: 'mesh spawn ~/work/api --backend claude-code --message "Start with the tests"',
@@ -80,7 +83,9 @@ async function spawn(context: CommandContext, args: Args): Promise<WireResponse<
   const start = await startFields(context, args);
   const { query, source_pane } = ownPane(context);
   const path = context.absolutePath(args.text("path"));
-  return await context.call(spawnPeer, { query, body: { ...start, path, backend, source_pane } });
+  const leases = args.list("lease");
+  const body = { ...start, path, backend, source_pane, ...(leases.length > 0 && { leases }) };
+  return await context.call(spawnPeer, { query, body });
 }
 
 /** The fields of a request that starts an agent, by the flags of the commands that do. */

@@ -18,6 +18,7 @@ import { Checks } from "protocol/jobs/contract.ts";
 import { CircleBoundary, isReservedForHuman } from "protocol/peers/record.ts";
 import { Commands, EnvironmentVariables, Profiles } from "protocol/spawn/contract.ts";
 import { READERS } from "protocol/transcripts.ts";
+import { OVERLAPS } from "protocol/holdings/files.ts";
 import { Prices, PRICES_FORM } from "protocol/usage.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { DEFAULT_HOST, DEFAULT_PORT } from "../host/runtime_file.ts";
@@ -73,6 +74,13 @@ const collector = z.url({ protocol: /^https?$/ })
   .describe("an http or https address without user, query and fragment, or null");
 /** Headers as OpenTelemetry's environment variables have them. */
 const header_list = secret(/^[\w-]+=[!-~][ -~]*$/, "name=value, further ones after commas");
+/** The ports to lease, below those that systems give to outgoing connections. */
+const LEASED_PORTS = { first: 24_000, last: 24_999 };
+const port_range = z.string().regex(/^\d{1,5}-\d{1,5}$/).transform((text) => {
+  const [first = 0, last = 0] = text.split("-").map(Number);
+  return { first, last };
+}).refine(({ first, last }) => first >= 1 && first <= last && last <= 65_535)
+  .describe("the first and the last port, such as 24000-24999");
 const file_path = z.string().regex(/^[/~]/).describe("the path of a file, from / or ~");
 const machine_name = Name.describe("the name of a machine, or its daemon id");
 /** A list of words; the environment may pass it as `a, b`. */
@@ -126,6 +134,8 @@ export const SETTINGS = {
   "spawn.profiles":                   map(Profiles, "a map from a name to {backend?, args, env}") .default({}),
   "spawn.allowed_paths":              wordList                                                  .optional(),
   "spawn.env":                        map(EnvironmentVariables, "a map from a variable to its value")   .default({}),
+  "files.overlaps":                   z.enum(OVERLAPS).describe(OVERLAPS.join(", "))         .default("tell"),
+  "leases.ports":                     port_range                                             .default(LEASED_PORTS),
   "panes.allow_typing":               flag                                                   .default(false),
   "transcripts":                      z.enum(READERS).describe(READERS.join(", "))           .default("human"),
   "usage.prices":                     map(Prices, PRICES_FORM)                               .optional(),

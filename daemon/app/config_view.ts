@@ -38,6 +38,8 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "spawn.env":                          "names",
   "panes.allow_typing":                 "shown",
   "transcripts":                        "shown",
+  "files.overlaps":                     "shown",
+  "leases.ports":                       "shown",
   "usage.prices":                       "shown",
   "jobs.checks":                        "names",
   "push.contact":                       "shown",

@@ -11,6 +11,7 @@ import type { AskEffects } from "../features/asks/ask_closer.ts";
 import type { Asks } from "../features/asks/asks.ts";
 import type { Machines } from "../machines/machines.ts";
 import type { HookEffects } from "../features/hooks/hook_events.ts";
+import type { FileUses } from "../features/files/file_uses.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
@@ -41,6 +42,7 @@ interface AffectedFeatures {
   readonly directory: Directory;
   readonly dispatcher: Dispatcher;
   readonly endedTurns: EndedTurns;
+  readonly fileUses: FileUses;
   readonly machines: Machines | undefined;
   readonly jobs: Jobs;
   readonly linking: Linking;
@@ -117,9 +119,10 @@ export class Effects {
     },
     closeSocket: (peer_id, reason) => this.#features.sockets.getSession(peer_id)?.close(reason),
     stateChanged: (before, after) => {
-      const { subagents, subscriptions, tokenCounting } = this.#features;
+      const { fileUses, subagents, subscriptions, tokenCounting } = this.#features;
       subscriptions.peerChanged(before, after);
       tokenCounting.peerChanged(after);
+      fileUses.peerChanged(after);
       subagents.peerChanged(after);
     },
     turnHeld: (peer_id) => this.#features.subscriptions.checks.turnHeld(peer_id),

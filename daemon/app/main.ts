@@ -1,5 +1,6 @@
 /** The daemon as a process: one for each state directory, from its lock to its last commit. */
 
+import { machinePorts } from "../host/sockets/ports.ts";
 import { join } from "kit/core/path.ts";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
@@ -177,6 +178,7 @@ async function platformOf(
     terminals: agents.terminals,
     files: filesIn(join(state, "attachments")),
     programs: programRunnerOf(clock, env, started),
+    ports: machinePorts,
     git: { readOutput: outputReaderOf(clock, started), env },
     openSocket,
     openTelemetry,

@@ -19,6 +19,7 @@ import type { PaneRoot } from "../host/tmux/pane.ts";
 import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/pane_observer.ts";
 import type { PublicFetch } from "kit/net/outgoing/public_fetch.ts";
 import type { CallerFacts } from "../host/sockets/caller_facts.ts";
+import type { PortTable } from "../host/sockets/ports.ts";
 import type { Files } from "../host/files.ts";
 import type { ProgramRunner } from "../host/programs.ts";
 import type { GitHost } from "../features/changes/git/git.ts";
@@ -74,6 +75,8 @@ export interface Platform {
   readonly send: (request: Request) => Promise<Response>;
   /** Sends an HTTP request to an address that somebody else has given. */
   readonly sendPublicly: PublicFetch;
+  /** The ports of this machine. */
+  readonly ports: PortTable;
   /** Identifies callers by the kernel's tables. */
   readonly callers: CallerFacts;
   /** Loads the reader of an agent's session files; undefined if it keeps none. */

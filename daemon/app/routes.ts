@@ -21,17 +21,20 @@ import { CAPABILITIES, type RelayClient } from "../api/relay/relay_client.ts";
 import type { SocketConnections } from "../api/ws/connections.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { selftestRoutes } from "../features/agents/selftest/routes.ts";
+import { uidOf } from "../host/processes.ts";
 import { askRoutes } from "../features/asks/routes.ts";
 import { machineRoutes } from "../machines/routes.ts";
 import { RemoteInbox } from "../machines/calls/inbox_home.ts";
 import { RemoteChanges } from "../machines/calls/remote_changes.ts";
 import { callRoutes } from "../machines/calls/routes.ts";
 import { interruptElsewhere } from "../machines/calls/peer_routes.ts";
+import { fileRoutes } from "../features/files/routes.ts";
 import { handoffRoutes } from "../features/handoffs/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
 import { pushRoutes } from "../features/inbox/push/routes.ts";
 import { jobRoutes } from "../features/jobs/routes.ts";
+import { leaseRoutes } from "../features/leases/routes.ts";
 import { lifecycleRoutes } from "../features/lifecycle/routes.ts";
 import { Traceparent, webSocket } from "protocol/messages/contract.ts";
 import type { CallerChecks } from "../features/messages/request_context.ts";
@@ -87,6 +90,19 @@ export function featureRoutes(
       elsewhere: (route) =>
         interruptElsewhere(route, { calls: features.calls?.client, directory, isProvenHuman }),
     }),
+    ...leaseRoutes(
+      {
+        ...features,
+        db: features.ctx.db,
+        processes: features.platform.processes,
+        ports: features.platform.ports,
+      },
+      {
+        callerOf: readerOf,
+        isProcess: (pid, caller) => callers.isProcess(pid, caller),
+        isOfUser: (pid) => uidOf(pid) === features.platform.callers.uid,
+      },
+    ),
     ...machineRoutes({
       daemon_id: features.identity.daemon_id,
       machines: features.machines,
@@ -114,6 +130,14 @@ export function featureRoutes(
       features,
       readerOf,
       (query, reader) => features.usageReports.report(query, reader),
+    ),
+    ...fileRoutes(
+      {
+        ctx: features.ctx,
+        fileUses: features.fileUses,
+        isReadable: features.config.transcripts !== "off",
+      },
+      readerOf,
     ),
     ...changesRoutes(features, readerOf, new RemoteChanges(features.calls?.client)),
     ...attachmentRoutes(features.attachments),

@@ -43,6 +43,8 @@ export function tick(
   features.attachments.tick(now);
   features.agentWork.tick();
   features.tokenCounting.tick();
+  features.leases.tick(monotonic);
+  features.fileUses.tick(monotonic);
   relayClient?.tick(monotonic);
   features.machines?.tick(now);
   features.calls?.pings.tick(monotonic);

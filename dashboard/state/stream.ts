@@ -36,6 +36,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_restart_failed: ["peers"],
   peer_not_addressable: ["peers", "asks", "messages"],
   ask: ["asks", "messages", "peers"],
+  lease: [],
+  file_overlap: [],
   usage_counted: ["usage"],
   turn_failed: ["peers", "turns"],
   turn_interrupted: ["peers", "turns"],

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { byId, contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { CircleBoundary, PaneId, PEER_FAILS, TmuxSocket, Wait } from "protocol/peers/record.ts";
+import { LeaseWords } from "protocol/holdings/leases.ts";
 import { Backend } from "protocol/agents/contract.ts";
 
 /** Maximum number of arguments that a person adds to a command, and the length of one. */
@@ -19,6 +20,9 @@ const Variable = z.string().regex(
   "A variable name: letters, digits and _, not beginning with a digit",
 );
 export const EnvironmentVariables = z.record(Variable, Value);
+
+/** Maximum leases of one start. */
+const SPAWN_LEASES_MAX = 20;
 
 /** The command of each backend. No other command is ever started. */
 export const Commands = z.partialRecord(Backend, Argv);
@@ -146,6 +150,10 @@ export const spawnPeer = contract({
     message: Text.optional(),
     from_peer: Sender.optional(),
     source_pane: PaneId.optional(),
+    leases: z.array(LeaseWords).max(SPAWN_LEASES_MAX).optional()
+      .describe(
+        "What to lease for the agent until it ends: it has each in a variable MESH_LEASE_…",
+      ),
   }),
   actor: { field: "body.from_peer" },
   returns: Spawned,
@@ -155,6 +163,9 @@ export const spawnPeer = contract({
     "reserved_name",
     "arguments_not_proven",
     "spawn_failed",
+    "lease_held",
+    "no_free_port",
+    "too_many_leases",
   ],
 });
 export type SpawnRequest = z.output<typeof spawnPeer.body>;

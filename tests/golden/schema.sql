@@ -1,4 +1,4 @@
--- The daemon's tables after 37 migration(s).
+-- The daemon's tables after 39 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -37,6 +37,36 @@ CREATE TABLE events (
   type text not null,
   data text not null
 ) strict;
+
+CREATE TABLE file_overlaps (
+  repository text not null,
+  path text not null,
+  first_peer_id text not null,
+  second_peer_id text not null,
+  told_at integer not null,
+  primary key (repository, path, first_peer_id, second_peer_id)
+) strict, without rowid;
+
+CREATE TABLE file_readings (
+  peer_id text not null,
+  session_id text not null,
+  position integer not null,
+  primary key (peer_id, session_id)
+) strict, without rowid;
+
+CREATE TABLE file_uses (
+  repository text not null,
+  path text not null,
+  peer_id text not null,
+  root text not null,
+  wrote integer not null,
+  first_at integer not null,
+  last_at integer not null,
+  times integer not null,
+  primary key (repository, path, peer_id, root, wrote)
+) strict, without rowid;
+
+CREATE INDEX file_uses_old on file_uses (last_at);
 
 CREATE TABLE held_asks (correlation_id text primary key, at_terminal integer not null default 0) strict, without rowid;
 
@@ -202,6 +232,22 @@ CREATE INDEX jobs_state on jobs (state);
 
 CREATE INDEX jobs_waiting on jobs (assigned_peer_id)
   where state = 'queued' and look_at is null;
+
+CREATE TABLE leases (
+  lease_id text primary key,
+  resource text not null,
+  name text,
+  port integer unique,
+  peer_id text,
+  -- The start or restart of an agent that the lease is for, and since when its process is awaited.
+  start_id text,
+  starting_at integer,
+  pid integer,
+  process_started text,
+  taken_at integer not null
+) strict, without rowid;
+
+CREATE UNIQUE INDEX leases_of_one on leases (resource, coalesce(name, '')) where port is null;
 
 CREATE TABLE link_entries (
   entry_id integer primary key autoincrement,

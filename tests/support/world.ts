@@ -14,6 +14,7 @@ import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";
 import type { Platform } from "../../daemon/app/platform.ts";
 import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
 import type { PeerIds } from "../../daemon/features/peers/identity/peer_ids.ts";
+import type { PortTable } from "../../daemon/host/sockets/ports.ts";
 import type { GitHost } from "../../daemon/features/changes/git/git.ts";
 import type { SessionFiles } from "../../daemon/features/agents/sessions/session_files.ts";
 import type { KnownFailures } from "../../daemon/features/agents/selftest/known_failures.ts";
@@ -125,6 +126,7 @@ export interface WorldOptions {
   readonly programs?: ProgramRunner;
   /** Runs git, for what changed in folders; by default there is none. */
   readonly git?: GitHost;
+  readonly ports?: PortTable;
   /** Opens a socket to a relay; by default every dial fails. */
   readonly openSocket?: OpenSocket;
   /** Sends requests to the relay and the collector of traces; by default every request fails. */
@@ -190,6 +192,12 @@ const noTerminals: Terminals = {
 };
 
 /** A machine without git. */
+/** All ports are free, and nobody listens. */
+const NO_PORTS: PortTable = {
+  isFree: () => true,
+  listenersAt: () => ({ own: [], others: 0 }),
+};
+
 const noGit: GitHost = {
   readOutput: () => Promise.resolve({ exit: 127, bytes: new Uint8Array(), ended_at: null }),
   env: {},
@@ -299,6 +307,7 @@ function platformOf(
     sendPublicly: options.sendPublicly ?? (() => Promise.reject(new TypeError("no network"))),
     sessionFilesOf: (backend) => Promise.resolve(options.sessionFiles?.[backend]),
     paneOf: options.paneOf ?? ((socket, pane_id) => terminals.getPane(socket, pane_id)),
+    ports: options.ports ?? NO_PORTS,
     callers: callersOf(options),
   };
 }

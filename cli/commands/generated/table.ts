@@ -980,6 +980,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--name <name>": "the peer's name",
    "--circle <name>": "the circle it joins",
    "--message <text>": "send this once the agent has started",
+   "--lease <lease> ...": "lease this for the agent until it ends, such as port:web, db or gpu:0: it is in the agent's environment as MESH_LEASE_PORT_WEB",
    "--wait": "wait up to 30 s for the agent to register, and say if it waits for its user",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
@@ -1445,6 +1446,41 @@ export const COMMANDS: readonly TableEntry[] = [
   "flags": {
    "--stat": "only the files with the numbers of their lines",
    "--file <path>": "only this file, with more of its lines",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "who",
+  "usage": "who <what> [port]",
+  "summary": "Show which agents read and wrote a file, or who uses a port",
+  "details": "A file counts in all work trees of its repository. Agents record their tool calls in their session files, and mesh reads them: a file that a shell command changes is not there. An agent asks about files in the repository of its own folder. For a file named port, give ./port. Exit code 1: nobody.",
+  "example": "mesh who src/api.ts\n  mesh who port 5432",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "leases",
+  "usage": "lease <resource> [name]",
+  "summary": "Have a port, a database, a GPU for one process until it ends",
+  "details": "The lease ends when its process ends: the agent that runs this, or the shell of a person. Repeated, it prints the lease that the process has. For a port, standard output has the number: PORT=$(mesh lease port web). Ports have a range of their own, the setting leases.ports; each process may have one of the same name. Any other resource, such as db or gpu 0, has one holder at a time. A lease is an agreement: nothing keeps other programs away.",
+  "example": "mesh lease port web",
+  "needs": "this machine",
+  "flags": {
+   "--pid <pid>": "end the lease with this process",
+   "--wait": "wait until the one that holds it has ended",
+   "--timeout <duration>": "stop waiting after this time, such as 90 (s) or 2m",
+   "--release": "end the lease now",
+   "--from <peer>": "send as this peer",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "leases",
+  "usage": "leases",
+  "summary": "List what processes hold: ports and other leased resources",
+  "example": "mesh leases",
+  "flags": {
    "--json": "print the answer as JSON"
   }
  },

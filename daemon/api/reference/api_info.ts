@@ -41,6 +41,8 @@ export const TAGS: readonly Tag[] = [
     "What agents recorded of their sessions: conversations, and how many tokens they used." },
   { name: "Changes", ids: ["changes"], description:
     "What changed in the folders of peers and jobs: git's status and diff, read only." },
+  { name: "Files and leases", ids: ["files", "leases"], description:
+    "Who reads and writes a file, and what one process has for itself until it ends." },
   { name: "Attachments", ids: ["attachments"], description: "Files that messages carry by their ids." },
   { name: "Events", ids: ["events"], description: "What happens, as pages and as an event stream." },
   { name: "Sharing", ids: ["shares", "apps"], description:

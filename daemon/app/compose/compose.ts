@@ -11,6 +11,7 @@ import type { Platform } from "../platform.ts";
 import { openHooks, openLifecycle } from "./agents.ts";
 import {
   openChanges,
+  openFiles,
   openHandoffs,
   openSpawns,
   openTranscripts,
@@ -47,6 +48,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     machines,
     ...openHandoffs(foundation, sessions),
     ...openChanges(foundation, sessions),
+    ...openFiles(foundation, sessions),
     ...openLifecycle(foundation, asks),
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),

@@ -4,6 +4,7 @@ import type { Backend } from "protocol/agents/contract.ts";
 import { AGENTS } from "../../features/agents/registry.ts";
 import { RegistrationLocations } from "../../features/spawn/expected_registration.ts";
 import { SPAWN_LOG_ENTRIES_MAX, SpawnLogRetention } from "../../features/spawn/log_retention.ts";
+import { Leases } from "../../features/leases/leases.ts";
 import { Restarts } from "../../features/spawn/restarts/restarts.ts";
 import { Forks } from "../../features/spawn/forks.ts";
 import { Resumptions } from "../../features/spawn/resumptions.ts";
@@ -12,6 +13,8 @@ import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 import { Transcripts } from "../../features/transcripts/transcripts.ts";
 import { Changes } from "../../features/changes/changes.ts";
+import { FileUses } from "../../features/files/file_uses.ts";
+import { Overlaps } from "../../features/files/overlaps.ts";
 import { TokenCounting } from "../../features/usage/counting.ts";
 import { PriceTable } from "../../features/usage/prices.ts";
 import { UsageReports } from "../../features/usage/report.ts";
@@ -31,7 +34,13 @@ const HOME = "~";
 /** Spawns, restarts, forks and resumptions. */
 export function openSpawns(foundation: Foundation, lower: AskFeatures) {
   const { config, ctx, effects, identity, platform, shutdownSignal, history_ms } = foundation;
-  const { machine, paneObserver, processes, terminals, hooks } = platform;
+  const { machine, paneObserver, processes, terminals, hooks, ports } = platform;
+  const leases = new Leases(ctx, {
+    machine,
+    processes,
+    range: config["leases.ports"],
+    ports,
+  });
   const settings = {
     commands: config["spawn.commands"] ?? PROGRAMS,
     profiles: config["spawn.profiles"],
@@ -49,6 +58,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures) {
     paneObserver,
     processes,
     hooks,
+    leases,
     sessionFilesOf: (backend: Backend) => platform.sessionFilesOf(backend),
     shutdownSignal,
     effects: effects.spawn,
@@ -72,7 +82,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures) {
     missingPanes: foundation.missingPanes,
     paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
   });
-  return { spawns, restarts, forks, resumptions, spawnLog, registrationLocations };
+  return { leases, spawns, restarts, forks, resumptions, spawnLog, registrationLocations };
 }
 
 export type SpawnFeatures = AskFeatures & ReturnType<typeof openSpawns>;
@@ -107,6 +117,16 @@ export function openChanges(
     shutdownSignal,
   });
   return { changes };
+}
+
+/** Which agent uses which file. */
+export function openFiles(
+  { config, ctx }: Foundation,
+  { notifications, transcripts }: LowerFeatures,
+) {
+  const isOn = config["files.overlaps"] === "tell";
+  const overlaps = new Overlaps(ctx, { notifications, isOn });
+  return { fileUses: new FileUses(ctx, { overlaps, transcripts }) };
 }
 
 /** The counting of tokens, and its reports. */

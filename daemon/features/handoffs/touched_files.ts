@@ -1,7 +1,8 @@
 /** The files that a peer has touched: those its tools edited, and those that git sees changed. */
 
 import { changedNames, type Reading } from "../changes/git/reader.ts";
-import { cleanLine, tryJson } from "kit/core/text.ts";
+import { cleanLine } from "kit/core/text.ts";
+import { filesIn } from "../agents/sessions/touched.ts";
 import type { LeftOut, Turn } from "./turns.ts";
 
 /** Maximum files that a hand-over names. */
@@ -28,7 +29,8 @@ export async function touchedFiles(
   const { changed, left_out } = await gitStatus(folder, reading);
   const found = new Map<string, string>();
   for (const path of named) add(found, path, "named");
-  for (const path of turns.flat().flatMap(editedIn)) add(found, relative(path, folder), "edited");
+  const edited = turns.flat().flatMap(filesIn).filter(({ wrote }) => wrote);
+  for (const { path } of edited) add(found, relative(path, folder), "edited");
   for (const { path, by } of changed) add(found, path, `git ${by}`);
   const files = Array.from(found, ([path, by]) => ({ path, by }));
   const more = files.length - FILES_MAX;
@@ -47,22 +49,6 @@ function add(found: Map<string, string>, path: string, by: string): void {
 
 function relative(path: string, folder: string | null): string {
   return folder !== null && path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
-}
-
-/** The names of tools that change files, in the words of all agents. */
-const EDITING_TOOL = /write|edit|patch|replace|create|update/i;
-/** The fields of a tool's input that name a file. The input may be cut off. */
-const PATH_FIELD =
-  /"(?:file_path|filePath|notebook_path|absolute_path|path)"\s*:\s*("(?:[^"\\]|\\.)*")/g;
-/** The files of a patch, as Codex writes it. */
-const PATCHED_FILE = /\*\*\* (?:Add|Update|Delete) File: ([^\n\\"]+)/g;
-
-function editedIn({ kind, tool, text }: Turn[number]): string[] {
-  if (kind !== "tool_call") return [];
-  const fields = EDITING_TOOL.test(tool ?? "") ? text.matchAll(PATH_FIELD) : [];
-  const paths = Array.from(fields, ([, quoted = ""]) => String(tryJson(quoted) ?? ""));
-  const patched = Array.from(text.matchAll(PATCHED_FILE), ([, path = ""]) => path.trim());
-  return [...paths, ...patched].filter((path) => path !== "");
 }
 
 const WHAT = "the files that git sees changed";

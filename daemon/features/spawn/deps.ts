@@ -14,6 +14,7 @@ import type { Peers } from "../peers/peers.ts";
 import type { PeerProfiles } from "../peers/profiles.ts";
 import type { PeerTurns } from "../peers/turns.ts";
 import type { PeerWaits } from "../peers/waits.ts";
+import type { Leases } from "../leases/leases.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Pane } from "../../host/tmux/pane.ts";
 import type { PaneObserver } from "../../host/tmux/pane_observer.ts";
@@ -39,6 +40,7 @@ export interface SpawnDeps {
   readonly directory: Directory;
   readonly peers: Peers;
   readonly profiles: PeerProfiles;
+  readonly leases: Leases;
   readonly superseded: SupersededExecutions;
   readonly turns: PeerTurns;
   readonly waits: PeerWaits;

@@ -15,6 +15,7 @@ import {
 } from "../peers/identity/naming.ts";
 import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import { commandOf } from "./commands.ts";
+import { readLeaseWords } from "protocol/holdings/leases.ts";
 import type { Commands, SpawnRequest } from "protocol/spawn/contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { mustBeAllowed } from "./folders.ts";
@@ -74,7 +75,7 @@ export class Launcher {
     tmux_socket: string | undefined,
     { extraArgs = [], mark, isHuman = false }: LaunchOptions = {},
   ): Promise<LaunchedAgent> {
-    const { directory, folders, settings, terminals } = this.#deps;
+    const { directory, folders, leases, settings, terminals } = this.#deps;
     await this.mustBeEnabled();
     if (tmux_socket !== undefined && kindOf(tmux_socket) !== "tmux") {
       throw new Problem("spawn_failed", { reason: "agents are started in tmux, and not in kitty" });
@@ -101,7 +102,10 @@ export class Launcher {
     await loadTransliteration(folder);
     const at = this.#ctx.clock.now();
     const place = { source, circle: request.circle ?? this.#senderCircle(sender, source) };
-    const { socket, opened, circle } = await this.#openPane(place, launch, tmux_socket);
+    const leased = leases.takeForSpawn(spawn_id, (request.leases ?? []).map(readLeaseWords));
+    const env = { ...launch.env, ...leased };
+    const { socket, opened, circle } = await this.#openPane(place, { ...launch, env }, tmux_socket);
+    leases.bind(spawn_id, opened.ok ? opened.pane.pane_pid : undefined);
     if (!opened.ok) throw new Problem("spawn_failed", { reason: opened.reason });
     const from = sender.peer_id ?? sender.name;
     return { request, folder, circle, spawn_id, from, socket, pane: opened.pane, at };

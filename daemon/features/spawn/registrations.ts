@@ -210,6 +210,7 @@ export class SpawnRegistrations {
     const ids = { spawn_id, pane_id, peer_id };
     this.#ctx.events.append("spawn", { ...ids, backend, circle, registration_state, seed_state });
     if (peer_id === null) return;
+    this.#deps.leases.registered(spawn_id, peer_id);
     this.#ctx.db.afterCommit(() => this.#deps.effects.registered(spawn_id, peer_id));
   }
 }

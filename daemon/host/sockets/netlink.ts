@@ -180,6 +180,9 @@ export function parseAddress(text: string): InetAddress | undefined {
   return { family: bits === 32 ? "ipv4" : "ipv6", bytes };
 }
 
+/** The state of a listening socket in the kernel's table. */
+export const LISTEN_STATE = "0A";
+
 /** All TCP sockets of this machine. */
 export function kernelTable() {
   return ["tcp", "tcp6"].flatMap((name) =>
@@ -190,7 +193,8 @@ export function kernelTable() {
   );
 }
 
-function portOf(endpoint: string): number {
+/** The port of a table entry. */
+export function portOf(endpoint: string): number {
   return parseInt(endpoint.split(":", 2)[1] ?? "", 16);
 }
 

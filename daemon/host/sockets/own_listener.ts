@@ -1,6 +1,6 @@
 /** Finds out who listens at a local address. A token is sent to this user's programs only. */
 
-import { isEndpoint, kernelTable, parseAddress } from "./netlink.ts";
+import { isEndpoint, kernelTable, LISTEN_STATE, parseAddress } from "./netlink.ts";
 import { outputOf } from "../processes.ts";
 
 /**
@@ -9,8 +9,6 @@ import { outputOf } from "../processes.ts";
  */
 type Listener = "ours" | "not_ours" | "nobody" | "unknown";
 
-/** The state of a listening socket in the kernel's table. */
-const LISTEN_STATE = "0A";
 const ROOT = 0;
 /** Lists open sockets on macOS. */
 export const LSOF = "/usr/sbin/lsof";

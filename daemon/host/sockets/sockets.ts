@@ -170,6 +170,11 @@ class ParsedAddresses {
   }
 }
 
+/** The first of some processes that holds a socket. */
+export function holderOfInode(pids: readonly number[], inode: number): number | undefined {
+  return pids.find((pid) => descriptorOf(pid, inode) !== undefined);
+}
+
 /** The process's descriptor of a socket. The newest usually have the highest numbers. */
 function descriptorOf(pid: number, inode: number): string | undefined {
   const descriptors = unlessError(isUnreadable, () => [...Deno.readDirSync(`/proc/${pid}/fd`)]);

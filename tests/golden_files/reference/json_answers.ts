@@ -24,6 +24,8 @@ import {
   replyInboxItem,
   unreadInboxItem,
 } from "protocol/inbox.ts";
+import { listLeases, takeLease, whoUsesPort } from "protocol/holdings/leases.ts";
+import { whoUsesFile } from "protocol/holdings/files.ts";
 import { interruptPeer } from "protocol/interrupts.ts";
 import { listPush, testPush, unsubscribePush } from "protocol/push/contract.ts";
 import {
@@ -136,6 +138,9 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "screen":          [{ contract: showPane }],
   "transcript":      [{ contract: readTranscript }],
   "changes":         [{ contract: readChanges }],
+  "who":             [{ contract: whoUsesFile, when: "a file" }, { contract: whoUsesPort, when: "port" }],
+  "lease":           [{ contract: takeLease, }],
+  "leases":          [{ contract: listLeases }],
   "devices":         [{ contract: listDevices }],
   "devices remove":  [{ contract: removeDevice }],
   "push":            [{ contract: listPush }],

@@ -36,6 +36,8 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "panes.allow_typing": "Whether you may type into an agent's pane from the dashboard; see [security.md](../security.md#the-dashboard).",
   "transcripts": "Who may read what an agent recorded of its session: you (`human`), agents of its circle as well (`peers`), or nobody (`off`); see [transcripts.md](../transcripts.md).",
   "usage.prices": "The prices of models, with their date, for the money in `mesh usage --by`; see [usage.md](../usage.md#prices).",
+  "files.overlaps": "Whether two agents that write the same file are told of each other; see [files-and-leases.md](../files-and-leases.md#two-agents-one-file).",
+  "leases.ports": "The first and the last port that `mesh lease port` gives; see [files-and-leases.md](../files-and-leases.md#leases).",
   "jobs.checks": "Programs that a job may name as its checks; see [jobs.md](../jobs.md#checks).",
   "push.contact": "The address, `mailto:` or `https:`, by which the operator of a push service reaches you.",
   "push.allow_local": "Whether pushes may be sent to addresses of this machine and of private networks, for a push service of your own.",

@@ -174,8 +174,9 @@ export class RestartRun {
 
   /** Ends the process that the plan names by pid and start time. */
   async #stop(): Promise<void> {
-    const { processes, superseded, shutdownSignal } = this.#deps;
+    const { leases, processes, superseded, shutdownSignal } = this.#deps;
     const { process, pane: { pane_id }, subject: { peer_id } } = this.#plan;
+    leases.keepForRestart(this.#restart_id, peer_id);
     if (!process) return this.#stepToLaunch();
     const { pid } = process;
     superseded.add({ restart_id: this.#restart_id, peer_id, pane_id, agent_pid: pid });
@@ -196,14 +197,19 @@ export class RestartRun {
   }
 
   async #launch(): Promise<void> {
-    const { terminals, shutdownSignal } = this.#deps;
+    const { leases, terminals, shutdownSignal } = this.#deps;
     const { socket, pane, cwd, command: { argv, ...command }, added } = this.#plan;
     if (shutdownSignal.aborted) throw new RestartCancelled();
     this.#mustHaveSubject();
-    const env = { ...command.env, MESH_RESTART_ID: this.#restart_id };
+    const env = {
+      ...command.env,
+      ...leases.environmentOf(this.#restart_id),
+      MESH_RESTART_ID: this.#restart_id,
+    };
     const opened = await terminals.respawn(socket, pane, { cwd, argv, env, added });
     if (!opened.ok) throw new RestartFailure("not_launched", `tmux: ${opened.reason}`);
     const new_pid = opened.pane.pane_pid;
+    leases.bind(this.#restart_id, new_pid);
     const new_started = this.#deps.processes.startTimeOf(new_pid) ?? null;
     this.#step("launched", { new_pid, new_started });
   }

@@ -1,0 +1,93 @@
+/** SQL of who read and wrote which file, one statement per function. */
+
+import * as z from "zod";
+import type { Reader, Tx } from "kit/data/sqlite.ts";
+
+/** A file by its repository and its path from the root; an absolute path without a repository. */
+export interface FileKey {
+  readonly repository: string;
+  readonly path: string;
+}
+
+const StoredUse = z.object({
+  repository: z.string(),
+  path: z.string(),
+  peer_id: z.string(),
+  root: z.string(),
+  wrote: z.int().transform((value) => value === 1),
+  first_at: z.number(),
+  last_at: z.number(),
+  times: z.number().int(),
+});
+export type StoredUse = z.output<typeof StoredUse>;
+
+const COLUMNS = Object.keys(StoredUse.shape).join(", ");
+const OF_FILE = "where repository = :repository and path = :path";
+const ADD = `insert into file_uses (${COLUMNS})
+  values (:repository, :path, :peer_id, :root, :wrote, :at, :at, 1)
+  on conflict (repository, path, peer_id, root, wrote) do update set
+    first_at = min(first_at, excluded.first_at),
+    last_at = max(last_at, excluded.last_at),
+    times = times + 1`;
+
+export function add(
+  tx: Tx,
+  use: FileKey & { peer_id: string; root: string; wrote: boolean; at: number },
+): void {
+  tx.run(ADD, { ...use, wrote: use.wrote ? 1 : 0 });
+}
+
+/** The uses of a file, last first. */
+export function usesOf(db: Reader, file: FileKey): StoredUse[] {
+  const { repository, path } = file;
+  const select =
+    `select ${COLUMNS} from file_uses ${OF_FILE} order by last_at desc, peer_id, wrote`;
+  return db.all(StoredUse, select, { repository, path });
+}
+
+export function positionOf(db: Reader, session: { peer_id: string; session_id: string }) {
+  const where = "where peer_id = :peer_id and session_id = :session_id";
+  return db.value(z.number(), `select position from file_readings ${where}`, session);
+}
+
+export function setPosition(
+  tx: Tx,
+  reading: { peer_id: string; session_id: string; position: number },
+): void {
+  tx.run(
+    "replace into file_readings (peer_id, session_id, position) values (:peer_id, :session_id, :position)",
+    reading,
+  );
+}
+
+interface Pair extends FileKey {
+  readonly first_peer_id: string;
+  readonly second_peer_id: string;
+}
+
+/** The time at which a pair of peers, in the order of their ids, was told of a file. */
+export function toldAt(db: Reader, { repository, path, ...pair }: Pair): number | undefined {
+  return db.value(
+    z.number(),
+    `select told_at from file_overlaps ${OF_FILE}
+       and first_peer_id = :first_peer_id and second_peer_id = :second_peer_id`,
+    { repository, path, ...pair },
+  );
+}
+
+export function setTold(tx: Tx, pair: Pair & { told_at: number }): void {
+  tx.run(
+    `replace into file_overlaps (repository, path, first_peer_id, second_peer_id, told_at)
+     values (:repository, :path, :first_peer_id, :second_peer_id, :told_at)`,
+    { ...pair },
+  );
+}
+
+export function prune(tx: Tx, before: number): void {
+  tx.run("delete from file_uses where last_at < :before", { before });
+  tx.run("delete from file_overlaps where told_at < :before", { before });
+  tx.run(
+    `delete from file_readings where not exists
+       (select 1 from peers where peers.peer_id = file_readings.peer_id)`,
+  );
+}

@@ -1,0 +1,183 @@
+/** Who read and wrote a file: what counts, in which work trees, who may ask, who is told. */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
+import { claudeSessionFiles } from "../../../../daemon/features/agents/claude_code/session_files.ts";
+import { addPeer, reportSessions } from "../../../support/daemon/peer_clients.ts";
+import { TestRepository } from "../../../support/repositories/repository.ts";
+import { SessionsFolder } from "../../../support/sessions/recorded_sessions.ts";
+import { FakeSockets, world } from "../../../support/world.ts";
+
+const API = "11111111-2222-4333-8444-555555555555";
+const WEB = "22222222-2222-4333-8444-555555555555";
+const FAR = "33333333-2222-4333-8444-555555555555";
+const PIDS = { api: 41, web: 42, far: 43 } as const;
+
+/** The Claude Code agents api in a repository, web in a work tree of it, far in another folder. */
+async function filesWorld(settings: Readonly<Record<string, string>> = {}) {
+  const sessions = new SessionsFolder();
+  const repo = new TestRepository();
+  repo.write("src/a.ts", "one\n");
+  repo.commit();
+  const tree = join(repo.parent, "tree");
+  repo.git("worktree", "add", "-q", "-b", "feature", tree);
+  const sockets = new FakeSockets();
+  const w = world({
+    hooks: { "claude-code": claudeCodeHooks },
+    settings: { "human.name": "sam", ...settings },
+    sessionFiles: { "claude-code": claudeSessionFiles([sessions.path]) },
+    at_terminal: true,
+    sockets,
+  });
+  for (const pid of Object.values(PIDS)) w.processes.start(pid);
+  const peers = [["api", repo.folder, API, "main"], ["web", tree, WEB, "main"], [
+    "far",
+    repo.parent,
+    FAR,
+    "other",
+  ]] as const;
+  for (const [name, path, runtime_session_id, circle] of peers) {
+    const more = { backend: "claude-code", circle, path, runtime_session_id };
+    await addPeer(w, name, { ...more, agent_pid: PIDS[name] });
+  }
+  reportSessions(w);
+  let calls = 0;
+  const lines = new Map<string, string[]>();
+  return {
+    w,
+    repo,
+    tree,
+    /** The agent records a call of a tool, and its result unless it still runs. */
+    calls(session: string, name: string, input: unknown, result: "ok" | "error" | "none" = "ok") {
+      const id = `toolu_${++calls}`;
+      const timestamp = new Date(w.clock.now()).toISOString();
+      const own = lines.get(session) ?? [];
+      lines.set(session, own);
+      const call = [{ type: "tool_use", id, name, input }];
+      own.push(JSON.stringify({ type: "assistant", timestamp, message: { content: call } }));
+      if (result !== "none") {
+        const is_error = result === "error";
+        const ended = [{ type: "tool_result", tool_use_id: id, content: "x", is_error }];
+        own.push(JSON.stringify({ type: "user", timestamp, message: { content: ended } }));
+      }
+      sessions.write(`projects/p/${session}.jsonl`, `${own.join("\n")}\n`);
+    },
+    async who(path: string, from?: keyof typeof PIDS) {
+      sockets.holders = [from === undefined ? 77 : PIDS[from]];
+      const headers: Record<string, string> = from === undefined ? { "x-mesh-terminal": "77" } : {};
+      const query = new URLSearchParams({ path, ...(from !== undefined && { from_peer: from }) });
+      const response = await w.fetch(`/files?${query}`, { headers });
+      const { uses = [], ...answer } = await response.json();
+      const shown = uses.map(({ name, wrote, times, task }: Record<string, unknown>) => {
+        const did = `${name} ${wrote ? "wrote" : "read"} ${times}`;
+        return task === null ? did : `${did}: ${task}`;
+      });
+      return { status: response.status, ...answer, uses, shown };
+    },
+    /** The messages of the daemon to a peer. */
+    async told(peer: string): Promise<string[]> {
+      const { messages } = await (await w.fetch(`/messages?peer=${peer}`)).json();
+      return messages.filter(({ from_peer_name }: Record<string, unknown>) =>
+        from_peer_name === "mesh"
+      ).map(({ text }: { text: string }) => text);
+    },
+    async [Symbol.asyncDispose]() {
+      await w[Symbol.asyncDispose]();
+      sessions[Symbol.dispose]();
+      repo[Symbol.dispose]();
+    },
+  };
+}
+
+Deno.test("mesh knows who read and wrote a file, in every work tree of its repository", async () => {
+  await using at = await filesWorld();
+  at.calls(API, "Read", { file_path: join(at.repo.folder, "src/a.ts") });
+  at.calls(API, "Edit", { file_path: join(at.repo.folder, "src/a.ts"), old_string: "a" });
+  at.calls(API, "Edit", { file_path: join(at.repo.folder, "src/a.ts"), old_string: "b" });
+  await at.w.clock.advance(60_000);
+  at.calls(WEB, "Write", { file_path: join(at.tree, "src/a.ts"), content: "x" });
+  await at.w.post("/ask", { from_peer: "api", to_peer: "web", text: "Add the login\nwith a test" });
+  const found = await at.who(join(at.repo.folder, "src/a.ts"));
+  assert.deepEqual([found.status, found.file, found.root], [200, "src/a.ts", at.repo.folder]);
+  assert.deepEqual(found.shown, ["web wrote 1: Add the login", "api read 1", "api wrote 2"]);
+  assert.equal(found.uses[0].root, at.tree);
+  assert.deepEqual((await at.who(join(at.tree, "src/a.ts"))).shown, found.shown);
+  assert.deepEqual((await at.who(join(at.repo.folder, "src/b.ts"))).shown, []);
+});
+
+Deno.test("a call counts once it has ended well, and only once", async () => {
+  await using at = await filesWorld();
+  const file_path = join(at.repo.folder, "src/a.ts");
+  at.calls(API, "Write", { file_path, content: "x" }, "error");
+  at.calls(API, "Write", { file_path, content: "x" }, "none");
+  assert.deepEqual((await at.who(file_path)).shown, []);
+  at.calls(API, "Write", { file_path, content: "x" });
+  assert.deepEqual((await at.who(file_path)).shown, ["api wrote 1"]);
+  assert.deepEqual((await at.who(file_path)).shown, ["api wrote 1"]);
+});
+
+Deno.test("an agent asks about files of its own repository, and reads tasks of its own circle", async () => {
+  await using at = await filesWorld();
+  const file_path = join(at.repo.folder, "src/a.ts");
+  at.calls(API, "Write", { file_path, content: "x" });
+  await at.w.post("/ask", { from_peer: "web", to_peer: "api", text: "Secret plan" });
+  assert.deepEqual((await at.who(file_path, "web")).shown, ["api wrote 1: Secret plan"]);
+  const far = await at.who(file_path, "far");
+  assert.deepEqual([far.status, far.error], [403, "not_your_files"]);
+  const outside = await at.who(join(at.repo.parent, "x"), "api");
+  assert.equal(outside.error, "not_your_files");
+  const relative = await at.who("src/a.ts");
+  assert.equal(relative.status, 422);
+});
+
+Deno.test("two agents that write one file within half an hour are told once, with a ready ask", async () => {
+  await using at = await filesWorld();
+  at.calls(API, "Write", { file_path: join(at.repo.folder, "src/a.ts"), content: "x" });
+  await at.w.tick(16);
+  await at.w.clock.advance(5 * 60_000);
+  at.calls(WEB, "Edit", { file_path: join(at.tree, "src/a.ts"), old_string: "a" });
+  at.calls(WEB, "Edit", { file_path: join(at.tree, "src/a.ts"), old_string: "b" });
+  await at.who(at.repo.folder);
+  const [toApi, ...more] = await at.told("api");
+  assert.deepEqual(more, []);
+  assert.match(
+    toApi ?? "",
+    /^You and @web both write src\/a\.ts: @web did 0 min ago, in its own work tree/,
+  );
+  assert.match(toApi ?? "", /mesh ask web "I also change src\/a\.ts: …"$/);
+  const [toWeb] = await at.told("web");
+  assert.match(toWeb ?? "", /^You and @api both write src\/a\.ts: @api did 5 min ago/);
+  at.calls(API, "Write", { file_path: join(at.repo.folder, "src/a.ts"), content: "y" });
+  await at.who(at.repo.folder);
+  assert.equal((await at.told("web")).length, 1);
+});
+
+Deno.test("nobody is told of reads, of writes long ago, or with files.overlaps off", async () => {
+  for (const settings of [{}, { "files.overlaps": "off" }] as Record<string, string>[]) {
+    await using at = await filesWorld(settings);
+    const file_path = join(at.repo.folder, "src/a.ts");
+    at.calls(API, "Write", { file_path, content: "x" });
+    await at.who(file_path);
+    if (!settings["files.overlaps"]) await at.w.clock.advance(31 * 60_000);
+    at.calls(WEB, "Read", { file_path });
+    at.calls(WEB, "Write", { file_path, content: "x" });
+    await at.who(file_path);
+    assert.deepEqual([await at.told("api"), await at.told("web")], [[], []]);
+  }
+});
+
+Deno.test("files are read at the end of a turn, and nothing is read with transcripts off", async () => {
+  await using at = await filesWorld();
+  const file_path = join(at.repo.folder, "src/a.ts");
+  at.calls(API, "Write", { file_path, content: "x" });
+  at.calls(WEB, "Write", { file_path, content: "x" });
+  for (const peer of ["api", "web"]) {
+    await at.w.post(`/peers/${peer}/turn`, { turn_state: "working", prompt: "go" });
+    await at.w.post(`/peers/${peer}/turn`, { turn_state: "idle" });
+  }
+  await at.w.tick(3);
+  assert.equal((await at.told("api")).length, 1);
+  await using off = await filesWorld({ transcripts: "off" });
+  assert.equal((await off.who(file_path)).error, "transcripts_off");
+});
