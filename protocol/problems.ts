@@ -59,7 +59,7 @@ export const PROBLEMS = {
   too_many_push_subscriptions: problem(409, "{subscriptions} devices get pushes already", "remove one in Settings or with `mesh push remove`", { subscriptions: number }),
   lease_held:           problem(409, "{lease} is held by {holder}", "wait for it with --wait, or ask {holder}; see `mesh leases`", { lease: text, holder: text, pid: number.nullable() }),
   lease_needs_name:     problem(422, "A port needs a name", "give one, such as `mesh lease port web`"),
-  lease_holder_not_proven: problem(403, "It is not proven for which process the lease is", "run it in the terminal of the program that needs it, or name a process at or above yours as pid", { pid: number.nullable() }),
+  lease_holder_not_proven: problem(403, "It is not proven for which process the lease is", "name a running process as pid; an agent names itself or a process that it started", { pid: number.nullable() }),
   no_free_port:         problem(409, "No port from {first} to {last} is free", "end leases that nobody needs (`mesh leases`), or set leases.ports", { first: number, last: number }),
   too_many_leases:      problem(429, "{leases} leases are held, and no more are accepted", "end those that nobody needs: `mesh leases`", { leases: number }),
   unknown_lease:        problem(404, "Unknown lease: {lease_id}", "list them with `mesh leases`", { lease_id: id }),

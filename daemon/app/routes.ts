@@ -100,6 +100,7 @@ export function featureRoutes(
       {
         callerOf: readerOf,
         isProcess: (pid, caller) => callers.isProcess(pid, caller),
+        isAgent: (caller) => callers.isAgent(caller),
         isOfUser: (pid) => uidOf(pid) === features.platform.callers.uid,
       },
     ),

@@ -51,8 +51,8 @@ export const takeLease = contract({
     resource: Name,
     name: Name.optional(),
     pid: Pid.optional().describe(
-      "The process with whose end the lease ends: the caller or one of its ancestors, or for a " +
-        "person any process of this user. An agent need not give it: it is the agent's process",
+      "The process with whose end the lease ends. An agent need not give it, and may name itself " +
+        "or a process that it started; others may name any process of this user",
     ),
     from_peer: Sender.optional(),
   }),

@@ -11,6 +11,7 @@ import {
   interruptible,
 } from "../../command/command.ts";
 import { UsageError } from "../../client/failures.ts";
+import { formatAge } from "../../output/time.ts";
 
 type Lease = WireResponse<typeof takeLease>;
 
@@ -45,7 +46,8 @@ export const LEASE_COMMANDS: readonly Command[] = [
       const words = wordsOf(lease);
       if (args.flag("release")) return terminal.print(`${words}: ended`);
       if (lease.port !== null) terminal.print(lease.value);
-      terminal.printError(`${words}: held by ${lease.holder} until its process ${lease.pid} ends`);
+      const end = lease.peer_id === null ? "it ends" : `its process ${lease.pid} ends`;
+      terminal.printError(`${words}: held by ${lease.holder} until ${end}`);
     },
   }),
   answerCommand({
@@ -53,13 +55,13 @@ export const LEASE_COMMANDS: readonly Command[] = [
     summary: "List what processes hold: ports and other leased resources",
     example: "mesh leases",
     call: (context) => context.call(listLeases, {}),
-    show: ({ leases }, { terminal }) =>
+    show: ({ leases }, { clock, terminal }) =>
       terminal.printTable(leases, {
         lease: wordsOf,
         value: ({ value }) => value,
         holder: ({ holder }) => holder,
         process: ({ pid }) => pid === null ? "starting" : String(pid),
-        since: ({ taken_at }) => taken_at,
+        taken: ({ taken_at }) => formatAge(taken_at, clock),
       }, { empty: "Nothing is leased" }),
   }),
 ];

@@ -22,7 +22,7 @@ export const WHO = answerCommand({
   call: async (context, args): Promise<FileAnswer | PortAnswer> => {
     const port = args.get("port");
     if (args.text("what") === PORT && port !== undefined) {
-      return await context.call(whoUsesPort, { params: { port: portNumber(port) } });
+      return await context.call(whoUsesPort, { params: { port: String(portNumber(port)) } });
     }
     if (port !== undefined) {
       throw new UsageError(

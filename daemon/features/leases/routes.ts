@@ -4,7 +4,7 @@ import type { Reader } from "kit/data/sqlite.ts";
 import { OK } from "kit/http/contract.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import type { ProcessId, ProcessTable } from "../../host/processes.ts";
-import { processIdOf } from "../../host/processes.ts";
+import { lineageOf, processIdOf } from "../../host/processes.ts";
 import type { PortTable } from "../../host/sockets/ports.ts";
 import * as contracts from "protocol/holdings/leases.ts";
 import { Problem } from "protocol/problems.ts";
@@ -31,6 +31,8 @@ interface LeaseProofs {
   ): { readonly isHuman: boolean; readonly peer_id: string | undefined };
   /** True if the process or a descendant of it sends the request. */
   isProcess(pid: number, caller: Caller): boolean;
+  /** True if an agent's process sends the request. */
+  isAgent(caller: Caller): boolean;
   /** True if the process belongs to the daemon's user. */
   isOfUser(pid: number): boolean;
 }
@@ -38,8 +40,8 @@ interface LeaseProofs {
 export function leaseRoutes(deps: LeaseRouteDeps, proofs: LeaseProofs): Route[] {
   const { db, leases, processes } = deps;
 
-  const processOfPeer = (peer_id: string | undefined): ProcessId | null => {
-    const peer = peer_id === undefined ? undefined : peers.get(db, peer_id);
+  const processOfPeer = (peer_id: string | null): ProcessId | null => {
+    const peer = peer_id === null ? undefined : peers.get(db, peer_id);
     return peer ? recordedProcess(peer) : null;
   };
 
@@ -48,11 +50,13 @@ export function leaseRoutes(deps: LeaseRouteDeps, proofs: LeaseProofs): Route[] 
     route(contracts.takeLease, ({ body, caller, headers }) => {
       const { resource, name = null, pid, from_peer } = body;
       const { isHuman, peer_id = null } = proofs.callerOf(from_peer, caller, headers);
-      const isProved = pid !== undefined &&
-        (proofs.isProcess(pid, caller) || (isHuman && proofs.isOfUser(pid)));
-      const process = pid === undefined
-        ? processOfPeer(peer_id ?? undefined)
-        : isProved && processIdOf(processes, pid);
+      const own = processOfPeer(peer_id);
+      const mayName = (pid: number) =>
+        proofs.isProcess(pid, caller) ||
+        (proofs.isAgent(caller) && !isHuman
+          ? lineageOf(processes, pid).some((at) => at === own?.pid)
+          : proofs.isOfUser(pid));
+      const process = pid === undefined ? own : mayName(pid) && processIdOf(processes, pid);
       if (!process) throw new Problem("lease_holder_not_proven", { pid: pid ?? null });
       return leases.take({ resource, name }, { peer_id, process });
     }),

@@ -94,14 +94,20 @@ Deno.test("a lease without a request for it ends at a tick, with an event", asyn
   assert.deepEqual(states, ["taken", "ended"]);
 });
 
-Deno.test("a process that is not at or above the caller cannot be named, except by a person", async () => {
+Deno.test("an agent names itself or a process that it started, and others any process of the user", async () => {
   await using at = await leaseWorld();
-  at.sockets.holders = [42];
-  const stranger = await at.send("POST", "/leases", { resource: "db", pid: 41 });
-  assert.deepEqual([stranger.status, stranger.error], [403, "lease_holder_not_proven"]);
+  at.w.processes.start(45, 41);
+  at.sockets.holders = [41];
+  const take = (pid?: number) =>
+    at.send("POST", "/leases", { from_peer: "api", resource: "db", name: `p${pid}`, pid });
+  assert.deepEqual((await take(45)).pid, 45);
+  for (const pid of [42, 43, 999]) {
+    const stranger = await take(pid);
+    assert.deepEqual([stranger.status, stranger.error], [403, "lease_holder_not_proven"], `${pid}`);
+  }
+  at.sockets.holders = [70];
   const nobody = await at.send("POST", "/leases", { resource: "db" });
   assert.equal(nobody.error, "lease_holder_not_proven");
-  at.sockets.holders = [70];
   const script = await at.send("POST", "/leases", { resource: "db", pid: 70 });
   assert.deepEqual([script.status, script.holder, script.peer_id], [200, "process 70", null]);
 });
