@@ -14,6 +14,7 @@ import type { AskFeatures } from "./asks.ts";
 import { Transcripts } from "../../features/transcripts/transcripts.ts";
 import { Changes } from "../../features/changes/changes.ts";
 import { FileUses } from "../../features/files/file_uses.ts";
+import { Branches } from "../../features/files/branches.ts";
 import { Overlaps } from "../../features/files/overlaps.ts";
 import { TokenCounting } from "../../features/usage/counting.ts";
 import { PriceTable } from "../../features/usage/prices.ts";
@@ -121,12 +122,13 @@ export function openChanges(
 
 /** Which agent uses which file. */
 export function openFiles(
-  { config, ctx }: Foundation,
+  { config, ctx, platform: { git, machine }, shutdownSignal }: Foundation,
   { notifications, transcripts }: LowerFeatures,
 ) {
   const isOn = config["files.overlaps"] === "tell";
   const overlaps = new Overlaps(ctx, { notifications, isOn });
-  return { fileUses: new FileUses(ctx, { overlaps, transcripts }) };
+  const branches = new Branches(ctx, { git, machine, overlaps, shutdownSignal });
+  return { fileUses: new FileUses(ctx, { branches, overlaps, transcripts }) };
 }
 
 /** The counting of tokens, and its reports. */

@@ -16,6 +16,7 @@ import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import { isSubagent } from "../peers/subagents.ts";
 import type { Transcripts } from "../transcripts/transcripts.ts";
+import type { Branches } from "./branches.ts";
 import type { Overlaps } from "./overlaps.ts";
 import { type FilePlace, FilePlaces } from "./places.ts";
 import * as store from "./store.ts";
@@ -37,6 +38,7 @@ const PATH_CHARS_MAX = 4_096;
 interface FileUsesDeps {
   readonly transcripts: Pick<Transcripts, "sessionOf" | "isHere">;
   readonly overlaps: Overlaps;
+  readonly branches: Branches;
 }
 
 type Calls = Map<string, readonly NamedFile[]>;
@@ -80,7 +82,14 @@ export class FileUses {
       : [];
     const ended = due.flatMap(([peer_id]) => peers.get(db, peer_id) ?? []);
     if (ended.length + working.length === 0) return;
-    background.run("The files of agents could not be read", this.#read([...ended, ...working]));
+    const reading = this.#read([...ended, ...working]);
+    background.run("The files of agents could not be read", reading);
+    background.run("The branches of agents could not be compared", this.#compare(reading, ended));
+  }
+
+  async #compare(before: Promise<void>, ended: readonly StoredPeer[]): Promise<void> {
+    await before.catch(() => undefined);
+    for (const peer of ended) await this.#deps.branches.compare(peer);
   }
 
   /** Reads what the agents of this machine have recorded so far. */

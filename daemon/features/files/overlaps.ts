@@ -52,6 +52,37 @@ export class Overlaps {
     }
   }
 
+  /** The branches of two peers change the same lines of files. */
+  conflict(
+    repository: string,
+    [peer, other]: readonly [StoredPeer, StoredPeer],
+    paths: readonly string[],
+  ): void {
+    const { db, clock, events } = this.#ctx;
+    if (!this.#deps.isOn) return;
+    db.transact((tx) => {
+      const [first_peer_id = "", second_peer_id = ""] = [peer.peer_id, other.peer_id].toSorted();
+      const told_at = clock.now();
+      const fresh = paths.filter((path) => {
+        const pair = { repository, path, first_peer_id, second_peer_id };
+        const isFresh = told_at - (store.toldAt(tx, pair) ?? -Infinity) >= AGAIN_MS;
+        if (isFresh) store.setTold(tx, { ...pair, told_at });
+        return isFresh;
+      });
+      if (fresh.length === 0) return;
+      for (const [to, about] of [[peer, other], [other, peer]] as const) {
+        const files = shortList(fresh);
+        this.#send(to, about, {
+          what: `Your branch and that of @${about.name} change the same lines of ${files}.`,
+          files,
+        });
+      }
+      for (const path of fresh) {
+        events.append("file_overlap", { path, first_peer_id, second_peer_id });
+      }
+    });
+  }
+
   #tell(
     peer: StoredPeer,
     { own, other, of_other }: {
@@ -64,18 +95,38 @@ export class Overlaps {
     const where = own.root === of_other.root
       ? "in the same folder"
       : `in its own work tree ${of_other.root}`;
+    const file = cleanLine(own.path);
+    this.#send(peer, other, {
+      what: `You and @${other.name} both write ${file}: @${other.name} did ${minutes} min ago, ` +
+        `${where}.`,
+      files: file,
+    });
+  }
+
+  #send(
+    peer: StoredPeer,
+    other: StoredPeer,
+    { what, files }: { readonly what: string; readonly files: string },
+  ): void {
     const task = other.circle === peer.circle ? taskOf(this.#ctx, other.peer_id) : null;
     const circle = other.circle === peer.circle ? "" : ` --circle ${other.circle}`;
-    const file = cleanLine(own.path);
     this.#deps.notifications.tryNotifyFromDaemon(
       peer.peer_id,
       [
-        `You and @${other.name} both write ${file}: @${other.name} did ${minutes} min ago, ${where}.`,
+        what,
         ...task === null ? [] : [`It works on: ${task}`],
-        `To agree with it: mesh ask ${other.name}${circle} "I also change ${file}: …"`,
+        `To agree with it: mesh ask ${other.name}${circle} "I also change ${files}: …"`,
       ].join("\n"),
     );
   }
+}
+
+/** Maximum files that a message names. */
+const NAMED_MAX = 5;
+
+function shortList(paths: readonly string[]): string {
+  const named = paths.slice(0, NAMED_MAX).map(cleanLine).join(", ");
+  return paths.length > NAMED_MAX ? `${named} and ${paths.length - NAMED_MAX} more` : named;
 }
 
 /** The first line of the oldest ask that a peer has to answer; null without one. */

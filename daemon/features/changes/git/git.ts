@@ -96,8 +96,10 @@ export class Git implements AsyncDisposable {
   /** Runs git. Throws `GitFailed`; if `allowed` names its exit status, that is no failure. */
   async run(
     args: readonly string[],
-    { bytes_max, input, allowed = [0] }: {
+    { bytes_max, input, writes = false, allowed = [0] }: {
       readonly bytes_max: number;
+      /** True for a command that makes objects: they are kept in our own folder. */
+      readonly writes?: boolean;
       readonly input?: string;
       readonly allowed?: readonly number[];
     },
@@ -112,7 +114,9 @@ export class Git implements AsyncDisposable {
           ...options.env,
           GIT_WORK_TREE: root,
           GIT_INDEX_FILE: join(this.#own, "index"),
-          GIT_OBJECT_DIRECTORY: join(common_dir, "objects"),
+          ...writes
+            ? { GIT_ALTERNATE_OBJECT_DIRECTORIES: join(common_dir, "objects") }
+            : { GIT_OBJECT_DIRECTORY: join(common_dir, "objects") },
         },
         bytes_max,
         input,

@@ -5,7 +5,8 @@ import { join } from "node:path";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { claudeSessionFiles } from "../../../../daemon/features/agents/claude_code/session_files.ts";
 import { addPeer, reportSessions } from "../../../support/daemon/peer_clients.ts";
-import { TestRepository } from "../../../support/repositories/repository.ts";
+import { until } from "../../../support/waiting.ts";
+import { realGit, TestRepository } from "../../../support/repositories/repository.ts";
 import { SessionsFolder } from "../../../support/sessions/recorded_sessions.ts";
 import { FakeSockets, world } from "../../../support/world.ts";
 
@@ -29,6 +30,7 @@ async function filesWorld(settings: Readonly<Record<string, string>> = {}) {
     sessionFiles: { "claude-code": claudeSessionFiles([sessions.path]) },
     at_terminal: true,
     sockets,
+    git: realGit,
   });
   for (const pid of Object.values(PIDS)) w.processes.start(pid);
   const peers = [["api", repo.folder, API, "main"], ["web", tree, WEB, "main"], [
@@ -165,6 +167,38 @@ Deno.test("nobody is told of reads, of writes long ago, or with files.overlaps o
     await at.who(file_path);
     assert.deepEqual([await at.told("api"), await at.told("web")], [[], []]);
   }
+});
+
+Deno.test("agents whose branches change the same lines are told once, after a turn", async () => {
+  await using at = await filesWorld();
+  const { repo, tree, w } = at;
+  const endTurn = async (peer: string) => {
+    await w.post(`/peers/${peer}/turn`, { turn_state: "working", prompt: "go" });
+    await w.post(`/peers/${peer}/turn`, { turn_state: "idle" });
+    await w.tick(3);
+    await until("the branches are compared", () => w.daemon.ctx.background.size === 0);
+    assert.deepEqual(w.logged, []);
+  };
+  repo.write("src/a.ts", "two\n");
+  repo.write("src/b.ts", "b\n");
+  repo.commit();
+  await endTurn("api");
+  assert.deepEqual(await at.told("api"), []);
+  const objects = repo.git("count-objects", "-v");
+  Deno.writeTextFileSync(join(tree, "src/a.ts"), "three\n");
+  repo.git("-C", tree, "commit", "-qam", "three");
+  const before = repo.git("count-objects", "-v");
+  assert.notEqual(before, objects);
+  await endTurn("web");
+  const told = await at.told("api");
+  assert.deepEqual(told, [
+    "Your branch and that of @web change the same lines of src/a.ts.\n" +
+    'To agree with it: mesh ask web "I also change src/a.ts: …"',
+  ]);
+  assert.equal((await at.told("web")).length, 1);
+  assert.equal(repo.git("count-objects", "-v"), before, "the repository has no new object");
+  await endTurn("api");
+  assert.equal((await at.told("api")).length, 1);
 });
 
 Deno.test("files are read at the end of a turn, and nothing is read with transcripts off", async () => {
