@@ -10,6 +10,7 @@ import { Termination } from "../../features/lifecycle/termination.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 import { Approvals } from "../../features/asks/questions/approvals.ts";
+import { Briefings } from "../../features/hooks/briefings.ts";
 import { HookEvents } from "../../features/hooks/hook_events.ts";
 import { AgentObserver } from "../../features/hooks/observer.ts";
 import { StopReminders } from "../../features/hooks/stop_reminders.ts";
@@ -18,7 +19,7 @@ import { WakeHooks } from "../../features/hooks/wake_hooks.ts";
 
 /** Reports of agents' hooks, and observation of agents. */
 export function openHooks(
-  { config, ctx, effects, missingPanes, platform, shutdownSignal }: Foundation,
+  { config, ctx, effects, missingPanes, platform, ports, shutdownSignal }: Foundation,
   lower: AskFeatures,
 ) {
   const { processes } = platform;
@@ -34,6 +35,7 @@ export function openHooks(
     hooks: platform.hooks,
     effects: effects.hooks,
     approvals,
+    briefings: new Briefings(ctx, ports.hooks),
     reminders: new StopReminders(ctx, config["asks.reminders"]),
     unprovedMessages: new UnprovedMessages(ctx, lower),
   });
