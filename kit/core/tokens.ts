@@ -1,18 +1,28 @@
-/** An upper bound of the tokens of a text, without a tokenizer. */
+/** An estimate of the tokens of a text that is rarely too low, without a tokenizer. */
 
-/** A run of letters, a blank that is part of the word after it, or one other character. */
-const PIECE = /(?<letters>[A-Za-z]+)|(?<blank> (?=[A-Za-z]))|./gsu;
+/** A word, a blank that is part of the word after it, a mark or digit, or any other character. */
+const PIECE = /(?<word>\b[A-Z]?[a-z]+)|(?<blank> (?=[A-Za-z]))|(?<ascii>[\0-@[-`{-\x7f])|./gsu;
+/** Letters as no language writes them, which cost a model more tokens. */
+const UNUSUAL = /^(?![^aeiouy]{1,3}$)[^aeiouy]+$|[^aeiouy]{4}|.{15}/i;
+
+/** Tokens for each letter of a word, of an unusual word, and for a digit or a mark. */
+const PER_LETTER = 0.35;
+const PER_UNUSUAL_LETTER = 0.6;
+const PER_ASCII = 0.75;
 
 /**
- * Tokenizers of models differ, and none is open to all. The bound is a token for two letters, which
- * holds for random ones, and for each byte of any other character.
+ * Tokenizers of models differ, and not all are public. Any other character counts its bytes.
+ * `docs/decisions/053-briefings.md` compares the estimate with two public tokenizers.
  */
-export function tokensAtMost(text: string): number {
+export function estimateTokens(text: string): number {
   const encoder = new TextEncoder();
   let tokens = 0;
   for (const { 0: piece, groups } of text.matchAll(PIECE)) {
-    if (groups?.["letters"]) tokens += Math.ceil(piece.length / 2);
+    if (groups?.["word"]) {
+      const rate = UNUSUAL.test(piece) ? PER_UNUSUAL_LETTER : PER_LETTER;
+      tokens += Math.max(1, piece.length * rate);
+    } else if (groups?.["ascii"]) tokens += PER_ASCII;
     else if (!groups?.["blank"]) tokens += encoder.encode(piece).length;
   }
-  return tokens;
+  return Math.ceil(tokens);
 }

@@ -179,23 +179,24 @@ function toSection<T>(
 }
 
 function toDebt(ask: Ask, now: number, queued: ReadonlySet<string>): BriefingEntry {
-  const { correlation_id: id, from_peer_name: name, voice, question, text } = ask;
+  const { correlation_id: id, from_peer_name: peer, voice, question, text } = ask;
   const facts = [
     ageOf(now - ask.created_at),
-    ...(voice === "human" ? ["a person"] : voice === "unverified" ? ["unverified"] : []),
-    ...(question ? ["tool answer"] : []),
-    ...(queued.has(id) ? ["still to come"] : []),
+    ...(voice === "human" ? ["(a person)"] : voice === "unverified" ? ["(unverified)"] : []),
+    ...(question ? ["(tool answer)"] : []),
+    ...(queued.has(id) ? ["(still to come)"] : []),
   ];
-  return { id, peer: { relation: "from", name }, facts, text };
+  return { id, peer, facts, text };
 }
 
-function toRequest({ correlation_id: id, to_peer_name: name, ...ask }: Ask, now: number) {
-  const facts = [ageOf(now - ask.created_at)];
-  return { id, peer: { relation: "to", name }, facts, text: ask.text } as const;
+function toRequest(ask: Ask, now: number): BriefingEntry {
+  const { correlation_id: id, to_peer_name: peer, created_at, text } = ask;
+  return { id, peer, facts: [ageOf(now - created_at)], text };
 }
 
-function toAnswer({ correlation_id: id, name, text, at }: rows.HadAnswer, now: number) {
-  return { id, peer: { relation: "from", name }, facts: [ageOf(now - at)], text } as const;
+function toAnswer(answer: rows.HadAnswer, now: number): BriefingEntry {
+  const { correlation_id: id, name: peer, text, at } = answer;
+  return { id, peer, facts: [ageOf(now - at)], text };
 }
 
 function toTask(task: PeerTask): BriefingEntry {
