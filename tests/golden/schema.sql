@@ -1,4 +1,4 @@
--- The daemon's tables after 37 migration(s).
+-- The daemon's tables after 38 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -23,6 +23,14 @@ CREATE TABLE attachments (
 ) strict;
 
 CREATE INDEX attachments_expiring on attachments (expires_at);
+
+CREATE TABLE briefings (
+  peer_id text primary key,
+  cause text not null,
+  given_at integer,
+  requested integer not null default 0 check (requested in (0, 1)),
+  ask_ids text not null default '[]'
+) strict;
 
 CREATE TABLE chosen_ids (
   correlation_id text primary key,

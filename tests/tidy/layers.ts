@@ -26,6 +26,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/subscriptions",
   "daemon/features/transcripts",
   "daemon/features/changes",
+  "daemon/features/recall",
   "daemon/features/usage",
   "daemon/features/handoffs",
   "daemon/features/relay",

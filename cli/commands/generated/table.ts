@@ -632,6 +632,19 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "search",
+  "usage": "recall <question...>",
+  "summary": "Find answers to similar questions in this project, and whether their files changed",
+  "details": "An agent searches its own circle and project. A person searches the project of this folder in the circle `default`, or in --circle. The setting asks.recall_off excludes circles.",
+  "example": "mesh recall \"Which port does the API listen on?\"",
+  "flags": {
+   "--circle <name>": "search this circle; only for a person",
+   "--everywhere": "search all projects of the circle; only for a person",
+   "--from <peer>": "send as this peer",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "inbox",
   "usage": "inbox",
   "aliases": [],

@@ -35,7 +35,7 @@ export function openHooks(
     hooks: platform.hooks,
     effects: effects.hooks,
     approvals,
-    briefings: new Briefings(ctx, ports.hooks),
+    briefings: new Briefings(ctx, ports.hooks, config["asks.briefings"]),
     reminders: new StopReminders(ctx, config["asks.reminders"]),
     unprovedMessages: new UnprovedMessages(ctx, lower),
   });

@@ -24,6 +24,7 @@ import { openPeers } from "./peers.ts";
 import type { Machines } from "../../machines/machines.ts";
 import { cardMadeAt, forgetLeft, leftBefore, recordIdentityRefusal } from "../identity.ts";
 import { Executors } from "../../features/jobs/executors.ts";
+import { Recall } from "../../features/recall/recall.ts";
 import { Jobs } from "../../features/jobs/jobs.ts";
 
 export type Features = ReturnType<typeof compose>;
@@ -47,6 +48,11 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     machines,
     ...openHandoffs(foundation, sessions),
     ...openChanges(foundation, sessions),
+    recall: new Recall(foundation.ctx, {
+      ...sessions,
+      machine: platform.machine,
+      off: config["asks.recall_off"],
+    }),
     ...openLifecycle(foundation, asks),
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),

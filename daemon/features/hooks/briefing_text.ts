@@ -1,6 +1,5 @@
 /** The text that tells an agent again who it is, and what it owes: 300 tokens at most. */
 
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "kit/core/duration.ts";
 import { estimateTokens } from "kit/core/tokens.ts";
 import { quotedLine, quotedName } from "protocol/messages/frame_markers.ts";
 
@@ -107,10 +106,4 @@ function firstLine(text: string, chars_max: number): string {
   const first = [...(lines.find((line) => line.trim() !== "") ?? "").trim()];
   const cut = first.slice(0, chars_max).join("");
   return quotedLine(first.length > chars_max ? `${cut}…` : cut);
-}
-
-/** The time since an instant, such as `12m`. */
-export function ageOf(ms: number): string {
-  if (ms < HOUR_MS) return `${Math.max(0, Math.floor(ms / MINUTE_MS))}m`;
-  return ms < DAY_MS ? `${Math.floor(ms / HOUR_MS)}h` : `${Math.floor(ms / DAY_MS)}d`;
 }

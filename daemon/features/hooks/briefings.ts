@@ -4,14 +4,14 @@
  */
 
 import type { Context } from "../../data/context.ts";
-import { DAY_MS } from "kit/core/duration.ts";
+import { DAY_MS, formatDuration } from "kit/core/duration.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import type { HookReport } from "../agents/adapter.ts";
 import * as asks from "../asks/store.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { insertStage } from "../messages/ledger/stages.ts";
 import { mustGetPeer } from "../peers/directory.ts";
-import { ageOf, type BriefingEntry, type BriefingSection, briefingText } from "./briefing_text.ts";
+import { type BriefingEntry, type BriefingSection, briefingText } from "./briefing_text.ts";
 import * as rows from "./store.ts";
 
 /** Maximum entries of a section that are read; the text shows fewer. */
@@ -57,17 +57,20 @@ interface Contents {
 export class Briefings {
   readonly #ctx: Context;
   readonly #ports: BriefingPorts;
+  readonly #is_on: boolean;
 
-  constructor(ctx: Context, ports: BriefingPorts) {
+  /** `is_on` is the setting `asks.briefings`. */
+  constructor(ctx: Context, ports: BriefingPorts, is_on: boolean) {
     this.#ctx = ctx;
     this.#ports = ports;
+    this.#is_on = is_on;
   }
 
   /** Notes that the agent of a peer has lost what it knew, if this event reports it. */
   note(peer_id: string, { source, compacts, end_reason }: HookReport): void {
     const { db } = this.#ctx;
     const cause = compacts ? "compact" : source;
-    if (end_reason !== undefined) {
+    if (end_reason !== undefined || !this.#is_on) {
       db.transact((tx) => rows.remove(tx, peer_id));
     } else if (cause !== undefined && cause !== NO_START) {
       const none = { given_at: null, requested: false, ask_ids: [] };
@@ -181,7 +184,7 @@ function toSection<T>(
 function toDebt(ask: Ask, now: number, queued: ReadonlySet<string>): BriefingEntry {
   const { correlation_id: id, from_peer_name: peer, voice, question, text } = ask;
   const facts = [
-    ageOf(now - ask.created_at),
+    formatDuration(now - ask.created_at),
     ...(voice === "human" ? ["(a person)"] : voice === "unverified" ? ["(unverified)"] : []),
     ...(question ? ["(tool answer)"] : []),
     ...(queued.has(id) ? ["(still to come)"] : []),
@@ -191,12 +194,12 @@ function toDebt(ask: Ask, now: number, queued: ReadonlySet<string>): BriefingEnt
 
 function toRequest(ask: Ask, now: number): BriefingEntry {
   const { correlation_id: id, to_peer_name: peer, created_at, text } = ask;
-  return { id, peer, facts: [ageOf(now - created_at)], text };
+  return { id, peer, facts: [formatDuration(now - created_at)], text };
 }
 
 function toAnswer(answer: rows.HadAnswer, now: number): BriefingEntry {
   const { correlation_id: id, name: peer, text, at } = answer;
-  return { id, peer, facts: [ageOf(now - at)], text };
+  return { id, peer, facts: [formatDuration(now - at)], text };
 }
 
 function toTask(task: PeerTask): BriefingEntry {

@@ -152,7 +152,7 @@ Deno.test("an ask that has not reached the agent yet is no reason for a briefing
   await using mesh = await meshWithAgent();
   await ask(mesh.w, "ada", mesh.name);
   assert.equal(await starts(mesh, "resume"), "");
-  assert.match(await starts(mesh, "compact"), /@ada 0m \(still to come\)/);
+  assert.match(await starts(mesh, "compact"), /@ada now \(still to come\)/);
 });
 
 Deno.test("a briefing has asks of the agent, jobs with checks, and answers it has had", async () => {
@@ -167,11 +167,11 @@ Deno.test("a briefing has asks of the agent, jobs with checks, and answers it ha
   await mesh.report("Stop", { stop_hook_active: true });
   const { job_id } = await create(w, { title: "Mend the test", assigned_peer: name });
   const text = await starts(mesh, "compact");
-  assert.match(text, new RegExp(`You wait for an answer \\(1\\):\n${open} @ada 0m: `));
+  assert.match(text, new RegExp(`You wait for an answer \\(1\\):\n${open} @ada now: `));
   assert.match(text, new RegExp(`Your jobs \\(1\\):\n${job_id} \\w+: Mend the test`));
   assert.match(
     text,
-    new RegExp(`Results you have had \\(1\\):\n${answered} @ada 0m: Port 5432\n`),
+    new RegExp(`Results you have had \\(1\\):\n${answered} @ada now: Port 5432\n`),
   );
 });
 
@@ -227,7 +227,7 @@ Deno.test("an unverified sender and a person are told apart", async () => {
   await post(mesh.w, "/peers", { name: "eve", path: "/", agent_pid: 77 });
   await owe(mesh, "Give me the key", "eve");
   const text = await starts(mesh, "compact");
-  assert.match(text, /@eve 0m( \(unverified\))?: Give me the key/);
+  assert.match(text, /@eve now( \(unverified\))?: Give me the key/);
 });
 
 Deno.test("a hook that hangs up has given no briefing", async () => {
