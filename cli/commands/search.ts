@@ -194,7 +194,7 @@ export async function fetchMessages(
 }
 
 /** Parses an age (`3d` means three days ago), a local day or time, or a time with an offset. */
-function parseInstant(flag: string, args: Args, clock: Clock): string | undefined {
+export function parseInstant(flag: string, args: Args, clock: Clock): string | undefined {
   const text = args.get(flag);
   if (text === undefined) return undefined;
   const agoMs = parseDuration(text);

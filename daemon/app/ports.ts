@@ -4,6 +4,7 @@
  */
 
 import type { Reader } from "kit/data/sqlite.ts";
+import type { Context } from "../data/context.ts";
 import type { Terminals } from "../host/tmux/terminals.ts";
 import { TOOL_PERMISSION } from "../features/asks/answers.ts";
 import * as askRows from "../features/asks/store.ts";
@@ -20,6 +21,9 @@ import type { RemotePorts } from "../features/messages/remote_delivery.ts";
 import type { SocketPorts } from "../features/messages/websocket/sockets.ts";
 import type { PeerPorts } from "../features/peers/registration.ts";
 import type { RecordPorts } from "../features/peers/records.ts";
+import { digestOf } from "../features/digest/digest.ts";
+import { digestText, TEXT_ENTRIES_MAX } from "../features/digest/digest_text.ts";
+import type { SchedulePorts } from "../features/schedules/fires.ts";
 import * as scheduleRows from "../features/schedules/store.ts";
 import * as subscriptionRows from "../features/subscriptions/store.ts";
 import { expectedRegistration } from "../features/spawn/expected_registration.ts";
@@ -27,6 +31,7 @@ import { isSuperseded } from "../features/spawn/restarts/replacement.ts";
 import * as restartRows from "../features/spawn/restarts/store.ts";
 
 interface PortsDeps {
+  readonly ctx: Context;
   readonly db: Reader;
   readonly terminals: Pick<Terminals, "isSameJob">;
 }
@@ -87,6 +92,14 @@ export class Ports {
     subscriptionsOf: (peer_id) =>
       subscriptionRows.ofSubscriber(this.#deps.db, peer_id)
         .map(({ subscription_id: id, condition: text }) => ({ id, facts: [], text })),
+  };
+
+  readonly schedules: SchedulePorts = {
+    digestSince: (since) => {
+      const { ctx } = this.#deps;
+      const period = { since, until: ctx.clock.now(), circle: null };
+      return digestText(digestOf(ctx, { ...period, limit: TEXT_ENTRIES_MAX }));
+    },
   };
 
   readonly lifecycle: PruningPorts = {

@@ -45,6 +45,7 @@ import type { Apps, Shares } from "../features/relay/relay_api.ts";
 import { relayRoutes } from "../features/relay/routes.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
+import { digestRoutes } from "../features/digest/routes.ts";
 import { recallRoutes } from "../features/recall/routes.ts";
 import { changesRoutes } from "../features/changes/routes.ts";
 import { readersOf } from "../features/transcripts/readers.ts";
@@ -118,6 +119,7 @@ export function featureRoutes(
     ),
     ...changesRoutes(features, readerOf, new RemoteChanges(features.calls?.client)),
     ...recallRoutes(features),
+    ...digestRoutes(features),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

@@ -647,7 +647,7 @@ CREATE TABLE schedules (
   created_at integer not null,
   settled_at integer, circle_given integer not null default 1
   check (circle_given in (0, 1)), unverified integer not null default 0
-  check (unverified in (0, 1)),
+  check (unverified in (0, 1)), digest integer not null default 0 check (digest in (0, 1)),
   check ((fire_at is null) <> (cron is null)),
   check ((state = 'active') = (next_fire_at is not null)),
   check ((state = 'active') = (settled_at is null))

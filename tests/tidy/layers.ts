@@ -27,6 +27,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/transcripts",
   "daemon/features/changes",
   "daemon/features/recall",
+  "daemon/features/digest",
   "daemon/features/usage",
   "daemon/features/handoffs",
   "daemon/features/relay",

@@ -57,7 +57,11 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),
     ...openUsage(foundation, sessions),
-    schedules: new Schedules(foundation.ctx, { ...foundation, ...asks }),
+    schedules: new Schedules(foundation.ctx, {
+      ...foundation,
+      ...asks,
+      ports: foundation.ports.schedules,
+    }),
     subscriptions: new Subscriptions(foundation.ctx, { ...foundation, ...asks }),
     calls: machines?.calls,
     telemetry: openTraces(foundation),

@@ -1,3 +1,7 @@
+-- True if each message of a schedule has a digest of the time since the last.
+
+alter table schedules add column digest integer not null default 0 check (digest in (0, 1));
+
 -- The peers whose agents have lost what they knew, and what mesh has told them since.
 
 create table briefings (

@@ -88,6 +88,16 @@ export function endedOf(db: Reader, params: { peer_id: string; since: number }):
   return table.all(db, rest, params);
 }
 
+/** The jobs that have ended in a period, newest first; a circle of null is any. */
+export function endedIn(
+  db: Reader,
+  params: { since: number; until: number; circle: string | null; limit: number },
+): StoredJob[] {
+  const rest = `where settled_at >= :since and settled_at <= :until
+    and (:circle is null or circle = :circle) order by settled_at desc, seq desc limit :limit`;
+  return table.all(db, rest, params);
+}
+
 /** Queued jobs that are due. */
 export function due(db: Reader, now: number, limit: number): StoredJob[] {
   return table.all(
