@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Context } from "../../data/context.ts";
 import { cleanLine } from "kit/core/text.ts";
 import { EVENTS } from "protocol/events.ts";
-import type { Digest } from "protocol/digest.ts";
+import type { Digest } from "protocol/messages/digest.ts";
 import * as inbox from "../inbox/store.ts";
 import * as jobs from "../jobs/store.ts";
 import * as peers from "../peers/store.ts";

@@ -1,7 +1,7 @@
 /** The digest as the text of a message to the human. */
 
 import { formatDuration } from "kit/core/duration.ts";
-import type { Digest } from "protocol/digest.ts";
+import type { Digest } from "protocol/messages/digest.ts";
 
 /** Entries of a section that the text has. */
 export const TEXT_ENTRIES_MAX = 10;

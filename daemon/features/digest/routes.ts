@@ -5,7 +5,7 @@ import { invalidField } from "kit/core/problem.ts";
 import { Instant } from "kit/core/schema.ts";
 import { type Route, route } from "kit/http/route.ts";
 import type { Context } from "../../data/context.ts";
-import { getDigest } from "protocol/digest.ts";
+import { getDigest } from "protocol/messages/digest.ts";
 import { digestOf } from "./digest.ts";
 
 export function digestRoutes({ ctx }: { readonly ctx: Context }): Route[] {

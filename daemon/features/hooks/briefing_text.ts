@@ -1,6 +1,6 @@
 /** The text that tells an agent again who it is, and what it owes: 300 tokens at most. */
 
-import { estimateTokens } from "kit/core/tokens.ts";
+import { estimateTokens } from "./tokens.ts";
 import { quotedLine, quotedName } from "protocol/messages/frame_markers.ts";
 
 /** Maximum tokens of a briefing, by `estimateTokens`. */

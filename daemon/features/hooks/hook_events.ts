@@ -110,20 +110,7 @@ export class HookEvents {
         : this.#deps.effects.peerOfPrompt(found, report.prompt);
       this.#deps.approvals.noteEvent(report, located.agent_pid);
       briefings.note(peer_id, report);
-      if (report.end_reason !== undefined) {
-        const { pane_id, agent_pid } = facts;
-        this.#deps.peers.offline(peer_id, {
-          reason: "session_end",
-          source: "hook",
-          detail: report.end_reason,
-          terminal: false,
-          pane_id,
-          agent_pid,
-        });
-        this.#ctx.db.afterCommit(() => unprovedMessages.forget(report.session_id));
-        this.#deps.reminders.release(report.session_id);
-        return () => ({});
-      }
+      if (report.end_reason !== undefined) return this.#end(peer_id, report, facts);
       unprovedMessages.prove(report);
       briefings.prove(peer_id, report);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
@@ -142,6 +129,23 @@ export class HookEvents {
       if (briefed !== undefined) briefings.takeBack(briefed);
     };
     return { answer, onHangUp };
+  }
+
+  /** Records the end of a session. */
+  #end(peer_id: string, { session_id, end_reason }: HookReport, facts: HookFacts): AnswerHook {
+    const { peers, reminders, unprovedMessages } = this.#deps;
+    const { pane_id, agent_pid } = facts;
+    peers.offline(peer_id, {
+      reason: "session_end",
+      source: "hook",
+      detail: end_reason,
+      terminal: false,
+      pane_id,
+      agent_pid,
+    });
+    this.#ctx.db.afterCommit(() => unprovedMessages.forget(session_id));
+    reminders.release(session_id);
+    return () => ({});
   }
 
   /** The briefing in the answer to this event, if the model reads it with its next request. */

@@ -3,7 +3,7 @@
 import { cleanLine } from "kit/core/text.ts";
 import { resolve } from "kit/core/path.ts";
 import { findRepository, realPath, statOf } from "../changes/git/repository.ts";
-import type { NamedFile } from "protocol/recall.ts";
+import type { NamedFile } from "protocol/asks/recall.ts";
 
 /** Maximum files of one ask whose state is read. */
 const FILES_MAX = 5;

@@ -5,7 +5,7 @@ import type { Messages } from "../messages/log/message_log.ts";
 import type { Directory } from "../peers/directory.ts";
 import { isOnMachine } from "../peers/directory.ts";
 import * as peers from "../peers/store.ts";
-import { RECALLED_MAX, type RecalledAsk } from "protocol/recall.ts";
+import { RECALLED_MAX, type RecalledAsk } from "protocol/asks/recall.ts";
 import { namedFiles, type Project, projectOf } from "./projects.ts";
 import { shareOf, stemsOf, toMatch } from "./similarity.ts";
 import * as rows from "./store.ts";

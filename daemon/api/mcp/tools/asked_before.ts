@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { formatDuration } from "kit/core/duration.ts";
 import { ApiError, type WireResponse } from "kit/http/client.ts";
-import { QUESTION_CHARS_MAX, recall } from "protocol/recall.ts";
+import { QUESTION_CHARS_MAX, recall } from "protocol/asks/recall.ts";
 import type { ToolContext } from "../tool.ts";
 import { callerId, maybe } from "./fields.ts";
 import { nameTag, quote, truncate } from "./quoting.ts";

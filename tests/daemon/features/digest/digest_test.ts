@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ackAsk, openAsk } from "protocol/asks/contract.ts";
-import { getDigest } from "protocol/digest.ts";
+import { getDigest } from "protocol/messages/digest.ts";
 import { listInbox } from "protocol/inbox.ts";
 import { createSchedule, editSchedule, getSchedule } from "protocol/schedules/contract.ts";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";

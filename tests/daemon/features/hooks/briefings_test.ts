@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { ackAsk, openAsk } from "protocol/asks/contract.ts";
 import { getTrace } from "protocol/messages/contract.ts";
-import { estimateTokens } from "kit/core/tokens.ts";
+import { estimateTokens } from "../../../../daemon/features/hooks/tokens.ts";
 import { briefingText } from "../../../../daemon/features/hooks/briefing_text.ts";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { codexHooks } from "../../../../daemon/features/agents/codex/hooks.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ackAsk, declineAsk } from "protocol/asks/contract.ts";
-import { recall } from "protocol/recall.ts";
+import { recall } from "protocol/asks/recall.ts";
 import { type World, world } from "../../../support/world.ts";
 import { addPeer, ask } from "../../../support/daemon/peer_clients.ts";
 

@@ -2,11 +2,11 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { getDigest } from "protocol/generated/endpoints.ts";
-import { answerCommand } from "../command/command.ts";
-import { styled, type Terminal } from "../output/terminal.ts";
-import { formatAge, formatInstant } from "../output/time.ts";
+import { answerCommand } from "../../command/command.ts";
+import { styled, type Terminal } from "../../output/terminal.ts";
+import { formatAge, formatInstant } from "../../output/time.ts";
 import type { Clock } from "kit/core/clock.ts";
-import { parseInstant } from "./search.ts";
+import { parseInstant } from "../search.ts";
 
 type Digest = WireResponse<typeof getDigest>;
 
