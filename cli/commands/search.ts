@@ -21,9 +21,9 @@ import { styled, type Terminal } from "../output/terminal.ts";
 import { showAskMany } from "./questions.ts";
 import {
   CLOCK_TIME_COLUMNS,
+  formatAgo,
   formatClockTime,
   formatDayTime,
-  formatDuration,
   formatInstant,
 } from "../output/time.ts";
 import { wrap } from "../screen/lines.ts";
@@ -135,8 +135,8 @@ function showRecalled(
   }
   for (const found of matches) {
     const { correlation_id, from_peer_name, responder, to_peer_name, age_seconds } = found;
-    const age = formatDuration(age_seconds * 1000);
-    const head = `${from_peer_name} → ${responder ?? to_peer_name}, answered ${age} ago`;
+    const age = formatAgo(age_seconds * 1000);
+    const head = `${from_peer_name} → ${responder ?? to_peer_name}, answered ${age}`;
     terminal.print(styled("bold", correlation_id), `  ${head}`);
     terminal.print(`  ${quote(found.question)}`);
     terminal.print("  ", styled("green", "→"), ` ${quote(found.answer)}`);

@@ -7,9 +7,14 @@ import { dateOf, isValid, offsetOf, timeOf } from "kit/core/local_time.ts";
 export { formatDuration } from "kit/core/duration.ts";
 export { formatInstant } from "kit/core/local_time.ts";
 
+/** The time since something, in words. */
+export function formatAgo(ms: number): string {
+  return ms < 1000 ? "just now" : `${formatDuration(ms)} ago`;
+}
+
 /** The age of the last sign of life on a connection, in words. */
 export function formatHeard(ms: number): string {
-  return ms < 1000 ? "last heard just now" : `last heard ${formatDuration(ms)} ago`;
+  return `last heard ${formatAgo(ms)}`;
 }
 
 export function formatAge(instant: string | null, clock: Clock): string {

@@ -4,7 +4,7 @@ import type { WireResponse } from "kit/http/client.ts";
 import { getDigest } from "protocol/generated/endpoints.ts";
 import { answerCommand } from "../../command/command.ts";
 import { styled, type Terminal } from "../../output/terminal.ts";
-import { formatAge, formatInstant } from "../../output/time.ts";
+import { formatAgo, formatInstant } from "../../output/time.ts";
 import type { Clock } from "kit/core/clock.ts";
 import { parseInstant } from "../search.ts";
 
@@ -32,17 +32,18 @@ export const DIGEST = answerCommand({
 });
 
 function showDigest(terminal: Terminal, digest: Digest, clock: Clock): void {
+  const agoOf = (at: string) => formatAgo(clock.now() - Date.parse(at));
   const { since, decisions, answers, checks, limits, waiting, counts } = digest;
   terminal.print(styled("dim", `Since ${formatInstant(since)}`));
   const ask = ({ correlation_id, from_peer_name, question, ...end }: Digest["answers"][number]) => {
     const { outcome, answer, responder, to_peer_name, closed_at } = end;
     terminal.print(`  ${correlation_id}  ${from_peer_name}: ${question}`);
-    const by = `${responder ?? to_peer_name}, ${formatAge(closed_at, clock)} ago, ${outcome}`;
+    const by = `${responder ?? to_peer_name}, ${agoOf(closed_at)}, ${outcome}`;
     terminal.print("    ", styled("green", "→"), ` ${by}${answer ? `: ${answer}` : ""}`);
   };
   section(terminal, "Waits for you", counts.waiting, waiting, (item) => {
     const { item_id, from, text, created_at } = item;
-    terminal.print(`  ${item_id}  ${from}, ${formatAge(created_at, clock)} ago: ${text}`);
+    terminal.print(`  ${item_id}  ${from}, ${agoOf(created_at)}: ${text}`);
   });
   section(terminal, "Your decisions", counts.decisions, decisions, ask);
   section(terminal, "Answers", counts.answers, answers, ask);
@@ -58,7 +59,7 @@ function showDigest(terminal: Terminal, digest: Digest, clock: Clock): void {
   });
   section(terminal, "Limits", counts.limits, limits, ({ peer_name, event, reason, at }) => {
     const what = `${peer_name ?? "?"}: ${reason ?? event}`;
-    terminal.print(`  ${what}, ${formatAge(at, clock)} ago`);
+    terminal.print(`  ${what}, ${agoOf(at)}`);
   });
   if (Object.values(counts).every((count) => count === 0)) {
     terminal.print("Nothing happened, and nothing waits for you.");
