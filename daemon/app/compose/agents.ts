@@ -30,12 +30,17 @@ export function openHooks(
     gated_tools: config["approvals.gated_tools"],
     timeout_seconds: config["approvals.timeout_seconds"],
   });
+  const briefings = new Briefings(ctx, {
+    notifications: lower.notifications,
+    ports: ports.hooks,
+    is_on: config["asks.briefings"],
+  });
   const hookEvents = new HookEvents(ctx, {
     ...lower,
     hooks: platform.hooks,
     effects: effects.hooks,
     approvals,
-    briefings: new Briefings(ctx, ports.hooks, config["asks.briefings"]),
+    briefings,
     reminders: new StopReminders(ctx, config["asks.reminders"]),
     unprovedMessages: new UnprovedMessages(ctx, lower),
   });
@@ -45,7 +50,7 @@ export function openHooks(
     shutdownSignal,
   });
   const agentObserver = new AgentObserver(ctx, { ...lower, missingPanes, wakeHooks });
-  return { hookEvents, wakeHooks, agentObserver };
+  return { briefings, hookEvents, wakeHooks, agentObserver };
 }
 
 /** The lifecycle of registered agents: linking, certificates, termination and doctor. */

@@ -10,6 +10,7 @@ import type { HookReport } from "../agents/adapter.ts";
 import * as asks from "../asks/store.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import { insertStage } from "../messages/ledger/stages.ts";
+import type { Notifications } from "../notifications/notifications.ts";
 import { mustGetPeer } from "../peers/directory.ts";
 import { type BriefingEntry, type BriefingSection, briefingText } from "./briefing_text.ts";
 import * as rows from "./store.ts";
@@ -47,6 +48,13 @@ export interface BriefingPorts {
   jobsEnded(peer_id: string, since: number): readonly PeerTask[];
 }
 
+interface BriefingsDeps {
+  readonly notifications: Pick<Notifications, "tryNotifyFromDaemon">;
+  readonly ports: BriefingPorts;
+  /** The setting `asks.briefings`. */
+  readonly is_on: boolean;
+}
+
 interface Contents {
   readonly sections: readonly BriefingSection[];
   readonly ask_ids: readonly string[];
@@ -56,21 +64,18 @@ interface Contents {
 
 export class Briefings {
   readonly #ctx: Context;
-  readonly #ports: BriefingPorts;
-  readonly #is_on: boolean;
+  readonly #deps: BriefingsDeps;
 
-  /** `is_on` is the setting `asks.briefings`. */
-  constructor(ctx: Context, ports: BriefingPorts, is_on: boolean) {
+  constructor(ctx: Context, deps: BriefingsDeps) {
     this.#ctx = ctx;
-    this.#ports = ports;
-    this.#is_on = is_on;
+    this.#deps = deps;
   }
 
   /** Notes that the agent of a peer has lost what it knew, if this event reports it. */
   note(peer_id: string, { source, compacts, end_reason }: HookReport): void {
     const { db } = this.#ctx;
     const cause = compacts ? "compact" : source;
-    if (end_reason !== undefined || !this.#is_on) {
+    if (end_reason !== undefined || !this.#deps.is_on) {
       db.transact((tx) => rows.remove(tx, peer_id));
     } else if (cause !== undefined && cause !== NO_START) {
       const none = { given_at: null, requested: false, ask_ids: [] };
@@ -97,6 +102,24 @@ export class Briefings {
       const { name, circle } = mustGetPeer(db, peer_id);
       events.append("briefing", { peer_id, name, cause, asks: ask_ids.length, state: "given" });
       return briefingText({ name, peer_id, circle, cause, sections });
+    });
+  }
+
+  /**
+   * Sends a briefing as a message, to an agent without a hook that reaches its model. Its delivery
+   * proves that it was read. It begins a turn, so it is sent only if something is owed.
+   */
+  send(peer_id: string, cause: string): void {
+    const { db, events } = this.#ctx;
+    const { notifications, is_on } = this.#deps;
+    const { sections, ask_ids, isOwed } = this.#contentsOf(peer_id);
+    if (!is_on || !isOwed) return;
+    const { name, circle } = mustGetPeer(db, peer_id);
+    const text = briefingText({ name, peer_id, circle, cause, sections });
+    db.transact(() => {
+      if (!notifications.tryNotifyFromDaemon(peer_id, text, { unverified: true })) return;
+      this.#addStages(ask_ids, "restated", `after ${cause}, by a message`);
+      events.append("briefing", { peer_id, name, cause, asks: ask_ids.length, state: "given" });
     });
   }
 
@@ -153,12 +176,12 @@ export class Briefings {
     const owes = asks.openTo(db, peer_id);
     const queued = new Set(rows.queuedAsks(db, peer_id));
     const waits = asks.openFrom(db, { peer_id, name: "" });
-    const jobs = this.#ports.jobsOf(peer_id);
-    const subscriptions = this.#ports.subscriptionsOf(peer_id);
+    const jobs = this.#deps.ports.jobsOf(peer_id);
+    const subscriptions = this.#deps.ports.subscriptionsOf(peer_id);
     const since = now - RESULTS_MS_MAX;
     const scan = { peer_id, since, scanned_max: SCANNED_MAX, limit: ENTRIES_MAX };
     const answers = rows.answersHad(db, scan).map((answer) => toAnswer(answer, now));
-    const ended = this.#ports.jobsEnded(peer_id, since).map(toTask);
+    const ended = this.#deps.ports.jobsEnded(peer_id, since).map(toTask);
     const sections = [
       toSection("You owe an answer", owes, (ask) => toDebt(ask, now, queued)),
       toSection("Your jobs", jobs, toTask),

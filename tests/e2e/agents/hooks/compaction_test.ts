@@ -6,8 +6,9 @@ import { getTrace } from "protocol/messages/contract.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
 import { CodexLab } from "../../../support/e2e/codex_lab.ts";
-import { codexCli } from "../../../support/e2e/installed_agents.ts";
-import { Lab, withLab } from "../../../support/e2e/lab.ts";
+import { codexCli, opencodeCli } from "../../../support/e2e/installed_agents.ts";
+import { OpencodeLab } from "../../../support/e2e/opencode_lab.ts";
+import { inLongForm, Lab, withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 
 const ANSWER = { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } };
@@ -90,4 +91,31 @@ withLab(
     await isAnswered(lab.call, id);
   },
   codexCli,
+);
+
+inLongForm(withLab)(
+  import.meta.url,
+  "opencode answers what it owes after /compact, as a message asks it",
+  async () => {
+    const briefed = /You owe an answer \(1\):\s+(ask-[0-9a-f]{12}) @/;
+    const first = { match: briefed, steps: [ANSWER, ANSWER, { say: "Answered" }] };
+    await using lab = new OpencodeLab([first, ...RULES]);
+    await lab.mesh.setUp({ agent: "opencode" });
+    await lab.mesh.up();
+    await lab.start();
+    await lab.waitForPeer("pending_first_turn");
+    const id = await lab.ask("Which port?");
+    await lab.waitForStage(id, "seen");
+    await lab.waitForPeer("idle");
+    lab.type("/compact");
+    await until("the command", () => lab.screen.includes("/compact"));
+    lab.press("Enter");
+    await lab.waitForStage(id, "restated");
+    const { reply } = await until("the answer", async () => {
+      const ask = await lab.call(getAsk, { params: { id } });
+      return ask.state === "closed" && ask;
+    });
+    assert.equal(reply, "Port 8080");
+  },
+  opencodeCli,
 );
