@@ -5,8 +5,15 @@ import { getAsk, openAsk } from "protocol/asks/contract.ts";
 import { getTrace } from "protocol/messages/contract.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
+import { type AgentFixture, withAgentFixture } from "../../../support/e2e/agent_harness.ts";
+import { prepareCopilot, prepareGemini } from "../../../support/e2e/agent_setups.ts";
 import { CodexLab } from "../../../support/e2e/codex_lab.ts";
-import { codexCli, opencodeCli } from "../../../support/e2e/installed_agents.ts";
+import {
+  codexCli,
+  copilotCli,
+  geminiCli,
+  opencodeCli,
+} from "../../../support/e2e/installed_agents.ts";
 import { OpencodeLab } from "../../../support/e2e/opencode_lab.ts";
 import { inLongForm, Lab, withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
@@ -118,4 +125,32 @@ inLongForm(withLab)(
     assert.equal(reply, "Port 8080");
   },
   opencodeCli,
+);
+
+/** The next prompt after the command carries the briefing, and the model's answer proves it. */
+async function isBriefedAfter(fixture: AgentFixture, command: string): Promise<void> {
+  const { peer_id } = await fixture.start();
+  const id = await owes(fixture.call, peer_id);
+  // Copilot CLI adds a hint to the command in its composer.
+  await fixture.draft(command, () => fixture.screen.includes(command));
+  await fixture.press("Enter", () => fixture.isEmpty);
+  await fixture.sendPrompt("Go on");
+  await until("the proof that the briefing was read", async () => {
+    const stages = await fixture.stages(id);
+    return stages.includes("restated") && stages.includes("restated_seen");
+  });
+}
+
+inLongForm(withAgentFixture)(
+  import.meta.url,
+  "Gemini CLI is told what it owes with the prompt after /compress",
+  { agent: geminiCli, prepare: (lab, bin) => prepareGemini(lab, bin, RULES) },
+  (fixture) => isBriefedAfter(fixture, "/compress"),
+);
+
+inLongForm(withAgentFixture)(
+  import.meta.url,
+  "Copilot CLI is told what it owes with the prompt after /compact",
+  { agent: copilotCli, prepare: (lab, bin) => prepareCopilot(lab, bin, RULES) },
+  (fixture) => isBriefedAfter(fixture, "/compact"),
 );
