@@ -67,6 +67,11 @@ export const EVENTS = {
     /** The source of a proof, or the code of the refusal. */
     reason: nullableString,
   }),
+  /**
+   * After `cause`, such as `compact`, an agent was told what it owes: `given` to its hook, then
+   * `seen` by its model. `asks` is the number of open asks to the peer and from it.
+   */
+  briefing: z.object({ ...peer, cause: id, asks: z.number(), state: id }),
   /** An agent ended its turn, and was reminded of this ask. */
   ask_reminded: z.object({ correlation_id: id, ...from, ...to }),
   ack: z.object({

@@ -30,8 +30,8 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
     "up", "status", "setup", "peers", "ask", "notify", "inbox", "spawn", "open", "doctor",
   ] },
   { title: "Messages", commands: [
-    "asks", "show", "ack", "decline", "answer", "ask-many", "broadcast", "upload", "search", "trace",
-    "why", "wait",
+    "asks", "show", "ack", "decline", "answer", "ask-many", "broadcast", "upload", "search", "recall",
+    "digest", "trace", "why", "wait",
   ] },
   { title: "Agents", commands: [
     "peer", "run", "attach", "screen", "type", "interrupt", "tag", "transcript", "changes", "usage",

@@ -15,6 +15,7 @@ export const MODULES = {
   peer_settings: async () => (await import("./peer_settings.ts")).PEER_SETTING_COMMANDS,
   questions: async () => (await import("./questions.ts")).QUESTION_COMMANDS,
   search: async () => (await import("./search.ts")).SEARCH_COMMANDS,
+  digest: async () => [(await import("./inbox/digest.ts")).DIGEST],
   inbox: async () => (await import("./inbox/inbox.ts")).INBOX_COMMANDS,
   jobs: async () => (await import("./jobs.ts")).JOB_COMMANDS,
   schedules: async () => (await import("./schedules.ts")).SCHEDULE_COMMANDS,

@@ -67,7 +67,12 @@ export const SCHEDULE_COMMANDS: readonly Command[] = [
     usage: "schedule create <peer> <text>",
     summary: "Schedule a message to a peer",
     details: CREATE_DETAILS,
-    flags: { ...TIMING_FLAGS, "--ask": "send it as an ask, which needs a reply", ...CIRCLE_FLAG },
+    flags: {
+      ...TIMING_FLAGS,
+      "--ask": "send it as an ask, which needs a reply",
+      "--digest": "add what happened since the last message (mesh digest); only to the human",
+      ...CIRCLE_FLAG,
+    },
     example: 'mesh schedule create me "Look at the build" --at 10m',
     hasSender: true,
     call: create,
@@ -114,7 +119,10 @@ async function create(context: CommandContext, args: Args): Promise<Schedule> {
   const kind = args.flag("ask") ? "ask" : "notify";
   const to_peer = args.text("peer") === MYSELF ? message.from_peer : args.text("peer");
   const to = { to_peer, circle: args.get("circle") };
-  return await context.call(createSchedule, { body: { ...message, ...to, kind, ...timing } });
+  const digest = args.flag("digest");
+  return await context.call(createSchedule, {
+    body: { ...message, ...to, kind, digest, ...timing },
+  });
 }
 
 async function edit(context: CommandContext, args: Args): Promise<Schedule> {

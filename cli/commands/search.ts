@@ -10,6 +10,7 @@ import {
   getMessage,
   getTrace,
   listMessages,
+  recall,
 } from "protocol/generated/endpoints.ts";
 import { Kind } from "protocol/messages/contract.ts";
 import { toAskHandle, waitForReply } from "./waiting/reply_wait.ts";
@@ -20,6 +21,7 @@ import { styled, type Terminal } from "../output/terminal.ts";
 import { showAskMany } from "./questions.ts";
 import {
   CLOCK_TIME_COLUMNS,
+  formatAgo,
   formatClockTime,
   formatDayTime,
   formatInstant,
@@ -27,7 +29,7 @@ import {
 import { wrap } from "../screen/lines.ts";
 import { waitOf } from "./waiting/peer_waits.ts";
 import { showAsk } from "../output/views.ts";
-import { explainMessage } from "../output/message_explanation.ts";
+import { explainMessage, quote } from "../output/message_explanation.ts";
 
 type Message = WireResponse<typeof getMessage>;
 type MessagePage = WireResponse<typeof listMessages>;
@@ -95,7 +97,55 @@ export const SEARCH_COMMANDS: readonly Command[] = [
     },
   }),
   WHY,
+  answerCommand({
+    usage: "recall <question...>",
+    summary: "Find answers to similar questions in this project, and whether their files changed",
+    details:
+      "An agent searches its own circle and project. A person searches the project of this folder " +
+      "in the circle `default`, or in --circle. The setting asks.recall_off excludes circles.",
+    flags: {
+      "--circle <name>": "search this circle; only for a person",
+      "--everywhere": "search all projects of the circle; only for a person",
+    },
+    example: 'mesh recall "Which port does the API listen on?"',
+    hasSender: true,
+    call: async (context, args) => {
+      const { peer, identifiedBy } = await context.sender(args);
+      const isHere = !args.flag("everywhere") && context.machine === undefined;
+      const query = {
+        q: args.text("question"),
+        from_peer: identifiedBy === "anonymous" ? undefined : peer,
+        circle: args.get("circle"),
+        path: isHere ? Deno.cwd() : undefined,
+      };
+      return await context.call(recall, { query });
+    },
+    show: showRecalled,
+  }),
 ];
+
+function showRecalled(
+  { circle, project, off, matches }: WireResponse<typeof recall>,
+  { terminal }: CommandContext,
+): void {
+  if (off) return terminal.print(`Recall is off in the circle ${circle} (asks.recall_off).`);
+  if (matches.length === 0) {
+    const where = project === null ? "" : ` about ${project}`;
+    return terminal.print(`No similar question${where} was answered in the circle ${circle}.`);
+  }
+  for (const found of matches) {
+    const { correlation_id, from_peer_name, responder, to_peer_name, age_seconds } = found;
+    const age = formatAgo(age_seconds * 1000);
+    const head = `${from_peer_name} → ${responder ?? to_peer_name}, answered ${age}`;
+    terminal.print(styled("bold", correlation_id), `  ${head}`);
+    terminal.print(`  ${quote(found.question)}`);
+    terminal.print("  ", styled("green", "→"), ` ${quote(found.answer)}`);
+    for (const { path, state } of found.files) {
+      if (state === "unchanged") continue;
+      terminal.print("  ", styled("yellow", `${path}: ${state} since`));
+    }
+  }
+}
 
 /** The message of an inbox item, if the id is an item's. A notification has only a trace. */
 async function toMessageId(call: Call, id: string): Promise<string> {
@@ -144,7 +194,7 @@ export async function fetchMessages(
 }
 
 /** Parses an age (`3d` means three days ago), a local day or time, or a time with an offset. */
-function parseInstant(flag: string, args: Args, clock: Clock): string | undefined {
+export function parseInstant(flag: string, args: Args, clock: Clock): string | undefined {
   const text = args.get(flag);
   if (text === undefined) return undefined;
   const agoMs = parseDuration(text);

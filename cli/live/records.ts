@@ -85,6 +85,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   turn_failed: PEERS,
   turn_interrupted: PEERS,
   interrupt: PEERS,
+  briefing: [],
   ask_reminded: ASKS,
   ack: ASKS,
   question: ["asks", "inbox"],

@@ -69,6 +69,10 @@ function stageSentence(
         : `${to} has seen it: the agent's prompt contained its id.`;
     case "reminded":
       return `${to} ended its turn without an answer, and was reminded by its hook.`;
+    case "restated":
+      return `An agent was told of it again, ${detail}.`;
+    case "restated_seen":
+      return `The agent has read that, ${detail}.`;
     case "unproved":
       return "Nothing confirms that it arrived. It may have, so it is not sent again.";
     case "expired":
@@ -122,7 +126,7 @@ function closedSentence(
 }
 
 /** The beginning of a text, without the marks of Markdown. */
-function quote(text: string): string {
+export function quote(text: string): string {
   const line = markdownLine(text.replaceAll(/\s+/g, " ").trim()).map(toPlainText).join("");
   const chars = Array.from(line);
   return `“${chars.length > QUOTE_CHARS ? `${chars.slice(0, QUOTE_CHARS).join("")}…` : line}”`;

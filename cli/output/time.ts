@@ -1,26 +1,20 @@
 /** Formats durations, and instants in local time with the zone's offset. */
 
 import type { Clock } from "kit/core/clock.ts";
+import { formatDuration } from "kit/core/duration.ts";
 import { dateOf, isValid, offsetOf, timeOf } from "kit/core/local_time.ts";
 
+export { formatDuration } from "kit/core/duration.ts";
 export { formatInstant } from "kit/core/local_time.ts";
 
-const DURATION_UNITS = [
-  { ms: 86_400_000, unit: "d" },
-  { ms: 3_600_000, unit: "h" },
-  { ms: 60_000, unit: "m" },
-  { ms: 1_000, unit: "s" },
-] as const;
-
-/** Formats a duration in the largest unit that fits, such as `3m`, as options take it. */
-export function formatDuration(ms: number): string {
-  const step = DURATION_UNITS.find((step) => ms >= step.ms);
-  return step ? `${Math.floor(ms / step.ms)}${step.unit}` : "now";
+/** The time since something, in words. */
+export function formatAgo(ms: number): string {
+  return ms < 1000 ? "just now" : `${formatDuration(ms)} ago`;
 }
 
 /** The age of the last sign of life on a connection, in words. */
 export function formatHeard(ms: number): string {
-  return ms < 1000 ? "last heard just now" : `last heard ${formatDuration(ms)} ago`;
+  return `last heard ${formatAgo(ms)}`;
 }
 
 export function formatAge(instant: string | null, clock: Clock): string {

@@ -143,6 +143,8 @@ export const SETTINGS = {
   "push.contact":                     push_contact                                           .default(PUSH_CONTACT),
   "push.allow_local":                 flag                                                   .default(false),
   "asks.reminders":                   flag                                                   .default(true),
+  "asks.briefings":                   flag                                                   .default(true),
+  "asks.recall_off":                  wordList                                               .default([]),
   "approvals.gated_tools":           wordList                                                  .default([]),
   "approvals.timeout_seconds":        int(1, 3600, "seconds")                                .default(300),
   "relay.enabled":                    flag                                                   .default(false),

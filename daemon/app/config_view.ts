@@ -45,6 +45,8 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "push.contact":                       "shown",
   "push.allow_local":                   "shown",
   "asks.reminders":                     "shown",
+  "asks.briefings":                     "shown",
+  "asks.recall_off":                    "shown",
   "approvals.gated_tools":              "shown",
   "approvals.timeout_seconds":          "shown",
   "relay.enabled":                      "shown",

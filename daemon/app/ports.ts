@@ -4,6 +4,7 @@
  */
 
 import type { Reader } from "kit/data/sqlite.ts";
+import type { Context } from "../data/context.ts";
 import type { Terminals } from "../host/tmux/terminals.ts";
 import { TOOL_PERMISSION } from "../features/asks/answers.ts";
 import * as askRows from "../features/asks/store.ts";
@@ -12,6 +13,7 @@ import * as inboxRows from "../features/inbox/store.ts";
 import { inboxItemFrame } from "../features/inbox/surfaces.ts";
 import * as jobRows from "../features/jobs/store.ts";
 import * as templateRows from "../features/jobs/template_store.ts";
+import type { BriefingPorts } from "../features/hooks/briefings.ts";
 import type { PruningPorts } from "../features/lifecycle/pruning.ts";
 import type { AuditPorts } from "../features/messages/ledger/audit.ts";
 import { firstQueued } from "../features/messages/ledger/ledger.ts";
@@ -19,12 +21,17 @@ import type { RemotePorts } from "../features/messages/remote_delivery.ts";
 import type { SocketPorts } from "../features/messages/websocket/sockets.ts";
 import type { PeerPorts } from "../features/peers/registration.ts";
 import type { RecordPorts } from "../features/peers/records.ts";
+import { digestOf } from "../features/digest/digest.ts";
+import { digestText, TEXT_ENTRIES_MAX } from "../features/digest/digest_text.ts";
+import type { SchedulePorts } from "../features/schedules/fires.ts";
 import * as scheduleRows from "../features/schedules/store.ts";
+import * as subscriptionRows from "../features/subscriptions/store.ts";
 import { expectedRegistration } from "../features/spawn/expected_registration.ts";
 import { isSuperseded } from "../features/spawn/restarts/replacement.ts";
 import * as restartRows from "../features/spawn/restarts/store.ts";
 
 interface PortsDeps {
+  readonly ctx: Context;
   readonly db: Reader;
   readonly terminals: Pick<Terminals, "isSameJob">;
 }
@@ -75,6 +82,26 @@ export class Ports {
     hopsBefore: (correlation_id) => this.#machines?.exchange.outgoing.hopsBefore(correlation_id),
   };
 
+  readonly hooks: BriefingPorts = {
+    jobsOf: (peer_id) => jobRows.unfinishedOf(this.#deps.db, peer_id).map(toPeerTask),
+    jobsEnded: (peer_id, since) =>
+      jobRows.endedOf(this.#deps.db, { peer_id, since }).map((job) => ({
+        ...toPeerTask(job),
+        text: job.result_summary ?? job.error ?? job.title,
+      })),
+    subscriptionsOf: (peer_id) =>
+      subscriptionRows.ofSubscriber(this.#deps.db, peer_id)
+        .map(({ subscription_id: id, condition: text }) => ({ id, facts: [], text })),
+  };
+
+  readonly schedules: SchedulePorts = {
+    digestSince: (since) => {
+      const { ctx } = this.#deps;
+      const period = { since, until: ctx.clock.now(), circle: null };
+      return digestText(digestOf(ctx, { ...period, limit: TEXT_ENTRIES_MAX }));
+    },
+  };
+
   readonly lifecycle: PruningPorts = {
     needOf: (peer) => {
       const { db } = this.#deps;
@@ -86,4 +113,8 @@ export class Ports {
       return scheduleRows.involves(db, peer) ? "schedules" : undefined;
     },
   };
+}
+
+function toPeerTask({ job_id: id, state, execution: { checks }, title: text }: jobRows.StoredJob) {
+  return { id, facts: [state, ...(checks.length > 0 ? [`checks ${checks.join(" ")}`] : [])], text };
 }

@@ -48,6 +48,8 @@ import type { Apps, Shares } from "../features/relay/relay_api.ts";
 import { relayRoutes } from "../features/relay/routes.ts";
 import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
+import { digestRoutes } from "../features/digest/routes.ts";
+import { recallRoutes } from "../features/recall/routes.ts";
 import { changesRoutes } from "../features/changes/routes.ts";
 import { readersOf } from "../features/transcripts/readers.ts";
 import { transcriptRoutes } from "../features/transcripts/routes.ts";
@@ -141,6 +143,8 @@ export function featureRoutes(
       readerOf,
     ),
     ...changesRoutes(features, readerOf, new RemoteChanges(features.calls?.client)),
+    ...recallRoutes(features),
+    ...digestRoutes(features),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

@@ -42,6 +42,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   turn_failed: ["peers", "turns"],
   turn_interrupted: ["peers", "turns"],
   interrupt: ["peers"],
+  briefing: ["messages"],
   ask_reminded: ["asks", "messages"],
   ack: ["asks", "messages", "peers", "inbox"],
   question: ["asks", "inbox"],

@@ -8,6 +8,7 @@ import { Empty, Failed, ResourceView } from "../components/basics.tsx";
 import { useResource } from "../state/resource.ts";
 import { route } from "../state/router.ts";
 import { now } from "../state/store.ts";
+import { DigestFold } from "./log/digest.tsx";
 import { LogFilters } from "./log/filters.tsx";
 import { type Filters, filtersOf, isFiltered, queryOf } from "./log/search.ts";
 import { ThreadRow } from "./log/thread_row.tsx";
@@ -26,6 +27,7 @@ export function Log() {
   return (
     <>
       <LogFilters filters={filters} />
+      {!isFiltered(filters) && <DigestFold />}
       <Results filters={filters} />
     </>
   );

@@ -35,3 +35,16 @@ export function parseFromNow(text: string): number | undefined {
   const spanText = /^(?:in\s+)?(\d.*)$/i.exec(text)?.[1];
   return spanText === undefined ? undefined : parseDuration(spanText);
 }
+
+const SHOWN_UNITS = [
+  { ms: DAY_MS, unit: "d" },
+  { ms: HOUR_MS, unit: "h" },
+  { ms: MINUTE_MS, unit: "m" },
+  { ms: 1_000, unit: "s" },
+] as const;
+
+/** Formats a duration in the largest unit that fits, such as `3m`, as options take it. */
+export function formatDuration(ms: number): string {
+  const step = SHOWN_UNITS.find((step) => ms >= step.ms);
+  return step ? `${Math.floor(ms / step.ms)}${step.unit}` : "now";
+}

@@ -28,6 +28,8 @@ export const Schedule = z.object({
   to_peer: z.string(),
   text: z.string(),
   kind: ScheduleKind,
+  /** True if a digest of the time since the last message follows the text. */
+  digest: z.boolean(),
   /** Null for a recurring schedule. */
   fire_at: Instant.nullable(),
   cron: nullableString,
@@ -71,6 +73,9 @@ export const createSchedule = contract({
     to_peer: z.string(),
     text: Text,
     kind: ScheduleKind.default("notify"),
+    digest: z.boolean().optional().describe(
+      "Add a digest of the time since the last message to the text; only to the human",
+    ),
     fire_at: When.optional(),
     cron: Cron.optional(),
     /** The time zone of `cron`; UTC by default. */

@@ -28,6 +28,8 @@ export const LAYERS: readonly string[] = [
   "daemon/features/transcripts",
   "daemon/features/changes",
   "daemon/features/files",
+  "daemon/features/recall",
+  "daemon/features/digest",
   "daemon/features/usage",
   "daemon/features/handoffs",
   "daemon/features/relay",

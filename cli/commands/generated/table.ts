@@ -632,6 +632,33 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "search",
+  "usage": "recall <question...>",
+  "summary": "Find answers to similar questions in this project, and whether their files changed",
+  "details": "An agent searches its own circle and project. A person searches the project of this folder in the circle `default`, or in --circle. The setting asks.recall_off excludes circles.",
+  "example": "mesh recall \"Which port does the API listen on?\"",
+  "flags": {
+   "--circle <name>": "search this circle; only for a person",
+   "--everywhere": "search all projects of the circle; only for a person",
+   "--from <peer>": "send as this peer",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "digest",
+  "usage": "digest",
+  "summary": "Show decisions, answers, ended jobs, limits of a period, and what waits for you",
+  "details": "Without --since, the last 24 hours. To get it in your inbox and your chats each morning: mesh schedule create me \"Good morning\" --digest --cron \"0 8 * * *\"",
+  "example": "mesh digest --since 8h",
+  "flags": {
+   "--since <time>": "since this time: 2h or 3d ago, 2030-01-31, or a time with its offset",
+   "--until <time>": "before this time, in the same forms",
+   "--circle <name>": "only this circle",
+   "--limit <count>": "show at most this many of each kind (default 50, at most 500)",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "inbox",
   "usage": "inbox",
   "aliases": [],
@@ -911,6 +938,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--cron <pattern>": "repeat: \"minute hour day month weekday\", @hourly, @daily, …",
    "--timezone <name>": "the time zone of --cron; by default yours",
    "--ask": "send it as an ask, which needs a reply",
+   "--digest": "add what happened since the last message (mesh digest); only to the human",
    "--circle <name>": "look up the peer's name in this circle",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"

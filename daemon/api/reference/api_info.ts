@@ -20,8 +20,8 @@ export const TAGS: readonly Tag[] = [
     "Questions that need a reply: ask, answer, decline, wait, and structured questions." },
   { name: "Notifications", ids: ["delivery"], description:
     "Messages that need no reply, the state of every delivery, and the WebSocket for programs." },
-  { name: "Messages", ids: ["messages", "ids"], description:
-    "What was said: pages, full-text search, and the completion of shortened ids." },
+  { name: "Messages", ids: ["messages", "digest", "ids"], description:
+    "What was said: pages, full-text search, the digest, and the completion of shortened ids." },
   { name: "Inbox", ids: ["inbox"], description:
     "The messages to the human, and replies from every surface." },
   { name: "Push", ids: ["push"], description:

@@ -7,6 +7,7 @@ import type { SubagentReport } from "../../features/agents/adapter.ts";
 import { ackAsk, declineAsk, openAsk } from "protocol/asks/contract.ts";
 import { answerAsk } from "protocol/asks/questions.ts";
 import type { Questions } from "../../features/asks/questions/questions.ts";
+import type { Briefings } from "../../features/hooks/briefings.ts";
 import type { Delivery } from "../../features/messages/delivery.ts";
 import type { Dispatcher } from "../../features/messages/dispatcher.ts";
 import type { Receipts } from "../../features/messages/receipts.ts";
@@ -22,6 +23,7 @@ import type { Guard } from "../guard.ts";
 import { Handshake, type HandshakeDeps, isPlugin } from "./handshake.ts";
 
 export interface PeerSocketsDeps extends HandshakeDeps {
+  readonly briefings: Briefings;
   /** Calls a route of this daemon. */
   readonly call: Call;
   /** As `call`, for requests that are proved to come from the human. */
@@ -99,6 +101,11 @@ export class PeerSockets {
   reportSubagent(peer_id: string, subagent: SubagentReport): void {
     const { directory, subagents } = this.#deps;
     if (directory.isRegistered(peer_id)) subagents.report(peer_id, subagent);
+  }
+
+  reportCompaction(peer_id: string): void {
+    const { briefings, directory } = this.#deps;
+    if (directory.isRegistered(peer_id)) briefings.send(peer_id, "compact");
   }
 
   /**

@@ -98,6 +98,7 @@ export class ProtocolSession {
     subagent: (self, { agent_id, agent_type: type, phase }) =>
       self.#session &&
       self.#peerSockets.reportSubagent(self.#session.peer_id, { agent_id, type, phase }),
+    compacted: (self) => self.#session && self.#peerSockets.reportCompaction(self.#session.peer_id),
     pong: (self) => self.#session?.pongReceived(),
     ask: (self, verb) => void self.#verb(verb),
     notify: (self, verb) => void self.#verb(verb),

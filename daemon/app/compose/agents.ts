@@ -10,6 +10,7 @@ import { Termination } from "../../features/lifecycle/termination.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 import { Approvals } from "../../features/asks/questions/approvals.ts";
+import { Briefings } from "../../features/hooks/briefings.ts";
 import { HookEvents } from "../../features/hooks/hook_events.ts";
 import { AgentObserver } from "../../features/hooks/observer.ts";
 import { StopReminders } from "../../features/hooks/stop_reminders.ts";
@@ -18,7 +19,7 @@ import { WakeHooks } from "../../features/hooks/wake_hooks.ts";
 
 /** Reports of agents' hooks, and observation of agents. */
 export function openHooks(
-  { config, ctx, effects, missingPanes, platform, shutdownSignal }: Foundation,
+  { config, ctx, effects, missingPanes, platform, ports, shutdownSignal }: Foundation,
   lower: AskFeatures,
 ) {
   const { processes } = platform;
@@ -29,11 +30,17 @@ export function openHooks(
     gated_tools: config["approvals.gated_tools"],
     timeout_seconds: config["approvals.timeout_seconds"],
   });
+  const briefings = new Briefings(ctx, {
+    notifications: lower.notifications,
+    ports: ports.hooks,
+    is_on: config["asks.briefings"],
+  });
   const hookEvents = new HookEvents(ctx, {
     ...lower,
     hooks: platform.hooks,
     effects: effects.hooks,
     approvals,
+    briefings,
     reminders: new StopReminders(ctx, config["asks.reminders"]),
     unprovedMessages: new UnprovedMessages(ctx, lower),
   });
@@ -43,7 +50,7 @@ export function openHooks(
     shutdownSignal,
   });
   const agentObserver = new AgentObserver(ctx, { ...lower, missingPanes, wakeHooks });
-  return { hookEvents, wakeHooks, agentObserver };
+  return { briefings, hookEvents, wakeHooks, agentObserver };
 }
 
 /** The lifecycle of registered agents: linking, certificates, termination and doctor. */

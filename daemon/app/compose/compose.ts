@@ -25,6 +25,7 @@ import { openPeers } from "./peers.ts";
 import type { Machines } from "../../machines/machines.ts";
 import { cardMadeAt, forgetLeft, leftBefore, recordIdentityRefusal } from "../identity.ts";
 import { Executors } from "../../features/jobs/executors.ts";
+import { Recall } from "../../features/recall/recall.ts";
 import { Jobs } from "../../features/jobs/jobs.ts";
 
 export type Features = ReturnType<typeof compose>;
@@ -49,11 +50,20 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openHandoffs(foundation, sessions),
     ...openChanges(foundation, sessions),
     ...openFiles(foundation, sessions),
+    recall: new Recall(foundation.ctx, {
+      ...sessions,
+      machine: platform.machine,
+      off: config["asks.recall_off"],
+    }),
     ...openLifecycle(foundation, asks),
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),
     ...openUsage(foundation, sessions),
-    schedules: new Schedules(foundation.ctx, { ...foundation, ...asks }),
+    schedules: new Schedules(foundation.ctx, {
+      ...foundation,
+      ...asks,
+      ports: foundation.ports.schedules,
+    }),
     subscriptions: new Subscriptions(foundation.ctx, { ...foundation, ...asks }),
     calls: machines?.calls,
     telemetry: openTraces(foundation),

@@ -39,7 +39,7 @@ export function openFoundation(config: Config, db_path: string, platform: Platfo
   const shutdown = new AbortController();
   return {
     effects: new Effects(),
-    ports: new Ports({ db, terminals: platform.terminals }),
+    ports: new Ports({ ctx, db, terminals: platform.terminals }),
     config,
     platform,
     ctx,

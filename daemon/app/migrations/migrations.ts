@@ -39,6 +39,7 @@ import usage from "./038_usage.sql" with { type: "text" };
 import snoozedItems from "./040_snoozed_items.sql" with { type: "text" };
 import fileUses from "./046_file_uses.sql" with { type: "text" };
 import leases from "./045_leases.sql" with { type: "text" };
+import briefings from "./043_briefings.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -80,4 +81,5 @@ export const migrations: readonly string[] = [
   snoozedItems,
   leases,
   fileUses,
+  briefings,
 ];

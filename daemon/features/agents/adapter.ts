@@ -309,6 +309,8 @@ export interface HookReport {
   readonly end_reason?: string | undefined;
   /** The start of the session, in the agent's own term; set only by events that begin a session. */
   readonly source?: string | undefined;
+  /** True if the event reports that the conversation is compacted; its session stays the same. */
+  readonly compacts?: boolean | undefined;
   /**
    * The subagent in which the event happened, or which it starts or ends. Such an event is no turn
    * of the session, and does not register the session as a peer.
@@ -378,6 +380,11 @@ export interface HookReader {
    * so messages stay queued until then. Absent if there is no such event.
    */
   readonly context_event?: string;
+  /**
+   * The event of a session's start, if the model reads the event's answer with its next request. It
+   * carries a briefing, which must reach that request even within a turn, but no messages.
+   */
+  readonly start_event?: string;
   /** The way to hand over messages between two tool calls. Absent if no hook can do so. */
   readonly tool_context?: ToolContext;
   /** Returns the facts that belong to the session itself. Absent if all facts do. */

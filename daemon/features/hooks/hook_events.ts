@@ -25,6 +25,7 @@ import type {
   ToolContext,
 } from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_text.ts";
+import type { Briefings } from "./briefings.ts";
 import type { StopReminders } from "./stop_reminders.ts";
 import type { UnprovedMessages } from "./unproved_messages.ts";
 
@@ -51,6 +52,7 @@ interface HookEventsDeps {
   readonly handover: Handover;
   /** Tools that run only with the human's permission. */
   readonly approvals: Approvals;
+  readonly briefings: Briefings;
   readonly reminders: StopReminders;
   readonly unprovedMessages: UnprovedMessages;
 }
@@ -86,7 +88,8 @@ export class HookEvents {
     await loadTransliteration(report.cwd ?? "");
     const isOfTurn = report.prompt !== undefined || report.last_message !== undefined;
     const end = isOfTurn && !report.subagent ? reader.lastEnd?.(report.session_id) : undefined;
-    const { unprovedMessages } = this.#deps;
+    const { briefings, unprovedMessages } = this.#deps;
+    let briefed: string | undefined;
     let handsOver = false;
     const located = reader.locate?.(facts) ?? facts;
     const named = { session: report.session_id, backend };
@@ -106,33 +109,49 @@ export class HookEvents {
         ? found
         : this.#deps.effects.peerOfPrompt(found, report.prompt);
       this.#deps.approvals.noteEvent(report, located.agent_pid);
-      if (report.end_reason !== undefined) {
-        const { pane_id, agent_pid } = facts;
-        this.#deps.peers.offline(peer_id, {
-          reason: "session_end",
-          source: "hook",
-          detail: report.end_reason,
-          terminal: false,
-          pane_id,
-          agent_pid,
-        });
-        this.#ctx.db.afterCommit(() => unprovedMessages.forget(report.session_id));
-        this.#deps.reminders.release(report.session_id);
-        return () => ({});
-      }
+      briefings.note(peer_id, report);
+      if (report.end_reason !== undefined) return this.#end(peer_id, report, facts);
       unprovedMessages.prove(report);
+      briefings.prove(peer_id, report);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
       this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end });
       if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
-      const context = this.#textFor(peer_id, backend, { reader, report });
+      const briefing = this.#briefing(peer_id, reader, report);
+      if (briefing !== null) briefed = peer_id;
+      const texts = [briefing, this.#textFor(peer_id, backend, { reader, report })];
+      const context = texts.filter((text) => text !== null).join("\n") || null;
       handsOver = context !== null;
       return this.#permission(reader, peer_id, { report, facts: located }) ??
         (() => reader.answer(payload, context));
     });
     const onHangUp = () => {
       if (handsOver) unprovedMessages.forget(report.session_id);
+      if (briefed !== undefined) briefings.takeBack(briefed);
     };
     return { answer, onHangUp };
+  }
+
+  /** Records the end of a session. */
+  #end(peer_id: string, { session_id, end_reason }: HookReport, facts: HookFacts): AnswerHook {
+    const { peers, reminders, unprovedMessages } = this.#deps;
+    const { pane_id, agent_pid } = facts;
+    peers.offline(peer_id, {
+      reason: "session_end",
+      source: "hook",
+      detail: end_reason,
+      terminal: false,
+      pane_id,
+      agent_pid,
+    });
+    this.#ctx.db.afterCommit(() => unprovedMessages.forget(session_id));
+    reminders.release(session_id);
+    return () => ({});
+  }
+
+  /** The briefing in the answer to this event, if the model reads it with its next request. */
+  #briefing(peer_id: string, reader: HookReader, report: HookReport): string | null {
+    const isRead = report.event === reader.context_event || report.event === reader.start_event;
+    return isRead ? this.#deps.briefings.give(peer_id, report) : null;
   }
 
   /** The text for the agent in the answer to this event; null for none. */

@@ -61,11 +61,41 @@ export function list(db: Reader, filter: Filter): StoredJob[] {
   return db.all(table.row, LIST, { ...filter });
 }
 
+const INVOLVES = ":peer_id in (assigned_peer_id, owner_peer_id, created_by_peer_id)";
+
 /** True if a peer is the executor, owner or creator of an unsettled job. */
 export function involves(db: Reader, peer_id: string): boolean {
-  const statement = `select 1 from jobs where ${UNSETTLED}
-    and :peer_id in (assigned_peer_id, owner_peer_id, created_by_peer_id) limit 1`;
+  const statement = `select 1 from jobs where ${UNSETTLED} and ${INVOLVES} limit 1`;
   return db.value(z.number(), statement, { peer_id }) !== undefined;
+}
+
+/** Maximum jobs of a peer that a briefing reads. */
+const BRIEFED_MAX = 20;
+const EXECUTES = `(assigned_peer_id is :peer_id or job_id in
+  (select job_id from job_attempts where executor_peer_id = :peer_id and ended_at is null))`;
+
+/** The unfinished jobs that a peer executes, owns or has created, in this order. */
+export function unfinishedOf(db: Reader, peer_id: string): StoredJob[] {
+  const rest = `where ${UNSETTLED} and (${INVOLVES} or ${EXECUTES})
+    order by ${EXECUTES} desc, seq limit ${BRIEFED_MAX}`;
+  return table.all(db, rest, { peer_id });
+}
+
+/** The jobs of a peer that have ended since then, newest first. */
+export function endedOf(db: Reader, params: { peer_id: string; since: number }): StoredJob[] {
+  const rest = `where settled_at > :since and ${INVOLVES}
+    order by settled_at desc limit ${BRIEFED_MAX}`;
+  return table.all(db, rest, params);
+}
+
+/** The jobs that have ended in a period, newest first; a circle of null is any. */
+export function endedIn(
+  db: Reader,
+  params: { since: number; until: number; circle: string | null; limit: number },
+): StoredJob[] {
+  const rest = `where settled_at >= :since and settled_at <= :until
+    and (:circle is null or circle = :circle) order by settled_at desc, seq desc limit :limit`;
+  return table.all(db, rest, params);
 }
 
 /** Queued jobs that are due. */

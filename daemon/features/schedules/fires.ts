@@ -4,6 +4,8 @@ import type { Context } from "../../data/context.ts";
 import { Refusal } from "kit/core/problem.ts";
 import { isProblem, Problem, toPublicCode } from "protocol/problems.ts";
 import { toDisplayName } from "kit/core/text.ts";
+import { DAY_MS } from "kit/core/duration.ts";
+import { invalidField } from "kit/core/problem.ts";
 import { nextFire } from "kit/core/cron_pattern.ts";
 import type { Asks } from "../asks/asks.ts";
 import type { Notifications } from "../notifications/notifications.ts";
@@ -19,10 +21,20 @@ const FIRES_MAX = 200;
 /** Time until a fire is tried again after an internal error. Other schedules fire meanwhile. */
 const RETRY_MS = 60_000;
 
+/** Time that a digest covers if the schedule has sent none before. */
+const FIRST_DIGEST_MS = DAY_MS;
+
+/** Questions to the features above. */
+export interface SchedulePorts {
+  /** The digest of the time since an instant, as a text. */
+  digestSince(since: number): string;
+}
+
 export interface ScheduleDeps {
   readonly asks: Asks;
   readonly directory: Directory;
   readonly notifications: Notifications;
+  readonly ports: SchedulePorts;
   /** Time for which a settled schedule is kept. */
   readonly history_ms: number;
 }
@@ -47,7 +59,7 @@ export class ScheduleFires {
     const { db, log } = this.#ctx;
     try {
       return db.transact(() => {
-        const last_message_id = this.#send(schedule);
+        const last_message_id = this.#send(schedule, now);
         this.#record(schedule, now, { last_outcome: "fired", last_error: null, last_message_id });
       });
     } catch (error) {
@@ -58,16 +70,25 @@ export class ScheduleFires {
     }
   }
 
-  #send(schedule: StoredSchedule): string {
+  #send(schedule: StoredSchedule, now: number): string {
     const { asks, directory, notifications } = this.#deps;
-    const { kind, text, proven_human, traceparent, unverified } = schedule;
+    const { kind, proven_human, traceparent, unverified } = schedule;
     // Each fire of a recurring schedule starts a new trace.
     const trace = traceparent !== null && schedule.cron === null ? { traceparent } : {};
-    const message = { ...partiesOf(directory, schedule, schedule.to_peer), text };
+    const parties = partiesOf(directory, schedule, schedule.to_peer);
+    const message = { ...parties, text: this.#textOf(schedule, parties.to_peer, now) };
     const by = { proven_human, unverified, may_be_caller: true, ...trace };
     if (kind === "notify") return notifications.notify(message, by).ticket.message.delivery_id;
     const { ticket } = asks.open({ ...message, reply_delivery: "push" }, by);
     return ticket?.message.correlation_id ?? "";
+  }
+
+  /** A name may be another peer's by now, so the recipient of a digest is checked at each fire. */
+  #textOf({ text, digest, last_fired_at }: StoredSchedule, to_peer: string, now: number): string {
+    if (!digest) return text;
+    const { directory, ports } = this.#deps;
+    mustBeHuman(directory.address(to_peer));
+    return `${text}\n\n${ports.digestSince(last_fired_at ?? now - FIRST_DIGEST_MS)}`;
   }
 
   #fail(schedule: StoredSchedule, now: number, problem: Problem): void {
@@ -158,11 +179,18 @@ export function partiesOf(
 export function mustBeRecipient(
   directory: Directory,
   to_peer: string,
-  { caller, ...circles }: Pick<StoredSchedule, "circle" | "circle_given"> & {
+  { caller, digest = false, ...circles }: Pick<StoredSchedule, "circle" | "circle_given"> & {
     readonly caller: Sender;
+    readonly digest?: boolean;
   },
 ): void {
   const scope = recipientScope(circles, caller);
-  const { peer_id, status, closed } = directory.resolveAnywhere(to_peer, scope);
+  const { peer_id, status, closed, role } = directory.resolveAnywhere(to_peer, scope);
   if (status === "retired" || closed) throw new Problem("peer_retired", { peer_id });
+  if (digest) mustBeHuman({ role });
+}
+
+/** A digest has texts of all circles. */
+function mustBeHuman(recipient: { readonly role: string } | undefined): void {
+  if (recipient?.role !== "human") throw invalidField("digest", "A digest goes to the human only");
 }

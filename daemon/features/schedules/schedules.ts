@@ -36,12 +36,12 @@ export class Schedules {
     const { db, clock } = this.#ctx;
     const now = clock.now();
     return db.transact((tx) => {
-      const { from_peer, to_peer, text, kind } = body;
+      const { from_peer, to_peer, text, kind, digest = false } = body;
       const { directory } = this.#deps;
       const from = directory.sender(from_peer, { circle: body.circle });
       const circle = body.circle ?? (from.role === "human" ? null : from.circle);
       const circle_given = body.circle !== undefined;
-      mustBeRecipient(directory, to_peer, { circle, circle_given, caller: from });
+      mustBeRecipient(directory, to_peer, { circle, circle_given, caller: from, digest });
       const timing = timingOf(body, now);
       if (rows.activeCount(db) >= ACTIVE_MAX) {
         throw new Problem("schedules_full", { active_max: ACTIVE_MAX });
@@ -54,6 +54,7 @@ export class Schedules {
         to_peer,
         text,
         kind,
+        digest,
         circle,
         circle_given,
         ...timing,

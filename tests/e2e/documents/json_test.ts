@@ -36,6 +36,8 @@ const RUNS: readonly string[] = [
   "trace ask-3f9c04d1a2b7",
   "why ask-3f9c04d1a2b7",
   "search branch",
+  "recall Which port?",
+  "digest --since 8h",
   "peer show api",
   "peer rehook api",
   "orphans",

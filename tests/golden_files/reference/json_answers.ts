@@ -16,6 +16,8 @@ import { answerAsk } from "protocol/asks/questions.ts";
 import { forgetMachine, listMachines } from "protocol/machines.ts";
 import { handOff, switchPeer } from "protocol/handoffs.ts";
 import { listDevices, removeDevice } from "protocol/api/devices.ts";
+import { getDigest } from "protocol/messages/digest.ts";
+import { recall } from "protocol/asks/recall.ts";
 import { readChanges, readJobChanges } from "protocol/changes.ts";
 import {
   getInboxItem,
@@ -147,6 +149,8 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "push test":       [{ contract: testPush }],
   "push remove":     [{ contract: unsubscribePush }],
   "usage":           [{ contract: listUsage }],
+  "recall":          [{ contract: recall }],
+  "digest":          [{ contract: getDigest }],
   "type":            [{ contract: typeIntoPane }],
   "schedule":        [{ contract: listSchedules }],
   "schedule list":   [{ contract: listSchedules }],

@@ -41,6 +41,10 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "jobs.checks": "Programs that a job may name as its checks; see [jobs.md](../jobs.md#checks).",
   "push.contact": "The address, `mailto:` or `https:`, by which the operator of a push service reaches you.",
   "push.allow_local": "Whether pushes may be sent to addresses of this machine and of private networks, for a push service of your own.",
+  "asks.briefings":
+    "Whether an agent that lost its context, as after a compaction, is told once what it owes; see [agents.md](../agents.md#briefings).",
+  "asks.recall_off":
+    "Circles whose asks [recall](../recall.md) does not search; `*` means all.",
   "asks.reminders": "Whether an agent that ends its turn is reminded once of an ask that it did not answer; see [agents.md](../agents.md#reminders).",
   "approvals.gated_tools": "Tools whose permission is also asked of you in the inbox; see [approvals.md](../approvals.md).",
   "approvals.timeout_seconds": "How long such a question waits. Then the tool is denied.",

@@ -50,6 +50,12 @@ export const CLIENT_FRAMES: Examples<"connect" | Inbound["type"]> = {
       "messages: a child of the client's peer.",
     example: { agent_id: "ses_2", agent_type: "explore", phase: "started" },
   },
+  compacted: {
+    about:
+      "Reports that the agent's conversation was compacted. If something is owed by the peer or to " +
+      "it, it gets a message with that; see [agents.md](agents.md#briefings).",
+    example: {},
+  },
   pong: { about: "Answers a `ping`.", example: { ping_id: "7" } },
   ask: {
     about: "Asks another peer. The `result` has the id of the ask; an `ack` frame tells its end.",

@@ -17,6 +17,7 @@ const Content = z.union([z.string().transform((text) => [{ type: "text", text }]
 const Body = z.looseObject({
   model: z.string().default("scripted"),
   stream: z.boolean().default(false),
+  system: Content.default([]),
   messages: z.array(z.looseObject({ role: z.string(), content: Content })).default([]),
   tools: z.array(z.looseObject({ name: z.string().default("") })).default([]),
   output_config: z.looseObject({ format: z.unknown().optional() }).optional(),
@@ -27,6 +28,8 @@ interface ModelRequest {
   readonly at: number;
   /** The last prompt of the user or of another session. */
   readonly prompt: string;
+  /** The system's texts, with the context that hooks have added. */
+  readonly context: string;
   /** Results of tools since the last prompt. */
   readonly results: readonly string[];
   readonly tools: readonly string[];
@@ -66,11 +69,11 @@ export class MessagesModel extends ModelServer {
     return body.stream ? this.#toEventStream(body, answer) : this.#toJson(body, answer);
   }
 
-  #answer({ prompt, results, tools }: ModelRequest, { output_config }: Body): Answer {
+  #answer({ prompt, context, results, tools }: ModelRequest, { output_config }: Body): Answer {
     if (output_config?.format !== undefined) {
       return { pause_ms: 0, text: JSON.stringify({ title: "Scripted", isNewTopic: true }) };
     }
-    const steps = parseSteps(prompt) ?? matchSteps(this.rules, prompt);
+    const steps = parseSteps(prompt) ?? matchSteps(this.rules, prompt, context);
     if (!steps || tools.length === 0) return { pause_ms: 0, text: `ECHO ${prompt.length}` };
     const { pause_ms, text, next } = nextStep(steps, results);
     if (!next) return { pause_ms, text: text || `DONE ${results.length}` };
@@ -130,8 +133,8 @@ const REMINDER = /^\s*<system-reminder>[^]*<\/system-reminder>\s*$/;
 
 /** The last prompt and the tool results since that prompt. */
 function parseConversation(
-  { messages, tools }: Body,
-): Pick<ModelRequest, "prompt" | "results" | "tools"> {
+  { system, messages, tools }: Body,
+): Pick<ModelRequest, "prompt" | "context" | "results" | "tools"> {
   let prompt = "";
   let results: string[] = [];
   for (const { role, content } of messages) {
@@ -144,7 +147,11 @@ function parseConversation(
     if (text.trim() === "" || (toolResults.length > 0 && !/@@|\[mesh\]/.test(text))) continue;
     [prompt, results] = [text, []];
   }
-  return { prompt, results, tools: tools.map(({ name }) => name) };
+  const blocks = messages.flatMap(({ role, content }) =>
+    content.filter((part) => role === "system" || REMINDER.test(toText(part)))
+  );
+  const context = [...system, ...blocks].map(toText).join("\n");
+  return { prompt, context, results, tools: tools.map(({ name }) => name) };
 }
 
 function toText(part: { text?: string | undefined; content?: unknown }): string {
@@ -178,9 +185,11 @@ function resolveTool(tool: string, tools: readonly string[]): string {
 export function matchSteps(
   rules: readonly ScriptedReply[],
   prompt: string,
+  given = "",
 ): readonly Step[] | undefined {
-  for (const { match, steps } of rules) {
-    const found = match.exec(prompt);
+  for (const { match, context, steps } of rules) {
+    const matched = match.exec(prompt);
+    const found = matched && context ? context.exec(given) : matched;
     if (found) return steps.map((step) => fillStep(step, found));
   }
   return undefined;

@@ -31,6 +31,7 @@ import {
 } from "./fields.ts";
 import { printable } from "./quoting.ts";
 import { Ending, formatEnding, PENDING } from "./ask_result.ts";
+import { askedBefore, EarlierAsk } from "./asked_before.ts";
 
 const ask = tool({
   name: "ask",
@@ -66,6 +67,9 @@ const ask = tool({
     delivery_state: maybe,
     reply_delivery: z.enum(["push", "pull"]),
     ...Ending,
+    asked_before: z.array(EarlierAsk).optional().describe(
+      "Answers to the same question in this project; not if you waited for the reply",
+    ),
   }),
   async run({ peer, message, idempotency_key, wait_seconds = 0, options, ...rest }, toolContext) {
     const { caller, call } = toolContext;
@@ -88,7 +92,9 @@ const ask = tool({
       ? "No reply yet: it comes to you as a message of its own. Go on, or end your turn."
       : "No reply yet, and none can be pushed to you, as you are not a registered peer: " +
         laterHint(id);
-    return { text: `${head} ${later}`, data: { ...askFields, reply_delivery, ...PENDING } };
+    const { text, ...earlier } = await askedBefore(message, toolContext);
+    const data = { ...askFields, reply_delivery, ...PENDING, ...earlier };
+    return { text: `${head} ${later}${text}`, data };
   },
 });
 

@@ -52,6 +52,8 @@ const readCommon = payloadReader({
   sessionStart: event({ source: z.string() }, ({ source }) => ({ turn_state: "idle", source })),
   // Sent by `mesh mcp` as it starts with the session, before the first prompt.
   arrived: event({}, () => ({ turn_state: "idle", source: "mcp" })),
+  // Sent before compaction. Its answer adds no context.
+  preCompact: event({}, () => ({ compacts: true })),
   // The reason is user_exit (also for `/clear`) or complete.
   sessionEnd: event({ reason: z.string() }, ({ reason }) => ({ end_reason: reason })),
   userPromptSubmitted: event(

@@ -17,6 +17,7 @@ export const hooks = new MeshHooks({
   agent: "copilot",
   events: [
     "sessionStart",
+    "preCompact",
     "userPromptSubmitted",
     "permissionRequest",
     "notification",

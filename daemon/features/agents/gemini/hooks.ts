@@ -14,6 +14,11 @@ const read = payloadReader({
     { reason: z.string() },
     ({ reason }) => reason === "clear" ? {} : { end_reason: reason },
   ),
+  // Each prompt reports `auto`, whether it is compressed or not.
+  PreCompress: event(
+    { trigger: z.string() },
+    ({ trigger }) => trigger === "manual" ? { compacts: true } : {},
+  ),
   BeforeAgent: event({ prompt: z.string() }, ({ prompt }) => ({ turn_state: "working", prompt })),
   AfterAgent: event(
     { prompt_response: z.string().optional(), stop_hook_active: z.boolean().optional() },

@@ -18,6 +18,7 @@ export const hooks = new MeshHooks({
   agent: "gemini",
   events: [
     "SessionStart",
+    "PreCompress",
     "BeforeAgent",
     "BeforeModel", // Names the model, and shows that a dialog has ended.
     "AfterAgent",
@@ -28,7 +29,12 @@ export const hooks = new MeshHooks({
   variables: "MESH_AGENT_PID=$PPID",
   entry(event, commandOf) {
     const command = commandOf(event);
-    return { hooks: [{ type: "command", name: `mesh-${event}`, command, timeout: HOOK_MS_MAX }] };
+    // Without the matcher it would run at each prompt.
+    const matcher = event === "PreCompress" ? { matcher: "manual" } : {};
+    return {
+      ...matcher,
+      hooks: [{ type: "command", name: `mesh-${event}`, command, timeout: HOOK_MS_MAX }],
+    };
   },
 });
 

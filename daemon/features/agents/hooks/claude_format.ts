@@ -91,8 +91,10 @@ const ASKING_TOOLS: ReadonlySet<string> = new Set([
 export const readHook: HookReader["read"] = (payload) => ofSubagent(readEvent(payload), payload);
 
 const CONTEXT_EVENT = "UserPromptSubmit";
+const START_EVENT = "SessionStart";
 /** The events whose answer the model reads with its next request. */
 const CONTEXT_EVENTS: ReadonlySet<string> = new Set([
+  START_EVENT,
   CONTEXT_EVENT,
   "PostToolBatch",
   "PostToolUse",
@@ -124,5 +126,6 @@ export const claudeCodeHooks: HookReader = {
   answer: hookAnswer,
   formatDecision,
   context_event: CONTEXT_EVENT,
+  start_event: START_EVENT,
   tool_context: { event: "PostToolBatch", keeps_marker: true },
 };

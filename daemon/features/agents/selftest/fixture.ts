@@ -9,6 +9,8 @@ export type Step =
 /** The model's answer to a matching prompt. `$1` to `$9` are the captures of `match`. */
 export interface ScriptedReply {
   readonly match: RegExp;
+  /** Must match the context that hooks have added, as well; then its captures are used. */
+  readonly context?: RegExp;
   readonly steps: readonly Step[];
 }
 

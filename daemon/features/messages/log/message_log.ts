@@ -95,7 +95,7 @@ export class Messages {
       until,
     };
     if (search === undefined) return { messages: [], next: null };
-    if (search) this.#indexer.catchUp();
+    if (search) this.catchUp();
     const { hits, next } = this.#collect({ filter, before: cursor, limit: limit + 1 }, search);
     const shown = fittingPage(hits.slice(0, limit));
     const next_seq = shown.length < hits.length ? shown.at(-1)?.seq ?? null : next;
@@ -106,6 +106,11 @@ export class Messages {
       })),
       next: next_seq === null ? null : this.#deps.idCodec.ident(next_seq),
     };
+  }
+
+  /** Indexes new texts, so that a search finds them. */
+  catchUp(): void {
+    this.#indexer.catchUp();
   }
 
   /** Called once a second. Indexes new texts, and deletes old messages. */

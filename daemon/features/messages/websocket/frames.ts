@@ -125,6 +125,8 @@ const Subagent = z.object({
   ),
 });
 
+const Compacted = z.object({ type: z.literal("compacted") });
+
 const Pong = z.object({
   type: z.literal("pong"),
   ping_id: z.string().nullish().describe("That of the ping; any pong shows that the client lives"),
@@ -146,6 +148,7 @@ export const Inbound = z.discriminatedUnion("type", [
   Status,
   ChatTurn,
   Subagent,
+  Compacted,
   Pong,
   verb("ask"),
   verb("notify"),

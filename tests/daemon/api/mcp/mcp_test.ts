@@ -28,6 +28,7 @@ const RESOLVED = {
 };
 const ASKED = {
   "POST /ask": () => OPENED,
+  "GET /recall": () => ({ matches: [] }),
   "POST /asks/ask-1/wait": () => RESOLVED,
   "GET /asks/ask-1": () => ({ reply_voice: "peer" }),
 };

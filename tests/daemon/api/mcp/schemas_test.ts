@@ -93,6 +93,7 @@ const SCHEDULE_CALLS: [string, Record<string, unknown>][] = [
 ];
 const ASKED = {
   "POST /ask": () => OPENED,
+  "GET /recall": () => ({ matches: [] }),
   "POST /asks/ask-1/wait": () => RESOLVED,
   "GET /asks/ask-1": () => ({ reply_voice: "peer" }),
 };

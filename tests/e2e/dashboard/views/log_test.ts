@@ -180,3 +180,20 @@ browserTest(
     assert.equal(await page.evaluate("history.length"), entries);
   },
 );
+
+browserTest(
+  "the digest of the last day opens above the log, with hostile texts as text",
+  async (lab) => {
+    const [api, web] = [await lab.peer({ name: "api" }), await lab.peer({ name: "web" })];
+    const text = "<b>Which</b> port?\u202e";
+    const asked = await web.request("ask", { to_peer: api.peer_id, text });
+    await api.request("ack", { correlation_id: asked.correlation_id, message: "Port 8080." });
+    const page = await lab.open("#/log");
+    await page.getByText("The last 24 hours").click();
+    await page.getByRole("heading", { name: "Answers (1)" }).waitFor();
+    const answer = page.getByRole("listitem").filter({ hasText: "→" }).first();
+    await answer.getByText("Port 8080.").waitFor();
+    await answer.getByRole("link", { name: "<b>Which</b> port?" }).click();
+    await page.getByRole("heading", { name: "Asks" }).waitFor();
+  },
+);

@@ -12,7 +12,7 @@ import { Subagents } from "./subagents.ts";
 import { Turn } from "./turn.ts";
 
 /** Increased with every change of the plugin. */
-const HOOK_VERSION = "4";
+const HOOK_VERSION = "5";
 /** Maximum time in which opencode starts a turn by itself for an unread message. */
 const UNREAD_AFTER_MS = 1000;
 const NOT_READ = "[mesh] Not read yet, further up:";
@@ -209,6 +209,7 @@ export class Session {
     else if (type === "session.status") this.#turn.changeStatus(status ?? { type: "busy" });
     else if (type === "session.idle") this.#idle();
     else if (type === "session.error") this.#failed(error);
+    else if (type === "session.compacted") this.#connection.report({ type: "compacted" });
     else if (type === "message.updated" && info?.role === "assistant") this.#answered(info);
     else if (type === "message.part.updated" && part) this.#turn.part(part);
     this.#reportTurn();

@@ -30,6 +30,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
   Deno.test(`${protocolVersion}: ask, ack and notify_peer name files by their ids`, async () => {
     const { fetch, received } = mcpFixture({
       "POST /ask": () => ({ ...OPENED, delivery_state: "sent" }),
+      "GET /recall": () => ({ matches: [] }),
       "POST /ack": () => ({ ok: true, close_reason: "ack_with_msg" }),
       "POST /notify": () => ({
         delivery_id: "notif-1",
@@ -48,6 +49,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
     await at.call("notify_peer", { peer: "web", message: "Look", attachments });
     assert.deepEqual(received.map(({ route, body }) => [route, body["attachments"]]), [
       ["POST /ask", attachments],
+      ["GET /recall", undefined],
       ["POST /ack", attachments],
       ["POST /notify", attachments],
     ]);

@@ -25,7 +25,7 @@ Deno.test("setup adds our hooks to Copilot CLI's settings once, and keeps those 
   assert.equal(JSON.stringify(hooks.install(installed, PLAN)), JSON.stringify(installed));
   const { hooks: written } = JSON.parse(JSON.stringify(installed));
   assert.deepEqual(Object.keys(written), [
-    ...["agentStop", "preToolUse", "sessionStart", "userPromptSubmitted"],
+    ...["agentStop", "preToolUse", "sessionStart", "preCompact", "userPromptSubmitted"],
     ...["permissionRequest", "notification", "subagentStart", "subagentStop", "sessionEnd"],
     "postToolUse",
   ]);

@@ -709,7 +709,7 @@ var Turn = class {
 };
 
 // daemon/features/agents/opencode/plugin/session.ts
-var HOOK_VERSION = "4";
+var HOOK_VERSION = "5";
 var UNREAD_AFTER_MS = 1e3;
 var NOT_READ = "[mesh] Not read yet, further up:";
 var REOPEN_MS = 1e3;
@@ -892,6 +892,9 @@ var Session = class {
     });
     else if (type === "session.idle") this.#idle();
     else if (type === "session.error") this.#failed(error);
+    else if (type === "session.compacted") this.#connection.report({
+      type: "compacted"
+    });
     else if (type === "message.updated" && info?.role === "assistant") this.#answered(info);
     else if (type === "message.part.updated" && part) this.#turn.part(part);
     this.#reportTurn();

@@ -128,6 +128,17 @@ Deno.test("turns, models and chat are reported; those of a subagent are not", as
   assert.equal(model, "fake/one");
 });
 
+Deno.test("the compaction of the served session is reported, and no other", async () => {
+  await using daemon = new FakeDaemon().up();
+  using opencode = new FakeOpencode();
+  await opencode.start(daemon, ["opencode", "-s", "ses_a"]);
+  await daemon.turn("idle");
+  opencode.event("session.compacted", { sessionID: "ses_other" });
+  opencode.event("session.compacted", { sessionID: "ses_a" });
+  await daemon.received.find("the compaction", ({ type }) => type === "compacted");
+  assert.equal(daemon.received.all.filter(({ type }) => type === "compacted").length, 1);
+});
+
 Deno.test("the starts and ends of subagents at any depth are reported, and again to a new daemon", async () => {
   await using daemon = new FakeDaemon().up();
   using opencode = new FakeOpencode();

@@ -1,0 +1,120 @@
+/** The digest: what happened in a period, and what waits for the human now. */
+
+import * as z from "zod";
+import type { Context } from "../../data/context.ts";
+import { cleanLine } from "kit/core/text.ts";
+import { EVENTS } from "protocol/events.ts";
+import type { Digest } from "protocol/messages/digest.ts";
+import * as inbox from "../inbox/store.ts";
+import * as jobs from "../jobs/store.ts";
+import * as peers from "../peers/store.ts";
+import * as rows from "./store.ts";
+
+/** Maximum asks, jobs and events of a period that are counted. */
+const COUNTED_MAX = 10_000;
+/** Maximum of the newest events that are searched, in about 10 ms: no index finds a type. */
+const EVENTS_MAX = 50_000;
+/** Maximum items of the inbox that are read. */
+const ITEMS_MAX = 500;
+const LINE_CHARS = 200;
+
+/** Events about limits. The end of a turn by an error is one if its class is a limit. */
+const LIMIT_EVENTS = Object.keys(EVENTS).filter((type) => /limit|turn_failed/.test(type));
+const LIMIT_CLASS = /limit|quota|billing|credit|overload|\b429\b/i;
+
+const EventData = z.object({
+  peer_id: z.string().nullish(),
+  name: z.string().nullish(),
+  error: z.string().nullish(),
+  state: z.string().nullish(),
+  reason: z.string().nullish(),
+});
+
+export interface DigestRequest extends rows.Period {
+  /** Maximum entries of each list. */
+  readonly limit: number;
+}
+
+export function digestOf({ db, events, clock }: Context, request: DigestRequest): Digest {
+  const { limit, ...period } = request;
+  const closed = rows.closedAsks(db, { ...period, limit: COUNTED_MAX });
+  const decisions = closed.filter(({ is_decision }) => is_decision);
+  const answers = closed.filter(({ is_decision, outcome }) =>
+    !is_decision && outcome !== "acknowledged"
+  );
+  const checks = jobs.endedIn(db, { ...period, limit: COUNTED_MAX });
+  const after = events.idBefore(EVENTS_MAX);
+  const limits = limitsIn(db, { ...period, after });
+  const waiting = waitingItems(db, clock.now());
+  return {
+    ...period,
+    decisions: decisions.slice(0, limit).map(toAsk),
+    answers: answers.slice(0, limit).map(toAsk),
+    checks: checks.slice(0, limit).map(toJob),
+    limits: limits.slice(0, limit),
+    waiting: waiting.slice(0, limit).map(toItem),
+    counts: {
+      decisions: decisions.length,
+      answers: answers.length,
+      checks: checks.length,
+      limits: limits.length,
+      waiting: waiting.length,
+    },
+  };
+}
+
+type Db = Context["db"];
+
+function limitsIn(db: Db, { circle, ...range }: rows.Period & { after: number }) {
+  const found = rows.eventsOf(db, { ...range, types: LIMIT_EVENTS, limit: COUNTED_MAX });
+  return found.flatMap(({ type: event, at, data }): Digest["limits"] => {
+    const { peer_id = null, name, error, state, reason } = EventData.parse(JSON.parse(data));
+    const why = error ?? state ?? reason ?? null;
+    if (event === "turn_failed" && !LIMIT_CLASS.test(why ?? "")) return [];
+    const peer = peer_id === null ? undefined : peers.get(db, peer_id);
+    if (circle !== null && peer?.circle !== circle) return [];
+    return [{ event, peer_id, peer_name: name ?? peer?.name ?? null, reason: why, at }];
+  });
+}
+
+/** The open items, without those that are put off and those that the human sent. */
+function waitingItems(db: Db, now: number) {
+  const isOwn = (peer_id: string | null) =>
+    peer_id !== null && peers.get(db, peer_id)?.role === "human";
+  return inbox.open(db, ITEMS_MAX).filter(({ snoozed_until, from_peer_id }) =>
+    (snoozed_until ?? 0) <= now && !isOwn(from_peer_id)
+  );
+}
+
+function toAsk({ is_decision: _, question, answer, ...ask }: rows.ClosedAsk) {
+  return { ...ask, question: firstLine(question), answer: answer && firstLine(answer) };
+}
+
+const Checks = z.array(z.object({ name: z.string(), exit: z.number().nullable() }));
+
+function toJob(job: jobs.StoredJob): Digest["checks"][number] {
+  const { job_id, title, state, state_reason, circle, result_data, updated_at } = job;
+  const result = job.result_summary ?? job.error;
+  return {
+    job_id,
+    title: firstLine(title),
+    state,
+    state_reason,
+    circle,
+    checks: Checks.safeParse(result_data?.["checks"]).data ?? [],
+    result: result && firstLine(result),
+    ended_at: updated_at, // A job does not change after its end.
+  };
+}
+
+function toItem({ item_id, kind, from, correlation_id, text, created_at }: ReturnType<
+  typeof waitingItems
+>[number]): Digest["waiting"][number] {
+  return { item_id, kind, from, correlation_id, text: firstLine(text), created_at };
+}
+
+function firstLine(text: string): string {
+  const line = text.split(/[\r\n]+/).find((line) => line.trim() !== "") ?? "";
+  const chars = Array.from(cleanLine(line).trim());
+  return chars.length > LINE_CHARS ? `${chars.slice(0, LINE_CHARS).join("")}…` : chars.join("");
+}
