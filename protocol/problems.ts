@@ -146,6 +146,8 @@ export const PROBLEMS = {
   unknown_subscription: problem(404, "Unknown subscription: {subscription_id}", "list them with `mesh when list`", { subscription_id: id }),
   subscription_settled: problem(409, "{subscription_id} is {state}, and only an active one can be cancelled", "", { subscription_id: id, state: text }, "illegal_state"),
   subscriptions_full:   problem(429, "{active_max} subscriptions of {whose} are active", "cancel some with `mesh when cancel`", { whose: text, active_max: number }),
+  // Limits of accounts.
+  unknown_limit:        problem(404, "No account is known as {account}", "list them with `mesh limits`", { account: text }),
   // The human inbox.
   no_human:             problem(503, "No human is registered", "set a name with `mesh config set human.name YOU`, then restart the daemon"),
   unknown_item:         problem(404, "Unknown inbox item: {item_id}", "", { item_id: id }),

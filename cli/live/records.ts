@@ -82,6 +82,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   ask: ASKS,
   turn_failed: PEERS,
   turn_interrupted: PEERS,
+  limit_changed: ["peers", "queued"],
+  limit_storm: [],
   interrupt: PEERS,
   ask_reminded: ASKS,
   ack: ASKS,

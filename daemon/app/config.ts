@@ -17,6 +17,7 @@ import { STRATEGIES } from "protocol/asks/routing.ts";
 import { Checks } from "protocol/jobs/contract.ts";
 import { CircleBoundary, isReservedForHuman } from "protocol/peers/record.ts";
 import { Commands, EnvironmentVariables, Profiles } from "protocol/spawn/contract.ts";
+import { QuietHours, RESUME_MODES } from "protocol/limits/settings.ts";
 import { READERS } from "protocol/transcripts.ts";
 import { Prices, PRICES_FORM } from "protocol/usage.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
@@ -126,6 +127,8 @@ export const SETTINGS = {
   "spawn.profiles":                   map(Profiles, "a map from a name to {backend?, args, env}") .default({}),
   "spawn.allowed_paths":              wordList                                                  .optional(),
   "spawn.env":                        map(EnvironmentVariables, "a map from a variable to its value")   .default({}),
+  "limits.resume":                    z.enum(RESUME_MODES).describe(RESUME_MODES.join(", ")) .default("always"),
+  "limits.quiet_hours":               QuietHours                                             .optional(),
   "panes.allow_typing":               flag                                                   .default(false),
   "transcripts":                      z.enum(READERS).describe(READERS.join(", "))           .default("human"),
   "usage.prices":                     map(Prices, PRICES_FORM)                               .optional(),

@@ -14,6 +14,8 @@ import type { HookEffects } from "../features/hooks/hook_events.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
+import type { AccountLimits } from "../features/limits/limits.ts";
+import type { LimitEffects } from "../features/limits/deps.ts";
 import type { Linking } from "../features/lifecycle/linking.ts";
 import type { Delivery } from "../features/messages/delivery.ts";
 import type { Dispatcher } from "../features/messages/dispatcher.ts";
@@ -43,6 +45,7 @@ interface AffectedFeatures {
   readonly endedTurns: EndedTurns;
   readonly machines: Machines | undefined;
   readonly jobs: Jobs;
+  readonly limits: AccountLimits;
   readonly linking: Linking;
   readonly receipts: Receipts;
   readonly records: PeerRecords;
@@ -84,14 +87,18 @@ export class Effects {
       return { dropped_deliveries, closed_asks: asks.closeAllTo(peer_id, reason) };
     },
     promptSeen: (peer_id, prompt) => {
-      const { agentWork, jobs, receipts } = this.#features;
+      const { agentWork, jobs, limits, receipts } = this.#features;
       const ids = idsIn(prompt);
+      limits.promptSeen(peer_id);
       agentWork.promptSeen(peer_id, ids);
       receipts.prove(peer_id, ids);
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
     },
+    limitReported: (peer_id, report) => this.#features.limits.reported(peer_id, report),
+    limitWithdrawn: (peer_id) => this.#features.limits.withdrawn(peer_id),
     turnEvidence: (peer_id, evidence) => {
-      const { endedTurns, jobs } = this.#features;
+      const { endedTurns, jobs, limits } = this.#features;
+      limits.turnEvidence(peer_id, evidence);
       jobs.turns.turnEvidence(peer_id, evidence);
       endedTurns.turnEvidence(peer_id, evidence);
     },
@@ -128,8 +135,9 @@ export class Effects {
   readonly messages: DeliveryEffects & StepListener & RemoteEffects = {
     stepped: (message, state) => {
       const { delivery_id } = message;
-      const { agentWork, machines, jobs, telemetry } = this.#features;
+      const { agentWork, jobs, limits, machines, telemetry } = this.#features;
       agentWork.stepped(message, state);
+      limits.stepped(message, state);
       telemetry?.noteStep(delivery_id);
       jobs.turns.stepped(delivery_id, state);
       machines?.exchange.stepped(delivery_id, state);
@@ -148,6 +156,10 @@ export class Effects {
   readonly asks: AskEffects = {
     askClosing: (ask) => this.#features.machines?.exchange.askClosing(ask),
     askClosed: (ask) => this.#features.machines?.exchange.askClosed(ask),
+  };
+
+  readonly limits: LimitEffects = {
+    goesOn: (peer_id) => this.#features.jobs.turns.goOn(peer_id),
   };
 
   readonly hooks: HookEffects = {

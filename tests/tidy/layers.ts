@@ -21,6 +21,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/hooks",
   "daemon/features/lifecycle",
   "daemon/features/spawn",
+  "daemon/features/limits",
   "daemon/features/jobs",
   "daemon/features/schedules",
   "daemon/features/subscriptions",

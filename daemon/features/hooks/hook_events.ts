@@ -84,7 +84,8 @@ export class HookEvents {
     const last_message = await reader.lastMessage?.(parsed, payload);
     const report = last_message === undefined ? parsed : { ...parsed, last_message };
     await loadTransliteration(report.cwd ?? "");
-    const isOfTurn = report.prompt !== undefined || report.last_message !== undefined;
+    const isOfTurn = report.prompt !== undefined || report.last_message !== undefined ||
+      report.turn_error !== undefined;
     const end = isOfTurn && !report.subagent ? reader.lastEnd?.(report.session_id) : undefined;
     const { unprovedMessages } = this.#deps;
     let handsOver = false;
@@ -122,7 +123,7 @@ export class HookEvents {
       }
       unprovedMessages.prove(report);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
-      this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end });
+      this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end, is_of_agent: true });
       if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
       const context = this.#textFor(peer_id, backend, { reader, report });
       handsOver = context !== null;

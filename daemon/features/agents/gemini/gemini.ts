@@ -39,6 +39,7 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
     observe: async (peer) => withEnd(await observe(peer, options), peer, ends),
     interrupt: (peer) => interruptInPane(inspected, peer),
     lastEnd: ends,
+    account: () => ({ home: options.config_dir }),
     resume: (session) => resumeOf(options.config_dir, session),
   });
 }

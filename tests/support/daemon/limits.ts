@@ -1,0 +1,106 @@
+/** A world with two agents of one account, whose hooks and records tell of its limit. */
+
+import { getMessage } from "protocol/messages/log.ts";
+import { type Limit, listLimits } from "protocol/limits/contract.ts";
+import type { AgentPeer, Observation, TurnEnd } from "../../../daemon/features/agents/adapter.ts";
+import { claudeCodeHooks } from "../../../daemon/features/agents/hooks/claude_format.ts";
+import type { Backend } from "protocol/agents/contract.ts";
+import { FakeAgents, FakePanes, SOCKET } from "../host/fake_panes.ts";
+import { world, type WorldOptions } from "../world.ts";
+import { get, peerOfSession, post } from "./peer_clients.ts";
+
+/** Milliseconds from a limit to its reset. */
+export const LIMITED_UNTIL = 3_600_000;
+
+/** Agents with one account for each kind, and an observation of each session. */
+class LimitedAgents extends FakeAgents {
+  readonly ends = new Map<string, TurnEnd>();
+
+  account = () => ({ home: `/home/.${this.backend}` });
+
+  override observe(peer?: AgentPeer): Promise<Observation | undefined> {
+    const end = this.ends.get(peer?.runtime_session_id ?? "");
+    const observed = { alive: true, turn_state: null, source: "process table" };
+    return Promise.resolve(end ? { ...observed, end } : undefined);
+  }
+}
+
+export interface LimitedAgent {
+  readonly peer_id: string;
+  readonly name: string;
+  readonly session_id: string;
+  readonly backend: Backend;
+}
+
+export async function limitWorld(options: WorldOptions = {}) {
+  const agents = { codex: new LimitedAgents("codex"), gemini: new LimitedAgents("gemini") };
+  const hooks = { codex: claudeCodeHooks, gemini: claudeCodeHooks };
+  const panes = new FakePanes();
+  const w = world({ hooks, adapters: Object.values(agents), paneObserver: panes, ...options });
+  const hook = (
+    { backend, session_id }: Pick<LimitedAgent, "backend" | "session_id">,
+    hook_event_name: string,
+    more: Record<string, unknown> = {},
+  ) =>
+    post(w, `/hooks/${backend}`, { session_id, cwd: "/work", hook_event_name, ...more });
+  const add = async (name: string, backend: Backend, pane: number): Promise<LimitedAgent> => {
+    const session_id = `session-${name}`;
+    panes.open(`%${pane}`);
+    await hook({ backend, session_id }, "SessionStart", { source: "startup" });
+    const { peer_id } = peerOfSession(w, session_id) ?? {};
+    await post(w, "/peers", {
+      peer_id,
+      path: "/work",
+      backend,
+      pane_id: `%${pane}`,
+      tmux_socket: SOCKET,
+    });
+    await post(w, `/peers/${peer_id}/name`, { name });
+    return { peer_id: peer_id ?? "", name, session_id, backend };
+  };
+  const api = await add("api", "codex", 101), web = await add("web", "codex", 102);
+  const doc = await add("doc", "gemini", 103);
+  /** A turn of the agent ends at a limit, as its session file shows it. */
+  const hitLimit = async (
+    agent: LimitedAgent,
+    { in_ms = LIMITED_UNTIL, ...more }: Partial<TurnEnd> & { readonly in_ms?: number } = {},
+  ) => {
+    await hook(agent, "UserPromptSubmit", { prompt: "Go" });
+    await w.tick(3);
+    const at = w.clock.now();
+    const all = { codex: agents.codex, gemini: agents.gemini };
+    all[agent.backend === "codex" ? "codex" : "gemini"].ends.set(agent.session_id, {
+      how: "failed",
+      at,
+      source: "session file",
+      text: "usage_limit_exceeded",
+      resets_at: at + in_ms,
+      limit: { window: "five_hour", text: "You’ve hit your usage limit." },
+      prompts_since: [],
+      ...more,
+    });
+    await w.tick(3);
+  };
+  const limits = async () => (await w.call(listLimits, {})).limits;
+  const limit = async (backend: Backend = "codex"): Promise<Limit> => {
+    const found = (await limits()).find((one) => one.backend === backend);
+    if (!found) throw new Error(`No limit of ${backend}`);
+    return found;
+  };
+  const message = (id: string) => w.call(getMessage, { params: { id } });
+  return {
+    w,
+    agents,
+    api,
+    web,
+    doc,
+    add,
+    hook,
+    hitLimit,
+    limit,
+    limits,
+    message,
+    peer: (peer_id: string) => get(w, `/peers/${peer_id}`),
+    [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
+  };
+}
