@@ -123,7 +123,8 @@ export class HookEvents {
       }
       unprovedMessages.prove(report);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
-      this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end, is_of_agent: true });
+      const is_of_agent = located.agent_pid !== undefined || located.by_server === true;
+      this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end, is_of_agent });
       if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
       const context = this.#textFor(peer_id, backend, { reader, report });
       handsOver = context !== null;

@@ -250,7 +250,7 @@ export class PeerTurns {
 type ReportedTurn = Turn & Pick<Chat, "tool_calls"> & {
   readonly end?: TurnEnd | undefined;
   readonly interrupted?: boolean | undefined;
-  /** True if the agent's own hook reports it. */
+  /** True if the agent's own process is proved to report it. */
   readonly is_of_agent?: boolean;
 };
 

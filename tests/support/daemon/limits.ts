@@ -37,26 +37,29 @@ export async function limitWorld(options: WorldOptions = {}) {
   const hooks = { codex: claudeCodeHooks, gemini: claudeCodeHooks };
   const panes = new FakePanes();
   const w = world({ hooks, adapters: Object.values(agents), paneObserver: panes, ...options });
+  const pids = new Map<string, number>();
   const hook = (
     { backend, session_id }: Pick<LimitedAgent, "backend" | "session_id">,
     hook_event_name: string,
     more: Record<string, unknown> = {},
-  ) =>
-    post(w, `/hooks/${backend}`, { session_id, cwd: "/work", hook_event_name, ...more });
-  const add = async (name: string, backend: Backend, pane: number): Promise<LimitedAgent> => {
-    const session_id = `session-${name}`;
-    panes.open(`%${pane}`);
-    await hook({ backend, session_id }, "SessionStart", { source: "startup" });
-    const { peer_id } = peerOfSession(w, session_id) ?? {};
-    await post(w, "/peers", {
-      peer_id,
-      path: "/work",
-      backend,
-      pane_id: `%${pane}`,
-      tmux_socket: SOCKET,
+  ) => {
+    const body = { session_id, cwd: "/work", hook_event_name, ...more };
+    const pid = pids.get(session_id);
+    return post(w, `/hooks/${backend}`, body, {
+      "x-mesh-agent-pid": String(pid),
+      "x-mesh-pane": `%${pid}`,
+      "x-mesh-tmux": `${SOCKET},1,0`,
     });
+  };
+  const add = async (name: string, backend: Backend, pid: number): Promise<LimitedAgent> => {
+    const session_id = `session-${name}`;
+    pids.set(session_id, pid);
+    w.processes.start(pid);
+    panes.open(`%${pid}`);
+    await hook({ backend, session_id }, "SessionStart", { source: "startup" });
+    const { peer_id = "" } = peerOfSession(w, session_id) ?? {};
     await post(w, `/peers/${peer_id}/name`, { name });
-    return { peer_id: peer_id ?? "", name, session_id, backend };
+    return { peer_id, name, session_id, backend };
   };
   const api = await add("api", "codex", 101), web = await add("web", "codex", 102);
   const doc = await add("doc", "gemini", 103);

@@ -44,7 +44,7 @@ Deno.test("after the reset one message goes first, and the rest after its turn e
   assert.equal((await at.message(second)).reason, "limit_probe");
   assert.equal((await limit()).state, "probing");
   assert.equal((await limit()).waits_for, "probe");
-  await at.hook(api, "UserPromptSubmit", { prompt: `One? ${first}` });
+  await at.hook(api, "UserPromptSubmit", { prompt: `[mesh] <peer-message id="${first}">One?` });
   await at.hook(api, "Stop", { stop_hook_active: false, last_assistant_message: "Yes" });
   await w.tick(2);
   assert.deepEqual(await states(), ["seen", "sent", "sent"]);
