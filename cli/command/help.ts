@@ -35,6 +35,7 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
   ] },
   { title: "Agents", commands: [
     "peer", "run", "attach", "screen", "type", "interrupt", "tag", "transcript", "changes", "usage",
+    "limits",
     "fork", "resume", "handoff", "orphans", "link", "share",
   ] },
   { title: "Machines", commands: ["machines"] },

@@ -6,6 +6,7 @@
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Terminals } from "../host/tmux/terminals.ts";
 import { TOOL_PERMISSION } from "../features/asks/answers.ts";
+import type { RoutingPorts } from "../features/asks/routing/router.ts";
 import * as askRows from "../features/asks/store.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
@@ -89,6 +90,10 @@ export class Ports {
       return machines.exchange.outgoing.reasonToWait(daemon_id);
     },
     hopsBefore: (correlation_id) => this.#machines?.exchange.outgoing.hopsBefore(correlation_id),
+  };
+
+  readonly asks: RoutingPorts = {
+    isLimited: (peer_id) => this.#features.limits.isLimited(peer_id),
   };
 
   readonly limits: LimitPorts = {

@@ -29,9 +29,9 @@ export function limitWords(detail: string | null, until: string | undefined): st
   return `is out of its ${windowWords(detail)}${end}`;
 }
 
-/** The local time of day; with the date, unless it is the day of `now`. */
-export function timeOfDay(at: number, now: number): string {
-  const [date, today] = [new Date(at), new Date(now)];
+/** The local time of day; with the date, unless it is the day of `other`. */
+export function timeOfDay(at: number, other: number): string {
+  const [date, today] = [new Date(at), new Date(other)];
   const time = date.toTimeString().slice(0, 5);
   const day = date.toDateString();
   return day === today.toDateString() ? time : `${time} on ${day}`;

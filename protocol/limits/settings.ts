@@ -36,9 +36,7 @@ export function quietUntil({ from, to }: DailyHours, at: number): number | undef
   const date = new Date(at);
   const minute = 60 * date.getHours() + date.getMinutes();
   const isOverMidnight = from > to;
-  const isQuiet = isOverMidnight
-    ? minute >= from || minute < to
-    : minute >= from && minute < to;
+  const isQuiet = isOverMidnight ? minute >= from || minute < to : minute >= from && minute < to;
   if (!isQuiet) return undefined;
   const days = isOverMidnight && minute >= from ? 1 : 0;
   const [year, month, day] = [date.getFullYear(), date.getMonth(), date.getDate() + days];

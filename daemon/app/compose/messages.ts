@@ -60,7 +60,14 @@ export function openMessages(
   const delivery = new Delivery(ctx, { ...parts, leases, queue_ttl_ms });
   const deliveryAudit = new DeliveryAudit(ctx, { directory, ports: ports.messages });
   const receipts = new Receipts(ctx, steps, effects.messages);
-  const handover = new Handover(ctx, { delivery, directory, leases, ports: holds, receipts, steps });
+  const handover = new Handover(ctx, {
+    delivery,
+    directory,
+    leases,
+    ports: holds,
+    receipts,
+    steps,
+  });
   return { records, dispatcher, delivery, deliveryAudit, receipts, handover, urgentMessages };
 }
 

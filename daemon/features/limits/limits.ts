@@ -15,7 +15,13 @@ import { isLive } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { TurnEvidence } from "../peers/turn_end.ts";
-import { BY_SCREEN, type KnownWait, type LimitReport, type PeerWaits, waitAfter } from "../peers/waits.ts";
+import {
+  BY_SCREEN,
+  type KnownWait,
+  type LimitReport,
+  type PeerWaits,
+  waitAfter,
+} from "../peers/waits.ts";
 import type { Account, Accounts } from "./accounts.ts";
 import { LIMITED, type LimitEffects } from "./deps.ts";
 import { dueAfterStep, type Finding, findingOf, tellsNothingNew } from "./evidence.ts";
@@ -252,7 +258,15 @@ export class AccountLimits {
     const wait = waitAfter(error);
     // A hook's report comes with more facts by another way.
     if (wait?.kind !== "limit" || source === "hook" || source === "websocket") return;
-    this.reported(peer_id, { ...limit, ...wait, error, at, source, resets_at, is_of_account: true });
+    this.reported(peer_id, {
+      ...limit,
+      ...wait,
+      error,
+      at,
+      source,
+      resets_at,
+      is_of_account: true,
+    });
   }
 
   /** A turn that ended well proves that its account answers; before the reset, a probe decides. */
@@ -367,7 +381,8 @@ export class AccountLimits {
   #tickLimited(limit: StoredLimit, now: number): void {
     const { notices, resume } = this.#deps;
     const { db } = this.#ctx;
-    const isOffered = !limit.offered && notices.offer(this.peersOf(limit), limit, this.waitOf.bind(this));
+    const isOffered = !limit.offered &&
+      notices.offer(this.peersOf(limit), limit, this.waitOf.bind(this));
     const current = isOffered ? { ...limit, offered: true } : limit;
     if (isOffered) db.transact((tx) => rows.put(tx, current));
     if (limit.due_at === null || limit.due_at > now) return;
@@ -420,7 +435,8 @@ export class AccountLimits {
   peersOf({ account_id }: Pick<StoredLimit, "account_id">): StoredPeer[] {
     const { accounts } = this.#deps;
     return peerRows.livePeers(this.#ctx.db).filter((peer) =>
-      accounts.shared(peer)?.account_id === account_id || accounts.own(peer).account_id === account_id
+      accounts.shared(peer)?.account_id === account_id ||
+      accounts.own(peer).account_id === account_id
     );
   }
 }
@@ -428,7 +444,12 @@ export class AccountLimits {
 const NOTHING = { window: null, since: null, resets_at: null, due_at: null, tries: 0 };
 
 /** The states of a message that has not reached its agent. */
-const HAS_NOT_GONE: ReadonlySet<DeliveryState> = new Set(["queued", "failed", "expired", "dropped"]);
+const HAS_NOT_GONE: ReadonlySet<DeliveryState> = new Set([
+  "queued",
+  "failed",
+  "expired",
+  "dropped",
+]);
 
 /** True for a report from before the account was tried again. */
 function isOutdated({ state, changed_at, probe_at }: StoredLimit, { at }: Finding): boolean {

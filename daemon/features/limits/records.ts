@@ -66,7 +66,9 @@ export class LimitRecords {
   idOf(argument: string): string {
     if (/^acct-/.test(argument)) return this.mustGet(argument).account_id;
     const { peer_id } = this.#deps.directory.find(argument);
-    const limits = this.list().filter(({ peers }) => peers.some((peer) => peer.peer_id === peer_id));
+    const limits = this.list().filter(({ peers }) =>
+      peers.some((peer) => peer.peer_id === peer_id)
+    );
     const [found] = limits;
     if (!found) throw new Problem("unknown_limit", { account: argument });
     return found.account_id;
@@ -98,7 +100,10 @@ export class LimitRecords {
         : null,
       windows: this.#windowsOf(peers),
       peers: peers.map(({ peer_id, name }) => ({ peer_id, name })),
-      queued: peers.reduce((sum, { peer_id }) => sum + ledger.queuedCount(this.#ctx.db, peer_id), 0),
+      queued: peers.reduce(
+        (sum, { peer_id }) => sum + ledger.queuedCount(this.#ctx.db, peer_id),
+        0,
+      ),
       detail,
     };
   }
@@ -133,8 +138,12 @@ export class LimitRecords {
         : "";
       return `It ${limitWords(detail, until)}${rest}.`;
     }
-    if (waits_for === "agent") return "Its limit is over, and its agent is about to go on by itself.";
-    if (waits_for === "probe") return "Its limit is over, and one message shows if it answers again.";
+    if (waits_for === "agent") {
+      return "Its limit is over, and its agent is about to go on by itself.";
+    }
+    if (waits_for === "probe") {
+      return "Its limit is over, and one message shows if it answers again.";
+    }
     return waits_for === null
       ? "It is at no limit."
       : "Its limit is over; the next message goes alone, to see if it answers again.";

@@ -1,7 +1,8 @@
 /** A world with two agents of one account, whose hooks and records tell of its limit. */
 
 import { getMessage } from "protocol/messages/log.ts";
-import { type Limit, listLimits } from "protocol/limits/contract.ts";
+import { listLimits } from "protocol/limits/contract.ts";
+import type { Limit } from "protocol/wire.ts";
 import type { AgentPeer, Observation, TurnEnd } from "../../../daemon/features/agents/adapter.ts";
 import { claudeCodeHooks } from "../../../daemon/features/agents/hooks/claude_format.ts";
 import type { Backend } from "protocol/agents/contract.ts";

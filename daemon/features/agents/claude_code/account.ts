@@ -29,7 +29,10 @@ const Login = z.object({
 export function claudeAccount(places: readonly AccountPlace[]) {
   /** The folder of each session, which never changes. */
   const homes = new Map<string, AccountPlace>();
-  const logins = new Map<string, { readonly changed_at: number; readonly id: string | undefined }>();
+  const logins = new Map<
+    string,
+    { readonly changed_at: number; readonly id: string | undefined }
+  >();
   const placeOf = (session_id: string | null): AccountPlace | undefined => {
     if (session_id === null) return places[0];
     const known = homes.get(session_id);

@@ -57,7 +57,13 @@ function endIn(line: string): RecordedEnd | undefined {
     const text = message?.content.find((block) => block.text)?.text;
     // With this error, Claude Code goes on by itself at the reset.
     const limit = { window, text, continues: true };
-    return { how: "failed", at, text: error, ...(resets_s && { resets_at: resets_s * 1000 }), limit };
+    return {
+      how: "failed",
+      at,
+      text: error,
+      ...(resets_s && { resets_at: resets_s * 1000 }),
+      limit,
+    };
   }
   const { data } = Interruption.safeParse(entry);
   const isInterruption = data?.message.content.some(({ type, text }) =>

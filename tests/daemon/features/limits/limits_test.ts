@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { listLimits } from "protocol/limits/contract.ts";
 import { getAsk } from "protocol/asks/contract.ts";
-import { limitWorld, LIMITED_UNTIL } from "../../../support/daemon/limits.ts";
+import { LIMITED_UNTIL, limitWorld } from "../../../support/daemon/limits.ts";
 import { ask, eventData, get, notify } from "../../../support/daemon/peer_clients.ts";
 
 Deno.test("a limit of an agent holds the queues of all peers of its account until its reset", async () => {
