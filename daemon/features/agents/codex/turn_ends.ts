@@ -100,5 +100,5 @@ function endIn(line: string): RecordedEnd | undefined {
   if (payload.type === "turn_aborted") return { how: "interrupted", at };
   const { codex_error_info, message: text } = payload.error;
   const error = text && QUOTA.test(text) ? "insufficient_quota" : codex_error_info;
-  return { how: "failed", at, text: error, limit: { text } };
+  return { how: "failed", at, text: error, ...(text && { limit: { text } }) };
 }

@@ -43,5 +43,5 @@ function endIn(line: string): RecordedEnd | undefined {
     : errorType === "rate_limit" && QUOTA.test(text ?? "")
     ? "quota_exceeded"
     : errorType;
-  return { how: "failed", at, text: error, limit: { text } };
+  return { how: "failed", at, text: error, ...(text && { limit: { text } }) };
 }
