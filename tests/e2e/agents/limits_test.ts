@@ -1,0 +1,75 @@
+/** Real agents at limits of their accounts: the turn ends, what follows waits, and goes on after. */
+
+import assert from "node:assert/strict";
+import { getAsk, openAsk } from "protocol/asks/contract.ts";
+import { listLimits } from "protocol/limits/contract.ts";
+import { getMessage } from "protocol/messages/log.ts";
+import { codexCli } from "../../support/e2e/installed_agents.ts";
+import { CodexLab } from "../../support/e2e/codex_lab.ts";
+import { withLab } from "../../support/e2e/lab.ts";
+import { ANSWERS } from "../../support/e2e/model_rules.ts";
+import { until } from "../../support/waiting.ts";
+
+/** Time from the limit to its reset, in which the agent and the daemon have to notice it. */
+const LIMIT_S = 20;
+
+/** The answer of the provider at a limit, as Codex 0.169.0 and 0.171.0 read it. */
+function usageLimit(resets_s: number): Response {
+  const body = { error: { type: "usage_limit_reached", message: "Used up", resets_at: resets_s } };
+  return Response.json(body, {
+    status: 429,
+    headers: {
+      "x-codex-primary-used-percent": "100",
+      "x-codex-primary-window-minutes": "300",
+      "x-codex-primary-reset-at": String(resets_s),
+      "x-codex-secondary-used-percent": "42",
+      "x-codex-secondary-window-minutes": "10080",
+      "x-codex-secondary-reset-at": String(resets_s + 300_000),
+    },
+  });
+}
+
+/** Continues with the ask that a limit cut off, as the daemon's message names it. */
+const GOES_ON = {
+  match: /The limit of your account is over\. .*(ask-[0-9a-f]+)/,
+  steps: [
+    { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
+    { say: "Answered" },
+  ],
+};
+
+withLab(
+  import.meta.url,
+  "Codex: a limit ends the turn, the next ask waits, and both are answered after the reset",
+  async () => {
+    await using lab = await new CodexLab([GOES_ON, ANSWERS], ["api"]).open();
+    await lab.startCodex("api");
+    const ask = async (text: string) => {
+      const body = { from_peer: "script", to_peer: "api-codex", text, bypass_circle: true };
+      return (await lab.call(openAsk, { body })).correlation_id ?? "";
+    };
+    const limit = async () => (await lab.call(listLimits, {})).limits[0];
+    const resets_s = Math.floor(Date.now() / 1000) + LIMIT_S;
+    lab.refuse(() => usageLimit(resets_s));
+    const cut = await ask("Which port?");
+    await until("the limit", async () => (await limit())?.state === "exhausted");
+    const { window, resets_at, evidence } = await limit() ?? {};
+    assert.equal(window, "five_hour");
+    assert.equal(Date.parse(resets_at ?? ""), resets_s * 1000);
+    assert.equal(evidence?.source, "session file");
+    const waiting = await ask("And which host?");
+    const { state, reason } = await lab.call(getMessage, { params: { id: waiting } });
+    assert.deepEqual([state, reason], ["queued", "account_limited"]);
+    const { waits_for } = await lab.peer("api-codex") ?? {};
+    assert.deepEqual([waits_for?.kind, waits_for?.detail], ["limit", "five_hour"]);
+    lab.refuse(undefined);
+    for (const id of [waiting, cut]) {
+      await until(`an answer to ${id}`, async () => {
+        return (await lab.call(getAsk, { params: { id } })).reply !== null;
+      });
+    }
+    await until("the end of the limit", async () => (await limit())?.state === "clear");
+    assert(Date.now() >= resets_s * 1000);
+  },
+  codexCli,
+);
