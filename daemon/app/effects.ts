@@ -15,6 +15,7 @@ import type { Surfaces } from "../features/inbox/surfaces.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
 import type { AccountLimits } from "../features/limits/limits.ts";
+import type { RequestStorms } from "../features/limits/request_storms.ts";
 import type { LimitEffects } from "../features/limits/deps.ts";
 import type { Linking } from "../features/lifecycle/linking.ts";
 import type { Delivery } from "../features/messages/delivery.ts";
@@ -48,6 +49,7 @@ interface AffectedFeatures {
   readonly limits: AccountLimits;
   readonly linking: Linking;
   readonly receipts: Receipts;
+  readonly requestStorms: RequestStorms;
   readonly records: PeerRecords;
   readonly sockets: Sockets;
   readonly spawns: Spawns;
@@ -87,9 +89,10 @@ export class Effects {
       return { dropped_deliveries, closed_asks: asks.closeAllTo(peer_id, reason) };
     },
     promptSeen: (peer_id, prompt) => {
-      const { agentWork, jobs, limits, receipts } = this.#features;
+      const { agentWork, jobs, limits, receipts, requestStorms } = this.#features;
       const ids = idsIn(prompt);
       limits.promptSeen(peer_id);
+      requestStorms.promptSeen(peer_id);
       agentWork.promptSeen(peer_id, ids);
       receipts.prove(peer_id, ids);
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
@@ -160,10 +163,13 @@ export class Effects {
 
   readonly limits: LimitEffects = {
     goesOn: (peer_id) => this.#features.jobs.turns.goOn(peer_id),
+    goesOnBy: (peer_id, delivery_id) => this.#features.jobs.turns.goOnBy(peer_id, delivery_id),
   };
 
   readonly hooks: HookEffects = {
     peerOfPrompt: (peer_id, prompt) => this.#features.linking.peerOfPrompt(peer_id, prompt),
+    requestBegins: (peer_id) => this.#features.requestStorms.over(peer_id),
+    staysAtLimit: (peer_id) => this.#features.limits.stays(peer_id),
   };
 
   readonly spawn: SpawnEffects = {

@@ -26,6 +26,7 @@ export function tick(
   features.asks.tick(now);
   features.multiAsks.tick(now);
   features.limits.tick(now);
+  features.requestStorms.tick(monotonic);
   features.delivery.tick(now);
   features.urgentMessages.refresh();
   features.agentObserver.tick(monotonic);

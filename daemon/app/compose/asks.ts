@@ -45,7 +45,7 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures) {
   const multiAsks = new MultiAsks(ctx, { asks, directory, history_ms, ports: ports.asks });
   const router = openRouter(foundation, { asks, directory });
   const notifications = new Notifications(ctx, { attachments, delivery, directory, inbox });
-  const endedTurns = new EndedTurns(ctx, notifications);
+  const endedTurns = new EndedTurns(ctx, notifications, ports.asks);
   const threadReplies = new ThreadReplies(ctx, asks, notifications);
   return {
     threadReplies,

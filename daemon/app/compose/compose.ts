@@ -40,10 +40,11 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   };
   const asks = { ...messages, ...openAsks(foundation, messages) };
   const machines = openMachines(foundation, asks);
+  const lifecycle = openLifecycle(foundation, asks);
   const spawns = {
     ...asks,
     ...openSpawns(foundation, asks),
-    ...openLimits(foundation, asks),
+    ...openLimits(foundation, { ...asks, ...lifecycle }),
   };
   const sessions = { ...spawns, ...openTranscripts(foundation) };
   const features = {
@@ -52,7 +53,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     machines,
     ...openHandoffs(foundation, sessions),
     ...openChanges(foundation, sessions),
-    ...openLifecycle(foundation, asks),
+    ...lifecycle,
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),
     ...openUsage(foundation, sessions),

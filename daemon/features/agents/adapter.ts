@@ -237,6 +237,16 @@ export interface WaitingHooks {
   written(delivery_id: string): void;
 }
 
+/**
+ * After a prompt, the agent announces its first request to its model by a hook. An agent that works
+ * hard for longer without announcing one repeats a request that its provider refuses.
+ */
+export interface RequestStorm {
+  readonly after_ms: number;
+  /** The time for which the agent's process has used a processor; undefined if unknown. */
+  workedMs(peer: AgentPeer): number | undefined;
+}
+
 /** Reaches and observes one kind of agent; loaded by its definition (`definition.ts`). */
 export interface Adapter {
   readonly backend: Backend;
@@ -279,6 +289,8 @@ export interface Adapter {
   account?(peer: AgentPeer & { readonly model: string | null }): AgentAccount | undefined;
   /** How far the windows of the account are used, by the records of a session. */
   limitWindows?(session_id: string): readonly LimitWindow[];
+  /** The sign of an agent that sends requests to its provider without end. Absent if none does. */
+  readonly storm?: RequestStorm;
   /** The hooks that wait to wake the agent's sessions. Absent if no hook can wake the agent. */
   readonly waiters?: WaitingHooks;
 }
@@ -343,6 +355,8 @@ export interface HookReport {
   readonly no_subagents?: boolean | undefined;
   /** True if the event happens only within a turn. It registers no session as a peer. */
   readonly is_within_turn?: boolean | undefined;
+  /** True if the agent will not go on by itself after the reset of a limit. */
+  readonly stays_at_limit?: boolean | undefined;
   /** True if the agent is about to call its model. */
   readonly before_request?: boolean | undefined;
   /** True if the event can only follow the model's answer; false after a request without one. */

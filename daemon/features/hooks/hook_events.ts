@@ -38,6 +38,10 @@ export interface HookEffects {
    * peer that has the session.
    */
   peerOfPrompt(peer_id: string, prompt: string): string;
+  /** The agent is about to send its model a request. */
+  requestBegins(peer_id: string): void;
+  /** The agent will not go on by itself after the reset of a limit. */
+  staysAtLimit(peer_id: string): void;
 }
 
 interface HookEventsDeps {
@@ -125,6 +129,8 @@ export class HookEvents {
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
       const is_of_agent = located.agent_pid !== undefined || located.by_server === true;
       this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end, is_of_agent });
+      if (report.before_request) this.#deps.effects.requestBegins(peer_id);
+      if (report.stays_at_limit) this.#deps.effects.staysAtLimit(peer_id);
       if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
       const context = this.#textFor(peer_id, backend, { reader, report });
       handsOver = context !== null;

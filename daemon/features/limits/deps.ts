@@ -8,6 +8,8 @@ export const LIMITED = "account_limited" satisfies Reason;
 export interface LimitEffects {
   /** The peer goes on by itself with what a limit cut off. */
   goesOn(peer_id: string): void;
+  /** A message has the peer go on with it. */
+  goesOnBy(peer_id: string, delivery_id: string): void;
 }
 
 /** A job that a limit holds up, with the attempt in progress. */

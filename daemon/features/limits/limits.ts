@@ -146,7 +146,9 @@ export class AccountLimits {
     const found = findingOf(report, isTried ? known.tries : 0, now);
     if (!found || known && isOutdated(known, found)) return;
     db.transact((tx) => {
-      const continues = report.continues ?? false;
+      // A plugin reports a limit while its agent waits to try again within the turn.
+      const isTrying = source === "websocket" && peer.turn_state === "working";
+      const continues = report.continues ?? isTrying;
       const { account_id } = account;
       rows.putTurn(tx, { peer_id, account_id, at: found.at, continues });
       if (known && isLimited(known.state) && tellsNothingNew(known, found, now)) return;
@@ -215,7 +217,10 @@ export class AccountLimits {
       offered: isFirst ? false : before.offered,
     };
     this.#store(before, limit, event);
-    if (isNews) this.#deps.notices.tellAskers(this.peersOf(limit), this.waitOf.bind(this));
+    const { notices } = this.#deps;
+    const waitOf = (id: string) => this.waitOf(id);
+    if (isNews) notices.tellAskers(this.peersOf(limit), waitOf);
+    else if (isFirst) notices.tellAskers(this.peersOf(limit), waitOf, { seen_by: peer_id });
   }
 
   /** Stores a changed limit, and publishes it with the waits of its peers. */
@@ -301,6 +306,13 @@ export class AccountLimits {
     }
   }
 
+  /** The agent of a peer will not go on by itself, so the daemon has it go on. */
+  stays(peer_id: string): void {
+    const { db } = this.#ctx;
+    const turn = rows.getTurn(db, peer_id);
+    if (turn?.continues) db.transact((tx) => rows.putTurn(tx, { ...turn, continues: false }));
+  }
+
   /** True if the peer's last turn was cut off and goes on by itself; undefined if none was. */
   #continues(peer_id: string): boolean | undefined {
     return this.#open.get().size === 0 ? undefined : rows.getTurn(this.#ctx.db, peer_id)?.continues;
@@ -358,7 +370,8 @@ export class AccountLimits {
       for (const { peer_id, account_id, at, continues } of rows.allTurns(db)) {
         if (account_id !== limit.account_id || continues && event === "reset") continue;
         rows.removeTurn(tx, peer_id);
-        this.#deps.notices.goOn(peer_id, at);
+        const delivery_id = this.#deps.notices.goOn(peer_id, at);
+        if (delivery_id !== undefined) this.#deps.effects.goesOnBy(peer_id, delivery_id);
       }
     });
   }
@@ -382,7 +395,7 @@ export class AccountLimits {
     const { notices, resume } = this.#deps;
     const { db } = this.#ctx;
     const isOffered = !limit.offered &&
-      notices.offer(this.peersOf(limit), limit, this.waitOf.bind(this));
+      notices.offer(this.peersOf(limit), limit, (id) => this.waitOf(id));
     const current = isOffered ? { ...limit, offered: true } : limit;
     if (isOffered) db.transact((tx) => rows.put(tx, current));
     if (limit.due_at === null || limit.due_at > now) return;
@@ -417,6 +430,14 @@ export class AccountLimits {
         });
       }
     });
+  }
+
+  /** The numbers of accounts in each state, of those that have been at a limit. */
+  counts(): { [state: string]: number } {
+    const counts: { [state: string]: number } = {};
+    for (const state of limitMachine.states) counts[state] = 0;
+    for (const { state } of rows.all(this.#ctx.db)) counts[state] = (counts[state] ?? 0) + 1;
+    return counts;
   }
 
   /** The limits of a peer that are not clear: of its account, and its own. */

@@ -34,14 +34,22 @@ export class LimitNotices {
     this.#deps = deps;
   }
 
-  /** Tells the askers of open asks to these peers until when their asks wait. */
-  tellAskers(peers: readonly StoredPeer[], waitOf: WaitOf): void {
+  /**
+   * Tells the askers of open asks to these peers until when their asks wait. `seen_by`: only of
+   * asks that this peer has seen, because a short limit holds up the others like any delay.
+   */
+  tellAskers(
+    peers: readonly StoredPeer[],
+    waitOf: WaitOf,
+    { seen_by }: { readonly seen_by?: string } = {},
+  ): void {
     const { directory, notifications } = this.#deps;
     for (const peer of peers) {
       for (const ask of askRows.openTo(this.#ctx.db, peer.peer_id).slice(0, ASKS_MAX)) {
         const { from_peer_id, correlation_id } = ask;
         const asker = from_peer_id === null ? undefined : directory.address(from_peer_id);
-        if (!asker || asker.role === "human") continue;
+        const isLeftOut = seen_by !== undefined && (seen_by !== peer.peer_id || !ask.seen_at);
+        if (!asker || asker.role === "human" || isLeftOut) continue;
         const text = `${this.#words(peer, waitOf)}; ${correlation_id} waits.`;
         notifications.tryNotifyFromDaemon(asker.peer_id, text);
       }
@@ -78,18 +86,31 @@ export class LimitNotices {
     );
   }
 
-  /** Has an agent go on with the asks and jobs that a limit cut off at this time. */
-  goOn(peer_id: string, at: number): void {
+  /** Tells the person of an agent that sent requests without end, and what became of its turn. */
+  tellOfStorm(name: string, outcome: string): void {
+    const result = outcome === "interrupted" || outcome === "ended"
+      ? "and mesh interrupted its turn"
+      : `and mesh could not interrupt it: mesh interrupt ${name}`;
+    this.#tellPerson(
+      `${name} is at a limit and sent requests to its provider without end, ${result}.`,
+    );
+  }
+
+  /**
+   * Has an agent go on with the asks and jobs that a limit cut off at this time. Returns the id of
+   * the message, if there is anything to go on with.
+   */
+  goOn(peer_id: string, at: number): string | undefined {
     const { notifications, ports } = this.#deps;
     const asks = askRows.seenBefore(this.#ctx.db, { to_peer_id: peer_id, at, limit: ASKS_MAX });
     const work = [
       ...asks.map(({ correlation_id }) => correlation_id),
       ...ports.heldJobs(peer_id).map(({ job_id, attempt_id }) => `${job_id} (${attempt_id})`),
     ];
-    if (work.length === 0) return;
+    if (work.length === 0) return undefined;
     const text = "The limit of your account is over. Go on with what it cut off, and do not " +
       `repeat what is done: ${work.join(", ")}`;
-    notifications.tryNotifyFromDaemon(peer_id, text);
+    return notifications.tryNotifyFromDaemon(peer_id, text);
   }
 
   #words({ peer_id, name }: StoredPeer, waitOf: WaitOf): string {

@@ -7,14 +7,14 @@ import type { AgentPeer, Observation, TurnEnd } from "../../../daemon/features/a
 import { claudeCodeHooks } from "../../../daemon/features/agents/hooks/claude_format.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import { FakeAgents, FakePanes, SOCKET } from "../host/fake_panes.ts";
-import { world, type WorldOptions } from "../world.ts";
-import { get, peerOfSession, post } from "./peer_clients.ts";
+import { FakeSockets, type World, world, type WorldOptions } from "../world.ts";
+import { get, peerOfSession, post, signIn } from "./peer_clients.ts";
 
 /** Milliseconds from a limit to its reset. */
 export const LIMITED_UNTIL = 3_600_000;
 
 /** Agents with one account for each kind, and an observation of each session. */
-class LimitedAgents extends FakeAgents {
+export class LimitedAgents extends FakeAgents {
   readonly ends = new Map<string, TurnEnd>();
 
   account = () => ({ home: `/home/.${this.backend}` });
@@ -36,8 +36,14 @@ export interface LimitedAgent {
 export async function limitWorld(options: WorldOptions = {}) {
   const agents = { codex: new LimitedAgents("codex"), gemini: new LimitedAgents("gemini") };
   const hooks = { codex: claudeCodeHooks, gemini: claudeCodeHooks };
-  const panes = new FakePanes();
-  const w = world({ hooks, adapters: Object.values(agents), paneObserver: panes, ...options });
+  const panes = new FakePanes(), sockets = new FakeSockets();
+  const w = world({
+    hooks,
+    adapters: Object.values(agents),
+    paneObserver: panes,
+    sockets,
+    ...options,
+  });
   const pids = new Map<string, number>();
   const hook = (
     { backend, session_id }: Pick<LimitedAgent, "backend" | "session_id">,
@@ -68,8 +74,9 @@ export async function limitWorld(options: WorldOptions = {}) {
   const hitLimit = async (
     agent: LimitedAgent,
     { in_ms = LIMITED_UNTIL, ...more }: Partial<TurnEnd> & { readonly in_ms?: number } = {},
+    { prompt }: { readonly prompt?: string | undefined } = { prompt: "Go" },
   ) => {
-    await hook(agent, "UserPromptSubmit", { prompt: "Go" });
+    if (prompt !== undefined) await hook(agent, "UserPromptSubmit", { prompt });
     await w.tick(3);
     const at = w.clock.now();
     const all = { codex: agents.codex, gemini: agents.gemini };
@@ -87,14 +94,22 @@ export async function limitWorld(options: WorldOptions = {}) {
   };
   const limits = async () => (await w.call(listLimits, {})).limits;
   const limit = async (backend: Backend = "codex"): Promise<Limit> => {
-    const found = (await limits()).find((one) => one.backend === backend);
+    const found = (await limits()).find((one) => one.account === `/home/.${backend}`);
     if (!found) throw new Error(`No limit of ${backend}`);
     return found;
   };
   const message = (id: string) => w.call(getMessage, { params: { id } });
+  /** Posts as a signed-in person, whose process is none of the agents'. */
+  const postAsPerson = async (path: string) => {
+    sockets.holders = [];
+    const answer = await post(w, path, {}, await signIn(w));
+    sockets.holders = undefined;
+    return answer;
+  };
   return {
     w,
     agents,
+    postAsPerson,
     api,
     web,
     doc,
@@ -107,4 +122,10 @@ export async function limitWorld(options: WorldOptions = {}) {
     peer: (peer_id: string) => get(w, `/peers/${peer_id}`),
     [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
   };
+}
+
+/** The ids of the messages to an agent, newest first. */
+export async function sentTo(w: World, { peer_id }: LimitedAgent): Promise<string[]> {
+  const { deliveries } = await get(w, `/deliveries?peer_id=${peer_id}`);
+  return deliveries.map(({ delivery_id }: { delivery_id: string }) => delivery_id);
 }

@@ -66,6 +66,7 @@ const readEvent = payloadReader({
     if (notification_type === "permission_prompt") {
       return { turn_state: "awaiting_input", waits_for: { kind: "permission" } };
     }
+    if (STAYS_AT_LIMIT.has(notification_type)) return { stays_at_limit: true };
     return notification_type === "idle_prompt" ? { turn_state: "idle" } : {};
   }),
   PermissionRequest: event(
@@ -77,6 +78,12 @@ const readEvent = payloadReader({
     }),
   ),
 });
+
+/** Notifications that Claude Code does not go on after the reset, as its program names them. */
+const STAYS_AT_LIMIT: ReadonlySet<string> = new Set([
+  "quota_auto_resume_disabled",
+  "quota_auto_resume_stale",
+]);
 
 /** The tools of Claude Code and Codex that ask the user themselves, plans included. */
 const ASKING_TOOLS: ReadonlySet<string> = new Set([

@@ -93,6 +93,17 @@ export class Turns {
     }
   }
 
+  /** Called when a message has an executor go on: its prompt begins the turn of the fire. */
+  goOnBy(peer_id: string, delivery_id: string): void {
+    const { db } = this.#ctx;
+    for (const attempt of attempts.openOf(db, peer_id)) {
+      const job = rows.get(db, attempt.job_id);
+      if (!job || !isHeld(job)) continue;
+      db.transact((tx) => attempts.update(tx, { ...attempt, delivery_id }));
+      this.watchDelivery(delivery_id);
+    }
+  }
+
   /** Called when an executor goes on by itself with what a limit cut off. */
   goOn(peer_id: string): void {
     const { db } = this.#ctx;
