@@ -6,12 +6,16 @@ import { listLimits } from "protocol/limits/contract.ts";
 import { getMessage } from "protocol/messages/log.ts";
 import { codexCli } from "../../support/e2e/installed_agents.ts";
 import { CodexLab } from "../../support/e2e/codex_lab.ts";
-import { withLab } from "../../support/e2e/lab.ts";
+import { inLongForm, Lab, withLab } from "../../support/e2e/lab.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { ANSWERS } from "../../support/e2e/model_rules.ts";
 import { until } from "../../support/waiting.ts";
 
 /** Time from the limit to its reset, in which the agent and the daemon have to notice it. */
 const LIMIT_S = 20;
+
+/** Claude Code goes on up to two minutes after the reset. */
+const CONTINUES_MS_MAX = 240_000;
 
 /** The answer of the provider at a limit, as Codex 0.169.0 and 0.171.0 read it. */
 function usageLimit(resets_s: number): Response {
@@ -25,6 +29,29 @@ function usageLimit(resets_s: number): Response {
       "x-codex-secondary-used-percent": "42",
       "x-codex-secondary-window-minutes": "10080",
       "x-codex-secondary-reset-at": String(resets_s + 300_000),
+    },
+  });
+}
+
+/** The answer of the provider to a plan that is used up, as Claude Code 2.1.329 reads it. */
+function planUsedUp(resets_s: number): Response {
+  const message = "This request would exceed your account's rate limit.";
+  const name = "anthropic-ratelimit-unified";
+  return Response.json({ type: "error", error: { type: "rate_limit_error", message } }, {
+    status: 429,
+    headers: {
+      [`${name}-status`]: "rejected",
+      [`${name}-reset`]: String(resets_s),
+      [`${name}-representative-claim`]: "five_hour",
+      [`${name}-5h-status`]: "rejected",
+      [`${name}-5h-reset`]: String(resets_s),
+      [`${name}-5h-utilization`]: "1.0",
+      [`${name}-7d-status`]: "allowed",
+      [`${name}-7d-reset`]: String(resets_s + 300_000),
+      [`${name}-7d-utilization`]: "0.42",
+      [`${name}-overage-status`]: "rejected",
+      [`${name}-overage-disabled-reason`]: "org_level_disabled",
+      "retry-after": String(LIMIT_S),
     },
   });
 }
@@ -72,4 +99,46 @@ withLab(
     assert(Date.now() >= resets_s * 1000);
   },
   codexCli,
+);
+
+inLongForm(withLab)(
+  import.meta.url,
+  "Claude Code: one session's limit holds the other, and its own continuation frees both",
+  async () => {
+    const projects = ["api", "web"];
+    const options = { rules: [ANSWERS], bare: true, permissions: ["mcp__mesh"], projects };
+    await using lab = new Lab({ ...options, subscription: true });
+    await lab.mesh.setUp();
+    await lab.mesh.up();
+    const { call } = lab.mesh;
+    const api = await lab.claude("api");
+    await lab.claude("web");
+    await until("both peers", async () => {
+      const { peers } = await call(listPeers, { query: {} });
+      return peers.filter(({ backend, status }) => backend === "claude-code" && status === "online")
+        .length === 2;
+    });
+    await api.sendPrompt("Name a lake");
+    await until("a good turn", () => lab.model.asked("Name a lake").length > 0 && api.isIdle);
+    const limit = async () =>
+      (await call(listLimits, {})).limits.find(({ backend }) => backend === "claude-code");
+    const resets_s = Math.floor(Date.now() / 1000) + LIMIT_S;
+    lab.model.refusal = ({ method, url }) =>
+      method === "POST" && url.includes("/messages") ? planUsedUp(resets_s) : undefined;
+    await api.sendPrompt("Name a river");
+    await until("the limit", async () => (await limit())?.state === "exhausted");
+    const found = await limit();
+    assert.deepEqual([found?.window, found?.peers.length], ["five_hour", 2]);
+    assert.equal(Date.parse(found?.resets_at ?? ""), resets_s * 1000);
+    const body = { from_peer: "script", to_peer: "web-claude-code", text: "Which port?" };
+    const { correlation_id: id } = await call(openAsk, { body: { ...body, bypass_circle: true } });
+    assert(id);
+    lab.model.refusal = undefined;
+    await until("the reset", async () => (await limit())?.waits_for === "agent");
+    assert.equal((await call(getMessage, { params: { id } })).state, "queued");
+    const isAnswered = async () => (await call(getAsk, { params: { id } })).reply !== null;
+    await until("an answer", isAnswered, CONTINUES_MS_MAX);
+    assert.equal((await limit())?.state, "clear");
+    assert(lab.model.asked("usage limit has reset").length > 0, "Claude Code went on by itself");
+  },
 );
