@@ -129,9 +129,7 @@ export class HookEvents {
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
       const is_of_agent = located.agent_pid !== undefined || located.by_server === true;
       this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end, is_of_agent });
-      if (report.before_request) this.#deps.effects.requestBegins(peer_id);
-      if (report.stays_at_limit) this.#deps.effects.staysAtLimit(peer_id);
-      if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
+      this.#noteSigns(peer_id, report);
       const context = this.#textFor(peer_id, backend, { reader, report });
       handsOver = context !== null;
       return this.#permission(reader, peer_id, { report, facts: located }) ??
@@ -141,6 +139,14 @@ export class HookEvents {
       if (handsOver) unprovedMessages.forget(report.session_id);
     };
     return { answer, onHangUp };
+  }
+
+  /** Notes what an event shows besides the turn. */
+  #noteSigns(peer_id: string, report: HookReport): void {
+    const { effects, subagents } = this.#deps;
+    if (report.before_request) effects.requestBegins(peer_id);
+    if (report.stays_at_limit) effects.staysAtLimit(peer_id);
+    if (report.no_subagents) subagents.noneRunning(peer_id);
   }
 
   /** The text for the agent in the answer to this event; null for none. */

@@ -65,6 +65,7 @@ const RUNS: readonly string[] = [
   "open",
   "dashboard",
   "usage",
+  "limits",
   "docs --print",
   "update",
   "backup copy.db",

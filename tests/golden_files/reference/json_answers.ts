@@ -15,6 +15,7 @@ import { askMany, getMany } from "protocol/asks/many.ts";
 import { answerAsk } from "protocol/asks/questions.ts";
 import { forgetMachine, listMachines } from "protocol/machines.ts";
 import { handOff, switchPeer } from "protocol/handoffs.ts";
+import { listLimits, resumeLimit } from "protocol/limits/contract.ts";
 import { listDevices, removeDevice } from "protocol/api/devices.ts";
 import { readChanges, readJobChanges } from "protocol/changes.ts";
 import {
@@ -142,6 +143,8 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "push test":       [{ contract: testPush }],
   "push remove":     [{ contract: unsubscribePush }],
   "usage":           [{ contract: listUsage }],
+  "limits":          [{ contract: listLimits }],
+  "limits resume":   [{ contract: resumeLimit }],
   "type":            [{ contract: typeIntoPane }],
   "schedule":        [{ contract: listSchedules }],
   "schedule list":   [{ contract: listSchedules }],

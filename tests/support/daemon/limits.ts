@@ -1,4 +1,4 @@
-/** A world with two agents of one account, whose hooks and records tell of its limit. */
+/** A world with agents of two accounts, whose hooks and records tell of their limits. */
 
 import { getMessage } from "protocol/messages/log.ts";
 import { listLimits } from "protocol/limits/contract.ts";
@@ -13,7 +13,7 @@ import { get, peerOfSession, post, signIn } from "./peer_clients.ts";
 /** Milliseconds from a limit to its reset. */
 export const LIMITED_UNTIL = 3_600_000;
 
-/** Agents with one account for each kind, and an observation of each session. */
+/** Agents with one account for each kind, and the recorded end of each session's last turn. */
 export class LimitedAgents extends FakeAgents {
   readonly ends = new Map<string, TurnEnd>();
 
@@ -30,57 +30,73 @@ export interface LimitedAgent {
   readonly peer_id: string;
   readonly name: string;
   readonly session_id: string;
-  readonly backend: Backend;
+  readonly backend: "codex" | "gemini";
 }
 
-export async function limitWorld(options: WorldOptions = {}) {
-  const agents = { codex: new LimitedAgents("codex"), gemini: new LimitedAgents("gemini") };
-  const hooks = { codex: claudeCodeHooks, gemini: claudeCodeHooks };
-  const panes = new FakePanes(), sockets = new FakeSockets();
-  const w = world({
-    hooks,
-    adapters: Object.values(agents),
-    paneObserver: panes,
-    sockets,
-    ...options,
-  });
-  const pids = new Map<string, number>();
-  const hook = (
+/** Two Codex peers, `api` and `web`, which share an account, and a Gemini CLI, `doc`. */
+export async function limitWorld(options: WorldOptions = {}): Promise<LimitWorld & Agents> {
+  const at = new LimitWorld(options);
+  const api = await at.add("api", "codex", 101), web = await at.add("web", "codex", 102);
+  return Object.assign(at, { api, web, doc: await at.add("doc", "gemini", 103) });
+}
+
+type Agents = Readonly<Record<"api" | "web" | "doc", LimitedAgent>>;
+
+class LimitWorld implements AsyncDisposable {
+  readonly w: World;
+  readonly agents = { codex: new LimitedAgents("codex"), gemini: new LimitedAgents("gemini") };
+  readonly #panes = new FakePanes();
+  readonly #sockets = new FakeSockets();
+  readonly #pids = new Map<string, number>();
+
+  constructor(options: WorldOptions) {
+    const hooks = { codex: claudeCodeHooks, gemini: claudeCodeHooks };
+    const adapters = Object.values(this.agents);
+    this.w = world({
+      hooks,
+      adapters,
+      paneObserver: this.#panes,
+      sockets: this.#sockets,
+      ...options,
+    });
+  }
+
+  /** A hook of the agent's own process. */
+  hook = (
     { backend, session_id }: Pick<LimitedAgent, "backend" | "session_id">,
     hook_event_name: string,
     more: Record<string, unknown> = {},
   ) => {
     const body = { session_id, cwd: "/work", hook_event_name, ...more };
-    const pid = pids.get(session_id);
-    return post(w, `/hooks/${backend}`, body, {
+    const pid = this.#pids.get(session_id);
+    return post(this.w, `/hooks/${backend}`, body, {
       "x-mesh-agent-pid": String(pid),
       "x-mesh-pane": `%${pid}`,
       "x-mesh-tmux": `${SOCKET},1,0`,
     });
   };
-  const add = async (name: string, backend: Backend, pid: number): Promise<LimitedAgent> => {
+
+  async add(name: string, backend: LimitedAgent["backend"], pid: number): Promise<LimitedAgent> {
     const session_id = `session-${name}`;
-    pids.set(session_id, pid);
-    w.processes.start(pid);
-    panes.open(`%${pid}`);
-    await hook({ backend, session_id }, "SessionStart", { source: "startup" });
-    const { peer_id = "" } = peerOfSession(w, session_id) ?? {};
-    await post(w, `/peers/${peer_id}/name`, { name });
+    this.#pids.set(session_id, pid);
+    this.w.processes.start(pid);
+    this.#panes.open(`%${pid}`);
+    await this.hook({ backend, session_id }, "SessionStart", { source: "startup" });
+    const { peer_id = "" } = peerOfSession(this.w, session_id) ?? {};
+    await post(this.w, `/peers/${peer_id}/name`, { name });
     return { peer_id, name, session_id, backend };
-  };
-  const api = await add("api", "codex", 101), web = await add("web", "codex", 102);
-  const doc = await add("doc", "gemini", 103);
+  }
+
   /** A turn of the agent ends at a limit, as its session file shows it. */
-  const hitLimit = async (
+  hitLimit = async (
     agent: LimitedAgent,
     { in_ms = LIMITED_UNTIL, ...more }: Partial<TurnEnd> & { readonly in_ms?: number } = {},
     { prompt }: { readonly prompt?: string | undefined } = { prompt: "Go" },
-  ) => {
-    if (prompt !== undefined) await hook(agent, "UserPromptSubmit", { prompt });
-    await w.tick(3);
-    const at = w.clock.now();
-    const all = { codex: agents.codex, gemini: agents.gemini };
-    all[agent.backend === "codex" ? "codex" : "gemini"].ends.set(agent.session_id, {
+  ): Promise<void> => {
+    if (prompt !== undefined) await this.hook(agent, "UserPromptSubmit", { prompt });
+    await this.w.tick(3);
+    const at = this.w.clock.now();
+    this.agents[agent.backend].ends.set(agent.session_id, {
       how: "failed",
       at,
       source: "session file",
@@ -90,38 +106,31 @@ export async function limitWorld(options: WorldOptions = {}) {
       prompts_since: [],
       ...more,
     });
-    await w.tick(3);
+    await this.w.tick(3);
   };
-  const limits = async () => (await w.call(listLimits, {})).limits;
-  const limit = async (backend: Backend = "codex"): Promise<Limit> => {
-    const found = (await limits()).find((one) => one.account === `/home/.${backend}`);
-    if (!found) throw new Error(`No limit of ${backend}`);
+
+  /** The limit of an account, that of Codex by default. */
+  limit = async (backend: Backend = "codex"): Promise<Limit> => {
+    const { limits } = await this.w.call(listLimits, {});
+    const found = limits.find(({ account }) => account === `/home/.${backend}`);
+    if (!found) throw new Error(`No account of ${backend}`);
     return found;
   };
-  const message = (id: string) => w.call(getMessage, { params: { id } });
+
+  message = (id: string) => this.w.call(getMessage, { params: { id } });
+  peer = (peer_id: string) => get(this.w, `/peers/${peer_id}`);
+
   /** Posts as a signed-in person, whose process is none of the agents'. */
-  const postAsPerson = async (path: string) => {
-    sockets.holders = [];
-    const answer = await post(w, path, {}, await signIn(w));
-    sockets.holders = undefined;
+  async postAsPerson(path: string) {
+    this.#sockets.holders = [];
+    const answer = await post(this.w, path, {}, await signIn(this.w));
+    this.#sockets.holders = undefined;
     return answer;
-  };
-  return {
-    w,
-    agents,
-    postAsPerson,
-    api,
-    web,
-    doc,
-    add,
-    hook,
-    hitLimit,
-    limit,
-    limits,
-    message,
-    peer: (peer_id: string) => get(w, `/peers/${peer_id}`),
-    [Symbol.asyncDispose]: () => w[Symbol.asyncDispose](),
-  };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.w[Symbol.asyncDispose]();
+  }
 }
 
 /** The ids of the messages to an agent, newest first. */
