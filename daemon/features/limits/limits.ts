@@ -318,7 +318,7 @@ export class AccountLimits {
     return this.#open.get().size === 0 ? undefined : rows.getTurn(this.#ctx.db, peer_id)?.continues;
   }
 
-  /** Called when a delivery takes a step, inside its transaction: the first attempt is the probe. */
+  /** Called when a delivery takes a step, in its transaction: the first attempt is the probe. */
   stepped(
     { delivery_id, to_peer_id }: { readonly delivery_id: string; readonly to_peer_id: string },
     state: DeliveryState,
@@ -395,7 +395,7 @@ export class AccountLimits {
     const { notices, resume } = this.#deps;
     const { db } = this.#ctx;
     const isOffered = !limit.offered &&
-      notices.offer(this.peersOf(limit), limit, (id) => this.waitOf(id));
+      notices.offer(limit, () => this.peersOf(limit), (id) => this.waitOf(id));
     const current = isOffered ? { ...limit, offered: true } : limit;
     if (isOffered) db.transact((tx) => rows.put(tx, current));
     if (limit.due_at === null || limit.due_at > now) return;

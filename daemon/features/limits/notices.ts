@@ -60,11 +60,11 @@ export class LimitNotices {
    * Offers the person to hand over the work that waits, for a limit that lasts. Returns false while
    * nothing waits.
    */
-  offer(peers: readonly StoredPeer[], limit: StoredLimit, waitOf: WaitOf): boolean {
+  offer(limit: StoredLimit, peers: () => readonly StoredPeer[], waitOf: WaitOf): boolean {
     const { state, due_at, account_id } = limit;
     const lasts_ms = due_at === null ? Infinity : due_at - this.#ctx.clock.now();
     if (state === "throttled" || lasts_ms <= SHORT_MS) return false;
-    const waiting = peers.filter(({ peer_id }) => this.#hasWork(peer_id));
+    const waiting = peers().filter(({ peer_id }) => this.#hasWork(peer_id));
     if (waiting.length === 0) return false;
     const lines = waiting.slice(0, PEERS_MAX).map((peer) => {
       const asks = askRows.pendingOf(this.#ctx.db, peer.peer_id).count;

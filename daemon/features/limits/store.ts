@@ -45,13 +45,13 @@ export function all(db: Reader): StoredLimit[] {
 }
 
 /** A turn that a limit ended, of a peer that has begun no other one since. */
-export const LimitedTurn = z.object({
+const LimitedTurn = z.object({
   peer_id: z.string(),
   account_id: z.string(),
   at: Instant,
   continues: z.boolean(),
 });
-export type LimitedTurn = z.output<typeof LimitedTurn>;
+type LimitedTurn = z.output<typeof LimitedTurn>;
 
 const turns = tableOf("limited_turns", LimitedTurn, "peer_id");
 export const { get: getTurn, remove: removeTurn } = turns;

@@ -1,10 +1,12 @@
-/** Real agents at limits of their accounts: the turn ends, what follows waits, and goes on after. */
+/** Real agents at limits of their accounts: what follows waits, and goes on after the reset. */
 
 import assert from "node:assert/strict";
 import { getAsk, openAsk } from "protocol/asks/contract.ts";
 import { listLimits } from "protocol/limits/contract.ts";
 import { getMessage } from "protocol/messages/log.ts";
-import { codexCli } from "../../support/e2e/installed_agents.ts";
+import { codexCli, geminiCli } from "../../support/e2e/installed_agents.ts";
+import { withAgentFixture } from "../../support/e2e/agent_harness.ts";
+import { prepareGemini } from "../../support/e2e/agent_setups.ts";
 import { CodexLab } from "../../support/e2e/codex_lab.ts";
 import { inLongForm, Lab, withLab } from "../../support/e2e/lab.ts";
 import { listPeers } from "protocol/peers/contract.ts";
@@ -140,5 +142,43 @@ inLongForm(withLab)(
     await until("an answer", isAnswered, CONTINUES_MS_MAX);
     assert.equal((await limit())?.state, "clear");
     assert(lab.model.asked("usage limit has reset").length > 0, "Claude Code went on by itself");
+  },
+);
+
+/** The answer of the provider to a daily quota that is used up, as Gemini CLI 0.61.0 reads it. */
+function dailyQuota(): Response {
+  const quotaId = "GenerateRequestsPerDayPerProjectPerModel-FreeTier";
+  const type = "type.googleapis.com/google.rpc";
+  const error = {
+    code: 429,
+    status: "RESOURCE_EXHAUSTED",
+    message: "You exceeded your current quota, please check your plan and billing details.",
+    details: [
+      { "@type": `${type}.QuotaFailure`, violations: [{ quotaId }] },
+      { "@type": `${type}.RetryInfo`, retryDelay: "3600s" },
+    ],
+  };
+  return Response.json({ error }, { status: 429 });
+}
+
+inLongForm(withAgentFixture)(
+  import.meta.url,
+  "Gemini CLI: a dialog at a daily quota is a limit, and no text is typed into it",
+  { agent: geminiCli, prepare: prepareGemini },
+  async (fixture) => {
+    const { call, agentUnderTest: { model } } = fixture;
+    const peer = await fixture.start();
+    await fixture.answer(await fixture.ask(peer.peer_id, "Which port?"));
+    await until("the end of the turn", () => fixture.screen.includes("DONE 1"));
+    model.refusal = ({ method }) => method === "POST" ? dailyQuota() : undefined;
+    await fixture.sendPrompt("Name a lake");
+    await until("the limit", async () => {
+      return (await call(listLimits, {})).limits[0]?.state === "exhausted";
+    });
+    const id = await fixture.ask(peer.peer_id, "Which host?");
+    await until("the reason", async () => {
+      return (await call(getMessage, { params: { id } })).reason === "account_limited";
+    });
+    assert(fixture.screen.includes("1. Keep trying"), "the dialog is left as it was");
   },
 );
