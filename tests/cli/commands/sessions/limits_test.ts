@@ -2,7 +2,6 @@
 
 import assert from "node:assert/strict";
 import { serveDaemon } from "../../../support/cli/listening_daemon.ts";
-import { ask } from "../../../support/daemon/peer_clients.ts";
 import { limitWorld } from "../../../support/daemon/limits.ts";
 
 Deno.test("limits lists each account with its state, its reset, its peers and what waits", async () => {
@@ -11,7 +10,9 @@ Deno.test("limits lists each account with its state, its reset, its peers and wh
   try {
     assert.match((await mesh(["limits"])).out, /codex +clear +— +— +0 +api, web/);
     await at.hitLimit(at.api);
-    const id = await ask(at.w, "cli", at.web.name);
+    const asked = await mesh(["ask", at.web.name, "Ready?"]);
+    const [id = ""] = /ask-[0-9a-f]{12}/.exec(asked.out) ?? [];
+    assert.match(asked.err, /^web is out of its five-hour limit until /);
     const { out, code } = await mesh(["limits"]);
     const { account_id, resets_at } = await at.limit();
     const time = new Date(resets_at ?? "").toTimeString().slice(0, 5);
