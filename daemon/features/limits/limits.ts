@@ -276,8 +276,11 @@ export class AccountLimits {
 
   /** A turn that ended well proves that its account answers; before the reset, a probe decides. */
   #weigh(limit: StoredLimit, peer_id: string, { how, at, text }: TurnEnd): void {
-    const { state, probe_peer_id, probe_at } = limit;
-    const isProbe = state === "probing" && probe_peer_id === peer_id && at >= (probe_at ?? at);
+    const { state, probe_peer_id, probe_at, changed_at } = limit;
+    // An agent that tries again within its turn begins no other one.
+    const isProbing = probe_peer_id === peer_id ||
+      probe_peer_id === null && this.#continues(peer_id) === true;
+    const isProbe = state === "probing" && isProbing && at >= (probe_at ?? changed_at);
     if (how !== "completed") {
       if (isProbe && how !== "unreported") this.#setProbe(limit, undefined);
       return;

@@ -178,6 +178,17 @@ Deno.test("an agent that goes on by itself gets no message, and its turn is the 
   assert.equal((await at.message(id)).state, "sent");
 });
 
+Deno.test("a turn that goes on within itself after the reset is the probe, too", async () => {
+  await using at = await limitWorld();
+  const { w, api, hitLimit, hook, limit } = at;
+  await hitLimit(api, { limit: { continues: true } });
+  await w.tick(LIMITED_UNTIL / 1000 + 6);
+  await w.tick(2);
+  assert.equal((await limit()).waits_for, "agent");
+  await hook(api, "Stop", { stop_hook_active: false, last_assistant_message: "Done" });
+  assert.equal((await limit()).state, "clear");
+});
+
 Deno.test("an agent that should go on by itself and does not is waited for five minutes", async () => {
   await using at = await limitWorld();
   const { w, api, hitLimit } = at;
