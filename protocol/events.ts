@@ -52,6 +52,19 @@ export const EVENTS = {
   usage_counted: z.object({ peer_id: id }),
   /** An error ended a peer's turn. `error` is its class, such as `rate_limit`. */
   turn_failed: z.object({ peer_id: id, error: id }),
+  /** The limits of an account changed. `reason` is the event of its state, or the next wait. */
+  limit_changed: z.object({
+    account_id: id,
+    backend: nullableString,
+    state: id,
+    prior_state: id,
+    window: nullableString,
+    resets_at: nullableString,
+    peer_id: nullableString,
+    reason: id,
+  }),
+  /** An agent of an account sent requests in a storm at its limit, and was to be interrupted. */
+  limit_storm: z.object({ peer_id: id, outcome: id }),
   /** A peer's turn was interrupted; `source` says where this was seen. */
   turn_interrupted: z.object({ peer_id: id, source: id }),
   /**

@@ -154,6 +154,9 @@ export const PROBLEMS = {
   unknown_subscription: problem(404, "Unknown subscription: {subscription_id}", "list them with `mesh when list`", { subscription_id: id }),
   subscription_settled: problem(409, "{subscription_id} is {state}, and only an active one can be cancelled", "", { subscription_id: id, state: text }, "illegal_state"),
   subscriptions_full:   problem(429, "{active_max} subscriptions of {whose} are active", "cancel some with `mesh when cancel`", { whose: text, active_max: number }),
+  // Limits of accounts.
+  peer_limited:         problem(409, "The account of {peer} is at a limit, and another peer of the tag was asked", "`mesh limits` says until when; `mesh ask {peer}` asks it then", { peer: text, peer_id: id }),
+  unknown_limit:        problem(404, "No account is known as {account}", "list them with `mesh limits`", { account: text }),
   // The human inbox.
   no_human:             problem(503, "No human is registered", "set a name with `mesh config set human.name YOU`, then restart the daemon"),
   unknown_item:         problem(404, "Unknown inbox item: {item_id}", "", { item_id: id }),

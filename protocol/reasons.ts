@@ -51,6 +51,9 @@ export const REASONS = {
   socket_closed:        "the socket closed before it was sent",
   bus_unreachable:      "the bus between machines cannot be reached",
   bus_full:             "the bus between machines has no room left",
+  // Why a message waits although a transport may reach its recipient.
+  account_limited:      "the recipient's account is at a limit: mesh limits",
+  limit_probe:          "another message goes first, to see if the limit of the account is over",
   // Why a turn was not interrupted, and nothing was sent.
   at_dialog:            "a dialog waits there for its user; answer it, or decline it",
   turn_unproved:        "it is not proved that a turn runs there now",

@@ -3,6 +3,7 @@
 import type { WireResponse } from "kit/http/client.ts";
 import type { getAsk } from "protocol/asks/contract.ts";
 import type { listInbox } from "protocol/inbox.ts";
+import type { listLimits } from "protocol/limits/contract.ts";
 import type { listJobs } from "protocol/jobs/contract.ts";
 import type { listMessages } from "protocol/messages/log.ts";
 import type { listPeers } from "protocol/peers/contract.ts";
@@ -10,5 +11,6 @@ import type { listPeers } from "protocol/peers/contract.ts";
 export type Ask = WireResponse<typeof getAsk>;
 export type InboxItem = WireResponse<typeof listInbox>["items"][number];
 export type JobInList = WireResponse<typeof listJobs>["work"][number];
+export type Limit = WireResponse<typeof listLimits>["limits"][number];
 export type Message = WireResponse<typeof listMessages>["messages"][number];
 export type Peer = WireResponse<typeof listPeers>["peers"][number];

@@ -36,6 +36,8 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
   { title: "Agents", commands: [
     "peer", "run", "attach", "screen", "type", "interrupt", "tag", "transcript", "changes", "usage",
     "fork", "resume", "handoff", "orphans", "link", "share", "who", "lease", "leases",
+    "limits",
+    "fork", "resume", "handoff", "orphans", "link", "share",
   ] },
   { title: "Machines", commands: ["machines"] },
   { title: "Work for later", commands: ["jobs", "schedule", "when"] },

@@ -248,8 +248,18 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
     return await waitForReply(context, args, handle);
   }
   if (args.flag("json")) terminal.printJson(opened);
-  else showAskResult(terminal, opened);
+  else {
+    showAskResult(terminal, opened);
+    if (opened.delivery_state === "queued") await showWait(context, to_peer_id);
+  }
   return EXIT.done;
+}
+
+/** Prints what the recipient of a queued ask waits for, such as the reset of its limit. */
+async function showWait({ call, terminal }: CommandContext, peer_id: string): Promise<void> {
+  const { waitOf } = await import("./waiting/peer_waits.ts");
+  const wait = await waitOf(call, peer_id);
+  if (wait !== undefined) terminal.printError(styled("yellow", wait));
 }
 
 /** The recipient's fields and the text. With `--route` the first argument is the text. */

@@ -35,6 +35,7 @@ export const MODULES = {
   who: async () => [(await import("./holdings/who.ts")).WHO],
   leases: async () => (await import("./holdings/leases.ts")).LEASE_COMMANDS,
   usage: async () => [(await import("./sessions/usage.ts")).USAGE],
+  limits: async () => (await import("./sessions/limits.ts")).LIMIT_COMMANDS,
   run: async () => (await import("./run/run.ts")).RUN_COMMANDS,
   programs: async () => (await import("./program_commands.ts")).PROGRAM_COMMANDS,
 } as const satisfies Readonly<Record<string, () => Promise<readonly Command[]>>>;

@@ -84,6 +84,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   ask: ASKS,
   turn_failed: PEERS,
   turn_interrupted: PEERS,
+  limit_changed: ["peers", "queued"],
+  limit_storm: [],
   interrupt: PEERS,
   briefing: [],
   ask_reminded: ASKS,

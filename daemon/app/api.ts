@@ -320,7 +320,7 @@ function openRemoteAccess(
 }
 
 function openGauges(
-  { ctx, db_path, machines, jobs, meters, sockets, telemetry }: Features,
+  { ctx, db_path, machines, jobs, limits, meters, sockets, telemetry }: Features,
   relayClient: RelayClient | undefined,
 ): void {
   const { clock, db } = ctx;
@@ -332,6 +332,7 @@ function openGauges(
       started_at: clock.now(),
       sockets: () => sockets.size,
       jobs: () => jobs.counts(),
+      limits: () => limits.counts(),
       walBytes: () => sizeOf(`${db_path}-wal`),
       memory: () => Deno.memoryUsage(),
       bus: () => machines?.figures() ?? { status: "disabled", waiting: 0 },

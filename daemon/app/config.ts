@@ -17,6 +17,7 @@ import { STRATEGIES } from "protocol/asks/routing.ts";
 import { Checks } from "protocol/jobs/contract.ts";
 import { CircleBoundary, isReservedForHuman } from "protocol/peers/record.ts";
 import { Commands, EnvironmentVariables, Profiles } from "protocol/spawn/contract.ts";
+import { QuietHours, RESUME_MODES } from "protocol/limits/settings.ts";
 import { READERS } from "protocol/transcripts.ts";
 import { OVERLAPS } from "protocol/holdings/files.ts";
 import { Prices, PRICES_FORM } from "protocol/usage.ts";
@@ -136,6 +137,8 @@ export const SETTINGS = {
   "spawn.env":                        map(EnvironmentVariables, "a map from a variable to its value")   .default({}),
   "files.overlaps":                   z.enum(OVERLAPS).describe(OVERLAPS.join(", "))         .default("tell"),
   "leases.ports":                     port_range                                             .default(LEASED_PORTS),
+  "limits.resume":                    z.enum(RESUME_MODES).describe(RESUME_MODES.join(", ")) .default("always"),
+  "limits.quiet_hours":               QuietHours                                             .optional(),
   "panes.allow_typing":               flag                                                   .default(false),
   "transcripts":                      z.enum(READERS).describe(READERS.join(", "))           .default("human"),
   "usage.prices":                     map(Prices, PRICES_FORM)                               .optional(),

@@ -36,6 +36,8 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "spawn.profiles":                     "names",
   "spawn.allowed_paths":                "shown",
   "spawn.env":                          "names",
+  "limits.resume":                      "shown",
+  "limits.quiet_hours":                 "shown",
   "panes.allow_typing":                 "shown",
   "transcripts":                        "shown",
   "files.overlaps":                     "shown",

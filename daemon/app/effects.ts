@@ -15,6 +15,9 @@ import type { FileUses } from "../features/files/file_uses.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
+import type { AccountLimits } from "../features/limits/limits.ts";
+import type { RequestStorms } from "../features/limits/request_storms.ts";
+import type { LimitEffects } from "../features/limits/deps.ts";
 import type { Linking } from "../features/lifecycle/linking.ts";
 import type { Delivery } from "../features/messages/delivery.ts";
 import type { Dispatcher } from "../features/messages/dispatcher.ts";
@@ -45,8 +48,10 @@ interface AffectedFeatures {
   readonly fileUses: FileUses;
   readonly machines: Machines | undefined;
   readonly jobs: Jobs;
+  readonly limits: AccountLimits;
   readonly linking: Linking;
   readonly receipts: Receipts;
+  readonly requestStorms: RequestStorms;
   readonly records: PeerRecords;
   readonly sockets: Sockets;
   readonly spawns: Spawns;
@@ -86,14 +91,19 @@ export class Effects {
       return { dropped_deliveries, closed_asks: asks.closeAllTo(peer_id, reason) };
     },
     promptSeen: (peer_id, prompt) => {
-      const { agentWork, jobs, receipts } = this.#features;
+      const { agentWork, jobs, limits, receipts, requestStorms } = this.#features;
       const ids = idsIn(prompt);
+      limits.promptSeen(peer_id);
+      requestStorms.promptSeen(peer_id);
       agentWork.promptSeen(peer_id, ids);
       receipts.prove(peer_id, ids);
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
     },
+    limitReported: (peer_id, report) => this.#features.limits.reported(peer_id, report),
+    limitWithdrawn: (peer_id) => this.#features.limits.withdrawn(peer_id),
     turnEvidence: (peer_id, evidence) => {
-      const { endedTurns, jobs } = this.#features;
+      const { endedTurns, jobs, limits } = this.#features;
+      limits.turnEvidence(peer_id, evidence);
       jobs.turns.turnEvidence(peer_id, evidence);
       endedTurns.turnEvidence(peer_id, evidence);
     },
@@ -131,8 +141,9 @@ export class Effects {
   readonly messages: DeliveryEffects & StepListener & RemoteEffects = {
     stepped: (message, state) => {
       const { delivery_id } = message;
-      const { agentWork, machines, jobs, telemetry } = this.#features;
+      const { agentWork, jobs, limits, machines, telemetry } = this.#features;
       agentWork.stepped(message, state);
+      limits.stepped(message, state);
       telemetry?.noteStep(delivery_id);
       jobs.turns.stepped(delivery_id, state);
       machines?.exchange.stepped(delivery_id, state);
@@ -153,8 +164,15 @@ export class Effects {
     askClosed: (ask) => this.#features.machines?.exchange.askClosed(ask),
   };
 
+  readonly limits: LimitEffects = {
+    goesOn: (peer_id) => this.#features.jobs.turns.goOn(peer_id),
+    goesOnBy: (peer_id, delivery_id) => this.#features.jobs.turns.goOnBy(peer_id, delivery_id),
+  };
+
   readonly hooks: HookEffects = {
     peerOfPrompt: (peer_id, prompt) => this.#features.linking.peerOfPrompt(peer_id, prompt),
+    requestBegins: (peer_id) => this.#features.requestStorms.over(peer_id),
+    staysAtLimit: (peer_id) => this.#features.limits.stays(peer_id),
   };
 
   readonly spawn: SpawnEffects = {

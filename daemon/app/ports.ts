@@ -7,15 +7,20 @@ import type { Reader } from "kit/data/sqlite.ts";
 import type { Context } from "../data/context.ts";
 import type { Terminals } from "../host/tmux/terminals.ts";
 import { TOOL_PERMISSION } from "../features/asks/answers.ts";
+import type { RoutingPorts } from "../features/asks/routing/router.ts";
 import * as askRows from "../features/asks/store.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
 import { inboxItemFrame } from "../features/inbox/surfaces.ts";
+import type { LimitPorts } from "../features/limits/deps.ts";
+import type { AccountLimits } from "../features/limits/limits.ts";
+import * as attemptRows from "../features/jobs/fires/store.ts";
 import * as jobRows from "../features/jobs/store.ts";
 import * as templateRows from "../features/jobs/template_store.ts";
 import type { BriefingPorts } from "../features/hooks/briefings.ts";
 import type { PruningPorts } from "../features/lifecycle/pruning.ts";
 import type { AuditPorts } from "../features/messages/ledger/audit.ts";
+import { LIMITED } from "../features/limits/deps.ts";
 import { firstQueued } from "../features/messages/ledger/ledger.ts";
 import type { RemotePorts } from "../features/messages/remote_delivery.ts";
 import type { SocketPorts } from "../features/messages/websocket/sockets.ts";
@@ -36,27 +41,38 @@ interface PortsDeps {
   readonly terminals: Pick<Terminals, "isSameJob">;
 }
 
+/** The features that answer questions from memory. */
+interface AskedFeatures {
+  readonly limits: AccountLimits;
+  readonly machines: Machines | undefined;
+}
+
 export class Ports {
   readonly #deps: PortsDeps;
-  #connected: { readonly machines: Machines | undefined } | undefined;
+  #connected: AskedFeatures | undefined;
 
   constructor(deps: PortsDeps) {
     this.#deps = deps;
   }
 
   /** Connects the features. Call it once, after all of them are built. */
-  connect(features: { readonly machines: Machines | undefined }): void {
+  connect(features: AskedFeatures): void {
     this.#connected = features;
   }
 
-  get #machines(): Machines | undefined {
+  get #features(): AskedFeatures {
     if (!this.#connected) throw new Error("A feature asked before all features were built");
-    return this.#connected.machines;
+    return this.#connected;
+  }
+
+  get #machines(): Machines | undefined {
+    return this.#features.machines;
   }
 
   readonly peers: PeerPorts & RecordPorts = {
     expectedRegistration: (given, evidence) => expectedRegistration(this.#deps, given, evidence),
     isSuperseded: (peer_id, agent_pid) => isSuperseded(this.#deps.db, peer_id, agent_pid),
+    limitOf: (peer_id) => this.#features.limits.waitOf(peer_id),
     pending: (peer_id) => askRows.pendingOf(this.#deps.db, peer_id),
     pendingOfAll: () => askRows.pendingOfAll(this.#deps.db),
     waitingQuestions: () =>
@@ -69,6 +85,7 @@ export class Ports {
   };
 
   readonly messages: SocketPorts & AuditPorts & RemotePorts = {
+    holdOf: (peer_id) => this.#features.limits.holdOf(peer_id),
     inboxItemFrame: (item_id, surface) => inboxItemFrame(this.#deps.db, item_id, surface),
     isInInbox: (correlation_id) => inboxRows.itemOfAsk(this.#deps.db, correlation_id) !== undefined,
     queuedFromElsewhere: (tx, peer_id) =>
@@ -100,6 +117,17 @@ export class Ports {
       const period = { since, until: ctx.clock.now(), circle: null };
       return digestText(digestOf(ctx, { ...period, limit: TEXT_ENTRIES_MAX }));
     },
+  };
+
+  readonly asks: RoutingPorts = {
+    isLimited: (peer_id) => this.#features.limits.isLimited(peer_id),
+  };
+
+  readonly limits: LimitPorts = {
+    heldJobs: (peer_id) =>
+      attemptRows.openOf(this.#deps.db, peer_id).filter(({ job_id }) =>
+        jobRows.get(this.#deps.db, job_id)?.state_reason === LIMITED
+      ),
   };
 
   readonly lifecycle: PruningPorts = {

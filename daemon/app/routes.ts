@@ -35,6 +35,7 @@ import { inboxRoutes } from "../features/inbox/routes.ts";
 import { pushRoutes } from "../features/inbox/push/routes.ts";
 import { jobRoutes } from "../features/jobs/routes.ts";
 import { leaseRoutes } from "../features/leases/routes.ts";
+import { limitRoutes } from "../features/limits/routes.ts";
 import { lifecycleRoutes } from "../features/lifecycle/routes.ts";
 import { Traceparent, webSocket } from "protocol/messages/contract.ts";
 import type { CallerChecks } from "../features/messages/request_context.ts";
@@ -126,6 +127,7 @@ export function featureRoutes(
     ...messageRoutes(features),
     ...inboxRoutes(features, checks, new RemoteInbox({ calls: features.calls?.client, directory })),
     ...pushRoutes(features.pushes, { isProvenHuman }),
+    ...limitRoutes(features, { isProvenHuman }),
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),

@@ -25,6 +25,8 @@ export function tick(
   features.waits.tick();
   features.asks.tick(now);
   features.multiAsks.tick(now);
+  features.limits.tick(now);
+  features.requestStorms.tick(monotonic);
   features.delivery.tick(now);
   features.urgentMessages.refresh();
   features.agentObserver.tick(monotonic);
@@ -55,11 +57,12 @@ export function tick(
 
 /** Makes delayed work due again, whose due time is too late after the clock was set back. */
 function clockStepped(
-  { calls, ctx: { clock, log }, jobs, pushes, subscriptions }: Features,
+  { calls, ctx: { clock, log }, jobs, limits, pushes, subscriptions }: Features,
   step_ms: number,
 ): void {
   log.info("The clock of this machine was set", { step_seconds: Math.round(step_ms / 1000) });
   calls?.pings.clockStepped(step_ms);
+  limits.clockStepped(step_ms);
   if (step_ms > 0) return;
   jobs.clockSetBack(clock.now());
   subscriptions.clockSetBack(clock.now());

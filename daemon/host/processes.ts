@@ -18,12 +18,25 @@ const STAT = {
   session: { at: 3, column: "sess" },
   terminal: { at: 4, column: "tdev" },
   foreground: { at: 5, column: "tpgid" },
+  user_ticks: { at: 11, column: "utime" },
+  system_ticks: { at: 12, column: "stime" },
   started: { at: 19, column: "lstart" },
 } as const;
 
 /** A process's start time: clock ticks since boot on Linux, a date on macOS. */
 export function startTimeOf(pid: number): string | undefined {
   return statField(pid, "started");
+}
+
+/** Linux counts a process's work in hundredths of a second. */
+const TICK_MS = 10;
+
+/** The time for which a process has used a processor; undefined if it is not known. */
+export function workedMs(pid: number): number | undefined {
+  if (Deno.build.os !== "linux") return undefined;
+  const ticks = statFields(pid, ["user_ticks", "system_ticks"]).map(Number);
+  const [user = NaN, system = NaN] = ticks;
+  return Number.isFinite(user + system) ? (user + system) * TICK_MS : undefined;
 }
 
 /** True if a process runs. Pass `started` if it is known, because the system reuses pids. */

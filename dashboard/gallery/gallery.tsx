@@ -26,7 +26,9 @@ import { Stages } from "../components/trace.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
 import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
+import { LimitList } from "../views/limits.tsx";
 import { Report } from "../views/usage.tsx";
+import { LIMITS } from "./limits.ts";
 import { CHANGES } from "./changes.ts";
 import { ActView, useSight } from "../views/attention/act_view.tsx";
 import { BUSES, GROUPS, WAITING_MESSAGES } from "./machines.ts";
@@ -102,6 +104,9 @@ export function Gallery() {
       </Part>
       <Part name="Usage">
         <Report report={USAGE} />
+      </Part>
+      <Part name="Limits">
+        <LimitList limits={LIMITS} refresh={() => undefined} />
       </Part>
       <Part name="Usage without tokens and prices">
         <Report report={{ ...USAGE, rows: [], prices: null, left_out: [] }} />

@@ -27,6 +27,7 @@ export type ChangedFile = Changes["files"][number];
 /** The fields of an attachment that decide how it is shown. */
 export type FileFacts = Pick<Attachment, "id" | "filename" | "size" | "content_type">;
 export type Trace = WireResponse<typeof at.getTrace>;
+export type Limit = wire.Limit;
 export type InboxItem = wire.InboxItem;
 export type JobLists = WireResponse<typeof at.listJobs>;
 export type JobInList = wire.JobInList;

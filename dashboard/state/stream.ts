@@ -41,6 +41,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   usage_counted: ["usage"],
   turn_failed: ["peers", "turns"],
   turn_interrupted: ["peers", "turns"],
+  limit_changed: ["limits", "peers"],
+  limit_storm: [],
   interrupt: ["peers"],
   briefing: ["messages"],
   ask_reminded: ["asks", "messages"],

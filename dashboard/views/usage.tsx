@@ -9,6 +9,7 @@ import { call } from "../state/calls.ts";
 import type { UsageReport } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
 import { filter, link, route } from "../state/router.ts";
+import { Limits } from "./limits.tsx";
 
 type Row = UsageReport["rows"][number];
 type Sums = UsageReport["total"];
@@ -49,6 +50,7 @@ export function Usage() {
           options={GROUPINGS}
         />
       </div>
+      <Limits />
       <Loaded key={`${by} ${days}`} by={by} days={days} />
     </>
   );

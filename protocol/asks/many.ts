@@ -43,7 +43,14 @@ export const askMany = contract({
   }),
   actor: { field: "body.from_peer" },
   returns: z.object({ parent_id: z.string(), children: z.array(ChildAsk) }),
-  fails: [...TARGET_FAILS, "queue_full", "rate_limited", "no_tagged_peer", "group_too_large"],
+  fails: [
+    ...TARGET_FAILS,
+    "queue_full",
+    "rate_limited",
+    "no_tagged_peer",
+    "group_too_large",
+    "peer_limited",
+  ],
 });
 export type AskMany = z.output<typeof askMany.body>;
 

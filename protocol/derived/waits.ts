@@ -2,6 +2,7 @@
 
 import type { Peer } from "protocol/wire.ts";
 import { cleanLine } from "kit/core/text.ts";
+import { limitWords, timeOfDay } from "protocol/derived/limits.ts";
 
 type Waiter = Pick<Peer, "status" | "turn_state"> & Partial<Pick<Peer, "waits_for">>;
 export type WaitingPeer =
@@ -53,17 +54,10 @@ export function waitState({ waits_for }: Waiter): string | undefined {
 }
 
 function limitSentence(name: string, { detail, since, resets_at }: Wait): string {
-  if (detail === "billing") return `${name} cannot go on: its account has no credit left`;
-  const reset = resets_at === null ? "" : `, which resets at ${localTime(resets_at, since)}`;
-  return `${name} has reached its usage limit${reset}`;
-}
-
-/** The local time of day; with the date, unless it is the day of the other instant. */
-function localTime(instant: string, since: string): string {
-  const at = new Date(instant);
-  const [day, sinceDay] = [at, new Date(since)].map((date) => date.toDateString());
-  const time = at.toTimeString().slice(0, 5);
-  return day === sinceDay ? time : `${time} on ${day}`;
+  const until = resets_at === null
+    ? undefined
+    : timeOfDay(Date.parse(resets_at), Date.parse(since));
+  return `${name} ${limitWords(detail, until)}`;
 }
 
 function trustQuestion(path: string | null, { detail }: Pick<Wait, "detail">): string {

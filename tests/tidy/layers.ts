@@ -22,6 +22,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/lifecycle",
   "daemon/features/leases",
   "daemon/features/spawn",
+  "daemon/features/limits",
   "daemon/features/jobs",
   "daemon/features/schedules",
   "daemon/features/subscriptions",

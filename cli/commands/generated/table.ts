@@ -1528,6 +1528,26 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "limits",
+  "usage": "limits",
+  "summary": "Show which accounts of agents are at a limit, until when, and what waits",
+  "details": "Peers of one agent and one settings folder share an account. Messages for an account at its limit wait, and go on after the reset: one first, the others once it was answered. The settings limits.resume and limits.quiet_hours change that.",
+  "example": "mesh limits",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "limits",
+  "usage": "limits resume <account>",
+  "summary": "Try an account again now; it may be named by a peer of it",
+  "details": "For a person: after credit was bought, before a reset, or within the quiet hours.",
+  "example": "mesh limits resume api",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "run",
   "usage": "run <program> [args...]",
   "needs": "this machine",

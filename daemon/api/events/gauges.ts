@@ -16,6 +16,8 @@ interface GaugeSources {
   sockets(): number;
   /** Jobs by state. */
   jobs(): Readonly<Record<string, number>>;
+  /** Accounts by the state of their limits. */
+  limits(): Readonly<Record<string, number>>;
   /** The size of the write-ahead log. */
   walBytes(): number;
   memory(): { readonly rss: number; readonly heapUsed: number };
@@ -55,8 +57,13 @@ function defineMessages(metrics: Metrics, { db, now }: GaugeSources): void {
   );
 }
 
-function defineWork(metrics: Metrics, { db, jobs, now }: GaugeSources): void {
+function defineWork(metrics: Metrics, { db, jobs, limits, now }: GaugeSources): void {
   metrics.gauges({ name: "mesh_jobs", help: "Stored jobs by state", label: "state" }, jobs);
+  metrics.gauges({
+    name: "mesh_account_limits",
+    help: "Accounts of agents by the state of their limits",
+    label: "state",
+  }, limits);
   metrics.gauge("mesh_schedules", "Active schedules", () => rows.schedules(db, now()).active);
   metrics.gauge(
     "mesh_schedules_due",

@@ -39,6 +39,8 @@ export const TAGS: readonly Tag[] = [
     "Messages that are sent when a peer, a job, an ask or a file is in a state." },
   { name: "Transcripts", ids: ["transcripts"], description:
     "What agents recorded of their sessions: conversations, and how many tokens they used." },
+  { name: "Limits", ids: ["limits"], description:
+    "The limits of agents' accounts: until when they last, and what waits for them." },
   { name: "Changes", ids: ["changes"], description:
     "What changed in the folders of peers and jobs: git's status and diff, read only." },
   { name: "Files and leases", ids: ["files", "leases"], description:

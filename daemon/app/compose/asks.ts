@@ -18,7 +18,7 @@ import type { Foundation } from "./foundation.ts";
 import type { MessageFeatures } from "./messages.ts";
 
 export function openAsks(foundation: Foundation, lower: MessageFeatures) {
-  const { config, ctx, effects, platform, shutdownSignal, history_ms } = foundation;
+  const { config, ctx, effects, platform, ports, shutdownSignal, history_ms } = foundation;
   const { attachments, delivery, directory, sockets } = lower;
   const surfaces = new Surfaces(ctx, { sockets, delivery, receipts: lower.receipts });
   const pushes = new Pushes(ctx, {
@@ -42,10 +42,10 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures) {
   const wait_ms_max = config["approvals.timeout_seconds"] * 1000;
   const questions = new Questions(ctx, { ...shared, asks, waits: lower.waits, wait_ms_max });
   const inboxReplies = new InboxReplies(ctx, { asks, inbox, questions });
-  const multiAsks = new MultiAsks(ctx, { asks, directory, history_ms });
+  const multiAsks = new MultiAsks(ctx, { asks, directory, history_ms, ports: ports.asks });
   const router = openRouter(foundation, { asks, directory });
   const notifications = new Notifications(ctx, { attachments, delivery, directory, inbox });
-  const endedTurns = new EndedTurns(ctx, notifications);
+  const endedTurns = new EndedTurns(ctx, notifications, ports.asks);
   const threadReplies = new ThreadReplies(ctx, asks, notifications);
   return {
     threadReplies,
@@ -66,7 +66,7 @@ export type AskFeatures = MessageFeatures & ReturnType<typeof openAsks>;
 
 /** The router of asks; undefined with `routing.strategy: static`. */
 function openRouter(
-  { config, ctx, platform, shutdownSignal }: Foundation,
+  { config, ctx, platform, ports, shutdownSignal }: Foundation,
   { asks, directory }: { asks: Asks; directory: Directory },
 ): Router | undefined {
   const strategy = config["routing.strategy"];
@@ -74,6 +74,7 @@ function openRouter(
   return new Router(ctx, {
     asks,
     directory,
+    ports: ports.asks,
     send: platform.send,
     shutdownSignal,
     strategy,

@@ -20,6 +20,7 @@ import {
 } from "./sessions.ts";
 import { type AskFeatures, openAsks } from "./asks.ts";
 import { type Foundation, openFoundation, openTraces } from "./foundation.ts";
+import { openLimits } from "./limits.ts";
 import { openMessageLog, openMessages } from "./messages.ts";
 import { openPeers } from "./peers.ts";
 import type { Machines } from "../../machines/machines.ts";
@@ -41,7 +42,12 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   };
   const asks = { ...messages, ...openAsks(foundation, messages) };
   const machines = openMachines(foundation, asks);
-  const spawns = { ...asks, ...openSpawns(foundation, asks) };
+  const lifecycle = openLifecycle(foundation, asks);
+  const spawns = {
+    ...asks,
+    ...openSpawns(foundation, asks),
+    ...openLimits(foundation, { ...asks, ...lifecycle }),
+  };
   const sessions = { ...spawns, ...openTranscripts(foundation) };
   const features = {
     ...foundation,
@@ -55,7 +61,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
       machine: platform.machine,
       off: config["asks.recall_off"],
     }),
-    ...openLifecycle(foundation, asks),
+    ...lifecycle,
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),
     ...openUsage(foundation, sessions),
@@ -100,7 +106,7 @@ function openMachines(
 }
 
 /** Jobs, and the peers that execute them. */
-function openJobs(foundation: Foundation, lower: SpawnFeatures) {
+function openJobs(foundation: Foundation, lower: SpawnFeatures & ReturnType<typeof openLimits>) {
   const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
   const { machine, processes, programs, terminals } = platform;
   const executors = new Executors(ctx, { ...lower, machine, processes, shutdownSignal });

@@ -38,6 +38,7 @@ export function openMessages(
     agentPeers,
     directory,
     peers,
+    ports: ports.messages,
     reachability,
     transports,
     urgentMessages,
@@ -53,12 +54,20 @@ export function openMessages(
   });
   const queue_ttl_ms = config["daemon.queue.ttl_seconds"] * 1000;
   const remote = { ...effects.messages, ...ports.messages };
-  const parts = { dispatcher, idCodec, limits, remote, sockets, steps };
+  const holds = ports.messages;
+  const parts = { dispatcher, idCodec, limits, ports: holds, remote, sockets, steps };
   const leases = new Ages(ctx.clock);
   const delivery = new Delivery(ctx, { ...parts, leases, queue_ttl_ms });
   const deliveryAudit = new DeliveryAudit(ctx, { directory, ports: ports.messages });
   const receipts = new Receipts(ctx, steps, effects.messages);
-  const handover = new Handover(ctx, { delivery, directory, leases, receipts, steps });
+  const handover = new Handover(ctx, {
+    delivery,
+    directory,
+    leases,
+    ports: holds,
+    receipts,
+    steps,
+  });
   return { records, dispatcher, delivery, deliveryAudit, receipts, handover, urgentMessages };
 }
 

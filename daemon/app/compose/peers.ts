@@ -49,7 +49,7 @@ export function openPeers(foundation: Foundation) {
   const agentPeers = new AgentPeers(ctx, machine);
   const reachability = new PeerReachability(ctx, { ...lower, agentPeers, missingPanes });
   const superseded = new SupersededExecutions();
-  const waits = new PeerWaits(ctx, { reachability, ports: ports.peers });
+  const waits = new PeerWaits(ctx, { effects: effects.peers, reachability, ports: ports.peers });
   const changes = new PeerChanges(ctx, effects.peers, waits);
   const shared = {
     agentProcesses: lower.agentProcesses,

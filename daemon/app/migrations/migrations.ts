@@ -40,6 +40,7 @@ import snoozedItems from "./040_snoozed_items.sql" with { type: "text" };
 import fileUses from "./046_file_uses.sql" with { type: "text" };
 import leases from "./045_leases.sql" with { type: "text" };
 import briefings from "./043_briefings.sql" with { type: "text" };
+import limits from "./041_limits.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -82,4 +83,5 @@ export const migrations: readonly string[] = [
   leases,
   fileUses,
   briefings,
+  limits,
 ];

@@ -1,6 +1,7 @@
 /** The interface of adapters: reach and observe one kind of agent, and read its hooks. */
 
 import type { Backend, Key } from "protocol/agents/contract.ts";
+import type { LimitWindow } from "protocol/limits/contract.ts";
 import type { ReportedWait } from "protocol/peers/record.ts";
 import type { Reason } from "protocol/reasons.ts";
 
@@ -98,6 +99,24 @@ export interface TerminalTransport extends AgentTransport {
   ): Promise<KeyResult>;
 }
 
+/** Facts about the limit of an account, as far as an agent's record names them. */
+export interface LimitFacts {
+  /** The window that is used up, such as `five_hour`. */
+  readonly window?: string | undefined;
+  /** The provider's text. */
+  readonly text?: string | undefined;
+  /** True if the agent goes on by itself at the reset. */
+  readonly continues?: boolean | undefined;
+}
+
+/** The account of an agent: what identifies it without a secret. */
+export interface AgentAccount {
+  /** The folder of its settings. */
+  readonly home: string;
+  /** The account's id or name, if the agent writes one that is no secret. */
+  readonly id?: string | undefined;
+}
+
 /** The end of a turn, as one source shows it. */
 export interface TurnEnd {
   /**
@@ -115,6 +134,8 @@ export interface TurnEnd {
   readonly by?: string | undefined;
   /** The end of the limit that ended the turn. */
   readonly resets_at?: number | undefined;
+  /** More facts about that limit. */
+  readonly limit?: LimitFacts | undefined;
   /** The prompts that the same source shows after this end. */
   readonly prompts_since?: readonly string[] | undefined;
 }
@@ -216,6 +237,16 @@ export interface WaitingHooks {
   written(delivery_id: string): void;
 }
 
+/**
+ * After a prompt, the agent announces its first request to its model by a hook. An agent that works
+ * hard for longer without announcing one repeats a request that its provider refuses.
+ */
+export interface RequestStorm {
+  readonly after_ms: number;
+  /** The time for which the agent's process has used a processor; undefined if unknown. */
+  workedMs(peer: AgentPeer): number | undefined;
+}
+
 /** Reaches and observes one kind of agent; loaded by its definition (`definition.ts`). */
 export interface Adapter {
   readonly backend: Backend;
@@ -254,6 +285,12 @@ export interface Adapter {
   lastEnd?(session_id: string | null): TurnEnd | undefined;
   /** Interrupts a turn that runs outside of the agent's process. Absent if none does. */
   interruptTurn?(peer: AgentPeer): Promise<unknown>;
+  /** The account that an agent uses; absent if its limits are no account's. */
+  account?(peer: AgentPeer & { readonly model: string | null }): AgentAccount | undefined;
+  /** How far the windows of the account are used, by the records of a session. */
+  limitWindows?(session_id: string): readonly LimitWindow[];
+  /** The sign of an agent that sends requests to its provider without end. Absent if none does. */
+  readonly storm?: RequestStorm;
   /** The hooks that wait to wake the agent's sessions. Absent if no hook can wake the agent. */
   readonly waiters?: WaitingHooks;
 }
@@ -320,6 +357,8 @@ export interface HookReport {
   readonly no_subagents?: boolean | undefined;
   /** True if the event happens only within a turn. It registers no session as a peer. */
   readonly is_within_turn?: boolean | undefined;
+  /** True if the agent will not go on by itself after the reset of a limit. */
+  readonly stays_at_limit?: boolean | undefined;
   /** True if the agent is about to call its model. */
   readonly before_request?: boolean | undefined;
   /** True if the event can only follow the model's answer; false after a request without one. */

@@ -4,6 +4,7 @@ import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
 import { Refusal } from "kit/core/problem.ts";
 import { isProblem, Problem } from "protocol/problems.ts";
+import type { Address } from "protocol/peers/record.ts";
 import { type Directory, mustBeFew, tagOf } from "../peers/directory.ts";
 import type { AskContext, Asks } from "./asks.ts";
 import {
@@ -13,6 +14,7 @@ import {
   type ManyResult,
   PEERS_MAX,
 } from "protocol/asks/many.ts";
+import type { RoutingPorts } from "./routing/router.ts";
 import * as rows from "./store.ts";
 
 /** Maximum parents timed out per tick, so that a tick stays short. */
@@ -22,6 +24,7 @@ const FORGET_ROWS_MAX = 20;
 interface MultiAsksDeps {
   readonly asks: Asks;
   readonly directory: Directory;
+  readonly ports: RoutingPorts;
   /** Minimum time for which a parent is kept; longer while it has an open ask. */
   readonly history_ms: number;
 }
@@ -114,7 +117,10 @@ export class MultiAsks {
     return [...recipients.values()];
   }
 
-  /** The peers of a `@tag`, or one problem if it has none. Any other argument is one recipient. */
+  /**
+   * The peers of a `@tag`, or one problem if it has none. Those whose account is at a limit are
+   * left out, unless all are. Any other argument is one recipient.
+   */
   #peersOf(
     peer: string,
     { from_peer, circle }: AskMany,
@@ -125,7 +131,16 @@ export class MultiAsks {
     try {
       const caller = directory.sender(from_peer, { circle });
       const found = directory.tagged(tag, { circle, caller });
-      return found.map(({ name, peer_id }) => ({ peer: name, to_peer: peer_id }));
+      const isLimited = ({ peer_id }: Address) => this.#deps.ports.isLimited(peer_id);
+      const areAllLimited = found.every(isLimited);
+      return found.map((to) => {
+        const { name: peer, peer_id } = to;
+        const isLeftOut = !areAllLimited && isLimited(to);
+        return {
+          peer,
+          to_peer: isLeftOut ? new Problem("peer_limited", { peer, peer_id }) : peer_id,
+        };
+      });
     } catch (error) {
       if (isProblem(error, "no_tagged_peer")) return [{ peer, to_peer: error }];
       throw error;

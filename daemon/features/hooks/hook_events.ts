@@ -39,6 +39,10 @@ export interface HookEffects {
    * peer that has the session.
    */
   peerOfPrompt(peer_id: string, prompt: string): string;
+  /** The agent is about to send its model a request. */
+  requestBegins(peer_id: string): void;
+  /** The agent will not go on by itself after the reset of a limit. */
+  staysAtLimit(peer_id: string): void;
 }
 
 interface HookEventsDeps {
@@ -86,7 +90,8 @@ export class HookEvents {
     const last_message = await reader.lastMessage?.(parsed, payload);
     const report = last_message === undefined ? parsed : { ...parsed, last_message };
     await loadTransliteration(report.cwd ?? "");
-    const isOfTurn = report.prompt !== undefined || report.last_message !== undefined;
+    const isOfTurn = report.prompt !== undefined || report.last_message !== undefined ||
+      report.turn_error !== undefined;
     const end = isOfTurn && !report.subagent ? reader.lastEnd?.(report.session_id) : undefined;
     const { briefings, unprovedMessages } = this.#deps;
     let briefed: string | undefined;
@@ -114,8 +119,9 @@ export class HookEvents {
       unprovedMessages.prove(report);
       briefings.prove(peer_id, report);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
-      this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end });
-      if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
+      const is_of_agent = located.agent_pid !== undefined || located.by_server === true;
+      this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end, is_of_agent });
+      this.#noteSigns(peer_id, report);
       const briefing = this.#briefing(peer_id, reader, report);
       if (briefing !== null) briefed = peer_id;
       const texts = [briefing, this.#textFor(peer_id, backend, { reader, report })];
@@ -152,6 +158,14 @@ export class HookEvents {
   #briefing(peer_id: string, reader: HookReader, report: HookReport): string | null {
     const isRead = report.event === reader.context_event || report.event === reader.start_event;
     return isRead ? this.#deps.briefings.give(peer_id, report) : null;
+  }
+
+  /** Notes what an event shows besides the turn. */
+  #noteSigns(peer_id: string, report: HookReport): void {
+    const { effects, subagents } = this.#deps;
+    if (report.before_request) effects.requestBegins(peer_id);
+    if (report.stays_at_limit) effects.staysAtLimit(peer_id);
+    if (report.no_subagents) subagents.noneRunning(peer_id);
   }
 
   /** The text for the agent in the answer to this event; null for none. */

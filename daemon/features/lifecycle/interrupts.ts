@@ -65,9 +65,18 @@ export class Interrupts {
   }
 
   /** Interrupts a peer's turn if it is proved to run, and waits for a proof of its end. */
-  async interrupt(peer_id: string, caller: InterruptCaller): Promise<Interrupted> {
+  interrupt(peer_id: string, caller: InterruptCaller): Promise<Interrupted> {
     const peer = this.#mustGet(peer_id);
-    const by = this.#mustBeAllowed(peer, caller);
+    return this.#interrupt(peer, this.#mustBeAllowed(peer, caller));
+  }
+
+  /** Interrupts a turn that the daemon itself has found to be stuck. */
+  interruptStuck(peer_id: string): Promise<Interrupted> {
+    return this.#interrupt(this.#mustGet(peer_id), { peer_id: null, name: "@mesh" });
+  }
+
+  async #interrupt(peer: StoredPeer, by: Author): Promise<Interrupted> {
+    const { peer_id } = peer;
     if (this.#running.has(peer_id)) {
       throw new Problem("interrupt_in_progress", { peer: peer.name, peer_id });
     }

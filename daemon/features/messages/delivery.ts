@@ -10,7 +10,7 @@ import type { Attachments } from "protocol/messages/attachments.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "protocol/peers/record.ts";
 import type { AskFields, StoredMessage } from "protocol/messages/contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
-import type { Dispatcher } from "./dispatcher.ts";
+import type { Dispatcher, HoldPorts } from "./dispatcher.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { LimitedMessage, Limits } from "./limits.ts";
@@ -51,6 +51,7 @@ interface DeliveryDeps {
   readonly dispatcher: Dispatcher;
   readonly idCodec: IdCodec;
   readonly limits: Limits;
+  readonly ports: HoldPorts;
   readonly queue_ttl_ms: number;
   readonly sockets: Sockets;
   readonly steps: Steps;
@@ -230,8 +231,10 @@ export class Delivery {
   }
 
   /** The reason why a message to this peer waits from the start; null if none is known. */
-  #reasonToWait({ daemon_id, status }: Address): Reason | null {
+  #reasonToWait({ daemon_id, peer_id, status }: Address): Reason | null {
     if (daemon_id !== null) return this.#deps.remote.reasonToWait(daemon_id);
+    const hold = this.#deps.ports.holdOf(peer_id);
+    if (hold) return hold.reason;
     return status === "offline" ? "recipient_offline" : null;
   }
 

@@ -2,6 +2,7 @@
 
 import type { Context } from "../../data/context.ts";
 import { isProblem } from "protocol/problems.ts";
+import type { Hold } from "protocol/messages/holds.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "protocol/reasons.ts";
 import { pause } from "kit/core/timeout.ts";
@@ -19,10 +20,17 @@ import { isClosedAsk, type Steps } from "./ledger/steps.ts";
 import { HOLD_MS_MAX, type UrgentMessages } from "./urgent_messages.ts";
 import { toOutgoing } from "./framing.ts";
 
+/** Questions about a peer's queue to higher features. */
+export interface HoldPorts {
+  /** The reason why no transport may take the peer's next message now; undefined for none. */
+  holdOf(peer_id: string): Hold | undefined;
+}
+
 interface DispatcherDeps {
   readonly agentPeers: Pick<AgentPeers, "find">;
   readonly directory: Pick<Directory, "canQueueFor" | "address">;
   readonly peers: Pick<Peers, "recordDelivery">;
+  readonly ports: HoldPorts;
   readonly reachability: Pick<Reachability, "isConnected">;
   readonly transports: Pick<AgentTransports, "transports">;
   readonly urgentMessages: Pick<UrgentMessages, "awaitsToolCall" | "refresh">;
@@ -106,6 +114,11 @@ export class Dispatcher {
       this.#outgoingCache.forget(peer_id);
       return "blocked";
     }
+    const hold = this.#deps.ports.holdOf(peer_id);
+    if (hold) {
+      this.#recordBlocked(message, { reason: hold.reason, held: false });
+      return "blocked";
+    }
     let result = await this.#dispatch(message);
     if (result !== "continue" && result?.held) {
       const now = this.#ctx.clock.now();
@@ -170,6 +183,9 @@ export class Dispatcher {
     const current = ledger.findMessageBySeq(db, message.seq);
     // The message was fetched, dropped or expired in the meantime.
     if (current?.state !== "queued") return undefined;
+    // The probe of an account may have gone to another of its peers while this one was checked.
+    const hold = this.#deps.ports.holdOf(addressee.peer_id);
+    if (hold) return { state: "refused", reason: hold.reason };
     const attempted = this.#steps.attempted(current, transport.name, false);
     await db.whenDurable();
     const receipt = await this.#deliver(transport, addressee, outgoing);

@@ -14,6 +14,7 @@ import {
   type StoredMessage,
 } from "protocol/messages/contract.ts";
 import type { Delivery } from "./delivery.ts";
+import type { HoldPorts } from "./dispatcher.ts";
 import { framedLength } from "./framing.ts";
 import * as ledger from "./ledger/ledger.ts";
 import { findStepped } from "./ledger/rows.ts";
@@ -26,6 +27,7 @@ const LEASES_MAX = 10_000;
 interface HandoverDeps {
   readonly delivery: Delivery;
   readonly directory: Directory;
+  readonly ports: HoldPorts;
   readonly receipts: Receipts;
   readonly steps: Steps;
   /** The leases of this run, by row number. */
@@ -91,6 +93,7 @@ export class Handover {
   /** Gives a peer's queued messages, for good, to a hook that adds them to its agent's input. */
   handToHook(peer_id: string, limits: HookLimits): StoredMessage[] {
     return this.#ctx.db.transact(() => {
+      if (this.#deps.ports.holdOf(peer_id)) return [];
       let bytes = 0;
       const read = limits.only_urgent ? ledger.urgentQueue : ledger.queue;
       const waiting = this.#deliverable(peer_id, limits.messages, read);

@@ -3,6 +3,7 @@
 import type { Context } from "../../data/context.ts";
 import { cleanLine } from "kit/core/text.ts";
 import type { TurnEnd } from "../agents/adapter.ts";
+import type { RoutingPorts } from "../asks/routing/router.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import * as asks from "../asks/store.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
@@ -24,10 +25,12 @@ const ENDS = {
 export class EndedTurns {
   readonly #ctx: Context;
   readonly #notifications: Notifications;
+  readonly #ports: RoutingPorts;
 
-  constructor(ctx: Context, notifications: Notifications) {
+  constructor(ctx: Context, notifications: Notifications, ports: RoutingPorts) {
     this.#ctx = ctx;
     this.#notifications = notifications;
+    this.#ports = ports;
   }
 
   /** Called with evidence of the ends of this peer's turns. */
@@ -45,7 +48,7 @@ export class EndedTurns {
 
   /** Reports each ask once, even if further turns end before it is answered. */
   #report(
-    { correlation_id, from_peer_id, to_peer_name }: Ask,
+    { correlation_id, from_peer_id, to_peer_id, to_peer_name }: Ask,
     { stage, was }: (typeof ENDS)[keyof typeof ENDS],
     { text, source, by }: TurnEnd,
   ): void {
@@ -57,7 +60,8 @@ export class EndedTurns {
     const asked = by === undefined ? "" : `${by} asked for it; seen `;
     const detail = text === undefined ? `${asked}by its ${source}` : text;
     db.transact((tx) => insertStage(tx, { delivery_id, stage, ts: clock.now(), detail }));
-    if (from_peer_id === null) return;
+    // At a limit, the asker is told until when the ask waits, and the agent goes on after it.
+    if (from_peer_id === null || this.#ports.isLimited(to_peer_id)) return;
     const because = text ?? (by === undefined ? undefined : `${by} asked for it`);
     const why = because === undefined ? "" : ` (${cleanLine(because)})`;
     const notice = `The turn in which ${cleanLine(to_peer_name)} read your ${correlation_id} ` +

@@ -97,17 +97,21 @@ export class Notifications {
     return this.notify({ from_peer: DAEMON.name, to_peer, text, urgent }, requestContext);
   }
 
-  /** As `notifyFromDaemon`. Returns false, and logs why, if the message is refused. */
-  tryNotifyFromDaemon(...message: Parameters<Notifications["notifyFromDaemon"]>): boolean {
+  /**
+   * As `notifyFromDaemon`. Returns the id of the delivery; undefined if the message is refused,
+   * after logging why.
+   */
+  tryNotifyFromDaemon(
+    ...message: Parameters<Notifications["notifyFromDaemon"]>
+  ): string | undefined {
     try {
-      this.notifyFromDaemon(...message);
-      return true;
+      return this.notifyFromDaemon(...message).ticket.message.delivery_id;
     } catch (error) {
       const refusal = recoverableProblem(error);
       if (!refusal) throw error;
       const [peer_id] = message;
       this.#ctx.log.debug("A message of the daemon was refused", { peer_id, code: refusal.code });
-      return false;
+      return undefined;
     }
   }
 

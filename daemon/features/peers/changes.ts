@@ -11,7 +11,7 @@ import { type PeerEvent, peerMachine } from "protocol/peers/states.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
 import type { TurnEvidence } from "./turn_end.ts";
-import type { PeerWaits } from "./waits.ts";
+import type { LimitReport, PeerWaits } from "./waits.ts";
 
 /** Effects of a change of a peer on higher features, in the same transaction. */
 export interface PeerEffects {
@@ -25,6 +25,8 @@ export interface PeerEffects {
   turnEvidence(peer_id: string, evidence: TurnEvidence): void;
   /** An error of this class ended a turn of the peer. */
   turnFailed(peer_id: string, error: string): void;
+  limitReported(peer_id: string, report: LimitReport): void;
+  limitWithdrawn(peer_id: string): void;
   /** The peer registered or came online, after the commit. */
   seen(peer_id: string): void;
   /** Queued messages may be deliverable now. */

@@ -10,7 +10,7 @@ import type { Directory } from "./directory.ts";
 import type { PendingFields, RemoteRecords } from "./remote/remote_records.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
-import type { PeerWaits, WaitingQuestion } from "./waits.ts";
+import type { KnownWait, PeerWaits, WaitingQuestion } from "./waits.ts";
 
 /** The ways in which messages reach a peer now. */
 export interface Reachability {
@@ -45,6 +45,8 @@ export interface RecordPorts {
   pendingOfAll(): ReadonlyMap<string, PendingAsks>;
   /** The open questions for whose answers peers wait, by the peer. */
   waitingQuestions(): ReadonlyMap<string, WaitingQuestion>;
+  /** The limit of a peer's account, which another of its peers may have reported. */
+  limitOf(peer_id: string): KnownWait | undefined;
 }
 
 interface PeerRecordsDeps {

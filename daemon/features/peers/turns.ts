@@ -70,6 +70,7 @@ export class PeerTurns {
           model: model ?? peer.model,
         }));
       }
+      if (turn.error !== undefined) found.forEach((end) => this.#deps.waits.endSeen(peer_id, end));
       this.#noteWait(peer_id, turn, by);
       db.afterCommit(() => {
         if (prompt !== undefined) this.#keep(peer_id, "user", prompt, tool_calls);
@@ -77,7 +78,10 @@ export class PeerTurns {
       });
       if (prompt !== undefined) this.#deps.effects.promptSeen(peer_id, prompt);
       const reported = endsIn(turn, by, clock.now());
-      this.#weigh(peer_id, { ends: prompt === undefined ? [...found, ...reported] : reported });
+      // The report of a failure says less than the agent's own record of it.
+      const isReportedTwice = turn.error !== undefined && found.some(({ how }) => how === "failed");
+      const isOfBoth = prompt === undefined && !isReportedTwice;
+      this.#weigh(peer_id, { ends: isOfBoth ? [...found, ...reported] : reported });
       this.#deps.directory.touch(peer_id);
       db.afterCommit(() => this.#deps.effects.availabilityChanged(peer_id));
     });
@@ -88,7 +92,8 @@ export class PeerTurns {
     const { waits } = this.#deps;
     waits.turnReported(peer_id, turn);
     const wait = turn.waits_for ?? (turn.error === undefined ? undefined : waitAfter(turn.error));
-    if (wait) waits.report(peer_id, wait, by);
+    const facts = { error: turn.error, is_of_account: turn.is_of_agent };
+    if (wait) waits.report(peer_id, wait, by, this.#ctx.clock.now(), facts);
   }
 
   #turnFailed(peer_id: string, error = "unknown"): void {
@@ -205,7 +210,10 @@ export class PeerTurns {
     const { alive, turn_state, waits_for, source, end, end_at_limit } = observation;
     if (!alive) return;
     for (const seenEnd of [end, end_at_limit]) if (seenEnd) waits.endSeen(peer_id, seenEnd);
-    if (waits_for && turn_state === "awaiting_input") waits.report(peer_id, waits_for, source);
+    if (waits_for && turn_state === "awaiting_input") {
+      const facts = { is_of_account: true };
+      waits.report(peer_id, waits_for, source, this.#ctx.clock.now(), facts);
+    }
   }
 
   #applyTurn(seen: AgentPeer, observation: Observation): void {
@@ -242,6 +250,8 @@ export class PeerTurns {
 type ReportedTurn = Turn & Pick<Chat, "tool_calls"> & {
   readonly end?: TurnEnd | undefined;
   readonly interrupted?: boolean | undefined;
+  /** True if the agent's own process is proved to report it. */
+  readonly is_of_agent?: boolean;
 };
 
 /** The ends of turns that a report shows. */

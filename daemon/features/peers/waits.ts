@@ -3,7 +3,7 @@
 import { setLatest } from "kit/core/bounded_map.ts";
 import type { Context } from "../../data/context.ts";
 import type { ReportedWait, Wait, WaitKind } from "protocol/peers/record.ts";
-import type { TurnEnd } from "../agents/adapter.ts";
+import type { LimitFacts, TurnEnd } from "../agents/adapter.ts";
 import { isOnline } from "./directory.ts";
 import * as rows from "./store.ts";
 import type { StoredPeer } from "./store.ts";
@@ -16,6 +16,17 @@ export interface KnownWait extends ReportedWait {
   readonly source: string;
   readonly at: number;
 }
+
+/** A report of a limit, with what only some sources tell of it. */
+export interface LimitReport extends KnownWait, Partial<LimitFacts> {
+  /** The class of the error that ended a turn. */
+  readonly error?: string | undefined;
+  /** True if the agent's own hook or record tells it, so that it holds for the whole account. */
+  readonly is_of_account?: boolean | undefined;
+}
+
+/** A source that passes on what it reports of a limit. */
+type ReportFacts = Pick<LimitReport, "error" | "is_of_account"> & Partial<LimitFacts>;
 
 /** An open question of a peer to a person, whose answer the peer waits for. */
 export interface WaitingQuestion {
@@ -89,8 +100,18 @@ export function waitAfter(error: string): ReportedWait | undefined {
 }
 
 interface PeerWaitsDeps {
+  readonly effects: {
+    /** A peer was reported to be at a limit, perhaps repeatedly. */
+    limitReported(peer_id: string, report: LimitReport): void;
+    /** The peer's own report of a limit holds no longer: it works again, or went offline. */
+    limitWithdrawn(peer_id: string): void;
+  };
   readonly reachability: { blockedReason(peer_id: string): string | null };
-  readonly ports: { waitingQuestions(): ReadonlyMap<string, WaitingQuestion> };
+  readonly ports: {
+    waitingQuestions(): ReadonlyMap<string, WaitingQuestion>;
+    /** The limit of a peer's account, which another of its peers may have reported. */
+    limitOf(peer_id: string): KnownWait | undefined;
+  };
 }
 
 export class PeerWaits {
@@ -113,7 +134,7 @@ export class PeerWaits {
     questions = this.#deps.ports.waitingQuestions(),
   ): Wait | null {
     const { peer_id, turn_state } = peer;
-    const known = this.#known.get(peer_id);
+    const known = this.#deps.ports.limitOf(peer_id) ?? this.#known.get(peer_id);
     const question = questions.get(peer_id);
     if (!known && !question && turn_state !== "awaiting_input") return null;
     const isBlocked = known !== undefined && this.#isBlocked(peer_id);
@@ -125,9 +146,17 @@ export class PeerWaits {
   }
 
   /** Records a report of a source. */
-  report(peer_id: string, report: ReportedWait, source: string, at = this.#ctx.clock.now()): void {
+  report(
+    peer_id: string,
+    { kind, detail, resets_at }: ReportedWait,
+    source: string,
+    at = this.#ctx.clock.now(),
+    facts: ReportFacts = {},
+  ): void {
+    const report = { kind, detail, resets_at, source, at };
+    if (kind === "limit") this.#deps.effects.limitReported(peer_id, { ...facts, ...report });
     const known = this.#known.get(peer_id);
-    const next = addReport(known, { ...report, source, at });
+    const next = addReport(known, report);
     if (next === known) return;
     setLatest(this.#known, peer_id, next, PEERS_MAX);
     this.review(peer_id);
@@ -149,17 +178,30 @@ export class PeerWaits {
     const isOver = hasBegun || last_message !== undefined ||
       isDialogOver && known && !outlastsTurn(known);
     if (known && isOver) {
-      this.#known.delete(peer_id);
+      this.#forget(peer_id);
       this.review(peer_id);
     }
   }
 
+  #forget(peer_id: string): void {
+    const isLimit = this.#known.get(peer_id)?.kind === "limit";
+    this.#known.delete(peer_id);
+    if (isLimit) this.#deps.effects.limitWithdrawn(peer_id);
+  }
+
   /** The end of a peer's last turn, as the agent's own records show it, perhaps repeatedly. */
   endSeen(peer_id: string, end: TurnEnd): void {
-    const { how, text = "", at, resets_at, prompts_since = [], source } = end;
-    const wait = how === "failed" ? waitAfter(text) : undefined;
+    const { how, text: error = "", at, resets_at, prompts_since = [], source, limit } = end;
+    const wait = how === "failed" ? waitAfter(error) : undefined;
     if (!wait || prompts_since.length > 0 || at < (this.#begun.get(peer_id) ?? 0)) return;
-    this.report(peer_id, { ...wait, resets_at }, source, at);
+    const facts = { ...limit, error, is_of_account: true };
+    this.report(peer_id, { ...wait, resets_at }, source, at, facts);
+  }
+
+  /** Forgets the limit that was reported of a peer, because it is over or is tried again. */
+  limitOver(peer_id: string): void {
+    if (this.#known.get(peer_id)?.kind === "limit") this.#known.delete(peer_id);
+    this.review(peer_id);
   }
 
   /** Publishes a changed status or turn of a peer with what it waits for, after the commit. */
@@ -186,7 +228,7 @@ export class PeerWaits {
 
   #publish(peer: StoredPeer): void {
     const { peer_id, status, turn_state } = peer;
-    if (!isOnline(peer)) this.#known.delete(peer_id);
+    if (!isOnline(peer)) this.#forget(peer_id);
     const waits_for = this.of(peer)?.kind ?? null;
     if (waits_for === null) this.#published.delete(peer_id);
     else {

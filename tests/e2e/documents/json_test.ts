@@ -67,6 +67,7 @@ const RUNS: readonly string[] = [
   "open",
   "dashboard",
   "usage",
+  "limits",
   "docs --print",
   "update",
   "backup copy.db",

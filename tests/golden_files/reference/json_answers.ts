@@ -15,6 +15,7 @@ import { askMany, getMany } from "protocol/asks/many.ts";
 import { answerAsk } from "protocol/asks/questions.ts";
 import { forgetMachine, listMachines } from "protocol/machines.ts";
 import { handOff, switchPeer } from "protocol/handoffs.ts";
+import { listLimits, resumeLimit } from "protocol/limits/contract.ts";
 import { listDevices, removeDevice } from "protocol/api/devices.ts";
 import { getDigest } from "protocol/messages/digest.ts";
 import { recall } from "protocol/asks/recall.ts";
@@ -151,6 +152,8 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "usage":           [{ contract: listUsage }],
   "recall":          [{ contract: recall }],
   "digest":          [{ contract: getDigest }],
+  "limits":          [{ contract: listLimits }],
+  "limits resume":   [{ contract: resumeLimit }],
   "type":            [{ contract: typeIntoPane }],
   "schedule":        [{ contract: listSchedules }],
   "schedule list":   [{ contract: listSchedules }],

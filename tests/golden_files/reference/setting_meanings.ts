@@ -35,6 +35,8 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "spawn.env": "Environment variables of every started agent.",
   "panes.allow_typing": "Whether you may type into an agent's pane from the dashboard; see [security.md](../security.md#the-dashboard).",
   "transcripts": "Who may read what an agent recorded of its session: you (`human`), agents of its circle as well (`peers`), or nobody (`off`); see [transcripts.md](../transcripts.md).",
+  "limits.resume": "Whether what waits for an account goes on after the reset of its limit: by itself, after a question in the inbox, or only by `mesh limits resume`; see [limits.md](../limits.md).",
+  "limits.quiet_hours": "The time of each day, by the clock of this machine, in which nothing goes on by itself after a reset.",
   "usage.prices": "The prices of models, with their date, for the money in `mesh usage --by`; see [usage.md](../usage.md#prices).",
   "files.overlaps": "Whether two agents that write the same file are told of each other; see [files-and-leases.md](../files-and-leases.md#two-agents-one-file).",
   "leases.ports": "The first and the last port that `mesh lease port` gives; see [files-and-leases.md](../files-and-leases.md#leases).",

@@ -38,15 +38,20 @@ Deno.test("the sentence names the peer, what it waits for, and what to do", () =
 });
 
 Deno.test("the sentence on a limit says when it resets, with the date on another day", () => {
-  assert.equal(sentence({ kind: "limit" }), "api has reached its usage limit");
+  assert.equal(sentence({ kind: "limit" }), "api is out of its usage limit");
   assert.equal(
     sentence({ kind: "limit", resets_at: TODAY }),
-    "api has reached its usage limit, which resets at 14:50",
+    "api is out of its usage limit until 14:50",
   );
   assert.equal(
     sentence({ kind: "limit", resets_at: LATER }),
-    "api has reached its usage limit, which resets at 09:05 on Thu Jan 17 2030",
+    "api is out of its usage limit until 09:05 on Thu Jan 17 2030",
   );
+  assert.equal(
+    sentence({ kind: "limit", detail: "five_hour", resets_at: TODAY }),
+    "api is out of its five-hour limit until 14:50",
+  );
+  assert.equal(sentence({ kind: "limit", detail: "rate" }), "api is throttled by its provider");
   assert.equal(
     sentence({ kind: "limit", detail: "billing" }),
     "api cannot go on: its account has no credit left",

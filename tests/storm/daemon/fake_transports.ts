@@ -5,10 +5,12 @@ import type {
   Adapter,
   AgentPeer,
   AgentTransport,
+  Observation,
   OutgoingMessage,
   Readiness,
   Receipt,
   ResumeResult,
+  TurnEnd,
 } from "../../../daemon/features/agents/adapter.ts";
 import type { Chance } from "../../support/seeded_random.ts";
 
@@ -22,9 +24,14 @@ export interface TransportEvents {
   isReadBy(at: AgentPeer): boolean;
   /** Called when bytes are typed into the pane of this peer. */
   onTyped(at: AgentPeer): void;
+  /** Throws if a message goes to an account at its limit, or beside the probe of one. */
+  mayGo(delivery_id: string): void;
   /** Called when the transport itself has proved the delivery. */
   onAccepted(peer_id: string, delivery_id: string): void;
 }
+
+/** The settings folder of all agents of a storm. */
+export const STORM_ACCOUNT = "/storm/account";
 
 const MESSAGE_TEXT = /from="@(\S+)"[^>]*>(sesame \d{6})</;
 
@@ -48,8 +55,18 @@ export class StormAdapter implements Adapter {
     return "native";
   }
 
-  observe(): Promise<undefined> {
-    return Promise.resolve(undefined);
+  /** The ends at a limit that the records of agents show. */
+  readonly ends = new Map<string, TurnEnd>();
+
+  /** All agents of a storm share one account. */
+  account() {
+    return { home: STORM_ACCOUNT };
+  }
+
+  observe({ peer_id }: AgentPeer): Promise<Observation | undefined> {
+    const end = this.ends.get(peer_id);
+    const seen = { alive: true, turn_state: null, source: "session file" };
+    return Promise.resolve(end && { ...seen, end });
   }
 
   resume({ runtime_session_id }: { readonly runtime_session_id: string }): ResumeResult {
@@ -96,6 +113,7 @@ export class StormAdapter implements Adapter {
     const { delivery_id, framed } = outgoing;
     const isElsewhere = name === "pane" && !this.#events.isReadBy(peer);
     if (isElsewhere) return { state: "refused", reason: "agent_elsewhere" };
+    this.#events.mayGo(delivery_id);
     assert.ok(
       !this.#events.written.has(delivery_id),
       `${delivery_id} was sent again by a transport`,

@@ -6,6 +6,7 @@ import { JOB_INVARIANTS } from "./invariants/jobs.ts";
 import { LIFECYCLE_INVARIANTS } from "./invariants/lifecycle.ts";
 import { SCHEDULE_INVARIANTS } from "./invariants/schedules.ts";
 import { DAEMON_INVARIANTS } from "./invariants/daemon.ts";
+import { LIMIT_INVARIANTS } from "./invariants/limits.ts";
 import type { Invariant } from "./storm.ts";
 
 export const INVARIANTS: readonly Invariant[] = [
@@ -15,4 +16,5 @@ export const INVARIANTS: readonly Invariant[] = [
   ...LIFECYCLE_INVARIANTS,
   ...JOB_INVARIANTS,
   ...SCHEDULE_INVARIANTS,
+  ...LIMIT_INVARIANTS,
 ];

@@ -7,8 +7,10 @@ import { Chance } from "../../support/seeded_random.ts";
 import { SqliteFaults } from "../../support/storage/sqlite_faults.ts";
 import type { FakeProcesses, World } from "../../support/world.ts";
 import { UncaughtErrors } from "../../support/uncaught_errors.ts";
+import * as limitRows from "../../../daemon/features/limits/store.ts";
+import type { StoredLimit } from "../../../daemon/features/limits/store.ts";
 import { type Answer, DaemonRuns } from "./daemon_runs.ts";
-import type { StormAdapter, TransportEvents } from "./fake_transports.ts";
+import { STORM_ACCOUNT, type StormAdapter, type TransportEvents } from "./fake_transports.ts";
 import { Expectations } from "./expectations.ts";
 import { idsOf } from "./given_ids.ts";
 import {
@@ -70,6 +72,7 @@ export class Storm extends Expectations implements Simulation {
     onAccepted: (peer_id, delivery_id) => this.recordReceipt(peer_id, delivery_id),
     isReadBy: (at) => this.tmux.reads(at.pane_id ?? "", at.agent_pid, at.agent_started),
     onTyped: (at) => this.#onTyped(at),
+    mayGo: (delivery_id) => this.#mayGo(delivery_id),
   };
   /** Number of messages typed into panes. */
   typed = 0;
@@ -179,6 +182,20 @@ export class Storm extends Expectations implements Simulation {
     assert.ok(peer && isHere(peer), `${pane_id} was typed into for ${peer_id}, who is not here`);
     const location = { pane_id, tmux_socket, agent_pid, agent_started };
     assert.partialDeepStrictEqual(peer, location, `${peer_id} is elsewhere by now`);
+  }
+
+  /** The limit of the account that all agents of the storm share, unless it is clear. */
+  limitOfAccount(): StoredLimit | undefined {
+    return limitRows.all(this.w.daemon.ctx.db)
+      .find(({ account, state }) => account === STORM_ACCOUNT && state !== "clear");
+  }
+
+  /** Checks that a message to an agent is held by no limit, or is the probe. */
+  #mayGo(delivery_id: string): void {
+    const { state, probe_id } = this.limitOfAccount() ?? {};
+    if (state === undefined) return;
+    assert.equal(state, "probing", `${delivery_id} went to an account that is ${state}`);
+    assert.equal(probe_id, delivery_id, `${delivery_id} went beside the probe`);
   }
 
   /** Advances the clock until `work` has settled. */

@@ -8,6 +8,7 @@ import { MESSAGE_VERBS } from "./verbs/messages.ts";
 import { PEER_VERBS } from "./verbs/peers.ts";
 import { SCHEDULE_VERBS } from "./verbs/schedules.ts";
 import { SPAWN_VERBS } from "./verbs/spawns.ts";
+import { LIMIT_VERBS } from "./verbs/limits.ts";
 import { FAULT_VERBS } from "./verbs/faults.ts";
 import { ENVIRONMENT_VERBS } from "./verbs/environment.ts";
 import type { Verb } from "./storm.ts";
@@ -21,6 +22,7 @@ export const VERBS: readonly Verb[] = [
   ...SCHEDULE_VERBS,
   ...ATTACHMENT_VERBS,
   ...SPAWN_VERBS,
+  ...LIMIT_VERBS,
   ...ENVIRONMENT_VERBS,
   ...FAULT_VERBS,
 ];

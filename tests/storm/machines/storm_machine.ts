@@ -88,6 +88,7 @@ export class StormMachine implements AsyncDisposable {
     onAccepted: (peer_id, id) => this.recordReceipt(peer_id, id),
     isReadBy: () => true,
     onTyped: () => undefined,
+    mayGo: () => undefined,
   };
   #run = 0;
   #copies = 0;

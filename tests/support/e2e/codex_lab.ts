@@ -47,6 +47,12 @@ export class CodexLab implements AsyncDisposable {
     return this.#wire.model;
   }
 
+  /** Has the provider refuse each request from now on; without an answer, it serves them again. */
+  refuse(answer: (() => Response) | undefined): void {
+    this.#wire.refusal = answer &&
+      (({ method }) => method === "POST" ? answer() : undefined);
+  }
+
   get config(): string {
     return join(this.dir, "home/.codex/config.toml");
   }

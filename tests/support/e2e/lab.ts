@@ -141,6 +141,8 @@ export interface LabOptions {
   readonly permissions?: readonly string[];
   /** Folders that the user has trusted, one for each session. */
   readonly projects?: readonly string[];
+  /** True for the login of a plan in place of an API key: only then do limits name their reset. */
+  readonly subscription?: boolean;
 }
 
 /** A home, a model and a private tmux server; disposing it ends all processes in it. */
@@ -165,6 +167,8 @@ export class Lab implements AsyncDisposable {
       ...userEnvironment(this.dir, binOf(claudeCode)),
       XDG_RUNTIME_DIR: join(this.dir, "run"),
       ...claudeEnvironment(this.model.url),
+      ...(options.subscription &&
+        { ANTHROPIC_API_KEY: "", CLAUDE_CODE_OAUTH_TOKEN: "dummy-token" }),
     };
     this.mesh = new Mesh(this);
     this.write("home/.claude/settings.json", { permissions: { allow: [...permissions] } });

@@ -21,6 +21,8 @@ export abstract class ModelServer implements ScriptedModel {
   readonly #closing = new AbortController();
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #held: PromiseWithResolvers<void> | undefined;
+  /** Answers in place of the script, such as a provider does at a limit. */
+  refusal: ((request: Request) => Response | undefined) | undefined;
   #ids = 0;
 
   constructor(rules: readonly ScriptedReply[] = [], path = "") {
@@ -28,7 +30,7 @@ export abstract class ModelServer implements ScriptedModel {
     this.#path = path;
     const { signal } = this.#closing;
     const options = { port: 0, hostname: "127.0.0.1", signal, onListen: () => undefined };
-    this.#server = Deno.serve(options, (request) => this.serve(request));
+    this.#server = Deno.serve(options, (request) => this.refusal?.(request) ?? this.serve(request));
   }
 
   get url(): string {

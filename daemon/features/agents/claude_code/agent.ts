@@ -52,11 +52,14 @@ export const claudeCode: AgentDefinition = {
     const { claudeCodeAdapter } = await import("./claude_code.ts");
     const { claudeCodeHooks } = await import("../hooks/claude_format.ts");
     const { claudeEnds } = await import("./turn_ends.ts");
+    const { accountPlaces } = await import("./account.ts");
     const { StartingSessions } = await import("./starting.ts");
     const starting = new StartingSessions(host.clock, host.hasTools);
+    const config_dirs = configDirs(host.env);
     const options = {
       ...host,
-      config_dirs: configDirs(host.env),
+      config_dirs,
+      account_places: accountPlaces(config_dirs, homePath(host.env, ".claude")),
       tested_version: TESTED_VERSION,
       isStarting: (peer: AgentPeer) => starting.has(peer),
     };

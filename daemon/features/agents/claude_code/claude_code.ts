@@ -14,6 +14,7 @@ import {
   toReadiness,
   withArgs,
 } from "../adapter.ts";
+import { type AccountPlace, claudeAccount } from "./account.ts";
 import { observeProcess } from "../pane_adapter.ts";
 import { interruptInPane } from "../pane_interrupt.ts";
 import { PaneTransport } from "../pane_transport.ts";
@@ -28,6 +29,8 @@ import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens
 
 interface ClaudeCodeOptions extends NativeOptions {
   readonly terminalServers: TerminalServers;
+  /** The places of the accounts; by default, only the settings folders tell them apart. */
+  readonly account_places?: readonly AccountPlace[];
   /** True for a session that has just started, and cannot answer yet. Default: never. */
   readonly isStarting?: (peer: AgentPeer) => boolean;
   /** True if a session's process is running. Called often. */
@@ -38,6 +41,7 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
   const { config_dirs } = options;
   const native = createNativeTransport(options);
   const ends = claudeEnds(config_dirs);
+  const places = options.account_places ?? config_dirs.map((home) => ({ home, file: "" }));
   const waiters = new WaitingHookList(options.clock);
   const hook = createHookTransport(waiters);
   const inspected = {
@@ -74,6 +78,7 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
         isWorking: (peer) => sessionOfPeer(config_dirs, peer)?.status !== "idle",
       }, peer),
     lastEnd: ends,
+    account: claudeAccount(places),
     resume: (session) => resumeClaude(config_dirs, session),
     processOf: (session_id) => processOf(config_dirs, session_id, options.isAlive),
     fork: (session) => withArgs(resumeClaude(config_dirs, session), "--fork-session"),

@@ -29,8 +29,14 @@ const Limited = z.object({
   isSidechain: z.literal(false).optional(),
   apiError: z.literal("usage_limit_reached"),
   apiErrorParams: z.looseObject({
-    rate_limit_info: z.looseObject({ resetsAt: z.number().optional() }).optional(),
+    rate_limit_info: z.looseObject({
+      resetsAt: z.number().optional(),
+      rateLimitType: z.string().optional().catch(undefined),
+    }).optional(),
   }).optional(),
+  message: z.looseObject({
+    content: z.array(z.looseObject({ text: z.string().optional() })),
+  }).optional().catch(undefined),
 });
 
 export function claudeEnds(config_dirs: readonly string[]) {
@@ -46,9 +52,18 @@ function endIn(line: string): RecordedEnd | undefined {
   const entry = tryJson(line);
   const limited = Limited.safeParse(entry).data;
   if (limited) {
-    const { timestamp: at, apiError: text, apiErrorParams } = limited;
-    const resets_s = apiErrorParams?.rate_limit_info?.resetsAt;
-    return { how: "failed", at, text, ...(resets_s && { resets_at: resets_s * 1000 }) };
+    const { timestamp: at, apiError: error, apiErrorParams, message } = limited;
+    const { resetsAt: resets_s, rateLimitType: window } = apiErrorParams?.rate_limit_info ?? {};
+    const text = message?.content.find((block) => block.text)?.text;
+    // With this error, Claude Code goes on by itself at the reset.
+    const limit = { window, text, continues: true };
+    return {
+      how: "failed",
+      at,
+      text: error,
+      ...(resets_s && { resets_at: resets_s * 1000 }),
+      limit,
+    };
   }
   const { data } = Interruption.safeParse(entry);
   const isInterruption = data?.message.content.some(({ type, text }) =>

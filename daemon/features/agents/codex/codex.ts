@@ -15,7 +15,7 @@ import {
 import { type CodexHost, hostOf } from "./hooks.ts";
 import { codexEvidence } from "./question_evidence.ts";
 import { withEnd } from "../sessions/last_end.ts";
-import { codexEnds } from "./turn_ends.ts";
+import { codexEnds, codexWindows } from "./turn_ends.ts";
 import { rolloutOf } from "./rollouts.ts";
 import {
   interrupt,
@@ -68,6 +68,8 @@ export function codexAdapter(options: CodexOptions): Adapter {
         ? withServer(options, peer, interrupt, (reason) => ({ state: "refused", reason }))
         : interruptInPane(inspected, peer),
     lastEnd: ends,
+    account: () => ({ home: codex_home }),
+    limitWindows: (session_id) => codexWindows(codex_home, session_id),
     // The shared server continues a turn whose terminal was closed.
     interruptTurn: (peer) => withServer(options, peer, interruptTurn, () => undefined),
     resume: (session) => rolloutOf(codex_home, session, "resume"),

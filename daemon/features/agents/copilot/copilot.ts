@@ -36,6 +36,7 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
     questionEvidence: (call) => Promise.resolve(copilotEvidence(config_dir, call)),
     interrupt: (peer) => interruptInPane(inspected, peer),
     lastEnd: ends,
+    account: () => ({ home: config_dir }),
     resume: (session) => resumeOf(config_dir, session),
   });
 }

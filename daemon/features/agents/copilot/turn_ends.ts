@@ -13,8 +13,15 @@ const Ended = z.object({
   type: z.enum(["abort", "session.error"]),
   timestamp: Timestamp,
   agentId: z.undefined().optional(),
-  data: z.looseObject({ errorType: ErrorClass.catch("unknown") }),
+  data: z.looseObject({
+    errorType: ErrorClass.catch("unknown"),
+    statusCode: z.number().optional().catch(undefined),
+    message: z.string().optional().catch(undefined),
+  }),
 });
+
+/** Words of an answer at a limit that does not pass by itself within minutes. */
+const QUOTA = /\b(exceeded|quota|premium requests?)\b/i;
 
 export function copilotEnds(config_dir: string) {
   return lastEndReader({
@@ -28,6 +35,13 @@ export function copilotEnds(config_dir: string) {
 function endIn(line: string): RecordedEnd | undefined {
   const { data } = Ended.safeParse(tryJson(line));
   if (!data) return undefined;
-  const { type, timestamp: at, data: { errorType: text } } = data;
-  return type === "abort" ? { how: "interrupted", at } : { how: "failed", at, text };
+  const { type, timestamp: at, data: { errorType, statusCode, message: text } } = data;
+  if (type === "abort") return { how: "interrupted", at };
+  // 402 is reported as an error of the query.
+  const error = statusCode === 402
+    ? "billing_error"
+    : errorType === "rate_limit" && QUOTA.test(text ?? "")
+    ? "quota_exceeded"
+    : errorType;
+  return { how: "failed", at, text: error, ...(text && { limit: { text } }) };
 }

@@ -1,6 +1,7 @@
 /** Gemini CLI's adapter: only the pane. Hooks and the screen report turns. */
 
 import type { TerminalServers } from "../../../host/terminal_server.ts";
+import { workedMs } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { interruptInPane } from "../pane_interrupt.ts";
@@ -24,6 +25,12 @@ const SETTLE_MS = 1_000;
  */
 const WARM_UP_MS = 2_000;
 
+/**
+ * At a daily quota, after a turn that ended well, Gemini CLI sends 250 requests a second to the
+ * model that chooses its model, and no hook runs (0.61.0).
+ */
+const STORM_AFTER_MS = 10_000;
+
 interface GeminiOptions extends Omit<PaneOptions, "screen"> {
   /** Gemini CLI's configuration folder, e.g. `~/.gemini`. */
   readonly config_dir: string;
@@ -39,6 +46,11 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
     observe: async (peer) => withEnd(await observe(peer, options), peer, ends),
     interrupt: (peer) => interruptInPane(inspected, peer),
     lastEnd: ends,
+    storm: {
+      after_ms: STORM_AFTER_MS,
+      workedMs: ({ agent_pid }) => agent_pid === null ? undefined : workedMs(agent_pid),
+    },
+    account: () => ({ home: options.config_dir }),
     resume: (session) => resumeOf(options.config_dir, session),
   });
 }

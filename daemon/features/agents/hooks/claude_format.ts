@@ -58,14 +58,21 @@ const readEvent = payloadReader({
   ),
   // The error is rate_limit, overloaded, server_error, … No Stop follows.
   StopFailure: event(
-    { error: ErrorClass.catch("unknown") },
-    ({ error }) => ({ turn_state: "idle", turn_error: error }),
+    {
+      error: ErrorClass.catch("unknown"),
+      last_assistant_message: z.string().nullish().catch(undefined),
+    },
+    ({ error, last_assistant_message: text }) => ({
+      turn_state: "idle",
+      turn_error: error === "unknown" && UNPAID.test(text ?? "") ? "billing_error" : error,
+    }),
   ),
   // The type is permission_prompt, idle_prompt, …
   Notification: event({ notification_type: z.string() }, ({ notification_type }) => {
     if (notification_type === "permission_prompt") {
       return { turn_state: "awaiting_input", waits_for: { kind: "permission" } };
     }
+    if (STAYS_AT_LIMIT.has(notification_type)) return { stays_at_limit: true };
     return notification_type === "idle_prompt" ? { turn_state: "idle" } : {};
   }),
   PermissionRequest: event(
@@ -77,6 +84,15 @@ const readEvent = payloadReader({
     }),
   ),
 });
+
+/** A response of the provider for which Claude Code names no class of error (2.1.329). */
+const UNPAID = /^API Error: 402\b/;
+
+/** Notifications that Claude Code does not go on after the reset, as its program names them. */
+const STAYS_AT_LIMIT: ReadonlySet<string> = new Set([
+  "quota_auto_resume_disabled",
+  "quota_auto_resume_stale",
+]);
 
 /** The tools of Claude Code and Codex that ask the user themselves, plans included. */
 const ASKING_TOOLS: ReadonlySet<string> = new Set([

@@ -37,6 +37,8 @@ export function opencodeAdapter(options: OpencodeOptions): Adapter {
     backend: "opencode",
     // Turns are reported by the plugin.
     observe: (peer) => Promise.resolve(observeProcess(peer, options.isAlive)),
+    // A model is named as `provider/model`, and each provider has an account of its own.
+    account: ({ model }) => ({ home: options.data_dir, id: model?.split("/")[0] }),
     // An opencode without the plugin, which aborts the turn itself.
     interrupt: (peer) => interruptInPane(inspected, peer),
     resume: (session) => resume(options.data_dir, session),

@@ -10,7 +10,7 @@ const TAIL_BYTES = 131_072;
 const SESSIONS_MAX = 200;
 
 /** The end that a record shows. */
-export type RecordedEnd = Pick<TurnEnd, "how" | "at" | "text" | "resets_at">;
+export type RecordedEnd = Pick<TurnEnd, "how" | "at" | "text" | "resets_at" | "limit">;
 
 /** The form in which an agent records ends and prompts, one record per line. */
 interface EndFormat {
@@ -19,9 +19,12 @@ interface EndFormat {
   readonly marks: readonly string[];
   endIn(line: string): RecordedEnd | undefined;
   entriesOf(line: string): readonly ParsedEntry[];
-  /** The end of a limit, for an agent that records it apart from the ends of turns. */
-  readonly limits?: { readonly mark: string; resetIn(line: string): number | undefined };
+  /** The limit, for an agent that records it apart from the ends of turns. */
+  readonly limits?: { readonly mark: string; limitIn(line: string): RecordedLimit | undefined };
 }
+
+/** A limit that a record shows as reached. */
+type RecordedLimit = Pick<TurnEnd, "resets_at" | "limit">;
 
 interface CachedEnd {
   readonly file: string;
@@ -69,9 +72,10 @@ function lastEndIn(
   const limit = limits && end.how === "failed"
     ? lines.findLast((line) => line.includes(limits.mark))
     : undefined;
-  const resets_at = limit === undefined ? undefined : limits?.resetIn(limit);
+  const { resets_at, limit: facts } = limit === undefined ? {} : limits?.limitIn(limit) ?? {};
   const reset = resets_at !== undefined && { resets_at };
-  return { ...end, ...reset, source: "session file", prompts_since };
+  const more = facts && { limit: { ...end.limit, ...facts } };
+  return { ...end, ...reset, ...more, source: "session file", prompts_since };
 }
 
 /**

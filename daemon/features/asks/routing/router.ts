@@ -23,9 +23,16 @@ import { mostRelevant } from "./relevance.ts";
 /** An ask without a recipient. */
 export type UnnamedAsk = Omit<OpenAsk, "to_peer">;
 
+/** Questions of routing to higher features. */
+export interface RoutingPorts {
+  /** True if the account of a peer is at a limit. */
+  isLimited(peer_id: string): boolean;
+}
+
 interface RouterDeps {
   readonly asks: Asks;
   readonly directory: Directory;
+  readonly ports: RoutingPorts;
   /** Sends a request to a server outside. */
   readonly send: (request: Request) => Promise<Response>;
   /** Aborts when the daemon shuts down. */
@@ -197,14 +204,19 @@ export class Router {
     return found;
   }
 
-  /** The peers to choose from: those of the circle, except the sender itself. */
+  /**
+   * The peers to choose from: those of the circle, except the sender itself, and those whose
+   * account is at a limit unless all are.
+   */
   #candidates(request: RoutingRequest): Candidate[] {
     const circle = searchCircle(request);
-    return liveCandidates(this.#ctx).filter((peer) => {
+    const found = liveCandidates(this.#ctx).filter((peer) => {
       if (peer.peer_id === request.caller.peer_id) return false;
       if (EXCLUDED_ROLES.includes(peer.role)) return this.#deps.allow_service_targets;
       return circle === undefined || peer.circle === circle;
     });
+    const free = found.filter(({ peer_id }) => !this.#deps.ports.isLimited(peer_id));
+    return free.length > 0 ? free : found;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Dependencies of fires on the jobs feature and on other features. */
 
 import type { ProgramRunner } from "../../../host/programs.ts";
+import type { AccountLimits } from "../../limits/limits.ts";
 import type { Delivery } from "../../messages/delivery.ts";
 import type { Notifications } from "../../notifications/notifications.ts";
 import type { FolderScope } from "../../spawn/folders.ts";
@@ -16,6 +17,7 @@ export interface FireDeps {
   readonly executors: Executors;
   /** The folders in which agents may start and checks may run. */
   readonly folders: FolderScope;
+  readonly limits: Pick<AccountLimits, "isLimited">;
   readonly notices: Notices;
   readonly notifications: Notifications;
   readonly programs: ProgramRunner;

@@ -2,6 +2,7 @@
 
 import type { Context } from "../../../data/context.ts";
 import { isOnline } from "../../peers/directory.ts";
+import { LIMITED } from "../../limits/deps.ts";
 import { DAEMON_RESTART } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
@@ -96,6 +97,9 @@ export class Fires {
     }
     if (!peer.addressable) return this.#dispatch.markUnavailable(job, "peer_not_addressable");
     if (!isOnline(peer)) return this.#dispatch.postpone(job, "executor_offline", null);
+    if (this.#deps.limits.isLimited(peer_id)) {
+      return this.#dispatch.postpone(job, LIMITED, this.#ctx.clock.now() + RETRY_MS);
+    }
     this.#dispatch.deliverTo(job, peer_id, "assigned");
   }
 

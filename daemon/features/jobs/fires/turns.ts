@@ -4,6 +4,7 @@ import { stopwatch } from "kit/core/clock.ts";
 import type { Context } from "../../../data/context.ts";
 import type { DeliveryState } from "protocol/messages/states.ts";
 import { endOfTurn, type TurnEvidence } from "../../peers/turn_end.ts";
+import { LIMITED } from "../../limits/deps.ts";
 import { type JobReason, lastingReason } from "../transitions.ts";
 import * as rows from "../store.ts";
 import type { StoredJob } from "../store.ts";
@@ -87,9 +88,28 @@ export class Turns {
     for (const attempt of attempts.openOf(db, peer_id)) {
       const { delivery_id, attempt_id, state } = attempt;
       const isNamed = ids.includes(delivery_id ?? "") || ids.includes(attempt_id);
-      if (state === "running" || !isNamed) continue;
+      const job = isNamed ? rows.get(db, attempt.job_id) : undefined;
+      if (job && (state !== "running" || isHeld(job))) this.startTurn(job, attempt);
+    }
+  }
+
+  /** Called when a message has an executor go on: its prompt begins the turn of the fire. */
+  goOnBy(peer_id: string, delivery_id: string): void {
+    const { db } = this.#ctx;
+    for (const attempt of attempts.openOf(db, peer_id)) {
       const job = rows.get(db, attempt.job_id);
-      if (job) this.startTurn(job, attempt);
+      if (!job || !isHeld(job)) continue;
+      db.transact((tx) => attempts.update(tx, { ...attempt, delivery_id }));
+      this.watchDelivery(delivery_id);
+    }
+  }
+
+  /** Called when an executor goes on by itself with what a limit cut off. */
+  goOn(peer_id: string): void {
+    const { db } = this.#ctx;
+    for (const attempt of attempts.openOf(db, peer_id)) {
+      const job = rows.get(db, attempt.job_id);
+      if (job && isHeld(job)) this.startTurn(job, attempt);
     }
   }
 
@@ -106,7 +126,7 @@ export class Turns {
         this.#deps.steps.attempt(attempt, "turn_started", { delivered_at, armed_at: now });
       }
       const phase = AUTOMATIC_PHASES.includes(job.phase) ? TURN_STARTED : job.phase;
-      if (job.state !== "dispatching" && job.state !== "delivered") {
+      if (job.state !== "dispatching" && job.state !== "delivered" && !isHeld(job)) {
         // The job's state holds the fire open. Once the state is `running` again, the next turn
         // completes the fire.
         return job.phase === phase ? job : this.#deps.steps.change(job, { phase });
@@ -115,6 +135,7 @@ export class Turns {
         phase,
         lease_until: null,
         state_reason: lastingReason(job),
+        error: isHeld(job) ? null : job.error,
       });
     });
   }
@@ -142,6 +163,9 @@ export class Turns {
     // A process that has ended may be replaced by a restart, which the tick knows.
     if (how === "killed" && executors.hasProcess(peer_id)) return;
     if (how === "killed") return this.#fail(attempt, "executor_died");
+    if (how === "failed" && this.#deps.limits.isLimited(peer_id)) {
+      return void steps.step(job, "stuck", { state_reason: LIMITED, error: text ?? null });
+    }
     if (how === "failed") {
       const error = `An error ended the executor's turn: ${text}`;
       const state_reason = "turn_failed" satisfies JobReason;
@@ -259,6 +283,11 @@ export class Turns {
       this.#deps.steps.settle(job, "failed", { state_reason, error: ERRORS[state_reason] });
     });
   }
+}
+
+/** True for a job whose turn was cut off by a limit. */
+function isHeld({ state, state_reason }: StoredJob): boolean {
+  return state === "blocked" && state_reason === LIMITED;
 }
 
 const ERRORS = {

@@ -182,6 +182,12 @@ export function peersWithUrgent(db: Reader): string[] {
   );
 }
 
+export function queuedCount(db: Reader, to_peer_id: string): number {
+  const statement = `select count(*) from messages
+    where to_peer_id = :to_peer_id and state = 'queued'`;
+  return db.value(z.number(), statement, { to_peer_id }) ?? 0;
+}
+
 /** The reason that is stored on the last queued message of a peer. */
 export function lastReason(db: Reader, to_peer_id: string): string | null | undefined {
   return db.value(

@@ -5,6 +5,7 @@ import { nextTurn } from "kit/net/frames.ts";
 import { frame } from "../framing.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
+import type { HoldPorts } from "../dispatcher.ts";
 import { isClosedAsk, type Steps } from "../ledger/steps.ts";
 import type { Outbound } from "./frames.ts";
 import { type Session, toFrame } from "./session.ts";
@@ -24,7 +25,7 @@ export interface Ticket {
 }
 
 /** Questions of sockets to higher features. */
-export interface SocketPorts {
+export interface SocketPorts extends HoldPorts {
   /** The content of an inbox item's frame for a surface (contract 4). */
   inboxItemFrame(item_id: string, surface: string): { item: unknown; reply_to_ref: string | null };
 }
@@ -58,7 +59,10 @@ export class Sockets {
   /** The peer's session, if new messages may be sent to it at once. */
   caughtUpSession(peer_id: string): Session | undefined {
     const session = this.#sessions.get(peer_id);
-    return session?.isCaughtUp && session.open ? session : undefined;
+    if (!session?.isCaughtUp || !session.open) return undefined;
+    if (!this.#ports.holdOf(peer_id)) return session;
+    session.isCaughtUp = false;
+    return undefined;
   }
 
   /** True if a socket carries the peer's messages now. */
@@ -111,11 +115,17 @@ export class Sockets {
     const { db } = this.#ctx;
     if (!session.open || session.isSuspended) return;
     if (this.#sessions.get(session.peer_id) !== session) return;
-    db.transact(() => {
+    db.transact((tx) => {
       const waiting = ledger.queue(db, session.peer_id, REPLAY_BATCH);
       session.isCaughtUp = waiting.length === 0;
       const batch = fittingBatch(waiting, session.buffered);
       for (const message of batch) {
+        // An attempt may begin a hold, such as that of the messages behind a probe.
+        const hold = this.#ports.holdOf(session.peer_id);
+        if (hold) {
+          const isNews = message.reason !== hold.reason;
+          return isNews && ledger.setBlockedReason(tx, session.peer_id, hold.reason);
+        }
         const receipts = session.receipts(message.kind);
         const attempted = this.#steps.attempted(message, "websocket", receipts);
         db.afterCommit(() => this.push(session, { message: attempted, state: attempted.state }));

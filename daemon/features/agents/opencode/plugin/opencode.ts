@@ -94,8 +94,8 @@ export interface Properties {
   /** The dialog that was answered. The answer is in `reply`. */
   readonly requestID?: string;
   readonly reply?: string;
-  /** The error that ended a turn. */
-  readonly error?: { readonly name?: string };
+  /** The error that ended a turn, perhaps with the status of the provider's response. */
+  readonly error?: { readonly name?: string; readonly data?: { readonly statusCode?: number } };
 }
 
 export interface Event {

@@ -19,6 +19,8 @@ const NOT_READ = "[mesh] Not read yet, further up:";
 const REOPEN_MS = 1000;
 /** The longest text that is reported: at most 262,144 bytes in UTF-8. */
 const CHAT_CHARS_MAX = 65_536;
+/** The classes of errors by which a provider's response tells of a limit (1.18.33). */
+const LIMITS: Readonly<Record<number, string>> = { 402: "billing_error", 429: "rate_limit" };
 /** The error with which opencode reports that the user interrupted a turn. */
 const ABORTED = "MessageAbortedError";
 const ERROR_CLASS = /^[A-Za-z0-9_.-]{1,64}$/;
@@ -225,8 +227,9 @@ export class Session {
   }
 
   /** The end of the turn is reported separately. */
-  #failed({ name = "" }: NonNullable<Properties["error"]> = {}): void {
-    const known = ERROR_CLASS.test(name) ? name : "unknown";
+  #failed({ name = "", data }: NonNullable<Properties["error"]> = {}): void {
+    const atLimit = data?.statusCode === undefined ? undefined : LIMITS[data.statusCode];
+    const known = atLimit ?? (ERROR_CLASS.test(name) ? name : "unknown");
     const error = name === ABORTED ? "interrupted" : known;
     this.#connection.report({ ...this.#turn.status, error });
   }

@@ -167,7 +167,8 @@ for (const recording of RECORDINGS) {
   if (!failed) continue;
   Deno.test(`${agent}: a limit that ended the turn is found with its class`, () => {
     const end = { how: "failed", at: time(2), text: "usage_limit_exceeded", source };
-    assert.deepEqual(read(prompt(1, "Go"), failed(2)), { ...end, prompts_since: [] });
+    const { limit: _, ...found } = read(prompt(1, "Go"), failed(2)) ?? {};
+    assert.deepEqual(found, { ...end, prompts_since: [] });
   });
 }
 
@@ -203,13 +204,17 @@ Deno.test("Claude Code: a limit is found with the time at which it is reset", ()
     ...claudeUser(2, text("You've hit your 5-hour limit")),
     type: "assistant",
     apiError: "usage_limit_reached",
-    apiErrorParams: { rate_limit_info: { status: "rejected", resetsAt: RESET_S } },
+    apiErrorParams: {
+      rate_limit_info: { status: "rejected", resetsAt: RESET_S, rateLimitType: "five_hour" },
+    },
   };
   const end = endIn("Claude Code", claudeUser(1, "Go"), limited);
   assert.deepEqual(
     [end?.how, end?.text, end?.resets_at, end?.prompts_since],
     ["failed", "usage_limit_reached", RESET_S * 1000, []],
   );
+  const facts = { window: "five_hour", text: "You've hit your 5-hour limit", continues: true };
+  assert.deepEqual(end?.limit, facts);
 });
 
 Deno.test("Codex: a limit is found with the last reset of the limits that are reached", () => {
@@ -229,4 +234,20 @@ Deno.test("Codex: a limit is found with the last reset of the limits that are re
   assert.equal(resetAfter(usage(100, 42)), RESET_S * 1000);
   assert.equal(resetAfter(usage(100, 100)), (RESET_S + 60) * 1000);
   assert.equal(resetAfter(usage(83, 42)), undefined);
+  assert.equal(endIn("Codex", failed, usage(100, 100))?.limit?.window, "seven_day");
+});
+
+Deno.test("Codex: an account without credit is told from a limit that resets", () => {
+  const error = { message: "Quota exceeded. Check your plan.", codex_error_info: "other" };
+  const end = endIn("Codex", codexEvent(2, { type: "task_complete", error }));
+  assert.equal(end?.text, "insufficient_quota");
+});
+
+Deno.test("Copilot CLI: the status of the response tells what the class of the error leaves open", () => {
+  const classOf = (fields: Record<string, unknown>) =>
+    endIn("Copilot CLI", copilotRecord(2, "session.error", fields))?.text;
+  assert.equal(classOf({ errorType: "query", statusCode: 402, message: "Pay" }), "billing_error");
+  const message = "429 Sorry, you have exceeded your quota";
+  assert.equal(classOf({ errorType: "rate_limit", statusCode: 429, message }), "quota_exceeded");
+  assert.equal(classOf({ errorType: "rate_limit", statusCode: 429 }), "rate_limit");
 });

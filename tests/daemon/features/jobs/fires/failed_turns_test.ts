@@ -12,11 +12,11 @@ Deno.test("an error that ends the executor's turn fails its fire, and the next t
   const asked = { title: "Mend", assigned_peer: "api", owner_peer: "sam" };
   const { job_id } = await create(w, asked);
   await api.beginTurn();
-  const failure = { turn_state: "idle", error: "rate_limit", last_message: "Half of it" };
+  const failure = { turn_state: "idle", error: "server_error", last_message: "Half of it" };
   await post(w, `/peers/${api.peer_id}/turn`, failure);
   const failed = await job(w, job_id);
   assert.deepEqual([failed.state, failed.state_reason], ["failed", "turn_failed"]);
-  assert.equal(failed.error, "An error ended the executor's turn: rate_limit");
+  assert.equal(failed.error, "An error ended the executor's turn: server_error");
   assert.equal(failed.result_summary, null);
   assert.match(sam.reports()[0]?.text ?? "", /"Mend" failed \(turn_failed\)/);
   await api.endTurn("It is noon");

@@ -714,6 +714,10 @@ var UNREAD_AFTER_MS = 1e3;
 var NOT_READ = "[mesh] Not read yet, further up:";
 var REOPEN_MS = 1e3;
 var CHAT_CHARS_MAX = 65536;
+var LIMITS = {
+  402: "billing_error",
+  429: "rate_limit"
+};
 var ABORTED = "MessageAbortedError";
 var ERROR_CLASS = /^[A-Za-z0-9_.-]{1,64}$/;
 var Session = class {
@@ -908,8 +912,9 @@ var Session = class {
     this.#failed(info.error);
   }
   /** The end of the turn is reported separately. */
-  #failed({ name = "" } = {}) {
-    const known = ERROR_CLASS.test(name) ? name : "unknown";
+  #failed({ name = "", data } = {}) {
+    const atLimit = data?.statusCode === void 0 ? void 0 : LIMITS[data.statusCode];
+    const known = atLimit ?? (ERROR_CLASS.test(name) ? name : "unknown");
     const error = name === ABORTED ? "interrupted" : known;
     this.#connection.report({
       ...this.#turn.status,

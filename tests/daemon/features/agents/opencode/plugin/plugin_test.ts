@@ -373,10 +373,15 @@ Deno.test("an error that ends a turn is reported by its class, and an interrupti
   opencode.event("session.error", { sessionID: "ses_a", error: { name: "MessageAbortedError" } });
   opencode.event("session.error", { sessionID: "ses_sub", error: { name: "Other" } });
   opencode.event("session.error", { sessionID: "ses_a", error: { name: "ApiError" } });
+  for (const statusCode of [402, 429]) {
+    const error = { name: "APIError", data: { statusCode } };
+    opencode.event("session.error", { sessionID: "ses_a", error });
+  }
   opencode.event("session.error", { sessionID: "ses_a", error: { name: "It said: no" } });
   await daemon.received.find("the last error", ({ error }) => error === "unknown");
   const errors = daemon.received.all.flatMap(({ error }) => error ?? []);
-  assert.deepEqual(errors, ["interrupted", "ApiError", "unknown"]);
+  const expected = ["interrupted", "ApiError", "billing_error", "rate_limit", "unknown"];
+  assert.deepEqual(errors, expected);
 });
 
 const ABORTED = { name: "MessageAbortedError" };

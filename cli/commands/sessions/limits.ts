@@ -1,0 +1,64 @@
+/** `mesh limits`: the limits of agents' accounts, until when, and what waits for them. */
+
+import { timeOfDay, windowWords } from "protocol/derived/limits.ts";
+import { listLimits, resumeLimit } from "protocol/generated/endpoints.ts";
+import { isLimited } from "protocol/limits/states.ts";
+import type { Limit } from "protocol/wire.ts";
+import type { Clock } from "kit/core/clock.ts";
+import { answerCommand, type Command, type CommandContext } from "../../command/command.ts";
+import { styled, type Terminal } from "../../output/terminal.ts";
+
+export const LIMIT_COMMANDS: readonly Command[] = [
+  answerCommand({
+    usage: "limits",
+    summary: "Show which accounts of agents are at a limit, until when, and what waits",
+    details:
+      "Peers of one agent and one settings folder share an account. Messages for an account at " +
+      "its limit wait, and go on after the reset: one first, the others once it was answered. " +
+      "The settings limits.resume and limits.quiet_hours change that.",
+    example: "mesh limits",
+    call: ({ call }) => call(listLimits, {}),
+    show: ({ limits }, context) => showLimits(limits, context),
+  }),
+  answerCommand({
+    usage: "limits resume <account>",
+    summary: "Try an account again now; it may be named by a peer of it",
+    details: "For a person: after credit was bought, before a reset, or within the quiet hours.",
+    example: "mesh limits resume api",
+    call: ({ call }, args) => call(resumeLimit, { params: { id: args.text("account") }, body: {} }),
+    show: ({ detail }, { terminal }) => terminal.print(detail),
+  }),
+];
+
+function showLimits(limits: readonly Limit[], { clock, terminal }: CommandContext): void {
+  terminal.printTable(limits, {
+    ACCOUNT: ({ account_id }) => account_id,
+    AGENT: ({ backend }) => backend ?? "—",
+    STATE: ({ state }) => styled(colourOf(state), state.replaceAll("_", " ")),
+    USED: ({ windows }) => windows.map(usedText).join(", ") || "—",
+    RESETS: (limit) => untilText(limit, clock),
+    WAITING: ({ queued }) => String(queued),
+    PEERS: ({ peers }) => peers.map(({ name }) => name).join(", ") || "—",
+  }, { whole: ["ACCOUNT"], empty: "No agents with an account." });
+  for (const limit of limits) if (limit.state !== "clear") explain(limit, terminal);
+}
+
+function explain({ account, backend, detail, evidence }: Limit, terminal: Terminal): void {
+  const told = evidence?.text ? `: “${evidence.text}”` : "";
+  const source = evidence ? ` By its ${evidence.source}${told}` : "";
+  terminal.print(`${backend ?? "peer"} ${account}: ${detail}${source}`);
+}
+
+function colourOf(state: Limit["state"]): "green" | "yellow" | "red" {
+  if (state === "out_of_credits" || state === "exhausted") return "red";
+  return isLimited(state) || state === "probing" ? "yellow" : "green";
+}
+
+function usedText({ window, used_percent }: Limit["windows"][number]): string {
+  return `${Math.round(used_percent)} % of its ${windowWords(window)}`;
+}
+
+function untilText({ resumes_at, resets_at, state }: Limit, clock: Pick<Clock, "now">): string {
+  const end = isLimited(state) ? resets_at ?? resumes_at : null;
+  return end === null ? "—" : timeOfDay(Date.parse(end), clock.now());
+}

@@ -1,0 +1,85 @@
+/** Limits: the accounts of agents, how far they are used, and what waits for those at a limit. */
+
+import { windowWords } from "protocol/derived/limits.ts";
+import * as at from "protocol/generated/endpoints.ts";
+import { Act, Age, State } from "../components/basics.tsx";
+import { visible } from "../components/text/visible.tsx";
+import { call } from "../state/calls.ts";
+import type { Limit } from "../state/records.ts";
+import { useResource } from "../state/resource.ts";
+import { link } from "../state/router.ts";
+
+/** The limits of all accounts; nothing while none is known. */
+export function Limits() {
+  const load = async () => (await call(at.listLimits, {})).limits;
+  const { value: { value: limits }, refresh } = useResource("limits", ["limits"], load);
+  return limits && limits.length > 0 ? <LimitList limits={limits} refresh={refresh} /> : null;
+}
+
+export function LimitList({ limits, refresh }: { limits: readonly Limit[]; refresh: () => void }) {
+  return (
+    <section aria-label="Limits of accounts">
+      <h2>Limits</h2>
+      <ul class="rows">
+        {limits.map((limit) => (
+          <LimitCard
+            key={limit.account_id}
+            limit={limit}
+            refresh={refresh}
+          />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function LimitCard({ limit, refresh }: { limit: Limit; refresh: () => void }) {
+  const { account_id, account, backend, detail, evidence, peers, queued, state, windows } = limit;
+  const resume = () => call(at.resumeLimit, { params: { id: account_id }, body: {} }).then(refresh);
+  const isHeld = state !== "clear" && state !== "probing";
+  return (
+    <li class="card" data-row tabIndex={-1}>
+      <header>
+        <span class="who">{backend}</span>
+        <bdi class="hint">{visible(account)}</bdi>
+        <State of={state} />
+        <span class="grow" />
+        {queued > 0 && <span>{queued} waiting</span>}
+        {isHeld && (
+          <Act run={resume} confirm="One waiting message is sent now, to see if it is answered.">
+            Try it now
+          </Act>
+        )}
+      </header>
+      {state !== "clear" && <p class={isHeld ? "reason" : "hint"}>{visible(detail)}</p>}
+      {windows.map(({ window, used_percent, resets_at }) => (
+        <p key={window} class="hint">
+          {windowWords(window)}: {Math.round(used_percent)} % used
+          {resets_at && (
+            <>
+              , resets <Age at={resets_at} future />
+            </>
+          )}
+        </p>
+      ))}
+      {evidence?.text && (
+        <p class="hint">
+          By its {evidence.source}: <bdi>{visible(evidence.text)}</bdi>
+        </p>
+      )}
+      <p class="hint">
+        {peers.map(({ peer_id, name }) => (
+          <a key={peer_id} href={link("peers", peer_id)}>
+            <bdi>{visible(name)}</bdi>
+          </a>
+        ))}
+      </p>
+      {isHeld && peers[0] && (
+        <p class="hint">
+          Another agent can take the work over:{" "}
+          <code>mesh peer switch {visible(peers[0].name)} --backend BACKEND</code>
+        </p>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,236 @@
+/** Limits of accounts: reports of agents, holds of queues, the probe after the reset. */
+
+import assert from "node:assert/strict";
+import { getAsk } from "protocol/asks/contract.ts";
+import { FakeClock } from "../../../support/clock.ts";
+import {
+  LIMITED_UNTIL,
+  LimitedAgents,
+  limitWorld,
+  sentTo,
+} from "../../../support/daemon/limits.ts";
+import { ask, eventData, get, post } from "../../../support/daemon/peer_clients.ts";
+import { restartableWorld } from "../../../support/daemon/restartable.ts";
+import { countingIds } from "../../../support/ids.ts";
+
+Deno.test("a limit of an agent holds the queues of all peers of its account until its reset", async () => {
+  await using at = await limitWorld();
+  const { w, api, web, hitLimit, limit } = at;
+  await hitLimit(api);
+  const found = await limit();
+  assert.equal(found.state, "exhausted");
+  assert.equal(found.window, "five_hour");
+  assert.deepEqual(found.peers.map(({ name }) => name).sort(), [api.name, web.name].sort());
+  assert.equal(found.waits_for, "reset");
+  const id = await ask(w, "cli", web.name, "Ready?");
+  await w.tick(5);
+  const trace = await get(w, `/traces/${id}`);
+  assert.equal((await w.call(getAsk, { params: { id } })).delivered_at, null);
+  assert.equal((await at.message(id)).reason, "account_limited");
+  assert.equal(trace.status, 200);
+  const { waits_for } = await get(w, `/peers/${web.peer_id}`);
+  assert.equal(waits_for.kind, "limit");
+  assert.equal(waits_for.detail, "five_hour");
+  assert.deepEqual(eventData(w, "limit_changed").map(({ state }) => state), ["exhausted"]);
+});
+
+Deno.test("after the reset one message goes first, and the rest after its turn ended well", async () => {
+  await using at = await limitWorld();
+  const { w, api, web, hitLimit, limit } = at;
+  await hitLimit(api);
+  const first = await ask(w, "cli", api.name, "One?");
+  const second = await ask(w, "cli", api.name, "Two?");
+  const other = await ask(w, "cli", web.name, "Three?");
+  await w.tick(LIMITED_UNTIL / 1000 + 6);
+  await w.tick();
+  const states = async () => {
+    const found = await Promise.all([first, second, other].map((id) => at.message(id)));
+    return found.map(({ state }) => state);
+  };
+  assert.deepEqual(await states(), ["sent", "queued", "queued"]);
+  assert.equal((await at.message(second)).reason, "limit_probe");
+  assert.equal((await limit()).state, "probing");
+  assert.equal((await limit()).waits_for, "probe");
+  await at.hook(api, "UserPromptSubmit", { prompt: `[mesh] <peer-message id="${first}">One?` });
+  await at.hook(api, "Stop", { stop_hook_active: false, last_assistant_message: "Yes" });
+  await w.tick(2);
+  assert.deepEqual(await states(), ["seen", "sent", "sent"]);
+  assert.equal((await limit()).state, "clear");
+});
+
+Deno.test("an asker is told until when its ask waits, and the person is offered to hand the work over", async () => {
+  await using at = await limitWorld({ settings: { "human.name": "sam" } });
+  const { w, api, web, doc, hitLimit } = at;
+  const queued = await ask(w, doc.name, web.name);
+  await hitLimit(api);
+  const end = new Date((await at.limit()).resets_at ?? "").toTimeString().slice(0, 5);
+  const { messages } = await get(w, `/messages?peer=${doc.name}&kind=notify`);
+  const sentence = `web is out of its five-hour limit until ${end}; ${queued} waits.`;
+  assert.deepEqual(messages.map(({ text }: { text: string }) => text), [sentence]);
+  await w.tick();
+  const { items } = await get(w, "/inbox");
+  assert.equal(items.length, 1);
+  assert.match(items[0].text, /^web is out of its five-hour limit until .*; 1 ask waits for it/);
+  assert.match(items[0].text, /mesh peer switch web --backend BACKEND/);
+  await w.tick(60);
+  assert.equal((await get(w, "/inbox")).items.length, 1, "the offer is made once");
+  assert.equal(eventData(w, "spawn").length, 0, "nothing is handed over unasked");
+});
+
+Deno.test("a probe that meets the limit again holds the queue again, and a longer limit is told", async () => {
+  await using at = await limitWorld();
+  const { w, api, hitLimit, limit } = at;
+  await hitLimit(api);
+  const first = await ask(w, "cli", api.name, "One?");
+  const second = await ask(w, "cli", api.name, "Two?");
+  await w.tick(LIMITED_UNTIL / 1000 + 6);
+  await w.tick();
+  assert.equal((await at.message(first)).state, "sent");
+  await hitLimit(api, { in_ms: 7_200_000, limit: { window: "seven_day" } });
+  assert.deepEqual([(await limit()).state, (await limit()).window], ["exhausted", "seven_day"]);
+  assert.equal((await at.message(second)).state, "queued");
+  await w.tick(3_600);
+  assert.equal((await at.message(second)).state, "queued");
+});
+
+Deno.test("an account without credit waits for a person, whose word lets one message go", async () => {
+  await using at = await limitWorld({ settings: { "human.name": "sam" } });
+  const { w, api, hitLimit, limit } = at;
+  await hitLimit(api, { text: "insufficient_quota", resets_at: undefined, limit: {} });
+  const id = await ask(w, "cli", api.name);
+  assert.equal((await limit()).state, "out_of_credits");
+  await w.tick(7 * 86_400);
+  assert.deepEqual([(await limit()).waits_for, (await limit()).resumes_at], ["person", null]);
+  const resumed = await at.postAsPerson(`/limits/${api.name}/resume`);
+  assert.deepEqual([resumed.status, resumed.state], [200, "probing"]);
+  await w.tick(2);
+  assert.notEqual((await at.message(id)).state, "queued");
+});
+
+Deno.test("nobody but a person resumes an account, and an unknown one is refused", async () => {
+  await using at = await limitWorld({ settings: { "human.name": "sam" } });
+  const { w, api, hitLimit, limit } = at;
+  await hitLimit(api);
+  assert.equal((await post(w, `/limits/${api.name}/resume`)).error, "human_not_proven");
+  assert.equal((await limit()).state, "exhausted");
+  assert.equal((await at.postAsPerson("/limits/acct-none/resume")).error, "unknown_limit");
+  assert.equal((await at.postAsPerson("/limits/nobody/resume")).error, "unknown_peer");
+});
+
+Deno.test("a limit survives a restart of the daemon, and goes on at its reset", async () => {
+  using file = restartableWorld();
+  const shared = { db_path: file.db_path, clock: new FakeClock(), ids: countingIds() };
+  {
+    await using at = await limitWorld(shared);
+    await at.hitLimit(at.api);
+    await ask(at.w, "cli", at.web.name);
+  }
+  await using w = file.start({ ...shared, adapters: [new LimitedAgents("codex")] });
+  assert.equal((await get(w, "/limits")).limits[0].state, "exhausted");
+  await w.tick(LIMITED_UNTIL / 1000 + 10);
+  assert.equal((await get(w, "/limits")).limits[0].state, "probing");
+});
+
+Deno.test("a job whose turn a limit ended is parked, and completed by the turn that goes on", async () => {
+  await using at = await limitWorld();
+  const { w, api, hitLimit, hook } = at;
+  const created = await post(w, "/jobs", { prompt: "Mend it", assigned_peer: api.name });
+  const job = async () => await get(w, `/jobs/${created.job_id}`);
+  await w.tick(2);
+  const { runner: { current_attempt_id } } = await job();
+  const [delivery_id] = await sentTo(w, api);
+  await hook(api, "UserPromptSubmit", { prompt: `[mesh ${delivery_id}] ${current_attempt_id}` });
+  assert.equal((await job()).state, "running");
+  await hitLimit(api, {}, { prompt: undefined });
+  assert.deepEqual(
+    [(await job()).state, (await job()).state_reason],
+    ["blocked", "account_limited"],
+  );
+  const later = await post(w, "/jobs", { prompt: "And that", assigned_peer: api.name });
+  await w.tick(2);
+  const waiting = await get(w, `/jobs/${later.job_id}`);
+  assert.deepEqual([waiting.state, waiting.state_reason], ["queued", "account_limited"]);
+  await w.tick(LIMITED_UNTIL / 1000 + 6);
+  await w.tick(2);
+  const { messages: [goOn] } = await get(w, `/messages?q=%22Go+on+with%22`);
+  assert.match(goOn.text, new RegExp(`${created.job_id} \\(${current_attempt_id}\\)`));
+  await hook(api, "UserPromptSubmit", { prompt: `[mesh ${goOn.delivery_id}] ${goOn.text}` });
+  assert.equal((await job()).state, "running");
+  await hook(api, "Stop", { stop_hook_active: false, last_assistant_message: "Mended" });
+  assert.deepEqual([(await job()).state, (await job()).result_summary], ["completed", "Mended"]);
+  await w.tick(15);
+  assert.equal((await get(w, `/jobs/${later.job_id}`)).state, "delivered");
+});
+
+Deno.test("an agent that goes on by itself gets no message, and its turn is the probe", async () => {
+  await using at = await limitWorld();
+  const { w, api, web, hitLimit, hook, limit } = at;
+  await hitLimit(api, { limit: { window: "five_hour", continues: true } });
+  const id = await ask(w, "cli", web.name);
+  await w.tick(LIMITED_UNTIL / 1000 + 6);
+  await w.tick(60);
+  assert.equal((await limit()).waits_for, "agent");
+  assert.equal((await at.message(id)).state, "queued");
+  await hook(api, "UserPromptSubmit", { prompt: "Your usage limit has reset. Continue" });
+  await hook(api, "Stop", { stop_hook_active: false, last_assistant_message: "Done" });
+  await w.tick(2);
+  assert.equal((await limit()).state, "clear");
+  assert.equal((await at.message(id)).state, "sent");
+});
+
+Deno.test("a turn that goes on within itself after the reset is the probe, too", async () => {
+  await using at = await limitWorld();
+  const { w, api, hitLimit, hook, limit } = at;
+  await hitLimit(api, { limit: { continues: true } });
+  await w.tick(LIMITED_UNTIL / 1000 + 6);
+  await w.tick(2);
+  assert.equal((await limit()).waits_for, "agent");
+  await hook(api, "Stop", { stop_hook_active: false, last_assistant_message: "Done" });
+  assert.equal((await limit()).state, "clear");
+});
+
+Deno.test("an agent that should go on by itself and does not is waited for five minutes", async () => {
+  await using at = await limitWorld();
+  const { w, api, hitLimit } = at;
+  await hitLimit(api, { limit: { window: "five_hour", continues: true } });
+  const id = await ask(w, "cli", api.name);
+  await w.tick(LIMITED_UNTIL / 1000 + 6);
+  await w.tick(290);
+  assert.equal((await at.message(id)).state, "queued");
+  await w.tick(15);
+  await w.tick(2);
+  assert.equal((await at.message(id)).state, "sent");
+});
+
+Deno.test("routing and a tag go round a peer at its limit, unless there is no other", async () => {
+  await using at = await limitWorld({ settings: { "routing.strategy": "least_busy" } });
+  const { w, api, web, doc, hitLimit } = at;
+  await hitLimit(api);
+  const routed = await post(w, "/ask", { from_peer: "cli", text: "Who?" });
+  assert.equal(routed.to_peer_id, doc.peer_id);
+  for (const { peer_id } of [api, web, doc]) {
+    await w.fetch(`/peers/${peer_id}`, {
+      method: "PATCH",
+      body: JSON.stringify({ add_tags: ["crew"] }),
+    });
+  }
+  const { children } = await post(w, "/asks/many", {
+    from_peer: "cli",
+    to_peers: ["@crew"],
+    text: "Ready?",
+  });
+  const errors = children.map((
+    child: { peer: string; error?: string },
+  ) => [child.peer, child.error]);
+  assert.deepEqual(errors, [["api", "peer_limited"], ["web", "peer_limited"], ["doc", undefined]]);
+  await hitLimit(doc);
+  const all = await post(w, "/asks/many", { from_peer: "cli", to_peers: ["@crew"], text: "Now?" });
+  assert(all.children.every(({ error }: { error?: string }) => error === undefined));
+});
+
+Deno.test("the metrics count accounts by the state of their limits", async () => {
+  await using at = await limitWorld();
+  await at.hitLimit(at.api);
+  const metrics = await (await at.w.fetch("/metrics")).text();
+  assert.match(metrics, /mesh_account_limits\{state="exhausted"\} 1/);
+});

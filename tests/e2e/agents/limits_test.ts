@@ -1,0 +1,184 @@
+/** Real agents at limits of their accounts: what follows waits, and goes on after the reset. */
+
+import assert from "node:assert/strict";
+import { getAsk, openAsk } from "protocol/asks/contract.ts";
+import { listLimits } from "protocol/limits/contract.ts";
+import { getMessage } from "protocol/messages/log.ts";
+import { codexCli, geminiCli } from "../../support/e2e/installed_agents.ts";
+import { withAgentFixture } from "../../support/e2e/agent_harness.ts";
+import { prepareGemini } from "../../support/e2e/agent_setups.ts";
+import { CodexLab } from "../../support/e2e/codex_lab.ts";
+import { inLongForm, Lab, withLab } from "../../support/e2e/lab.ts";
+import { listPeers } from "protocol/peers/contract.ts";
+import { ANSWERS } from "../../support/e2e/model_rules.ts";
+import { until } from "../../support/waiting.ts";
+
+/** Time from the limit to its reset, in which the agent and the daemon have to notice it. */
+const LIMIT_S = 20;
+
+/** Claude Code goes on up to two minutes after the reset. */
+const CONTINUES_MS_MAX = 240_000;
+
+/** The answer of the provider at a limit, as Codex 0.169.0 and 0.171.0 read it. */
+function usageLimit(resets_s: number): Response {
+  const body = { error: { type: "usage_limit_reached", message: "Used up", resets_at: resets_s } };
+  return Response.json(body, {
+    status: 429,
+    headers: {
+      "x-codex-primary-used-percent": "100",
+      "x-codex-primary-window-minutes": "300",
+      "x-codex-primary-reset-at": String(resets_s),
+      "x-codex-secondary-used-percent": "42",
+      "x-codex-secondary-window-minutes": "10080",
+      "x-codex-secondary-reset-at": String(resets_s + 300_000),
+    },
+  });
+}
+
+/** The answer of the provider to a plan that is used up, as Claude Code 2.1.329 reads it. */
+function planUsedUp(resets_s: number): Response {
+  const message = "This request would exceed your account's rate limit.";
+  const name = "anthropic-ratelimit-unified";
+  return Response.json({ type: "error", error: { type: "rate_limit_error", message } }, {
+    status: 429,
+    headers: {
+      [`${name}-status`]: "rejected",
+      [`${name}-reset`]: String(resets_s),
+      [`${name}-representative-claim`]: "five_hour",
+      [`${name}-5h-status`]: "rejected",
+      [`${name}-5h-reset`]: String(resets_s),
+      [`${name}-5h-utilization`]: "1.0",
+      [`${name}-7d-status`]: "allowed",
+      [`${name}-7d-reset`]: String(resets_s + 300_000),
+      [`${name}-7d-utilization`]: "0.42",
+      [`${name}-overage-status`]: "rejected",
+      [`${name}-overage-disabled-reason`]: "org_level_disabled",
+      "retry-after": String(LIMIT_S),
+    },
+  });
+}
+
+/** Continues with the ask that a limit cut off, as the daemon's message names it. */
+const GOES_ON = {
+  match: /The limit of your account is over\. .*(ask-[0-9a-f]+)/,
+  steps: [
+    { tool: "ack", args: { correlation_id: "$1", message: "Port 8080" } },
+    { say: "Answered" },
+  ],
+};
+
+withLab(
+  import.meta.url,
+  "Codex: a limit ends the turn, the next ask waits, and both are answered after the reset",
+  async () => {
+    await using lab = await new CodexLab([GOES_ON, ANSWERS], ["api"]).open();
+    await lab.startCodex("api");
+    const ask = async (text: string) => {
+      const body = { from_peer: "script", to_peer: "api-codex", text, bypass_circle: true };
+      return (await lab.call(openAsk, { body })).correlation_id ?? "";
+    };
+    const limit = async () => (await lab.call(listLimits, {})).limits[0];
+    const resets_s = Math.floor(Date.now() / 1000) + LIMIT_S;
+    lab.refuse(() => usageLimit(resets_s));
+    const cut = await ask("Which port?");
+    await until("the limit", async () => (await limit())?.state === "exhausted");
+    const { window, resets_at, evidence } = await limit() ?? {};
+    assert.equal(window, "five_hour");
+    assert.equal(Date.parse(resets_at ?? ""), resets_s * 1000);
+    assert.equal(evidence?.source, "session file");
+    const waiting = await ask("And which host?");
+    const { state, reason } = await lab.call(getMessage, { params: { id: waiting } });
+    assert.deepEqual([state, reason], ["queued", "account_limited"]);
+    const { waits_for } = await lab.peer("api-codex") ?? {};
+    assert.deepEqual([waits_for?.kind, waits_for?.detail], ["limit", "five_hour"]);
+    lab.refuse(undefined);
+    for (const id of [waiting, cut]) {
+      await until(`an answer to ${id}`, async () => {
+        return (await lab.call(getAsk, { params: { id } })).reply !== null;
+      });
+    }
+    await until("the end of the limit", async () => (await limit())?.state === "clear");
+    assert(Date.now() >= resets_s * 1000);
+  },
+  codexCli,
+);
+
+inLongForm(withLab)(
+  import.meta.url,
+  "Claude Code: one session's limit holds the other, and its own continuation frees both",
+  async () => {
+    const projects = ["api", "web"];
+    const options = { rules: [ANSWERS], bare: true, permissions: ["mcp__mesh"], projects };
+    await using lab = new Lab({ ...options, subscription: true });
+    await lab.mesh.setUp();
+    await lab.mesh.up();
+    const { call } = lab.mesh;
+    const api = await lab.claude("api");
+    await lab.claude("web");
+    await until("both peers", async () => {
+      const { peers } = await call(listPeers, { query: {} });
+      return peers.filter(({ backend, status }) => backend === "claude-code" && status === "online")
+        .length === 2;
+    });
+    await api.sendPrompt("Name a lake");
+    await until("a good turn", () => lab.model.asked("Name a lake").length > 0 && api.isIdle);
+    const limit = async () =>
+      (await call(listLimits, {})).limits.find(({ backend }) => backend === "claude-code");
+    const resets_s = Math.floor(Date.now() / 1000) + LIMIT_S;
+    lab.model.refusal = ({ method, url }) =>
+      method === "POST" && url.includes("/messages") ? planUsedUp(resets_s) : undefined;
+    await api.sendPrompt("Name a river");
+    await until("the limit", async () => (await limit())?.state === "exhausted");
+    const found = await limit();
+    assert.deepEqual([found?.window, found?.peers.length], ["five_hour", 2]);
+    assert.equal(Date.parse(found?.resets_at ?? ""), resets_s * 1000);
+    const body = { from_peer: "script", to_peer: "web-claude-code", text: "Which port?" };
+    const { correlation_id: id } = await call(openAsk, { body: { ...body, bypass_circle: true } });
+    assert(id);
+    lab.model.refusal = undefined;
+    await until("the reset", async () => (await limit())?.waits_for === "agent");
+    assert.equal((await call(getMessage, { params: { id } })).state, "queued");
+    const isAnswered = async () => (await call(getAsk, { params: { id } })).reply !== null;
+    await until("an answer", isAnswered, CONTINUES_MS_MAX);
+    assert.equal((await limit())?.state, "clear");
+    assert(lab.model.asked("usage limit has reset").length > 0, "Claude Code went on by itself");
+  },
+);
+
+/** The answer of the provider to a daily quota that is used up, as Gemini CLI 0.61.0 reads it. */
+function dailyQuota(): Response {
+  const quotaId = "GenerateRequestsPerDayPerProjectPerModel-FreeTier";
+  const type = "type.googleapis.com/google.rpc";
+  const error = {
+    code: 429,
+    status: "RESOURCE_EXHAUSTED",
+    message: "You exceeded your current quota, please check your plan and billing details.",
+    details: [
+      { "@type": `${type}.QuotaFailure`, violations: [{ quotaId }] },
+      { "@type": `${type}.RetryInfo`, retryDelay: "3600s" },
+    ],
+  };
+  return Response.json({ error }, { status: 429 });
+}
+
+inLongForm(withAgentFixture)(
+  import.meta.url,
+  "Gemini CLI: a dialog at a daily quota is a limit, and no text is typed into it",
+  { agent: geminiCli, prepare: prepareGemini },
+  async (fixture) => {
+    const { call, agentUnderTest: { model } } = fixture;
+    const peer = await fixture.start();
+    await fixture.answer(await fixture.ask(peer.peer_id, "Which port?"));
+    await until("the end of the turn", () => fixture.screen.includes("DONE 1"));
+    model.refusal = ({ method }) => method === "POST" ? dailyQuota() : undefined;
+    await fixture.sendPrompt("Name a lake");
+    await until("the limit", async () => {
+      return (await call(listLimits, {})).limits[0]?.state === "exhausted";
+    });
+    const id = await fixture.ask(peer.peer_id, "Which host?");
+    await until("the reason", async () => {
+      return (await call(getMessage, { params: { id } })).reason === "account_limited";
+    });
+    assert(fixture.screen.includes("1. Keep trying"), "the dialog is left as it was");
+  },
+);
