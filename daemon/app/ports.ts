@@ -22,6 +22,7 @@ import type { RecordPorts } from "../features/peers/records.ts";
 import * as scheduleRows from "../features/schedules/store.ts";
 import { expectedRegistration } from "../features/spawn/expected_registration.ts";
 import { isSuperseded } from "../features/spawn/restarts/replacement.ts";
+import type { Wakes } from "../features/wakes/wakes.ts";
 import * as restartRows from "../features/spawn/restarts/store.ts";
 
 interface PortsDeps {
@@ -29,28 +30,39 @@ interface PortsDeps {
   readonly terminals: Pick<Terminals, "isSameJob">;
 }
 
+/** The features that answer questions. */
+interface ConnectedFeatures {
+  readonly machines: Machines | undefined;
+  readonly wakes: Wakes;
+}
+
 export class Ports {
   readonly #deps: PortsDeps;
-  #connected: { readonly machines: Machines | undefined } | undefined;
+  #connected: ConnectedFeatures | undefined;
 
   constructor(deps: PortsDeps) {
     this.#deps = deps;
   }
 
   /** Connects the features. Call it once, after all of them are built. */
-  connect(features: { readonly machines: Machines | undefined }): void {
+  connect(features: ConnectedFeatures): void {
     this.#connected = features;
   }
 
-  get #machines(): Machines | undefined {
+  get #features(): ConnectedFeatures {
     if (!this.#connected) throw new Error("A feature asked before all features were built");
-    return this.#connected.machines;
+    return this.#connected;
+  }
+
+  get #machines(): Machines | undefined {
+    return this.#features.machines;
   }
 
   readonly peers: PeerPorts & RecordPorts = {
     expectedRegistration: (given, evidence) => expectedRegistration(this.#deps, given, evidence),
     isSuperseded: (peer_id, agent_pid) => isSuperseded(this.#deps.db, peer_id, agent_pid),
     pending: (peer_id) => askRows.pendingOf(this.#deps.db, peer_id),
+    wakeOf: (peer) => this.#features.wakes.viewOf(peer),
     pendingOfAll: () => askRows.pendingOfAll(this.#deps.db),
     waitingQuestions: () =>
       new Map(

@@ -22,6 +22,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/lifecycle",
   "daemon/features/spawn",
   "daemon/features/jobs",
+  "daemon/features/wakes",
   "daemon/features/schedules",
   "daemon/features/subscriptions",
   "daemon/features/transcripts",

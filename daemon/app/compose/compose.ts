@@ -15,6 +15,7 @@ import {
   openSpawns,
   openTranscripts,
   openUsage,
+  openWakes,
   type SpawnFeatures,
 } from "./sessions.ts";
 import { type AskFeatures, openAsks } from "./asks.ts";
@@ -41,13 +42,15 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   const machines = openMachines(foundation, asks);
   const spawns = { ...asks, ...openSpawns(foundation, asks) };
   const sessions = { ...spawns, ...openTranscripts(foundation) };
+  const lifecycle = openLifecycle(foundation, asks);
   const features = {
     ...foundation,
     ...sessions,
     machines,
     ...openHandoffs(foundation, sessions),
     ...openChanges(foundation, sessions),
-    ...openLifecycle(foundation, asks),
+    ...lifecycle,
+    ...openWakes(foundation, { ...spawns, ...lifecycle }),
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),
     ...openUsage(foundation, sessions),

@@ -67,6 +67,13 @@ export class FakeTerminals implements Terminals {
     return Promise.resolve();
   }
 
+  /** The panes whose windows a person's terminal shows. */
+  readonly watched = new Set<string>();
+
+  isWatched(_socket: string, pane_id: string): Promise<boolean> {
+    return Promise.resolve(this.watched.has(pane_id));
+  }
+
   find(_socket: string, mark: string): Promise<Pane | undefined> {
     const launch = this.launches.find((launch) => launch.mark === mark);
     return Promise.resolve(launch && this.panes.get(launch.pane_id));

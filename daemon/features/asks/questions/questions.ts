@@ -20,6 +20,7 @@ import type {
   QueryResult,
   Verdict,
 } from "protocol/asks/questions.ts";
+import { WAKE_SCOPE } from "protocol/wakes.ts";
 import { BlockingWaits } from "./blocking_waits.ts";
 
 interface QuestionsDeps extends Pick<AsksDeps, "attachments" | "directory" | "shutdownSignal"> {
@@ -40,6 +41,9 @@ interface ShownAct {
   readonly act: Act;
   readonly attachments: readonly Attachment[];
 }
+
+/** The scopes of questions that only a person answers: to permit a tool, and to wake an agent. */
+const SCOPES_FOR_PERSONS: readonly (string | null)[] = [TOOL_PERMISSION, WAKE_SCOPE];
 
 /** Stands for the human while no human is registered. The inbox keeps the question. */
 const PLACEHOLDER_HUMAN: Address = {
@@ -97,12 +101,13 @@ export class Questions {
   }
 
   /**
-   * Throws `human_not_proven` for an answer to a tool permission by a peer, because only a person
-   * may answer it. `isHuman` is expensive, so it is called for such questions only.
+   * Throws `human_not_proven` for an answer by a peer to a question that only a person may answer.
+   * `isHuman` is expensive, so it is called for such questions only.
    */
   mustBeHuman(correlation_id: string, isHuman: () => boolean): void {
     const ask = this.#deps.asks.get(correlation_id);
-    if (ask?.state !== "open" || ask.question?.scope !== TOOL_PERMISSION) return;
+    const scope = ask?.question?.scope ?? null;
+    if (ask?.state !== "open" || !SCOPES_FOR_PERSONS.includes(scope)) return;
     if (!isHuman()) throw new Problem("human_not_proven", {});
   }
 
