@@ -191,7 +191,6 @@ export class Resumptions {
     refusalOf: ResumeOptions["refusalOf"] = () => undefined,
   ) {
     await this.#spawns.launcher.mustBeEnabled();
-    if (!this.#deps.settings.commands[backend]) throw new Problem("unsupported_backend", { backend });
     const found = await this.#find(backend, session_id);
     if (!found) throw new Problem("unknown_session", { backend, session_id });
     const earlier = this.#peerOf(backend, session_id);

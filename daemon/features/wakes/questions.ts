@@ -84,7 +84,9 @@ export class WakeQuestions {
     const asks = open.filter(({ correlation_id }) => cause === null || correlation_id === cause);
     const agent = `${name} (${backend} in ${path ?? "an unknown folder"})`;
     const head = cause === null
-      ? `${agent} ended before it had answered ${open.length} ${open.length === 1 ? "ask" : "asks"}.`
+      ? `${agent} ended before it had answered ${open.length} ${
+        open.length === 1 ? "ask" : "asks"
+      }.`
       : `${agent} is asleep, and was asked.`;
     const shown = asks.slice(0, ASKS_SHOWN_MAX).map((ask) => this.#quote(ask));
     const more = asks.length - shown.length;

@@ -35,6 +35,8 @@ interface WakeRunsDeps {
   failed(wake: StoredWake): void;
   /** The agent has registered, in the transaction that stores it. */
   woken(wake: StoredWake): void;
+  /** The agent has gone back to sleep, in the transaction that stores it. */
+  slept(wake: StoredWake): void;
   /** True if nobody waits for the wake any more, or the peer came back by itself. */
   isOver(wake: StoredWake): boolean;
 }
@@ -212,7 +214,10 @@ export class WakeRuns {
       return undefined;
     }
     await this.#deps.spawns.release(spawn_id ?? "", recordedProcess(peer) ?? undefined);
-    if (this.#records.mustGet(wake_id).state === "resting") this.#records.step(wake_id, "slept");
+    this.#ctx.db.transact(() => {
+      if (this.#records.mustGet(wake_id).state !== "resting") return;
+      this.#deps.slept(this.#records.step(wake_id, "slept"));
+    });
     return undefined;
   }
 }

@@ -45,7 +45,7 @@ const PAUSE_MS = 5 * 60_000;
 const REMINDED_ASKS_MAX = 5;
 
 /** Reasons of peers that are offline by the daemon's or a person's own act. */
-const INTENDED: ReadonlySet<string | null> = new Set(["killed", "job_over", "put_to_sleep"]);
+const INTENDED: ReadonlySet<string | null> = new Set(["killed", "job_over"]);
 
 export interface WakesDeps {
   readonly asks: Asks;
@@ -95,6 +95,8 @@ export class Wakes {
       decide: (wake) => this.#decide(wake),
       failed: (wake) => this.#reportFailure(wake),
       woken: (wake) => this.#remind(wake),
+      // An ask may have come while the agent was being ended.
+      slept: ({ peer_id }) => void this.#ended.set(peer_id, ctx.clock.monotonic()),
       isOver: (wake) => this.#isOver(wake),
     });
   }
@@ -252,9 +254,12 @@ export class Wakes {
     const last = rows.latestOf(db, peer_id);
     const wasOffered = last && !isAwakened(last) && last.created_at >= (peer.status_at ?? 0);
     if (wasOffered || this.#isQuiet(peer, false)) return;
-    const isRecent = last && this.#ages.of(last.wake_id, last.ended_at ?? 0) < PAUSE_MS;
-    const caller = open.find((ask) => this.#mayWake(peer, { ...ask, is_elsewhere: !ask.from_peer_id }));
-    const alone = policy === "always" && received.length === 0 && caller && !isRecent;
+    const hasEndedAgain = last && last.state !== "asleep" &&
+      this.#ages.of(last.wake_id, last.ended_at ?? 0) < PAUSE_MS;
+    const caller = open.find((ask) =>
+      this.#mayWake(peer, { ...ask, is_elsewhere: !ask.from_peer_id })
+    );
+    const alone = policy === "always" && received.length === 0 && caller && !hasEndedAgain;
     const cause = received.length === 0 ? (caller ?? open[0])?.correlation_id ?? null : null;
     db.transact((tx) => this.#begin(tx, peer, { cause, allowed_by: alone ? "policy" : null }));
   }
