@@ -31,7 +31,7 @@ interface WakeRunsDeps {
   readonly shutdownSignal: AbortSignal;
   /** Asks the human, or allows the wake, in the transaction that ends the check. */
   decide(wake: StoredWake): void;
-  /** The wake has failed, in the transaction that stores it. */
+  /** The start of the agent has failed, in the transaction that stores it. */
   failed(wake: StoredWake): void;
   /** The agent has registered, in the transaction that stores it. */
   woken(wake: StoredWake): void;
@@ -133,7 +133,9 @@ export class WakeRuns {
   ): void {
     this.#ctx.db.transact(() => {
       if (this.#records.mustGet(wake_id).state !== state) return;
-      this.#deps.failed(this.#records.step(wake_id, "failed", why));
+      const failed = this.#records.step(wake_id, "failed", why);
+      // The answer to the ask itself says that its recipient cannot be woken.
+      if (state !== "checking") this.#deps.failed(failed);
     });
   }
 
