@@ -6,6 +6,7 @@
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Terminals } from "../host/tmux/terminals.ts";
 import { TOOL_PERMISSION } from "../features/asks/answers.ts";
+import type { QuestionPorts } from "../features/asks/questions/questions.ts";
 import * as askRows from "../features/asks/store.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
@@ -17,6 +18,7 @@ import type { AuditPorts } from "../features/messages/ledger/audit.ts";
 import { firstQueued } from "../features/messages/ledger/ledger.ts";
 import type { RemotePorts } from "../features/messages/remote_delivery.ts";
 import type { SocketPorts } from "../features/messages/websocket/sockets.ts";
+import * as peerRows from "../features/peers/store.ts";
 import type { PeerPorts } from "../features/peers/registration.ts";
 import type { RecordPorts } from "../features/peers/records.ts";
 import * as scheduleRows from "../features/schedules/store.ts";
@@ -71,6 +73,13 @@ export class Ports {
           { kind: scope === TOOL_PERMISSION ? "permission" : "question", at },
         ]),
       ),
+  };
+
+  readonly asks: QuestionPorts = {
+    sleepOf: (peer_id) => {
+      const peer = peerRows.get(this.#deps.db, peer_id);
+      return peer ? this.#features.wakes.viewOf(peer) : null;
+    },
   };
 
   readonly messages: SocketPorts & AuditPorts & RemotePorts = {

@@ -49,6 +49,7 @@ import type * as at41 from "protocol/spawn/restarts.ts";
 import type * as at42 from "protocol/spawn/sessions.ts";
 import type * as at43 from "protocol/subscriptions/contract.ts";
 import type * as at44 from "protocol/transcripts.ts";
+import type * as at45 from "protocol/wakes.ts";
 
 export const listSelftests = /* @__PURE__ */ endpoint<typeof at0.listSelftests>("GET", "/selftests");
 export const identifyCaller = /* @__PURE__ */ endpoint<typeof at1.identifyCaller>("GET", "/peers/identity/caller");
@@ -240,3 +241,4 @@ export const listSubscriptions = /* @__PURE__ */ endpoint<typeof at43.listSubscr
 export const getUsage = /* @__PURE__ */ endpoint<typeof at44.getUsage>("GET", "/peers/:id/usage");
 export const listUsage = /* @__PURE__ */ endpoint<typeof at44.listUsage>("GET", "/usage");
 export const readTranscript = /* @__PURE__ */ endpoint<typeof at44.readTranscript>("GET", "/peers/:id/transcript");
+export const wakePeer = /* @__PURE__ */ endpoint<typeof at45.wakePeer>("POST", "/peers/:id/wake");

@@ -1,4 +1,4 @@
--- The daemon's tables after 37 migration(s).
+-- The daemon's tables after 38 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -430,7 +430,7 @@ CREATE TABLE peers (
   closed integer not null default 0 check (closed in (0, 1))
 , status_by text, status_at integer, turn_by text, agent_proved integer not null default 0
   check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1)), tags text not null default '[]' check (json_valid(tags)), reminders integer check (reminders in (0, 1)), queue_max integer check (queue_max > 0), pair_per_minute integer check (pair_per_minute >= 0), hook_messages integer not null default 1
-  check (hook_messages in (0, 1)), claimed_pane_id text, session_proved integer not null default 0, id_proof text) strict;
+  check (hook_messages in (0, 1)), claimed_pane_id text, session_proved integer not null default 0, id_proof text, wake_policy text check (wake_policy in ('never', 'ask', 'always'))) strict;
 
 CREATE INDEX peers_by_claimed_pane on peers (claimed_pane_id) where claimed_pane_id is not null;
 
@@ -787,6 +787,33 @@ CREATE TABLE usage_work (
   job_id text not null,
   primary key (peer_id, at)
 ) strict, without rowid;
+
+CREATE TABLE wakes (
+  seq integer primary key,
+  wake_id text not null unique,
+  peer_id text not null,
+  backend text not null,
+  session_id text not null,
+  state text not null check (state in ('checking', 'asking', 'starting', 'launched', 'awake',
+    'resting', 'asleep', 'refused', 'failed', 'over')),
+  allowed_by text check (allowed_by in ('policy', 'answer', 'person')),
+  cause text,
+  question_id text,
+  spawn_id text,
+  reason text,
+  detail text,
+  created_at integer not null,
+  changed_at integer not null,
+  ended_at integer
+) strict;
+
+CREATE UNIQUE INDEX wakes_open on wakes (peer_id) where ended_at is null;
+
+CREATE INDEX wakes_peer on wakes (peer_id, seq);
+
+CREATE INDEX wakes_question on wakes (question_id) where question_id is not null;
+
+CREATE UNIQUE INDEX wakes_session on wakes (backend, session_id) where ended_at is null;
 
 CREATE TABLE word_marks (
   one integer primary key check (one = 1),

@@ -25,6 +25,7 @@ import {
   unreadInboxItem,
 } from "protocol/inbox.ts";
 import { interruptPeer } from "protocol/interrupts.ts";
+import { wakePeer } from "protocol/wakes.ts";
 import { listPush, testPush, unsubscribePush } from "protocol/push/contract.ts";
 import {
   cancelJob,
@@ -105,6 +106,7 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "peer close":      [{ contract: closePeer }],
   "peer kill":       [{ contract: killPeer }],
   "interrupt":       [{ contract: interruptPeer }],
+  "wake":            [{ contract: wakePeer }],
   "peer rehook":     [{ contract: rehookPeer }],
   "peer restart":    [{ contract: restartPeer }],
   "peer fork":       [{ contract: forkPeer }],

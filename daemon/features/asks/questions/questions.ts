@@ -2,7 +2,8 @@
 
 import type { Context } from "../../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
-import type { Address } from "protocol/peers/record.ts";
+import type { Address, Wake } from "protocol/peers/record.ts";
+import { wakeSentence } from "protocol/derived/wakes.ts";
 import type { PeerWaits } from "../../peers/waits.ts";
 import type { EndedThere } from "../../agents/question_evidence.ts";
 import { alreadyClosed, replyOf, TERMINAL, toAnswer, TOOL_PERMISSION } from "../answers.ts";
@@ -23,8 +24,15 @@ import type {
 import { WAKE_SCOPE } from "protocol/wakes.ts";
 import { BlockingWaits } from "./blocking_waits.ts";
 
+/** Questions of asks to higher features. */
+export interface QuestionPorts {
+  /** The sleep of a peer by its id; null for one that is no agent, and for one that runs. */
+  sleepOf(peer_id: string): Wake | null;
+}
+
 interface QuestionsDeps extends Pick<AsksDeps, "attachments" | "directory" | "shutdownSignal"> {
   readonly asks: Asks;
+  readonly ports: QuestionPorts;
   readonly waits: Pick<PeerWaits, "review">;
   /** The maximum time that a blocking question may stay open. */
   readonly wait_ms_max: number;
@@ -167,15 +175,21 @@ export class Questions {
       this.#blockingWaits.add(id);
       return { to, id };
     });
-    if (opened.id === undefined) return offlineResult(opened.to);
+    if (opened.id === undefined) return this.#offlineResult(opened.to);
     const closedAsk = await this.#blockingWaits.wait(
       opened.id,
       timeout_seconds * 1000,
       request.signal,
     );
     const to = this.#deps.directory.address(closedAsk.to_peer_id);
-    if (to && isOffline(to) && closedAsk.outcome === "timed_out") return offlineResult(to);
+    if (to && isOffline(to) && closedAsk.outcome === "timed_out") return this.#offlineResult(to);
     return toResult(closedAsk, this.#explainNoAnswer(closedAsk));
+  }
+
+  /** Says whether the peer sleeps, or cannot be woken. */
+  #offlineResult({ peer_id, name }: Address): QueryResult {
+    const sleep = wakeSentence(name, this.#deps.ports.sleepOf(peer_id));
+    return { text: null, error: sleep ?? `${name} is offline`, status: "offline" };
   }
 
   /** Closes waiting questions: at the shutdown, and at a start, when their callers are gone. */
@@ -288,10 +302,6 @@ function toAct({ scope, metadata }: AskBlocking): Act | undefined {
 /** True if a peer is offline. The human never is, because the inbox takes every message. */
 function isOffline({ status, role }: Address): boolean {
   return role !== "human" && (status === "offline" || status === "retired");
-}
-
-function offlineResult({ name }: Address): QueryResult {
-  return { text: null, error: `${name} is offline`, status: "offline" };
 }
 
 function toResult(ask: Ask, explanation: string | null): QueryResult {
