@@ -34,7 +34,7 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
     "why", "wait",
   ] },
   { title: "Agents", commands: [
-    "peer", "run", "attach", "screen", "type", "interrupt", "tag", "transcript", "changes", "usage",
+    "peer", "run", "attach", "screen", "type", "interrupt", "wake", "tag", "transcript", "changes", "usage",
     "fork", "resume", "handoff", "orphans", "link", "share",
   ] },
   { title: "Machines", commands: ["machines"] },

@@ -164,8 +164,8 @@ export const openAsk = contract({
     to_peer_id: z.string().describe("The recipient's id"),
     to_peer_name: z.string().describe("The recipient's name"),
     delivery_state: DeliveryState.nullable().describe("How far it is when this is sent"),
-    wake: Wake.nullable().optional().describe(
-      "The sleep of an agent that is offline: whether it is being woken; absent if it is online",
+    wake: Wake.optional().describe(
+      "The sleep of an agent that is offline: whether it is being woken; absent for other peers",
     ),
     inbox: z.object({ item_id: z.string(), surfaces: z.array(z.string()) }).optional().describe(
       "The inbox item, if the human is the recipient",

@@ -88,7 +88,7 @@ function openAndSettle(
   });
   if (sleeper === undefined) return opened;
   return wakes.settled(sleeper).then((found) => {
-    wake = found;
+    wake = found ?? undefined;
     return opened;
   });
 }

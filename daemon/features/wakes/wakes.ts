@@ -256,9 +256,9 @@ export class Wakes {
     if (wasOffered || this.#isQuiet(peer, false)) return;
     const hasEndedAgain = last && last.state !== "asleep" &&
       this.#ages.of(last.wake_id, last.ended_at ?? 0) < PAUSE_MS;
-    const caller = open.find((ask) =>
-      this.#mayWake(peer, { ...ask, is_elsewhere: !ask.from_peer_id })
-    );
+    // A record does not say where a sender without a peer has asked from.
+    const mayWake = (ask: Ask) => this.#mayWake(peer, { ...ask, is_elsewhere: !ask.from_peer_id });
+    const caller = open.find(mayWake);
     const alone = policy === "always" && received.length === 0 && caller && !hasEndedAgain;
     const cause = received.length === 0 ? (caller ?? open[0])?.correlation_id ?? null : null;
     db.transact((tx) => this.#begin(tx, peer, { cause, allowed_by: alone ? "policy" : null }));
@@ -399,10 +399,14 @@ export class Wakes {
   }
 }
 
-/** True for an agent on record that can sleep: no subagent, and neither closed nor retired. */
-function isAgent({ role, status, closed, dropped_at, addressable }: StoredPeer): boolean {
-  return (role === "agent" || role === "orchestrator") && status !== "retired" && !closed &&
-    dropped_at === null && addressable;
+/** Clients that come and go by themselves. */
+const CLIENTS: ReadonlySet<string | null> = new Set(["sdk", "mcp-http", "acp", null]);
+
+/** True for an agent that can sleep: no client, no subagent, and neither closed nor retired. */
+function isAgent(peer: StoredPeer): boolean {
+  const { role, backend, status, closed, dropped_at, addressable } = peer;
+  return (role === "agent" || role === "orchestrator") && !CLIENTS.has(backend) &&
+    status !== "retired" && !closed && dropped_at === null && addressable;
 }
 
 /** True if a wake has started its agent. */

@@ -66,7 +66,7 @@ const ask = tool({
     to_peer_id: z.string(),
     to_peer_name: z.string(),
     delivery_state: maybe,
-    wake: Wake.nullable().describe("Whether a peer that is asleep is being woken; null if it runs"),
+    wake: Wake.optional().describe("Whether a peer that is asleep is being woken"),
     reply_delivery: z.enum(["push", "pull"]),
     ...Ending,
   }),
@@ -79,9 +79,10 @@ const ask = tool({
     const question = options?.length ? toChoice(options) : undefined;
     const request = { from_peer, to_peer: peer, text: message, reply_delivery, question, ...rest };
     const openedAsk = await call(openAsk, { body: request, headers });
-    const { to_peer_id, to_peer_name, delivery_state, wake = null } = openedAsk;
+    const { to_peer_id, to_peer_name, delivery_state, wake } = openedAsk;
     const id = openedAsk.correlation_id ?? "";
-    const askFields = { correlation_id: id, to_peer_id, to_peer_name, delivery_state, wake };
+    const parties = { correlation_id: id, to_peer_id, to_peer_name };
+    const askFields = { ...parties, delivery_state, ...(wake && { wake }) };
     const name = `@${quotedName(to_peer_name)}`;
     const sleep = wakeSentence(name, wake);
     const head = `Asked ${name} (${id}); delivery: ${delivery_state}.${sleep ? ` ${sleep}.` : ""}`;
