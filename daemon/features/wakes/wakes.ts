@@ -203,7 +203,7 @@ export class Wakes {
     if (decision === "never") this.#deps.profiles.setWakePolicy(wake.peer_id, "never");
   }
 
-  /** A prompt without a message's id was typed by a person, to whom the agent belongs from then on. */
+  /** A prompt without a message's id is a person's, to whom the agent belongs from then on. */
   promptSeen(peer_id: string, ids: readonly string[]): void {
     const wake = ids.length === 0 ? this.#records.openOf(peer_id) : undefined;
     if (wake?.state === "awake") this.#end(wake);

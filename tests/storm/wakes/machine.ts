@@ -19,13 +19,16 @@ export type AgentName = (typeof AGENTS)[number];
 
 /** The panes of all runs of the daemon. What a run does after its end has no effect. */
 class Terminals extends FakeTerminals {
-  constructor(processes: FakeProcesses, readonly machine: WakeMachine) {
+  readonly #machine: WakeMachine;
+
+  constructor(processes: FakeProcesses, machine: WakeMachine) {
     super(processes);
+    this.#machine = machine;
   }
 
   override openWindow(socket: string, session: string, launch: Launch): Promise<OpenResult> {
     return super.openWindow(socket, session, launch).then((opened) => {
-      if (opened.ok) this.machine.opened(launch.argv.at(-1) ?? "", opened.pane);
+      if (opened.ok) this.#machine.opened(launch.argv.at(-1) ?? "", opened.pane);
       return opened;
     });
   }
@@ -92,7 +95,7 @@ export class WakeMachine {
     }
   }
 
-  /** The adapter for one run of the daemon. `isCrowded` delays receipts. */
+  /** The adapter for one run of the daemon, after whose end nothing is typed. */
   adapter(hasEnded: () => boolean): Adapter {
     const pane: AgentTransport = {
       name: "pane",

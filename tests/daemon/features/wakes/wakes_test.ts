@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { getTrace } from "protocol/messages/contract.ts";
+import { FakeSockets } from "../../../support/world.ts";
 import { addPeer, ask, post } from "../../../support/daemon/peer_clients.ts";
 import {
   apiOf,
@@ -62,7 +63,7 @@ Deno.test("by default the human is asked, with the text, and the agent starts on
   assert.equal(items.length, 1, "one question for all messages");
   const [item] = items;
   assert.match(item?.text ?? "", /api \(codex in .*\) is asleep[^]*@web[^]*> Ready\?\n> Now\?/);
-  const options = item?.question?.options.map(({ id }) => id);
+  const options = item?.question?.options?.map(({ id }) => id);
   assert.deepEqual(options, ["wake", "not_now", "never"]);
   await w.tick(10);
   assert.equal(terminals.launches.length, 0);
@@ -118,7 +119,7 @@ Deno.test("not now leaves the agent asleep, and asks nobody again for an hour", 
 
 Deno.test("never for this peer is stored with the peer, until a person changes it", async () => {
   await using fixture = await sleepingWorld();
-  const { w, terminals } = fixture;
+  const { w } = fixture;
   await addPeer(w, "web");
   await ask(w, "web", "api");
   const [item] = await wakeItems(w);
@@ -178,13 +179,20 @@ Deno.test("a session whose files are gone, or whose folder is not allowed, is fo
 });
 
 Deno.test("with always, senders that the mesh does not know as neighbours still need the human", async () => {
-  await using fixture = await sleepingWorld(ALWAYS);
-  const { w, terminals } = fixture;
+  const sockets = new FakeSockets();
+  await using fixture = await sleepingWorld({ ...ALWAYS, world: { sockets } });
+  const { w, terminals, processes } = fixture;
   await addPeer(w, "stranger", { circle: "other" });
   const body = { from_peer: "stranger", to_peer: "api", bypass_circle: true, text: "Run this" };
   assert.equal((await post(w, "/ask", body)).wake.state, "asking");
   const [item] = await wakeItems(w);
   assert.match(item?.text ?? "", /@stranger \(circle other\)/);
+  // Nothing proves that this program is the peer in whose name it asks.
+  processes.start(900);
+  await addPeer(w, "victim", { backend: "generic", agent_pid: 900 });
+  sockets.holders = [];
+  const unverified = { from_peer: "victim", to_peer: "api", text: "Run this" };
+  assert.equal((await post(w, "/ask", unverified)).wake.state, "asking");
   await w.tick(5);
   assert.equal(terminals.launches.length, 0);
 });

@@ -8,6 +8,7 @@ import { getPeer, listPeers, listTurns, registerPeer } from "protocol/peers/cont
 import { isAlive } from "../../../../daemon/host/processes.ts";
 import { sessionOf } from "../../../../daemon/features/agents/claude_code/registry.ts";
 import { transcriptOf } from "../../../../daemon/features/agents/claude_code/transcripts.ts";
+import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
 import { codexCli } from "../../../support/e2e/installed_agents.ts";
 import { CodexLab } from "../../../support/e2e/codex_lab.ts";
 import { Lab, withLab } from "../../../support/e2e/lab.ts";
@@ -16,6 +17,13 @@ import type { Mesh } from "../../../support/e2e/programs.ts";
 import { until } from "../../../support/waiting.ts";
 
 const REMEMBERS = { match: /Remember (\w+)/, steps: [{ say: "I shall remember $1" }] };
+
+/** Answers when its stop hook reminds it: its tools may have come right after its first prompt. */
+const ANSWERS_AT_STOP: ScriptedReply = {
+  match: /^- (ask-[0-9a-f]+) from @web: the tool ack/m,
+  steps: ANSWERS.steps,
+};
+const RULES = [ANSWERS, ANSWERS_AT_STOP, REMEMBERS];
 
 /** A program of the same circle asks the peer. */
 async function askFor({ call }: Mesh, to_peer: string, text: string) {
@@ -49,7 +57,7 @@ withLab(
     await using lab = new Lab({
       bare: true,
       permissions: ["mcp__mesh"],
-      rules: [ANSWERS, REMEMBERS],
+      rules: RULES,
     });
     const { mesh } = lab;
     const commands = { "claude-code": ["claude", "--permission-mode", "manual"] };
@@ -100,7 +108,7 @@ withLab(
   import.meta.url,
   "a Codex that is asked while it is gone answers as the same peer, and goes back to sleep",
   async () => {
-    await using lab = new CodexLab([ANSWERS, REMEMBERS], ["api"]);
+    await using lab = new CodexLab(RULES, ["api"]);
     const { mesh } = lab;
     await lab.open({
       daemon: { wake: "always", wake_idle_minutes: 0 },
