@@ -178,24 +178,29 @@ Deno.test("a session whose files are gone, or whose folder is not allowed, is fo
   }
 });
 
-Deno.test("with always, senders that the mesh does not know as neighbours still need the human", async () => {
-  const sockets = new FakeSockets();
-  await using fixture = await sleepingWorld({ ...ALWAYS, world: { sockets } });
-  const { w, terminals, processes } = fixture;
-  await addPeer(w, "stranger", { circle: "other" });
-  const body = { from_peer: "stranger", to_peer: "api", bypass_circle: true, text: "Run this" };
-  assert.equal((await post(w, "/ask", body)).wake.state, "asking");
-  const [item] = await wakeItems(w);
-  assert.match(item?.text ?? "", /@stranger \(circle other\)/);
-  // Nothing proves that this program is the peer in whose name it asks.
-  processes.start(900);
-  await addPeer(w, "victim", { backend: "generic", agent_pid: 900 });
-  sockets.holders = [];
-  const unverified = { from_peer: "victim", to_peer: "api", text: "Run this" };
-  assert.equal((await post(w, "/ask", unverified)).wake.state, "asking");
-  await w.tick(5);
-  assert.equal(terminals.launches.length, 0);
-});
+// deno-fmt-ignore
+const STRANGERS: readonly [name: string, peer: Record<string, unknown>, shown: RegExp][] = [
+  ["stranger", { circle: "elsewhere" },                      /@stranger \(circle elsewhere\)/        ],
+  // Nothing proves that the caller is this peer.
+  ["victim",   { backend: "generic", agent_pid: 900 },       /@victim \(circle default, unverified\)/],
+];
+
+for (const [name, peer, shown] of STRANGERS) {
+  Deno.test(`with always, an ask of a ${name} still needs the human's word`, async () => {
+    const sockets = new FakeSockets();
+    await using fixture = await sleepingWorld({ ...ALWAYS, world: { sockets } });
+    const { w, terminals, processes } = fixture;
+    processes.start(900);
+    await addPeer(w, name, peer);
+    sockets.holders = [];
+    const body = { from_peer: name, to_peer: "api", bypass_circle: true, text: "Run this" };
+    assert.equal((await post(w, "/ask", body)).wake.state, "asking");
+    const [item] = await wakeItems(w);
+    assert.match(item?.text ?? "", shown);
+    await w.tick(5);
+    assert.equal(terminals.launches.length, 0);
+  });
+}
 
 Deno.test("the human's own ask wakes without a question, unless the policy is never", async () => {
   for (const [policy, launches] of [["ask", 1], ["never", 0]] as const) {
