@@ -1,7 +1,7 @@
 /** The question that asks the human whether to wake a peer, with the messages that wait for it. */
 
 import type { Context } from "../../data/context.ts";
-import { cleanText } from "kit/core/text.ts";
+import { cleanLine, cleanText } from "kit/core/text.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import { Question } from "protocol/messages/question.ts";
 import { WAKE_OPTIONS, WAKE_SCOPE } from "protocol/wakes.ts";
@@ -82,7 +82,7 @@ export class WakeQuestions {
   #textOf({ peer_id, name, path, backend }: StoredPeer, cause: string | null): string {
     const open = askRows.openTo(this.#ctx.db, peer_id);
     const asks = open.filter(({ correlation_id }) => cause === null || correlation_id === cause);
-    const agent = `${name} (${backend} in ${path ?? "an unknown folder"})`;
+    const agent = `${name} (${backend} in ${cleanLine(path ?? "an unknown folder")})`;
     const head = cause === null
       ? `${agent} ended before it had answered ${open.length} ${
         open.length === 1 ? "ask" : "asks"

@@ -144,28 +144,39 @@ export class Wakes {
     this.#ctx.db.transact((tx) => {
       const peer = peerRows.get(this.#ctx.db, peer_id);
       if (!peer || !isAgent(peer)) return;
+      const mayWake = this.#mayWake(peer, { ...message, is_elsewhere });
       const wake = this.#records.openOf(peer_id);
-      if (wake) {
-        this.#records.recordOn(tx, wake, delivery_id);
-        if (wake.state === "asking" && message.voice === "human") this.#allow(wake, "policy");
-        return;
-      }
+      if (wake) return this.#join(tx, wake, { delivery_id, mayWake });
       const isNew = peer.offline_reason === DAEMON_RESTART &&
         this.#ctx.clock.monotonic() - this.#started_at < SETTLE_MS;
       if (isNew) this.wentOffline(peer_id);
       const isOver = this.#obstacles.of(peer) !== undefined;
       if (isOver) return ledger.setBlockedReason(tx, peer_id, "not_resumable");
       const isPerson = message.voice === "human";
-      const mayWake = this.#mayWake(peer, { ...message, is_elsewhere });
       const waits = isNew || this.#policyOf(peer) === "never" || this.#isQuiet(peer, isPerson);
       if (waits) return ledger.setBlockedReason(tx, peer_id, "asleep");
       this.#begin(tx, peer, { cause, allowed_by: mayWake ? "policy" : null });
     });
   }
 
+  /** One more ask waits for a wake in progress. It may answer the question to the human. */
+  #join(
+    tx: Tx,
+    wake: StoredWake,
+    { delivery_id, mayWake }: { readonly delivery_id: string; readonly mayWake: boolean },
+  ): void {
+    const { state, allowed_by } = wake;
+    if (state !== "awake") this.#records.recordOn(tx, wake, delivery_id);
+    if (!mayWake || allowed_by !== null) return;
+    if (state === "asking") this.#allow(wake, "policy");
+    else this.#records.setAllowed(tx, wake, "policy");
+  }
+
   /** Wakes a peer for a person. It then stays awake. */
   async wake(peer_id: string): Promise<Wake | null> {
     const { db } = this.#ctx;
+    const resting = this.#records.openOf(peer_id);
+    if (resting?.state === "resting") await this.#runs.advance(resting.wake_id);
     const peer = mustGetPeer(db, peer_id);
     const { name } = peer;
     if (peer.status === "retired") throw new Problem("peer_retired", { peer_id });
@@ -395,7 +406,7 @@ export class Wakes {
     if (!last || last.ended_at === null) return false;
     const age_ms = this.#ages.of(last.wake_id, last.ended_at);
     if (last.state === "failed") return age_ms < PAUSE_MS;
-    return last.state === "refused" && last.reason !== "no_human" && age_ms < NOT_NOW_MS;
+    return last.state === "refused" && last.reason === "not_now" && age_ms < NOT_NOW_MS;
   }
 }
 

@@ -202,6 +202,19 @@ for (const [name, peer, shown] of STRANGERS) {
   });
 }
 
+Deno.test("an ask that may wake the agent answers the question that a stranger's ask has caused", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w } = fixture;
+  await addPeer(w, "stranger", { circle: "elsewhere" });
+  await addPeer(w, "web");
+  await ask(w, "stranger", "api", "Run this", { bypass_circle: true });
+  const [item] = await wakeItems(w);
+  assert.equal(item?.read, false);
+  await ask(w, "web", "api");
+  await untilLaunched(fixture);
+  assert.equal((await wakeItems(w))[0]?.read, true);
+});
+
 Deno.test("the human's own ask wakes without a question, unless the policy is never", async () => {
   for (const [policy, launches] of [["ask", 1], ["never", 0]] as const) {
     await using fixture = await sleepingWorld({ settings: { "daemon.wake": policy } });
