@@ -137,6 +137,8 @@ export const EVENTS = {
     registration_state: id,
     seed_state: nullableString,
   }),
+  /** A sleeping peer is being woken, or goes back to sleep; the reason of a failure, a refusal. */
+  wake: z.object({ wake_id: id, peer_id: id, name: z.string(), state: id, reason: nullableString }),
   peer_restart_started: z.object(restart),
   peer_restart_launched: z.object(restart),
   peer_restart_restarted: z.object(restart),

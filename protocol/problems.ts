@@ -138,6 +138,7 @@ export const PROBLEMS = {
   unknown_session:      problem(404, "The files of {backend} have no session {session_id}", "list the sessions with `mesh resume --list`", { backend: text, session_id: text }),
   session_running:      problem(409, "The session {session_id} runs already: {holder}", "send it a message, or end it first", { session_id: text, holder: text, peer_id: id.nullable() }),
   cannot_resume:        problem(409, "The session {session_id} cannot be resumed: {reason}", "", { session_id: text, reason: text }),
+  not_resumable:        problem(409, "{peer} cannot be woken: {why}", "start an agent in its folder: `mesh spawn PATH --backend BACKEND`", { peer: text, peer_id: id, reason: text, why: text }),
   no_restart:           problem(404, "{peer_id} was never restarted", "", { peer_id: id }),
   unknown_spawn:        problem(404, "Unknown spawn: {spawn_id}", "", { spawn_id: id }),
   // Jobs.

@@ -34,9 +34,8 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
     "digest", "trace", "why", "wait",
   ] },
   { title: "Agents", commands: [
-    "peer", "run", "attach", "screen", "type", "interrupt", "tag", "transcript", "changes", "usage",
-    "fork", "resume", "handoff", "orphans", "link", "share", "who", "lease", "leases",
-    "limits",
+    "peer", "run", "attach", "screen", "type", "interrupt", "wake", "tag", "transcript", "changes",
+    "usage", "limits", "who", "lease", "leases",
     "fork", "resume", "handoff", "orphans", "link", "share",
   ] },
   { title: "Machines", commands: ["machines"] },

@@ -125,6 +125,12 @@ class ProgressLine {
     switch (stage) {
       case "queued":
         return detail === null ? undefined : `queued: ${formatReason(detail)}`;
+      case "wake_asked":
+        return `the human is asked whether to wake ${this.#to}`;
+      case "waking":
+        return `${this.#to} is being woken`;
+      case "woken":
+        return `${this.#to} is awake`;
       case "sent":
         return `sent to ${this.#to}`;
       case "accepted":

@@ -3,6 +3,7 @@
 import type { WireResponse } from "kit/http/client.ts";
 import { toChoice } from "protocol/asks/choice.ts";
 import { unreachedPeers } from "protocol/derived/unreached.ts";
+import { wakeSentence } from "protocol/derived/wakes.ts";
 import { sentenceOf } from "protocol/reasons.ts";
 import {
   ackAsk,
@@ -280,9 +281,11 @@ function parseRecipient(args: Args) {
 type AskResult = WireResponse<typeof openAsk>;
 
 function showAskResult(to: Terminal, opened: AskResult): void {
-  const { correlation_id, delivery_state, to_peer_name, routing } = opened;
+  const { correlation_id, delivery_state, to_peer_name, routing, wake } = opened;
   if (correlation_id === null) to.print(`would ask ${to_peer_name}`);
   else to.print(styled("cyan", correlation_id), `  ${delivery_state} to ${to_peer_name}`);
+  const sleep = wakeSentence(to_peer_name, wake);
+  if (sleep !== undefined) to.print(styled("yellow", sleep));
   if (!routing) return;
   const { arm, confidence, fallback_reason } = routing;
   const how = fallback_reason === null

@@ -1,6 +1,6 @@
 /**
- * `mesh tag`, `mesh interrupt`, `mesh peer set`, `move` and `kill`: commands that change peers that
- * are running.
+ * `mesh tag`, `mesh interrupt`, `mesh wake`, `mesh peer set`, `move` and `kill`: commands that
+ * change peers.
  */
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
@@ -12,6 +12,7 @@ import {
   killPeer,
   listGroup,
   setPeer,
+  wakePeer,
 } from "protocol/generated/endpoints.ts";
 import {
   answerCommand,
@@ -20,11 +21,13 @@ import {
   type Command,
   type CommandContext,
 } from "../command/command.ts";
+import { wakeSentence } from "protocol/derived/wakes.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 
 type Peer = WireResponse<typeof setPeer>;
 
+const WAKE_POLICIES = ["never", "ask", "always"] as const;
 const REMINDERS = { on: true, off: false, default: null } as const;
 
 const INTERRUPT_WORDS = {
@@ -85,8 +88,23 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
     exitCode: ({ outcome }) => outcome === "asked" ? EXIT.refused : EXIT.done,
   }),
   answerCommand({
+    usage: "wake <peer>",
+    summary: "Start a sleeping agent again with its session; it then stays awake",
+    details: "For a person. What waits for the agent is delivered once it runs. daemon.wake says " +
+      "what asks do to a sleeping agent; mesh peer set NAME --wake changes it for one.",
+    flags: CIRCLE_FLAG,
+    example: "mesh wake api",
+    call: async (context, args) =>
+      await context.call(wakePeer, { ...await context.peerRequest(args), body: {} }),
+    show: ({ name, peer_id, wake }, { terminal }) => {
+      const text = wakeSentence(name, wake) ?? `${name} is awake`;
+      terminal.print(styled("green", text), "  ", styled("dim", peer_id));
+    },
+  }),
+  answerCommand({
     usage: "peer set <peer>",
-    summary: "Change a peer's settings: tags, description, hooks, and limits (only a person)",
+    summary:
+      "Change a peer's settings: tags, description, hooks; limits and wakes only as a person",
     flags: {
       "--tag <tag> ...": "give it this tag",
       "--untag <tag> ...": "take this tag from it",
@@ -95,6 +113,8 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
         "whether it is reminded of open asks as it stops: on, off, or default (asks.reminders)",
       "--hook-messages <choice>":
         "whether its hooks hand it messages: on, or off to wait for another transport",
+      "--wake <choice>":
+        "what asks do while it sleeps: never, ask (the human), always, or default (daemon.wake)",
       "--queue-max <count>":
         "how many messages may wait for it, or default (daemon.queue.max_per_peer)",
       "--per-minute <count>":
@@ -112,6 +132,7 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
         description,
         reminders: reminders && REMINDERS[reminders],
         hook_messages: hooks && hooks === "on",
+        wake: wakeOf(args),
         queue_max: limitOf(args, "queueMax"),
         pair_per_minute: limitOf(args, "perMinute"),
       };
@@ -163,6 +184,12 @@ export const PEER_SETTING_COMMANDS: readonly Command[] = [
   }),
 ];
 
+/** The effect of asks while the peer sleeps; null for that of all peers. */
+function wakeOf(args: Args): GivenSettings["wake"] {
+  const choice = args.choice("wake", [...WAKE_POLICIES, "default"]);
+  return choice === "default" ? null : choice;
+}
+
 /** A limit of the peer's own; null for that of all peers. */
 function limitOf(args: Args, name: string): number | null | undefined {
   return args.get(name) === "default" ? null : args.number(name);
@@ -208,11 +235,13 @@ function showKilled(to: Terminal, killed: WireResponse<typeof killPeer>, name = 
 
 function showSettings(to: Terminal, peer: Peer): void {
   const { name, tags, reminders, hook_messages, queue_max, pair_per_minute, description } = peer;
+  const { wake_policy } = peer;
   to.printFields({
     peer: styled("cyan", name),
     tags: tags.map((tag) => `@${tag}`).join(" ") || "none",
     reminders: reminders === null ? "as asks.reminders says" : reminders ? "on" : "off",
     "hook messages": hook_messages ? "on" : "off",
+    wake: wake_policy ?? "as daemon.wake says",
     "queue max": queue_max?.toString() ?? "as daemon.queue.max_per_peer says",
     "per minute": pair_per_minute === 0
       ? "any number"

@@ -76,6 +76,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   file_overlap: [],
   usage_counted: [],
   peer_restart_offline_ignored: PEERS,
+  wake: ["peers", "messages", "queued"],
   peer_restart_started: PEERS,
   peer_restart_launched: PEERS,
   peer_restart_restarted: PEERS,

@@ -67,6 +67,16 @@ function stageSentence(
       return transport === "hook"
         ? `${to} has seen it: the agent went on with what its hook was given.`
         : `${to} has seen it: the agent's prompt contained its id.`;
+    case "wake_asked":
+      return `${to} was asleep, and the human was asked whether to wake it.`;
+    case "waking":
+      return `${to} was asleep, and its session was resumed.`;
+    case "woken":
+      return `${to} was awake.`;
+    case "wake_refused":
+      return `${to} was not woken: ${detail ?? "a person refused"}.`;
+    case "wake_failed":
+      return `${to} could not be woken: ${detail ?? "no reason is recorded"}.`;
     case "reminded":
       return `${to} ended its turn without an answer, and was reminded by its hook.`;
     case "restated":

@@ -12,6 +12,7 @@ import { showHidden } from "kit/core/hidden.ts";
 import { endedInTerminal, endingOfItem } from "protocol/derived/endings.ts";
 import { isSubagent } from "protocol/derived/peers.ts";
 import { isPermission } from "protocol/derived/waiting.ts";
+import { statusWithSleep } from "protocol/derived/wakes.ts";
 import { waitState } from "protocol/derived/waits.ts";
 import { formatCloseReason } from "./message_explanation.ts";
 import { actLines } from "./act.ts";
@@ -311,7 +312,7 @@ export function styledStatus(peer: Peer): StyledText {
   const { status, turn_state, addressable } = peer;
   const isPresent = status === "online" || status === "busy";
   const state = (waitState(peer) ?? turn_state)?.replaceAll("_", " ");
-  const text = isPresent && state ? state : status;
+  const text = isPresent && state ? state : statusWithSleep(peer);
   if (isSubagent(peer)) return styled("dim", `${text} (subagent)`);
   if (!addressable) return styled("dim", `${text} (not addressable)`);
   if (!isPresent) return styled("dim", text);

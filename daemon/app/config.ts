@@ -15,7 +15,7 @@ import { messageOf } from "kit/core/text.ts";
 import { fileRefusal } from "kit/host/file_errors.ts";
 import { STRATEGIES } from "protocol/asks/routing.ts";
 import { Checks } from "protocol/jobs/contract.ts";
-import { CircleBoundary, isReservedForHuman } from "protocol/peers/record.ts";
+import { CircleBoundary, isReservedForHuman, WakePolicy } from "protocol/peers/record.ts";
 import { Commands, EnvironmentVariables, Profiles } from "protocol/spawn/contract.ts";
 import { QuietHours, RESUME_MODES } from "protocol/limits/settings.ts";
 import { READERS } from "protocol/transcripts.ts";
@@ -124,6 +124,8 @@ export const SETTINGS = {
   "daemon.attachments.total_bytes_max": bytes(1, 1_099_511_627_776)                          .default(1_073_741_824),
   "daemon.attachments.ttl_days":      int(1, 3_650, "days")                                  .default(7),
   "daemon.circle_boundary":           CircleBoundary.describe("session, window or machine") .default("session"),
+  "daemon.wake":                      WakePolicy.describe("never, ask or always")            .default("ask"),
+  "daemon.wake_idle_minutes":         int(0, 100_000, "minutes")                             .default(15),
   "daemon.mcp.enabled":               flag                                                   .default(true),
   "daemon.mcp.allow_admin_tools":     flag                                                   .default(false),
   "human.name":                       human_name.optional(),

@@ -25,6 +25,8 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "daemon.attachments.total_bytes_max": "shown",
   "daemon.attachments.ttl_days":        "shown",
   "daemon.circle_boundary":             "shown",
+  "daemon.wake":                        "shown",
+  "daemon.wake_idle_minutes":           "shown",
   "daemon.mcp.enabled":                 "shown",
   "daemon.mcp.allow_admin_tools":       "shown",
   "human.name":                         "shown",

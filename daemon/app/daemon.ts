@@ -62,6 +62,7 @@ function start(features: Features, { answerMachine, relayClient, tunnel }: Api):
     renameReserved(features);
     restarts.start();
     features.spawns.registrations.start();
+    features.wakes.start();
     jobs.start();
   });
   features.attachments.start();
@@ -99,6 +100,7 @@ async function shutDown(features: Features, { mcp, relayClient }: Api): Promise<
     features.jobs.close(),
     features.restarts.close(),
     features.spawns.registrations.close(),
+    features.wakes.close(),
     mcp[Symbol.asyncDispose](),
   ];
   await timeout(features.ctx.clock, WORK_MS_MAX, Promise.all(work));

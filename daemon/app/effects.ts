@@ -36,6 +36,7 @@ import type { Spawns } from "../features/spawn/spawns.ts";
 import type { Subscriptions } from "../features/subscriptions/subscriptions.ts";
 import type { TokenCounting } from "../features/usage/counting.ts";
 import type { AgentWork } from "../features/usage/work.ts";
+import type { Wakes } from "../features/wakes/wakes.ts";
 
 /** The features that effects change. */
 interface AffectedFeatures {
@@ -60,6 +61,7 @@ interface AffectedFeatures {
   readonly surfaces: Surfaces;
   readonly telemetry: Telemetry | undefined;
   readonly tokenCounting: TokenCounting;
+  readonly wakes: Wakes;
 }
 
 /** Passes effects of lower features to the higher ones, which exist once all features are built. */
@@ -91,10 +93,11 @@ export class Effects {
       return { dropped_deliveries, closed_asks: asks.closeAllTo(peer_id, reason) };
     },
     promptSeen: (peer_id, prompt) => {
-      const { agentWork, jobs, limits, receipts, requestStorms } = this.#features;
+      const { agentWork, jobs, limits, receipts, requestStorms, wakes } = this.#features;
       const ids = idsIn(prompt);
       limits.promptSeen(peer_id);
       requestStorms.promptSeen(peer_id);
+      wakes.promptSeen(peer_id, ids);
       agentWork.promptSeen(peer_id, ids);
       receipts.prove(peer_id, ids);
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
@@ -118,7 +121,11 @@ export class Effects {
       sockets.resume(peer_id);
       dispatcher.wake(peer_id);
     },
-    wentOffline: (peer_id) => this.#features.sockets.suspend(peer_id),
+    wentOffline: (peer_id) => {
+      const { sockets, wakes } = this.#features;
+      sockets.suspend(peer_id);
+      wakes.wentOffline(peer_id);
+    },
     recordUpdated: (peer_id) => {
       const { directory, records, sockets } = this.#features;
       this.peers.seen(peer_id);
@@ -160,8 +167,13 @@ export class Effects {
   };
 
   readonly asks: AskEffects = {
+    askWaits: (message, sender) => this.#features.wakes.askWaits(message, sender),
     askClosing: (ask) => this.#features.machines?.exchange.askClosing(ask),
-    askClosed: (ask) => this.#features.machines?.exchange.askClosed(ask),
+    askClosed: (ask) => {
+      const { machines, wakes } = this.#features;
+      machines?.exchange.askClosed(ask);
+      wakes.askClosed(ask);
+    },
   };
 
   readonly limits: LimitEffects = {
@@ -181,7 +193,10 @@ export class Effects {
       const resumed = spawned.resumed_peer_id ?? jobs.resumedPeerOf(spawned.spawn_id);
       return linking.linkSilent(spawned, resumed);
     },
-    registered: (spawn_id, peer_id) =>
-      this.#features.jobs.fires.executors.registered(spawn_id, peer_id),
+    registered: (spawn_id, peer_id) => {
+      const { jobs, wakes } = this.#features;
+      jobs.fires.executors.registered(spawn_id, peer_id);
+      wakes.registered(spawn_id);
+    },
   };
 }

@@ -8,6 +8,7 @@ import type { Context } from "../data/context.ts";
 import type { Terminals } from "../host/tmux/terminals.ts";
 import { TOOL_PERMISSION } from "../features/asks/answers.ts";
 import type { RoutingPorts } from "../features/asks/routing/router.ts";
+import type { QuestionPorts } from "../features/asks/questions/questions.ts";
 import * as askRows from "../features/asks/store.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
@@ -24,6 +25,7 @@ import { LIMITED } from "../features/limits/deps.ts";
 import { firstQueued } from "../features/messages/ledger/ledger.ts";
 import type { RemotePorts } from "../features/messages/remote_delivery.ts";
 import type { SocketPorts } from "../features/messages/websocket/sockets.ts";
+import * as peerRows from "../features/peers/store.ts";
 import type { PeerPorts } from "../features/peers/registration.ts";
 import type { RecordPorts } from "../features/peers/records.ts";
 import { digestOf } from "../features/digest/digest.ts";
@@ -33,6 +35,7 @@ import * as scheduleRows from "../features/schedules/store.ts";
 import * as subscriptionRows from "../features/subscriptions/store.ts";
 import { expectedRegistration } from "../features/spawn/expected_registration.ts";
 import { isSuperseded } from "../features/spawn/restarts/replacement.ts";
+import type { Wakes } from "../features/wakes/wakes.ts";
 import * as restartRows from "../features/spawn/restarts/store.ts";
 
 interface PortsDeps {
@@ -45,6 +48,7 @@ interface PortsDeps {
 interface AskedFeatures {
   readonly limits: AccountLimits;
   readonly machines: Machines | undefined;
+  readonly wakes: Wakes;
 }
 
 export class Ports {
@@ -74,6 +78,7 @@ export class Ports {
     isSuperseded: (peer_id, agent_pid) => isSuperseded(this.#deps.db, peer_id, agent_pid),
     limitOf: (peer_id) => this.#features.limits.waitOf(peer_id),
     pending: (peer_id) => askRows.pendingOf(this.#deps.db, peer_id),
+    wakeOf: (peer) => this.#features.wakes.viewOf(peer),
     pendingOfAll: () => askRows.pendingOfAll(this.#deps.db),
     waitingQuestions: () =>
       new Map(
@@ -82,6 +87,14 @@ export class Ports {
           { kind: scope === TOOL_PERMISSION ? "permission" : "question", at },
         ]),
       ),
+  };
+
+  readonly asks: QuestionPorts & RoutingPorts = {
+    isLimited: (peer_id) => this.#features.limits.isLimited(peer_id),
+    sleepOf: (peer_id) => {
+      const peer = peerRows.get(this.#deps.db, peer_id);
+      return peer ? this.#features.wakes.viewOf(peer) : null;
+    },
   };
 
   readonly messages: SocketPorts & AuditPorts & RemotePorts = {
@@ -117,10 +130,6 @@ export class Ports {
       const period = { since, until: ctx.clock.now(), circle: null };
       return digestText(digestOf(ctx, { ...period, limit: TEXT_ENTRIES_MAX }));
     },
-  };
-
-  readonly asks: RoutingPorts = {
-    isLimited: (peer_id) => this.#features.limits.isLimited(peer_id),
   };
 
   readonly limits: LimitPorts = {

@@ -54,6 +54,7 @@ import { recallRoutes } from "../features/recall/routes.ts";
 import { changesRoutes } from "../features/changes/routes.ts";
 import { readersOf } from "../features/transcripts/readers.ts";
 import { transcriptRoutes } from "../features/transcripts/routes.ts";
+import { wakeRoutes } from "../features/wakes/routes.ts";
 import type { Features } from "./compose/compose.ts";
 import { settingsInForce } from "./config_view.ts";
 import { getConfig } from "protocol/api/config.ts";
@@ -123,6 +124,7 @@ export function featureRoutes(
     }),
     ...handoffRoutes(features, { ...checks, readerOf }),
     ...askRoutes(features, checks),
+    ...wakeRoutes(features, checks),
     ...notificationRoutes(features, checks),
     ...messageRoutes(features),
     ...inboxRoutes(features, checks, new RemoteInbox({ calls: features.calls?.client, directory })),
@@ -190,7 +192,8 @@ function callerChecksOf(
       const { unverified } = caller;
       const proven_human = isProvenHuman(caller, headers);
       const sent_by = proven_human ? personOf(directory) : undefined;
-      return { proven_human, unverified, sent_by, traceparent };
+      const is_elsewhere = caller.via === "relay" || caller.via === "machine";
+      return { proven_human, unverified, is_elsewhere, sent_by, traceparent };
     },
     isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
   };

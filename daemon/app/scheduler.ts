@@ -31,6 +31,7 @@ export function tick(
   features.urgentMessages.refresh();
   features.agentObserver.tick(monotonic);
   features.spawns.registrations.tick();
+  features.wakes.tick();
   features.jobs.tick(now);
   features.schedules.tick(now);
   features.subscriptions.tick(now);

@@ -76,6 +76,8 @@ const PEER: Peer = {
   queue_max: null,
   pair_per_minute: null,
   hook_messages: true,
+  wake_policy: null,
+  wake: null,
   metadata: {},
   agent_pid: null,
   mesh_session_id: null,

@@ -60,6 +60,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   push_changed: ["push"],
   chat_turn: ["turns"],
   spawn: ["peers"],
+  wake: ["peers", "messages"],
   job_state_changed: ["jobs"],
   job_updated: ["jobs"],
   job_template_changed: ["jobs"],

@@ -6,6 +6,7 @@ import { WaitNote } from "../components/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
 import { isRemote, withShownName } from "../state/remote.ts";
+import { wakeSentence } from "protocol/derived/wakes.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Peer } from "../state/records.ts";
 import { only, useResource } from "../state/resource.ts";
@@ -18,6 +19,7 @@ import { Conversation } from "./peer/conversation.tsx";
 import { Evidence } from "./peer/evidence.tsx";
 import { PeerChanges } from "./peer/changes.tsx";
 import { StopButton } from "./peer/interrupt.tsx";
+import { isAsleep, WakeButton } from "./peer/wake.tsx";
 import { PaneScreen } from "./peer/screen.tsx";
 import { Timeline } from "./peer/timeline.tsx";
 
@@ -105,6 +107,7 @@ function Unknown() {
 
 function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
   const { backend, model, circle, path, description, status } = peer;
+  const sleep = wakeSentence(peer.name, peer.wake);
   return (
     <header class="peer-head">
       <a class="button quiet back" href={link("mesh")} aria-label="All peers">←</a>
@@ -119,6 +122,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         </p>
         {description && <p class="task">{visible(description)}</p>}
         <WaitNote peer={peer} />
+        {sleep !== undefined && <p class="hint">{visible(sleep)}</p>}
       </div>
       <Choices<Tab>
         label="Part"
@@ -127,7 +131,10 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         options={TAB_ORDER.filter((name) => name === tab || hasTab(peer, name))
           .map((name) => [name, TABS[name]])}
       />
-      {peer.role !== "human" && <StopButton key={`stop ${peer.peer_id}`} peer={peer} />}
+      {isAsleep(peer) && <WakeButton key={`wake ${peer.peer_id}`} peer={peer} />}
+      {peer.role !== "human" && !isAsleep(peer) && (
+        <StopButton key={`stop ${peer.peer_id}`} peer={peer} />
+      )}
       {isRemote(peer)
         ? <RemoteNote machine={peer.machine} />
         : <Actions key={peer.peer_id} peer={peer} />}

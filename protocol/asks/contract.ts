@@ -14,7 +14,7 @@ import {
 } from "kit/core/schema.ts";
 import { AttachmentRefs, Attachments } from "protocol/messages/attachments.ts";
 import { DeliveryState, TARGET_FAILS, Urgent } from "protocol/messages/contract.ts";
-import { AuthorKind, GivenMetadata } from "protocol/peers/record.ts";
+import { AuthorKind, GivenMetadata, Wake } from "protocol/peers/record.ts";
 import { Option, OPTIONS_MAX, Question } from "protocol/messages/question.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "protocol/asks/body_keys.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "protocol/asks/states.ts";
@@ -164,6 +164,9 @@ export const openAsk = contract({
     to_peer_id: z.string().describe("The recipient's id"),
     to_peer_name: z.string().describe("The recipient's name"),
     delivery_state: DeliveryState.nullable().describe("How far it is when this is sent"),
+    wake: Wake.optional().describe(
+      "The sleep of an agent that is offline: whether it is being woken; absent for other peers",
+    ),
     inbox: z.object({ item_id: z.string(), surfaces: z.array(z.string()) }).optional().describe(
       "The inbox item, if the human is the recipient",
     ),

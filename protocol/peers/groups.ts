@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { contract } from "protocol/contract.ts";
 import { Name, shortText } from "kit/core/schema.ts";
-import { onePeer, Peer, PEER_FAILS, Tag, Tags } from "protocol/peers/record.ts";
+import { onePeer, Peer, PEER_FAILS, Tag, Tags, WakePolicy } from "protocol/peers/record.ts";
 
 /** Maximum number of peers of one `@tag`: the limit of an ask to many peers. */
 export const GROUP_PEERS_MAX = 100;
@@ -15,7 +15,7 @@ export const setPeer = contract({
   id: "peers.set",
   method: "PATCH",
   path: "/peers/:id",
-  summary: "Change a peer's settings; only a person changes its circle or its limits",
+  summary: "Change a peer's settings; only a person changes its circle, its limits or its wakes",
   ...onePeer,
   tunnel: "admin",
   body: z.object({
@@ -35,6 +35,10 @@ export const setPeer = contract({
     pair_per_minute: z.int().min(0).max(PAIR_PER_MINUTE_MAX).nullable().optional().describe(
       "How many messages a minute one sender may send to it, 0 for any number; null follows the " +
         "setting daemon.limits.pair_per_minute",
+    ),
+    wake: WakePolicy.nullable().optional().describe(
+      "The effect of asks while it sleeps: never, ask (the human) or always; null follows the " +
+        "setting daemon.wake",
     ),
     circle: Name.optional().describe("Moves it there; its queue and its open asks stay with it"),
   }),

@@ -107,6 +107,29 @@ export const ReportedWait = z.object({
 });
 export type ReportedWait = z.output<typeof ReportedWait>;
 
+/**
+ * The effect of an ask to a sleeping agent: none, a question to the human, or a wake. Whatever the
+ * policy, the human is asked about senders of other circles and machines, and unverified ones.
+ */
+export const WakePolicy = z.enum(["never", "ask", "always"]);
+export type WakePolicy = z.output<typeof WakePolicy>;
+
+/**
+ * The sleep of an agent. `asleep`: its program has ended, and its session can be resumed. `asking`:
+ * the human is asked whether to wake it. `waking`: it is being started. `awake`: it runs because of
+ * a message, and goes back to sleep. `not_resumable`: it has ended, and nothing can wake it.
+ */
+export const Wake = z.object({
+  state: z.enum(["asleep", "asking", "waking", "awake", "not_resumable"]),
+  /** The policy in force for this peer. */
+  policy: WakePolicy,
+  /** The code of the reason why it cannot be woken, or was not woken at last; null for none. */
+  reason: z.string().nullable(),
+  /** The reason as a sentence. */
+  detail: z.string().nullable(),
+}).meta({ id: "Wake" });
+export type Wake = z.output<typeof Wake>;
+
 const METADATA_BYTES_MAX = 65_536;
 const METADATA_DEPTH_MAX = 64;
 /** Free fields of a runtime; bounded, as every record contains them. */
@@ -156,6 +179,10 @@ export const Peer = z.object({
   pair_per_minute: z.number().int().nullable(),
   /** True if its hooks hand it messages, for example in the context of a prompt. */
   hook_messages: z.boolean(),
+  /** The effect of asks while it sleeps; null follows the setting daemon.wake. */
+  wake_policy: WakePolicy.nullable(),
+  /** Its sleep; null for a peer that is no agent, and for one that runs by itself. */
+  wake: Wake.nullable(),
   metadata: Metadata,
   agent_pid: z.number().int().nullable(),
   mesh_session_id: nullableString,

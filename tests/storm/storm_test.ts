@@ -11,6 +11,8 @@ const RELAY_STEPS = 30;
 const MACHINES_SEEDS = 15;
 const RESTORES_SEEDS = 10;
 const MACHINES_STEPS = 30;
+const WAKES_SEEDS = 25;
+const WAKES_STEPS = 60;
 
 for (const { first, last, steps } of DAEMON_RUNS) {
   Deno.test(`no message is lost, sent twice or reported out of order (seeds ${first} to ${last}, ${steps} steps) [c2.delivery.steps] [c2.delivery.order]`, async () => {
@@ -32,6 +34,10 @@ Deno.test("machines with restored databases assign no id twice, and lose and rep
   for (let seed = 1; seed <= RESTORES_SEEDS; seed++) {
     await storm("restores", seed, MACHINES_STEPS);
   }
+});
+
+Deno.test("no session is ever opened twice, whenever the daemon is killed in a wake, and no ask is lost", async () => {
+  for (let seed = 1; seed <= WAKES_SEEDS; seed++) await storm("wakes", seed, WAKES_STEPS);
 });
 
 for (const of of Object.keys(SIMULATIONS) as SimulationName[]) {

@@ -182,6 +182,7 @@ const noTerminals: Terminals = {
   close: () => Promise.resolve(),
   closeIfSame: () => Promise.resolve(false),
   find: () => Promise.resolve(undefined),
+  isWatched: () => Promise.resolve(false),
   addedWords: () => Promise.resolve([]),
   keep: () => Promise.resolve(),
   respawn: () => Promise.resolve({ ok: false, reason: "no tmux" }),

@@ -24,6 +24,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/spawn",
   "daemon/features/limits",
   "daemon/features/jobs",
+  "daemon/features/wakes",
   "daemon/features/schedules",
   "daemon/features/subscriptions",
   "daemon/features/transcripts",

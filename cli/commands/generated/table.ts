@@ -544,8 +544,19 @@ export const COMMANDS: readonly TableEntry[] = [
  },
  {
   "module": "peer_settings",
+  "usage": "wake <peer>",
+  "summary": "Start a sleeping agent again with its session; it then stays awake",
+  "details": "For a person. What waits for the agent is delivered once it runs. daemon.wake says what asks do to a sleeping agent; mesh peer set NAME --wake changes it for one.",
+  "example": "mesh wake api",
+  "flags": {
+   "--circle <name>": "look up the peer's name in this circle",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "peer_settings",
   "usage": "peer set <peer>",
-  "summary": "Change a peer's settings: tags, description, hooks, and limits (only a person)",
+  "summary": "Change a peer's settings: tags, description, hooks; limits and wakes only as a person",
   "example": "mesh peer set api --tag backend --reminders off",
   "flags": {
    "--tag <tag> ...": "give it this tag",
@@ -553,6 +564,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--description <text>": "what it works on, for a quarter of an hour",
    "--reminders <choice>": "whether it is reminded of open asks as it stops: on, off, or default (asks.reminders)",
    "--hook-messages <choice>": "whether its hooks hand it messages: on, or off to wait for another transport",
+   "--wake <choice>": "what asks do while it sleeps: never, ask (the human), always, or default (daemon.wake)",
    "--queue-max <count>": "how many messages may wait for it, or default (daemon.queue.max_per_peer)",
    "--per-minute <count>": "how many messages a minute one sender may send it: 0 for any number, or default (daemon.limits.pair_per_minute)",
    "--circle <name>": "look up the peer's name in this circle",

@@ -40,7 +40,13 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures) {
   const ask_ttl_ms = config["daemon.ask_ttl_hours"] * HOUR_MS;
   const asks = new Asks(ctx, { ...shared, ask_ttl_ms });
   const wait_ms_max = config["approvals.timeout_seconds"] * 1000;
-  const questions = new Questions(ctx, { ...shared, asks, waits: lower.waits, wait_ms_max });
+  const questions = new Questions(ctx, {
+    ...shared,
+    asks,
+    ports: ports.asks,
+    waits: lower.waits,
+    wait_ms_max,
+  });
   const inboxReplies = new InboxReplies(ctx, { asks, inbox, questions });
   const multiAsks = new MultiAsks(ctx, { asks, directory, history_ms, ports: ports.asks });
   const router = openRouter(foundation, { asks, directory });

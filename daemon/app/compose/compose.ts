@@ -16,6 +16,7 @@ import {
   openSpawns,
   openTranscripts,
   openUsage,
+  openWakes,
   type SpawnFeatures,
 } from "./sessions.ts";
 import { type AskFeatures, openAsks } from "./asks.ts";
@@ -62,6 +63,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
       off: config["asks.recall_off"],
     }),
     ...lifecycle,
+    ...openWakes(foundation, { ...spawns, ...lifecycle }),
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),
     ...openUsage(foundation, sessions),

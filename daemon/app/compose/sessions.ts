@@ -9,6 +9,9 @@ import { Restarts } from "../../features/spawn/restarts/restarts.ts";
 import { Forks } from "../../features/spawn/forks.ts";
 import { Resumptions } from "../../features/spawn/resumptions.ts";
 import { Spawns } from "../../features/spawn/spawns.ts";
+import { MINUTE_MS } from "kit/core/duration.ts";
+import { Wakes } from "../../features/wakes/wakes.ts";
+import type { openLifecycle } from "./agents.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 import { Transcripts } from "../../features/transcripts/transcripts.ts";
@@ -86,7 +89,24 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures) {
   return { leases, spawns, restarts, forks, resumptions, spawnLog, registrationLocations };
 }
 
+/** The waking of agents that have ended. */
+export function openWakes(
+  { config, ctx, platform, shutdownSignal }: Foundation,
+  lower: SpawnFeatures & Pick<LifecycleFeatures, "linking">,
+) {
+  const wakes = new Wakes(ctx, {
+    ...lower,
+    terminals: platform.terminals,
+    shutdownSignal,
+    policy: config["daemon.wake"],
+    idle_ms: config["daemon.wake_idle_minutes"] * MINUTE_MS,
+  });
+  return { wakes };
+}
+
 export type SpawnFeatures = AskFeatures & ReturnType<typeof openSpawns>;
+
+type LifecycleFeatures = ReturnType<typeof openLifecycle>;
 
 /** Variables whose values may be secrets, by their names. */
 const SECRET_NAME = /key|token|secret|passw|credential|auth/i;

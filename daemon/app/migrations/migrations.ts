@@ -41,6 +41,7 @@ import fileUses from "./046_file_uses.sql" with { type: "text" };
 import leases from "./045_leases.sql" with { type: "text" };
 import briefings from "./043_briefings.sql" with { type: "text" };
 import limits from "./041_limits.sql" with { type: "text" };
+import wakes from "./042_wakes.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -84,4 +85,5 @@ export const migrations: readonly string[] = [
   fileUses,
   briefings,
   limits,
+  wakes,
 ];

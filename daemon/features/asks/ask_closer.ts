@@ -19,8 +19,10 @@ export interface HumanInbox {
   onAskClosed(ask: Ask): void;
 }
 
-/** Effects on higher features, in the transaction that closes the ask. */
+/** Effects on higher features, in the transaction that opens or closes the ask. */
 export interface AskEffects {
+  /** An ask waits for an agent that is offline. `is_elsewhere`: it comes from another machine. */
+  askWaits(message: StoredMessage, sender: { readonly is_elsewhere: boolean }): void;
   /** An ask is closed and its delivery is about to end: another machine may need to know. */
   askClosing(ask: Ask): void;
   /** An ask is closed and its delivery has ended: another machine may need to know. */

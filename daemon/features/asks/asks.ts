@@ -52,6 +52,8 @@ export interface AskContext extends RequestContext {
 type AskDraft = Omit<MessageDraft, "kind" | "question"> & {
   readonly question: Question | null;
   readonly opening: AskFields;
+  /** True if it comes through a relay. */
+  readonly is_elsewhere?: boolean | undefined;
 };
 
 export class Asks {
@@ -96,6 +98,7 @@ export class Asks {
         reply_to,
         question: body.question ?? null,
         traceparent: requestContext.traceparent,
+        is_elsewhere: requestContext.is_elsewhere,
         opening: {
           reply_delivery: body.reply_delivery,
           origin: body.origin ?? null,
@@ -107,8 +110,8 @@ export class Asks {
   }
 
   /** Sends an ask to a peer, within the caller's transaction. Its events carry no text. */
-  send(draft: AskDraft) {
-    const { to, question, opening: { reply_delivery } } = draft;
+  send({ is_elsewhere, ...draft }: AskDraft) {
+    const { to, question, remote_origin, opening: { reply_delivery } } = draft;
     const { events } = this.#ctx;
     const ticket = this.#deps.delivery.send({ ...draft, kind: "ask" });
     const { message } = ticket;
@@ -123,6 +126,10 @@ export class Asks {
     events.append("ask", { ...parties, reply_delivery });
     if (question) {
       events.append("question", { ...parties, scope: question.scope, kind: question.kind });
+    }
+    if (message.state === "queued" && to.status === "offline" && to.daemon_id === null) {
+      const from_elsewhere = is_elsewhere === true || remote_origin !== undefined;
+      this.#deps.effects.askWaits(message, { is_elsewhere: from_elsewhere });
     }
     return { ticket, to, inbox: isLocalHuman(to) ? this.#deps.human.add(message) : undefined };
   }

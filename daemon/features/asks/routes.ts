@@ -15,6 +15,7 @@ import type { MultiAsks } from "./multi_asks.ts";
 import { answerAsk, askBlocking, queryPeer } from "protocol/asks/questions.ts";
 import type { Questions } from "./questions/questions.ts";
 import type { Routing } from "protocol/asks/routing.ts";
+import type { Wake } from "protocol/peers/record.ts";
 import type { Router, UnnamedAsk } from "./routing/router.ts";
 
 const PAGE_ROWS = 100;
@@ -33,10 +34,14 @@ interface AskRoutesDeps {
   readonly questions: Questions;
   /** Chooses the recipient of an ask without one; undefined if `routing.strategy` is `static`. */
   readonly router: Router | undefined;
+  readonly wakes: {
+    /** Waits until it is decided how an ask to an offline peer goes on. Null if it is no agent. */
+    settled(peer_id: string): Promise<Wake | null>;
+  };
 }
 
 function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Route {
-  const { asks, delivery, directory, router } = deps;
+  const { asks, delivery, directory, router, wakes } = deps;
   const replay = {
     sender: senderOf(directory),
     /** A repeated request gets the first ids and the current state of the delivery. */
@@ -47,8 +52,8 @@ function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Rou
   };
   if (!router) {
     return route(contracts.openAsk, ({ body, caller, headers, commit }) => {
-      const open = () => toOpened(asks.open(body, requestContextOf(caller, headers)));
-      return body.dry_run ? open() : commit(open);
+      const open = () => asks.open(body, requestContextOf(caller, headers));
+      return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, wakes });
     }, replay);
   }
   return route(routedAsk, async ({ body, caller, headers, signal, commit }) => {
@@ -57,21 +62,51 @@ function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Rou
     const open = isNamed(body)
       ? () => asks.open(body, requestContext)
       : await router.find(body, requestContext, signal);
-    return body.dry_run ? toOpened(open()) : commit(() => toOpened(open()));
+    return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, wakes });
   }, replay);
+}
+
+type Opened = ReturnType<Asks["open"]> & { readonly routing?: Routing };
+type OpenedAnswer = z.output<typeof contracts.openAsk.returns>;
+type OpenedResult = () => OpenedAnswer;
+
+/** Opens an ask. The answer about an agent that is offline says whether it is being woken. */
+function openAndSettle(
+  open: () => Opened,
+  { commit, wakes }: Pick<AskRoutesDeps, "wakes"> & {
+    readonly commit: (work: () => OpenedResult) => OpenedAnswer | OpenedResult;
+  },
+) {
+  let sleeper: string | undefined;
+  let wake: OpenedAnswer["wake"];
+  const opened = commit(() => {
+    const result = open();
+    const { ticket, to } = result;
+    const isAsleep = ticket?.state === "queued" && to.status === "offline" && to.daemon_id === null;
+    if (isAsleep) sleeper = to.peer_id;
+    return toOpened(result, () => wake);
+  });
+  if (sleeper === undefined) return opened;
+  return wakes.settled(sleeper).then((found) => {
+    wake = found ?? undefined;
+    return opened;
+  });
 }
 
 /** The response to `POST /ask`, made after the commit with the delivery state of that time. */
 function toOpened(
-  { ticket, to, inbox, routing }: ReturnType<Asks["open"]> & { routing?: Routing },
-) {
+  { ticket, to, inbox, routing }: Opened,
+  wakeOf: () => OpenedAnswer["wake"] = () => undefined,
+): OpenedResult {
   const id = ticket?.message.correlation_id ?? null;
+  const withWake = (wake: OpenedAnswer["wake"]) => wake === undefined ? {} : { wake };
   return () => ({
     correlation_id: id,
     trace_id: id,
     to_peer_id: to.peer_id,
     to_peer_name: to.name,
     delivery_state: ticket?.state ?? null,
+    ...withWake(wakeOf()),
     ...(inbox && { inbox }),
     ...(routing && { routing }),
   });

@@ -64,8 +64,9 @@ export class Linking {
   async linkSilent(
     { pane_id, tmux_socket, backend }: SpawnedPane,
     peer_id: string | undefined,
+    { missed_start = false }: { readonly missed_start?: boolean } = {},
   ): Promise<void> {
-    const is_silent = definitionOf(backend)?.silent_until_prompt ?? false;
+    const is_silent = missed_start || (definitionOf(backend)?.silent_until_prompt ?? false);
     const accepts = (probes: readonly Probe[]) =>
       probes.some(isAtDialog) || is_silent && probes.some(isReady);
     try {

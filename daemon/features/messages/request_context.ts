@@ -8,6 +8,8 @@ export interface RequestContext {
   readonly proven_human: boolean;
   /** True if nothing proves that the caller is the sender (contract 11). */
   readonly unverified?: boolean | undefined;
+  /** True if the request comes through a relay or from another machine. */
+  readonly is_elsewhere?: boolean | undefined;
   /** The name of the calling person in a frame. */
   readonly sent_by?: string | undefined;
   readonly traceparent?: string | undefined;

@@ -67,6 +67,11 @@ export class PeerProfiles {
     });
   }
 
+  /** Sets the effect of asks while a peer sleeps. */
+  setWakePolicy(peer_id: string, wake_policy: StoredPeer["wake_policy"]): void {
+    this.#changes.update(peer_id, (peer) => ({ ...peer, wake_policy }));
+  }
+
   /** Assigns a peer to another agent or another session. Its pane and its name stay. */
   changeAgent(
     peer_id: string,
@@ -121,7 +126,7 @@ export class PeerProfiles {
 
   /**
    * Changes all or nothing. Only a person may change the circle, which decides the peers that find
-   * each other, and the limits.
+   * each other, the limits, and whether asks start its agent.
    */
   set(peer_id: string, settings: PeerSettings, isHuman: () => boolean): void {
     const { description, circle } = settings;
@@ -159,18 +164,19 @@ export class PeerProfiles {
   }
 }
 
-function isForPersons({ circle, queue_max, pair_per_minute }: PeerSettings): boolean {
-  return [circle, queue_max, pair_per_minute].some((value) => value !== undefined);
+function isForPersons({ circle, queue_max, pair_per_minute, wake }: PeerSettings): boolean {
+  return [circle, queue_max, pair_per_minute, wake].some((value) => value !== undefined);
 }
 
 /** The settings after a change. Null means the setting for all peers. */
 function changedOptions(peer: StoredPeer, settings: PeerSettings) {
-  const { reminders, queue_max, pair_per_minute, hook_messages } = settings;
+  const { reminders, queue_max, pair_per_minute, hook_messages, wake } = settings;
   return {
     reminders: reminders === undefined ? peer.reminders : reminders,
     queue_max: queue_max === undefined ? peer.queue_max : queue_max,
     pair_per_minute: pair_per_minute === undefined ? peer.pair_per_minute : pair_per_minute,
     hook_messages: hook_messages ?? peer.hook_messages,
+    wake_policy: wake === undefined ? peer.wake_policy : wake,
   };
 }
 

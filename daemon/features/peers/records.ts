@@ -5,7 +5,7 @@ import { Problem } from "protocol/problems.ts";
 import { kindOf } from "../../host/terminal_addresses.ts";
 import type { Transport } from "protocol/agents/contract.ts";
 import type { PeerFilter } from "protocol/peers/contract.ts";
-import type { Peer } from "protocol/peers/record.ts";
+import type { Peer, Wake } from "protocol/peers/record.ts";
 import type { Directory } from "./directory.ts";
 import type { PendingFields, RemoteRecords } from "./remote/remote_records.ts";
 import * as rows from "./store.ts";
@@ -43,6 +43,8 @@ export interface RecordPorts {
   pending(peer_id: string): PendingAsks;
   /** The open asks of every peer that has any, in one query. */
   pendingOfAll(): ReadonlyMap<string, PendingAsks>;
+  /** The sleep of a peer; null for a peer that is no agent, and for one that runs by itself. */
+  wakeOf(peer: StoredPeer): Wake | null;
   /** The open questions for whose answers peers wait, by the peer. */
   waitingQuestions(): ReadonlyMap<string, WaitingQuestion>;
   /** The limit of a peer's account, which another of its peers may have reported. */
@@ -165,6 +167,7 @@ export class PeerRecords {
       ws_connected: this.#deps.reachability.isConnected(peer_id),
       ...this.#inboundOf(stored, transport),
       waits_for: this.#deps.waits.of(stored, questions),
+      wake: this.#deps.ports.wakeOf(stored),
       ...this.#toFields(pending),
     };
   }

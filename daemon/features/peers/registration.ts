@@ -131,6 +131,7 @@ export class Admission {
       queue_max: null,
       pair_per_minute: null,
       hook_messages: true,
+      wake_policy: null,
       mesh_session_id: ids.next("ms"),
       client_key: null,
       certified: false,

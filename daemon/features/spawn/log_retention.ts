@@ -1,4 +1,4 @@
-/** Deletes old spawns and restarts, a few per tick, unless an existing peer needs them. */
+/** Deletes old spawns, restarts and wakes, a few per tick, unless an existing peer needs them. */
 
 import type { Context } from "../../data/context.ts";
 import * as z from "zod";
@@ -9,7 +9,7 @@ const TICK_ROWS_MAX = 50;
 /** The pause between two passes through a table. */
 const PAUSE_MS = 60_000;
 
-/** Maximum spawns kept, and maximum restarts kept. */
+/** Maximum spawns kept, and as many restarts and wakes. */
 export const SPAWN_LOG_ENTRIES_MAX = 10_000;
 
 interface SpawnLogLimits {
@@ -19,10 +19,10 @@ interface SpawnLogLimits {
   readonly entries_max: number;
 }
 
-/** A table, and its column with the instant when a spawn or restart was over. */
+/** A table, and its column with the instant when an entry was over. */
 interface LogTable {
-  readonly name: "spawns" | "restarts";
-  readonly over_at: "settled_at" | "finished_at";
+  readonly name: "spawns" | "restarts" | "wakes";
+  readonly over_at: "settled_at" | "finished_at" | "ended_at";
 }
 
 interface Pass extends LogTable {
@@ -38,11 +38,12 @@ export class SpawnLogRetention {
   readonly #tables: readonly Pass[] = [
     { name: "spawns", over_at: "settled_at", cursor: 0, paused_until: 0 },
     { name: "restarts", over_at: "finished_at", cursor: 0, paused_until: 0 },
+    { name: "wakes", over_at: "ended_at", cursor: 0, paused_until: 0 },
   ];
 
   /**
-   * `isKnown` is true if a peer still exists. Then its last spawn (which names its profile) and its
-   * last restart are kept.
+   * `isKnown` is true if a peer still exists. Then its last spawn (which names its profile), its
+   * last restart and its last wake are kept.
    */
   constructor(ctx: Context, limits: SpawnLogLimits, isKnown: (peer_id: string) => boolean) {
     this.#ctx = ctx;
@@ -84,7 +85,7 @@ export class SpawnLogRetention {
 const LogEntry = z.object({
   seq: z.number(),
   peer_id: z.string().nullable(),
-  /** The end of the spawn or restart; null while it is in progress. */
+  /** The end of the entry; null while it is in progress. */
   over_at: z.number().nullable(),
   /** True if this is the newest entry of its peer. */
   latest: z.number().transform(Boolean),

@@ -2,6 +2,7 @@
 
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
+import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { cleanText } from "kit/core/text.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import { AGENTS } from "../agents/registry.ts";
@@ -11,12 +12,13 @@ import {
   LISTED_FILES_MAX,
   type SessionList,
 } from "../agents/sessions/session_files.ts";
-import { isLive } from "../peers/directory.ts";
+import { isLive, isOnMachine } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { mustBeAllowed } from "./folders.ts";
 import { openWithSession } from "./restarts/store.ts";
+import type { SpawnRequest } from "protocol/spawn/contract.ts";
 import type { Spawns } from "./spawns.ts";
 import * as spawnRows from "./store.ts";
 import {
@@ -39,6 +41,8 @@ interface Viewer {
 
 interface ResumeOptions {
   readonly tmux_socket: string | undefined;
+  /** A word that identifies the pane after a crash (`Terminals.find`). */
+  readonly mark?: string;
   /** The error if the sender of the request may not resume a session that this peer had last. */
   refusalOf(earlier: StoredPeer | undefined): Problem | undefined;
 }
@@ -137,10 +141,55 @@ export class Resumptions {
     }
   }
 
-  async #launch(
-    { backend, session_id, ...request }: ResumeRequest,
-    { tmux_socket, refusalOf }: ResumeOptions,
-  ): Promise<LaunchedAgent> {
+  /**
+   * The code of the reason why the session of a peer cannot be resumed; undefined if its record and
+   * the files of its agent allow it. `check` also looks at the folder and at running programs.
+   */
+  obstacleOf({ backend, runtime_session_id, machine, path }: StoredPeer): string | undefined {
+    if (!isOnMachine({ machine }, this.#deps.machine)) return "other_host";
+    const adapter = this.#deps.transports.adapterOf(backend);
+    if (backend === null || !adapter?.resume) return "no_resume";
+    if (!this.#deps.settings.commands[backend]) return "unsupported_backend";
+    if (runtime_session_id === null) return "no_session";
+    const found = adapter.resume({ runtime_session_id, path: path ?? "/" });
+    // The agent may have changed its folder. The session's own folder decides.
+    return found.ok || found.reason === "session_of_another_folder" ? undefined : found.reason;
+  }
+
+  /** Throws if a session cannot be resumed now. Starts nothing. */
+  async check(session: Pick<ResumeRequest, "backend" | "session_id">): Promise<void> {
+    await mustBeAllowed((await this.#prepare(session)).folder, this.#deps.folders);
+  }
+
+  /**
+   * The launch of a session, if a pane has this mark: the daemon ended after it had opened the pane
+   * and before it had stored the launch.
+   */
+  async findLaunched(
+    { backend, session_id }: Pick<ResumeRequest, "backend" | "session_id">,
+    { tmux_socket, mark, at }: { tmux_socket: string | undefined; mark: string; at: number },
+  ): Promise<LaunchedAgent | undefined> {
+    const earlier = this.#peerOf(backend, session_id);
+    const found = await this.#spawns.findPane(mark, tmux_socket);
+    if (!found || !earlier) return undefined;
+    const path = earlier.path ?? found.pane.cwd;
+    return {
+      request: { backend, path, ...placeOf(earlier, {}) },
+      folder: path,
+      circle: earlier.circle,
+      spawn_id: this.#ctx.ids.next("spawn"),
+      from: ANONYMOUS_SENDER,
+      ...found,
+      resumes: { session_id, peer_id: earlier.peer_id },
+      at,
+    };
+  }
+
+  /** Checks everything but the folder and the program, which the launcher checks. */
+  async #prepare(
+    { backend, session_id }: Pick<ResumeRequest, "backend" | "session_id">,
+    refusalOf: ResumeOptions["refusalOf"] = () => undefined,
+  ) {
     await this.#spawns.launcher.mustBeEnabled();
     const found = await this.#find(backend, session_id);
     if (!found) throw new Problem("unknown_session", { backend, session_id });
@@ -148,11 +197,18 @@ export class Resumptions {
     const refusal = refusalOf(earlier);
     if (refusal) throw refusal;
     this.#mustNotRun(backend, session_id, earlier);
-    const { folder, args } = this.#argsOf(backend, found);
+    return { earlier, ...this.#argsOf(backend, found) };
+  }
+
+  async #launch(
+    { backend, session_id, ...request }: ResumeRequest,
+    { tmux_socket, mark, refusalOf }: ResumeOptions,
+  ): Promise<LaunchedAgent> {
+    const { earlier, folder, args } = await this.#prepare({ backend, session_id }, refusalOf);
     const launched = await this.#spawns.launcher.launch(
       { ...request, backend, path: folder, ...(earlier && placeOf(earlier, request)) },
       tmux_socket,
-      { extraArgs: args },
+      { extraArgs: args, ...(mark !== undefined && { mark }) },
     );
     return { ...launched, resumes: { session_id, peer_id: earlier?.peer_id ?? null } };
   }
@@ -247,10 +303,15 @@ function isStarting(session_id: string): Problem {
   return new Problem("session_running", { session_id, holder, peer_id: null });
 }
 
-/** The name and circle of the request. Default: those of the peer. */
+/** The name and circle of the request, by default those of the peer, and the peer's role. */
 function placeOf(
-  { name, circle }: StoredPeer,
+  { name, circle, role }: StoredPeer,
   request: Pick<ResumeRequest, "name" | "circle">,
-): Pick<ResumeRequest, "name" | "circle"> {
-  return { name: request.name ?? name, circle: request.circle ?? circle };
+): Pick<SpawnRequest, "name" | "circle" | "role"> {
+  const isLeader = role === "orchestrator";
+  return {
+    name: request.name ?? name,
+    circle: request.circle ?? circle,
+    ...(isLeader && { role }),
+  };
 }

@@ -114,13 +114,23 @@ export class Spawns {
 
   /** Closes the pane that was opened with this mark, if its spawn was never stored. */
   async cleanUp(mark: string, from_peer: string | null): Promise<void> {
-    const { agentPeers, terminals } = this.#deps;
-    const ownSocket = agentPeers.getRecord(from_peer ?? "")?.tmux_socket ?? "";
+    const ownSocket = this.#deps.agentPeers.getRecord(from_peer ?? "")?.tmux_socket;
+    const found = await this.findPane(mark, ownSocket ?? undefined);
+    if (found) await this.#deps.terminals.closeIfSame(found.socket, found.pane);
+  }
+
+  /** The pane that was opened with this mark, on this tmux server or on the usual one. */
+  async findPane(
+    mark: string,
+    tmux_socket: string | undefined,
+  ): Promise<Pick<LaunchedAgent, "socket" | "pane"> | undefined> {
+    const { terminals } = this.#deps;
     const isTmux = (socket: string) => socket !== "" && kindOf(socket) === "tmux";
-    for (const socket of new Set([terminals.socket, ownSocket].filter(isTmux))) {
+    for (const socket of new Set([tmux_socket ?? "", terminals.socket].filter(isTmux))) {
       const pane = await terminals.find(socket, mark);
-      if (pane) await terminals.closeIfSame(socket, pane);
+      if (pane && !pane.dead) return { socket, pane };
     }
+    return undefined;
   }
 
   /** Closes a spawn's pane, unless another process runs in it, and ends the agent. */

@@ -173,6 +173,15 @@ export class Panes {
     return shown.pane?.dead ?? true;
   }
 
+  /** True if a person's terminal shows the pane's window now. */
+  async isWatched(socket: string, pane_id: string): Promise<boolean> {
+    const pane = await this.getPane(socket, pane_id);
+    // The daemon and other programs are clients in control mode.
+    const command = ["list-clients", "-F", "#{client_control_mode} #{window_id}"];
+    const listed = await this.#options.tmuxServers.at(socket).query(command);
+    return pane !== undefined && listed.ok && listed.lines.includes(`0 ${pane.window}`);
+  }
+
   /** Kills a pane with everything that runs in it. */
   async close(socket: string, pane_id: string): Promise<void> {
     await this.#runLogged(socket, ["kill-pane", "-t", pane_id]);

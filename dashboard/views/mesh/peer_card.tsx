@@ -14,11 +14,13 @@ import { offlineReason } from "protocol/derived/peers.ts";
 import type { Peer, SessionUsages } from "../../state/records.ts";
 import { Resource } from "../../state/resource.ts";
 import { waitState } from "protocol/derived/waits.ts";
+import { statusWithSleep } from "protocol/derived/wakes.ts";
 import { type ChangeCounts, changeCountsOf, readChangeCounts } from "../../state/change_counts.ts";
 import { sessionState } from "../../state/session.ts";
 import { link } from "../../state/router.ts";
 import { now, peers as allPeers } from "../../state/store.ts";
 import { StopButton } from "../peer/interrupt.tsx";
+import { isAsleep, WakeButton } from "../peer/wake.tsx";
 
 /** The time without a sign after which an agent at work may be stuck. */
 const SILENT_MS = 10 * 60_000;
@@ -92,6 +94,7 @@ export function PeerList(
               {() => <PeerCard {...{ peer, dense, context }} current={is_current} />}
             </Steady>
             {activityOf(peer) === "working" && <StopButton peer={peer} />}
+            {isAsleep(peer) && <WakeButton peer={peer} />}
           </li>
         );
       })}
@@ -245,7 +248,7 @@ export function activityOf(peer: Peer): string {
   const waits = waitState(peer);
   if (waits !== undefined) return waits;
   const known = status !== "offline" && turn_state !== null && turn_state !== "idle";
-  return known ? turn_state : status;
+  return known ? turn_state : statusWithSleep(peer);
 }
 
 /** The peer's transport, or the reason why it has none. */

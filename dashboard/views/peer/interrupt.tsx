@@ -39,8 +39,8 @@ export function StopButton({ peer }: { peer: Peer }) {
   );
 }
 
-/** The reason why this page may stop nobody; undefined if it may. */
-function useRefusal(): string | undefined {
+/** The reason why this page may neither stop nor wake an agent; undefined if it may. */
+export function useRefusal(): string | undefined {
   const managing = useResource("managing", [], askOnce).value.value;
   if (managing?.refusal !== undefined) return managing.refusal;
   const { value } = sessionState;

@@ -30,6 +30,7 @@ import {
 import { listLeases, takeLease, whoUsesPort } from "protocol/holdings/leases.ts";
 import { whoUsesFile } from "protocol/holdings/files.ts";
 import { interruptPeer } from "protocol/interrupts.ts";
+import { wakePeer } from "protocol/wakes.ts";
 import { listPush, testPush, unsubscribePush } from "protocol/push/contract.ts";
 import {
   cancelJob,
@@ -110,6 +111,7 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "peer close":      [{ contract: closePeer }],
   "peer kill":       [{ contract: killPeer }],
   "interrupt":       [{ contract: interruptPeer }],
+  "wake":            [{ contract: wakePeer }],
   "peer rehook":     [{ contract: rehookPeer }],
   "peer restart":    [{ contract: restartPeer }],
   "peer fork":       [{ contract: forkPeer }],

@@ -21,6 +21,8 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "daemon.attachments.file_bytes_max": "The largest attachment.",
   "daemon.attachments.total_bytes_max": "The size of all attachments together.",
   "daemon.attachments.ttl_days": "How long an attachment is kept.",
+  "daemon.wake": "What an ask does to an agent that has ended: nothing, a question to you, or a start with its session.",
+  "daemon.wake_idle_minutes": "How long an agent that an ask has woken stays idle before it goes back to sleep.",
   "daemon.circle_boundary": "Which agents in tmux share a circle: those of a session, of a window, or all of this machine.",
   "daemon.mcp.enabled": "Whether the daemon serves MCP at `/mcp`.",
   "daemon.mcp.allow_admin_tools": "Whether MCP callers that are no registered agents may start, restart and end agents.",

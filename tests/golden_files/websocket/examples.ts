@@ -188,6 +188,8 @@ export const DAEMON_FRAMES: Examples<Outbound["type"]> = {
         queue_max: null,
         pair_per_minute: null,
         hook_messages: true,
+        wake_policy: null,
+        wake: null,
         metadata: {},
         agent_pid: null,
         mesh_session_id: "ms-0c47e19b82d5",

@@ -166,6 +166,10 @@ export class StormTerminals implements Terminals {
     return this.#opened(() => neighbour && this.#tmux.open(neighbour.session, mark));
   }
 
+  isWatched(): Promise<boolean> {
+    return Promise.resolve(false);
+  }
+
   getPane(_socket: string, pane_id: string): Promise<Pane | undefined> {
     return Promise.resolve(this.#tmux.panes.get(pane_id));
   }

@@ -23,6 +23,8 @@ export const PEER = {
   queue_max: null,
   pair_per_minute: null,
   hook_messages: true,
+  wake_policy: null,
+  wake: null,
   path: "/srv/api",
 };
 

@@ -118,6 +118,8 @@ export const WEB_PEER = {
   queue_max: null,
   pair_per_minute: null,
   hook_messages: true,
+  wake_policy: null,
+  wake: null,
   path: "/srv/web",
   pending_ask_count: 0,
   last_seen: null,

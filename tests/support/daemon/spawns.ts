@@ -30,6 +30,7 @@ export class FakeTerminals implements Terminals {
   shared = false;
   readonly #processes: FakeProcesses;
   #pids = 1000;
+  #pane_ids = 0;
 
   constructor(processes: FakeProcesses) {
     this.#processes = processes;
@@ -65,6 +66,13 @@ export class FakeTerminals implements Terminals {
   close(_socket: string, pane_id: string): Promise<void> {
     this.panes.delete(pane_id);
     return Promise.resolve();
+  }
+
+  /** The panes whose windows a person's terminal shows. */
+  readonly watched = new Set<string>();
+
+  isWatched(_socket: string, pane_id: string): Promise<boolean> {
+    return Promise.resolve(this.watched.has(pane_id));
   }
 
   find(_socket: string, mark: string): Promise<Pane | undefined> {
@@ -129,7 +137,7 @@ export class FakeTerminals implements Terminals {
 
   /** Adds a pane in which a user has started a program. */
   userPane(session = "office"): Pane {
-    const pane_id = `%${this.panes.size + 1}`;
+    const pane_id = `%${++this.#pane_ids}`;
     const pane = paneRecord({ pane_id, pane_pid: this.#start(), session, window: "@4" });
     this.panes.set(pane_id, pane);
     return pane;

@@ -106,6 +106,8 @@ export function peerOf(fields: Partial<Peer> & { readonly name: string }): Peer 
     queue_max: null,
     pair_per_minute: null,
     hook_messages: true,
+    wake_policy: null,
+    wake: null,
     metadata: {},
     agent_pid: null,
     mesh_session_id: null,

@@ -3,6 +3,8 @@
 import * as z from "zod";
 import { Text } from "kit/core/schema.ts";
 import { ApiError } from "kit/http/client.ts";
+import { Wake } from "protocol/peers/record.ts";
+import { wakeSentence } from "protocol/derived/wakes.ts";
 import { waitSentence } from "protocol/derived/waits.ts";
 import { getPeer } from "protocol/peers/contract.ts";
 import { quotedName } from "protocol/messages/frame_markers.ts";
@@ -65,6 +67,7 @@ const ask = tool({
     to_peer_id: z.string(),
     to_peer_name: z.string(),
     delivery_state: maybe,
+    wake: Wake.optional().describe("Whether a peer that is asleep is being woken"),
     reply_delivery: z.enum(["push", "pull"]),
     ...Ending,
     asked_before: z.array(EarlierAsk).optional().describe(
@@ -80,10 +83,13 @@ const ask = tool({
     const question = options?.length ? toChoice(options) : undefined;
     const request = { from_peer, to_peer: peer, text: message, reply_delivery, question, ...rest };
     const openedAsk = await call(openAsk, { body: request, headers });
-    const { to_peer_id, to_peer_name, delivery_state } = openedAsk;
+    const { to_peer_id, to_peer_name, delivery_state, wake } = openedAsk;
     const id = openedAsk.correlation_id ?? "";
-    const askFields = { correlation_id: id, to_peer_id, to_peer_name, delivery_state };
-    const head = `Asked @${quotedName(to_peer_name)} (${id}); delivery: ${delivery_state}.`;
+    const parties = { correlation_id: id, to_peer_id, to_peer_name };
+    const askFields = { ...parties, delivery_state, ...(wake && { wake }) };
+    const name = `@${quotedName(to_peer_name)}`;
+    const sleep = wakeSentence(name, wake);
+    const head = `Asked ${name} (${id}); delivery: ${delivery_state}.${sleep ? ` ${sleep}.` : ""}`;
     if (wait_seconds > 0) {
       const { text, data } = await waitFor(id, wait_seconds, toolContext);
       return { text: `${head} ${text}`, data: { ...askFields, reply_delivery, ...data } };

@@ -4,6 +4,8 @@ import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { Name } from "kit/core/schema.ts";
 import { quotedLine } from "protocol/messages/frame_markers.ts";
+import { Wake } from "protocol/peers/record.ts";
+import { statusWithSleep } from "protocol/derived/wakes.ts";
 import { describePeer, getPeer, listPeers, renamePeer } from "protocol/peers/contract.ts";
 import { READ_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { circle, maybe, mustBePeer } from "./fields.ts";
@@ -17,6 +19,7 @@ const PeerCard = z.object({
   backend: maybe,
   status: z.string(),
   turn_state: maybe,
+  wake: Wake.nullable().describe("Whether an agent that is offline sleeps, or cannot be woken"),
   inbound_status: z.string(),
   description: maybe,
   tags: z.array(z.string()).describe("Each addresses all peers that have it, as @tag in ask_many"),
@@ -119,9 +122,10 @@ type PeerInfo = WireResponse<typeof describePeer>;
 
 /** One line about a peer, whose own description is in quotation marks. */
 function describe(
-  { name, circle, role, backend, status, turn_state, description, tags }: PeerInfo,
+  { name, circle, role, backend, status, wake, turn_state, description, tags }: PeerInfo,
 ): string {
-  const state = turn_state ? `${status}, ${turn_state}` : status;
+  const shown = statusWithSleep({ status, wake });
+  const state = turn_state ? `${shown}, ${turn_state}` : shown;
   const tagText = tags.length > 0 ? `, tags ${tags.join(" ")}` : "";
   const descriptionText = description ? `: ${JSON.stringify(quotedLine(description))}` : "";
   return `@${name} (${backend ?? role}, circle ${circle}, ${state}${tagText})${descriptionText}`;

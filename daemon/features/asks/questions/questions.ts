@@ -2,7 +2,8 @@
 
 import type { Context } from "../../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
-import type { Address } from "protocol/peers/record.ts";
+import type { Address, Wake } from "protocol/peers/record.ts";
+import { wakeSentence } from "protocol/derived/wakes.ts";
 import type { PeerWaits } from "../../peers/waits.ts";
 import type { EndedThere } from "../../agents/question_evidence.ts";
 import { alreadyClosed, replyOf, TERMINAL, toAnswer, TOOL_PERMISSION } from "../answers.ts";
@@ -20,10 +21,18 @@ import type {
   QueryResult,
   Verdict,
 } from "protocol/asks/questions.ts";
+import { WAKE_SCOPE } from "protocol/wakes.ts";
 import { BlockingWaits } from "./blocking_waits.ts";
+
+/** Questions of asks to higher features. */
+export interface QuestionPorts {
+  /** The sleep of a peer by its id; null for one that is no agent, and for one that runs. */
+  sleepOf(peer_id: string): Wake | null;
+}
 
 interface QuestionsDeps extends Pick<AsksDeps, "attachments" | "directory" | "shutdownSignal"> {
   readonly asks: Asks;
+  readonly ports: QuestionPorts;
   readonly waits: Pick<PeerWaits, "review">;
   /** The maximum time that a blocking question may stay open. */
   readonly wait_ms_max: number;
@@ -40,6 +49,9 @@ interface ShownAct {
   readonly act: Act;
   readonly attachments: readonly Attachment[];
 }
+
+/** The scopes of questions that only a person answers: to permit a tool, and to wake an agent. */
+const SCOPES_FOR_PERSONS: readonly (string | null)[] = [TOOL_PERMISSION, WAKE_SCOPE];
 
 /** Stands for the human while no human is registered. The inbox keeps the question. */
 const PLACEHOLDER_HUMAN: Address = {
@@ -97,12 +109,13 @@ export class Questions {
   }
 
   /**
-   * Throws `human_not_proven` for an answer to a tool permission by a peer, because only a person
-   * may answer it. `isHuman` is expensive, so it is called for such questions only.
+   * Throws `human_not_proven` for an answer by a peer to a question that only a person may answer.
+   * `isHuman` is expensive, so it is called for such questions only.
    */
   mustBeHuman(correlation_id: string, isHuman: () => boolean): void {
     const ask = this.#deps.asks.get(correlation_id);
-    if (ask?.state !== "open" || ask.question?.scope !== TOOL_PERMISSION) return;
+    const scope = ask?.question?.scope ?? null;
+    if (ask?.state !== "open" || !SCOPES_FOR_PERSONS.includes(scope)) return;
     if (!isHuman()) throw new Problem("human_not_proven", {});
   }
 
@@ -162,15 +175,21 @@ export class Questions {
       this.#blockingWaits.add(id);
       return { to, id };
     });
-    if (opened.id === undefined) return offlineResult(opened.to);
+    if (opened.id === undefined) return this.#offlineResult(opened.to);
     const closedAsk = await this.#blockingWaits.wait(
       opened.id,
       timeout_seconds * 1000,
       request.signal,
     );
     const to = this.#deps.directory.address(closedAsk.to_peer_id);
-    if (to && isOffline(to) && closedAsk.outcome === "timed_out") return offlineResult(to);
+    if (to && isOffline(to) && closedAsk.outcome === "timed_out") return this.#offlineResult(to);
     return toResult(closedAsk, this.#explainNoAnswer(closedAsk));
+  }
+
+  /** Says whether the peer sleeps, or cannot be woken. */
+  #offlineResult({ peer_id, name }: Address): QueryResult {
+    const sleep = wakeSentence(name, this.#deps.ports.sleepOf(peer_id));
+    return { text: null, error: sleep ?? `${name} is offline`, status: "offline" };
   }
 
   /** Closes waiting questions: at the shutdown, and at a start, when their callers are gone. */
@@ -283,10 +302,6 @@ function toAct({ scope, metadata }: AskBlocking): Act | undefined {
 /** True if a peer is offline. The human never is, because the inbox takes every message. */
 function isOffline({ status, role }: Address): boolean {
   return role !== "human" && (status === "offline" || status === "retired");
-}
-
-function offlineResult({ name }: Address): QueryResult {
-  return { text: null, error: `${name} is offline`, status: "offline" };
 }
 
 function toResult(ask: Ask, explanation: string | null): QueryResult {

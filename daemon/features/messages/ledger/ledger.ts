@@ -139,6 +139,16 @@ export function firstQueued(db: Reader, to_peer_id: string): QueuedMessage | und
   );
 }
 
+/** The delivery ids of the asks that are queued for a peer, oldest first. */
+export function queuedAsks(db: Reader, to_peer_id: string, limit: number): string[] {
+  return db.values(
+    z.string(),
+    `select 'qd-' || ident from messages where to_peer_id = :to_peer_id and state = 'queued'
+       and kind = 'ask' order by seq limit :limit`,
+    { to_peer_id, limit },
+  );
+}
+
 /**
  * The first queued message of a peer that is neither urgent nor sent after an urgent message of the
  * same sender. Only urgent messages of the time after `after`, up to `until`, count as urgent.

@@ -20,6 +20,8 @@ const UNKNOWN = {
   offline_since: null,
   offline_reason: null,
   hook_messages: true,
+  wake_policy: null,
+  wake: null,
   agent_pid: null,
   mesh_session_id: null,
   source: "unknown",

@@ -15,7 +15,8 @@ import {
 const RECORD = `peer_id name display_name path machine daemon_id tmux_session tmux_socket pane_id
   terminal backend model circle role status turn_state waits_for last_seen
   offline_since offline_reason description tags
-  reminders queue_max pair_per_minute hook_messages metadata agent_pid mesh_session_id
+  reminders queue_max pair_per_minute hook_messages wake wake_policy
+  metadata agent_pid mesh_session_id
   source parent_peer_id ephemeral addressable transport ws_connected inbound_status
   last_delivery_at last_delivery_failure_at pending_ask_count oldest_pending_age_seconds
   registered_at`.split(/\s+/);

@@ -20,6 +20,7 @@ async function fixture(kind: "session" | "server") {
   const hooks = { codex: codexHooks((pid) => ({ pid: pid - 1, kind })) };
   const at = await spawningWorld({ adapters: [codex], hooks, paneObserver, processes });
   const { w, terminals, folder } = at;
+  let agent_pane = "%1";
   return {
     w,
     codex,
@@ -30,6 +31,7 @@ async function fixture(kind: "session" | "server") {
       for (let turn = 0; turn < 50 && terminals.panes.size === 0; turn++) await w.clock.settle();
       const [seen] = [...terminals.panes.values()].toReversed();
       const { pane_id, pane_pid: pid } = seen ?? { pane_id: "", pane_pid: 0 };
+      agent_pane = pane_id;
       for (const { pane_id } of [...paneObserver.panes]) paneObserver.close(pane_id);
       const foreground = {
         pid,
@@ -43,7 +45,11 @@ async function fixture(kind: "session" | "server") {
     },
     hook: (hook_event_name: string, more: Record<string, unknown> = {}) => {
       const payload = { hook_event_name, session_id: THREAD, cwd: folder, ...more };
-      const location = { "x-mesh-hook-pid": "7002", "x-mesh-pane": "%1", "x-mesh-tmux": SOCKET };
+      const location = {
+        "x-mesh-hook-pid": "7002",
+        "x-mesh-pane": agent_pane,
+        "x-mesh-tmux": SOCKET,
+      };
       return post(w, "/hooks/codex", payload, location);
     },
     agents: async () => {

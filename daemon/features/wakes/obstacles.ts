@@ -1,0 +1,49 @@
+/** Remembers for a short time why sessions of ended agents cannot be resumed. */
+
+import type { Context } from "../../data/context.ts";
+import type { StoredPeer } from "../peers/store.ts";
+import type { Resumptions } from "../spawn/resumptions.ts";
+
+/** Time for which a finding is used: a list of all peers would look for many files. */
+const KEPT_MS = 30_000;
+/** Maximum looks at files within one second. Any other agent counts as asleep until then. */
+const LOOKS_MAX = 100;
+/** Maximum remembered findings. */
+const FINDINGS_MAX = 10_000;
+
+interface Finding {
+  readonly session: string | null;
+  readonly obstacle: string | undefined;
+  readonly at: number;
+}
+
+export class Obstacles {
+  readonly #ctx: Pick<Context, "clock">;
+  readonly #resumptions: Pick<Resumptions, "obstacleOf">;
+  readonly #findings = new Map<string, Finding>();
+  #looks = { since: Number.NEGATIVE_INFINITY, count: 0 };
+
+  constructor(ctx: Pick<Context, "clock">, resumptions: Pick<Resumptions, "obstacleOf">) {
+    this.#ctx = ctx;
+    this.#resumptions = resumptions;
+  }
+
+  /** The code of the reason why a peer cannot be woken; undefined if nothing is known. */
+  of(peer: StoredPeer): string | undefined {
+    const now = this.#ctx.clock.monotonic();
+    const known = this.#findings.get(peer.peer_id);
+    const isCurrent = known?.session === peer.runtime_session_id && now - known.at < KEPT_MS;
+    if (isCurrent) return known.obstacle;
+    if (now - this.#looks.since >= 1000) this.#looks = { since: now, count: 0 };
+    return ++this.#looks.count > LOOKS_MAX ? known?.obstacle : this.look(peer);
+  }
+
+  /** As `of`, by the files as they are now. */
+  look(peer: StoredPeer): string | undefined {
+    const obstacle = this.#resumptions.obstacleOf(peer);
+    const at = this.#ctx.clock.monotonic();
+    if (this.#findings.size >= FINDINGS_MAX) this.#findings.clear();
+    this.#findings.set(peer.peer_id, { session: peer.runtime_session_id, obstacle, at });
+    return obstacle;
+  }
+}

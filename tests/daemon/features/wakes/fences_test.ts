@@ -1,0 +1,151 @@
+/** A session is never opened twice, and a wake that fails says so. */
+
+import assert from "node:assert/strict";
+import { addPeer, ask, post } from "../../../support/daemon/peer_clients.ts";
+import { texts } from "../../../support/daemon/message_log.ts";
+import {
+  apiOf,
+  reportStart,
+  sleepingWorld,
+  startAgent,
+  untilLaunched,
+  wakeItems,
+} from "../../../support/daemon/wakes.ts";
+
+const ALWAYS = { settings: { "daemon.wake": "always" } };
+
+Deno.test("a session that a program outside of the mesh has open is not opened a second time", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w, terminals, running } = fixture;
+  running.add("s-1");
+  await addPeer(w, "web");
+  await ask(w, "web", "api");
+  await w.tick(10);
+  assert.equal(terminals.launches.length, 0);
+  running.clear();
+  await untilLaunched(fixture);
+});
+
+Deno.test("a session that stays open elsewhere is given up, with the program that has it", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w, terminals, running } = fixture;
+  running.add("s-1");
+  await addPeer(w, "web");
+  await ask(w, "web", "api");
+  for (let seconds = 0; seconds < 35; seconds++) await w.tick();
+  const { wake } = await apiOf(w);
+  assert.deepEqual([wake?.state, wake?.reason], ["asleep", "session_running"]);
+  assert.match(wake?.detail ?? "", /process 77/);
+  assert.equal(terminals.launches.length, 0);
+});
+
+Deno.test("an agent that is still ending is not started beside itself", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w, terminals } = fixture;
+  const second = await startAgent(fixture);
+  await post(w, `/peers/${second.peer_id}/offline`, { reason: "session_end" });
+  await addPeer(w, "web");
+  await ask(w, "web", "api");
+  await w.tick(3);
+  assert.equal(terminals.launches.length, 0, "its process runs");
+  terminals.end(second.agent_pid);
+  await untilLaunched(fixture);
+});
+
+Deno.test("a peer that comes back while its pane is being opened loses the second instance", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w, terminals } = fixture;
+  const open = terminals.openWindow.bind(terminals);
+  terminals.openWindow = async (...given) => {
+    await startAgent(fixture);
+    return await open(...given);
+  };
+  await addPeer(w, "web");
+  await ask(w, "web", "api");
+  await untilLaunched(fixture);
+  const [launch] = terminals.launches;
+  assert.ok(launch, "it was opened");
+  assert.ok(!terminals.panes.has(launch.pane_id), "and closed again");
+  assert.equal((await apiOf(w)).status, "online");
+});
+
+Deno.test("a failure is told to the askers, and nothing is started again for five minutes", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w, terminals } = fixture;
+  terminals.broken = "no space";
+  await addPeer(w, "web");
+  const id = await ask(w, "web", "api");
+  for (let ticks = 0; ticks < 20; ticks++) await w.tick();
+  const { wake } = await apiOf(w);
+  assert.deepEqual([wake?.state, wake?.reason], ["asleep", "spawn_failed"]);
+  const told = await texts(w, { peer: "web" });
+  assert.match(told.find((text) => text.includes("could not be woken")) ?? "", new RegExp(id));
+  terminals.broken = undefined;
+  await ask(w, "web", "api", "And now?");
+  await w.tick(5);
+  assert.equal(terminals.launches.length, 0);
+  const woken = await post(w, "/peers/api/wake");
+  assert.deepEqual([woken.status, woken.wake?.state], [200, "waking"], "a person may");
+  assert.equal(terminals.launches.length, 1);
+});
+
+Deno.test("an agent that ends at its start is a failed wake, and no loop", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w, terminals } = fixture;
+  await addPeer(w, "web");
+  await ask(w, "web", "api");
+  await untilLaunched(fixture);
+  const [launch] = terminals.launches;
+  terminals.end(terminals.panes.get(launch?.pane_id ?? "")?.pane_pid ?? 0);
+  for (let seconds = 0; seconds < 20; seconds++) await w.tick();
+  assert.equal((await apiOf(w)).wake?.reason, "exited");
+  assert.equal(terminals.launches.length, 1);
+});
+
+Deno.test("an agent that ends after its start with unread asks is offered to the human, and not started again", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w, terminals } = fixture;
+  await addPeer(w, "web");
+  await ask(w, "web", "api");
+  await untilLaunched(fixture);
+  const { agent_pid } = await reportStart(fixture);
+  terminals.end(agent_pid);
+  for (let seconds = 0; seconds < 10; seconds++) await w.tick();
+  assert.equal(terminals.launches.length, 1);
+  assert.equal((await wakeItems(w)).length, 1);
+});
+
+Deno.test("nothing is sent again that the agent may have read: a woken agent is only reminded of it", async () => {
+  await using fixture = await sleepingWorld();
+  const { w, terminals, typed } = fixture;
+  const api = await startAgent(fixture);
+  await addPeer(w, "web");
+  const id = await ask(w, "web", "api", "Delete the old branch");
+  await w.tick(2);
+  assert.equal(typed.length, 1);
+  terminals.end(api.agent_pid);
+  for (let seconds = 0; seconds < 8; seconds++) await w.tick();
+  const [item] = await wakeItems(w);
+  assert.match(item?.text ?? "", /ended before it had answered 1 ask[^]*Delete the old branch/);
+  await post(w, `/inbox/${item?.item_id}/reply`, { option_id: "wake" });
+  await untilLaunched(fixture);
+  await reportStart(fixture);
+  await w.tick(2);
+  assert.equal(typed.length, 2);
+  assert.ok(!typed[1]?.includes("Delete the old branch"));
+  assert.match(typed[1] ?? "", new RegExp(`${id} from @web`));
+});
+
+Deno.test("an agent that was killed or closed on purpose is not offered", async () => {
+  for (const reason of ["job_over", "killed"]) {
+    await using fixture = await sleepingWorld();
+    const { w, terminals } = fixture;
+    const api = await startAgent(fixture);
+    await addPeer(w, "web");
+    await ask(w, "web", "api");
+    await post(w, `/peers/${api.peer_id}/offline`, { reason });
+    terminals.end(api.agent_pid);
+    for (let seconds = 0; seconds < 8; seconds++) await w.tick();
+    assert.deepEqual(await wakeItems(w), [], reason);
+  }
+});
