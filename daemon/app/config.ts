@@ -18,6 +18,8 @@ import { Checks } from "protocol/jobs/contract.ts";
 import { CircleBoundary, isReservedForHuman } from "protocol/peers/record.ts";
 import { Commands, EnvironmentVariables, Profiles } from "protocol/spawn/contract.ts";
 import { READERS } from "protocol/transcripts.ts";
+import { AMOUNT_FORM } from "protocol/budgets/amount.ts";
+import { BudgetText, LOOP_ACTIONS, PeerBudgets } from "protocol/budgets/contract.ts";
 import { Prices, PRICES_FORM } from "protocol/usage.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { DEFAULT_HOST, DEFAULT_PORT } from "../host/runtime_file.ts";
@@ -129,6 +131,9 @@ export const SETTINGS = {
   "panes.allow_typing":               flag                                                   .default(false),
   "transcripts":                      z.enum(READERS).describe(READERS.join(", "))           .default("human"),
   "usage.prices":                     map(Prices, PRICES_FORM)                               .optional(),
+  "budgets.day":                      BudgetText.describe(`a budget: ${AMOUNT_FORM}`)         .optional(),
+  "budgets.peers":                    map(PeerBudgets, "a map from a peer's name, with * for any text, to its budget for a day") .default({}),
+  "breakers.loops":                   z.enum(LOOP_ACTIONS).describe(LOOP_ACTIONS.join(", ")) .default("report"),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
   "push.contact":                     push_contact                                           .default(PUSH_CONTACT),
   "push.allow_local":                 flag                                                   .default(false),

@@ -12,12 +12,19 @@ import type { Asks } from "../features/asks/asks.ts";
 import type { Machines } from "../machines/machines.ts";
 import type { HookEffects } from "../features/hooks/hook_events.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
+import type { Budgets } from "../features/budgets/budgets.ts";
+import type { Context } from "../data/context.ts";
+import type { BudgetCards } from "../features/breakers/budget_cards.ts";
+import type { Loops } from "../features/breakers/loops.ts";
+import type { Charges } from "../features/budgets/charges.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
 import type { Linking } from "../features/lifecycle/linking.ts";
-import type { Delivery } from "../features/messages/delivery.ts";
+import type { Delivery, SendEffects } from "../features/messages/delivery.ts";
 import type { Dispatcher } from "../features/messages/dispatcher.ts";
 import { idsIn } from "../features/messages/framing.ts";
+import { findMessage } from "../features/messages/ledger/ledger.ts";
+import type { DeliveryState } from "protocol/messages/states.ts";
 import type { StepListener } from "../features/messages/ledger/steps.ts";
 import type { DeliveryEffects, Receipts } from "../features/messages/receipts.ts";
 import type { RemoteEffects } from "../features/messages/remote_delivery.ts";
@@ -37,6 +44,10 @@ import type { AgentWork } from "../features/usage/work.ts";
 interface AffectedFeatures {
   readonly agentWork: AgentWork;
   readonly asks: Asks;
+  readonly budgets: Budgets;
+  readonly budgetCards: BudgetCards;
+  readonly charges: Charges;
+  readonly ctx: Context;
   readonly delivery: Delivery;
   readonly directory: Directory;
   readonly dispatcher: Dispatcher;
@@ -44,6 +55,7 @@ interface AffectedFeatures {
   readonly machines: Machines | undefined;
   readonly jobs: Jobs;
   readonly linking: Linking;
+  readonly loops: Loops;
   readonly receipts: Receipts;
   readonly records: PeerRecords;
   readonly sockets: Sockets;
@@ -76,6 +88,30 @@ export class Effects {
     return machines;
   }
 
+  /** A peer got a prompt without a message. */
+  #promptRead(peer_id: string): void {
+    const { budgets, ctx } = this.#features;
+    if (budgets.isAny) ctx.db.transact((tx) => budgets.promptRead(tx, peer_id));
+  }
+
+  /** An ask that went out is owed, and a message that was read is what its reader works on. */
+  #messageStepped(
+    { delivery_id, to_peer_id, transport }: Parameters<StepListener["stepped"]>[0],
+    state: DeliveryState,
+  ): void {
+    const { budgets, charges, ctx } = this.#features;
+    if (!budgets.isAny || (state !== "sent" && state !== "seen")) return;
+    // A hook and a client read a message when it is sent, and others by their prompts.
+    const isRead = (state === "sent") === (transport === "hook" || transport === "websocket");
+    ctx.db.transact((tx) => {
+      if (state === "sent") budgets.askReached(tx, delivery_id, to_peer_id);
+      const message = isRead ? findMessage(tx, delivery_id) : undefined;
+      if (!message) return;
+      budgets.messageRead(tx, to_peer_id, message);
+      charges.promptRead(tx, to_peer_id);
+    });
+  }
+
   readonly peers: PeerEffects = {
     unreachable: ({ peer_id }, reason) => {
       const { asks, delivery, jobs } = this.#features;
@@ -86,6 +122,7 @@ export class Effects {
     promptSeen: (peer_id, prompt) => {
       const { agentWork, jobs, receipts } = this.#features;
       const ids = idsIn(prompt);
+      if (ids.length === 0) this.#promptRead(peer_id);
       agentWork.promptSeen(peer_id, ids);
       receipts.prove(peer_id, ids);
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
@@ -117,18 +154,21 @@ export class Effects {
     },
     closeSocket: (peer_id, reason) => this.#features.sockets.getSession(peer_id)?.close(reason),
     stateChanged: (before, after) => {
-      const { subagents, subscriptions, tokenCounting } = this.#features;
+      const { charges, loops, subagents, subscriptions, tokenCounting } = this.#features;
       subscriptions.peerChanged(before, after);
       tokenCounting.peerChanged(after);
+      charges.peerChanged(after);
+      loops.peerChanged(after);
       subagents.peerChanged(after);
     },
     turnHeld: (peer_id) => this.#features.subscriptions.checks.turnHeld(peer_id),
   };
 
-  readonly messages: DeliveryEffects & StepListener & RemoteEffects = {
+  readonly messages: DeliveryEffects & SendEffects & StepListener & RemoteEffects = {
     stepped: (message, state) => {
       const { delivery_id } = message;
       const { agentWork, machines, jobs, telemetry } = this.#features;
+      this.#messageStepped(message, state);
       agentWork.stepped(message, state);
       telemetry?.noteStep(delivery_id);
       jobs.turns.stepped(delivery_id, state);
@@ -139,6 +179,7 @@ export class Effects {
     },
     itemReceipt: (surface, item_id, receipt) =>
       this.#features.surfaces.receipt(surface, item_id, receipt),
+    sent: (message) => this.#features.loops.messageSent(message),
     forward: (tx, message, daemon_id, hops) =>
       this.#mustBeJoined().exchange.outgoing.forward(tx, message, daemon_id, hops),
     withdraw: (tx, message) =>
@@ -147,11 +188,17 @@ export class Effects {
 
   readonly asks: AskEffects = {
     askClosing: (ask) => this.#features.machines?.exchange.askClosing(ask),
-    askClosed: (ask) => this.#features.machines?.exchange.askClosed(ask),
+    askClosed: (ask) => {
+      const { budgetCards, budgets, machines } = this.#features;
+      budgets.askClosed(ask.correlation_id);
+      budgetCards.askClosed(ask);
+      machines?.exchange.askClosed(ask);
+    },
   };
 
   readonly hooks: HookEffects = {
     peerOfPrompt: (peer_id, prompt) => this.#features.linking.peerOfPrompt(peer_id, prompt),
+    callRan: (peer_id, call) => this.#features.loops.callRan(peer_id, call),
   };
 
   readonly spawn: SpawnEffects = {
@@ -160,7 +207,10 @@ export class Effects {
       const resumed = spawned.resumed_peer_id ?? jobs.resumedPeerOf(spawned.spawn_id);
       return linking.linkSilent(spawned, resumed);
     },
-    registered: (spawn_id, peer_id) =>
-      this.#features.jobs.fires.executors.registered(spawn_id, peer_id),
+    registered: (spawn_id, peer_id) => {
+      const { budgets, ctx, jobs } = this.#features;
+      ctx.db.transact((tx) => budgets.inherit(tx, peer_id, spawn_id));
+      jobs.fires.executors.registered(spawn_id, peer_id);
+    },
   };
 }

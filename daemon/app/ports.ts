@@ -7,6 +7,8 @@ import type { Reader } from "kit/data/sqlite.ts";
 import type { Terminals } from "../host/tmux/terminals.ts";
 import { TOOL_PERMISSION } from "../features/asks/answers.ts";
 import * as askRows from "../features/asks/store.ts";
+import type { Loops } from "../features/breakers/loops.ts";
+import type { BudgetNotes } from "../features/budgets/notes.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
 import { inboxItemFrame } from "../features/inbox/surfaces.ts";
@@ -29,27 +31,39 @@ interface PortsDeps {
   readonly terminals: Pick<Terminals, "isSameJob">;
 }
 
+/** The features that are asked. */
+interface AskedFeatures {
+  readonly budgetNotes: BudgetNotes;
+  readonly loops: Loops;
+  readonly machines: Machines | undefined;
+}
+
 export class Ports {
   readonly #deps: PortsDeps;
-  #connected: { readonly machines: Machines | undefined } | undefined;
+  #connected: AskedFeatures | undefined;
 
   constructor(deps: PortsDeps) {
     this.#deps = deps;
   }
 
   /** Connects the features. Call it once, after all of them are built. */
-  connect(features: { readonly machines: Machines | undefined }): void {
+  connect(features: AskedFeatures): void {
     this.#connected = features;
   }
 
-  get #machines(): Machines | undefined {
+  get #features(): AskedFeatures {
     if (!this.#connected) throw new Error("A feature asked before all features were built");
-    return this.#connected.machines;
+    return this.#connected;
+  }
+
+  get #machines(): Machines | undefined {
+    return this.#features.machines;
   }
 
   readonly peers: PeerPorts & RecordPorts = {
     expectedRegistration: (given, evidence) => expectedRegistration(this.#deps, given, evidence),
     isSuperseded: (peer_id, agent_pid) => isSuperseded(this.#deps.db, peer_id, agent_pid),
+    loopOf: (peer_id) => this.#features.loops.loopOf(peer_id),
     pending: (peer_id) => askRows.pendingOf(this.#deps.db, peer_id),
     pendingOfAll: () => askRows.pendingOfAll(this.#deps.db),
     waitingQuestions: () =>
@@ -72,6 +86,7 @@ export class Ports {
       if (!machines) throw new Error("A peer of another machine is known without a bus");
       return machines.exchange.outgoing.reasonToWait(daemon_id);
     },
+    noteFor: (peer_id) => this.#features.budgetNotes.noteFor(peer_id),
     hopsBefore: (correlation_id) => this.#machines?.exchange.outgoing.hopsBefore(correlation_id),
   };
 

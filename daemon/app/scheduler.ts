@@ -43,6 +43,9 @@ export function tick(
   features.attachments.tick(now);
   features.agentWork.tick();
   features.tokenCounting.tick();
+  features.charges.tick();
+  features.budgetCards.tick();
+  features.loops.tick();
   relayClient?.tick(monotonic);
   features.machines?.tick(now);
   features.calls?.pings.tick(monotonic);

@@ -57,6 +57,10 @@ function defineMessages(metrics: Metrics, { db, now }: GaugeSources): void {
 
 function defineWork(metrics: Metrics, { db, jobs, now }: GaugeSources): void {
   metrics.gauges({ name: "mesh_jobs", help: "Stored jobs by state", label: "state" }, jobs);
+  metrics.gauges(
+    { name: "mesh_budgets", help: "Stored budgets by state", label: "state" },
+    () => rows.budgetsByState(db),
+  );
   metrics.gauge("mesh_schedules", "Active schedules", () => rows.schedules(db, now()).active);
   metrics.gauge(
     "mesh_schedules_due",

@@ -10,6 +10,7 @@ import type { Config } from "../config.ts";
 import type { Platform } from "../platform.ts";
 import { openHooks, openLifecycle } from "./agents.ts";
 import {
+  openBreakers,
   openChanges,
   openHandoffs,
   openSpawns,
@@ -19,7 +20,7 @@ import {
 } from "./sessions.ts";
 import { type AskFeatures, openAsks } from "./asks.ts";
 import { type Foundation, openFoundation, openTraces } from "./foundation.ts";
-import { openMessageLog, openMessages } from "./messages.ts";
+import { openBudgets, openMessageLog, openMessages } from "./messages.ts";
 import { openPeers } from "./peers.ts";
 import type { Machines } from "../../machines/machines.ts";
 import { cardMadeAt, forgetLeft, leftBefore, recordIdentityRefusal } from "../identity.ts";
@@ -31,7 +32,8 @@ export type Features = ReturnType<typeof compose>;
 /** Opens the database and builds every feature on it. */
 export function compose(config: Config, db_path: string, platform: Platform) {
   const foundation = openFoundation(config, db_path, platform);
-  const peers = openPeers(foundation);
+  const opened = openPeers(foundation);
+  const peers = { ...opened, ...openBudgets(foundation, opened) };
   const messages = {
     ...peers,
     ...openMessages(foundation, peers),
@@ -41,16 +43,18 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   const machines = openMachines(foundation, asks);
   const spawns = { ...asks, ...openSpawns(foundation, asks) };
   const sessions = { ...spawns, ...openTranscripts(foundation) };
+  const lifecycle = openLifecycle(foundation, asks);
   const features = {
     ...foundation,
     ...sessions,
     machines,
     ...openHandoffs(foundation, sessions),
     ...openChanges(foundation, sessions),
-    ...openLifecycle(foundation, asks),
+    ...lifecycle,
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),
     ...openUsage(foundation, sessions),
+    ...openBreakers(foundation, { ...sessions, ...lifecycle }),
     schedules: new Schedules(foundation.ctx, { ...foundation, ...asks }),
     subscriptions: new Subscriptions(foundation.ctx, { ...foundation, ...asks }),
     calls: machines?.calls,

@@ -6,6 +6,10 @@ import { Delivery } from "../../features/messages/delivery.ts";
 import { Dispatcher } from "../../features/messages/dispatcher.ts";
 import { Handover } from "../../features/messages/handover.ts";
 import { DeliveryAudit } from "../../features/messages/ledger/audit.ts";
+import { findAskParts } from "../../features/messages/ledger/ledger.ts";
+import { Budgets } from "../../features/budgets/budgets.ts";
+import { Charges } from "../../features/budgets/charges.ts";
+import { BudgetNotes } from "../../features/budgets/notes.ts";
 import { Limits } from "../../features/messages/limits.ts";
 import { Messages } from "../../features/messages/log/message_log.ts";
 import { Receipts } from "../../features/messages/receipts.ts";
@@ -16,13 +20,41 @@ import { DAY_MS } from "kit/core/duration.ts";
 import type { Foundation } from "./foundation.ts";
 import type { PeerFeatures } from "./peers.ts";
 
+/** Budgets, and what is charged to them. */
+export function openBudgets(
+  { config, ctx, meters }: Foundation,
+  { directory }: PeerFeatures,
+) {
+  const budgets = new Budgets(ctx, {
+    directory,
+    currency: config["usage.prices"]?.currency,
+    day: config["budgets.day"],
+    peers: config["budgets.peers"],
+    counts_tokens: config.transcripts !== "off",
+    refused: () => meters.limitReached("budget_spent"),
+    askOf: (correlation_id) => findAskParts(ctx.db, correlation_id),
+  });
+  const charges = new Charges(ctx, { budgets, directory });
+  return { budgets, charges, budgetNotes: new BudgetNotes(ctx, { budgets, directory }) };
+}
+
 /** Peer records and the delivery of messages. */
 export function openMessages(
   { config, ctx, effects, idCodec, identity, meters, platform, ports }: Foundation,
-  openedPeers: PeerFeatures,
+  openedPeers: PeerFeatures & ReturnType<typeof openBudgets>,
 ) {
-  const { agentPeers, directory, peers, reachability, sockets, steps, transports, waits } =
-    openedPeers;
+  const {
+    agentPeers,
+    budgets,
+    budgetNotes,
+    directory,
+    peers,
+    reachability,
+    sockets,
+    steps,
+    transports,
+    waits,
+  } = openedPeers;
   const records = new PeerRecords(ctx, {
     daemon_id: identity.daemon_id,
     description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
@@ -42,6 +74,8 @@ export function openMessages(
     transports,
     urgentMessages,
     waits,
+    noteFor: ({ peer_id, backend }) =>
+      backend !== null && hooks[backend]?.context_event ? null : budgetNotes.noteFor(peer_id),
   });
   const limits = new Limits(ctx, {
     directory,
@@ -53,9 +87,14 @@ export function openMessages(
   });
   const queue_ttl_ms = config["daemon.queue.ttl_seconds"] * 1000;
   const remote = { ...effects.messages, ...ports.messages };
-  const parts = { dispatcher, idCodec, limits, remote, sockets, steps };
+  const parts = { budgets, dispatcher, idCodec, limits, remote, sockets, steps };
   const leases = new Ages(ctx.clock);
-  const delivery = new Delivery(ctx, { ...parts, leases, queue_ttl_ms });
+  const delivery = new Delivery(ctx, {
+    ...parts,
+    effects: effects.messages,
+    leases,
+    queue_ttl_ms,
+  });
   const deliveryAudit = new DeliveryAudit(ctx, { directory, ports: ports.messages });
   const receipts = new Receipts(ctx, steps, effects.messages);
   const handover = new Handover(ctx, { delivery, directory, leases, receipts, steps });
@@ -88,5 +127,6 @@ export function openMessageLog(
 
 export type MessageFeatures =
   & PeerFeatures
+  & ReturnType<typeof openBudgets>
   & ReturnType<typeof openMessages>
   & ReturnType<typeof openMessageLog>;

@@ -37,6 +37,7 @@ import questionsAtTerminals from "./034_questions_at_terminals.sql" with { type:
 import pushAndDevices from "./035_push_and_devices.sql" with { type: "text" };
 import usage from "./038_usage.sql" with { type: "text" };
 import snoozedItems from "./040_snoozed_items.sql" with { type: "text" };
+import budgets from "./044_budgets.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -76,4 +77,5 @@ export const migrations: readonly string[] = [
   pushAndDevices,
   usage,
   snoozedItems,
+  budgets,
 ];

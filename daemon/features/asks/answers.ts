@@ -11,6 +11,14 @@ import type { CloseReason } from "protocol/asks/states.ts";
 /** The scope of tool permissions, and the only option that permits the tool (contract 3). */
 export const TOOL_PERMISSION = "tool_permission";
 
+/** The scope of questions about spent budgets, which only the daemon asks. */
+export const BUDGET_QUESTION = "budget";
+
+/** True if only a person may answer a question. */
+export function isForPerson(question: Pick<Question, "scope"> | null): boolean {
+  return question?.scope === TOOL_PERMISSION || question?.scope === BUDGET_QUESTION;
+}
+
 /** The responder of a question that was decided in the agent's own terminal (contract 11). */
 export const TERMINAL = "terminal";
 const THERE: readonly (Outcome | null)[] = ["allowed_there", "denied_there", "ended_there"];

@@ -96,6 +96,8 @@ export class Asks {
         reply_to,
         question: body.question ?? null,
         traceparent: requestContext.traceparent,
+        budget: body.budget,
+        caused_by: requestContext.caused_by,
         opening: {
           reply_delivery: body.reply_delivery,
           origin: body.origin ?? null,

@@ -4,7 +4,7 @@ import { Name } from "kit/core/schema.ts";
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Approvals } from "../asks/questions/approvals.ts";
-import { toOutgoing } from "../messages/framing.ts";
+import { toOutgoing, withNote } from "../messages/framing.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Handover } from "../messages/handover.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
@@ -25,6 +25,7 @@ import type {
   ToolContext,
 } from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_text.ts";
+import type { BudgetNotes } from "../budgets/notes.ts";
 import type { StopReminders } from "./stop_reminders.ts";
 import type { UnprovedMessages } from "./unproved_messages.ts";
 
@@ -38,6 +39,8 @@ export interface HookEffects {
    * peer that has the session.
    */
   peerOfPrompt(peer_id: string, prompt: string): string;
+  /** A tool call of a peer's turn has run. */
+  callRan(peer_id: string, call: NonNullable<HookReport["ran"]>): void;
 }
 
 interface HookEventsDeps {
@@ -53,6 +56,7 @@ interface HookEventsDeps {
   readonly approvals: Approvals;
   readonly reminders: StopReminders;
   readonly unprovedMessages: UnprovedMessages;
+  readonly budgetNotes: BudgetNotes;
 }
 
 /** The hook's answer, computed after the commit; `signal` aborts when the caller hangs up. */
@@ -121,6 +125,7 @@ export class HookEvents {
         return () => ({});
       }
       unprovedMessages.prove(report);
+      if (report.ran) this.#deps.effects.callRan(peer_id, report.ran);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
       this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end });
       if (report.no_subagents) this.#deps.subagents.noneRunning(peer_id);
@@ -156,10 +161,11 @@ export class HookEvents {
     hook: { agent: Backend; tool: ToolContext },
   ): string | null {
     const messages = this.#deps.handover.handToHook(peer_id, { ...LIMITS, only_urgent: true });
-    if (messages.length === 0) return null;
+    const note = this.#deps.budgetNotes.noteFor(peer_id);
+    if (messages.length === 0) return note;
     const ids = messages.map(({ delivery_id }) => delivery_id);
     this.#deps.unprovedMessages.rememberToolCall(report, { ids, ...hook });
-    return messages.map(toText).join("\n");
+    return withNote(messages.map(toText).join("\n"), note);
   }
 
   /**
@@ -267,6 +273,8 @@ export class HookEvents {
     }
     const ids = contextMessages.map(({ delivery_id }) => delivery_id);
     this.#deps.unprovedMessages.rememberPrompt(session_id, ids);
+    const note = this.#deps.budgetNotes.noteFor(peer_id);
+    if (note !== null) lines.push(note);
     return lines.length > 0 ? lines.join("\n") : null;
   }
 }

@@ -69,6 +69,8 @@ export class Notifications {
         circle: from.circle ?? to.circle,
         traceparent: requestContext.traceparent,
         notice: requestContext.notice ?? false,
+        budget: body.budget,
+        caused_by: requestContext.caused_by,
       });
       const added = isLocalHuman(to) ? inbox.add(ticket.message) : undefined;
       events.append("notification", {
@@ -90,10 +92,10 @@ export class Notifications {
   notifyFromDaemon(
     to_peer: string,
     text: string,
-    more: { urgent?: boolean; notice?: boolean; unverified?: boolean } = {},
+    more: { urgent?: boolean; notice?: boolean; unverified?: boolean; caused_by?: string } = {},
   ) {
-    const { urgent, notice = true, unverified } = more;
-    const requestContext = { from: DAEMON, proven_human: false, notice, unverified };
+    const { urgent, notice = true, unverified, caused_by } = more;
+    const requestContext = { from: DAEMON, proven_human: false, notice, unverified, caused_by };
     return this.notify({ from_peer: DAEMON.name, to_peer, text, urgent }, requestContext);
   }
 

@@ -45,6 +45,8 @@ export interface RecordPorts {
   pendingOfAll(): ReadonlyMap<string, PendingAsks>;
   /** The open questions for whose answers peers wait, by the peer. */
   waitingQuestions(): ReadonlyMap<string, WaitingQuestion>;
+  /** The loop in which a peer is; undefined for none. */
+  loopOf(peer_id: string): Peer["looping"];
 }
 
 interface PeerRecordsDeps {
@@ -143,6 +145,7 @@ export class PeerRecords {
     const human = stored.role === "human"; // It has no folder, and messages to it go to the inbox.
     const transport = human ? "none" : this.#deps.reachability.transport(peer_id);
     const isOver = stored.status === "offline" || stored.status === "retired";
+    const looping = this.#deps.ports.loopOf(peer_id);
     const isFresh = now - (described_at ?? now) <= this.#deps.description_ttl_ms;
     return {
       ...record,
@@ -163,6 +166,7 @@ export class PeerRecords {
       ws_connected: this.#deps.reachability.isConnected(peer_id),
       ...this.#inboundOf(stored, transport),
       waits_for: this.#deps.waits.of(stored, questions),
+      ...(looping && { looping }),
       ...this.#toFields(pending),
     };
   }

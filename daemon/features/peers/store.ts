@@ -18,6 +18,7 @@ export const StoredPeer = Peer.omit({
   inbound_status: true,
   inbound_reason: true,
   waits_for: true,
+  looping: true,
   offline_since: true,
   pending_ask_count: true,
   oldest_pending_age_seconds: true,

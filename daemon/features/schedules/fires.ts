@@ -5,6 +5,7 @@ import { Refusal } from "kit/core/problem.ts";
 import { isProblem, Problem, toPublicCode } from "protocol/problems.ts";
 import { toDisplayName } from "kit/core/text.ts";
 import { nextFire } from "kit/core/cron_pattern.ts";
+import type { Budgets } from "../budgets/budgets.ts";
 import type { Asks } from "../asks/asks.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { Directory, Sender } from "../peers/directory.ts";
@@ -20,6 +21,7 @@ const FIRES_MAX = 200;
 const RETRY_MS = 60_000;
 
 export interface ScheduleDeps {
+  readonly budgets: Budgets;
   readonly asks: Asks;
   readonly directory: Directory;
   readonly notifications: Notifications;
@@ -64,7 +66,8 @@ export class ScheduleFires {
     // Each fire of a recurring schedule starts a new trace.
     const trace = traceparent !== null && schedule.cron === null ? { traceparent } : {};
     const message = { ...partiesOf(directory, schedule, schedule.to_peer), text };
-    const by = { proven_human, unverified, may_be_caller: true, ...trace };
+    const caused_by = schedule.schedule_id;
+    const by = { proven_human, unverified, may_be_caller: true, caused_by, ...trace };
     if (kind === "notify") return notifications.notify(message, by).ticket.message.delivery_id;
     const { ticket } = asks.open({ ...message, reply_delivery: "push" }, by);
     return ticket?.message.correlation_id ?? "";

@@ -5,7 +5,14 @@ import { Problem } from "protocol/problems.ts";
 import type { Address } from "protocol/peers/record.ts";
 import type { PeerWaits } from "../../peers/waits.ts";
 import type { EndedThere } from "../../agents/question_evidence.ts";
-import { alreadyClosed, replyOf, TERMINAL, toAnswer, TOOL_PERMISSION } from "../answers.ts";
+import {
+  alreadyClosed,
+  isForPerson,
+  replyOf,
+  TERMINAL,
+  toAnswer,
+  TOOL_PERMISSION,
+} from "../answers.ts";
 import { type AskContext, type Asks, type AsksDeps, mustBeAsker } from "../asks.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import { actOf } from "protocol/derived/act.ts";
@@ -97,12 +104,12 @@ export class Questions {
   }
 
   /**
-   * Throws `human_not_proven` for an answer to a tool permission by a peer, because only a person
-   * may answer it. `isHuman` is expensive, so it is called for such questions only.
+   * Throws `human_not_proven` for an answer by a peer to a question that only a person may answer.
+   * `isHuman` is expensive, so it is called for such questions only.
    */
   mustBeHuman(correlation_id: string, isHuman: () => boolean): void {
     const ask = this.#deps.asks.get(correlation_id);
-    if (ask?.state !== "open" || ask.question?.scope !== TOOL_PERMISSION) return;
+    if (ask?.state !== "open" || !isForPerson(ask.question)) return;
     if (!isHuman()) throw new Problem("human_not_proven", {});
   }
 

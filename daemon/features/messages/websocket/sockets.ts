@@ -2,7 +2,7 @@
 
 import type { Context } from "../../../data/context.ts";
 import { nextTurn } from "kit/net/frames.ts";
-import { frame } from "../framing.ts";
+import { frame, withNote } from "../framing.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import { isClosedAsk, type Steps } from "../ledger/steps.ts";
@@ -27,6 +27,8 @@ export interface Ticket {
 export interface SocketPorts {
   /** The content of an inbox item's frame for a surface (contract 4). */
   inboxItemFrame(item_id: string, surface: string): { item: unknown; reply_to_ref: string | null };
+  /** A line of the daemon for a peer, once; null for none. */
+  noteFor(peer_id: string): string | null;
 }
 
 export class Sockets {
@@ -168,13 +170,17 @@ export class Sockets {
   #toFrame({ identity: { surface, framed } }: Session, message: StoredMessage): Outbound {
     const { item_id, delivery_id } = message;
     if (item_id === null || surface === null || surface.bridge) {
-      return toFrame(message, framed ? frame(message) : undefined);
+      return toFrame(message, framed ? this.#framed(message) : undefined);
     }
     return {
       type: "inbox_item",
       delivery_id,
       ...this.#ports.inboxItemFrame(item_id, surface.name),
     };
+  }
+
+  #framed(message: StoredMessage): string {
+    return withNote(frame(message), this.#ports.noteFor(message.to_peer_id));
   }
 
   /** Replays the queue, unless another transport attempts a message: then a later tick does. */
