@@ -32,6 +32,7 @@ export const MODULES = {
   sessions: async () => (await import("./sessions/transcripts.ts")).SESSION_COMMANDS,
   changes: async () => (await import("./changes.ts")).CHANGES_COMMANDS,
   usage: async () => [(await import("./sessions/usage.ts")).USAGE],
+  budgets: async () => [(await import("./sessions/budgets.ts")).BUDGETS],
   run: async () => (await import("./run/run.ts")).RUN_COMMANDS,
   programs: async () => (await import("./program_commands.ts")).PROGRAM_COMMANDS,
 } as const satisfies Readonly<Record<string, () => Promise<readonly Command[]>>>;

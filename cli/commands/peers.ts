@@ -10,6 +10,7 @@ import {
   rehookPeer,
   renamePeer,
 } from "protocol/generated/endpoints.ts";
+import { loopSentence } from "protocol/derived/budgets.ts";
 import { waitSentence } from "protocol/derived/waits.ts";
 import { addressFor } from "../../daemon/host/terminal_addresses.ts";
 import { Backend } from "protocol/agents/contract.ts";
@@ -151,6 +152,7 @@ function showPeer(to: Terminal, peer: Peer, parent: string | null): void {
     kind: [peer.role, peer.backend, peer.model].filter(Boolean).join(", "),
     status: [peer.status, peer.turn_state].filter(Boolean).join(", "),
     "waits for": waitSentence(peer),
+    looping: loopSentence(peer),
     via: viaOf(peer),
     reason: peer.inbound_reason && formatReason(peer.inbound_reason),
     path: peer.path,

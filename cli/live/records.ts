@@ -72,6 +72,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_retired: ["peers", "asks"],
   peer_removed: ["peers", "asks"],
   peer_contradiction: [],
+  budget: [],
+  looping: PEERS,
   usage_counted: [],
   peer_restart_offline_ignored: PEERS,
   peer_restart_started: PEERS,

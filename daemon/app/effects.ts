@@ -67,6 +67,9 @@ interface AffectedFeatures {
   readonly tokenCounting: TokenCounting;
 }
 
+/** Transports after which nothing shows when a message is read. A bus leads to other machines. */
+const READ_WHEN_SENT: ReadonlySet<string | null> = new Set(["hook", "websocket", "bus"]);
+
 /** Passes effects of lower features to the higher ones, which exist once all features are built. */
 export class Effects {
   #connected: AffectedFeatures | undefined;
@@ -88,23 +91,30 @@ export class Effects {
     return machines;
   }
 
-  /** A peer got a prompt without a message. */
-  #promptRead(peer_id: string): void {
-    const { budgets, ctx } = this.#features;
-    if (budgets.isAny) ctx.db.transact((tx) => budgets.promptRead(tx, peer_id));
+  /** A peer got a prompt, with this message in it. A message that it read before is nothing new. */
+  #promptRead(peer_id: string, id: string | undefined): void {
+    const { budgets, charges, ctx } = this.#features;
+    if (!budgets.isAny) return;
+    ctx.db.transact((tx) => {
+      const message = id === undefined ? undefined : findMessage(tx, id);
+      if (message?.to_peer_id !== peer_id || message.seen_at !== null) {
+        return budgets.promptRead(tx, peer_id);
+      }
+      budgets.messageRead(tx, peer_id, message);
+      charges.promptRead(tx, peer_id);
+    });
   }
 
-  /** An ask that went out is owed, and a message that was read is what its reader works on. */
+  /** An ask that went out is owed. */
   #messageStepped(
     { delivery_id, to_peer_id, transport }: Parameters<StepListener["stepped"]>[0],
     state: DeliveryState,
   ): void {
     const { budgets, charges, ctx } = this.#features;
-    if (!budgets.isAny || (state !== "sent" && state !== "seen")) return;
-    // A hook and a client read a message when it is sent, and others by their prompts.
-    const isRead = (state === "sent") === (transport === "hook" || transport === "websocket");
+    if (!budgets.isAny || state !== "sent") return;
     ctx.db.transact((tx) => {
-      if (state === "sent") budgets.askReached(tx, delivery_id, to_peer_id);
+      budgets.askReached(tx, delivery_id, to_peer_id);
+      const isRead = READ_WHEN_SENT.has(transport);
       const message = isRead ? findMessage(tx, delivery_id) : undefined;
       if (!message) return;
       budgets.messageRead(tx, to_peer_id, message);
@@ -122,7 +132,7 @@ export class Effects {
     promptSeen: (peer_id, prompt) => {
       const { agentWork, jobs, receipts } = this.#features;
       const ids = idsIn(prompt);
-      if (ids.length === 0) this.#promptRead(peer_id);
+      this.#promptRead(peer_id, ids.at(-1));
       agentWork.promptSeen(peer_id, ids);
       receipts.prove(peer_id, ids);
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));

@@ -18,6 +18,7 @@ export type Topic =
   | "health"
   | "turns"
   | "usage"
+  | "budgets"
   | "machines"
   | "push";
 

@@ -1,4 +1,4 @@
--- The daemon's tables after 37 migration(s).
+-- The daemon's tables after 38 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -23,6 +23,64 @@ CREATE TABLE attachments (
 ) strict;
 
 CREATE INDEX attachments_expiring on attachments (expires_at);
+
+CREATE TABLE budget_members (
+  subject text primary key,
+  budget_id text not null,
+  at integer not null,
+  -- The peer that an open ask has reached.
+  owed_by text
+) strict, without rowid;
+
+CREATE INDEX budget_members_budget on budget_members (budget_id);
+
+CREATE INDEX budget_members_owed on budget_members (owed_by, at) where owed_by is not null;
+
+CREATE TABLE budget_uses (
+  budget_id text not null,
+  peer_id text not null,
+  name text not null,
+  tokens integer not null,
+  turns integer not null,
+  ms integer not null,
+  cost real not null,
+  told_at integer,
+  primary key (budget_id, peer_id)
+) strict, without rowid;
+
+CREATE TABLE budgets (
+  seq integer primary key,
+  budget_id text not null unique,
+  scope text not null,
+  subject text not null,
+  day text,
+  parent_id text,
+  from_peer_id text,
+  from_name text not null,
+  tokens_max integer,
+  turns_max integer,
+  ms_max integer,
+  cost_max real,
+  currency text,
+  grants integer not null,
+  tokens integer not null,
+  turns integer not null,
+  ms integer not null,
+  cost real not null,
+  unpriced_tokens integer not null,
+  state text not null,
+  question_id text,
+  created_at integer not null,
+  used_at integer not null,
+  warned_at integer,
+  spent_at integer
+) strict;
+
+CREATE UNIQUE INDEX budgets_question on budgets (question_id) where question_id is not null;
+
+CREATE INDEX budgets_spent on budgets (state) where state = 'spent';
+
+CREATE INDEX budgets_subject on budgets (subject, day);
 
 CREATE TABLE chosen_ids (
   correlation_id text primary key,
@@ -784,7 +842,7 @@ CREATE TABLE usage_work (
   peer_id text not null,
   at integer not null,
   chain text not null,
-  job_id text not null,
+  job_id text not null, budget_id text not null default '',
   primary key (peer_id, at)
 ) strict, without rowid;
 

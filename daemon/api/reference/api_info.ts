@@ -39,6 +39,8 @@ export const TAGS: readonly Tag[] = [
     "Messages that are sent when a peer, a job, an ask or a file is in a state." },
   { name: "Transcripts", ids: ["transcripts"], description:
     "What agents recorded of their sessions: conversations, and how many tokens they used." },
+  { name: "Budgets", ids: ["budgets"], description:
+    "Limits on what asks, jobs, peers and days use, with what was used by whom." },
   { name: "Changes", ids: ["changes"], description:
     "What changed in the folders of peers and jobs: git's status and diff, read only." },
   { name: "Attachments", ids: ["attachments"], description: "Files that messages carry by their ids." },

@@ -2,6 +2,7 @@
 
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
+import * as peers from "../peers/store.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { PeerState } from "../peers/changes.ts";
 import type { Budgets } from "./budgets.ts";
@@ -69,11 +70,11 @@ export class Charges {
     if (charged === (budget_id ?? "")) return;
     const address = this.#deps.directory.address(peer_id);
     if (!address || address.role === "human") return;
-    // A peer that reports no turns has one for each message.
     if (this.#working.has(peer_id)) {
       this.#turns.set(peer_id, budget_id ?? "");
       this.#ctx.db.afterRollback(() => void this.#turns.delete(peer_id));
-    }
+      // A peer that reports no turns has one for each message.
+    } else if ((peers.get(tx, peer_id)?.turn_state ?? null) !== null) return;
     const is_today = charged === undefined;
     this.charge(tx, { peer_id, budget_id, used: { turns: 1 }, is_today });
   }
