@@ -8,7 +8,7 @@ import type { Terminals } from "../host/tmux/terminals.ts";
 import { TOOL_PERMISSION } from "../features/asks/answers.ts";
 import * as askRows from "../features/asks/store.ts";
 import type { Loops } from "../features/breakers/loops.ts";
-import type { BudgetNotes } from "../features/budgets/notes.ts";
+import type { BudgetPorts } from "../features/budgets/budgets.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
 import { inboxItemFrame } from "../features/inbox/surfaces.ts";
@@ -16,7 +16,7 @@ import * as jobRows from "../features/jobs/store.ts";
 import * as templateRows from "../features/jobs/template_store.ts";
 import type { PruningPorts } from "../features/lifecycle/pruning.ts";
 import type { AuditPorts } from "../features/messages/ledger/audit.ts";
-import { firstQueued } from "../features/messages/ledger/ledger.ts";
+import { findAskParts, firstQueued } from "../features/messages/ledger/ledger.ts";
 import type { RemotePorts } from "../features/messages/remote_delivery.ts";
 import type { SocketPorts } from "../features/messages/websocket/sockets.ts";
 import type { PeerPorts } from "../features/peers/registration.ts";
@@ -33,7 +33,6 @@ interface PortsDeps {
 
 /** The features that are asked. */
 interface AskedFeatures {
-  readonly budgetNotes: BudgetNotes;
   readonly loops: Loops;
   readonly machines: Machines | undefined;
 }
@@ -75,6 +74,10 @@ export class Ports {
       ),
   };
 
+  readonly budgets: BudgetPorts = {
+    askOf: (correlation_id) => findAskParts(this.#deps.db, correlation_id),
+  };
+
   readonly messages: SocketPorts & AuditPorts & RemotePorts = {
     inboxItemFrame: (item_id, surface) => inboxItemFrame(this.#deps.db, item_id, surface),
     isInInbox: (correlation_id) => inboxRows.itemOfAsk(this.#deps.db, correlation_id) !== undefined,
@@ -86,7 +89,6 @@ export class Ports {
       if (!machines) throw new Error("A peer of another machine is known without a bus");
       return machines.exchange.outgoing.reasonToWait(daemon_id);
     },
-    noteFor: (peer_id) => this.#features.budgetNotes.noteFor(peer_id),
     hopsBefore: (correlation_id) => this.#machines?.exchange.outgoing.hopsBefore(correlation_id),
   };
 

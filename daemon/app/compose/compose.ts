@@ -20,7 +20,7 @@ import {
 } from "./sessions.ts";
 import { type AskFeatures, openAsks } from "./asks.ts";
 import { type Foundation, openFoundation, openTraces } from "./foundation.ts";
-import { openBudgets, openMessageLog, openMessages } from "./messages.ts";
+import { openMessageLog, openMessages } from "./messages.ts";
 import { openPeers } from "./peers.ts";
 import type { Machines } from "../../machines/machines.ts";
 import { cardMadeAt, forgetLeft, leftBefore, recordIdentityRefusal } from "../identity.ts";
@@ -32,8 +32,7 @@ export type Features = ReturnType<typeof compose>;
 /** Opens the database and builds every feature on it. */
 export function compose(config: Config, db_path: string, platform: Platform) {
   const foundation = openFoundation(config, db_path, platform);
-  const opened = openPeers(foundation);
-  const peers = { ...opened, ...openBudgets(foundation, opened) };
+  const peers = openPeers(foundation);
   const messages = {
     ...peers,
     ...openMessages(foundation, peers),

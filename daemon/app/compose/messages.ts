@@ -6,10 +6,6 @@ import { Delivery } from "../../features/messages/delivery.ts";
 import { Dispatcher } from "../../features/messages/dispatcher.ts";
 import { Handover } from "../../features/messages/handover.ts";
 import { DeliveryAudit } from "../../features/messages/ledger/audit.ts";
-import { findAskParts } from "../../features/messages/ledger/ledger.ts";
-import { Budgets } from "../../features/budgets/budgets.ts";
-import { Charges } from "../../features/budgets/charges.ts";
-import { BudgetNotes } from "../../features/budgets/notes.ts";
 import { Limits } from "../../features/messages/limits.ts";
 import { Messages } from "../../features/messages/log/message_log.ts";
 import { Receipts } from "../../features/messages/receipts.ts";
@@ -20,28 +16,10 @@ import { DAY_MS } from "kit/core/duration.ts";
 import type { Foundation } from "./foundation.ts";
 import type { PeerFeatures } from "./peers.ts";
 
-/** Budgets, and what is charged to them. */
-export function openBudgets(
-  { config, ctx, meters }: Foundation,
-  { directory }: PeerFeatures,
-) {
-  const budgets = new Budgets(ctx, {
-    directory,
-    currency: config["usage.prices"]?.currency,
-    day: config["budgets.day"],
-    peers: config["budgets.peers"],
-    counts_tokens: config.transcripts !== "off",
-    refused: () => meters.limitReached("budget_spent"),
-    askOf: (correlation_id) => findAskParts(ctx.db, correlation_id),
-  });
-  const charges = new Charges(ctx, { budgets, directory });
-  return { budgets, charges, budgetNotes: new BudgetNotes(ctx, { budgets, directory }) };
-}
-
 /** Peer records and the delivery of messages. */
 export function openMessages(
   { config, ctx, effects, idCodec, identity, meters, platform, ports }: Foundation,
-  openedPeers: PeerFeatures & ReturnType<typeof openBudgets>,
+  openedPeers: PeerFeatures,
 ) {
   const {
     agentPeers,
@@ -127,6 +105,5 @@ export function openMessageLog(
 
 export type MessageFeatures =
   & PeerFeatures
-  & ReturnType<typeof openBudgets>
   & ReturnType<typeof openMessages>
   & ReturnType<typeof openMessageLog>;

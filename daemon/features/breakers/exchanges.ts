@@ -42,11 +42,17 @@ interface Exchange {
 const ID = /\b(?:ask|qd|notif|askm|bud)-[0-9a-f]+\b/g;
 const WORD = /[\p{L}_][\p{L}\p{N}_./:-]*/gu;
 
-/** The words of a text, as hashes. Paths and names count as words; numbers and ids do not. */
-export function wordsOf(text: string): Set<number> {
+/** A word such as `src/api.ts`. */
+const PATH = /\w[/.]\w/;
+
+/**
+ * The words of a text, as hashes, with true for those that look like the name of a file. Numbers
+ * and ids are no words.
+ */
+function wordsOf(text: string): Map<number, boolean> {
   const plain = text.slice(0, TEXT_CHARS_MAX).toLowerCase().replaceAll(ID, " ");
   const words = [...plain.matchAll(WORD)].map(([word]) => word.replaceAll(/\d+/g, "#"));
-  return new Set(words.map(hashOf));
+  return new Map(words.map((word) => [hashOf(word), PATH.test(word)]));
 }
 
 export class Exchanges {
@@ -60,17 +66,24 @@ export class Exchanges {
     const words = wordsOf(text);
     const isOver = !known || Math.abs(at - known.last.at) > SILENCE_MS;
     if (isOver) {
-      const begun = { words, last: message, times: 0, since: at, isReported: false };
+      const begun = {
+        words: new Set(words.keys()),
+        last: message,
+        times: 0,
+        since: at,
+        isReported: false,
+      };
       setLatest(this.#exchanges, pair, begun, PAIRS_MAX);
       return undefined;
     }
-    const fresh = [...words].filter((word) => !known.words.has(word));
-    const isNew = fresh.length > words.size * NEW_SHARE_MAX;
+    const fresh = [...words].filter(([word]) => !known.words.has(word));
+    const namesFile = fresh.some(([, isPath]) => isPath);
+    const isNew = namesFile || fresh.length > words.size * NEW_SHARE_MAX;
     const isInTurns = known.last.from !== from;
     if (isNew || !isInTurns) Object.assign(known, { times: 0, since: at, isReported: false });
     else known.times++;
     known.last = message;
-    for (const word of fresh) if (known.words.size < WORDS_MAX) known.words.add(word);
+    for (const [word] of fresh) if (known.words.size < WORDS_MAX) known.words.add(word);
     setLatest(this.#exchanges, pair, known, PAIRS_MAX);
     if (known.times < TIMES_MIN || known.isReported) return undefined;
     known.isReported = true;

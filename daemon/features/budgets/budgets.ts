@@ -48,13 +48,18 @@ interface AskParts {
   readonly parent_id: string | null;
 }
 
+/** Questions of budgets to higher features. */
+export interface BudgetPorts {
+  askOf(correlation_id: string): AskParts | undefined;
+}
+
 interface BudgetsDeps extends DaySettings {
   readonly directory: Directory;
   /** The currency of the configured prices. */
   readonly currency: string | undefined;
   /** True if the agents' session files, which have the tokens, are read. */
   readonly counts_tokens: boolean;
-  askOf(correlation_id: string): AskParts | undefined;
+  readonly ports: BudgetPorts;
   /** Called for each message that a spent budget refuses. */
   refused(): void;
 }
@@ -211,7 +216,7 @@ export class Budgets {
 
   askClosed(correlation_id: string): void {
     if (!this.#isAny) return;
-    const ask = this.#deps.askOf(correlation_id);
+    const ask = this.#deps.ports.askOf(correlation_id);
     if (ask) this.#ctx.db.transact((tx) => store.setOwed(tx, ask.delivery_id, null));
   }
 
@@ -329,13 +334,13 @@ export class Budgets {
   /** The budgets that a request asks for; null for all. */
   #idsOf({ message, job, peer }: Pick<BudgetQuery, "message" | "job" | "peer">): string[] | null {
     const { db } = this.#ctx;
-    const { directory, askOf } = this.#deps;
+    const { directory, ports } = this.#deps;
     const ids = new Set<string>();
     const add = (found: readonly StoredBudget[]) => {
       for (const { budget_id } of found) ids.add(budget_id);
     };
     if (message !== undefined) {
-      const delivery_id = askOf(message)?.delivery_id ?? message;
+      const delivery_id = ports.askOf(message)?.delivery_id ?? message;
       const shared = store.ofSubject(db, message, null);
       add(this.chainOf(db, store.memberOf(db, delivery_id) ?? shared?.budget_id));
     }
@@ -356,7 +361,7 @@ export class Budgets {
     { kind, from, reply_to, correlation_id, caused_by }: BudgetedMessage,
   ): string | undefined {
     if (kind === "ack") {
-      const ask = correlation_id ? this.#deps.askOf(correlation_id) : undefined;
+      const ask = correlation_id ? this.#deps.ports.askOf(correlation_id) : undefined;
       const budget_id = ask && store.memberOf(db, ask.delivery_id);
       const budget = budget_id === undefined ? undefined : store.get(db, budget_id);
       const isOwn = budget?.subject === correlation_id || budget?.subject === ask?.parent_id;
@@ -373,7 +378,7 @@ export class Budgets {
   }
 
   #memberOfAsk(db: Reader, correlation_id: string | null): string | undefined {
-    const ask = correlation_id === null ? undefined : this.#deps.askOf(correlation_id);
+    const ask = correlation_id === null ? undefined : this.#deps.ports.askOf(correlation_id);
     return ask && store.memberOf(db, ask.delivery_id);
   }
 

@@ -49,8 +49,8 @@ export class Days {
   }
 
   /**
-   * The day that counts now, in this machine's zone. A clock that is set back over midnight does not
-   * begin a day again whose budget is used.
+   * The day that counts now, in this machine's zone. A clock that is set back over midnight does
+   * not begin a day again whose budget is used.
    */
   today(): string {
     const now = this.#ctx.clock.now();

@@ -2,6 +2,7 @@
 
 import type { Context } from "../../../data/context.ts";
 import { nextTurn } from "kit/net/frames.ts";
+import type { BudgetNotes } from "../../budgets/notes.ts";
 import { frame, withNote } from "../framing.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
@@ -27,14 +28,17 @@ export interface Ticket {
 export interface SocketPorts {
   /** The content of an inbox item's frame for a surface (contract 4). */
   inboxItemFrame(item_id: string, surface: string): { item: unknown; reply_to_ref: string | null };
-  /** A line of the daemon for a peer, once; null for none. */
-  noteFor(peer_id: string): string | null;
+}
+
+interface SocketsDeps {
+  readonly ports: SocketPorts;
+  readonly budgetNotes: Pick<BudgetNotes, "noteFor">;
 }
 
 export class Sockets {
   readonly #ctx: Context;
   readonly #steps: Steps;
-  readonly #ports: SocketPorts;
+  readonly #deps: SocketsDeps;
   readonly #sessions = new Map<string, Session>();
   /** The sessions of surfaces and bridges. */
   readonly #surfaces = new Set<Session>();
@@ -43,10 +47,10 @@ export class Sockets {
   /** Messages whose frames went out and are not yet marked as sent. */
   #written: StoredMessage[] = [];
 
-  constructor(ctx: Context, steps: Steps, ports: SocketPorts) {
+  constructor(ctx: Context, steps: Steps, deps: SocketsDeps) {
     this.#ctx = ctx;
     this.#steps = steps;
-    this.#ports = ports;
+    this.#deps = deps;
   }
 
   get size(): number {
@@ -175,12 +179,12 @@ export class Sockets {
     return {
       type: "inbox_item",
       delivery_id,
-      ...this.#ports.inboxItemFrame(item_id, surface.name),
+      ...this.#deps.ports.inboxItemFrame(item_id, surface.name),
     };
   }
 
   #framed(message: StoredMessage): string {
-    return withNote(frame(message), this.#ports.noteFor(message.to_peer_id));
+    return withNote(frame(message), this.#deps.budgetNotes.noteFor(message.to_peer_id));
   }
 
   /** Replays the queue, unless another transport attempts a message: then a later tick does. */
