@@ -74,10 +74,10 @@ export class BudgetCards {
     const { asks, budgets } = this.#deps;
     const { budget_id, from_name, scope } = budget;
     const subject = subjectText(budget, budgets.nameOf(budget));
-    const given = scope === "ask" || scope === "job" ? `, given by ${from_name}` : "";
+    const given = scope === "ask" || scope === "job" ? ` (given by ${from_name})` : "";
     const by = usersText(budget, store.uses(tx, budget_id));
-    const more = formatAmount({ ...amountOf({ ...budget, grants: 1 }) });
-    const text = `The budget of ${subject} is spent${given}: ${usedText(budget)}` +
+    const more = formatAmount(amountOf({ ...budget, grants: 1 }));
+    const text = `The budget of ${subject}${given} is spent: ${usedText(budget)}` +
       `${by ? `, by ${by}` : ""}. New asks and notifies of this work are refused; replies are not.`;
     const options = [
       { id: GO_ON, title: `Go on with as much again (${more})` },

@@ -22,14 +22,14 @@ import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Transcripts } from "../transcripts/transcripts.ts";
 import { type Call, CALLS_MAX, callsIn, repeatedCalls, toCall } from "./calls.ts";
-import { type EmptyExchange, Exchanges } from "./exchanges.ts";
+import { type EmptyExchange, type Exchanged, Exchanges } from "./exchanges.ts";
 
 /** Interval between two readings of the session of a peer at work. */
 const LOOK_MS = 15_000;
 /** Time for which peers of an exchange are shown as looping. */
 const SHOWN_MS = 10 * 60_000;
-/** Maximum messages that wait for the next tick, and peers whose state is remembered. */
-const SENT_MAX = 1_000;
+/** Maximum messages that are compared per tick, and peers whose state is remembered. */
+const SENT_MAX = 200;
 const PEERS_MAX = 1_000;
 const TOOL_CHARS_MAX = 60;
 
@@ -54,7 +54,7 @@ export class Loops {
   readonly #ctx: Context;
   readonly #deps: LoopsDeps;
   readonly #exchanges = new Exchanges();
-  #sent: StoredMessage[] = [];
+  readonly #sent: Exchanged[] = [];
   readonly #shown = new Map<string, ShownLoop>();
   /** The calls of running turns that hooks reported, and the time of each peer's last one. */
   readonly #calls = new Map<string, Call[]>();
@@ -83,11 +83,10 @@ export class Loops {
 
   /** Called for each new message. It is only noted here, on the way of each message. */
   messageSent(message: StoredMessage): void {
-    const { from_peer_id, kind } = message;
-    if (this.#isOff || from_peer_id === null || kind === "broadcast") return;
-    this.#ctx.db.afterCommit(() => {
-      if (this.#sent.length < SENT_MAX) this.#sent.push(message);
-    });
+    const { from_peer_id: from, to_peer_id: to, kind, text, created_at: at } = message;
+    if (this.#isOff || from === null || kind === "broadcast") return;
+    if (this.#sent.length >= SENT_MAX) return;
+    this.#ctx.db.afterCommit(() => this.#sent.push({ from, to, text, at }));
   }
 
   /** A hook reported a tool call of a peer with its result. */
@@ -129,19 +128,19 @@ export class Loops {
   }
 
   /** Compares a message with those before it between the same peers of this machine. */
-  #compare({ from_peer_id, to_peer_id, text, created_at }: StoredMessage): void {
-    const [from, to] = [from_peer_id ?? "", to_peer_id].map((id) => peers.get(this.#ctx.db, id));
-    if (!from || !to || from.role === "human" || to.role === "human") return;
-    const exchanged = { from: from.peer_id, to: to.peer_id, text, at: created_at };
-    const found = this.#exchanges.add(exchanged);
-    if (found) this.#afterwards(() => this.#weigh(found, [from, to]));
+  #compare(message: Exchanged): void {
+    const { directory } = this.#deps;
+    const isHere = [message.from, message.to].every((id) => {
+      const address = directory.address(id);
+      return address?.daemon_id === null && address.role !== "human";
+    });
+    const found = isHere ? this.#exchanges.add(message) : undefined;
+    if (found) this.#afterwards(() => this.#weigh(found));
   }
 
   /** Reports an exchange, unless one of its peers has done something else meanwhile. */
-  async #weigh(
-    { peers: pair, times, since }: EmptyExchange,
-    both: readonly StoredPeer[],
-  ): Promise<void> {
+  async #weigh({ peers: pair, times, since }: EmptyExchange): Promise<void> {
+    const both = pair.flatMap((id) => peers.get(this.#ctx.db, id) ?? []);
     for (const peer of both) {
       if (await this.#hasWorked(peer, since)) {
         return this.#exchanges.restart(pair, this.#ctx.clock.now());

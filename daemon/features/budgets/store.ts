@@ -3,7 +3,6 @@
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { type Reader, tableOf, type Tx } from "kit/data/sqlite.ts";
-import { idsOf } from "../../data/short_ids.ts";
 import { Budget } from "protocol/budgets/contract.ts";
 
 /** A budget as stored. `…_max` are the limits that were given, each allowed `grants` times. */
@@ -38,9 +37,6 @@ export type StoredBudget = z.output<typeof StoredBudget>;
 
 const table = tableOf("budgets", StoredBudget, "budget_id");
 export const { insert, update, get } = table;
-
-/** The first ids that begin with `short`. */
-export const idsFrom = idsOf("budgets", "budget_id");
 
 export function isAny(db: Reader): boolean {
   return db.value(z.number(), "select 1 from budgets limit 1") !== undefined;
