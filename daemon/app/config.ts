@@ -18,7 +18,7 @@ import { Checks } from "protocol/jobs/contract.ts";
 import { CircleBoundary, isReservedForHuman } from "protocol/peers/record.ts";
 import { Commands, EnvironmentVariables, Profiles } from "protocol/spawn/contract.ts";
 import { READERS } from "protocol/transcripts.ts";
-import { AMOUNT_FORM } from "protocol/budgets/amount.ts";
+import { AMOUNT_FORM, parseAmount } from "protocol/budgets/amount.ts";
 import { BudgetText, LOOP_ACTIONS, PeerBudgets } from "protocol/budgets/contract.ts";
 import { Prices, PRICES_FORM } from "protocol/usage.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
@@ -186,6 +186,7 @@ const CROSS_CHECKS: readonly CrossCheck[] = [
   missingToken,
   missingWebhook,
   missingRelay,
+  missingPrices,
   busMistakes,
 ];
 
@@ -263,6 +264,30 @@ function missingRelay(config: Partial<Config>): string[] {
       `${key}: found nothing with relay.enabled; ` +
       "allowed: the value that `mesh setup --relay URL` writes, or relay.enabled: false"
     );
+}
+
+/** Budgets of money need prices in their currency, and those of tokens need transcripts. */
+function missingPrices(config: Partial<Config>): string[] {
+  const { "budgets.day": day, "budgets.peers": peers = {}, transcripts } = config;
+  const currency = config["usage.prices"]?.currency;
+  const given = [
+    ["budgets.day", day],
+    ...Object.entries(peers).map(([name, text]) => {
+      return [`budgets.peers.${name}`, text];
+    }),
+  ];
+  return given.flatMap(([key, text]) => {
+    const amount = text === undefined ? undefined : parseAmount(text);
+    if (!amount || typeof amount === "string") return [];
+    if (amount.currency !== null && amount.currency !== currency) {
+      const allowed = `allowed: a budget in the currency of usage.prices (${currency ?? "none"})`;
+      return [`${key}: found "${text}"; ${allowed}`];
+    }
+    const isCounted = amount.tokens === null && amount.cost === null || transcripts !== "off";
+    return isCounted
+      ? []
+      : [`${key}: found "${text}" with transcripts: off; allowed: turns, a time`];
+  });
 }
 
 /** The largest number that a setting can be. A longer run of digits is a token or a name. */

@@ -18,7 +18,7 @@ import {
   peerOfSession,
   post,
 } from "../../../support/daemon/peer_clients.ts";
-import { create, job } from "../../../support/daemon/jobs.ts";
+import { create, createRecurring, job } from "../../../support/daemon/jobs.ts";
 import { framed } from "../../../support/sessions/usage_world.ts";
 
 const TERMINAL = { "x-mesh-terminal": "77" };
@@ -251,6 +251,34 @@ Deno.test("a job has a budget, and its prompt is refused once that is spent [4.b
   const refused = await post(w, "/ask", { from_peer: "api", to_peer: "web", text: "?" });
   assert.equal(refused.error, "budget_spent");
   assert.equal((await job(w, job_id)).execution.budget, "1-turns");
+});
+
+Deno.test("each run of a recurring job has a budget of its own", async () => {
+  await using w = await agentsWorld();
+  const template = await createRecurring(w, {
+    prompt: "Tidy",
+    assigned_peer: "api",
+    created_by: "sam",
+    cron: "0 * * * *",
+    budget: "2-turns",
+  });
+  for (let hour = 0; hour < 2; hour++) {
+    await w.tick(3_600);
+    await w.post("/peers/api/turn", { turn_state: "idle", last_message: "Done" });
+    await w.tick();
+  }
+  const runs = (await budgets(w)).map(({ scope, amount }) => [scope, amount]);
+  assert.equal(template.execution.budget, "2-turns");
+  assert.deepEqual(runs.slice(0, 1), [["job", "2-turns"]]);
+});
+
+Deno.test("a mistake in the configured budgets stops the start, with its place", () => {
+  const read = (settings: Readonly<Record<string, string>>) => world({ settings });
+  assert.throws(() => read({ "budgets.day": "50k" }), /budgets\.day/);
+  assert.throws(() => read({ "budgets.day": "2usd" }), /budgets\.day: found "2usd".*usage\.prices/);
+  const off = { transcripts: "off", "budgets.peers": "{api: 5k-tokens}" };
+  assert.throws(() => read(off), /budgets\.peers\.api.*transcripts: off/);
+  assert.throws(() => read({ "breakers.loops": "maybe" }), /breakers\.loops/);
 });
 
 Deno.test("the time of turns is charged while they run", async () => {
