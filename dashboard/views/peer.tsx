@@ -2,6 +2,7 @@
 
 import { Choices, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Subagents } from "../components/children.tsx";
+import { BudgetLines } from "../components/budget_lines.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
@@ -119,6 +120,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         </p>
         {description && <p class="task">{visible(description)}</p>}
         <WaitNote peer={peer} />
+        {!isRemote(peer) && <BudgetLines of={peer.peer_id} />}
       </div>
       <Choices<Tab>
         label="Part"
