@@ -15,7 +15,7 @@ import { DAY_MS } from "kit/core/duration.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Directory } from "../peers/directory.ts";
 import { Days, type DaySettings } from "./days.ts";
-import { budgetSpent, narrowed, toBudget } from "./limits.ts";
+import { budgetSpent, narrowed, shareOf, toBudget } from "./limits.ts";
 import { newBudget } from "./new_budget.ts";
 import * as store from "./store.ts";
 import type { StoredBudget } from "./store.ts";
@@ -32,6 +32,7 @@ export interface BudgetedMessage {
   readonly kind: StoredMessage["kind"];
   readonly from: { readonly peer_id: string | null; readonly name: string };
   readonly to: { readonly peer_id: string; readonly role: string };
+  readonly voice: string;
   readonly reply_to?: string | null;
   readonly correlation_id?: string | null;
   /** True for a message that no limit refuses, such as a notice of the daemon. */
@@ -84,14 +85,15 @@ export class Budgets {
 
   /**
    * The budget that a message counts to; undefined for none. Throws `budget_spent` for a new
-   * message to a peer if it is spent. Replies, notices and messages to the human always pass.
+   * message to a peer if it is spent. Replies, notices, and what the human sends or gets pass.
    */
   admit(db: Reader, message: BudgetedMessage): StoredBudget | undefined {
     if (!this.isAny) return undefined;
     const { kind, from, to } = message;
     const chain = this.chainOf(db, this.#budgetOf(db, message));
     const isReply = kind === "ack" || kind === "inbox_item";
-    if (!isReply && !message.notice && to.role !== "human") {
+    const isOfHuman = to.role === "human" || message.voice === "human";
+    if (!isReply && !message.notice && !isOfHuman) {
       this.#mustBeOpen(db, [...chain, ...this.days.of(db, [from.peer_id, to.peer_id])]);
     }
     return chain[0];
@@ -169,8 +171,8 @@ export class Budgets {
   }
 
   /**
-   * Records that a job, a schedule or an agent that a peer starts counts to the budget of the peer's
-   * work. Throws `budget_spent`.
+   * Records that a job, a schedule or an agent that a peer starts counts to the budget of the
+   * peer's work. Throws `budget_spent`.
    */
   include(tx: Tx, subject: string, from: BudgetedMessage["from"]): void {
     if (!this.isAny) return;
@@ -280,9 +282,11 @@ export class Budgets {
     return next;
   }
 
-  /** Allows as much again. Throws for a budget that is not spent. */
+  /** Allows as much again, and more while that is used already. */
   grant(tx: Tx, budget: StoredBudget): StoredBudget {
-    const grants = budget.grants + 1;
+    let grants = budget.grants + 1;
+    // A turn under way may have used more than twice the amount.
+    while (shareOf({ ...budget, grants }) >= 1) grants++;
     store.clearTold(tx, budget.budget_id);
     const fresh = { grants, warned_at: null, spent_at: null, question_id: null };
     return this.step(tx, budget, "granted", fresh);

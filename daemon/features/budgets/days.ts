@@ -6,6 +6,7 @@ import { matchesPattern } from "kit/core/text.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
 import { type Amount, parseAmount } from "protocol/budgets/amount.ts";
+import { budgetMachine } from "protocol/budgets/states.ts";
 import type { Directory } from "../peers/directory.ts";
 import { shareOf } from "./limits.ts";
 import { newBudget } from "./new_budget.ts";
@@ -62,8 +63,10 @@ export class Days {
   of(db: Reader, peer_ids: readonly (string | null)[]): StoredBudget[] {
     if (!this.isAny) return [];
     const day = this.today();
-    return this.#subjectsOf(peer_ids)
-      .flatMap(([subject]) => store.ofSubject(db, subject, day) ?? []);
+    return this.#subjectsOf(peer_ids).flatMap(([subject, amount]) => {
+      const found = store.ofSubject(db, subject, day);
+      return found ? [adjusted(found, amount)] : [];
+    });
   }
 
   /** As `of` for one peer. Begins those of which nothing is used, and applies the settings. */
@@ -72,7 +75,11 @@ export class Days {
     const day = this.today();
     return this.#subjectsOf([peer_id]).map(([subject, amount]) => {
       const found = store.ofSubject(tx, subject, day);
-      if (found) return this.#adjusted(tx, found, amount);
+      if (found) {
+        const current = adjusted(found, amount);
+        if (current !== found) store.update(tx, current);
+        return current;
+      }
       const scope = subject === ALL ? "day" as const : "peer" as const;
       const given = { scope, subject, day, parent_id: null, from: CONFIGURATION, amount };
       const budget = newBudget(this.#ctx, given);
@@ -92,24 +99,16 @@ export class Days {
     }
     return subjects;
   }
+}
 
-  /** The settings may have changed since the budget began. */
-  #adjusted(tx: Tx, budget: StoredBudget, amount: Amount): StoredBudget {
-    const { tokens, turns, ms, cost, currency } = amount;
-    const adjusted = {
-      ...budget,
-      tokens_max: tokens,
-      turns_max: turns,
-      ms_max: ms,
-      cost_max: cost,
-      currency,
-    };
-    if (JSON.stringify(adjusted) === JSON.stringify(budget)) return budget;
-    const isFree = shareOf(adjusted) < 1;
-    const next = isFree ? { ...adjusted, state: "open" as const } : adjusted;
-    store.update(tx, next);
-    return next;
-  }
+/** A budget by the settings of now, which may have changed since it began. */
+function adjusted(budget: StoredBudget, amount: Amount): StoredBudget {
+  const { tokens, turns, ms, cost, currency } = amount;
+  const limits = { tokens_max: tokens, turns_max: turns, ms_max: ms, cost_max: cost, currency };
+  const next = { ...budget, ...limits };
+  if (JSON.stringify(next) === JSON.stringify(budget)) return budget;
+  const isFree = shareOf(next) < 1 && budgetMachine.accepts(next.state, "granted");
+  return isFree ? { ...next, state: budgetMachine.step(next.state, "granted") } : next;
 }
 
 /** The schema of the settings has refused any other text. */

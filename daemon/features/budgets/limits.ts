@@ -14,6 +14,8 @@ import type { BudgetUse, StoredBudget } from "./store.ts";
 /** The share of a budget at which the agents in its chain are told. */
 export const WARNED_SHARE = 2 / 3;
 
+/** The smallest price that a budget can have. */
+const COST_MIN = 0.0001;
 /** Maximum peers that a sentence names. */
 const PEERS_NAMED_MAX = 5;
 
@@ -36,12 +38,12 @@ export function shareOf(budget: StoredBudget): number {
 
 /** An amount within those that are left, so that a budget within others only narrows them. */
 export function narrowed(amount: Amount, within: readonly StoredBudget[]): Amount {
-  const least = (unit: Unit) => {
+  const least = (unit: Unit, least_max = 1) => {
     const given = amount[unit];
     if (given === null) return null;
     const left = within.flatMap((budget) => {
       const max = limitOf(budget, unit);
-      return max === null ? [] : [Math.max(0, max - budget[unit])];
+      return max === null ? [] : [Math.max(least_max, max - budget[unit])];
     });
     return Math.min(given, ...left);
   };
@@ -49,7 +51,7 @@ export function narrowed(amount: Amount, within: readonly StoredBudget[]): Amoun
     tokens: least("tokens"),
     turns: least("turns"),
     ms: least("ms"),
-    cost: least("cost"),
+    cost: least("cost", COST_MIN),
     currency: amount.currency,
   };
 }

@@ -75,6 +75,29 @@ Deno.test("work outside of the chain is not refused", async () => {
   );
 });
 
+Deno.test("a broadcast of a spent chain is refused, and the person's own words pass", async () => {
+  await using w = await agentsWorld();
+  await ask(w, "sam", "api", "Build it", { budget: "1-turns" });
+  await w.clock.settle();
+  const refused = await post(w, "/broadcast", { from_peer: "api", text: "Who knows?" });
+  assert.deepEqual([refused.status, refused.error], [429, "budget_spent"]);
+  const reply_to = (await budgets(w))[0]?.subject;
+  const stop = { from_peer: "sam", to_peer: "api", text: "Stop, and sum up", reply_to };
+  assert.equal((await post(w, "/ask", stop, TERMINAL)).status, 200);
+});
+
+Deno.test("going on allows more than was used, however much that is", async () => {
+  await using w = await agentsWorld();
+  const id = await ask(w, "sam", "api", "Build it", { budget: "5s" });
+  await w.post("/peers/api/turn", { turn_state: "working", prompt: framed(id) });
+  for (let second = 0; second < 33; second++) await w.tick();
+  const correlation_id = (await budgets(w))[0]?.question_id ?? "";
+  const answer = { correlation_id, from_peer: "sam", option_id: "go_on" };
+  assert.equal((await post(w, "/answer", answer, TERMINAL)).status, 200);
+  const [budget] = await budgets(w);
+  assert.deepEqual([budget?.state, (budget?.share ?? 1) < 1], ["open", true]);
+});
+
 Deno.test("the human gets one card, and allows as much again [4.budget.card]", async () => {
   await using w = await agentsWorld();
   await ask(w, "sam", "api", "Build it", { budget: "1-turns" });
