@@ -96,6 +96,7 @@ export class Effects {
     const { budgets, charges, ctx } = this.#features;
     if (!budgets.isAny) return;
     ctx.db.transact((tx) => {
+      charges.chargeTime(tx, peer_id);
       const message = id === undefined ? undefined : findMessage(tx, id);
       if (message?.to_peer_id !== peer_id || message.seen_at !== null) {
         return budgets.promptRead(tx, peer_id);
@@ -113,6 +114,8 @@ export class Effects {
     const { budgets, charges, ctx } = this.#features;
     if (!budgets.isAny || state !== "sent") return;
     ctx.db.transact((tx) => {
+      if (!budgets.concerns(tx, delivery_id, to_peer_id)) return;
+      charges.chargeTime(tx, to_peer_id);
       budgets.askReached(tx, delivery_id, to_peer_id);
       const isRead = READ_WHEN_SENT.has(transport);
       const message = isRead ? findMessage(tx, delivery_id) : undefined;

@@ -92,7 +92,6 @@ export const listBudgets = contract({
   id: "budgets.list",
   method: "GET",
   path: "/budgets",
-  compressed: true,
   summary: "Budgets with what was used by whom, newest first",
   access: "caller",
   tunnel: "open",

@@ -211,6 +211,11 @@ export class Budgets {
     if (this.workOf(tx, peer_id) !== undefined) this.#put(tx, peer_id, OTHER_WORK);
   }
 
+  /** True if a message that is read may change its reader's work, or anything is charged to days. */
+  concerns(db: Reader, delivery_id: string, to_peer_id: string): boolean {
+    return this.days.isAny || store.concerns(db, delivery_id, to_peer_id);
+  }
+
   /** An ask has reached its recipient, which owes an answer until the ask is closed. */
   askReached(tx: Tx, delivery_id: string, to_peer_id: string): void {
     store.setOwed(tx, delivery_id, to_peer_id);
@@ -234,7 +239,7 @@ export class Budgets {
    * that reached it, else that of the peer that started it.
    */
   workOf(db: Reader, peer_id: string): string | undefined {
-    const own = store.memberOf(db, peer_id) ?? store.owedBy(db, peer_id);
+    const own = store.workOf(db, peer_id);
     if (own !== undefined) return own || undefined;
     const address = this.#deps.directory.address(peer_id);
     if (!address?.parent_runtime_id) return undefined;

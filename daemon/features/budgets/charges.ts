@@ -86,7 +86,7 @@ export class Charges {
       if (!this.#working.has(peer_id)) this.#working.set(peer_id, this.#ctx.clock.monotonic());
       return;
     }
-    if (this.#deps.budgets.isAny) this.#ctx.db.transact((tx) => this.#chargeTime(tx, peer_id));
+    if (this.#deps.budgets.isAny) this.#ctx.db.transact((tx) => this.chargeTime(tx, peer_id));
     this.#working.delete(peer_id);
     if (!isLive || turn_state === "idle") this.#turns.delete(peer_id);
   }
@@ -104,7 +104,7 @@ export class Charges {
       db.transact((tx) => {
         for (const [peer_id] of due) {
           if (!this.#turns.has(peer_id)) this.promptRead(tx, peer_id);
-          this.#chargeTime(tx, peer_id);
+          this.chargeTime(tx, peer_id);
         }
       });
     }
@@ -113,7 +113,8 @@ export class Charges {
     budgets.prune(clock.now());
   }
 
-  #chargeTime(tx: Tx, peer_id: string): void {
+  /** Charges the time of a peer's turn so far, before its work changes. */
+  chargeTime(tx: Tx, peer_id: string): void {
     const since = this.#working.get(peer_id);
     if (since === undefined) return;
     const now = this.#ctx.clock.monotonic();

@@ -200,6 +200,22 @@ export function setOwed(tx: Tx, subject: string, owed_by: string | null): void {
   });
 }
 
+/** The budget of what a peer read last, else of the oldest ask that it owes an answer. */
+export function workOf(db: Reader, peer_id: string): string | undefined {
+  const statement = `select coalesce(
+      (select budget_id from budget_members where subject = :peer_id),
+      (select budget_id from budget_members where owed_by = :peer_id order by at limit 1))`;
+  return db.value(z.string().nullable(), statement, { peer_id }) ?? undefined;
+}
+
+/** True if a message counts to a budget, or its recipient works under one. */
+export function concerns(db: Reader, delivery_id: string, to_peer_id: string): boolean {
+  const statement = `select exists (
+      select 1 from budget_members where subject in (:delivery_id, :to_peer_id))
+    or exists (select 1 from budget_members where owed_by = :to_peer_id)`;
+  return db.value(z.number(), statement, { delivery_id, to_peer_id }) === 1;
+}
+
 /** The budget of the oldest open ask that reached a peer and counts to one. */
 export function owedBy(db: Reader, owed_by: string): string | undefined {
   const statement = `select budget_id from budget_members

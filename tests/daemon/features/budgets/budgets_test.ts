@@ -319,6 +319,16 @@ Deno.test("the time of turns is charged while they run", async () => {
   assert.equal((await budgets(w))[0]?.state, "spent");
 });
 
+Deno.test("the time before a message was read is not charged to its budget", async () => {
+  await using w = await agentsWorld();
+  await w.post("/peers/web/turn", { turn_state: "working", prompt: "Something else" });
+  for (let second = 0; second < 40; second++) await w.tick();
+  await ask(w, "sam", "web", "Build it", { budget: "1h" });
+  for (let second = 0; second < 20; second++) await w.tick();
+  const seconds = (await budgets(w))[0]?.used.seconds ?? 0;
+  assert.equal(seconds >= 10 && seconds <= 21, true, String(seconds));
+});
+
 Deno.test("a mistake in a budget is refused, with what was meant", async () => {
   await using w = await agentsWorld();
   const sent = { from_peer: "sam", to_peer: "api", text: "?" };
