@@ -48,6 +48,16 @@ export const EVENTS = {
   }),
   /** Two peers write the same file, and were told. */
   file_overlap: z.object({ path: id, first_peer_id: id, second_peer_id: id }),
+  /** A budget was opened, warned at two thirds, spent, granted again or stopped. */
+  budget: z.object({ budget_id: id, scope: id, subject: id, state: id, event: id }),
+  /** A turn repeats its calls, or two peers answer each other without anything new. */
+  looping: z.object({
+    peer_id: id,
+    name: z.string(),
+    kind: z.enum(["calls", "exchange"]),
+    other_peer_id: nullableString,
+    times: z.number(),
+  }),
   /** Tokens of a peer were counted. */
   usage_counted: z.object({ peer_id: id }),
   /** An error ended a peer's turn. `error` is its class, such as `rate_limit`. */

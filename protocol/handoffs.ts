@@ -92,6 +92,7 @@ export const handOff = contract({
     "queue_full",
     "rate_limited",
     "hop_limit",
+    "budget_spent",
     "storage_failed",
   ],
 });

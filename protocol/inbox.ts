@@ -173,6 +173,7 @@ const replyFails = [
   "unknown_option",
   ...TARGET_FAILS,
   "queue_full",
+  "budget_spent",
   "human_not_proven",
 ] as const;
 

@@ -7,6 +7,7 @@ import { Problem } from "protocol/problems.ts";
 import { Tag } from "protocol/peers/record.ts";
 import { ackAsk } from "protocol/asks/contract.ts";
 import { AttachmentRefs } from "protocol/messages/attachments.ts";
+import { GivenBudget } from "protocol/budgets/contract.ts";
 import { DeliveryState, TARGET_FAILS, Urgent } from "protocol/messages/contract.ts";
 
 /** A null recipient is refused as an unknown peer, like an empty recipient (specification 7). */
@@ -33,6 +34,7 @@ export const notifyPeer = contract({
       "Look up the name everywhere at once, and not in the sender's circle first",
     ),
     urgent: Urgent,
+    budget: GivenBudget,
   }),
   actor: { field: "body.from_peer" },
   returns: z.object({
@@ -50,7 +52,14 @@ export const notifyPeer = contract({
     inbox_item_id: z.string().optional().describe("The inbox item, if the human is the recipient"),
     surfaces: z.array(z.string()).optional().describe("The surfaces that show that item"),
   }),
-  fails: [...TARGET_FAILS, "unknown_attachment", "queue_full", "rate_limited"],
+  fails: [
+    ...TARGET_FAILS,
+    "unknown_attachment",
+    "queue_full",
+    "rate_limited",
+    "budget_spent",
+    "budget_needs_prices",
+  ],
 });
 export type Notify = z.output<typeof notifyPeer.body>;
 
@@ -85,7 +94,13 @@ export const broadcast = contract({
     skipped: z.array(z.object({ peer_id: z.string(), reason: z.string() })),
     failed: z.array(z.object({ peer_id: z.string(), error: z.string() })),
   }),
-  fails: ["ambiguous_peer", "unknown_attachment", "no_tagged_peer", "group_too_large"],
+  fails: [
+    "ambiguous_peer",
+    "unknown_attachment",
+    "no_tagged_peer",
+    "group_too_large",
+    "budget_spent",
+  ],
 });
 export type Broadcast = z.output<typeof broadcast.body>;
 

@@ -112,6 +112,8 @@ export const PROBLEMS = {
   queue_full:           problem(429, "{peer_id} has {waiting} messages waiting", "try again when it has received some", { peer_id: id, waiting: number }),
   rate_limited:         problem(429, "More than {limit} messages a minute to {peer_id}", "wait, or put more into one message", { peer_id: id, limit: number, retry_after_seconds: number }),
   hop_limit:            problem(429, "{reply_to} is the last of a chain of {limit} asks, which is the limit without the human", "ask the human, or send an ask without reply_to", { reply_to: id, limit: number }),
+  budget_spent:         problem(429, "The budget {budget_id} of {subject} is {state}: {used}, by {by}", "replies and messages to the human still pass; a person allows more in the inbox, or begins new work", { budget_id: id, subject: text, state: text, used: text, by: text, question_id: id.nullable() }),
+  budget_needs_prices:  problem(422, "A budget in {currency} needs prices in {currency}; configured: {configured}", "set usage.prices, or give tokens, turns or a time", { currency: text, configured: text }),
   unknown_trace:        problem(404, "Unknown trace: {trace_id}", "use a correlation_id or a delivery_id", { trace_id: id }),
   unknown_message:      problem(404, "Unknown message: {id}", "", { id }),
   unknown_drain:        problem(404, "Unknown drain: {drain_id}", "it was settled before, or its 60 s have passed", { drain_id: id }),

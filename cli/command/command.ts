@@ -73,6 +73,9 @@ export const WAIT_FLAGS = {
   "--wait": "wait for the answer and print it",
   "--timeout <duration>": "stop waiting after this time, such as 90 (s) or 2m; the ask stays open",
 } as const;
+export const BUDGET_FLAG = {
+  "--budget <amount>": "what it may use with all that it causes: 50k-tokens, 20-turns, 30m, 2usd",
+} as const;
 export const CIRCLE_FLAG = { "--circle <name>": "look up the peer's name in this circle" } as const;
 
 /** The arguments and flags of one command line, by name. */

@@ -22,6 +22,7 @@ import { EXIT, UsageError } from "../client/failures.ts";
 import {
   answerCommand,
   type Args,
+  BUDGET_FLAG,
   CIRCLE_FLAG,
   type Command,
   type CommandContext,
@@ -57,6 +58,7 @@ export const ASK_COMMANDS: readonly Command[] = [
       ...CIRCLE_FLAG,
       ...ATTACH_FLAG,
       ...URGENT_FLAG,
+      ...BUDGET_FLAG,
       "--option <text> ...": "an answer to choose from; repeat it for each (up to 50)",
       "--reply-to <ask>": "follow up this earlier ask",
       "--route": "let routing.strategy choose the peer: mesh ask --route TEXT",
@@ -238,6 +240,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
       circle: args.get("circle"),
       ...readUrgent(args),
       reply_to: args.get("replyTo"),
+      budget: args.get("budget"),
       question: options.length > 0 ? toChoice(options) : undefined,
       reply_delivery: args.flag("wait") ? "pull" : "push",
     },

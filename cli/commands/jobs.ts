@@ -27,6 +27,7 @@ import {
 import {
   answerCommand,
   type Args,
+  BUDGET_FLAG,
   type Command,
   type CommandContext,
   interruptible,
@@ -65,6 +66,7 @@ const CREATE_FLAGS = {
   "--timezone <zone>": "the time zone of --cron; by default yours",
   "--deadline <when>": "notify the owner if it is not done by then",
   "--expires <when>": "drop the job if it has not started by then",
+  ...BUDGET_FLAG,
   "--check <name> ...": "a check from jobs.checks that must pass; repeatable",
   ...FOLLOW_FLAG,
 } as const;
@@ -273,6 +275,7 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
       cron,
       timezone: cron === undefined ? args.get("timezone") : cronTimezone,
       checks: args.list("check"),
+      budget: args.get("budget"),
     },
   });
 }

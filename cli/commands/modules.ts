@@ -36,6 +36,7 @@ export const MODULES = {
   leases: async () => (await import("./holdings/leases.ts")).LEASE_COMMANDS,
   usage: async () => [(await import("./sessions/usage.ts")).USAGE],
   limits: async () => (await import("./sessions/limits.ts")).LIMIT_COMMANDS,
+  budgets: async () => [(await import("./sessions/budgets.ts")).BUDGETS],
   run: async () => (await import("./run/run.ts")).RUN_COMMANDS,
   programs: async () => (await import("./program_commands.ts")).PROGRAM_COMMANDS,
 } as const satisfies Readonly<Record<string, () => Promise<readonly Command[]>>>;

@@ -10,6 +10,7 @@ import {
   rehookPeer,
   renamePeer,
 } from "protocol/generated/endpoints.ts";
+import { budgetLine, loopSentence } from "protocol/derived/budgets.ts";
 import { waitSentence } from "protocol/derived/waits.ts";
 import { addressFor } from "../../daemon/host/terminal_addresses.ts";
 import { Backend } from "protocol/agents/contract.ts";
@@ -17,6 +18,7 @@ import { answerCommand, CIRCLE_FLAG, type Command } from "../command/command.ts"
 import { EXIT } from "../client/failures.ts";
 import { showChildren } from "../output/children.ts";
 import { formatReason } from "protocol/derived/delivery_state.ts";
+import { findBudgets } from "./sessions/budgets.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
 import { formatDuration } from "../output/time.ts";
 import { viaOf } from "../output/views.ts";
@@ -41,7 +43,8 @@ export const SHOW_PEER: Command = answerCommand({
   show: async ({ peer, doctor }, { terminal, clock, call }) => {
     const { parent_peer_id } = peer;
     const parent = parent_peer_id && (await peerNames(call))(parent_peer_id);
-    showPeer(terminal, peer, parent);
+    const budgets = await findBudgets(call, { peer: peer.peer_id, open: "true" });
+    showPeer(terminal, peer, { parent, budgets: budgets.map((budget) => budgetLine(budget)) });
     showChildren(terminal, peer, clock);
     showReport(terminal, doctor);
   },
@@ -143,7 +146,11 @@ export const PEER_COMMANDS: readonly Command[] = [
   }),
 ];
 
-function showPeer(to: Terminal, peer: Peer, parent: string | null): void {
+function showPeer(
+  to: Terminal,
+  peer: Peer,
+  { parent, budgets }: { readonly parent: string | null; readonly budgets: readonly string[] },
+): void {
   to.printFields({
     peer: styled("cyan", peer.name),
     id: peer.peer_id,
@@ -151,6 +158,8 @@ function showPeer(to: Terminal, peer: Peer, parent: string | null): void {
     kind: [peer.role, peer.backend, peer.model].filter(Boolean).join(", "),
     status: [peer.status, peer.turn_state].filter(Boolean).join(", "),
     "waits for": waitSentence(peer),
+    looping: loopSentence(peer),
+    budget: budgets.join("; ") || null,
     via: viaOf(peer),
     reason: peer.inbound_reason && formatReason(peer.inbound_reason),
     path: peer.path,

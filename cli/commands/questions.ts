@@ -6,6 +6,7 @@ import { pollForReply } from "./waiting/reply_wait.ts";
 import {
   answerCommand,
   type Args,
+  BUDGET_FLAG,
   type Command,
   type CommandContext,
   FROM_FLAG,
@@ -45,6 +46,7 @@ export const QUESTION_COMMANDS: readonly Command[] = [
       "--timeout <duration>":
         "close asks that are unanswered after this time, such as 90 (s) or 2m",
       "--circle <name>": "look up the peers' names in this circle",
+      ...BUDGET_FLAG,
       ...FROM_FLAG,
       ...JSON_FLAG,
     },
@@ -83,6 +85,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
       to_peers,
       timeout_seconds,
       circle: args.get("circle"),
+      budget: args.get("budget"),
       reply_delivery: wait ? "pull" : "push",
     },
   });

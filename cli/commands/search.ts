@@ -27,6 +27,8 @@ import {
   formatInstant,
 } from "../output/time.ts";
 import { wrap } from "../screen/lines.ts";
+import { budgetLine } from "protocol/derived/budgets.ts";
+import { findBudgets } from "./sessions/budgets.ts";
 import { waitOf } from "./waiting/peer_waits.ts";
 import { showAsk } from "../output/views.ts";
 import { explainMessage, quote } from "../output/message_explanation.ts";
@@ -49,11 +51,17 @@ export const WHY: Command = answerCommand({
     const id = await toMessageId(call, args.text("id"));
     const message = await call(getMessage, { params: { id } });
     const trace = await call(getTrace, { params: { trace_id: message.message_id } });
-    return { message, trace, wait: await waitOfRecipient(call, message) };
+    const budgets = await findBudgets(call, { message: message.message_id });
+    return { message, trace, wait: await waitOfRecipient(call, message), budgets };
   },
-  show: ({ message, trace, wait }, { terminal }) => {
+  show: ({ message, trace, wait, budgets }, { terminal }) => {
     const columns = (terminal.device.columns ?? Infinity) - CLOCK_TIME_COLUMNS - 2;
-    for (const { at, text, succeeded } of explainMessage(message, trace, wait)) {
+    const lines = budgets.map((budget) => ({
+      at: null,
+      text: `Budget: ${budgetLine(budget, message.message_id)}.`,
+      succeeded: budget.state === "open",
+    }));
+    for (const { at, text, succeeded } of [...explainMessage(message, trace, wait), ...lines]) {
       const sentence = succeeded ? text : styled("yellow", text);
       const rows = columns < SENTENCE_COLUMNS_MIN ? [[sentence]] : wrap([sentence], columns);
       for (const [row, line] of rows.entries()) {
@@ -223,7 +231,11 @@ export async function showAny(context: CommandContext, args: Args): Promise<numb
   const ask = await call(getAsk, { params: { id } });
   if (args.flag("wait")) return await waitForReply(context, args, toAskHandle(ask));
   if (args.flag("json")) terminal.printJson(ask);
-  else showAsk(terminal, ask, ask.state === "open" && await waitOf(call, ask.to_peer_id));
+  else {
+    const wait = ask.state === "open" && await waitOf(call, ask.to_peer_id);
+    const budgets = await findBudgets(call, { message: id });
+    showAsk(terminal, ask, { wait, budgets: budgets.map((budget) => budgetLine(budget, id)) });
+  }
   return EXIT.done;
 }
 

@@ -74,6 +74,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_contradiction: [],
   lease: [],
   file_overlap: [],
+  budget: [],
+  looping: PEERS,
   usage_counted: [],
   peer_restart_offline_ignored: PEERS,
   wake: ["peers", "messages", "queued"],

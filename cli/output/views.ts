@@ -114,14 +114,22 @@ export function showAsks(to: Terminal, asks: readonly Ask[], clock: Clock): void
   }, { whole: ["ID"], empty: "No matching asks." });
 }
 
-/** `wait`: the sentence on what the recipient waits for. */
-export function showAsk(to: Terminal, ask: Ask, wait?: string | false): void {
+/** What is known of an ask beside its record. */
+interface AskNotes {
+  /** The sentence on what the recipient waits for. */
+  readonly wait?: string | false | undefined;
+  /** A line on each budget that it counts to. */
+  readonly budgets?: readonly string[];
+}
+
+export function showAsk(to: Terminal, ask: Ask, { wait, budgets = [] }: AskNotes = {}): void {
   to.printFields({
     ask: styled("cyan", ask.correlation_id),
     from: ask.from_peer_name,
     to: ask.to_peer_name,
     state: formatAskState(ask),
     now: wait ? styled("yellow", wait) : null,
+    budget: budgets.join("; ") || null,
     question: ask.question && [ask.question.kind, ask.question.scope].filter(Boolean).join(", "),
     answer: ask.answer?.option_id,
     "reply to": ask.reply_to,
@@ -311,7 +319,8 @@ const isHardToReach = (peer: Peer) => typeof viaOf(peer) === "object";
 export function styledStatus(peer: Peer): StyledText {
   const { status, turn_state, addressable } = peer;
   const isPresent = status === "online" || status === "busy";
-  const state = (waitState(peer) ?? turn_state)?.replaceAll("_", " ");
+  const loop = peer.looping && "looping";
+  const state = (loop ?? waitState(peer) ?? turn_state)?.replaceAll("_", " ");
   const text = isPresent && state ? state : statusWithSleep(peer);
   if (isSubagent(peer)) return styled("dim", `${text} (subagent)`);
   if (!addressable) return styled("dim", `${text} (not addressable)`);

@@ -20,6 +20,8 @@ import { Commands, EnvironmentVariables, Profiles } from "protocol/spawn/contrac
 import { QuietHours, RESUME_MODES } from "protocol/limits/settings.ts";
 import { READERS } from "protocol/transcripts.ts";
 import { OVERLAPS } from "protocol/holdings/files.ts";
+import { AMOUNT_FORM, parseAmount } from "protocol/budgets/amount.ts";
+import { BudgetText, LOOP_ACTIONS, PeerBudgets } from "protocol/budgets/contract.ts";
 import { Prices, PRICES_FORM } from "protocol/usage.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { DEFAULT_HOST, DEFAULT_PORT } from "../host/runtime_file.ts";
@@ -144,6 +146,9 @@ export const SETTINGS = {
   "panes.allow_typing":               flag                                                   .default(false),
   "transcripts":                      z.enum(READERS).describe(READERS.join(", "))           .default("human"),
   "usage.prices":                     map(Prices, PRICES_FORM)                               .optional(),
+  "budgets.day":                      BudgetText.describe(`a budget: ${AMOUNT_FORM}`)         .optional(),
+  "budgets.peers":                    map(PeerBudgets, "a map from a peer's name, with * for any text, to its budget for a day") .default({}),
+  "breakers.loops":                   z.enum(LOOP_ACTIONS).describe(LOOP_ACTIONS.join(", ")) .default("report"),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
   "push.contact":                     push_contact                                           .default(PUSH_CONTACT),
   "push.allow_local":                 flag                                                   .default(false),
@@ -198,6 +203,7 @@ const CROSS_CHECKS: readonly CrossCheck[] = [
   missingToken,
   missingWebhook,
   missingRelay,
+  missingPrices,
   busMistakes,
 ];
 
@@ -275,6 +281,30 @@ function missingRelay(config: Partial<Config>): string[] {
       `${key}: found nothing with relay.enabled; ` +
       "allowed: the value that `mesh setup --relay URL` writes, or relay.enabled: false"
     );
+}
+
+/** Budgets of money need prices in their currency, and those of tokens need transcripts. */
+function missingPrices(config: Partial<Config>): string[] {
+  const { "budgets.day": day, "budgets.peers": peers = {}, transcripts } = config;
+  const currency = config["usage.prices"]?.currency;
+  const given = [
+    ["budgets.day", day],
+    ...Object.entries(peers).map(([name, text]) => {
+      return [`budgets.peers.${name}`, text];
+    }),
+  ];
+  return given.flatMap(([key, text]) => {
+    const amount = text === undefined ? undefined : parseAmount(text);
+    if (!amount || typeof amount === "string") return [];
+    if (amount.currency !== null && amount.currency !== currency) {
+      const allowed = `allowed: a budget in the currency of usage.prices (${currency ?? "none"})`;
+      return [`${key}: found "${text}"; ${allowed}`];
+    }
+    const isCounted = amount.tokens === null && amount.cost === null || transcripts !== "off";
+    return isCounted
+      ? []
+      : [`${key}: found "${text}" with transcripts: off; allowed: turns, a time`];
+  });
 }
 
 /** The largest number that a setting can be. A longer run of digits is a token or a name. */

@@ -13,15 +13,22 @@ import type { Machines } from "../machines/machines.ts";
 import type { HookEffects } from "../features/hooks/hook_events.ts";
 import type { FileUses } from "../features/files/file_uses.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
+import type { Budgets } from "../features/budgets/budgets.ts";
+import type { Context } from "../data/context.ts";
+import type { BudgetCards } from "../features/breakers/budget_cards.ts";
+import type { Loops } from "../features/breakers/loops.ts";
+import type { Charges } from "../features/budgets/charges.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
 import type { AccountLimits } from "../features/limits/limits.ts";
 import type { RequestStorms } from "../features/limits/request_storms.ts";
 import type { LimitEffects } from "../features/limits/deps.ts";
 import type { Linking } from "../features/lifecycle/linking.ts";
-import type { Delivery } from "../features/messages/delivery.ts";
+import type { Delivery, SendEffects } from "../features/messages/delivery.ts";
 import type { Dispatcher } from "../features/messages/dispatcher.ts";
 import { idsIn } from "../features/messages/framing.ts";
+import { findMessage } from "../features/messages/ledger/ledger.ts";
+import type { DeliveryState } from "protocol/messages/states.ts";
 import type { StepListener } from "../features/messages/ledger/steps.ts";
 import type { DeliveryEffects, Receipts } from "../features/messages/receipts.ts";
 import type { RemoteEffects } from "../features/messages/remote_delivery.ts";
@@ -42,6 +49,10 @@ import type { Wakes } from "../features/wakes/wakes.ts";
 interface AffectedFeatures {
   readonly agentWork: AgentWork;
   readonly asks: Asks;
+  readonly budgets: Budgets;
+  readonly budgetCards: BudgetCards;
+  readonly charges: Charges;
+  readonly ctx: Context;
   readonly delivery: Delivery;
   readonly directory: Directory;
   readonly dispatcher: Dispatcher;
@@ -51,6 +62,7 @@ interface AffectedFeatures {
   readonly jobs: Jobs;
   readonly limits: AccountLimits;
   readonly linking: Linking;
+  readonly loops: Loops;
   readonly receipts: Receipts;
   readonly requestStorms: RequestStorms;
   readonly records: PeerRecords;
@@ -63,6 +75,9 @@ interface AffectedFeatures {
   readonly tokenCounting: TokenCounting;
   readonly wakes: Wakes;
 }
+
+/** Transports after which nothing shows when a message is read. A bus leads to other machines. */
+const READ_WHEN_SENT: ReadonlySet<string | null> = new Set(["hook", "websocket", "bus"]);
 
 /** Passes effects of lower features to the higher ones, which exist once all features are built. */
 export class Effects {
@@ -85,6 +100,40 @@ export class Effects {
     return machines;
   }
 
+  /** A peer got a prompt, with this message in it. A message that it read before is nothing new. */
+  #promptRead(peer_id: string, id: string | undefined): void {
+    const { budgets, charges, ctx } = this.#features;
+    if (!budgets.isAny) return;
+    ctx.db.transact((tx) => {
+      charges.chargeTime(tx, peer_id);
+      const message = id === undefined ? undefined : findMessage(tx, id);
+      if (message?.to_peer_id !== peer_id || message.seen_at !== null) {
+        return budgets.promptRead(tx, peer_id);
+      }
+      budgets.messageRead(tx, peer_id, message);
+      charges.promptRead(tx, peer_id);
+    });
+  }
+
+  /** An ask that went out is owed. */
+  #messageStepped(
+    { delivery_id, to_peer_id, transport }: Parameters<StepListener["stepped"]>[0],
+    state: DeliveryState,
+  ): void {
+    const { budgets, charges, ctx } = this.#features;
+    if (!budgets.isAny || state !== "sent") return;
+    ctx.db.transact((tx) => {
+      if (!budgets.concerns(tx, delivery_id, to_peer_id)) return;
+      charges.chargeTime(tx, to_peer_id);
+      budgets.askReached(tx, delivery_id, to_peer_id);
+      const isRead = READ_WHEN_SENT.has(transport);
+      const message = isRead ? findMessage(tx, delivery_id) : undefined;
+      if (!message) return;
+      budgets.messageRead(tx, to_peer_id, message);
+      charges.promptRead(tx, to_peer_id);
+    });
+  }
+
   readonly peers: PeerEffects = {
     unreachable: ({ peer_id }, reason) => {
       const { asks, delivery, jobs } = this.#features;
@@ -98,6 +147,7 @@ export class Effects {
       limits.promptSeen(peer_id);
       requestStorms.promptSeen(peer_id);
       wakes.promptSeen(peer_id, ids);
+      this.#promptRead(peer_id, ids.at(-1));
       agentWork.promptSeen(peer_id, ids);
       receipts.prove(peer_id, ids);
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
@@ -136,19 +186,22 @@ export class Effects {
     },
     closeSocket: (peer_id, reason) => this.#features.sockets.getSession(peer_id)?.close(reason),
     stateChanged: (before, after) => {
-      const { fileUses, subagents, subscriptions, tokenCounting } = this.#features;
+      const { charges, fileUses, loops, subagents, subscriptions, tokenCounting } = this.#features;
       subscriptions.peerChanged(before, after);
       tokenCounting.peerChanged(after);
       fileUses.peerChanged(after);
+      charges.peerChanged(after);
+      loops.peerChanged(after);
       subagents.peerChanged(after);
     },
     turnHeld: (peer_id) => this.#features.subscriptions.checks.turnHeld(peer_id),
   };
 
-  readonly messages: DeliveryEffects & StepListener & RemoteEffects = {
+  readonly messages: DeliveryEffects & SendEffects & StepListener & RemoteEffects = {
     stepped: (message, state) => {
       const { delivery_id } = message;
       const { agentWork, jobs, limits, machines, telemetry } = this.#features;
+      this.#messageStepped(message, state);
       agentWork.stepped(message, state);
       limits.stepped(message, state);
       telemetry?.noteStep(delivery_id);
@@ -160,6 +213,7 @@ export class Effects {
     },
     itemReceipt: (surface, item_id, receipt) =>
       this.#features.surfaces.receipt(surface, item_id, receipt),
+    sent: (message) => this.#features.loops.messageSent(message),
     forward: (tx, message, daemon_id, hops) =>
       this.#mustBeJoined().exchange.outgoing.forward(tx, message, daemon_id, hops),
     withdraw: (tx, message) =>
@@ -170,7 +224,9 @@ export class Effects {
     askWaits: (message, sender) => this.#features.wakes.askWaits(message, sender),
     askClosing: (ask) => this.#features.machines?.exchange.askClosing(ask),
     askClosed: (ask) => {
-      const { machines, wakes } = this.#features;
+      const { budgetCards, budgets, machines, wakes } = this.#features;
+      budgets.askClosed(ask.correlation_id);
+      budgetCards.askClosed(ask);
       machines?.exchange.askClosed(ask);
       wakes.askClosed(ask);
     },
@@ -185,6 +241,7 @@ export class Effects {
     peerOfPrompt: (peer_id, prompt) => this.#features.linking.peerOfPrompt(peer_id, prompt),
     requestBegins: (peer_id) => this.#features.requestStorms.over(peer_id),
     staysAtLimit: (peer_id) => this.#features.limits.stays(peer_id),
+    callRan: (peer_id, call) => this.#features.loops.callRan(peer_id, call),
   };
 
   readonly spawn: SpawnEffects = {
@@ -194,7 +251,8 @@ export class Effects {
       return linking.linkSilent(spawned, resumed);
     },
     registered: (spawn_id, peer_id) => {
-      const { jobs, wakes } = this.#features;
+      const { budgets, ctx, jobs, wakes } = this.#features;
+      ctx.db.transact((tx) => budgets.inherit(tx, peer_id, spawn_id));
       jobs.fires.executors.registered(spawn_id, peer_id);
       wakes.registered(spawn_id);
     },

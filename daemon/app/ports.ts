@@ -10,6 +10,8 @@ import { TOOL_PERMISSION } from "../features/asks/answers.ts";
 import type { RoutingPorts } from "../features/asks/routing/router.ts";
 import type { QuestionPorts } from "../features/asks/questions/questions.ts";
 import * as askRows from "../features/asks/store.ts";
+import type { Loops } from "../features/breakers/loops.ts";
+import type { BudgetPorts } from "../features/budgets/budgets.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
 import { inboxItemFrame } from "../features/inbox/surfaces.ts";
@@ -22,7 +24,7 @@ import type { BriefingPorts } from "../features/hooks/briefings.ts";
 import type { PruningPorts } from "../features/lifecycle/pruning.ts";
 import type { AuditPorts } from "../features/messages/ledger/audit.ts";
 import { LIMITED } from "../features/limits/deps.ts";
-import { firstQueued } from "../features/messages/ledger/ledger.ts";
+import { findAskParts, firstQueued } from "../features/messages/ledger/ledger.ts";
 import type { RemotePorts } from "../features/messages/remote_delivery.ts";
 import type { SocketPorts } from "../features/messages/websocket/sockets.ts";
 import * as peerRows from "../features/peers/store.ts";
@@ -47,6 +49,7 @@ interface PortsDeps {
 /** The features that answer questions from memory. */
 interface AskedFeatures {
   readonly limits: AccountLimits;
+  readonly loops: Loops;
   readonly machines: Machines | undefined;
   readonly wakes: Wakes;
 }
@@ -77,6 +80,7 @@ export class Ports {
     expectedRegistration: (given, evidence) => expectedRegistration(this.#deps, given, evidence),
     isSuperseded: (peer_id, agent_pid) => isSuperseded(this.#deps.db, peer_id, agent_pid),
     limitOf: (peer_id) => this.#features.limits.waitOf(peer_id),
+    loopOf: (peer_id) => this.#features.loops.loopOf(peer_id),
     pending: (peer_id) => askRows.pendingOf(this.#deps.db, peer_id),
     wakeOf: (peer) => this.#features.wakes.viewOf(peer),
     pendingOfAll: () => askRows.pendingOfAll(this.#deps.db),
@@ -95,6 +99,10 @@ export class Ports {
       const peer = peerRows.get(this.#deps.db, peer_id);
       return peer ? this.#features.wakes.viewOf(peer) : null;
     },
+  };
+
+  readonly budgets: BudgetPorts = {
+    askOf: (correlation_id) => findAskParts(this.#deps.db, correlation_id),
   };
 
   readonly messages: SocketPorts & AuditPorts & RemotePorts = {

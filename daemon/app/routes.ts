@@ -29,6 +29,7 @@ import { RemoteChanges } from "../machines/calls/remote_changes.ts";
 import { callRoutes } from "../machines/calls/routes.ts";
 import { interruptElsewhere } from "../machines/calls/peer_routes.ts";
 import { fileRoutes } from "../features/files/routes.ts";
+import { budgetRoutes } from "../features/budgets/routes.ts";
 import { handoffRoutes } from "../features/handoffs/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
@@ -127,6 +128,7 @@ export function featureRoutes(
     ...wakeRoutes(features, checks),
     ...notificationRoutes(features, checks),
     ...messageRoutes(features),
+    ...budgetRoutes({ ...features, count: () => features.tokenCounting.countAll() }),
     ...inboxRoutes(features, checks, new RemoteInbox({ calls: features.calls?.client, directory })),
     ...pushRoutes(features.pushes, { isProvenHuman }),
     ...limitRoutes(features, { isProvenHuman }),

@@ -48,6 +48,9 @@ export function tick(
   features.tokenCounting.tick();
   features.leases.tick(monotonic);
   features.fileUses.tick(monotonic);
+  features.charges.tick();
+  features.budgetCards.tick();
+  features.loops.tick();
   relayClient?.tick(monotonic);
   features.machines?.tick(now);
   features.calls?.pings.tick(monotonic);

@@ -19,6 +19,7 @@ export type Topic =
   | "turns"
   | "usage"
   | "limits"
+  | "budgets"
   | "machines"
   | "push";
 

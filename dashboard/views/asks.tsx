@@ -3,6 +3,7 @@
 import { Act, Age, Choices, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Attachments, PeerLink, To } from "../components/message.tsx";
+import { BudgetLines } from "../components/budget_lines.tsx";
 import { WaitNoteOf } from "../components/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { TraceView } from "../components/trace.tsx";
@@ -142,6 +143,7 @@ function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
         </div>
       )}
       {ask.state === "open" && !last && <WaitNoteOf id={ask.to_peer_id} />}
+      {last && <BudgetLines of={correlation_id} />}
       <p class="hint">
         <code>{correlation_id}</code>
       </p>

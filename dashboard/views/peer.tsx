@@ -2,6 +2,7 @@
 
 import { Choices, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Subagents } from "../components/children.tsx";
+import { BudgetLines } from "../components/budget_lines.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
@@ -123,6 +124,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         {description && <p class="task">{visible(description)}</p>}
         <WaitNote peer={peer} />
         {sleep !== undefined && <p class="hint">{visible(sleep)}</p>}
+        {!isRemote(peer) && <BudgetLines of={peer.peer_id} />}
       </div>
       <Choices<Tab>
         label="Part"

@@ -14,6 +14,7 @@ import {
 } from "kit/core/schema.ts";
 import { AttachmentRefs, Attachments } from "protocol/messages/attachments.ts";
 import { DeliveryState, TARGET_FAILS, Urgent } from "protocol/messages/contract.ts";
+import { GivenBudget } from "protocol/budgets/contract.ts";
 import { AuthorKind, GivenMetadata, Wake } from "protocol/peers/record.ts";
 import { Option, OPTIONS_MAX, Question } from "protocol/messages/question.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "protocol/asks/body_keys.ts";
@@ -132,6 +133,7 @@ const askFields = {
     "Look up the name everywhere at once, and not in the sender's circle first",
   ),
   urgent: Urgent,
+  budget: GivenBudget,
 };
 
 export const openAsk = contract({
@@ -186,6 +188,8 @@ export const openAsk = contract({
     "queue_full",
     "rate_limited",
     "hop_limit",
+    "budget_spent",
+    "budget_needs_prices",
   ],
 });
 export type OpenAsk = z.output<typeof openAsk.body>;

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { contract, nullableString } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { TARGET_FAILS } from "protocol/messages/contract.ts";
+import { GivenBudget } from "protocol/budgets/contract.ts";
 import { CloseReasons, Outcome, ReplyDelivery } from "protocol/asks/contract.ts";
 import { askMachine } from "protocol/asks/states.ts";
 
@@ -40,6 +41,7 @@ export const askMany = contract({
     timeout_seconds: z.number().min(0)
       .transform((seconds) => Math.min(seconds, TIMEOUT_SECONDS_MAX)).optional(),
     reply_delivery: ReplyDelivery.default("push"),
+    budget: GivenBudget,
   }),
   actor: { field: "body.from_peer" },
   returns: z.object({ parent_id: z.string(), children: z.array(ChildAsk) }),
@@ -47,6 +49,8 @@ export const askMany = contract({
     ...TARGET_FAILS,
     "queue_full",
     "rate_limited",
+    "budget_spent",
+    "budget_needs_prices",
     "no_tagged_peer",
     "group_too_large",
     "peer_limited",

@@ -17,6 +17,7 @@ import {
   TextOrEmpty,
 } from "kit/core/schema.ts";
 import { Backend } from "protocol/agents/contract.ts";
+import { GivenBudget } from "protocol/budgets/contract.ts";
 import {
   Data,
   Execution,
@@ -86,6 +87,7 @@ const JobBodyFields = z.object({
   ),
   checks: z.array(z.string().min(1).max(64)).max(CHECKS_MAX).optional(),
   request: Data.refine(isSmall, SMALL).optional(),
+  budget: GivenBudget,
 });
 
 /** The rules of `conflictsOf`, as a JSON schema. */
@@ -154,7 +156,14 @@ export const createJob = contract({
   }).meta(CONFLICTS),
   actor: { field: "body.created_by" },
   returns: z.union([Job, Template]),
-  fails: [...PEER_FAILS, "peer_retired", "unknown_check", "path_not_allowed"],
+  fails: [
+    ...PEER_FAILS,
+    "peer_retired",
+    "unknown_check",
+    "path_not_allowed",
+    "budget_spent",
+    "budget_needs_prices",
+  ],
 });
 export type JobBody = z.output<typeof createJob.body>;
 

@@ -35,6 +35,8 @@ export const Execution = z.object({
   checks: z.array(z.string()),
   /** The effect on the job if its turn is interrupted, or ends without a result. */
   on_interrupt: OnInterrupt.default("fail"),
+  /** The amount that each run may use; null for any. */
+  budget: nullableString.default(null),
 });
 export type Execution = z.output<typeof Execution>;
 

@@ -99,6 +99,16 @@ export const Wait = z.object({
 }).meta({ id: "Wait" });
 export type Wait = z.output<typeof Wait>;
 
+/** A loop of an agent: calls that repeat in its turn, or an exchange without anything new. */
+export const Looping = z.object({
+  kind: z.enum(["calls", "exchange"]),
+  /** The name of the other peer of an exchange. */
+  with: z.string().nullable(),
+  /** How often the calls ran, or how many messages said nothing new. */
+  times: z.number().int(),
+  since: Instant,
+}).meta({ id: "Looping" });
+
 /** A wait as an agent's program reports it. */
 export const ReportedWait = z.object({
   kind: WaitKind,
@@ -162,6 +172,8 @@ export const Peer = z.object({
   turn_state: TurnState.nullable(),
   /** The thing that it needs before it goes on; null if nothing shows that it waits. */
   waits_for: Wait.nullable(),
+  /** A loop in which it is: absent for none. */
+  looping: Looping.optional(),
   last_seen: Instant.nullable(),
   /** When it went offline or retired, and the code of the reason; null for a live peer. */
   offline_since: Instant.nullable(),

@@ -93,7 +93,7 @@ export const createSchedule = contract({
   }),
   actor: { field: "body.from_peer" },
   returns: Schedule,
-  fails: [...recipientFails, "schedules_full"],
+  fails: [...recipientFails, "schedules_full", "budget_spent"],
 });
 export type CreateSchedule = z.output<typeof createSchedule.body>;
 
@@ -160,7 +160,7 @@ export const editSchedule = contract({
   }),
   actor: { otherwise: "maker" },
   returns: Schedule,
-  fails: ["unknown_schedule", "schedule_settled", ...recipientFails],
+  fails: ["unknown_schedule", "schedule_settled", ...recipientFails, "budget_spent"],
 });
 export type EditSchedule = z.output<typeof editSchedule.body>;
 

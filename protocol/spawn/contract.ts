@@ -87,6 +87,7 @@ export const START_FAILS = [
   "unknown_profile",
   "path_not_allowed",
   "source_pane_required",
+  "budget_spent",
 ] as const;
 
 export const Spawned = z.object({

@@ -78,7 +78,14 @@ export const createSubscription = contract({
   }),
   actor: { field: "body.from_peer" },
   returns: Subscription,
-  fails: [...PEER_FAILS, "peer_retired", "unknown_job", "unknown_ask", "subscriptions_full"],
+  fails: [
+    ...PEER_FAILS,
+    "peer_retired",
+    "unknown_job",
+    "unknown_ask",
+    "subscriptions_full",
+    "budget_spent",
+  ],
 });
 export type CreateSubscription = z.output<typeof createSubscription.body>;
 

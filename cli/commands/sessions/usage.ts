@@ -19,6 +19,7 @@ import {
   CIRCLE_FLAG,
   type CommandContext,
 } from "../../command/command.ts";
+import { findBudgets, showBudgets } from "./budgets.ts";
 import { styled, type Terminal } from "../../output/terminal.ts";
 
 type Sessions = Extract<WireResponse<typeof listUsage>, { usage: unknown }>;
@@ -58,8 +59,14 @@ export const USAGE = answerCommand({
     });
     return { usage: [usage] };
   },
-  show: (answer, { terminal }) =>
-    "rows" in answer ? showReport(terminal, answer) : showSessions(terminal, answer.usage),
+  show: async (answer, { call, terminal }, args) => {
+    if ("rows" in answer) return showReport(terminal, answer);
+    showSessions(terminal, answer.usage);
+    const budgets = await findBudgets(call, { peer: args.get("peer"), open: "true" });
+    if (budgets.length === 0) return;
+    terminal.print();
+    showBudgets(terminal, budgets);
+  },
 });
 
 function rangeOf(args: Args, { clock }: CommandContext) {

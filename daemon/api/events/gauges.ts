@@ -64,6 +64,10 @@ function defineWork(metrics: Metrics, { db, jobs, limits, now }: GaugeSources): 
     help: "Accounts of agents by the state of their limits",
     label: "state",
   }, limits);
+  metrics.gauges(
+    { name: "mesh_budgets", help: "Stored budgets by state", label: "state" },
+    () => rows.budgetsByState(db),
+  );
   metrics.gauge("mesh_schedules", "Active schedules", () => rows.schedules(db, now()).active);
   metrics.gauge(
     "mesh_schedules_due",

@@ -77,6 +77,11 @@ export class Meters {
     "Price of the used tokens that have one, by agent, model and currency",
     ["agent", "model", "currency"],
   );
+  readonly #loops = this.#metrics.counter(
+    "mesh_loops_total",
+    "Loops that were found: turns that repeat their calls, and exchanges without anything new",
+    ["kind"],
+  );
   /** The models with a label of their own. */
   readonly #models = new Set<string>();
   #streamReaders = 0;
@@ -116,6 +121,10 @@ export class Meters {
 
   refused(code: string): void {
     this.#refusals.inc(code);
+  }
+
+  loopFound(kind: string): void {
+    this.#loops.inc(kind);
   }
 
   limitReached(limit: string): void {

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
 import { Kind } from "protocol/messages/contract.ts";
+import { budgetMachine } from "protocol/budgets/states.ts";
 import { PeerStatus } from "protocol/peers/record.ts";
 
 const NamedCount = z.object({ name: z.string(), count: z.number() });
@@ -26,6 +27,7 @@ export const STATEMENTS = {
     from schedules where state = 'active'`,
   peers_by_status: `select status as name, count(*) as count from peers
     where dropped_at is null and closed = 0 group by status`,
+  budgets_by_state: "select state as name, count(*) as count from budgets group by state",
 } as const;
 
 /** Number of waiting messages by kind; 0 for a kind without any. */
@@ -47,6 +49,10 @@ export function schedules(db: Reader, now: number): z.output<typeof Schedules> {
 
 export function peersByStatus(db: Reader): Record<string, number> {
   return toCounts(PeerStatus.options, db.all(NamedCount, STATEMENTS.peers_by_status));
+}
+
+export function budgetsByState(db: Reader): Record<string, number> {
+  return toCounts(budgetMachine.states, db.all(NamedCount, STATEMENTS.budgets_by_state));
 }
 
 function toCounts(

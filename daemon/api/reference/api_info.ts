@@ -41,6 +41,8 @@ export const TAGS: readonly Tag[] = [
     "What agents recorded of their sessions: conversations, and how many tokens they used." },
   { name: "Limits", ids: ["limits"], description:
     "The limits of agents' accounts: until when they last, and what waits for them." },
+  { name: "Budgets", ids: ["budgets"], description:
+    "Limits on what asks, jobs, peers and days use, with what was used by whom." },
   { name: "Changes", ids: ["changes"], description:
     "What changed in the folders of peers and jobs: git's status and diff, read only." },
   { name: "Files and leases", ids: ["files", "leases"], description:

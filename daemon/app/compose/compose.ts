@@ -10,6 +10,7 @@ import type { Config } from "../config.ts";
 import type { Platform } from "../platform.ts";
 import { openHooks, openLifecycle } from "./agents.ts";
 import {
+  openBreakers,
   openChanges,
   openFiles,
   openHandoffs,
@@ -67,6 +68,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),
     ...openUsage(foundation, sessions),
+    ...openBreakers(foundation, { ...sessions, ...lifecycle }),
     schedules: new Schedules(foundation.ctx, {
       ...foundation,
       ...asks,

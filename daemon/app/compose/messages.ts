@@ -21,8 +21,18 @@ export function openMessages(
   { config, ctx, effects, idCodec, identity, meters, platform, ports }: Foundation,
   openedPeers: PeerFeatures,
 ) {
-  const { agentPeers, directory, peers, reachability, sockets, steps, transports, waits } =
-    openedPeers;
+  const {
+    agentPeers,
+    budgets,
+    budgetNotes,
+    directory,
+    peers,
+    reachability,
+    sockets,
+    steps,
+    transports,
+    waits,
+  } = openedPeers;
   const records = new PeerRecords(ctx, {
     daemon_id: identity.daemon_id,
     description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
@@ -43,6 +53,8 @@ export function openMessages(
     transports,
     urgentMessages,
     waits,
+    noteFor: ({ peer_id, backend }) =>
+      backend !== null && hooks[backend]?.context_event ? null : budgetNotes.noteFor(peer_id),
   });
   const limits = new Limits(ctx, {
     directory,
@@ -55,9 +67,14 @@ export function openMessages(
   const queue_ttl_ms = config["daemon.queue.ttl_seconds"] * 1000;
   const remote = { ...effects.messages, ...ports.messages };
   const holds = ports.messages;
-  const parts = { dispatcher, idCodec, limits, ports: holds, remote, sockets, steps };
+  const parts = { budgets, dispatcher, idCodec, limits, ports: holds, remote, sockets, steps };
   const leases = new Ages(ctx.clock);
-  const delivery = new Delivery(ctx, { ...parts, leases, queue_ttl_ms });
+  const delivery = new Delivery(ctx, {
+    ...parts,
+    effects: effects.messages,
+    leases,
+    queue_ttl_ms,
+  });
   const deliveryAudit = new DeliveryAudit(ctx, { directory, ports: ports.messages });
   const receipts = new Receipts(ctx, steps, effects.messages);
   const handover = new Handover(ctx, {

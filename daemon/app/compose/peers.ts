@@ -5,6 +5,9 @@ import { AgentTransports } from "../../features/agents/transports.ts";
 import { Steps } from "../../features/messages/ledger/steps.ts";
 import { PeerReachability } from "../../features/messages/reachability.ts";
 import { Sockets } from "../../features/messages/websocket/sockets.ts";
+import { Budgets } from "../../features/budgets/budgets.ts";
+import { Charges } from "../../features/budgets/charges.ts";
+import { BudgetNotes } from "../../features/budgets/notes.ts";
 import { AgentPeers } from "../../features/peers/agent_peers.ts";
 import { PeerChanges } from "../../features/peers/changes.ts";
 import { Directory } from "../../features/peers/directory.ts";
@@ -19,8 +22,29 @@ import { PeerTurns } from "../../features/peers/turns.ts";
 import { PeerWaits } from "../../features/peers/waits.ts";
 import type { Foundation } from "./foundation.ts";
 
+/** Budgets, and what is charged to them. */
+function openBudgets({ config, ctx, meters, ports }: Foundation, directory: Directory) {
+  const budgets = new Budgets(ctx, {
+    directory,
+    currency: config["usage.prices"]?.currency,
+    day: config["budgets.day"],
+    peers: config["budgets.peers"],
+    counts_tokens: config.transcripts !== "off",
+    ports: ports.budgets,
+    refused: () => meters.limitReached("budget_spent"),
+  });
+  return {
+    budgets,
+    budgetNotes: new BudgetNotes(ctx, { budgets, directory }),
+    charges: new Charges(ctx, { budgets, directory }),
+  };
+}
+
 /** The processes of agents, and the sockets and transports that reach peers. */
-function openTransports({ ctx, effects, meters, platform, ports }: Foundation) {
+function openTransports(
+  { ctx, effects, meters, platform, ports }: Foundation,
+  budgetNotes: BudgetNotes,
+) {
   const steps = new Steps(ctx, meters, effects.messages);
   return {
     agentProcesses: new AgentProcesses({
@@ -31,7 +55,7 @@ function openTransports({ ctx, effects, meters, platform, ports }: Foundation) {
     }),
     transports: new AgentTransports(platform.adapters(), platform.knownFailures),
     steps,
-    sockets: new Sockets(ctx, steps, ports.messages),
+    sockets: new Sockets(ctx, steps, { ports: ports.messages, budgetNotes }),
   };
 }
 
@@ -39,12 +63,13 @@ function openTransports({ ctx, effects, meters, platform, ports }: Foundation) {
 export function openPeers(foundation: Foundation) {
   const { config, ctx, effects, identity, missingPanes, platform, ports } = foundation;
   const { machine, processes } = platform;
-  const lower = openTransports(foundation);
   const directory = new Directory(ctx, {
     daemon_id: identity.daemon_id,
     machine: platform.machines?.membership.name ?? machine,
     ...directorySettings(config),
   });
+  const opened = openBudgets(foundation, directory);
+  const lower = { ...opened, ...openTransports(foundation, opened.budgetNotes) };
   const remotePeers = new RemotePeers(ctx);
   const agentPeers = new AgentPeers(ctx, machine);
   const reachability = new PeerReachability(ctx, { ...lower, agentPeers, missingPanes });

@@ -25,6 +25,9 @@ import { UsageReports } from "../../features/usage/report.ts";
 import { AgentWork } from "../../features/usage/work.ts";
 import { Usage } from "../../features/transcripts/usage.ts";
 import type { Config } from "../config.ts";
+import { BudgetCards } from "../../features/breakers/budget_cards.ts";
+import { Loops } from "../../features/breakers/loops.ts";
+import type { Interrupts } from "../../features/lifecycle/interrupts.ts";
 import { Handoffs } from "../../features/handoffs/handoffs.ts";
 import { Switches } from "../../features/handoffs/switches.ts";
 
@@ -154,12 +157,14 @@ export function openFiles(
 /** The counting of tokens, and its reports. */
 export function openUsage(
   { config, ctx, meters }: Foundation,
-  { transcripts }: Pick<ReturnType<typeof openTranscripts>, "transcripts">,
+  { budgets, charges, transcripts }: LowerFeatures,
 ) {
   const prices = config["usage.prices"];
   const table = new PriceTable(prices);
-  const agentWork = new AgentWork(ctx);
+  const agentWork = new AgentWork(ctx, budgets);
   const tokenCounting = new TokenCounting(ctx, {
+    budgets,
+    charges,
     transcripts,
     work: agentWork,
     table,
@@ -173,6 +178,19 @@ export function openUsage(
     table,
   });
   return { agentWork, tokenCounting, usageReports };
+}
+
+/** What stops work that goes too far: the cards of spent budgets, and the search for loops. */
+export function openBreakers(
+  { config, ctx, meters }: Foundation,
+  lower: LowerFeatures & { readonly interrupts: Interrupts },
+) {
+  const action = config["breakers.loops"];
+  const found = (kind: string) => meters.loopFound(kind);
+  return {
+    budgetCards: new BudgetCards(ctx, lower),
+    loops: new Loops(ctx, { ...lower, action, found }),
+  };
 }
 
 /** The secrets of the configuration, which an agent may have come across. */

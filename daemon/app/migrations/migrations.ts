@@ -37,11 +37,12 @@ import questionsAtTerminals from "./034_questions_at_terminals.sql" with { type:
 import pushAndDevices from "./035_push_and_devices.sql" with { type: "text" };
 import usage from "./038_usage.sql" with { type: "text" };
 import snoozedItems from "./040_snoozed_items.sql" with { type: "text" };
-import fileUses from "./046_file_uses.sql" with { type: "text" };
-import leases from "./045_leases.sql" with { type: "text" };
-import briefings from "./043_briefings.sql" with { type: "text" };
 import limits from "./041_limits.sql" with { type: "text" };
 import wakes from "./042_wakes.sql" with { type: "text" };
+import briefings from "./043_briefings.sql" with { type: "text" };
+import budgets from "./044_budgets.sql" with { type: "text" };
+import leases from "./045_leases.sql" with { type: "text" };
+import fileUses from "./046_file_uses.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -81,9 +82,10 @@ export const migrations: readonly string[] = [
   pushAndDevices,
   usage,
   snoozedItems,
-  leases,
-  fileUses,
-  briefings,
   limits,
   wakes,
+  briefings,
+  budgets,
+  leases,
+  fileUses,
 ];

@@ -368,8 +368,8 @@ export interface HookReport {
    * for a tool that itself asks the user.
    */
   readonly permission?: ToolCall | undefined;
-  /** A tool call that has run. */
-  readonly ran?: ToolCall | undefined;
+  /** A tool call that has run, with its result where the hook reports it. */
+  readonly ran?: ToolCall & { readonly result?: unknown } | undefined;
 }
 
 interface ToolCall {

@@ -4,12 +4,23 @@ import { invalidField } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Ask, Outcome, Resolution, TypedAnswer } from "protocol/asks/contract.ts";
 import type { Option, Question } from "protocol/messages/question.ts";
+import { WAKE_SCOPE } from "protocol/wakes.ts";
 import { ALLOW, DENY } from "protocol/derived/waiting.ts";
 import type { AnswerAsk } from "protocol/asks/questions.ts";
 import type { CloseReason } from "protocol/asks/states.ts";
 
 /** The scope of tool permissions, and the only option that permits the tool (contract 3). */
 export const TOOL_PERMISSION = "tool_permission";
+
+/** The scope of questions about spent budgets, which only the daemon asks. */
+export const BUDGET_QUESTION = "budget";
+
+const FOR_PERSONS: readonly (string | null)[] = [TOOL_PERMISSION, BUDGET_QUESTION, WAKE_SCOPE];
+
+/** True if only a person may answer a question. */
+export function isForPerson(question: Pick<Question, "scope"> | null): boolean {
+  return FOR_PERSONS.includes(question?.scope ?? null);
+}
 
 /** The responder of a question that was decided in the agent's own terminal (contract 11). */
 export const TERMINAL = "terminal";

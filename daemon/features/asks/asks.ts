@@ -99,6 +99,8 @@ export class Asks {
         question: body.question ?? null,
         traceparent: requestContext.traceparent,
         is_elsewhere: requestContext.is_elsewhere,
+        budget: body.budget,
+        caused_by: requestContext.caused_by,
         opening: {
           reply_delivery: body.reply_delivery,
           origin: body.origin ?? null,

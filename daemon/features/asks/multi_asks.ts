@@ -159,11 +159,11 @@ export class MultiAsks {
 
   #askOne(
     { peer, to }: Recipient,
-    { from_peer, text, circle, reply_delivery }: AskMany,
+    { from_peer, text, circle, reply_delivery, budget }: AskMany,
     requestContext: AskContext,
   ): ChildAsk | Problem {
     if (to instanceof Refusal) return to;
-    const draft = { from_peer, to_peer: to, text, circle, reply_delivery };
+    const draft = { from_peer, to_peer: to, text, circle, reply_delivery, budget };
     const { asks } = this.#deps;
     return orProblem(() => {
       const { ticket } = this.#ctx.db.transactNested(() => asks.open(draft, requestContext));

@@ -4,7 +4,7 @@ import { Name } from "kit/core/schema.ts";
 import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Approvals } from "../asks/questions/approvals.ts";
-import { toOutgoing } from "../messages/framing.ts";
+import { toOutgoing, withNote } from "../messages/framing.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Handover } from "../messages/handover.ts";
 import { type Directory, takesHookMessages } from "../peers/directory.ts";
@@ -26,6 +26,7 @@ import type {
 } from "../agents/adapter.ts";
 import { truncateFramed } from "../agents/pane_text.ts";
 import type { Briefings } from "./briefings.ts";
+import type { BudgetNotes } from "../budgets/notes.ts";
 import type { StopReminders } from "./stop_reminders.ts";
 import type { UnprovedMessages } from "./unproved_messages.ts";
 
@@ -43,6 +44,8 @@ export interface HookEffects {
   requestBegins(peer_id: string): void;
   /** The agent will not go on by itself after the reset of a limit. */
   staysAtLimit(peer_id: string): void;
+  /** A tool call of a peer's turn has run. */
+  callRan(peer_id: string, call: NonNullable<HookReport["ran"]>): void;
 }
 
 interface HookEventsDeps {
@@ -59,6 +62,7 @@ interface HookEventsDeps {
   readonly briefings: Briefings;
   readonly reminders: StopReminders;
   readonly unprovedMessages: UnprovedMessages;
+  readonly budgetNotes: BudgetNotes;
 }
 
 /** The hook's answer, computed after the commit; `signal` aborts when the caller hangs up. */
@@ -118,6 +122,7 @@ export class HookEvents {
       if (report.end_reason !== undefined) return this.#end(peer_id, report, facts);
       unprovedMessages.prove(report);
       briefings.prove(peer_id, report);
+      if (report.ran) this.#deps.effects.callRan(peer_id, report.ran);
       if (report.prompt !== undefined) this.#deps.reminders.release(report.session_id);
       const is_of_agent = located.agent_pid !== undefined || located.by_server === true;
       this.#deps.turns.reportTurn(peer_id, { ...turnOf(report), end, is_of_agent });
@@ -189,10 +194,11 @@ export class HookEvents {
     hook: { agent: Backend; tool: ToolContext },
   ): string | null {
     const messages = this.#deps.handover.handToHook(peer_id, { ...LIMITS, only_urgent: true });
-    if (messages.length === 0) return null;
+    const note = this.#deps.budgetNotes.noteFor(peer_id);
+    if (messages.length === 0) return note;
     const ids = messages.map(({ delivery_id }) => delivery_id);
     this.#deps.unprovedMessages.rememberToolCall(report, { ids, ...hook });
-    return messages.map(toText).join("\n");
+    return withNote(messages.map(toText).join("\n"), note);
   }
 
   /**
@@ -300,6 +306,8 @@ export class HookEvents {
     }
     const ids = contextMessages.map(({ delivery_id }) => delivery_id);
     this.#deps.unprovedMessages.rememberPrompt(session_id, ids);
+    const note = this.#deps.budgetNotes.noteFor(peer_id);
+    if (note !== null) lines.push(note);
     return lines.length > 0 ? lines.join("\n") : null;
   }
 }

@@ -110,7 +110,7 @@ export class Executors {
     const launched = await spawns.launcher.launch(body, undefined, { extraArgs, mark });
     return {
       resumed: extraArgs !== undefined,
-      record: () => spawns.record(launched, { proven_human: false }).spawn_id,
+      record: () => spawns.record(launched, { proven_human: false, caused_by: mark }).spawn_id,
       undo: () => spawns.undo(launched),
     };
   }

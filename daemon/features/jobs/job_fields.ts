@@ -117,6 +117,7 @@ function executionOf(body: JobBody, assigned_peer_id: string | null): Execution 
     continuity: body.continuity ?? (cron === undefined ? "fresh" : "resume"),
     checks: body.checks ?? [],
     on_interrupt: body.on_interrupt ?? "fail",
+    budget: body.budget ?? null,
   };
 }
 

@@ -2,6 +2,7 @@
 
 import type { Context } from "../../data/context.ts";
 import type { RequestContext } from "../messages/request_context.ts";
+import type { Budgets } from "../budgets/budgets.ts";
 import type { Directory } from "../peers/directory.ts";
 import { mustBeAllowed } from "../spawn/folders.ts";
 import type { JobBody, JobFilter, JobResult, JobUpdate } from "protocol/jobs/contract.ts";
@@ -35,6 +36,7 @@ const FORGET_ROWS_MAX = 100;
 export const SETTLED_SHOWN_MAX = 200;
 
 interface JobsDeps extends Omit<FireDeps, "notices" | "running" | "steps"> {
+  readonly budgets: Budgets;
   readonly directory: Directory;
   readonly history_ms: number;
 }
@@ -74,14 +76,22 @@ export class Jobs {
   create(body: JobBody, requestContext: RequestContext): Job | Template {
     const fields = toJobFields(body, requestContext, this.#deps);
     const { cron, timezone, due_at = null, deadline_at, expires_at } = body;
-    return this.#ctx.db.transact(() => {
+    const { budgets } = this.#deps;
+    if (body.budget !== undefined) budgets.mustParse(body.budget);
+    const from = creatorOf(fields);
+    return this.#ctx.db.transact((tx) => {
       if (cron !== undefined) {
-        return this.#toTemplate(this.#templates.create(fields, { cron, timezone }));
+        const template = this.#templates.create(fields, { cron, timezone });
+        budgets.include(tx, template.calendar_id, from);
+        return this.#toTemplate(template);
       }
       const times = { due_at, deadline_at: deadline_at ?? null, expires_at: expires_at ?? null };
-      return this.#toJob(
-        this.#createJob(fields, { source_kind: "request", source_id: null, ...times }),
+      const job = this.#createJob(
+        fields,
+        { source_kind: "request", source_id: null, ...times },
+        (job_id) => budgets.include(tx, job_id, from),
       );
+      return this.#toJob(job);
     });
   }
 
@@ -217,13 +227,28 @@ export class Jobs {
     return { ...stored, waits_for_work_id: isOpen ? last.job_id : null };
   }
 
-  #createJob(fields: JobFields, source: JobSource): StoredJob {
-    const { ids, clock } = this.#ctx;
+  /** `include` records the budget that the job counts to; by default its template's. */
+  #createJob(
+    fields: JobFields,
+    source: JobSource,
+    include = (job_id: string) => this.#inheritBudget(job_id, source),
+  ): StoredJob {
+    const { ids, clock, db } = this.#ctx;
     const job = newJob(ids.next("work"), fields, source, clock.now());
     return this.#thenStartDue(() => {
       this.#steps.create(job);
+      include(job.job_id);
+      const { budget } = fields.execution;
+      if (budget !== null) {
+        db.transact((tx) => this.#deps.budgets.giveJob(tx, job.job_id, budget, creatorOf(fields)));
+      }
       return job;
     });
+  }
+
+  #inheritBudget(job_id: string, { source_id }: JobSource): void {
+    const { db } = this.#ctx;
+    if (source_id !== null) db.transact((tx) => this.#deps.budgets.inherit(tx, job_id, source_id));
   }
 
   /** Does the work in a transaction, and starts due jobs after its commit. */
@@ -254,6 +279,11 @@ export class Jobs {
       progress: null,
     });
   }
+}
+
+/** The creator of a job, as the giver of its budget. */
+function creatorOf({ created_by_peer_id: peer_id, provenance }: JobFields) {
+  return { peer_id, name: String(provenance["created_by"] ?? "") };
 }
 
 function isTemplate(id: string): boolean {

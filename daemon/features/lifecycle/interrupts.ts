@@ -36,6 +36,8 @@ export interface InterruptCaller {
   /** True if another machine passes the request on. */
   readonly isOnOtherMachine: boolean;
   readonly peer_id: string | undefined;
+  /** True for the daemon itself, if the setting `breakers.loops` says so. */
+  readonly isBreaker?: true;
 }
 
 interface InterruptsDeps {
@@ -207,9 +209,10 @@ export class Interrupts {
   /** The author of the interrupt. Only a person and the circle's orchestrator may interrupt. */
   #mustBeAllowed(
     { peer_id, name, circle }: StoredPeer,
-    { isHuman, isOnOtherMachine, peer_id: caller_id }: InterruptCaller,
+    { isHuman, isOnOtherMachine, isBreaker, peer_id: caller_id }: InterruptCaller,
   ): Author {
     const { db } = this.#ctx;
+    if (isBreaker) return { peer_id: null, name: "mesh" };
     if (isHuman && isOnOtherMachine) {
       return { peer_id: null, name: "a person on another machine" };
     }

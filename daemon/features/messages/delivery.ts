@@ -13,6 +13,7 @@ import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
 import type { Dispatcher, HoldPorts } from "./dispatcher.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
+import type { Budgets } from "../budgets/budgets.ts";
 import type { LimitedMessage, Limits } from "./limits.ts";
 import type { RemoteDelivery, RemoteOrigin } from "./remote_delivery.ts";
 import type { Session } from "./websocket/session.ts";
@@ -46,7 +47,15 @@ export interface MessageDraft extends LimitedMessage {
   readonly remote_origin?: RemoteOrigin;
 }
 
+/** Effects of sending on higher features. */
+export interface SendEffects {
+  /** A message is stored and about to be sent. */
+  sent(message: StoredMessage): void;
+}
+
 interface DeliveryDeps {
+  readonly effects: SendEffects;
+  readonly budgets: Pick<Budgets, "admit" | "join">;
   readonly remote: RemoteDelivery;
   readonly dispatcher: Dispatcher;
   readonly idCodec: IdCodec;
@@ -88,6 +97,8 @@ export class Delivery {
     const isSent = !isForInbox && daemon_id === null;
     const session = isSent ? this.#deps.sockets.caughtUpSession(peer_id) : undefined;
     return db.transact((tx) => {
+      const { budgets } = this.#deps;
+      const budget = budgets.admit(tx, draft);
       const hops = this.#deps.limits.checkAndCount(draft, !session && !isForInbox);
       const message = this.#toMessage(tx, draft, session);
       const { kind, correlation_id, opening } = draft;
@@ -95,8 +106,13 @@ export class Delivery {
       // Few messages begin with a reason, so the insert leaves it out.
       if (message.reason !== null) ledger.update(tx, message.seq, { reason: message.reason });
       if (kind === "ask" && correlation_id) ledger.insertChosenId(tx, correlation_id, message.seq);
+      if (budget || draft.budget !== undefined) {
+        const parent_id = opening?.parent_id ?? null;
+        budgets.join(tx, draft, { ...message, parent_id }, budget);
+      }
       const ticket: Ticket = { message, state: message.state };
       this.#deps.steps.publish(message);
+      this.#deps.effects.sent(message);
       if (daemon_id !== null) this.#deps.remote.forward(tx, message, daemon_id, hops);
       else if (session) db.afterCommit(() => this.#deps.sockets.push(session, ticket));
       else if (message.state === "queued") {

@@ -35,6 +35,8 @@ interface DispatcherDeps {
   readonly transports: Pick<AgentTransports, "transports">;
   readonly urgentMessages: Pick<UrgentMessages, "awaitsToolCall" | "refresh">;
   readonly waits: Pick<PeerWaits, "report">;
+  /** A line of the daemon for a peer whose hooks hand it none, once; null for none. */
+  noteFor(peer: AgentPeer): string | null;
 }
 
 /** After an attempt: the next message (`continue`), or nothing until a change (`blocked`). */
@@ -141,7 +143,10 @@ export class Dispatcher {
     if (message.repeatable && message.transport === "websocket") {
       return { reason: "socket_awaited" satisfies Reason, held: false };
     }
-    const load = () => ledger.findMessageBySeq(db, seq);
+    const load = () => {
+      const message = ledger.findMessageBySeq(db, seq);
+      return message && toOutgoing(message, this.#deps.noteFor(addressee));
+    };
     const outgoing = this.#outgoingCache.getOrLoad(peer_id, seq, load);
     if (!outgoing) return undefined;
     const reasons: string[] = [];
@@ -275,14 +280,13 @@ class OutgoingCache {
   getOrLoad(
     peer_id: string,
     seq: number,
-    load: () => StoredMessage | undefined,
+    load: () => OutgoingMessage | undefined,
   ): OutgoingMessage | undefined {
     const cached = this.#cached.get(peer_id);
     if (cached?.seq === seq) return cached.outgoing;
     this.forget(peer_id);
-    const message = load();
-    if (!message) return undefined;
-    const outgoing = toOutgoing(message);
+    const outgoing = load();
+    if (!outgoing) return undefined;
     this.#cached.set(peer_id, { seq, outgoing });
     this.#chars += outgoing.framed.length;
     for (const [oldest] of this.#cached) {

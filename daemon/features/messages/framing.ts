@@ -22,14 +22,19 @@ export function frame(message: StoredMessage): string {
   return message.voice === "human" ? humanFrame(message) : peerFrame(message);
 }
 
+/** A frame with a line of the daemon after it. */
+export function withNote(framed: string, note: string | null): string {
+  return note === null ? framed : `${framed}\n${note}`;
+}
+
 /** A message as an agent's transport sends it. */
-export function toOutgoing(message: StoredMessage): OutgoingMessage {
+export function toOutgoing(message: StoredMessage, note: string | null = null): OutgoingMessage {
   return {
     delivery_id: message.delivery_id,
     proof_id: proofId(message),
     kind: message.kind,
     human: message.voice === "human",
-    framed: frame(message),
+    framed: withNote(frame(message), note),
   };
 }
 

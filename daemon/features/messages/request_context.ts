@@ -15,6 +15,8 @@ export interface RequestContext {
   readonly traceparent?: string | undefined;
   /** True if the recipient may be the sender: of a schedule, or of a message after a restart. */
   readonly may_be_caller?: boolean | undefined;
+  /** The job, schedule or subscription that sends, whose budget the message counts to. */
+  readonly caused_by?: string | undefined;
 }
 
 export interface CallerChecks {

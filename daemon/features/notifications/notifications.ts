@@ -1,7 +1,8 @@
 /** Notifications and broadcasts: messages that need no reply. */
 
+import { Refusal } from "kit/core/problem.ts";
 import type { Context } from "../../data/context.ts";
-import { isProblem, recoverableProblem } from "protocol/problems.ts";
+import { isProblem, type ProblemCode, recoverableProblem } from "protocol/problems.ts";
 import type { Inbox } from "../inbox/inbox.ts";
 import type { Attachments } from "../messages/attachments/attachments.ts";
 import type { RequestContext } from "../messages/request_context.ts";
@@ -69,6 +70,8 @@ export class Notifications {
         circle: from.circle ?? to.circle,
         traceparent: requestContext.traceparent,
         notice: requestContext.notice ?? false,
+        budget: body.budget,
+        caused_by: requestContext.caused_by,
       });
       const added = isLocalHuman(to) ? inbox.add(ticket.message) : undefined;
       events.append("notification", {
@@ -90,10 +93,10 @@ export class Notifications {
   notifyFromDaemon(
     to_peer: string,
     text: string,
-    more: { urgent?: boolean; notice?: boolean; unverified?: boolean } = {},
+    more: { urgent?: boolean; notice?: boolean; unverified?: boolean; caused_by?: string } = {},
   ) {
-    const { urgent, notice = true, unverified } = more;
-    const requestContext = { from: DAEMON, proven_human: false, notice, unverified };
+    const { urgent, notice = true, unverified, caused_by } = more;
+    const requestContext = { from: DAEMON, proven_human: false, notice, unverified, caused_by };
     return this.notify({ from_peer: DAEMON.name, to_peer, text, urgent }, requestContext);
   }
 
@@ -143,6 +146,7 @@ export class Notifications {
       const sent_to: { peer_id: string; name: string; delivery_id: string }[] = [];
       const skipped: { peer_id: string; reason: string }[] = [];
       const failed: { peer_id: string; error: string }[] = [];
+      let spent: Refusal | undefined;
       for (const to of recipients) {
         const { peer_id, name } = to;
         if (peer_id === from.peer_id) continue;
@@ -152,9 +156,12 @@ export class Notifications {
           continue;
         }
         const sent = this.#sendOne({ ...draft, to });
-        if (typeof sent === "string") failed.push({ peer_id, error: sent });
-        else sent_to.push({ peer_id, name, delivery_id: sent.delivery_id });
+        if (sent instanceof Refusal) {
+          failed.push({ peer_id, error: sent.code });
+          if (sent.code === "budget_spent") spent ??= sent;
+        } else sent_to.push({ peer_id, name, delivery_id: sent.delivery_id });
       }
+      if (spent && sent_to.length === 0) throw spent;
       events.append("broadcast", {
         from_peer_id: from.peer_id,
         from: from.name,
@@ -184,16 +191,20 @@ export class Notifications {
     return new Set(ids);
   }
 
-  /** Sends one copy. If a limit refuses it, only this copy fails: returns the error code. */
-  #sendOne(draft: MessageDraft): StoredMessage | string {
+  /** Sends one copy. If a limit refuses it, only this copy fails: returns the refusal. */
+  #sendOne(draft: MessageDraft): StoredMessage | Refusal<ProblemCode> {
     try {
       return this.#deps.delivery.send(draft).message;
     } catch (error) {
-      if (isProblem(error, "queue_full") || isProblem(error, "rate_limited")) return error.code;
+      const refusal = recoverableProblem(error);
+      if (refusal && COPY_LIMITS.includes(refusal.code)) return refusal;
       throw error;
     }
   }
 }
+
+/** The limits that refuse single copies of a broadcast. */
+const COPY_LIMITS: readonly ProblemCode[] = ["queue_full", "rate_limited", "budget_spent"];
 
 function reasonToSkip(
   to: Address,

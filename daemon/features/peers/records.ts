@@ -49,6 +49,8 @@ export interface RecordPorts {
   waitingQuestions(): ReadonlyMap<string, WaitingQuestion>;
   /** The limit of a peer's account, which another of its peers may have reported. */
   limitOf(peer_id: string): KnownWait | undefined;
+  /** The loop in which a peer is; undefined for none. */
+  loopOf(peer_id: string): Peer["looping"];
 }
 
 interface PeerRecordsDeps {
@@ -147,6 +149,7 @@ export class PeerRecords {
     const human = stored.role === "human"; // It has no folder, and messages to it go to the inbox.
     const transport = human ? "none" : this.#deps.reachability.transport(peer_id);
     const isOver = stored.status === "offline" || stored.status === "retired";
+    const looping = this.#deps.ports.loopOf(peer_id);
     const isFresh = now - (described_at ?? now) <= this.#deps.description_ttl_ms;
     return {
       ...record,
@@ -168,6 +171,7 @@ export class PeerRecords {
       ...this.#inboundOf(stored, transport),
       waits_for: this.#deps.waits.of(stored, questions),
       wake: this.#deps.ports.wakeOf(stored),
+      ...(looping && { looping }),
       ...this.#toFields(pending),
     };
   }

@@ -19,6 +19,7 @@ export const StoredPeer = Peer.omit({
   inbound_reason: true,
   waits_for: true,
   wake: true,
+  looping: true,
   offline_since: true,
   pending_ask_count: true,
   oldest_pending_age_seconds: true,

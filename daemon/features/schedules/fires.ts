@@ -7,6 +7,7 @@ import { toDisplayName } from "kit/core/text.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { invalidField } from "kit/core/problem.ts";
 import { nextFire } from "kit/core/cron_pattern.ts";
+import type { Budgets } from "../budgets/budgets.ts";
 import type { Asks } from "../asks/asks.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { Directory, Sender } from "../peers/directory.ts";
@@ -31,6 +32,7 @@ export interface SchedulePorts {
 }
 
 export interface ScheduleDeps {
+  readonly budgets: Budgets;
   readonly asks: Asks;
   readonly directory: Directory;
   readonly notifications: Notifications;
@@ -77,7 +79,8 @@ export class ScheduleFires {
     const trace = traceparent !== null && schedule.cron === null ? { traceparent } : {};
     const parties = partiesOf(directory, schedule, schedule.to_peer);
     const message = { ...parties, text: this.#textOf(schedule, parties.to_peer, now) };
-    const by = { proven_human, unverified, may_be_caller: true, ...trace };
+    const caused_by = schedule.schedule_id;
+    const by = { proven_human, unverified, may_be_caller: true, caused_by, ...trace };
     if (kind === "notify") return notifications.notify(message, by).ticket.message.delivery_id;
     const { ticket } = asks.open({ ...message, reply_delivery: "push" }, by);
     return ticket?.message.correlation_id ?? "";

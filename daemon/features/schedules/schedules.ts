@@ -70,6 +70,7 @@ export class Schedules {
         settled_at: null,
       };
       rows.insert(tx, schedule);
+      this.#deps.budgets.include(tx, schedule.schedule_id, from);
       return this.#publishChange(schedule);
     });
   }
@@ -100,6 +101,8 @@ export class Schedules {
         unverified: before.unverified || (requestContext.unverified ?? false),
       };
       rows.update(tx, schedule);
+      const { from_peer_id: peer_id, from_peer_name: name } = before;
+      this.#deps.budgets.include(tx, schedule_id, { peer_id, name });
       return this.#publishChange(schedule);
     });
   }

@@ -6,6 +6,7 @@ import type { Hooks } from "../agents/adapter.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import type { SessionFiles } from "../agents/sessions/session_files.ts";
 import type { AgentTransports } from "../agents/transports.ts";
+import type { Budgets } from "../budgets/budgets.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
 import type { Directory } from "../peers/directory.ts";
@@ -24,6 +25,7 @@ import type { SpawnRequest } from "protocol/spawn/contract.ts";
 import type { Spawn } from "./store.ts";
 
 export interface SpawnDeps {
+  readonly budgets: Budgets;
   readonly terminals: Terminals;
   readonly settings: SpawnSettings;
   /** The folders in which agents may start. */

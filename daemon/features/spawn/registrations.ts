@@ -174,14 +174,15 @@ export class SpawnRegistrations {
 
   /** Sends the spawn's message. Returns whether it was accepted for delivery. */
   #sendSeed(
-    { seed_from, seed_human: proven_human, seed_unverified: unverified }: Spawn,
+    { seed_from, seed_human: proven_human, seed_unverified: unverified, spawn_id }: Spawn,
     text: string,
     peer_id: string,
   ): boolean {
     const from_peer = seed_from ?? ANONYMOUS_SENDER;
     try {
       const note = { from_peer, to_peer: peer_id, text };
-      this.#deps.notifications.notify(note, { proven_human, unverified });
+      const caused_by = spawn_id;
+      this.#deps.notifications.notify(note, { proven_human, unverified, caused_by });
       return true;
     } catch (error) {
       const refusal = recoverableProblem(error);

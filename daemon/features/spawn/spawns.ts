@@ -75,7 +75,11 @@ export class Spawns {
       created_at: at,
       settled_at: null,
     };
-    return db.transact(() => {
+    return db.transact((tx) => {
+      // The agent of a job works for the job, and not for the peer that created it.
+      if (requestContext.caused_by === undefined) {
+        this.#deps.budgets.include(tx, spawn_id, this.#deps.directory.sender(launched.from));
+      }
       this.registrations.add(spawn);
       return this.#toAnswer(rows.get(db, spawn_id) ?? spawn);
     });

@@ -101,7 +101,8 @@ export class OccurrenceReports {
     // text.
     const reason = proven_human ? subscription.condition : proof;
     const message = text === null ? reason : `${text}\n\n(${subscription_id}: ${reason})`;
-    const by = { proven_human, unverified, may_be_caller: true };
+    const caused_by = subscription_id;
+    const by = { proven_human, unverified, may_be_caller: true, caused_by };
     return notifications.notify({ ...parties, text: message }, by).ticket.message.delivery_id;
   }
 

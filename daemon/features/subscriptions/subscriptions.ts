@@ -7,6 +7,7 @@ import { DAY_MS } from "kit/core/duration.ts";
 import type { Asks } from "../asks/asks.ts";
 import * as jobRows from "../jobs/store.ts";
 import type { RequestContext } from "../messages/request_context.ts";
+import type { Budgets } from "../budgets/budgets.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { PeerState } from "../peers/changes.ts";
 import type { Directory, Sender } from "../peers/directory.ts";
@@ -35,6 +36,7 @@ const ROWS_MAX = 200;
 const UNTIL_MS_MAX = 7 * DAY_MS;
 
 interface SubscriptionsDeps {
+  readonly budgets: Budgets;
   readonly asks: Asks;
   readonly directory: Directory;
   readonly notifications: Notifications;
@@ -113,6 +115,7 @@ export class Subscriptions {
         settled_at: null,
       };
       rows.insert(tx, subscription);
+      this.#deps.budgets.include(tx, subscription.subscription_id, from);
       const { subscription_id, state } = subscription;
       events.append("subscription_changed", { subscription_id, state });
       return subscription;

@@ -5,7 +5,7 @@ import { dateOf } from "kit/core/local_time.ts";
 import { cleanLine } from "kit/core/text.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
-import type { RequestCursor, RequestPart } from "../agents/sessions/requests.ts";
+import type { RequestCursor, RequestPart, RequestTokens } from "../agents/sessions/requests.ts";
 import { definitionOf } from "../agents/registry.ts";
 import type { PeerState } from "../peers/changes.ts";
 import { isSubagent } from "../peers/subagents.ts";
@@ -17,6 +17,8 @@ import { byPrice, type PriceTable } from "./prices.ts";
 import { combined, RecentRequests } from "./recent.ts";
 import * as store from "./store.ts";
 import type { AgentWork } from "./work.ts";
+import type { Budgets } from "../budgets/budgets.ts";
+import type { Charges } from "../budgets/charges.ts";
 
 /**
  * Days within which a request is counted once. An older one, such as that of a session from before
@@ -25,6 +27,8 @@ import type { AgentWork } from "./work.ts";
 const COUNTED_DAYS = 35;
 /** Time after the end of a turn until it is counted: agents write some records a little later. */
 const AFTER_TURN_MS = 1_000;
+/** Interval at which running turns are counted while there are budgets. */
+const BUDGETED_TURN_MS = 5_000;
 /** Time for which a session that its peer has left is looked at again. */
 const LEFT_SESSION_MS = DAY_MS;
 const MODEL_CHARS_MAX = 100;
@@ -41,6 +45,8 @@ interface Meter {
 }
 
 interface CountingDeps {
+  readonly budgets: Pick<Budgets, "isAny">;
+  readonly charges: Charges;
   readonly transcripts: Transcripts;
   readonly work: AgentWork;
   readonly table: PriceTable;
@@ -55,6 +61,8 @@ export class TokenCounting {
   readonly #ended = new Map<string, number>();
   #running: Promise<void> = Promise.resolve();
   #pruned_day = "";
+  /** The last count of running turns, by the monotonic clock. */
+  #counted_at = -Infinity;
 
   constructor(ctx: Context, deps: CountingDeps) {
     this.#ctx = ctx;
@@ -70,6 +78,10 @@ export class TokenCounting {
   /** Called once a second. Counts the turns that ended. */
   tick(): void {
     const now = this.#ctx.clock.monotonic();
+    if (this.#deps.budgets.isAny && now - this.#counted_at >= BUDGETED_TURN_MS) {
+      this.#counted_at = now;
+      for (const peer_id of this.#deps.charges.working) this.#ended.set(peer_id, -Infinity);
+    }
     const due = [...this.#ended].filter(([, at]) => now - at >= AFTER_TURN_MS);
     if (due.length === 0) return;
     for (const [peer_id] of due) this.#ended.delete(peer_id);
@@ -170,8 +182,15 @@ export class TokenCounting {
       const day = dateOf(new Date(at));
       const growth = recent.count(request, (key) => store.markCounted(tx, key, day));
       if (!growth) continue;
-      const { chain, job_id } = store.workAt(tx, peer_id, at) ?? { chain: "", job_id: "" };
+      const work = store.workAt(tx, peer_id, at);
+      const { chain, job_id } = work ?? { chain: "", job_id: "" };
       const model = cleanLine(request.model ?? "").slice(0, MODEL_CHARS_MAX);
+      if (this.#deps.budgets.isAny) {
+        const is_today = day === dateOf(new Date(now));
+        const budget_id = work?.budget_id;
+        const used = this.#usedBy(model, growth.tokens);
+        this.#deps.charges.charge(tx, { peer_id, budget_id, used, is_today });
+      }
       const key = JSON.stringify([day, model, chain, job_id]);
       const before = sums.get(key);
       const tokens = before ? combined(before, growth.tokens, (a, b) => a + b) : growth.tokens;
@@ -188,6 +207,13 @@ export class TokenCounting {
       });
     }
     return [...sums.values()];
+  }
+
+  /** What a request uses of a budget: all its input and output, and the price. */
+  #usedBy(model: string, tokens: RequestTokens) {
+    const { cost, unpriced_tokens } = this.#deps.table.costOf(model, tokens);
+    const all = (tokens.input_tokens ?? 0) + (tokens.output_tokens ?? 0);
+    return { tokens: Math.max(0, all), cost: Math.max(0, cost ?? 0), unpriced_tokens };
   }
 
   #meter({ backend: agent, model, ...tokens }: store.DailySum): void {

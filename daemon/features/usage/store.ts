@@ -8,11 +8,11 @@ import { StoredMessage } from "protocol/messages/contract.ts";
 import type { UsageBy } from "protocol/usage.ts";
 
 /** The chain of messages and the job that a request belongs to; '' without one. */
-export const Work = z.object({ chain: z.string(), job_id: z.string() });
+export const Work = z.object({ chain: z.string(), job_id: z.string(), budget_id: z.string() });
 export type Work = z.output<typeof Work>;
 
 /** The key of a daily sum, with its numbers. */
-const DailySum = Work.extend({
+const DailySum = Work.omit({ budget_id: true }).extend({
   day: z.string(),
   peer_id: z.string(),
   backend: z.string(),
@@ -80,7 +80,8 @@ export function markCounted(tx: Tx, key: number, day: string): boolean {
 
 export function putWork(tx: Tx, work: Work & { peer_id: string; at: number }): void {
   tx.run(
-    "replace into usage_work (peer_id, at, chain, job_id) values (:peer_id, :at, :chain, :job_id)",
+    `replace into usage_work (peer_id, at, chain, job_id, budget_id)
+     values (:peer_id, :at, :chain, :job_id, :budget_id)`,
     work,
   );
 }
@@ -89,7 +90,7 @@ export function putWork(tx: Tx, work: Work & { peer_id: string; at: number }): v
 export function workAt(db: Reader, peer_id: string, at: number): Work | undefined {
   return db.get(
     Work,
-    `select chain, job_id from usage_work where peer_id = :peer_id and at <= :at
+    `select chain, job_id, budget_id from usage_work where peer_id = :peer_id and at <= :at
      order by at desc limit 1`,
     { peer_id, at },
   );

@@ -7,6 +7,7 @@
 import { setLatest } from "kit/core/bounded_map.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
+import type { Budgets } from "../budgets/budgets.ts";
 import { definitionOf } from "../agents/registry.ts";
 import * as attempts from "../jobs/fires/store.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
@@ -22,22 +23,29 @@ const PEERS_MAX = 1_000;
 const STORE_AFTER_MS = 10_000;
 const UNSTORED_MAX = 5_000;
 
-const NONE: store.Work = { chain: "", job_id: "" };
+/** The chain and the job of a request. */
+type Cause = Omit<store.Work, "budget_id">;
+
+const NONE: Cause = { chain: "", job_id: "" };
 
 /** Work that an agent began: with a message, or with another prompt. */
 interface Beginning {
   readonly peer_id: string;
   readonly at: number;
   readonly message_id: string | undefined;
+  /** The budget of a prompt without a message; '' for none. */
+  readonly budget_id: string;
 }
 
 export class AgentWork {
   readonly #ctx: Context;
+  readonly #budgets: Budgets;
   readonly #beginnings: Beginning[] = [];
   readonly #agents = new Map<string, boolean>();
 
-  constructor(ctx: Context) {
+  constructor(ctx: Context, budgets: Budgets) {
     this.#ctx = ctx;
+    this.#budgets = budgets;
   }
 
   /**
@@ -72,22 +80,26 @@ export class AgentWork {
 
   /** Stores all beginnings so far, in the order of their times. */
   store(tx: Tx): void {
-    for (const { peer_id, at, message_id } of this.#beginnings.splice(0)) {
+    for (const { peer_id, at, message_id, budget_id: owed } of this.#beginnings.splice(0)) {
       if (message_id === undefined) {
-        store.putWork(tx, { peer_id, at, ...NONE });
+        store.putWork(tx, { peer_id, at, ...NONE, budget_id: owed });
         continue;
       }
       const message = store.chainMessage(tx, message_id);
       if (message?.to_peer_id !== peer_id) continue;
       const { sent_at, transport } = message;
       const begun_at = transport === "hook" && sent_at !== null ? Math.min(at, sent_at) : at;
-      store.putWork(tx, { peer_id, at: begun_at, ...this.#workOf(message) });
+      const budget_id = this.#budgets.idOf(tx, message.delivery_id);
+      store.putWork(tx, { peer_id, at: begun_at, ...this.#workOf(message), budget_id });
     }
   }
 
   #note(peer_id: string, message_id: string | undefined): void {
     if (!this.#isAgent(peer_id)) return;
-    this.#beginnings.push({ peer_id, at: this.#ctx.clock.now(), message_id });
+    const { db, clock } = this.#ctx;
+    const isOwed = message_id === undefined && this.#budgets.isAny;
+    const budget_id = isOwed ? this.#budgets.workOf(db, peer_id) ?? "" : "";
+    this.#beginnings.push({ peer_id, at: clock.now(), message_id, budget_id });
   }
 
   /** True for a peer whose sessions can be read. */
@@ -101,7 +113,7 @@ export class AgentWork {
     return isAgent;
   }
 
-  #workOf(message: store.ChainMessage, followed = 0): store.Work {
+  #workOf(message: store.ChainMessage, followed = 0): Cause {
     const { db } = this.#ctx;
     const { kind, correlation_id, delivery_id, reply_to, parent_id } = message;
     const job_id = attempts.jobOfMessage(db, delivery_id);
@@ -114,7 +126,7 @@ export class AgentWork {
     }
     const { from_peer_id, created_at } = message;
     const cause = from_peer_id === null ? undefined : store.workAt(db, from_peer_id, created_at);
-    if (cause && cause.chain !== "") return cause;
+    if (cause && cause.chain !== "") return { chain: cause.chain, job_id: cause.job_id };
     const own = kind === "ask" ? correlation_id : null;
     return { chain: parent_id ?? own ?? delivery_id, job_id: "" };
   }

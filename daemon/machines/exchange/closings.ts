@@ -4,7 +4,7 @@ import type { Context } from "../../data/context.ts";
 import { Problem, recoverableProblem } from "protocol/problems.ts";
 import { sentenceOf } from "protocol/reasons.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { isDecidedThere, TERMINAL, TOOL_PERMISSION } from "../../features/asks/answers.ts";
+import { isDecidedThere, isForPerson, TERMINAL } from "../../features/asks/answers.ts";
 import type { ClosingDetails } from "../../features/asks/ask_closer.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import * as ledger from "../../features/messages/ledger/ledger.ts";
@@ -201,10 +201,10 @@ export class Closings {
   }
 }
 
-/** Only the human gives an agent permission to use a tool, on whichever machine. */
+/** Only the human permits a tool or more of a budget, on whichever machine. */
 function isUnprovenPermission(
   { question }: Ask,
   { outcome, proven_human }: ClosingDetails,
 ): boolean {
-  return question?.scope === TOOL_PERMISSION && outcome === "answered" && !proven_human;
+  return isForPerson(question) && outcome === "answered" && !proven_human;
 }

@@ -245,7 +245,7 @@ function Evidence({ peer, at, brief }: { peer: Peer; at: string; brief: boolean 
 /** The peer's activity; its status if nothing more is known. */
 export function activityOf(peer: Peer): string {
   const { status, turn_state } = peer;
-  const waits = waitState(peer);
+  const waits = peer.looping ? "looping" : waitState(peer);
   if (waits !== undefined) return waits;
   const known = status !== "offline" && turn_state !== null && turn_state !== "idle";
   return known ? turn_state : statusWithSleep(peer);

@@ -1,6 +1,7 @@
 /** Every invariant of a storm; each is checked after every step. */
 
 import { ASK_INVARIANTS } from "./invariants/asks.ts";
+import { BUDGET_INVARIANTS } from "./invariants/budgets.ts";
 import { DELIVERY_INVARIANTS } from "./invariants/deliveries.ts";
 import { JOB_INVARIANTS } from "./invariants/jobs.ts";
 import { LIFECYCLE_INVARIANTS } from "./invariants/lifecycle.ts";
@@ -13,6 +14,7 @@ export const INVARIANTS: readonly Invariant[] = [
   ...DAEMON_INVARIANTS, // First: it records the events, which the others read.
   ...DELIVERY_INVARIANTS,
   ...ASK_INVARIANTS,
+  ...BUDGET_INVARIANTS,
   ...LIFECYCLE_INVARIANTS,
   ...JOB_INVARIANTS,
   ...SCHEDULE_INVARIANTS,

@@ -3,6 +3,7 @@
 import { JOB_VERBS } from "./verbs/jobs.ts";
 import { LIFECYCLE_VERBS } from "./verbs/lifecycle.ts";
 import { ANSWER_VERBS } from "./verbs/answers.ts";
+import { BUDGET_VERBS } from "./verbs/budgets.ts";
 import { ATTACHMENT_VERBS } from "./verbs/attachments.ts";
 import { MESSAGE_VERBS } from "./verbs/messages.ts";
 import { PEER_VERBS } from "./verbs/peers.ts";
@@ -16,6 +17,7 @@ import type { Verb } from "./storm.ts";
 export const VERBS: readonly Verb[] = [
   ...MESSAGE_VERBS,
   ...ANSWER_VERBS,
+  ...BUDGET_VERBS,
   ...PEER_VERBS,
   ...LIFECYCLE_VERBS,
   ...JOB_VERBS,

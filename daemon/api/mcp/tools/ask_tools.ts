@@ -21,6 +21,7 @@ import {
 import { SEND_HINTS, type Tool, tool, type ToolContext, UPDATE_HINTS } from "../tool.ts";
 import {
   attachments,
+  budget,
   callerId,
   circle,
   correlation_id,
@@ -53,6 +54,7 @@ const ask = tool({
     attachments,
     reply_to: z.string().optional().describe("An ask that this one follows up on"),
     urgent,
+    budget,
     options: z.array(z.union([z.string(), Option]).transform(toOption)).pipe(GivenOptions)
       .optional().describe(
         'The answers to choose from, such as ["yes", "no"]; the reply names one of them',

@@ -19,7 +19,7 @@ import {
 } from "protocol/jobs/contract.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { mustBeTrusted, READ_HINTS, SEND_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
-import { callerId, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
+import { budget, callerId, idempotency_key, idempotencyHeaders, maybe, peer } from "./fields.ts";
 
 type AnyJob = WireResponse<typeof getJob>;
 type JobList = WireResponse<typeof listJobs>;
@@ -102,6 +102,7 @@ const create = tool({
     deadline_at: instant.optional().describe("You are notified if it is not done by then"),
     expires_at: instant.optional().describe("Dropped if not started by then"),
     checks: z.array(z.string()).optional().describe("Names of configured checks that must pass"),
+    budget,
     idempotency_key,
   }),
   output: JobOrRecurring,

@@ -9,6 +9,7 @@ import { askMany, getMany, PEERS_MAX } from "protocol/asks/many.ts";
 import { READ_HINTS, SEND_HINTS, type Tool, tool } from "../tool.ts";
 import {
   AttachedFile,
+  budget,
   callerId,
   circle,
   idempotency_key,
@@ -36,6 +37,7 @@ const ask = tool({
     timeout_seconds: seconds.describe(
       "After this time open asks are closed; without it they stay open for a day",
     ),
+    budget,
     idempotency_key,
   }),
   output: z.object({

@@ -85,10 +85,14 @@ const readCommon = payloadReader({
   preToolUse: event({}, () => ({ turn_state: "working" })),
   // There is no turn state: a dialog of another tool call may be open.
   postToolUse: event(
-    { toolName: z.string().optional().catch(undefined), toolArgs: z.unknown().optional() },
-    ({ toolName: tool, toolArgs: input }) => ({
+    {
+      toolName: z.string().optional().catch(undefined),
+      toolArgs: z.unknown().optional(),
+      toolResult: z.unknown().optional(),
+    },
+    ({ toolName: tool, toolArgs: input, toolResult: result }) => ({
       is_within_turn: true,
-      ...(tool !== undefined && { ran: { tool, input } }),
+      ...(tool !== undefined && { ran: { tool, input, result } }),
     }),
   ),
 });

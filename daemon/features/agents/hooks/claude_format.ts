@@ -45,10 +45,14 @@ const readEvent = payloadReader({
   PostToolBatch: event({}, () => ({ ...WITHIN_TURN, after_request: true })),
   // After each tool call.
   PostToolUse: event(
-    { tool_name: z.string().optional().catch(undefined), tool_input: z.unknown().optional() },
-    ({ tool_name: tool, tool_input: input }) => ({
+    {
+      tool_name: z.string().optional().catch(undefined),
+      tool_input: z.unknown().optional(),
+      tool_response: z.unknown().optional(),
+    },
+    ({ tool_name: tool, tool_input: input, tool_response: result }) => ({
       ...WITHIN_TURN,
-      ...(tool !== undefined && { ran: { tool, input } }),
+      ...(tool !== undefined && { ran: { tool, input, result } }),
     }),
   ),
   // Codex's.

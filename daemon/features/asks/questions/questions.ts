@@ -6,7 +6,14 @@ import type { Address, Wake } from "protocol/peers/record.ts";
 import { wakeSentence } from "protocol/derived/wakes.ts";
 import type { PeerWaits } from "../../peers/waits.ts";
 import type { EndedThere } from "../../agents/question_evidence.ts";
-import { alreadyClosed, replyOf, TERMINAL, toAnswer, TOOL_PERMISSION } from "../answers.ts";
+import {
+  alreadyClosed,
+  isForPerson,
+  replyOf,
+  TERMINAL,
+  toAnswer,
+  TOOL_PERMISSION,
+} from "../answers.ts";
 import { type AskContext, type Asks, type AsksDeps, mustBeAsker } from "../asks.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import { actOf } from "protocol/derived/act.ts";
@@ -21,7 +28,6 @@ import type {
   QueryResult,
   Verdict,
 } from "protocol/asks/questions.ts";
-import { WAKE_SCOPE } from "protocol/wakes.ts";
 import { BlockingWaits } from "./blocking_waits.ts";
 
 /** Questions of asks to higher features. */
@@ -49,9 +55,6 @@ interface ShownAct {
   readonly act: Act;
   readonly attachments: readonly Attachment[];
 }
-
-/** The scopes of questions that only a person answers: to permit a tool, and to wake an agent. */
-const SCOPES_FOR_PERSONS: readonly (string | null)[] = [TOOL_PERMISSION, WAKE_SCOPE];
 
 /** Stands for the human while no human is registered. The inbox keeps the question. */
 const PLACEHOLDER_HUMAN: Address = {
@@ -114,8 +117,7 @@ export class Questions {
    */
   mustBeHuman(correlation_id: string, isHuman: () => boolean): void {
     const ask = this.#deps.asks.get(correlation_id);
-    const scope = ask?.question?.scope ?? null;
-    if (ask?.state !== "open" || !SCOPES_FOR_PERSONS.includes(scope)) return;
+    if (ask?.state !== "open" || !isForPerson(ask.question)) return;
     if (!isHuman()) throw new Problem("human_not_proven", {});
   }
 

@@ -122,13 +122,14 @@ export class Dispatch {
       this.#deps.executors.get(creator);
     const { notifications } = this.#deps;
     // The prompt must begin a turn, because the prompt hook arms the fire.
-    const text = promptOf(job, attempt), urgent = false;
+    const text = promptOf(job, attempt), urgent = false, caused_by = job.job_id;
+    const more = { urgent, unverified, caused_by };
     const { ticket: { message } } = canSendAsCreator
       ? notifications.notify(
         { from_peer: creator, to_peer: peer_id, text, urgent },
-        { proven_human, unverified },
+        { proven_human, unverified, caused_by },
       )
-      : notifications.notifyFromDaemon(peer_id, text, { urgent, notice: false, unverified });
+      : notifications.notifyFromDaemon(peer_id, text, { ...more, notice: false });
     const { delivery_id, state } = message;
     const sent = { ...attempt, executor_peer_id: peer_id, delivery_id };
     this.#ctx.db.transact((tx) => attempts.update(tx, sent));

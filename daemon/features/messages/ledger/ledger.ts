@@ -11,7 +11,7 @@ import { AuthorKind } from "protocol/peers/record.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import { toWire } from "protocol/messages/attachments.ts";
 import { type AskFields, StoredMessage } from "protocol/messages/contract.ts";
-import { identOf, idParams, selectMessages, selectOf, WHERE_ID } from "./rows.ts";
+import { DELIVERY_ID, identOf, idParams, selectMessages, selectOf, WHERE_ID } from "./rows.ts";
 
 /** The columns of a new row. All others are null, or have their default. */
 const NEW_ROW: {
@@ -407,6 +407,17 @@ export function insertChosenId(tx: Tx, correlation_id: string, seq: number): voi
     correlation_id,
     seq,
   });
+}
+
+const AskParts = z.object({ delivery_id: z.string(), parent_id: z.string().nullable() });
+
+/** The delivery of an ask, and the ask to many that it is part of. */
+export function findAskParts(db: Reader, correlation_id: string) {
+  return db.get(
+    AskParts,
+    `select ${DELIVERY_ID}, parent_id from messages where ${WHERE_ID} and kind = 'ask'`,
+    idParams(correlation_id),
+  );
 }
 
 const ChainLink = z.object({

@@ -2,7 +2,8 @@
 
 import type { Context } from "../../../data/context.ts";
 import { nextTurn } from "kit/net/frames.ts";
-import { frame } from "../framing.ts";
+import type { BudgetNotes } from "../../budgets/notes.ts";
+import { frame, withNote } from "../framing.ts";
 import * as ledger from "../ledger/ledger.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { HoldPorts } from "../dispatcher.ts";
@@ -30,10 +31,15 @@ export interface SocketPorts extends HoldPorts {
   inboxItemFrame(item_id: string, surface: string): { item: unknown; reply_to_ref: string | null };
 }
 
+interface SocketsDeps {
+  readonly ports: SocketPorts;
+  readonly budgetNotes: Pick<BudgetNotes, "noteFor">;
+}
+
 export class Sockets {
   readonly #ctx: Context;
   readonly #steps: Steps;
-  readonly #ports: SocketPorts;
+  readonly #deps: SocketsDeps;
   readonly #sessions = new Map<string, Session>();
   /** The sessions of surfaces and bridges. */
   readonly #surfaces = new Set<Session>();
@@ -42,10 +48,10 @@ export class Sockets {
   /** Messages whose frames went out and are not yet marked as sent. */
   #written: StoredMessage[] = [];
 
-  constructor(ctx: Context, steps: Steps, ports: SocketPorts) {
+  constructor(ctx: Context, steps: Steps, deps: SocketsDeps) {
     this.#ctx = ctx;
     this.#steps = steps;
-    this.#ports = ports;
+    this.#deps = deps;
   }
 
   get size(): number {
@@ -178,13 +184,17 @@ export class Sockets {
   #toFrame({ identity: { surface, framed } }: Session, message: StoredMessage): Outbound {
     const { item_id, delivery_id } = message;
     if (item_id === null || surface === null || surface.bridge) {
-      return toFrame(message, framed ? frame(message) : undefined);
+      return toFrame(message, framed ? this.#framed(message) : undefined);
     }
     return {
       type: "inbox_item",
       delivery_id,
-      ...this.#ports.inboxItemFrame(item_id, surface.name),
+      ...this.#deps.ports.inboxItemFrame(item_id, surface.name),
     };
+  }
+
+  #framed(message: StoredMessage): string {
+    return withNote(frame(message), this.#deps.budgetNotes.noteFor(message.to_peer_id));
   }
 
   /** Replays the queue, unless another transport attempts a message: then a later tick does. */

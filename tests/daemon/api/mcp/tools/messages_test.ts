@@ -410,3 +410,15 @@ Deno.test("a wait that times out says what the recipient waits for, and has no o
   assert.ok(text.includes(sentence), text);
   assert.deepEqual([data["status"], "waits_for" in data], ["pending", false]);
 });
+
+Deno.test("the ask tool takes a budget, and a spent one is refused with what was used", async () => {
+  await using w = world();
+  await using at = await agents(w, PROTOCOL_VERSIONS[0]);
+  const meant = await at.api.call("ask", { peer: "web", message: "Ready?", budget: "5k" });
+  assert.match(meant.text, /did you mean "5k-tokens"/);
+  const asked = await at.api.call("ask", { peer: "web", message: "Ready?", budget: "1-turns" });
+  const id = String(asked.data["correlation_id"]);
+  await w.fetch(`/deliveries/pending?peer_id=${at.ids.web}`);
+  const more = { peer: "web", message: "And now?", reply_to: id };
+  assert.match((await at.api.call("ask", more)).text, /budget_spent: .*1 turn of 1 turn, by web/);
+});

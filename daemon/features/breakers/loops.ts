@@ -1,0 +1,296 @@
+/**
+ * Finds loops and reports each once: a turn that repeats its calls, and two peers that answer each
+ * other without anything new. Interrupts them if the configuration says so.
+ */
+
+import { setLatest } from "kit/core/bounded_map.ts";
+import { timeOf } from "kit/core/local_time.ts";
+import { canonicalJson, cleanLine } from "kit/core/text.ts";
+import type { Context } from "../../data/context.ts";
+import { recoverableProblem } from "protocol/problems.ts";
+import type { LoopAction } from "protocol/budgets/contract.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
+import type { Peer } from "protocol/peers/record.ts";
+import { changedAt } from "../../host/agent_files.ts";
+import { hashOf } from "../agents/sessions/growing_file.ts";
+import type { SessionEntry } from "../agents/sessions/session_files.ts";
+import type { Interrupts } from "../lifecycle/interrupts.ts";
+import type { Notifications } from "../notifications/notifications.ts";
+import type { PeerState } from "../peers/changes.ts";
+import type { Directory } from "../peers/directory.ts";
+import * as peers from "../peers/store.ts";
+import type { StoredPeer } from "../peers/store.ts";
+import type { Transcripts } from "../transcripts/transcripts.ts";
+import { type Call, CALLS_MAX, callsIn, repeatedCalls, toCall } from "./calls.ts";
+import { type EmptyExchange, type Exchanged, Exchanges } from "./exchanges.ts";
+
+/** Interval between two readings of the session of a peer at work. */
+const LOOK_MS = 15_000;
+/** Time for which peers of an exchange are shown as looping. */
+const SHOWN_MS = 10 * 60_000;
+/** Maximum messages that are compared per tick, and peers whose state is remembered. */
+const SENT_MAX = 200;
+const PEERS_MAX = 1_000;
+const TOOL_CHARS_MAX = 60;
+
+type Looping = NonNullable<Peer["looping"]>;
+
+interface LoopsDeps {
+  readonly action: LoopAction;
+  readonly directory: Directory;
+  readonly interrupts: Pick<Interrupts, "interrupt">;
+  readonly notifications: Notifications;
+  readonly transcripts: Transcripts;
+  /** Called for each loop that is found, with its kind. */
+  found(kind: Looping["kind"]): void;
+}
+
+/** A loop that is shown on a peer's card, up to a time by the monotonic clock. */
+interface ShownLoop extends Looping {
+  readonly until: number;
+}
+
+export class Loops {
+  readonly #ctx: Context;
+  readonly #deps: LoopsDeps;
+  readonly #exchanges = new Exchanges();
+  readonly #sent: Exchanged[] = [];
+  readonly #shown = new Map<string, ShownLoop>();
+  /** The calls of running turns that hooks reported, and the time of each peer's last one. */
+  readonly #calls = new Map<string, Call[]>();
+  readonly #lastCall = new Map<string, number>();
+  /** The peers at work, with the time of change of the session that was read last. */
+  readonly #working = new Map<string, number>();
+  #looked_at = -Infinity;
+  #looking: Promise<void> = Promise.resolve();
+
+  constructor(ctx: Context, deps: LoopsDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  get #isOff(): boolean {
+    return this.#deps.action === "off";
+  }
+
+  /** The loop in which a peer is; undefined for none. */
+  loopOf(peer_id: string): Looping | undefined {
+    const shown = this.#shown.get(peer_id);
+    if (!shown) return undefined;
+    const { until: _, ...loop } = shown;
+    return loop;
+  }
+
+  /** Called for each new message. It is only noted here, on the way of each message. */
+  messageSent(message: StoredMessage): void {
+    const { from_peer_id: from, to_peer_id: to, kind, text, created_at: at } = message;
+    if (this.#isOff || from === null || kind === "broadcast") return;
+    if (this.#sent.length >= SENT_MAX) return;
+    this.#ctx.db.afterCommit(() => this.#sent.push({ from, to, text, at }));
+  }
+
+  /** A hook reported a tool call of a peer with its result. */
+  callRan(peer_id: string, { tool, input, result }: RanCall): void {
+    if (this.#isOff) return;
+    const at = this.#ctx.clock.now();
+    setLatest(this.#lastCall, peer_id, at, PEERS_MAX);
+    const call = toCall(tool, canonicalJson(input), { result: canonicalJson(result ?? null), at });
+    const calls = [...this.#calls.get(peer_id) ?? [], call].slice(-CALLS_MAX);
+    setLatest(this.#calls, peer_id, calls, PEERS_MAX);
+    this.#ctx.db.afterCommit(() => this.#reportCalls(peer_id, calls));
+  }
+
+  /** Called when the status or the turn of a peer has changed. */
+  peerChanged({ peer_id, status, turn_state }: PeerState): void {
+    if (turn_state === "working" && status !== "offline") {
+      if (!this.#working.has(peer_id)) this.#working.set(peer_id, 0);
+      return;
+    }
+    if (turn_state === "awaiting_input" && status !== "offline") return;
+    this.#working.delete(peer_id);
+    this.#calls.delete(peer_id);
+    if (this.#shown.get(peer_id)?.kind === "calls") this.#shown.delete(peer_id);
+  }
+
+  /** Called once a second. */
+  tick(): void {
+    if (this.#isOff) return;
+    const now = this.#ctx.clock.monotonic();
+    for (const [peer_id, { until }] of this.#shown) {
+      if (until <= now) this.#shown.delete(peer_id);
+    }
+    for (const message of this.#sent.splice(0)) this.#compare(message);
+    if (now - this.#looked_at < LOOK_MS || this.#working.size === 0) return;
+    this.#looked_at = now;
+    this.#afterwards(async () => {
+      for (const peer_id of [...this.#working.keys()]) await this.#look(peer_id);
+    });
+  }
+
+  /** Compares a message with those before it between the same peers of this machine. */
+  #compare(message: Exchanged): void {
+    const { directory } = this.#deps;
+    const isHere = [message.from, message.to].every((id) => {
+      const address = directory.address(id);
+      return address?.daemon_id === null && address.role !== "human";
+    });
+    const found = isHere ? this.#exchanges.add(message) : undefined;
+    if (found) this.#afterwards(() => this.#weigh(found));
+  }
+
+  /** Reports an exchange, unless one of its peers has done something else meanwhile. */
+  async #weigh({ peers: pair, times, since }: EmptyExchange): Promise<void> {
+    const both = pair.flatMap((id) => peers.get(this.#ctx.db, id) ?? []);
+    for (const peer of both) {
+      if (await this.#hasWorked(peer, since)) {
+        return this.#exchanges.restart(pair, this.#ctx.clock.now());
+      }
+    }
+    const [one, other] = both;
+    if (!one || !other) return;
+    const text = `${name(one)} and ${name(other)} answer each other without anything new: the ` +
+      `last ${times} messages between them have no new words, and no tool call of either is ` +
+      `recorded since ${timeOf(new Date(since))}. ${this.#wayOut(other)}`;
+    this.#report(one, { kind: "exchange", with: other.name, times, since }, { text, other });
+    this.#show(other, { kind: "exchange", with: one.name, times, since });
+    this.#interrupt([one, other]);
+  }
+
+  /** True if a tool call of a peer is known since a time, other than those of mesh itself. */
+  async #hasWorked(peer: StoredPeer, since: number): Promise<boolean> {
+    if ((this.#lastCall.get(peer.peer_id) ?? -Infinity) >= since) return true;
+    const entries = await this.#entriesOf(peer, (entry) => {
+      const isCall = entry.kind === "tool_call" && (entry.at ?? 0) >= since;
+      return isCall && !isOfMesh(entry) ? entry : undefined;
+    });
+    return entries.length > 0;
+  }
+
+  /** Reads the calls of a peer at work, if its session has changed. */
+  async #look(peer_id: string): Promise<void> {
+    const peer = peers.get(this.#ctx.db, peer_id);
+    if (!peer || this.#shown.has(peer_id)) return;
+    const hashed = (entry: SessionEntry) =>
+      entry.kind === "text" || isOfMesh(entry)
+        ? undefined
+        : { ...entry, text: String(hashOf(entry.text)) };
+    const entries = await this.#entriesOf(peer, hashed, (file) => {
+      const changed_at = changedAt(file) ?? 0;
+      const isNews = this.#working.get(peer_id) !== changed_at;
+      if (this.#working.has(peer_id)) this.#working.set(peer_id, changed_at);
+      return isNews;
+    });
+    this.#reportCalls(peer_id, callsIn(entries));
+  }
+
+  async #entriesOf(
+    peer: StoredPeer,
+    select: (entry: SessionEntry) => SessionEntry | undefined,
+    isNews?: (file: string) => boolean,
+  ): Promise<readonly SessionEntry[]> {
+    const session = await this.#deps.transcripts.sessionOf(peer);
+    if (typeof session === "string") return [];
+    const { files, session_id, file } = session;
+    if (isNews && !isNews(file)) return [];
+    const page = await files.read(session_id, { entries_max: 2 * CALLS_MAX + 1, select });
+    return page?.entries ?? [];
+  }
+
+  #reportCalls(peer_id: string, calls: readonly Call[]): void {
+    const found = repeatedCalls(calls);
+    if (!found || this.#shown.get(peer_id)?.kind === "calls") return;
+    const peer = peers.get(this.#ctx.db, peer_id);
+    if (!peer) return;
+    const { times, tools, since } = found;
+    const shownTools = tools.map((tool) => cleanLine(tool).slice(0, TOOL_CHARS_MAX)).join(", ");
+    const at = since ?? this.#ctx.clock.now();
+    const text =
+      `${name(peer)} repeats itself in one turn: ${shownTools} ran ${times} times with ` +
+      `the same input and the same result since ${timeOf(new Date(at))}. ${this.#wayOut(peer)}`;
+    this.#report(peer, { kind: "calls", with: null, times, since: at }, { text });
+    this.#interrupt([peer]);
+  }
+
+  #report(
+    peer: StoredPeer,
+    loop: Looping,
+    { text, other }: { readonly text: string; readonly other?: StoredPeer },
+  ): void {
+    const { db, events } = this.#ctx;
+    const { directory, notifications } = this.#deps;
+    const { peer_id } = peer;
+    const { kind, times } = loop;
+    this.#show(peer, loop);
+    this.#deps.found(kind);
+    db.transact(() => {
+      const other_peer_id = other?.peer_id ?? null;
+      events.append("looping", { peer_id, name: peer.name, kind, other_peer_id, times });
+      const human = directory.homeHuman() ?? directory.human();
+      if (human) notifications.tryNotifyFromDaemon(human.peer_id, text);
+    });
+  }
+
+  #show({ peer_id }: StoredPeer, loop: Looping): void {
+    const until = this.#ctx.clock.monotonic() + SHOWN_MS;
+    setLatest(this.#shown, peer_id, { ...loop, until }, PEERS_MAX);
+  }
+
+  #wayOut({ name }: StoredPeer): string {
+    return this.#deps.action === "interrupt"
+      ? "It is interrupted, as breakers.loops says."
+      : `Look: mesh transcript ${name}. Stop it: mesh interrupt ${name}`;
+  }
+
+  #interrupt(found: readonly StoredPeer[]): void {
+    if (this.#deps.action !== "interrupt") return;
+    const { background, db } = this.#ctx;
+    for (const { peer_id } of found) {
+      if (peers.get(db, peer_id)?.turn_state !== "working") continue;
+      background.run("A looping agent was not interrupted", this.#tryToInterrupt(peer_id));
+    }
+  }
+
+  async #tryToInterrupt(peer_id: string): Promise<void> {
+    try {
+      await this.#deps.interrupts.interrupt(peer_id, BREAKER);
+    } catch (error) {
+      if (!recoverableProblem(error)) throw error;
+      this.#ctx.log.info("A looping agent was not interrupted", { peer_id, error });
+    }
+  }
+
+  /** Runs work in the background, after the work before it. */
+  #afterwards(work: () => Promise<void>): void {
+    const before = this.#looking;
+    this.#looking = this.#ctx.background.run(
+      "A search for loops failed",
+      before.then(work),
+    );
+  }
+}
+
+/** A tool call as a hook reports it. */
+interface RanCall {
+  readonly tool: string;
+  readonly input: unknown;
+  readonly result?: unknown;
+}
+
+/** The caller of an interrupt that the configuration wants. */
+const BREAKER = {
+  isHuman: false,
+  isOnOtherMachine: false,
+  peer_id: undefined,
+  isBreaker: true,
+} as const;
+
+/** A call by which an agent only talks to others: it is no work. */
+const MESH_COMMAND = /"mesh (?:ack|answer|ask|asks|decline|notify|reply|send|show|wait)\b/;
+
+function isOfMesh({ tool, text }: SessionEntry): boolean {
+  return /\bmesh\b|_mesh_|^mesh_|__mesh__/.test(tool ?? "") || MESH_COMMAND.test(text);
+}
+
+function name({ name }: StoredPeer): string {
+  return `@${name}`;
+}
