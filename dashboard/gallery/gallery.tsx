@@ -19,6 +19,14 @@ import { LineChart } from "../components/chart.tsx";
 import { NextFires } from "../components/time/fires.tsx";
 import { Copy } from "../components/copy.tsx";
 import { Diff } from "../components/diff.tsx";
+import {
+  AGENT_MARKS,
+  type IconName,
+  ICONS,
+  type Shape,
+  SHAPES,
+} from "../components/icons/drawings.ts";
+import { AgentMark, Icon, StateShape } from "../components/icons/icon.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Bubble, PeerLink } from "../components/message.tsx";
 import { emptyWhen, WhenFields } from "../components/time/when_fields.tsx";
@@ -58,6 +66,7 @@ export function Gallery() {
     <main id="main" class="gallery">
       <h1 class="view-title">Components</h1>
       <Texts />
+      <Icons />
       <Controls />
       <LoadStates />
       <Part name="Markdown">
@@ -164,6 +173,40 @@ function Texts() {
         </p>
       </Part>
     </>
+  );
+}
+
+const ICON_NAMES = Object.keys(ICONS) as IconName[];
+const SHAPE_NAMES = Object.keys(SHAPES) as Shape[];
+
+function Icons() {
+  return (
+    <Part name="Icons">
+      <p class="gallery-row">
+        {ICON_NAMES.map((name) => (
+          <span key={name}>
+            <Icon name={name} /> {name}
+          </span>
+        ))}
+      </p>
+      <p class="gallery-row">
+        {Object.keys(AGENT_MARKS).map((name) => (
+          <span key={name}>
+            <AgentMark backend={name} /> {name}
+          </span>
+        ))}
+        <span>
+          <AgentMark backend={null} is_person /> a person
+        </span>
+      </p>
+      <p class="gallery-row">
+        {SHAPE_NAMES.map((shape) => (
+          <span key={shape}>
+            <StateShape shape={shape} /> {shape}
+          </span>
+        ))}
+      </p>
+    </Part>
   );
 }
 

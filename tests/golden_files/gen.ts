@@ -234,6 +234,7 @@ function renderStyles(): string {
   const parts = [
     "tokens",
     "base",
+    "icons",
     "components",
     "views",
     "relay",
