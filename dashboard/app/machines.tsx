@@ -1,5 +1,6 @@
 /** Behind a relay: the shown machine, the other machines, and the link to the relay. */
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Age, Dialog, Empty } from "../components/basics.tsx";
 import { RELAYED } from "../state/calls.ts";
@@ -17,22 +18,33 @@ import { viewOf } from "./views.ts";
 
 /** A bar above the view; nothing on the daemon's own page. */
 export function Machines() {
-  const [open, setOpen] = useState(false);
   if (!RELAYED) return null;
+  return (
+    <div class="machines">
+      <MachineSwitch>
+        <span class="hint">Machine</span>
+        <bdi class="who">{machineName.value ?? OWN_ID}</bdi>
+      </MachineSwitch>
+    </div>
+  );
+}
+
+/** Opens the list of machines. */
+export function MachineSwitch({ children }: { children: ComponentChildren }) {
+  const [open, setOpen] = useState(false);
   const show = () => {
     checkSession();
     setOpen(true);
   };
   return (
-    <div class="machines">
+    <>
       <button type="button" class="quiet" aria-haspopup="dialog" onClick={show}>
-        <span class="hint">Machine</span>
-        <bdi class="who">{machineName.value ?? OWN_ID}</bdi>
+        {children}
         {namesakes() > 1 && <code class="hint">{OWN_ID}</code>}
         <span aria-hidden="true">▾</span>
       </button>
       {open && <Switcher close={() => setOpen(false)} />}
-    </div>
+    </>
   );
 }
 

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { Act, Choices, Empty, Fact, ResourceView } from "../components/basics.tsx";
 import { Copy } from "../components/copy.tsx";
+import { ThemeChoice } from "../components/theme_choice.tsx";
 import { type Alerts, alerts, switchOff, switchOn } from "../state/browser/alerts.ts";
 import { call, RELAYED } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -27,6 +28,9 @@ export function Settings() {
           </Fact>
           <Fact name="App">
             <Install />
+          </Fact>
+          <Fact name="Theme">
+            <ThemeChoice />
           </Fact>
           <Fact name="Without a connection">{offlineText()}</Fact>
           {!RELAYED && sessionState.value === "human" && (

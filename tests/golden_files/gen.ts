@@ -246,6 +246,7 @@ function renderStyles(): string {
     "records",
     "map",
     "charts",
+    "phone",
   ];
   const text = parts.map((part) => readGolden(`dashboard/styles/${part}.css`)).join("");
   return text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/\n\s*/g, "\n").trimStart();

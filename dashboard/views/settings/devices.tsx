@@ -1,6 +1,6 @@
 /** Paired browsers, and pairing a phone by a one-time code. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Act, Age, Dialog, Empty, Failed, ResourceView } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { QrCode } from "../../components/qr_code.tsx";
@@ -9,6 +9,7 @@ import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { PairedDevice, PhoneCode } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
+import { route } from "../../state/router.ts";
 import { sessionState } from "../../state/session.ts";
 
 /** Only a page that speaks as the person may see them. */
@@ -18,6 +19,11 @@ export function Devices() {
 
 function DeviceList() {
   const resource = useResource("devices", ["push"], () => call(at.listDevices, {}), { kept: true });
+  const section = useRef<HTMLElement>(null);
+  const isAsked = route.value.query.get("part") === "devices";
+  useEffect(() => {
+    if (isAsked) section.current?.scrollIntoView();
+  }, [isAsked]);
   const [code, setCode] = useState<PhoneCode>();
   const [error, setError] = useState<unknown>();
   const pair = () => {
@@ -25,7 +31,7 @@ function DeviceList() {
     call(at.createCode, {}).then(setCode, setError);
   };
   return (
-    <section class="stack" aria-labelledby="devices">
+    <section class="stack" aria-labelledby="devices" ref={section}>
       <header class="section-head">
         <h2 id="devices">Paired devices</h2>
         <button type="button" onClick={pair}>Pair a phone</button>
