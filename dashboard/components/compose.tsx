@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
+import { isPhone } from "../state/browser/phone.ts";
 import type { Peer } from "../state/records.ts";
 import { refreshTopics } from "../state/resource.ts";
 import { humanName, sessionState } from "../state/session.ts";
@@ -62,6 +63,8 @@ function Hint({ draft: { text, mode, files }, unclear }: { draft: Draft; unclear
   if (unclear) {
     return <span class="hint">It may have arrived. Sending it again delivers it once.</span>;
   }
+  const isUsual = files.length === 0 && sessionState.value !== "operator";
+  if (isUsual && isPhone.value) return null; // It has no room for what the button says.
   return (
     <span class="hint">
       {files.length > 0 && text.trim() === "" ? "needs a text beside its files" : HINTS[mode]}

@@ -1,12 +1,13 @@
 /** Attention: items that wait for the human, ranked by who is blocked and for how long. */
 
 import { useEffect } from "preact/hooks";
+import { useSwipe } from "../components/act/swipe.ts";
 import { RecordBoundary } from "../components/act/record_boundary.tsx";
 import { Age, Empty, ResourceView, State } from "../components/basics.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
 import { PeerLink } from "../components/message.tsx";
 import type { Peer } from "../state/records.ts";
-import { filter, link, route } from "../state/router.ts";
+import { filter, go, link, route } from "../state/router.ts";
 import { inbox, livePeers, unreadNotes, waitingAsks, waitingPeers } from "../state/store.ts";
 import { Where } from "./attention/ask_card.tsx";
 import { Notes, Snoozed } from "./attention/notes.tsx";
@@ -54,8 +55,11 @@ function useChosenCard(cards: number): void {
 
 function WaitingAgent({ peer }: { peer: Peer }) {
   const { terminal, tmux_session, pane_id } = peer;
+  const swipe = useSwipe({
+    right: { label: "Open", act: () => go(link("peers", peer.peer_id)) },
+  });
   return (
-    <li class="card" data-row tabIndex={-1}>
+    <li {...swipe} class="card" data-row tabIndex={-1}>
       <header>
         <PeerLink id={peer.peer_id} name={peer.name} />
         <span class="circle">{peer.circle}</span>

@@ -1,5 +1,6 @@
 /** A question with everything that a person needs to answer it. */
 
+import { useSwipe } from "../../components/act/swipe.ts";
 import { Age, State } from "../../components/basics.tsx";
 import { Exact, Markdown } from "../../components/markdown.tsx";
 import { Attachments, PeerLink } from "../../components/message.tsx";
@@ -19,8 +20,10 @@ export function AskCard({ shown }: { shown: ShownQuestion }) {
   const act = question?.act;
   const sight = useSight(act);
   const peer = ask.from_peer_id === null ? undefined : peersById.value.get(ask.from_peer_id);
+  const swipe = useSwipe(ended ? {} : { right: { label: "Answer", act: showAnswer } });
   return (
     <li
+      {...swipe}
       id={`card-${ask.correlation_id}`}
       class={`card ${ended ? "ended" : question?.blocking ? "blocking" : ""}`}
       data-row
@@ -61,6 +64,13 @@ export function AskCard({ shown }: { shown: ShownQuestion }) {
       <Answer ask={ask} ended={ended} isSeen={sight.isSeen} />
     </li>
   );
+}
+
+/** Opens the field of the answer; options are only shown, because a swipe chooses nothing. */
+function showAnswer(row: HTMLElement): void {
+  const field = row.querySelector<HTMLElement>("textarea[data-answer]");
+  (field ?? row).focus({ preventScroll: true });
+  (field ?? row.querySelector(".options") ?? row).scrollIntoView({ block: "center" });
 }
 
 function Waits({ ask: { question, created_at, expires_at } }: { ask: Ask }) {

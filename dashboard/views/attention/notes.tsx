@@ -1,17 +1,18 @@
 /** Unread notifications, and what a person has put off. */
 
+import { useSwipe } from "../../components/act/swipe.ts";
 import { Act, Age, State } from "../../components/basics.tsx";
 import { RecordBoundary } from "../../components/act/record_boundary.tsx";
 import { Markdown } from "../../components/markdown.tsx";
 import { Attachments, firstLine, PeerLink } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
-import { call } from "../../state/calls.ts";
+import { call, errorText } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { bringBack, markRead } from "../../state/inbox_acts.ts";
 import type { InboxItem } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
-import { link } from "../../state/router.ts";
-import { inbox, snoozedItems } from "../../state/store.ts";
+import { go, link } from "../../state/router.ts";
+import { inbox, notify, snoozedItems } from "../../state/store.ts";
 import { Later } from "./put_off.tsx";
 
 export function Notes({ notes }: { notes: readonly InboxItem[] }) {
@@ -36,11 +37,20 @@ export function Notes({ notes }: { notes: readonly InboxItem[] }) {
   );
 }
 
+const report = (error: unknown) => notify(errorText(error));
+
 function Note({ item }: { item: InboxItem }) {
+  const { from_peer_id } = item;
+  const swipe = useSwipe({
+    right: from_peer_id === null
+      ? undefined
+      : { label: "Reply", act: () => go(link("peers", from_peer_id)) },
+    left: { label: "Mark as read", act: () => markRead([item]).catch(report) },
+  });
   return (
-    <li id={`card-${item.item_id}`} class="card" data-row tabIndex={-1}>
+    <li {...swipe} id={`card-${item.item_id}`} class="card" data-row tabIndex={-1}>
       <header>
-        <PeerLink id={item.from_peer_id} name={item.from} />
+        <PeerLink id={from_peer_id} name={item.from} />
         <span class="grow" />
         <Age at={item.created_at} suffix=" ago" />
       </header>
@@ -53,9 +63,7 @@ function Note({ item }: { item: InboxItem }) {
         {item.correlation_id && (
           <a class="button quiet" data-open href={link("asks", item.correlation_id)}>Its ask</a>
         )}
-        {item.from_peer_id && (
-          <a class="button quiet" href={link("peers", item.from_peer_id)}>Reply</a>
-        )}
+        {from_peer_id && <a class="button quiet" href={link("peers", from_peer_id)}>Reply</a>}
       </div>
     </li>
   );

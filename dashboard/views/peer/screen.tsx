@@ -8,6 +8,7 @@ import { Empty, Failed } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { plainText } from "../../components/terminal/colour_rows.ts";
 import type {
+  FontSizes,
   ScreenContent,
   TerminalInput,
   TerminalPart,
@@ -17,6 +18,7 @@ import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { part } from "../../state/parts.ts";
 import type { Peer, Screen } from "../../state/records.ts";
+import { fontSizes, isWrapped, ScreenSize } from "./screen_size.tsx";
 import { KeyBar, TypingNotice, TypingSwitch, useTyping } from "./typing.tsx";
 
 const loadTerminal = part<TerminalPart>("terminal");
@@ -92,6 +94,8 @@ export function PaneScreen({ peer }: { peer: Peer }) {
     );
   }
   const text = screen?.rows.map(plainText).join("\n").trimEnd() ?? "";
+  // Keys go to a screen, and not to its text.
+  const showsLines = isWrapped.value && !typing.is_on;
   const place = screen && `Pane ${screen.pane_id}, ${screen.width} × ${screen.height}, `;
   return (
     <div class="screen">
@@ -101,27 +105,46 @@ export function PaneScreen({ peer }: { peer: Peer }) {
           <span class="reason">the pane is in copy mode; this is the screen below it</span>
         )}
         {screen && <TypingSwitch typing={typing} />}
+        {screen && <ScreenSize />}
         {screen && <Copy text={text} label="Copy its text" />}
       </p>
       <TypingNotice typing={typing} name={peer.name} />
       {error !== undefined && <Failed error={error} retry={retry} />}
-      {screen && (
+      {screen && !showsLines && (
         <Terminal
           screen={screen}
+          sizes={fontSizes()}
           stale={error !== undefined}
           name={peer.name}
           input={typing.input}
         />
       )}
       {typing.is_on && <KeyBar typing={typing} />}
-      {screen && <pre class="unseen">{text}</pre>}
+      {screen && <Lines text={text} name={peer.name} shown={showsLines} />}
     </div>
   );
 }
 
+/** The text of the screen, with wrapped lines; unseen beside the screen itself. */
+function Lines({ text, name, shown }: { text: string; name: string; shown: boolean }) {
+  const pre = useRef<HTMLPreElement>(null);
+  const { px_max } = fontSizes();
+  useLayoutEffect(() => {
+    if (pre.current) pre.current.style.fontSize = shown ? `${px_max}px` : "";
+  }, [shown, px_max]);
+  const label = `Text of the screen of ${name}`;
+  const region = { tabIndex: 0, role: "region", "aria-label": label } as const;
+  return (
+    <pre ref={pre} class={shown ? "pane-terminal pane-lines" : "unseen"} {...shown && region}>
+      {text}
+    </pre>
+  );
+}
+
 function Terminal(
-  { screen, stale, name, input }: {
+  { screen, sizes, stale, name, input }: {
     screen: ScreenContent;
+    sizes: FontSizes;
     stale: boolean;
     name: string;
     input: TerminalInput | undefined;
@@ -148,6 +171,7 @@ function Terminal(
     view.takeInput(input);
     return () => view.takeInput(undefined);
   }, [view, input]);
+  useEffect(() => view?.setSizes(sizes), [view, sizes.px_min, sizes.px_max]);
   useEffect(() => view?.show(screen), [view, screen]);
   return (
     <>

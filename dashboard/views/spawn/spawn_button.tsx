@@ -6,7 +6,11 @@ import { filter, route } from "../../state/router.ts";
 const SpawnDialog = lazy(() => import("../managing.ts").then((part) => part.SpawnDialog));
 
 export function SpawnButton() {
-  return <button type="button" onClick={() => filter({ new: "agent" })}>Start an agent…</button>;
+  return (
+    <button type="button" class="start-agent" onClick={() => filter({ new: "agent" })}>
+      Start an agent…
+    </button>
+  );
 }
 
 /** The window, if the address names it. */
