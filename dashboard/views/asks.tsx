@@ -71,7 +71,7 @@ function AskDetail({ id }: { id: string }) {
   const resource = only(chain, [id]);
   return (
     <div class="column">
-      <p>
+      <p class="up">
         <a href={link("asks")}>← All asks</a>
       </p>
       <ResourceView resource={resource}>

@@ -68,7 +68,7 @@ function OneJob({ id }: { id: string }) {
 
 function Back() {
   return (
-    <p>
+    <p class="up">
       <a href={link("jobs")}>← All jobs</a>
     </p>
   );
