@@ -13,7 +13,8 @@ export function smallTargets(page: Page): Promise<string[]> {
       // A row of a long list that is out of sight is not laid out.
       if (!element.checkVisibility({ contentVisibilityAuto: true })) return [];
       const { width, height } = element.getBoundingClientRect();
-      const isInText = element.matches("a") && getComputedStyle(element).display === "inline" &&
+      const isInText = element.matches("a:not(svg a)") &&
+        getComputedStyle(element).display === "inline" &&
         (element.parentElement?.textContent ?? "").trim() !== (element.textContent ?? "").trim();
       const isHidden = width <= 1 || element.closest(".skip, .unseen, [aria-hidden=true]") !== null;
       if (isHidden || isInText || Math.min(width, height) >= min - 0.5) return [];
