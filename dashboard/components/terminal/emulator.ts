@@ -83,6 +83,9 @@ export const openTerminal: TerminalPart["openTerminal"] = (host) => {
       sizes = next;
       fit();
     },
+    get font_px() {
+      return terminal.options.fontSize ?? FONT_PX;
+    },
     takeInput,
     dispose() {
       observer.disconnect();

@@ -27,6 +27,7 @@ export interface FontSizes {
 export interface TerminalView {
   show(screen: ScreenContent): void;
   setSizes(sizes: FontSizes): void;
+  readonly font_px: number;
   /** Takes the focus and passes on each key until it is called without an input. */
   takeInput(input: TerminalInput | undefined): void;
   dispose(): void;

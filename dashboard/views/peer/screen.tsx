@@ -78,6 +78,7 @@ function isSame(before: Screen | undefined, next: Screen): boolean {
 
 export function PaneScreen({ peer }: { peer: Peer }) {
   const [fast, setFast] = useState(false);
+  const terminal = useRef<TerminalView | undefined>(undefined);
   const { screen, error, readNow, retry } = useScreen(
     peer.peer_id,
     fast ? TYPING_INTERVAL_MS : INTERVAL_MS,
@@ -105,7 +106,7 @@ export function PaneScreen({ peer }: { peer: Peer }) {
           <span class="reason">the pane is in copy mode; this is the screen below it</span>
         )}
         {screen && <TypingSwitch typing={typing} />}
-        {screen && <ScreenSize />}
+        {screen && <ScreenSize shown_px={() => terminal.current?.font_px} />}
         {screen && <Copy text={text} label="Copy its text" />}
       </p>
       <TypingNotice typing={typing} name={peer.name} />
@@ -117,6 +118,7 @@ export function PaneScreen({ peer }: { peer: Peer }) {
           stale={error !== undefined}
           name={peer.name}
           input={typing.input}
+          opened={(view) => terminal.current = view}
         />
       )}
       {typing.is_on && <KeyBar typing={typing} />}
@@ -142,27 +144,30 @@ function Lines({ text, name, shown }: { text: string; name: string; shown: boole
 }
 
 function Terminal(
-  { screen, sizes, stale, name, input }: {
+  { screen, sizes, stale, name, input, opened }: {
     screen: ScreenContent;
     sizes: FontSizes;
     stale: boolean;
     name: string;
     input: TerminalInput | undefined;
+    opened: (view: TerminalView | undefined) => void;
   },
 ) {
   const host = useRef<HTMLDivElement>(null);
   const [view, setView] = useState<TerminalView>();
   const [error, setError] = useState<unknown>();
   useEffect(() => {
-    let opened: TerminalView | undefined, gone = false;
+    let own: TerminalView | undefined, gone = false;
     loadTerminal().then(({ openTerminal }) => {
       if (gone || !host.current) return;
-      opened = openTerminal(host.current);
-      setView(opened);
+      own = openTerminal(host.current);
+      setView(own);
+      opened(own);
     }).catch(setError);
     return () => {
       gone = true;
-      opened?.dispose();
+      opened(undefined);
+      own?.dispose();
     };
   }, []);
   // At once: the next key after the switch is meant for the pane.

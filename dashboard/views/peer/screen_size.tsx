@@ -24,12 +24,13 @@ export function fontSizes(): FontSizes {
   return { px_min: px, px_max: px };
 }
 
-export function ScreenSize() {
+/** `shown_px`: the present size of the text, from which a step is counted. */
+export function ScreenSize({ shown_px }: { shown_px: () => number | undefined }) {
   const step = (direction: 1 | -1) => {
-    const { px_min, px_max } = fontSizes();
+    const from = shown_px() ?? fontSizes().px_max;
     const next = direction > 0
-      ? SIZES.find((px) => px > px_min)
-      : SIZES.findLast((px) => px < px_max && px >= smallest());
+      ? SIZES.find((px) => px > from)
+      : SIZES.findLast((px) => px < from && px >= smallest());
     if (next === undefined) return;
     chosen.value = next;
     keepText(SIZE, String(next));
@@ -40,8 +41,14 @@ export function ScreenSize() {
   };
   return (
     <span class="screen-size">
-      <button type="button" aria-label="Smaller text" onClick={() => step(-1)}>A−</button>
-      <button type="button" aria-label="Larger text" onClick={() => step(1)}>A+</button>
+      <button type="button" onClick={() => step(-1)}>
+        <span aria-hidden="true">A−</span>
+        <span class="unseen">Smaller text</span>
+      </button>
+      <button type="button" onClick={() => step(1)}>
+        <span aria-hidden="true">A+</span>
+        <span class="unseen">Larger text</span>
+      </button>
       <button type="button" aria-pressed={isWrapped.value} onClick={wrap}>Wrap</button>
     </span>
   );

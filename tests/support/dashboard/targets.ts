@@ -2,39 +2,32 @@
 
 import type { Page } from "playwright-core";
 
-export const TARGET_PX_MIN = 44;
-export const TEXT_PX_MIN = 11;
+const TARGET_PX_MIN = 44;
+const TEXT_PX_MIN = 11;
 
 /** The controls on a page that are smaller than a fingertip; links within a text are left out. */
 export function smallTargets(page: Page): Promise<string[]> {
-  return page.evaluate((min: number) => {
-    const controls = "button, a[href], input, select, textarea, summary, [role=option]";
-    return [...document.querySelectorAll<HTMLElement>(controls)].flatMap((element) => {
-      // A row of a long list that is out of sight is not laid out.
-      if (!element.checkVisibility({ contentVisibilityAuto: true })) return [];
-      const { width, height } = element.getBoundingClientRect();
-      const isInText = element.matches("a:not(svg a)") &&
-        getComputedStyle(element).display === "inline" &&
-        (element.parentElement?.textContent ?? "").trim() !== (element.textContent ?? "").trim();
-      const isHidden = width <= 1 || element.closest(".skip, .unseen, [aria-hidden=true]") !== null;
-      if (isHidden || isInText || Math.min(width, height) >= min - 0.5) return [];
-      const label = element.getAttribute("aria-label") ?? element.textContent?.trim().slice(0, 30);
-      return [`${element.tagName}.${element.className} "${label}" ${width} × ${height}`];
-    });
-  }, TARGET_PX_MIN);
+  return page.evaluate(`[...document.querySelectorAll(
+    "button, a[href], input, select, textarea, summary, [role=option]",
+  )].flatMap((element) => {
+    // A row of a long list that is out of sight is not laid out.
+    if (!element.checkVisibility({ contentVisibilityAuto: true })) return [];
+    const { width, height } = element.getBoundingClientRect();
+    const text = element.textContent.trim();
+    const isInText = element.matches("a:not(svg a)") && element.parentElement.textContent.trim() !== text &&
+      getComputedStyle(element).display === "inline";
+    const isHidden = width <= 1 || element.closest(".skip, .unseen, [aria-hidden=true]") !== null;
+    if (isHidden || isInText || Math.min(width, height) >= ${TARGET_PX_MIN} - 0.5) return [];
+    const name = element.getAttribute("aria-label") ?? text.slice(0, 30);
+    return [element.tagName + " " + name + ": " + width + " × " + height];
+  })`);
 }
 
 /** The texts on a page that are too small to read. */
 export function smallTexts(page: Page): Promise<string[]> {
-  return page.evaluate((min: number) => {
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    const found = new Set<string>();
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-      const { parentElement, data } = node as Text;
-      if (!parentElement?.checkVisibility() || data.trim() === "") continue;
-      const px = Number.parseFloat(getComputedStyle(parentElement).fontSize);
-      if (px < min) found.add(`${parentElement.tagName}.${parentElement.className} ${px} px`);
-    }
-    return [...found];
-  }, TEXT_PX_MIN);
+  return page.evaluate(`[...document.querySelectorAll("body *")].flatMap((element) => {
+    const text = [...element.childNodes].find(({ nodeType, data }) => nodeType === 3 && data.trim());
+    const px = Number.parseFloat(getComputedStyle(element).fontSize);
+    return text && element.checkVisibility() && px < ${TEXT_PX_MIN} ? [text.data + ": " + px] : [];
+  })`);
 }

@@ -56,16 +56,18 @@ async function show(page: Page, view: string): Promise<void> {
   await until("the records", async () => await page.locator("main .skeleton").count() === 0);
   await page.locator("main :is([data-row], dl, form, .map, p, ul, ol) >> visible=true").first()
     .waitFor();
-  await page.evaluate(() => {
+  await page.evaluate(`{
     for (const fold of document.querySelectorAll("details")) fold.open = true;
-    for (const row of document.querySelectorAll<HTMLElement>("main [aria-expanded=false]")) {
+    for (const row of document.querySelectorAll("main [aria-expanded=false]")) {
       if (row.matches(".row, .timeline-row, .changed-row")) row.click();
     }
-  });
+  }`);
 }
 
 async function findingsOf(page: Page, where: string): Promise<string[]> {
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+  const wide = await page.evaluate<number>(
+    "document.documentElement.scrollWidth - innerWidth",
+  );
   return [
     ...await smallTargets(page),
     ...await smallTexts(page),
