@@ -10,7 +10,7 @@ import { watchPhone } from "../state/browser/phone.ts";
 import { applyTheme } from "../state/browser/theme.ts";
 import { removeLeftOver } from "../state/demo.ts";
 import { watchNetwork } from "../state/network.ts";
-import { showColour } from "../state/own_machine.ts";
+import { showColour } from "../state/browser/own_machine.ts";
 import { route } from "../state/router.ts";
 import { connection } from "../state/stream.ts";
 import { installFocus } from "./focus.ts";

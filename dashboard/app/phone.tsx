@@ -1,11 +1,11 @@
 /** The frame on a phone: one bar above the view, four tabs below it, and the page More. */
 
-import { Icon, type IconName, StateShape } from "../components/icons/icon.tsx";
+import { Icon, type IconName } from "../components/icons/icon.tsx";
 import { ThemeChoice } from "../components/theme_choice.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { RELAYED } from "../state/calls.ts";
 import { network } from "../state/network.ts";
-import { shownMachine } from "../state/own_machine.ts";
+import { shownMachine } from "../state/browser/own_machine.ts";
 import { link, route } from "../state/router.ts";
 import { attentionCount, livePeers } from "../state/store.ts";
 import { overlay } from "./keys.ts";

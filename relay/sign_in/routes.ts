@@ -120,7 +120,7 @@ interface MachinePageDeps {
 
 /**
  * The page holds no data but the name of its machine, so it is served for a machine that is not
- * connected, too. Its files need no session; without one, the manifest has the machine's id in place
+ * connected, too. Its files need no session; without one, the manifest has the machine's id instead
  * of its name.
  */
 export function machinePageRoutes(deps: MachinePageDeps): Route[] {

@@ -26,7 +26,8 @@ export function smallTargets(page: Page): Promise<string[]> {
 /** The texts on a page that are too small to read. */
 export function smallTexts(page: Page): Promise<string[]> {
   return page.evaluate(`[...document.querySelectorAll("body *")].flatMap((element) => {
-    const text = [...element.childNodes].find(({ nodeType, data }) => nodeType === 3 && data.trim());
+    const isText = ({ nodeType, data }) => nodeType === Node.TEXT_NODE && data.trim() !== "";
+    const text = [...element.childNodes].find(isText);
     const px = Number.parseFloat(getComputedStyle(element).fontSize);
     return text && element.checkVisibility() && px < ${TEXT_PX_MIN} ? [text.data + ": " + px] : [];
   })`);

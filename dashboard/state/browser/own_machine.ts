@@ -1,7 +1,7 @@
 /** The name and the colour of the shown machine, which its server writes into the page. */
 
 import { computed } from "@preact/signals";
-import { machineName, OWN_ID } from "./relay.ts";
+import { machineName, OWN_ID } from "../relay.ts";
 
 const meta = (name: string) =>
   document.querySelector<HTMLMetaElement>(`meta[name="mesh-${name}"]`)?.content;
