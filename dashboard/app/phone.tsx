@@ -14,6 +14,8 @@ import { BusState, Connection, Speaker } from "./state.tsx";
 import { preloadView, VIEWS } from "./views.ts";
 
 export const MORE = "more";
+/** A larger number has no room in a tab. */
+const COUNT_MAX = 99;
 
 interface Tab {
   readonly name: string;
@@ -67,6 +69,14 @@ export function TopBar({ title }: { title: string }) {
         <MachineLine />
       </div>
       {bus === "down" || bus === "connecting" ? <BusState /> : <Connection />}
+      <button
+        type="button"
+        class="quiet"
+        aria-label="Go to or do"
+        onClick={() => void (overlay.value = "palette")}
+      >
+        <Icon name="search" />
+      </button>
     </header>
   );
 }
@@ -117,7 +127,7 @@ export function TabBar() {
             {title}
             {count > 0 && (
               <span class={name === "attention" ? "badge" : "count"}>
-                {count}
+                {count > COUNT_MAX ? `${COUNT_MAX}+` : count}
                 <span class="unseen">{` ${meaning}`}</span>
               </span>
             )}
@@ -157,13 +167,8 @@ export function More() {
           </li>
         )}
         <li>
-          <button type="button" onClick={() => void (overlay.value = "palette")}>
-            <Icon name="search" />Go to or do…
-          </button>
-        </li>
-        <li>
           <button type="button" onClick={() => void (overlay.value = "keys")}>
-            <Icon name="timeline" />Keys
+            <Icon name="more" />Keys
           </button>
         </li>
       </ul>

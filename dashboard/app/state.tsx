@@ -1,7 +1,6 @@
 /** Who speaks from this page, and how it is connected. */
 
 import { BusDown } from "../components/bus_down.tsx";
-import { type Shape, StateShape } from "../components/icons/icon.tsx";
 import { network } from "../state/network.ts";
 import { humanName, sessionState } from "../state/session.ts";
 import { connection } from "../state/stream.ts";
@@ -18,19 +17,13 @@ export function Speaker() {
   );
 }
 
-const CONNECTIONS: Readonly<Record<typeof connection.value, readonly [text: string, Shape]>> = {
-  connecting: ["Connecting", "starting"],
-  live: ["Live", "idle"],
-  down: ["Disconnected", "failed"],
-};
+const CONNECTIONS = { connecting: "Connecting", live: "Live", down: "Disconnected" };
 
 export function Connection() {
-  const state = connection.value;
-  const [text, shape] = CONNECTIONS[state];
   return (
-    <p class={`connection ${state}`} role="status">
-      <StateShape shape={shape} />
-      {text}
+    <p class="connection" role="status">
+      <span class={`dot ${connection.value}`} />
+      {CONNECTIONS[connection.value]}
     </p>
   );
 }
@@ -39,11 +32,10 @@ export function Connection() {
 export function BusState() {
   const bus = network.value.value?.bus;
   if (!bus || bus.status === "disabled") return null;
-  const state = bus.status === "connected" ? "live" : bus.status;
   return (
     <div class={`bus ${bus.status}`}>
-      <p class={`connection ${state}`} role="status">
-        <StateShape shape={CONNECTIONS[state][1]} />
+      <p class="connection" role="status">
+        <span class={`dot ${bus.status === "connected" ? "online" : bus.status}`} />
         Bus {bus.status}
       </p>
       {bus.status === "down" && <BusDown bus={bus} />}

@@ -45,11 +45,17 @@ export function Attention() {
 function useChosenCard(cards: number): void {
   const chosen = route.value.query.get("at");
   useEffect(() => {
-    const card = chosen === null ? null : document.getElementById(`card-${chosen}`);
-    if (!card) return;
-    card.scrollIntoView({ block: "center" });
-    card.focus({ preventScroll: true });
-    filter({ at: "" });
+    if (chosen === null) return;
+    const show = () => {
+      const card = document.getElementById(`card-${chosen}`);
+      if (!card) return;
+      card.scrollIntoView({ block: "center" });
+      card.focus({ preventScroll: true });
+      filter({ at: "" });
+    };
+    // A new view is scrolled to its top and its heading gets the focus, in the next frame.
+    let frame = requestAnimationFrame(() => frame = requestAnimationFrame(show));
+    return () => cancelAnimationFrame(frame);
   }, [chosen, cards]);
 }
 

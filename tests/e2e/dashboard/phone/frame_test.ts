@@ -42,12 +42,32 @@ browserTest(
     }
     await page.locator("main").getByRole("link", { name: "Devices" }).click();
     await page.getByRole("heading", { name: "Paired devices" }).waitFor();
-    // Beside the view's title, nothing else in the frame is left of the desk.
+    await page.getByRole("button", { name: "Go to or do" }).click();
+    await page.getByRole("combobox").fill("health");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: "Health" }).waitFor({ state: "attached" });
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.locator(".side").getByRole("link", { name: "Schedules" }).waitFor();
     assert.equal(await page.locator(".tab-bar, .top-bar").count(), 0);
   },
 );
+
+browserTest("a link to a question ends at its card, from any view", async (lab) => {
+  const peers = await Promise.all(["a", "b", "c", "d"].map((name) => lab.peer({ name })));
+  const ids: string[] = [];
+  for (const peer of peers) ids.push(await open(peer, { text: "Which port?\n\nOr which host?" }));
+  for (const options of [PHONE, { viewport: { width: 1280, height: 500 } }]) {
+    const page = await lab.open(`#/peers/${peers[0]?.peer_id}`, options);
+    await page.getByLabel("Ask a", { exact: true }).waitFor();
+    const card = page.locator(`#card-${ids[3]}:focus`);
+    await page.evaluate((to) => location.hash = to, `#/attention?at=${ids[3]}`);
+    await card.waitFor();
+    await until("the address without its part", () => !page.url().includes("at="));
+    assert.equal(await page.evaluate("document.querySelector('main').scrollTop > 100"), true);
+    assert.equal(await card.count(), 1);
+    await page.context().close();
+  }
+});
 
 browserTest(
   "the keyboard reaches the tabs after the content, and the bar shows a lost connection",
@@ -56,11 +76,12 @@ browserTest(
     await page.getByRole("button", { name: "Dark" }).focus();
     await page.keyboard.press("Tab");
     assert.match(await page.evaluate("document.activeElement.textContent"), /^Attention/);
-    const shape = page.getByRole("banner").locator(".connection .shape");
-    const live = await shape.locator("path").getAttribute("d");
+    const shape = () =>
+      page.evaluate("getComputedStyle(document.querySelector('.top-bar .dot')).clipPath");
+    const live = await shape();
     await lab.daemon.kill();
     await page.getByRole("banner").getByText("Disconnected").waitFor();
-    assert.notEqual(await shape.locator("path").getAttribute("d"), live);
+    assert.notEqual(await shape(), live);
     lab.forgive(/ERR_|Failed to fetch/);
   },
 );
