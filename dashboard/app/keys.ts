@@ -6,7 +6,7 @@ import { go, link } from "../state/router.ts";
 import { isDeaf } from "./focus.ts";
 import { VIEWS } from "./views.ts";
 
-export const overlay = signal<"none" | "palette" | "keys">("none");
+export const overlay = signal<"none" | "palette" | "keys" | "machines">("none");
 
 /** The time for the second key of a sequence. */
 const SEQUENCE_MS = 1500;

@@ -1,7 +1,6 @@
 /** Behind a relay: the shown machine, the other machines, and the link to the relay. */
 
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
 import { Age, Dialog, Empty } from "../components/basics.tsx";
 import { RELAYED } from "../state/calls.ts";
 import {
@@ -14,6 +13,7 @@ import {
 } from "../state/relay.ts";
 import { link, route } from "../state/router.ts";
 import { checkSession } from "../state/session.ts";
+import { overlay } from "./keys.ts";
 import { viewOf } from "./views.ts";
 
 /** A bar above the view; nothing on the daemon's own page. */
@@ -31,20 +31,16 @@ export function Machines() {
 
 /** Opens the list of machines. */
 export function MachineSwitch({ children }: { children: ComponentChildren }) {
-  const [open, setOpen] = useState(false);
   const show = () => {
     checkSession();
-    setOpen(true);
+    overlay.value = "machines";
   };
   return (
-    <>
-      <button type="button" class="quiet" aria-haspopup="dialog" onClick={show}>
-        {children}
-        {namesakes() > 1 && <code class="hint">{OWN_ID}</code>}
-        <span aria-hidden="true">▾</span>
-      </button>
-      {open && <Switcher close={() => setOpen(false)} />}
-    </>
+    <button type="button" class="quiet" aria-haspopup="dialog" onClick={show}>
+      {children}
+      {namesakes() > 1 && <code class="hint">{OWN_ID}</code>}
+      <span aria-hidden="true">▾</span>
+    </button>
   );
 }
 
@@ -53,7 +49,7 @@ function namesakes(): number {
   return machines.value?.filter(({ machine }) => machine === machineName.value).length ?? 0;
 }
 
-function Switcher({ close }: { close: () => void }) {
+export function Switcher({ close }: { close: () => void }) {
   const { view } = route.value;
   const known = machines.value ?? [];
   const missing = !known.some(({ daemon_id }) => daemon_id === OWN_ID);

@@ -1,9 +1,10 @@
-/** The windows of the keyboard: the palette, and the list of keys. */
+/** The windows of the frame: the palette, the list of keys, and the machines. */
 
 import { useState } from "preact/hooks";
 import { Dialog } from "../components/basics.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { go } from "../state/router.ts";
+import { Switcher } from "./machines.tsx";
 import { type Entry, findEntries, useJobs } from "./palette_entries.ts";
 import { KEYS, overlay, singleKeys, switchSingleKeys } from "./keys.ts";
 
@@ -11,6 +12,7 @@ const close = () => void (overlay.value = "none");
 
 export function Overlays() {
   if (overlay.value === "palette") return <Palette />;
+  if (overlay.value === "machines") return <Switcher close={close} />;
   return overlay.value === "keys" ? <Keys /> : null;
 }
 

@@ -89,7 +89,14 @@ function MachineLine() {
   return (
     <div class="top-machine">
       <MachineMark />
-      {RELAYED ? <MachineSwitch>{name}</MachineSwitch> : name}
+      {RELAYED
+        ? (
+          <MachineSwitch>
+            <span class="unseen">Machine</span>
+            {name}
+          </MachineSwitch>
+        )
+        : name}
       <Speaker />
     </div>
   );
