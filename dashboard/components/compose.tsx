@@ -99,9 +99,9 @@ export function Compose({ peer }: { peer: Peer }) {
   };
   const label = `${mode === "ask" ? "Ask" : "Notify"} ${peer.name}`;
   return (
-    <div class={`compose ${over ? "dropping" : ""}`} onPaste={onPaste}>
+    <div class={`compose stack ${over ? "dropping" : ""}`} onPaste={onPaste}>
       {error !== undefined && <Failed error={error} />}
-      <div class="compose-tools">
+      <div class="cluster">
         <Choices<Mode>
           label="Kind of message"
           options={[["ask", "Ask"], ["notify", "Notify"]]}
@@ -114,7 +114,7 @@ export function Compose({ peer }: { peer: Peer }) {
         <AttachButton attach={uploads.startAll} />
       </div>
       <DraftFiles files={files} uploads={uploads.uploads} remove={remove} cancel={uploads.remove} />
-      <form class="compose-line" onSubmit={submit}>
+      <form class="row end" onSubmit={submit}>
         <textarea
           rows={2}
           ref={box}

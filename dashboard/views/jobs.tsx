@@ -35,7 +35,7 @@ function AllJobs() {
 
 function NewJob() {
   return (
-    <div class="column">
+    <div class="column stack loose">
       <Back />
       <ResourceView resource={peers}>
         {() => <CreateJob created={(id) => go(link("jobs", id))} />}
@@ -53,7 +53,7 @@ function OneJob({ id }: { id: string }) {
   );
   const unknown = isRefusal(resource.error.value, "unknown_job");
   return (
-    <div class="column">
+    <div class="column stack loose">
       <Back />
       {unknown
         ? <Empty title="This job is not known">It may have been removed.</Empty>

@@ -71,14 +71,17 @@ function ScheduleList(
   const shown = tab === "ended" ? schedules.filter(({ state }) => state !== "active") : active;
   if (shown.length === 0) {
     return (
-      <Empty title={tab === "ended" ? "No schedule has ended" : "Nothing is scheduled"}>
+      <Empty
+        title={tab === "ended" ? "No schedule has ended" : "Nothing is scheduled"}
+        command={'mesh schedule create me "Look at the build" --at 10m'}
+      >
         A schedule sends a message later, or again and again.
       </Empty>
     );
   }
   if (tab === "calendar") return <Agenda days={agendaOf(active, now.value)} refresh={refresh} />;
   return (
-    <ul class="cards">
+    <ul class="cards stack">
       {shown.map((schedule) => (
         <ScheduleCard key={schedule.schedule_id} schedule={schedule} refresh={refresh} />
       ))}

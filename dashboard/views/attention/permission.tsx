@@ -43,7 +43,7 @@ export function PermissionOptions({ ask, act, answer, isSeen }: PermissionProps)
   );
   return (
     <>
-      <div class="options">
+      <div class="options cluster">
         {first && permitting(first, "1")}
         {denial && (
           <Choice digit="2" tone="danger" idle={idle} press={press({ option_id: DENY }, "Denied")}>
@@ -115,7 +115,7 @@ function Reason(
     if (written && !idle) give(reply, "Denied");
   };
   return (
-    <div class="answer-line">
+    <div class="row end">
       <textarea
         ref={field}
         rows={1}

@@ -117,12 +117,12 @@ export function Actions({ peer }: { peer: Peer }) {
         Actions <span aria-hidden="true">▾</span>
       </button>
       {open && (
-        <ul id="peer-actions" class="menu-list" aria-label="Actions">
+        <ul id="peer-actions" class="menu-list popup stack tight" aria-label="Actions">
           {ACTIONS.filter(({ allowed }) => allowed(peer)).map((action) => (
             <li key={action.title}>
               <button
                 type="button"
-                class={action.destructive && "destructive"}
+                class={`list-row ${action.destructive ? "destructive" : ""}`}
                 onClick={() => choose(action)}
               >
                 {action.title}
@@ -254,7 +254,7 @@ function Rehook({ peer: { peer_id, name }, close }: ActionProps) {
     >
       <ResourceView resource={checked}>
         {() => (
-          <div role="status" class="plan">
+          <div role="status" class="stack">
             {found && <Report found={found} acted={result !== undefined} />}
           </div>
         )}

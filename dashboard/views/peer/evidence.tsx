@@ -15,7 +15,7 @@ type CheckRecord = DoctorReport["checks"][number];
 export function Evidence({ peer }: { peer: Peer }) {
   const { agent_pid, registered_at, machine, role } = peer;
   return (
-    <div class="scroll-area column" tabIndex={0} role="region" aria-label="Evidence">
+    <div class="scroll-area column stack loose" tabIndex={0} role="region" aria-label="Evidence">
       <dl class="facts">
         <Fact name="Messages reach it">
           <Reach peer={peer} />
@@ -67,16 +67,16 @@ function Examination({ peer }: { peer: Peer }) {
       {({ checks, contradictions }) => (
         <>
           {contradictions.map(({ code, severity, detail }) => (
-            <p key={code} class={`finding ${severity}`}>
+            <p key={code} class={`rail warn ${severity}`}>
               <strong>{severity}: {code.toLowerCase().replaceAll("_", " ")}</strong>{" "}
               {visible(detail)}
             </p>
           ))}
-          <p class="screen-head">
+          <p class="cluster between">
             <strong>Checks</strong>
             <button type="button" class="quiet" onClick={resource.refresh}>Examine again</button>
           </p>
-          <ul class="checks">
+          <ul class="checks stack">
             {checks.map((check) => <Check key={check.name} check={check} />)}
           </ul>
         </>
@@ -88,7 +88,7 @@ function Examination({ peer }: { peer: Peer }) {
 function Check({ check: { name, ok, source, age_seconds, detail } }: { check: CheckRecord }) {
   const age = age_seconds === null ? null : `${Math.round(age_seconds)} s old`;
   return (
-    <li class={ok === null ? "" : ok ? "ok" : "fail"}>
+    <li class={`rail ${ok === null ? "" : ok ? "ok" : "fail"}`}>
       <strong>{name.replaceAll("_", " ")}</strong>
       <span>
         <span class="check-sign">{ok === null ? "? unknown" : ok ? "✓ ok" : "✕ fails"}</span>
