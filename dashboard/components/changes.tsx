@@ -115,7 +115,7 @@ function FileChanges(
     <>
       <button
         type="button"
-        class="changed-row list-row"
+        class="changed-row row list-row"
         data-row
         aria-expanded={isOpen}
         onClick={turn}

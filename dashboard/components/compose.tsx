@@ -60,10 +60,10 @@ function useDraft(peer_id: string) {
 /** An explanation of the kind of message, or of a sending with an unknown result. */
 function Hint({ draft: { text, mode, files }, unclear }: { draft: Draft; unclear: boolean }) {
   if (unclear) {
-    return <span class="hint">It may have arrived. Sending it again delivers it once.</span>;
+    return <span class="hint clip">It may have arrived. Sending it again delivers it once.</span>;
   }
   return (
-    <span class="hint">
+    <span class="hint clip">
       {files.length > 0 && text.trim() === "" ? "needs a text beside its files" : HINTS[mode]}
       {sessionState.value === "operator" && " · unverified"}
     </span>
@@ -101,7 +101,7 @@ export function Compose({ peer }: { peer: Peer }) {
   return (
     <div class={`compose stack ${over ? "dropping" : ""}`} onPaste={onPaste}>
       {error !== undefined && <Failed error={error} />}
-      <div class="cluster">
+      <div class="row">
         <Choices<Mode>
           label="Kind of message"
           options={[["ask", "Ask"], ["notify", "Notify"]]}

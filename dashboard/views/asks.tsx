@@ -75,7 +75,9 @@ function AskDetail({ id }: { id: string }) {
   return (
     <div class="column stack loose">
       <p>
-        <a href={link("asks")}>← All asks</a>
+        <a href={link("asks")}>
+          ← All asks
+        </a>
       </p>
       <ResourceView resource={resource}>
         {(chain) =>

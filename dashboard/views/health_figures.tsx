@@ -65,7 +65,7 @@ function Figure({ name, value, bad = false }: { name: string; value: string; bad
   return (
     <div class={bad ? "bad" : ""}>
       <dt>{name}</dt>
-      <dd>{value}</dd>
+      <dd class="tone">{value}</dd>
     </div>
   );
 }

@@ -1,6 +1,7 @@
 /** Jobs: a board by state, recurring jobs, one job in full, and a form for a new job. */
 
 import { Empty, ResourceView } from "../components/basics.tsx";
+import { Icon } from "../components/icons/icon.tsx";
 import { call, isRefusal } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { useResource } from "../state/resource.ts";
@@ -26,7 +27,9 @@ function AllJobs() {
   return (
     <>
       <div class="toolbar">
-        <a class="button primary" href={link("jobs", NEW)}>New job</a>
+        <a class="button primary" href={link("jobs", NEW)}>
+          <Icon name="start" />New job
+        </a>
       </div>
       <ResourceView resource={resource}>{(lists) => <Board lists={lists} />}</ResourceView>
     </>
@@ -69,7 +72,9 @@ function OneJob({ id }: { id: string }) {
 function Back() {
   return (
     <p>
-      <a href={link("jobs")}>← All jobs</a>
+      <a href={link("jobs")}>
+        ← All jobs
+      </a>
     </p>
   );
 }

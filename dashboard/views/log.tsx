@@ -64,7 +64,7 @@ function Results({ filters }: { filters: Filters }) {
         >
           {is_filtered
             ? "Use fewer words, or another filter."
-            : "Each ask, reply and notification of this mesh appears here live, as a thread."}
+            : "They appear here live: each ask with its reply, and each notification, as a thread."}
         </Empty>
       )}
       <Threads key={last.current.key} threads={threads} />

@@ -70,7 +70,7 @@ function WaitRow({ wait: { ask, on, elsewhere, circular } }: { wait: Wait }) {
 export function AskRow({ ask }: { ask: Ask }) {
   return (
     <div class="log-row">
-      <a class="list-row" data-row href={link("asks", ask.correlation_id)}>
+      <a class="row list-row" data-row href={link("asks", ask.correlation_id)}>
         <Age at={ask.created_at} />
         <span class="parties row clip">
           <bdi class="who">{visible(ask.from_peer_name)}</bdi>

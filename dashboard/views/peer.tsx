@@ -112,7 +112,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         <Icon name="back" />
       </a>
       <div class="grow">
-        <h1 class="row">
+        <h1 class="cluster">
           <AgentMark backend={backend} is_person={peer.role === "human"} />
           <bdi>{visible(peer.name)}</bdi>
           <State of={activityOf(peer)} />

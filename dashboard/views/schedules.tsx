@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { Choices, Empty, ResourceView } from "../components/basics.tsx";
+import { Icon } from "../components/icons/icon.tsx";
 import { call } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Schedule } from "../state/records.ts";
@@ -43,7 +44,7 @@ export function Schedules() {
           disabled={humanName.value === null || livePeers.value.length === 0}
           onClick={() => setCreating(!creating)}
         >
-          New schedule
+          <Icon name="start" />New schedule
         </button>
       </div>
       {creating && humanName.value !== null && (

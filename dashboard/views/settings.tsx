@@ -162,7 +162,7 @@ function Row({ setting }: { setting: Setting }) {
   const { key, source, origin, form, is_set } = setting;
   const command = commandText(setting);
   return (
-    <li class="list-row" data-row tabIndex={-1}>
+    <li class="row list-row" data-row tabIndex={-1}>
       <code class="setting-key">{key}</code>
       <span class={is_set ? "setting-value" : "setting-value hint"}>
         <bdi>{valueText(setting)}</bdi>

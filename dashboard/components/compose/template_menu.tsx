@@ -51,7 +51,7 @@ export function TemplateMenu(
           <ul class="templates stack tight">
             {templates.value.map(({ name, text: content }) => (
               <li key={name} class="row">
-                <button type="button" class="list-row" onClick={() => use(content)}>
+                <button type="button" class="row list-row" onClick={() => use(content)}>
                   <bdi>{name}</bdi>
                   <span class="hint">
                     <bdi>{firstLine(content)}</bdi>

@@ -104,7 +104,7 @@ function Row({ entry, is_chosen }: { entry: Entry; is_chosen: boolean }) {
   return (
     <li>
       <a
-        class="list-row"
+        class="row list-row"
         data-row
         data-card={`card-${id}`}
         href={link("attention", "", { at: id })}

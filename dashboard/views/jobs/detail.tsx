@@ -89,7 +89,7 @@ function Outcome({ job }: { job: OneJob }) {
             {checks.map(({ name, result, output }) => (
               <li
                 key={name}
-                class={`rail ${result === "passed" ? "ok" : result === "failed" ? "fail" : ""}`}
+                class={result === "passed" ? "ok" : result === "failed" ? "fail" : ""}
               >
                 <strong>
                   <bdi>{visible(name)}</bdi>

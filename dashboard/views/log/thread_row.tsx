@@ -13,7 +13,7 @@ export function ThreadRow({ thread: { first, rest } }: { thread: Thread }) {
   const reply = first.kind === "ask" && first.reply ? firstLine(first.reply) : "";
   return (
     <li class="log-row">
-      <button type="button" class="list-row" data-row aria-expanded={open} onClick={turn}>
+      <button type="button" class="row list-row" data-row aria-expanded={open} onClick={turn}>
         <Age at={first.created_at} />
         <Parties message={first} />
         <span class="kind hint">{first.kind}</span>

@@ -90,7 +90,7 @@ export function Happened(
   return (
     <ol class="happened" aria-label="What happened, newest first">
       {rows.map(({ key, at, stage, who, text }) => (
-        <li key={key} class="list-row">
+        <li key={key} class="row list-row">
           <time dateTime={new Date(at).toISOString()}>{timeOf(at)}</time>
           <span class="stage">
             {stage && <Sign stage={stage} />}

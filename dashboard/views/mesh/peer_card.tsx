@@ -146,7 +146,7 @@ function PeerCard({ peer, current, dense, context }: CardProps) {
           <bdi>{visible(facts)}</bdi>
         </span>
       )}
-      <span class="peer-reach hint">
+      <span class="peer-reach hint clip">
         {!dense && status !== "offline" && (
           <>
             <Reach peer={peer} brief />

@@ -88,10 +88,12 @@ function Examination({ peer }: { peer: Peer }) {
 function Check({ check: { name, ok, source, age_seconds, detail } }: { check: CheckRecord }) {
   const age = age_seconds === null ? null : `${Math.round(age_seconds)} s old`;
   return (
-    <li class={`rail ${ok === null ? "" : ok ? "ok" : "fail"}`}>
+    <li class={ok === null ? "" : ok ? "ok" : "fail"}>
       <strong>{name.replaceAll("_", " ")}</strong>
       <span>
-        <span class="check-sign">{ok === null ? "? unknown" : ok ? "✓ ok" : "✕ fails"}</span>
+        <span class={`check-sign ${ok === null ? "" : "tone"}`}>
+          {ok === null ? "? unknown" : ok ? "✓ ok" : "✕ fails"}
+        </span>
         {visible(detail.replaceAll("_", " "))}
       </span>
       <span class="age">{[source, age].filter(Boolean).join(" · ")}</span>

@@ -103,7 +103,7 @@ function Rows(
           <code>mesh transcript {visible(peer.name)} --before {entries[0]?.position}</code>.
         </p>
       )}
-      <ol class="stack tight">
+      <ol class="timeline-rows stack tight">
         {rows.map((row) => (
           <li key={row.key} class={`timeline-${row.kind}`}>
             <Steady of={[signatureOf(row)]}>
@@ -173,7 +173,7 @@ function ReadsRow(
     <>
       <button
         type="button"
-        class="timeline-row list-row"
+        class="timeline-row row list-row"
         data-row
         aria-expanded={open}
         onClick={turn}
@@ -185,7 +185,7 @@ function ReadsRow(
         <Duration ms={duration_ms} />
       </button>
       {open && (
-        <ol class="stack tight">
+        <ol class="timeline-rows stack tight">
           {calls.map((call) => (
             <li key={call.key}>
               <CallRow call={call} peer_id={peer_id} />
@@ -213,7 +213,7 @@ function CallRow({ call, peer_id }: { call: TimelineCall; peer_id: string }) {
     <>
       <button
         type="button"
-        class="timeline-row list-row"
+        class="timeline-row row list-row"
         data-row
         aria-expanded={open}
         onClick={turn}

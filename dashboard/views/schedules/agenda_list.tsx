@@ -40,7 +40,7 @@ function FireRow(
     <li class={`log-row ${repeated ? "repeated" : ""}`}>
       <button
         type="button"
-        class="list-row fire"
+        class="row list-row fire"
         data-row
         aria-expanded={open}
         onClick={() => setOpen(!open)}

@@ -36,7 +36,7 @@ export function Orphans() {
         {found?.toSorted(byLikelihood).map((pane) => (
           <li
             key={`${pane.tmux_socket} ${pane.pane_id}`}
-            class="orphan list-row"
+            class="orphan row list-row"
             data-row
             tabIndex={-1}
           >
