@@ -13,8 +13,7 @@ export function Subagents({ children, children_count }: Children) {
   return (
     <details class="subagents" open={running > 0}>
       <summary>
-        Subagents
-        <span class="hint">{running === 0 ? "none runs" : `${running} running`}</span>
+        Subagents <span class="hint">{running === 0 ? "none runs" : `${running} running`}</span>
       </summary>
       <ul aria-label="Subagents">
         {children.map(({ peer_id, name, started_at, ended_at }) => (

@@ -164,7 +164,12 @@ function Label({ by, row: { key, name } }: { by: By; row: Row }) {
   return (
     <>
       <a href={link(view, key)} data-row>{text}</a>
-      {by !== "agent" && name !== null && <code class="hint">{key}</code>}
+      {by !== "agent" && name !== null && (
+        <>
+          {" "}
+          <code class="hint">{key}</code>
+        </>
+      )}
     </>
   );
 }

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
+import { cancelAsk, getAsk } from "protocol/asks/contract.ts";
 import { choice, open } from "../../support/dashboard/attention.ts";
 import { violationsOf } from "../../support/dashboard/axe.ts";
 import { browserTest } from "../../support/dashboard/browser_tests.ts";
@@ -57,6 +58,27 @@ browserTest(
     assert.equal(await rows(page).count(), 1);
   },
 );
+
+browserTest("a click that may be meant for the item before is not taken", async (lab) => {
+  const db = await lab.peer({ name: "db" });
+  const page = await lab.open("", WIDE);
+  const first = await open(db, choice("Run the tests?"));
+  const second = await open(db, choice("Drop the table?"));
+  // Both were shown before, at the same place.
+  for (const [index, id] of [[0, first], [1, second], [0, first]] as const) {
+    await rows(page).nth(index).click();
+    await page.locator(`#card-${id}`).waitFor();
+  }
+  const box = await page.getByRole("button", { name: "Run it" }).boundingBox();
+  assert.ok(box);
+  await page.mouse.move(5, 5);
+  await page.evaluate("document.activeElement.blur()");
+  await lab.call(cancelAsk, { params: { id: first }, body: { peer_id: db.peer_id } });
+  await page.locator(`#card-${second}`).waitFor();
+  await page.mouse.click(box.x + 5, box.y + 5);
+  await page.getByText("The questions have just moved. Press again.").waitFor();
+  assert.equal((await lab.call(getAsk, { params: { id: second } })).state, "open");
+});
 
 browserTest("the keys 1, 2 and 3 answer the permission that the list has chosen", async (lab) => {
   const page = await lab.open("", WIDE);
