@@ -48,7 +48,7 @@ function AskList({ state }: { state: "open" | "closed" }) {
           {asks.length === 0 && (
             <Empty
               title={state === "open" ? "No open asks" : "No closed asks"}
-              command={'mesh ask NAME "What are you working on?" --wait'}
+              command='mesh ask NAME "What are you working on?" --wait'
             >
               An ask stays open until it is answered, declined or cancelled.
             </Empty>

@@ -74,7 +74,7 @@ function ScheduleList(
     return (
       <Empty
         title={tab === "ended" ? "No schedule has ended" : "Nothing is scheduled"}
-        command={'mesh schedule create me "Look at the build" --at 10m'}
+        command='mesh schedule create me "Look at the build" --at 10m'
       >
         A schedule sends a message later, or again and again.
       </Empty>

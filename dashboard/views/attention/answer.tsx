@@ -36,19 +36,7 @@ export function Answer(
     <div class="stack">
       {!ended && act && <PermissionOptions ask={ask} act={act} answer={answer} isSeen={isSeen} />}
       {!ended && !act && question && question.options && question.options.length > 0 && (
-        <div class="options cluster">
-          {question.options.map(({ id, title }) => (
-            <button
-              type="button"
-              key={id}
-              data-answer
-              aria-disabled={idle}
-              onClick={press({ option_id: id }, `Answered: ${title || id}`)}
-            >
-              <bdi>{visible(title || id)}</bdi>
-            </button>
-          ))}
-        </div>
+        <Options options={question.options} answer={answer} />
       )}
       {takes_text && (!ended || text !== "") && (
         <AnswerText ask={ask} ended={ended} answer={answer} />
@@ -78,6 +66,29 @@ export function Answer(
         </div>
       )}
       {error !== undefined && <Failed error={error} />}
+    </div>
+  );
+}
+
+function Options(
+  { options, answer: { idle, press } }: {
+    options: NonNullable<NonNullable<Ask["question"]>["options"]>;
+    answer: AnswerState;
+  },
+) {
+  return (
+    <div class="options cluster">
+      {options.map(({ id, title }) => (
+        <button
+          type="button"
+          key={id}
+          data-answer
+          aria-disabled={idle}
+          onClick={press({ option_id: id }, `Answered: ${title || id}`)}
+        >
+          <bdi>{visible(title || id)}</bdi>
+        </button>
+      ))}
     </div>
   );
 }

@@ -21,7 +21,7 @@ export function Board({ lists: { work, recurring } }: { lists: JobLists }) {
   return (
     <>
       {work.length + recurring.length === 0 && (
-        <Empty title="No jobs" command={'mesh jobs create "Fix the flaky test" --to NAME'}>
+        <Empty title="No jobs" command='mesh jobs create "Fix the flaky test" --to NAME'>
           A job is work that survives a restart: an agent does it now, at a time, or again and
           again.
         </Empty>
