@@ -55,7 +55,7 @@ export function Switcher({ close }: { close: () => void }) {
   const missing = !known.some(({ daemon_id }) => daemon_id === OWN_ID);
   return (
     <Dialog title="Machines" close={close}>
-      <ul class="machine-list">
+      <ul class="machine-list stack">
         {missing && (
           <li>
             <span class="who">

@@ -36,7 +36,6 @@ function Palette() {
   return (
     <Dialog title="Go or do" close={close} plain>
       <input
-        class="palette-input"
         role="combobox"
         aria-label="Go to a view, a peer or a job, or do something"
         aria-expanded
@@ -52,6 +51,7 @@ function Palette() {
           <li
             key={`${entry.title} ${entry.hint}`}
             id={`palette-${index}`}
+            class="option"
             role="option"
             aria-selected={index === at}
             onClick={() => choose(entry)}
@@ -68,7 +68,7 @@ function Palette() {
 function Keys() {
   return (
     <Dialog title="Keys" close={close}>
-      <dl class="keys">
+      <dl class="facts">
         {KEYS.map(([keys, text]) => [
           <dt key={keys}>
             <kbd>{keys}</kbd>
@@ -76,7 +76,7 @@ function Keys() {
           <dd key={`${keys} text`}>{text}</dd>,
         ])}
       </dl>
-      <label class="switch">
+      <label class="row">
         <input
           type="checkbox"
           checked={singleKeys.value}

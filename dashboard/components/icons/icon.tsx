@@ -1,4 +1,4 @@
-/** Icons, marks of agents and shapes of states: pictures beside a word, silent for screen readers. */
+/** Icons, marks of agents and shapes of states: pictures beside a word, hidden from speech. */
 
 import { AGENT_MARKS, type IconName, ICONS, PERSON_MARK, type Shape, SHAPES } from "./drawings.ts";
 

@@ -88,8 +88,9 @@ export function PaneScreen({ peer }: { peer: Peer }) {
   if (peer.pane_id === null) {
     return (
       <div class="scroll-area">
-        <Empty title="It has no pane">
-          It was started neither in tmux nor in kitty, so there is no screen.
+        <Empty title="It has no pane" command="tmux new -s work claude">
+          It was started neither in tmux nor in kitty, so there is no screen. Agents that you start
+          in tmux have one.
         </Empty>
       </div>
     );
@@ -100,7 +101,7 @@ export function PaneScreen({ peer }: { peer: Peer }) {
   const place = screen && `Pane ${screen.pane_id}, ${screen.width} × ${screen.height}, `;
   return (
     <div class="screen">
-      <p class="screen-head">
+      <p class="cluster between">
         <span class="hint">{place}{typing.is_on ? "takes your keys" : "read only"}</span>
         {screen?.in_mode && (
           <span class="reason">the pane is in copy mode; this is the screen below it</span>

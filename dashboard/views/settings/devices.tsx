@@ -31,8 +31,8 @@ function DeviceList() {
     call(at.createCode, {}).then(setCode, setError);
   };
   return (
-    <section class="stack" aria-labelledby="devices" ref={section}>
-      <header class="section-head">
+    <section class="stack loose" aria-labelledby="devices" ref={section}>
+      <header class="cluster">
         <h2 id="devices">Paired devices</h2>
         <button type="button" onClick={pair}>Pair a phone</button>
       </header>
@@ -41,11 +41,11 @@ function DeviceList() {
         {({ devices }) => (
           <>
             {devices.length === 0 && (
-              <Empty title="No device is paired">
+              <Empty title="No device is paired" command="mesh open --phone">
                 A code gives a phone a session of its own, without a secret. You can end it here.
               </Empty>
             )}
-            <ul class="cards">
+            <ul class="cards stack">
               {devices.map((device) => (
                 <Device key={device.device_id} device={device} ended={resource.refresh} />
               ))}
@@ -65,14 +65,14 @@ function Device({ device, ended }: { device: PairedDevice; ended: () => void }) 
     <li class="card" data-row tabIndex={-1}>
       <header>
         <strong>{visible(name)}</strong>
-        <span class="kind">{via === "relay" ? "through the relay" : "directly"}</span>
-        {is_this && <span class="kind">this device</span>}
+        <span class="kind hint">{via === "relay" ? "through the relay" : "directly"}</span>
+        {is_this && <span class="kind hint">this device</span>}
         <span class="grow" />
         <span class="hint">
           used <Age at={used_at} suffix=" ago" /> · ends <Age at={expires_at} future />
         </span>
       </header>
-      <div class="answer-tools">
+      <div class="answer-tools cluster">
         <span class="grow" />
         <Act
           run={remove}

@@ -1,5 +1,6 @@
 /** Opens the window that starts an agent. It is above the mesh, and has its own address. */
 
+import { Icon } from "../../components/icons/icon.tsx";
 import { lazy } from "../../components/lazy.tsx";
 import { filter, route } from "../../state/router.ts";
 
@@ -8,7 +9,7 @@ const SpawnDialog = lazy(() => import("../managing.ts").then((part) => part.Spaw
 export function SpawnButton() {
   return (
     <button type="button" class="start-agent" onClick={() => filter({ new: "agent" })}>
-      Start an agent…
+      <Icon name="start" />Start an agent…
     </button>
   );
 }
