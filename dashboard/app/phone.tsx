@@ -8,6 +8,7 @@ import { network } from "../state/network.ts";
 import { shownMachine } from "../state/browser/own_machine.ts";
 import { link, route } from "../state/router.ts";
 import { attentionCount, livePeers } from "../state/store.ts";
+import { connection } from "../state/stream.ts";
 import { overlay } from "./keys.ts";
 import { MachineSwitch } from "./machines.tsx";
 import { BusState, Connection, Speaker } from "./state.tsx";
@@ -57,6 +58,7 @@ export function TopBar({ title }: { title: string }) {
   const isBelow = id !== "" || (tab === MORE && view !== MORE);
   const above = id === "" ? MORE : view === "peers" ? "mesh" : view;
   const bus = network.value.value?.bus.status;
+  const isBusLost = connection.value === "live" && (bus === "down" || bus === "connecting");
   return (
     <header class="top-bar">
       {isBelow && (
@@ -68,7 +70,7 @@ export function TopBar({ title }: { title: string }) {
         <span class="top-title" aria-hidden="true">{titleOf(view, title)}</span>
         <MachineLine />
       </div>
-      {bus === "down" || bus === "connecting" ? <BusState /> : <Connection />}
+      {isBusLost ? <BusState /> : <Connection />}
       <button
         type="button"
         class="quiet"

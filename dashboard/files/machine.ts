@@ -15,8 +15,8 @@ export interface PageMachine {
 
 /** Places of a template, such as `{{name}}`. */
 const PLACE = /\{\{(\w+)\}\}/g;
-/** Share of the machine's colour in the bar above the page. */
-const TINT = { dark: 0.22, light: 0.3 };
+/** Share of the machine's colour in the bar above the page, as in `dashboard/styles/phone.css`. */
+const TINT = 0.22;
 /** `--bg` of both schemes. */
 const BACKGROUND = { dark: "#0e1216", light: "#f6f7f8" };
 
@@ -47,10 +47,10 @@ export async function withMachine(
 }
 
 function mix(colour: string, scheme: "dark" | "light"): string {
-  const over = channelsOf(BACKGROUND[scheme]), share = TINT[scheme];
+  const over = channelsOf(BACKGROUND[scheme]);
   return `#${
     channelsOf(colour).map((value, at) =>
-      Math.round(value * share + (over[at] ?? 0) * (1 - share)).toString(16).padStart(2, "0")
+      Math.round(value * TINT + (over[at] ?? 0) * (1 - TINT)).toString(16).padStart(2, "0")
     ).join("")
   }`;
 }
