@@ -4,7 +4,8 @@
  */
 
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { compress, PATHS, storedFile } from "../dashboard/files/contents.ts";
+import { PATHS, storedFile } from "../dashboard/files/contents.ts";
+import { compress } from "../dashboard/files/stored_file.ts";
 import { writeImportMap } from "./import_map.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -24,7 +25,7 @@ export async function packPageFiles(folder: string): Promise<string> {
     files[path] = { type: file.type, digest: file.digest, codings };
     const bytes = await file.read("identity");
     for (const coding of codings.length > 0 ? codings : ["identity"] as const) {
-      const packed = await compress(bytes, coding, BROTLI_QUALITY_BEST);
+      const packed = compress(bytes, coding, BROTLI_QUALITY_BEST);
       (packs[coding] ??= {})[path] = packed.toBase64();
     }
   }

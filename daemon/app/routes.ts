@@ -237,8 +237,10 @@ export function programRoutes(
     })
     : [];
   const countedHooks = hooks.map((route) => countCalls(route, features.meters));
+  const name = platform.machines?.membership.name ?? platform.machine;
+  const machine = { daemon_id: identity.daemon_id, name };
   return [
-    ...pageRoutes({ callers, ctx, devices, directory, pages, phoneAddresses }),
+    ...pageRoutes({ callers, ctx, devices, directory, machine, pages, phoneAddresses }),
     ...callerRoutes({ callers, callingPeers }),
     ...countedHooks,
     ...tools,

@@ -6,8 +6,11 @@ import { render } from "preact";
 import { announceNew } from "../state/announce.ts";
 import { watchAlerts } from "../state/browser/alerts.ts";
 import { startWorker } from "../state/browser/offline.ts";
+import { watchPhone } from "../state/browser/phone.ts";
+import { applyTheme } from "../state/browser/theme.ts";
 import { removeLeftOver } from "../state/demo.ts";
 import { watchNetwork } from "../state/network.ts";
+import { showColour } from "../state/browser/own_machine.ts";
 import { route } from "../state/router.ts";
 import { connection } from "../state/stream.ts";
 import { installFocus } from "./focus.ts";
@@ -22,6 +25,9 @@ const REST_DELAY_MS = 1000;
 const LIVE_MS_MAX = 5000;
 
 export function draw(root: HTMLElement): void {
+  applyTheme();
+  showColour();
+  watchPhone();
   watchNetwork();
   watchAlerts();
   installKeys();

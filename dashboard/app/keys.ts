@@ -6,7 +6,7 @@ import { go, link } from "../state/router.ts";
 import { isDeaf } from "./focus.ts";
 import { VIEWS } from "./views.ts";
 
-export const overlay = signal<"none" | "palette" | "keys">("none");
+export const overlay = signal<"none" | "palette" | "keys" | "machines">("none");
 
 /** The time for the second key of a sequence. */
 const SEQUENCE_MS = 1500;
@@ -98,8 +98,12 @@ function press(key: string): boolean {
 
 function moveFocus(by: 1 | -1): boolean {
   const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")]
-    .filter((row) => row.checkVisibility());
-  const at = rows.findIndex((row) => row.contains(document.activeElement));
+    .filter((row) => row.checkVisibility() && !row.closest("[data-pane]"));
+  const { activeElement } = document;
+  const in_pane = activeElement?.closest("[data-pane]");
+  const at = rows.findIndex((row) =>
+    in_pane ? row.ariaCurrent === "true" : row.contains(activeElement)
+  );
   const next = at < 0 ? (by > 0 ? 0 : rows.length - 1) : at + by;
   rows[Math.max(0, Math.min(rows.length - 1, next))]?.focus();
   return true;
@@ -115,8 +119,14 @@ function openRow(): boolean {
   return to !== null;
 }
 
+/** The focused row; for a row of a list beside its chosen record, the card of that record. */
+function focusedRow(): Element | null | undefined {
+  const row = document.activeElement?.closest<HTMLElement>("main [data-row]");
+  return row?.dataset["card"] === undefined ? row : document.getElementById(row.dataset["card"]);
+}
+
 function answer(): boolean {
-  const row = document.activeElement?.closest("[data-row]");
+  const row = focusedRow();
   const found = row?.querySelector<HTMLElement>("[data-answer]") ??
     document.querySelector<HTMLElement>("main [data-answer]");
   if (found) found.focus();
@@ -126,8 +136,7 @@ function answer(): boolean {
 
 /** Presses the button of the focused row that has this key. */
 function pressInRow(key: string): boolean {
-  const row = document.activeElement?.closest("main [data-row]");
-  const button = row?.querySelector<HTMLElement>(`[data-key="${key}"]`);
+  const button = focusedRow()?.querySelector<HTMLElement>(`[data-key="${key}"]`);
   button?.click();
   return button !== null && button !== undefined;
 }

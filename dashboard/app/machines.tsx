@@ -1,6 +1,6 @@
 /** Behind a relay: the shown machine, the other machines, and the link to the relay. */
 
-import { useState } from "preact/hooks";
+import type { ComponentChildren } from "preact";
 import { Age, Dialog, Empty } from "../components/basics.tsx";
 import { RELAYED } from "../state/calls.ts";
 import {
@@ -13,26 +13,34 @@ import {
 } from "../state/relay.ts";
 import { link, route } from "../state/router.ts";
 import { checkSession } from "../state/session.ts";
+import { overlay } from "./keys.ts";
 import { viewOf } from "./views.ts";
 
 /** A bar above the view; nothing on the daemon's own page. */
 export function Machines() {
-  const [open, setOpen] = useState(false);
   if (!RELAYED) return null;
-  const show = () => {
-    checkSession();
-    setOpen(true);
-  };
   return (
     <div class="machines">
-      <button type="button" class="quiet" aria-haspopup="dialog" onClick={show}>
+      <MachineSwitch>
         <span class="hint">Machine</span>
         <bdi class="who">{machineName.value ?? OWN_ID}</bdi>
-        {namesakes() > 1 && <code class="hint">{OWN_ID}</code>}
-        <span aria-hidden="true">▾</span>
-      </button>
-      {open && <Switcher close={() => setOpen(false)} />}
+      </MachineSwitch>
     </div>
+  );
+}
+
+/** Opens the list of machines. */
+export function MachineSwitch({ children }: { children: ComponentChildren }) {
+  const show = () => {
+    checkSession();
+    overlay.value = "machines";
+  };
+  return (
+    <button type="button" class="quiet" aria-haspopup="dialog" onClick={show}>
+      {children}
+      {namesakes() > 1 && <code class="hint">{OWN_ID}</code>}
+      <span aria-hidden="true">▾</span>
+    </button>
   );
 }
 
@@ -41,13 +49,13 @@ function namesakes(): number {
   return machines.value?.filter(({ machine }) => machine === machineName.value).length ?? 0;
 }
 
-function Switcher({ close }: { close: () => void }) {
+export function Switcher({ close }: { close: () => void }) {
   const { view } = route.value;
   const known = machines.value ?? [];
   const missing = !known.some(({ daemon_id }) => daemon_id === OWN_ID);
   return (
     <Dialog title="Machines" close={close}>
-      <ul class="machine-list">
+      <ul class="machine-list stack">
         {missing && (
           <li>
             <span class="who">

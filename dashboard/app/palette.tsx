@@ -1,9 +1,10 @@
-/** The windows of the keyboard: the palette, and the list of keys. */
+/** The windows of the frame: the palette, the list of keys, and the machines. */
 
 import { useState } from "preact/hooks";
 import { Dialog } from "../components/basics.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { go } from "../state/router.ts";
+import { Switcher } from "./machines.tsx";
 import { type Entry, findEntries, useJobs } from "./palette_entries.ts";
 import { KEYS, overlay, singleKeys, switchSingleKeys } from "./keys.ts";
 
@@ -11,6 +12,7 @@ const close = () => void (overlay.value = "none");
 
 export function Overlays() {
   if (overlay.value === "palette") return <Palette />;
+  if (overlay.value === "machines") return <Switcher close={close} />;
   return overlay.value === "keys" ? <Keys /> : null;
 }
 
@@ -34,7 +36,6 @@ function Palette() {
   return (
     <Dialog title="Go or do" close={close} plain>
       <input
-        class="palette-input"
         role="combobox"
         aria-label="Go to a view, a peer or a job, or do something"
         aria-expanded
@@ -50,6 +51,7 @@ function Palette() {
           <li
             key={`${entry.title} ${entry.hint}`}
             id={`palette-${index}`}
+            class="option"
             role="option"
             aria-selected={index === at}
             onClick={() => choose(entry)}
@@ -66,7 +68,7 @@ function Palette() {
 function Keys() {
   return (
     <Dialog title="Keys" close={close}>
-      <dl class="keys">
+      <dl class="facts">
         {KEYS.map(([keys, text]) => [
           <dt key={keys}>
             <kbd>{keys}</kbd>
@@ -74,7 +76,7 @@ function Keys() {
           <dd key={`${keys} text`}>{text}</dd>,
         ])}
       </dl>
-      <label class="switch">
+      <label class="row">
         <input
           type="checkbox"
           checked={singleKeys.value}

@@ -1,12 +1,11 @@
 /** The frame of every view: navigation, for whom the page speaks, and the connection. */
 
 import type { ComponentChildren, ComponentType } from "preact";
-import { useEffect, useErrorBoundary, useRef } from "preact/hooks";
+import { useEffect, useErrorBoundary } from "preact/hooks";
 import { Age, Empty } from "../components/basics.tsx";
-import { BusDown } from "../components/bus_down.tsx";
 import { announced } from "../state/announce.ts";
 import { demoRunning, endDemo } from "../state/demo.ts";
-import { network } from "../state/network.ts";
+import { isPhone } from "../state/browser/phone.ts";
 import { isConnected, machineName } from "../state/relay.ts";
 import { link, route } from "../state/router.ts";
 import { humanName, type SessionState, sessionState } from "../state/session.ts";
@@ -22,33 +21,38 @@ import { connection, deviceOnline, lostAt, reopenNow } from "../state/stream.ts"
 import { overlay } from "./keys.ts";
 import { Machines, SignedOut } from "./machines.tsx";
 import { Overlays } from "./palette.tsx";
+import { MORE, More, TabBar, TopBar } from "./phone.tsx";
+import { BusState, Connection, Speaker } from "./state.tsx";
 import { preloadView, type View, viewOf, VIEWS } from "./views.ts";
 
 export function Shell() {
-  const shown = viewOf(route.value.view);
+  const { view, id } = route.value;
+  const shown = viewOf(view);
+  const component = view === MORE ? More : shown?.component;
   const count = answerCount.value;
-  const title = shown?.view.title ?? "Not found";
+  const title = view === MORE ? "More" : shown?.view.title ?? "Not found";
   const place = machineName.value ?? "Agent Mesh";
   useEffect(() => {
     document.title = `${count > 0 ? `(${count}) ` : ""}${title} · ${place}`;
   }, [count, title, place]);
-  const { view, id } = route.value;
+  const phone = isPhone.value;
   const stale = connection.value === "down";
   return (
     <div class={`shell ${stale ? "stale" : ""}`}>
       <a class="skip" href="#main" onClick={skip}>Skip to the content</a>
-      <Side current={shown?.view} />
+      {phone ? <TopBar title={title} /> : <Side current={shown?.view} />}
       <div class="content">
-        <Machines />
+        {!phone && <Machines />}
         <Banner />
         {demoRunning.value && <DemoBanner />}
         <main id="main" tabIndex={-1} aria-busy={connection.value === "connecting"}>
-          {route.value.view !== "peers" && <h1 class="view-title">{title}</h1>}
+          {view !== "peers" && <h1 class="view-title">{title}</h1>}
           <Boundary key={`${view}/${id}`}>
-            <Content component={shown?.component} />
+            <Content component={component} />
           </Boundary>
         </main>
       </div>
+      {phone && <TabBar />}
       <Overlays />
       {notice.value.text !== "" && (
         <p class="notice">
@@ -69,18 +73,10 @@ function Content({ component: Component }: { component: ComponentType | undefine
 }
 
 function Side({ current }: { current: View | undefined }) {
-  const nav = useRef<HTMLElement>(null);
-  // On a phone the views are a row that is longer than the screen.
-  useEffect(() => {
-    nav.current?.querySelector("[aria-current]")?.scrollIntoView({
-      block: "nearest",
-      inline: "center",
-    });
-  }, [current]);
   return (
     <aside class="side">
       <p class="brand">Agent Mesh</p>
-      <nav aria-label="Views" ref={nav}>
+      <nav aria-label="Views">
         <ul>
           {VIEWS.map((view) => (
             <li key={view.name}>
@@ -118,42 +114,6 @@ function Side({ current }: { current: View | undefined }) {
 function onlineCount(): string {
   const all = livePeers.value;
   return `${all.filter(({ status }) => status !== "offline").length}/${all.length}`;
-}
-
-function Speaker() {
-  if (sessionState.value !== "human") return null;
-  return (
-    <p class="speaker">
-      You are{" "}
-      <strong>
-        <bdi>{humanName.value}</bdi>
-      </strong>
-    </p>
-  );
-}
-
-function Connection() {
-  return (
-    <p class="connection" role="status">
-      <span class={`dot ${connection.value}`} />
-      {{ connecting: "Connecting", live: "Live", down: "Disconnected" }[connection.value]}
-    </p>
-  );
-}
-
-/** The connection to the bus between machines; nothing without a bus. */
-function BusState() {
-  const bus = network.value.value?.bus;
-  if (!bus || bus.status === "disabled") return null;
-  return (
-    <div class={`bus ${bus.status}`}>
-      <p class="connection" role="status">
-        <span class={`dot ${bus.status === "connected" ? "online" : bus.status}`} />
-        Bus {bus.status}
-      </p>
-      {bus.status === "down" && <BusDown bus={bus} />}
-    </div>
-  );
 }
 
 /** One line above the view: a problem, and how to solve it. */

@@ -19,7 +19,7 @@ const TEXT_BYTES_MAX = 16_384;
 export function Attachments({ of }: { of: readonly Attachment[] }) {
   if (of.length === 0) return null;
   return (
-    <ul class="attachments">
+    <ul class="attachments cluster">
       {of.map((file) => (
         <li key={file.id}>
           <File file={file} />
@@ -48,7 +48,7 @@ function File({ file }: { file: Attachment }) {
   return (
     <>
       {isPicture(file) && !expired && <Picture file={file} />}
-      <span class="file">
+      <span class="file cluster">
         <a href={addressOf(file.id)} download={file.filename}>
           <bdi>{visible(file.filename)}</bdi>
         </a>
@@ -102,13 +102,13 @@ function TextStart({ file }: { file: FileFacts }) {
   if (error !== undefined) return <Failed error={error} />;
   if (!start) return <p class="hint" role="status">Loading…</p>;
   return (
-    <div class="code">
+    <div class="code inset">
       <pre
         tabIndex={0}
         role="region"
         aria-label={`Beginning of ${file.filename}`}
       >{visible(start.text)}</pre>
-      {!start.whole && <p class="hint code-tools">Only the beginning is shown.</p>}
+      {!start.whole && <p class="hint code-tools cluster">Only the beginning is shown.</p>}
     </div>
   );
 }

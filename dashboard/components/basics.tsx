@@ -5,6 +5,8 @@ import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { errorText, isUnavailable } from "../state/calls.ts";
 import type { Resource } from "../state/resource.ts";
 import { now } from "../state/store.ts";
+import { Command } from "./copy.tsx";
+import { Icon, type Shape, StateShape } from "./icons/icon.tsx";
 import { type SubmitHeaders, useSubmit } from "./act/submit.ts";
 
 type Tone = "good" | "busy" | "warn" | "bad" | "calm" | "link";
@@ -50,10 +52,35 @@ const TONES: Readonly<Record<string, Tone>> = {
   lapsed: "bad",
 };
 
-/** A state in words and in colour; an older daemon may not report it. */
+const SHAPE_OF_TONE: Readonly<Record<Tone, Shape>> = {
+  good: "done",
+  link: "starting",
+  busy: "working",
+  warn: "waiting",
+  bad: "failed",
+  calm: "offline",
+};
+
+/** States whose shape is another than that of their tone. */
+const SHAPE_OF_STATE: Readonly<Record<string, Shape>> = {
+  online: "idle",
+  idle: "idle",
+  connected: "idle",
+  active: "idle",
+  queued: "starting",
+  connecting: "starting",
+};
+
+/** A state in shape, words and colour; an older daemon may not report it. */
 export function State({ of, tone }: { of: string | null | undefined; tone?: Tone }) {
-  if (!of) return <span class="state calm">not known</span>;
-  return <span class={`state ${tone ?? TONES[of] ?? "calm"}`}>{of.replaceAll("_", " ")}</span>;
+  if (!of) return <span class="state">not known</span>;
+  const chosen = tone ?? TONES[of] ?? "calm";
+  return (
+    <span class={`state ${chosen}`}>
+      <StateShape shape={(tone ? undefined : SHAPE_OF_STATE[of]) ?? SHAPE_OF_TONE[chosen]} />
+      {of.replaceAll("_", " ")}
+    </span>
+  );
 }
 
 const MINUTE = 60, HOUR = 3600, DAY = 86_400;
@@ -92,12 +119,19 @@ export function Clock({ at }: { at: string }) {
   return <time class="age" dateTime={at} title={date.toLocaleString()}>{text}</time>;
 }
 
-/** Nothing to show, and what to do next. */
-export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+/** Nothing to show: what appears here, and a command that brings it. */
+export function Empty(
+  { title, children, command }: {
+    title: string;
+    children?: ComponentChildren;
+    command?: string | undefined;
+  },
+) {
   return (
     <div class="empty">
-      <p class="empty-title">{title}</p>
+      <p class="title">{title}</p>
       {children && <div>{children}</div>}
+      {command && <Command text={command} />}
     </div>
   );
 }
@@ -114,7 +148,7 @@ export function Failed(
     return <p class="failed unavailable" role="status">{errorText(error)}</p>;
   }
   return (
-    <div class="failed" role={role}>
+    <div class="failed cluster between" role={role}>
       <span>{errorText(error)}</span>
       {retry && <button type="button" onClick={retry}>Try again</button>}
     </div>
@@ -180,11 +214,13 @@ export function Dialog(
   const onClick = (event: MouseEvent) => event.target === dialog.current && close();
   return (
     <dialog ref={dialog} aria-label={title} onClose={close} onClick={onClick}>
-      <div class="dialog-body">
+      <div class="dialog-body stack">
         {!plain && (
           <header>
             <h2>{title}</h2>
-            <button type="button" class="quiet" aria-label="Close" onClick={close}>✕</button>
+            <button type="button" class="quiet" aria-label="Close" onClick={close}>
+              <Icon name="close" />
+            </button>
           </header>
         )}
         {children}

@@ -29,7 +29,7 @@ export function ChangesView({ changes, id, loadFile, refresh }: ChangesProps) {
   const isOpen = files.length <= OPEN_FILES_MAX && added + removed <= OPEN_LINES_MAX;
   return (
     <>
-      <header class="changes-head">
+      <header class="stack tight">
         <p>
           <strong>{visible(changesTitle(changes))}</strong>
         </p>
@@ -40,14 +40,14 @@ export function ChangesView({ changes, id, loadFile, refresh }: ChangesProps) {
         </p>
       </header>
       {left_out.map(({ what, why }) => (
-        <p key={what} class="finding warning">Left out: {visible(what)}: {visible(why)}</p>
+        <p key={what} class="rail warn warning">Left out: {visible(what)}: {visible(why)}</p>
       ))}
       {files.length === 0 && (
         <Empty title="Nothing has changed">
           Commits since the branch point, and files that are changed, staged or new appear here.
         </Empty>
       )}
-      <ol class="changed-files">
+      <ol class="stack tight">
         {files.map((file) => (
           <li key={file.path} class="changed-file">
             <FileChanges file={file} id={id} isOpenAtFirst={isOpen} loadFile={loadFile} />
@@ -62,7 +62,7 @@ function Place(
   { changes: { folder, root, branch, operation } }: { changes: Changes },
 ) {
   return (
-    <p class="where">
+    <p class="where hint">
       <bdi>{visible(folder ?? "")}</bdi> ·{" "}
       {branch === null ? "no branch (detached)" : <bdi>{visible(branch)}</bdi>}
       {operation !== null && (
@@ -113,14 +113,20 @@ function FileChanges(
   const counts = binary ? "binary" : countsText(file);
   return (
     <>
-      <button type="button" class="changed-row" data-row aria-expanded={isOpen} onClick={turn}>
+      <button
+        type="button"
+        class="changed-row row list-row"
+        data-row
+        aria-expanded={isOpen}
+        onClick={turn}
+      >
         <State of={status} tone={status === "unmerged" ? "bad" : "calm"} />
-        <bdi class="changed-path">
+        <bdi class="changed-path argument">
           {old_path !== null && <>{visible(old_path)} →{" "}</>}
           {visible(path)}
         </bdi>
         {uncommitted !== null && status !== "untracked" && (
-          <span class="kind">{uncommitted === "both" ? "staged, unstaged" : uncommitted}</span>
+          <span class="kind hint">{uncommitted === "both" ? "staged, unstaged" : uncommitted}</span>
         )}
         <Counts text={counts} />
       </button>
@@ -140,7 +146,7 @@ function Lines({ file: listed, loadFile }: Pick<ChangesProps, "loadFile"> & { fi
   const isMissing = !binary && status !== "submodule" && (hunks === null || cut);
   const more = async () => setLoaded(await loadFile(path));
   return (
-    <div class="changed-lines">
+    <div class="changed-lines rail">
       {hunks && hunks.length > 0 && (
         <Diff
           file={{

@@ -22,9 +22,9 @@ export function LineChart(props: LineChartProps) {
   const time = shown === undefined ? undefined : data.times[shown];
   return (
     <figure class="chart">
-      <figcaption>
+      <figcaption class="cluster between">
         <strong>{title}</strong>
-        <span class="chart-legend">
+        <span class="cluster hint">
           {data.lines.map(({ label, colour, values }) => (
             <span key={label}>
               <svg class="chart-sample" viewBox="0 0 12 4" aria-hidden="true">

@@ -13,13 +13,11 @@ export function Subagents({ children, children_count }: Children) {
   return (
     <details class="subagents" open={running > 0}>
       <summary>
-        Subagents
-        <span class="hint">{running === 0 ? "none runs" : `${running} running`}</span>
+        Subagents <span class="hint">{running === 0 ? "none runs" : `${running} running`}</span>
       </summary>
       <ul aria-label="Subagents">
         {children.map(({ peer_id, name, started_at, ended_at }) => (
-          <li key={peer_id}>
-            <span class={`dot ${ended_at === null ? "busy" : "offline"}`} />
+          <li key={peer_id} class="cluster">
             <a href={link("peers", peer_id)}>
               <bdi>{visible(name)}</bdi>
             </a>

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
+import { isPhone } from "../state/browser/phone.ts";
 import type { Peer } from "../state/records.ts";
 import { refreshTopics } from "../state/resource.ts";
 import { humanName, sessionState } from "../state/session.ts";
@@ -60,10 +61,12 @@ function useDraft(peer_id: string) {
 /** An explanation of the kind of message, or of a sending with an unknown result. */
 function Hint({ draft: { text, mode, files }, unclear }: { draft: Draft; unclear: boolean }) {
   if (unclear) {
-    return <span class="hint">It may have arrived. Sending it again delivers it once.</span>;
+    return <span class="hint clip">It may have arrived. Sending it again delivers it once.</span>;
   }
+  const isUsual = files.length === 0 && sessionState.value !== "operator";
+  if (isUsual && isPhone.value) return null; // It has no room for what the button says.
   return (
-    <span class="hint">
+    <span class="hint clip">
       {files.length > 0 && text.trim() === "" ? "needs a text beside its files" : HINTS[mode]}
       {sessionState.value === "operator" && " · unverified"}
     </span>
@@ -99,9 +102,9 @@ export function Compose({ peer }: { peer: Peer }) {
   };
   const label = `${mode === "ask" ? "Ask" : "Notify"} ${peer.name}`;
   return (
-    <div class={`compose ${over ? "dropping" : ""}`} onPaste={onPaste}>
+    <div class={`compose stack ${over ? "dropping" : ""}`} onPaste={onPaste}>
       {error !== undefined && <Failed error={error} />}
-      <div class="compose-tools">
+      <div class="row">
         <Choices<Mode>
           label="Kind of message"
           options={[["ask", "Ask"], ["notify", "Notify"]]}
@@ -114,7 +117,7 @@ export function Compose({ peer }: { peer: Peer }) {
         <AttachButton attach={uploads.startAll} />
       </div>
       <DraftFiles files={files} uploads={uploads.uploads} remove={remove} cancel={uploads.remove} />
-      <form class="compose-line" onSubmit={submit}>
+      <form class="row end" onSubmit={submit}>
         <textarea
           rows={2}
           ref={box}

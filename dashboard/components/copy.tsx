@@ -1,4 +1,4 @@
-/** A button that copies a text. */
+/** A button that copies a text, and a command with it. */
 
 import { useState } from "preact/hooks";
 import { withoutHidden } from "kit/core/hidden.ts";
@@ -12,6 +12,16 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
   };
   const shown = { copied: "Copied", refused: "Select the text to copy it" };
   return <button type="button" class="quiet" onClick={copy}>{state ? shown[state] : label}</button>;
+}
+
+/** A command, with a button that copies it. */
+export function Command({ text }: { text: string }) {
+  return (
+    <p class="command cluster">
+      <code>{text}</code>
+      <Copy text={text} />
+    </p>
+  );
 }
 
 /** Browsers give pages the clipboard only with HTTPS or on a loopback address. */

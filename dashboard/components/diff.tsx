@@ -23,7 +23,7 @@ export function Diff(
   const missing = countAll(hunks) - countAll(shown);
   return (
     <figure class="diff">
-      <figcaption>
+      <figcaption class="row between">
         <DiffPath file={file} />
         <DiffCounts file={file} />
         {file.note && <span class="hint">{file.note}</span>}
@@ -63,7 +63,7 @@ function DiffPath({ file: { path, old_path } }: { file: FileDiff }) {
 
 function DiffCounts({ file: { added, removed } }: { file: FileDiff }) {
   return (
-    <span class="diff-counts">
+    <span class="counts">
       {added > 0 && <ins>+{added.toLocaleString()}</ins>}
       {removed > 0 && <del>−{removed.toLocaleString()}</del>}
     </span>

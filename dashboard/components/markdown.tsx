@@ -163,9 +163,9 @@ function Link(
 
 function Code({ text, language }: { text: string; language: string }) {
   return (
-    <div class="code">
+    <div class="code inset">
       <pre><Highlighted text={text} language={language} /></pre>
-      <div class="code-tools">
+      <div class="code-tools hint cluster">
         {language && <span>{language.slice(0, 20)}</span>}
         <Copy text={text} />
       </div>

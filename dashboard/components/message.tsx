@@ -51,7 +51,7 @@ export function Bubble(
   const { from_peer_id, from_peer_name, to_peer_id, to_peer_name, kind, created_at } = message;
   return (
     <li
-      class={`bubble ${to_peer ? "to-peer" : ""} ${message.voice === "human" ? "own" : ""}`}
+      class={`bubble card ${to_peer ? "to-peer" : ""} ${message.voice === "human" ? "own" : ""}`}
       data-row
       tabIndex={-1}
       id={message.message_id}
@@ -61,7 +61,7 @@ export function Bubble(
         <Voice of={message.voice} />
         <To />
         <PeerLink id={to_peer_id} name={to_peer_name} />
-        <span class="kind">{kind}</span>
+        <span class="kind hint">{kind}</span>
         <Urgent message={message} />
         <Clock at={created_at} />
       </header>
@@ -86,7 +86,7 @@ export function Content(
       <Markdown text={text} />
       <Attachments of={attachments} />
       {closed_at !== null && kind === "ask" && (
-        <div class="reply">
+        <div class="reply rail good stack tight">
           <header>
             <bdi class="who">{visible(responder ?? "mesh")}</bdi>
             <Voice of={message.reply_voice} />

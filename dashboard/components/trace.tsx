@@ -51,7 +51,7 @@ export function Stages({ trace: { stages } }: { trace: Pick<Trace, "stages"> }) 
   useEffect(() => list.current?.scrollIntoView({ block: "nearest" }), []);
   const started = Date.parse(stages[0]?.ts ?? "");
   return (
-    <ol class="timeline" ref={list}>
+    <ol class="timeline stack tight" ref={list}>
       {stages.map(({ seq, stage, status, ts, detail }) => (
         <li key={seq} class={status}>
           <span class="stage">

@@ -56,7 +56,7 @@ export function ActionWindow(
   };
   return (
     <Dialog title={title} close={close}>
-      <form class="form window" onSubmit={submit}>
+      <form class="form window stack" onSubmit={submit}>
         {children}
         {error !== undefined && <Failed error={error} />}
         <footer>
@@ -76,7 +76,7 @@ export function ActionWindow(
 export function CommandLine({ argv }: { argv: readonly string[] }) {
   return (
     <pre
-      class="command"
+      class="inset cluster"
       tabIndex={0}
       role="region"
       aria-label="Command"

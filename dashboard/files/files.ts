@@ -1,6 +1,5 @@
 /** The files of the dashboard and their names: `deno task gen` makes their contents. */
 
-import { createHash } from "node:crypto";
 import scripts from "./generated/scripts.json" with { type: "json" };
 import styles from "./generated/dashboard.css" with { type: "text" };
 import charts from "./generated/charts.js" with { type: "text" };
@@ -11,11 +10,7 @@ import maskable from "./generated/icon_maskable.png.base64" with { type: "text" 
 import qr from "./generated/qr.js" with { type: "text" };
 import terminal from "./generated/terminal.js" with { type: "text" };
 import worker from "./generated/worker.js" with { type: "text" };
-
-/** Characters of the digest in a name: enough that two builds never share a name. */
-const HASH_CHARS = 16;
-
-export type Content = string | Uint8Array<ArrayBuffer>;
+import { type Content, digestOf } from "./stored_file.ts";
 
 interface Asset {
   /** Contains a digest of the content. */
@@ -48,42 +43,36 @@ const ICON_512 = asset("icon-512", "png", "image/png", bytesOf(icon512));
 /** Fills its whole square: the device cuts it into its own shape. */
 export const MASKABLE_ICON = asset("icon-maskable", "png", "image/png", bytesOf(maskable));
 
-export const ASSETS = [
-  SCRIPT,
-  ...IMPORTED,
-  ...LOADED,
-  TERMINAL,
-  CHARTS,
-  QR,
-  STYLES,
-  ICON,
-  ICON_192,
-  ICON_512,
-  MASKABLE_ICON,
-];
+/** The files that the page needs while its server cannot be reached. */
+const PAGE_ASSETS = [SCRIPT, ...IMPORTED, ...LOADED, TERMINAL, CHARTS, QR, STYLES];
+export const ASSETS = [...PAGE_ASSETS, ICON, ICON_192, ICON_512, MASKABLE_ICON];
 
 /** The paths from here on are relative to the address of the page, such as `/dashboard`. */
 export const MANIFEST_PATH = "dashboard/manifest.webmanifest";
 
-/** Background of the start screen: `--bg` of the dark scheme. */
-const BACKGROUND = "#0e1216";
+/** The path of an icon in the colour of a machine. */
+export const paintedPath = ({ name }: { readonly name: string }) =>
+  `assets/${name.replace(/\.(?=\w+$)/, ".{{icon}}.")}`;
 
-/** Installs the page as an app. Each machine behind a relay is a separate app. */
+/**
+ * Installs the page as an app. Each machine behind a relay is a separate app. The values of its
+ * machine replace the places in braces. The background is `--bg` of the dark scheme.
+ */
 export const MANIFEST = JSON.stringify({
-  name: "Agent Mesh",
-  short_name: "Mesh",
-  description: "Peers, questions and messages of the coding agents on one machine",
+  name: "{{title}} · Agent Mesh",
+  short_name: "{{title}}",
+  description: "Peers, questions and messages of the coding agents on {{title}}",
   start_url: "../dashboard",
   scope: "../dashboard",
   display: "standalone",
-  background_color: BACKGROUND,
-  theme_color: BACKGROUND,
+  background_color: "#0e1216",
+  theme_color: "{{colour}}",
   icons: [
-    { src: `assets/${ICON.name}`, type: ICON.type, sizes: "any" },
-    { src: `assets/${ICON_192.name}`, type: ICON_192.type, sizes: "192x192" },
-    { src: `assets/${ICON_512.name}`, type: ICON_512.type, sizes: "512x512" },
+    { src: paintedPath(ICON), type: ICON.type, sizes: "any" },
+    { src: paintedPath(ICON_192), type: ICON_192.type, sizes: "192x192" },
+    { src: paintedPath(ICON_512), type: ICON_512.type, sizes: "512x512" },
     {
-      src: `assets/${MASKABLE_ICON.name}`,
+      src: paintedPath(MASKABLE_ICON),
       type: MASKABLE_ICON.type,
       sizes: "512x512",
       purpose: "maskable",
@@ -92,12 +81,12 @@ export const MANIFEST = JSON.stringify({
 });
 
 /** The worker keeps exactly these files; a build with other files is another worker. */
-export const WORKER = `const FILES = ${JSON.stringify(ASSETS.map(({ name }) => `assets/${name}`))};
+export const WORKER = `const FILES = ${
+  JSON.stringify(
+    PAGE_ASSETS.map(({ name }) => `assets/${name}`),
+  )
+};
 ${worker}`;
-
-export function digestOf(content: Content): string {
-  return createHash("sha256").update(content).digest("hex").slice(0, HASH_CHARS);
-}
 
 function asset(name: string, extension: string, type: string, content: Content): Asset {
   return { name: `${name}.${digestOf(content)}.${extension}`, type, content };

@@ -1,22 +1,7 @@
 /** The page on which a phone enters the one-time code of a machine; for daemon and relay. */
 
 import { createHash } from "node:crypto";
-
-const STYLE = `
-:root { color-scheme: dark light; font: 1rem/1.5 system-ui, sans-serif; --bg: #0e1216;
-  --ink: #e8eaed; --accent: #8db8ff; --bad: #ff9d97 }
-@media (prefers-color-scheme: light) { :root { --bg: #f6f7f8; --ink: #1b1d21; --accent: #1f5fbf;
-  --bad: #a3231f } }
-body { margin: 0 auto; max-width: 26rem; padding: 3rem 1.25rem; background: var(--bg);
-  color: var(--ink) }
-label { display: block; font-weight: 600; margin: 1rem 0 .25rem }
-input { box-sizing: border-box; width: 100%; padding: .7rem; font: 1.1rem ui-monospace, monospace;
-  background: none; color: inherit; border: 1px solid currentColor; border-radius: .4rem }
-button { margin-top: 1rem; padding: .7rem 1.2rem; font: inherit; font-weight: 600; color: var(--bg);
-  background: var(--accent); border: 0; border-radius: .4rem }
-:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
-#problem { color: var(--bad) }
-`;
+import { MARK, SMALL_PAGE_STYLE } from "./small_page.ts";
 
 /**
  * The code is in the fragment, which browsers send to no server. It counts only once the person has
@@ -51,9 +36,10 @@ const PAGE = `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Pair this device · Agent Mesh</title>
-<style>${STYLE}</style>
+<style>${SMALL_PAGE_STYLE}</style>
 </head>
 <body>
+<header><span>${MARK}Agent Mesh</span></header>
 <main>
 <h1>Pair this device</h1>
 <p>This browser then speaks as the person who made the code, until that person ends it. Continue
@@ -62,7 +48,7 @@ only with a code that you made yourself.</p>
 <label for="code">Code</label>
 <input id="code" required autocomplete="off" autocapitalize="characters" spellcheck="false"
   maxlength="64" aria-describedby="problem">
-<p id="problem" role="alert"></p>
+<p id="problem" class="bad" role="alert"></p>
 <button>Pair this device</button>
 </form>
 <noscript><p>This page needs JavaScript.</p></noscript>
@@ -77,7 +63,7 @@ const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).di
 export function pairPage(): Response {
   const policy = [
     "default-src 'none'",
-    `style-src ${hashOf(STYLE)}`,
+    `style-src ${hashOf(SMALL_PAGE_STYLE)}`,
     `script-src ${hashOf(SCRIPT)}`,
     "connect-src 'self'",
     "base-uri 'none'",

@@ -3,7 +3,11 @@
 import { codingFor } from "kit/http/encoding.ts";
 import { Problem } from "protocol/problems.ts";
 import { storedFile } from "./contents.ts";
+import { type PageMachine, withMachine } from "./machine.ts";
+import { paint, parseIconName } from "./machine_icon.ts";
 import type { StoredFile } from "./stored_file.ts";
+
+export type { PageMachine };
 
 /**
  * The page loads only files of its own origin. Trusted types prevent scripts from turning text into
@@ -39,24 +43,34 @@ const FILE_HEADERS = {
 const SANDBOX = "default-src 'none'; sandbox";
 
 /** The page, which is an empty frame; with a new cookie, if one is given. */
-export async function dashboardPage(request: Request, cookie?: string): Promise<Response> {
+export async function dashboardPage(
+  request: Request,
+  machine: PageMachine,
+  cookie?: string,
+): Promise<Response> {
   const headers = { ...PAGE_HEADERS, ...(cookie !== undefined && { "set-cookie": cookie }) };
-  return await respond(request, mustFind(request, "page"), headers);
+  return await respond(request, await withMachine(mustFind(request, "page"), machine), headers);
 }
 
 /** A file with a digest in its name, from the end of the request's path. */
 export async function assetResponse(request: Request): Promise<Response> {
   const { pathname } = new URL(request.url);
   const name = pathname.slice(pathname.lastIndexOf("/") + 1);
-  return await respond(request, mustFind(request, `assets/${name}`), {
+  const icon = parseIconName(name);
+  const found = mustFind(request, `assets/${icon?.file ?? name}`);
+  return await respond(request, icon ? await paint(found, icon.colour) : found, {
     ...FILE_HEADERS,
     "cache-control": "public, max-age=31536000, immutable",
     "content-security-policy": SANDBOX,
   });
 }
 
-export async function manifestResponse(request: Request): Promise<Response> {
-  return await respond(request, mustFind(request, "manifest.webmanifest"), {
+export async function manifestResponse(
+  request: Request,
+  machine: PageMachine,
+): Promise<Response> {
+  const template = mustFind(request, "manifest.webmanifest");
+  return await respond(request, await withMachine(template, machine), {
     ...FILE_HEADERS,
     "cache-control": "no-cache",
     "content-security-policy": SANDBOX,

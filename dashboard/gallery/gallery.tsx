@@ -19,6 +19,14 @@ import { LineChart } from "../components/chart.tsx";
 import { NextFires } from "../components/time/fires.tsx";
 import { Copy } from "../components/copy.tsx";
 import { Diff } from "../components/diff.tsx";
+import {
+  AGENT_MARKS,
+  type IconName,
+  ICONS,
+  type Shape,
+  SHAPES,
+} from "../components/icons/drawings.ts";
+import { AgentMark, Icon, StateShape } from "../components/icons/icon.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Bubble, PeerLink } from "../components/message.tsx";
 import { emptyWhen, WhenFields } from "../components/time/when_fields.tsx";
@@ -57,9 +65,10 @@ const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 
 export function Gallery() {
   return (
-    <main id="main" class="gallery">
+    <main id="main" class="gallery column stack loose">
       <h1 class="view-title">Components</h1>
       <Texts />
+      <Icons />
       <Controls />
       <LoadStates />
       <Part name="Markdown">
@@ -83,7 +92,7 @@ export function Gallery() {
         ))}
       </Part>
       <Part name="Messages">
-        <ul class="bubbles">
+        <ul class="bubbles stack">
           {MESSAGES.map((message, index) => (
             <Bubble key={message.delivery_id} message={message} to_peer={index === 0} />
           ))}
@@ -121,7 +130,7 @@ function Permission({ ask }: { ask: typeof PERMISSIONS[number] }) {
   const sight = useSight(act);
   return (
     <>
-      <h3 class="act-title">{act.title}</h3>
+      <h3 class="title">{act.title}</h3>
       <ActView ask={ask} act={act} sight={sight} />
     </>
   );
@@ -140,10 +149,10 @@ function Texts() {
   return (
     <>
       <Part name="Colours">
-        <ul class="gallery-row">
+        <ul class="cluster">
           {COLOURS.map((name) => (
             <li key={name}>
-              <svg class="gallery-colour" viewBox="0 0 10 10" aria-hidden="true">
+              <svg class="icon" viewBox="0 0 10 10" aria-hidden="true">
                 <rect width="10" height="10" fill={`var(${name})`} stroke="var(--line)" />
               </svg>{" "}
               <code>{name}</code>
@@ -153,16 +162,16 @@ function Texts() {
       </Part>
       <Part name="States">
         {STATES.map((states) => (
-          <p key={states[0]} class="gallery-row">
+          <p key={states[0]} class="cluster">
             {states.map((state) => <State key={state} of={state} />)}
           </p>
         ))}
       </Part>
       <Part name="Names, ages and times">
-        <p class="gallery-row">
+        <p class="cluster">
           <PeerLink id="peer-1" name="a peer" />
           <PeerLink id={null} name="nobody's link" />
-          <span class="circle">circle</span>
+          <span class="chip">circle</span>
           <Age at={ago(42_000)} suffix=" ago" />
           <Age at={ago(-90 * MINUTE_MS)} future />
           <Clock at={ago(0)} />
@@ -172,13 +181,47 @@ function Texts() {
   );
 }
 
+const ICON_NAMES = Object.keys(ICONS) as IconName[];
+const SHAPE_NAMES = Object.keys(SHAPES) as Shape[];
+
+function Icons() {
+  return (
+    <Part name="Icons">
+      <p class="cluster">
+        {ICON_NAMES.map((name) => (
+          <span key={name}>
+            <Icon name={name} /> {name}
+          </span>
+        ))}
+      </p>
+      <p class="cluster">
+        {Object.keys(AGENT_MARKS).map((name) => (
+          <span key={name}>
+            <AgentMark backend={name} /> {name}
+          </span>
+        ))}
+        <span>
+          <AgentMark backend={null} is_person /> a person
+        </span>
+      </p>
+      <p class="cluster">
+        {SHAPE_NAMES.map((shape) => (
+          <span key={shape}>
+            <StateShape shape={shape} /> {shape}
+          </span>
+        ))}
+      </p>
+    </Part>
+  );
+}
+
 function Controls() {
   const [chosen, choose] = useState("one");
   const [open, setOpen] = useState(false);
   const fail = () => Promise.reject(new Error("The daemon refused it, and said why."));
   return (
     <Part name="Controls">
-      <p class="gallery-row">
+      <p class="cluster">
         <button type="button" class="primary">Primary</button>
         <button type="button">Plain</button>
         <button type="button" class="danger">Dangerous</button>
@@ -193,7 +236,7 @@ function Controls() {
         choose={choose}
         options={[["one", "One"], ["two", "Two"], ["three", "Three"]]}
       />
-      <p class="gallery-row">
+      <p class="cluster">
         <Act run={() => Promise.resolve()} confirm="What will be lost.">Act that asks first</Act>
         <Act run={fail}>Act that fails</Act>
       </p>

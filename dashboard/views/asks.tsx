@@ -47,12 +47,15 @@ function AskList({ state }: { state: "open" | "closed" }) {
       {({ asks }) => (
         <>
           {asks.length === 0 && (
-            <Empty title={state === "open" ? "No open asks" : "No closed asks"}>
+            <Empty
+              title={state === "open" ? "No open asks" : "No closed asks"}
+              command='mesh ask NAME "What are you working on?" --wait'
+            >
               An ask stays open until it is answered, declined or cancelled.
             </Empty>
           )}
           {state === "open" ? <OpenAsks asks={asks} /> : (
-            <ul class="log">
+            <ul class="list">
               {asks.map((ask) => (
                 <li key={ask.correlation_id}>
                   <AskRow ask={ask} />
@@ -71,16 +74,18 @@ function AskDetail({ id }: { id: string }) {
   const chain = useResource(`ask ${id}`, ["asks"], () => loadChain(id), { kept: true });
   const resource = only(chain, [id]);
   return (
-    <div class="column">
-      <p>
-        <a href={link("asks")}>← All asks</a>
+    <div class="column stack loose">
+      <p class="up">
+        <a href={link("asks")}>
+          ← All asks
+        </a>
       </p>
       <ResourceView resource={resource}>
         {(chain) =>
           chain.length === 0
             ? <Empty title="This ask is not known">Closed asks are kept for 30 days.</Empty>
             : (
-              <ol class="chain">
+              <ol class="stack">
                 {chain.map((ask) => (
                   <AskCard key={ask.correlation_id} ask={ask} last={ask.correlation_id === id} />
                 ))}
@@ -132,7 +137,7 @@ function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
         <p class="hint">Options: {visible(options.map(({ title }) => title).join(" · "))}</p>
       )}
       {ask.closed_at && (
-        <div class="reply">
+        <div class="reply rail good stack tight">
           <header>
             <bdi class="who">{visible(ask.responder ?? "mesh")}</bdi>
             {!ask.reply && <State of={endOf(ask)} />}
@@ -149,7 +154,7 @@ function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
       </p>
       {last && <TraceView id={correlation_id} />}
       {ask.state === "open" && (
-        <div class="answer-tools">
+        <div class="answer-tools cluster">
           <Act
             run={cancel}
             class="danger"

@@ -2,36 +2,28 @@
 
 import { useEffect } from "preact/hooks";
 import { RecordBoundary } from "../components/act/record_boundary.tsx";
-import { Age, Empty, ResourceView, State } from "../components/basics.tsx";
-import { WaitNote } from "../components/wait_note.tsx";
-import { PeerLink } from "../components/message.tsx";
-import type { Peer } from "../state/records.ts";
+import { Empty, ResourceView } from "../components/basics.tsx";
+import { hasTwoPanes } from "../state/browser/width.ts";
+import type { InboxItem, Peer } from "../state/records.ts";
 import { filter, link, route } from "../state/router.ts";
 import { inbox, livePeers, unreadNotes, waitingAsks, waitingPeers } from "../state/store.ts";
-import { Where } from "./attention/ask_card.tsx";
 import { Notes, Snoozed } from "./attention/notes.tsx";
+import { Panes } from "./attention/panes.tsx";
 import { Questions, shownQuestions } from "./attention/questions.tsx";
+import { WaitingAgent } from "./attention/waiting_agent.tsx";
 import { FirstRun } from "./first_run.tsx";
 
 export function Attention() {
   const notes = unreadNotes.value, peers = waitingPeers.value;
   const questions = waitingAsks.value.length + shownQuestions.value.length;
   const calm = questions + notes.length + peers.length === 0;
-  useChosenCard(questions + notes.length);
   return (
     <ResourceView resource={inbox}>
       {(box) => (
-        <div class="column">
-          <Questions />
-          {peers.length > 0 && <h2>Waiting at their terminal</h2>}
-          <ul class="cards">
-            {peers.map((peer) => (
-              <RecordBoundary key={peer.peer_id} of={peer}>
-                <WaitingAgent peer={peer} />
-              </RecordBoundary>
-            ))}
-          </ul>
-          <Notes notes={notes} />
+        <div class={hasTwoPanes.value ? "stack loose" : "column stack loose"}>
+          {hasTwoPanes.value
+            ? !calm && <Panes notes={notes} peers={peers} />
+            : <Column notes={notes} peers={peers} />}
           {calm && <Calm registered={box !== null} />}
           <Snoozed />
         </div>
@@ -40,60 +32,55 @@ export function Attention() {
   );
 }
 
+function Column({ notes, peers }: { notes: readonly InboxItem[]; peers: readonly Peer[] }) {
+  useChosenCard(notes.length + shownQuestions.value.length);
+  return (
+    <>
+      <Questions />
+      {peers.length > 0 && <h2>Waiting at their terminal</h2>}
+      <ul class="cards stack">
+        {peers.map((peer) => (
+          <RecordBoundary key={peer.peer_id} of={peer}>
+            <WaitingAgent peer={peer} />
+          </RecordBoundary>
+        ))}
+      </ul>
+      <Notes notes={notes} />
+    </>
+  );
+}
+
 /** Shows the card that a notification has named, as soon as it is there. */
 function useChosenCard(cards: number): void {
   const chosen = route.value.query.get("at");
   useEffect(() => {
-    const card = chosen === null ? null : document.getElementById(`card-${chosen}`);
-    if (!card) return;
-    card.scrollIntoView({ block: "center" });
-    card.focus({ preventScroll: true });
-    filter({ at: "" });
+    if (chosen === null) return;
+    const show = () => {
+      const card = document.getElementById(`card-${chosen}`);
+      if (!card) return;
+      card.scrollIntoView({ block: "center" });
+      card.focus({ preventScroll: true });
+      filter({ at: "" });
+    };
+    // A new view is scrolled to its top and its heading gets the focus, in the next frame.
+    let frame = requestAnimationFrame(() => frame = requestAnimationFrame(show));
+    return () => cancelAnimationFrame(frame);
   }, [chosen, cards]);
-}
-
-function WaitingAgent({ peer }: { peer: Peer }) {
-  const { terminal, tmux_session, pane_id } = peer;
-  return (
-    <li class="card" data-row tabIndex={-1}>
-      <header>
-        <PeerLink id={peer.peer_id} name={peer.name} />
-        <span class="circle">{peer.circle}</span>
-        <State of={peer.waits_for?.kind ?? "awaiting_input"} tone="warn" />
-        <span class="grow" />
-        {peer.waits_for && (
-          <span class="waits">
-            waits <Age at={peer.waits_for.since} />
-          </span>
-        )}
-      </header>
-      <WaitNote peer={peer} />
-      <Where peer={peer} />
-      {pane_id && peer.turn_state === "awaiting_input" && (
-        <p class="hint">
-          It shows a dialog in {terminal === "kitty" ? "kitty window" : "pane"}{" "}
-          <code>{pane_id}</code>
-          {tmux_session && (
-            <>
-              of the tmux session <code>{tmux_session}</code>
-            </>
-          )}.
-        </p>
-      )}
-    </li>
-  );
 }
 
 function Calm({ registered }: { registered: boolean }) {
   if (livePeers.value.length === 0) return <FirstRun />;
   return (
-    <Empty title="Nothing waits for you">
-      {registered ? <p>{summary()}</p> : (
-        <p>
-          No human is registered, so no agent can ask you. Run{" "}
-          <code>mesh config set human.name YOU</code> and restart the daemon.
-        </p>
-      )}
+    <Empty
+      title="Nothing waits for you"
+      command={registered ? undefined : "mesh config set human.name YOU"}
+    >
+      <p>Questions, permissions and messages to you appear here, the most urgent first.</p>
+      <p>
+        {registered
+          ? summary()
+          : "No human is registered, so no agent can ask you. Set your name, then restart the daemon."}
+      </p>
       <a href={link("mesh")}>See what the agents do</a>
     </Empty>
   );

@@ -8,5 +8,6 @@ import "../state/browser/alerts.ts";
 import "../state/browser/offline.ts";
 import "../state/start.ts";
 import "../components/bus_down.tsx";
+import "../components/theme_choice.tsx";
 import "./attention.tsx";
 import "./mesh.tsx";

@@ -1,7 +1,7 @@
 /** The first steps, shown while there is no agent. */
 
 import { Act } from "../components/basics.tsx";
-import { Copy } from "../components/copy.tsx";
+import { Command } from "../components/copy.tsx";
 import { canPlayDemo, startDemo } from "../state/demo.ts";
 import { SpawnButton, SpawnWindow } from "./spawn/spawn_button.tsx";
 import { Orphans } from "./spawn/orphans.tsx";
@@ -15,13 +15,12 @@ const STEPS = [
 export function FirstRun() {
   return (
     <section class="empty">
-      <p class="empty-title">No agents yet</p>
-      <ol class="steps">
+      <p class="title">No agents yet</p>
+      <ol class="stack">
         {STEPS.map(([title, command]) => (
           <li key={command}>
-            <span>{title}</span>
-            <code>{command}</code>
-            <Copy text={command} />
+            {title}
+            <Command text={command} />
           </li>
         ))}
       </ol>

@@ -116,7 +116,7 @@ function Messages({ record }: { record: DeliveryCounts }) {
         </dd>
       </dl>
       {unaccounted.map(({ delivery_id, problem }) => (
-        <p key={delivery_id} class="finding error">
+        <p key={delivery_id} class="rail warn error">
           <code>{delivery_id}</code> {problem}
         </p>
       ))}
@@ -169,12 +169,12 @@ function Findings() {
             return <p>{`${reach(examined.length)} No contradiction.`}</p>;
           }
           return (
-            <ul class="findings">
+            <ul class="stack">
               {found.map(({ peer, report }) => (
                 <li key={peer.peer_id}>
                   <PeerLink id={peer.peer_id} name={peer.name} />
                   {report.contradictions.map(({ code, severity, detail }) => (
-                    <p key={code} class={`finding ${severity}`}>
+                    <p key={code} class={`rail warn ${severity}`}>
                       <strong>{severity}</strong> {visible(detail)}
                     </p>
                   ))}

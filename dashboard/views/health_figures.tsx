@@ -34,7 +34,7 @@ function Charts({ figures }: { figures: FiguresRecord }) {
   return (
     <>
       <Numbers figures={figures} />
-      <div class="charts">
+      <div class="tiles fit charts">
         <LineChart title="Time to sent and to seen" data={times} format={timeText} wide />
         <LineChart title="Messages a minute" data={throughput} format={countText} />
         <LineChart title="Messages that wait to be sent" data={queue} format={countText} />
@@ -49,7 +49,7 @@ function Numbers({ figures }: { figures: FiguresRecord }) {
     minutes.reduce((total, minute) => total + of(minute), 0);
   const lost = sum((minute) => minute.lost);
   return (
-    <dl class="numbers">
+    <dl class="numbers cluster">
       <Figure name="Sent" value={countText(sum(({ sent }) => sent))} />
       <Figure name="Seen" value={countText(sum(({ seen }) => seen))} />
       <Figure name="Lost" value={countText(lost)} bad={lost > 0} />
@@ -65,7 +65,7 @@ function Figure({ name, value, bad = false }: { name: string; value: string; bad
   return (
     <div class={bad ? "bad" : ""}>
       <dt>{name}</dt>
-      <dd>{value}</dd>
+      <dd class="tone">{value}</dd>
     </div>
   );
 }

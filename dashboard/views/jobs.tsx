@@ -1,6 +1,7 @@
 /** Jobs: a board by state, recurring jobs, one job in full, and a form for a new job. */
 
 import { Empty, ResourceView } from "../components/basics.tsx";
+import { Icon } from "../components/icons/icon.tsx";
 import { call, isRefusal } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { useResource } from "../state/resource.ts";
@@ -26,7 +27,9 @@ function AllJobs() {
   return (
     <>
       <div class="toolbar">
-        <a class="button primary" href={link("jobs", NEW)}>New job</a>
+        <a class="button primary" href={link("jobs", NEW)}>
+          <Icon name="start" />New job
+        </a>
       </div>
       <ResourceView resource={resource}>{(lists) => <Board lists={lists} />}</ResourceView>
     </>
@@ -35,7 +38,7 @@ function AllJobs() {
 
 function NewJob() {
   return (
-    <div class="column">
+    <div class="column stack loose">
       <Back />
       <ResourceView resource={peers}>
         {() => <CreateJob created={(id) => go(link("jobs", id))} />}
@@ -53,7 +56,7 @@ function OneJob({ id }: { id: string }) {
   );
   const unknown = isRefusal(resource.error.value, "unknown_job");
   return (
-    <div class="column">
+    <div class="column stack loose">
       <Back />
       {unknown
         ? <Empty title="This job is not known">It may have been removed.</Empty>
@@ -68,8 +71,10 @@ function OneJob({ id }: { id: string }) {
 
 function Back() {
   return (
-    <p>
-      <a href={link("jobs")}>← All jobs</a>
+    <p class="up">
+      <a href={link("jobs")}>
+        ← All jobs
+      </a>
     </p>
   );
 }

@@ -60,8 +60,13 @@ function Results({ filters }: { filters: Filters }) {
     <>
       {error !== undefined && <Failed error={error} retry={resource.refresh} />}
       {messages.length === 0 && (
-        <Empty title={is_filtered ? "Nothing found" : "No messages yet"}>
-          {is_filtered ? "Use fewer words, or another filter." : "They appear here live."}
+        <Empty
+          title={is_filtered ? "Nothing found" : "No messages yet"}
+          command={is_filtered ? undefined : 'mesh notify NAME "Hello"'}
+        >
+          {is_filtered
+            ? "Use fewer words, or another filter."
+            : "They appear here live: each ask with its reply, and each notification, as a thread."}
         </Empty>
       )}
       <Threads key={last.current.key} threads={threads} />
@@ -97,7 +102,7 @@ function Threads({ threads }: { threads: readonly Thread[] }) {
           </button>
         )}
       </div>
-      <ul class="log">
+      <ul class="list">
         {shown.map((thread, index) => {
           const day = dayOf(thread.newest_at, now.value);
           const before = shown[index - 1];

@@ -117,7 +117,11 @@ function FilteredPeers(
   },
 ) {
   if (is_filtered && peers.length === 0) {
-    return <Empty title="No peer matches">Change or clear the filter.</Empty>;
+    return (
+      <Empty title="No peer matches">
+        The peers of this mesh are hidden by the filter. Change or clear it.
+      </Empty>
+    );
   }
   const askers = new Set(waitingAsks.value.map(({ ask }) => ask.from_peer_id));
   const needing = by_need ? peers.filter((peer) => needsPerson(peer, askers)) : [];
@@ -125,9 +129,9 @@ function FilteredPeers(
   return (
     <>
       {needing.length > 0 && (
-        <section class="group">
+        <section class="group stack">
           <h2>
-            Needs you<span class="count">{needing.length}</span>
+            Needs you<span class="count hint">{needing.length}</span>
           </h2>
           <PeerList peers={needing} dense={dense} />
         </section>

@@ -16,7 +16,7 @@ export function OpenAsks({ asks }: { asks: readonly Ask[] }) {
   return (
     <>
       <Blockers blockers={blockersOf(asks)} />
-      <ul class="wait-tree">
+      <ul class="wait-tree list">
         {waitsOf(asks).map((wait) => <WaitRow key={wait.ask.correlation_id} wait={wait} />)}
       </ul>
     </>
@@ -27,9 +27,9 @@ function Blockers({ blockers }: { blockers: readonly Blocker[] }) {
   const shown = blockers.filter(({ waiting }) => waiting >= WAITING_MIN).slice(0, BLOCKERS_MAX);
   if (shown.length === 0) return null;
   return (
-    <section class="blockers" aria-label="For whom several peers wait">
+    <section class="blockers cluster" aria-label="For whom several peers wait">
       {shown.map(({ peer_id, name, waiting, since }) => (
-        <a key={peer_id} class="card" href={link("peers", peer_id)}>
+        <a key={peer_id} class="button" href={link("peers", peer_id)}>
           <span>
             <strong>{waiting}</strong> wait for <bdi class="who">{visible(name)}</bdi>
           </span>
@@ -59,7 +59,7 @@ function WaitRow({ wait: { ask, on, elsewhere, circular } }: { wait: Wait }) {
         </p>
       )}
       {on.length > 0 && (
-        <ul aria-label={`What ${ask.to_peer_name} waits for`}>
+        <ul class="rail" aria-label={`What ${ask.to_peer_name} waits for`}>
           {on.map((wait) => <WaitRow key={wait.ask.correlation_id} wait={wait} />)}
         </ul>
       )}
@@ -70,15 +70,15 @@ function WaitRow({ wait: { ask, on, elsewhere, circular } }: { wait: Wait }) {
 export function AskRow({ ask }: { ask: Ask }) {
   return (
     <div class="log-row">
-      <a class="row" data-row href={link("asks", ask.correlation_id)}>
+      <a class="row list-row" data-row href={link("asks", ask.correlation_id)}>
         <Age at={ask.created_at} />
-        <span class="parties">
+        <span class="parties row clip">
           <bdi class="who">{visible(ask.from_peer_name)}</bdi>
           <To />
           <bdi class="who">{visible(ask.to_peer_name)}</bdi>
         </span>
-        <span class="kind">{ask.question ? "question" : "ask"}</span>
-        <span class="first" dir="auto">{visible(firstLine(ask.text))}</span>
+        <span class="kind hint">{ask.question ? "question" : "ask"}</span>
+        <span class="first clip" dir="auto">{visible(firstLine(ask.text))}</span>
         <State of={ask.outcome ?? progressOf(ask)} />
       </a>
     </div>

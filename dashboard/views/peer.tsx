@@ -3,6 +3,7 @@
 import { Choices, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Subagents } from "../components/children.tsx";
 import { BudgetLines } from "../components/budget_lines.tsx";
+import { AgentMark, Icon } from "../components/icons/icon.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
@@ -107,21 +108,23 @@ function Unknown() {
 }
 
 function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
-  const { backend, model, circle, path, description, status } = peer;
+  const { backend, model, circle, path, description } = peer;
   const sleep = wakeSentence(peer.name, peer.wake);
   return (
     <header class="peer-head">
-      <a class="button quiet back" href={link("mesh")} aria-label="All peers">←</a>
+      <a class="button quiet back" href={link("mesh")} aria-label="All peers">
+        <Icon name="back" />
+      </a>
       <div class="grow">
-        <h1>
-          <span class={`dot ${status}`} />
+        <h1 class="cluster">
+          <AgentMark backend={backend} is_person={peer.role === "human"} />
           <bdi>{visible(peer.name)}</bdi>
           <State of={activityOf(peer)} />
         </h1>
-        <p class="where">
+        <p class="where hint">
           <bdi>{visible([backend, model, circle, path].filter(Boolean).join(" · "))}</bdi>
         </p>
-        {description && <p class="task">{visible(description)}</p>}
+        {description && <p class="task hint">{visible(description)}</p>}
         <WaitNote peer={peer} />
         {sleep !== undefined && <p class="hint">{visible(sleep)}</p>}
         {!isRemote(peer) && <BudgetLines of={peer.peer_id} />}

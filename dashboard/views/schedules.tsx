@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { Choices, Empty, ResourceView } from "../components/basics.tsx";
+import { Icon } from "../components/icons/icon.tsx";
 import { call } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Schedule } from "../state/records.ts";
@@ -43,7 +44,7 @@ export function Schedules() {
           disabled={humanName.value === null || livePeers.value.length === 0}
           onClick={() => setCreating(!creating)}
         >
-          New schedule
+          <Icon name="start" />New schedule
         </button>
       </div>
       {creating && humanName.value !== null && (
@@ -71,14 +72,17 @@ function ScheduleList(
   const shown = tab === "ended" ? schedules.filter(({ state }) => state !== "active") : active;
   if (shown.length === 0) {
     return (
-      <Empty title={tab === "ended" ? "No schedule has ended" : "Nothing is scheduled"}>
+      <Empty
+        title={tab === "ended" ? "No schedule has ended" : "Nothing is scheduled"}
+        command='mesh schedule create me "Look at the build" --at 10m'
+      >
         A schedule sends a message later, or again and again.
       </Empty>
     );
   }
   if (tab === "calendar") return <Agenda days={agendaOf(active, now.value)} refresh={refresh} />;
   return (
-    <ul class="cards">
+    <ul class="cards stack">
       {shown.map((schedule) => (
         <ScheduleCard key={schedule.schedule_id} schedule={schedule} refresh={refresh} />
       ))}

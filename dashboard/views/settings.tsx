@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { Act, Choices, Empty, Fact, ResourceView } from "../components/basics.tsx";
 import { Copy } from "../components/copy.tsx";
+import { ThemeChoice } from "../components/theme_choice.tsx";
 import { type Alerts, alerts, switchOff, switchOn } from "../state/browser/alerts.ts";
 import { call, RELAYED } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -18,7 +19,7 @@ import { commandText, valueText } from "./setting_text.ts";
 
 export function Settings() {
   return (
-    <div class="stack">
+    <div class="stack loose">
       <section class="card" aria-labelledby="browser">
         <h2 id="browser">This browser</h2>
         <dl class="facts browser-facts">
@@ -27,6 +28,9 @@ export function Settings() {
           </Fact>
           <Fact name="App">
             <Install />
+          </Fact>
+          <Fact name="Theme">
+            <ThemeChoice />
           </Fact>
           <Fact name="Without a connection">{offlineText()}</Fact>
           {!RELAYED && sessionState.value === "human" && (
@@ -104,8 +108,8 @@ function offlineText(): string {
 function Configuration() {
   const resource = useResource("config", [], () => call(at.getConfig, {}), { kept: true });
   return (
-    <section class="stack" aria-labelledby="configuration">
-      <header class="section-head">
+    <section class="stack loose" aria-labelledby="configuration">
+      <header class="cluster">
         <h2 id="configuration">Configuration of the daemon</h2>
       </header>
       <ResourceView resource={resource}>
@@ -151,7 +155,7 @@ function Table({ settings }: { settings: readonly Setting[] }) {
       {found.length === 0 && (
         <Empty title={word ? "No setting has this name" : "Every setting has its default"} />
       )}
-      <ul class="settings">
+      <ul class="settings card">
         {found.map((setting) => <Row key={setting.key} setting={setting} />)}
       </ul>
     </>
@@ -162,17 +166,17 @@ function Row({ setting }: { setting: Setting }) {
   const { key, source, origin, form, is_set } = setting;
   const command = commandText(setting);
   return (
-    <li data-row tabIndex={-1}>
+    <li class="row list-row" data-row tabIndex={-1}>
       <code class="setting-key">{key}</code>
-      <span class={is_set ? "setting-value" : "setting-value unset"}>
+      <span class={is_set ? "setting-value" : "setting-value hint"}>
         <bdi>{valueText(setting)}</bdi>
         {form === "hidden" && is_set && <span class="hint">value not shown</span>}
       </span>
-      <span class={`setting-source ${source}`}>
+      <span class={`setting-source stack tight hint ${source}`}>
         {source}
         {source === "environment" && <code class="hint">{origin}</code>}
       </span>
-      <span class="setting-command">
+      <span class="setting-command hint row between">
         <code>{command}</code>
         <Copy text={command} />
       </span>

@@ -74,8 +74,8 @@ export function Report({ report }: { report: UsageReport }) {
   if (rows.length === 0) return <NoTokens report={report} />;
   const money = (sums: Sums) => moneyText(sums, prices?.currency);
   return (
-    <div class="usage-report">
-      <dl class="numbers card">
+    <div class="stack">
+      <dl class="numbers cluster card">
         <Figure name="Input" value={tokenText(total, "input_tokens")} />
         <Figure name="of it from a cache" value={tokenText(total, "cached_input_read_tokens")} />
         <Figure name="Output" value={tokenText(total, "output_tokens")} />
@@ -166,7 +166,12 @@ function Label({ by, row: { key, name } }: { by: By; row: Row }) {
   return (
     <>
       <a href={link(view, key)} data-row>{text}</a>
-      {by !== "agent" && name !== null && <code class="usage-id">{key}</code>}
+      {by !== "agent" && name !== null && (
+        <>
+          {" "}
+          <code class="hint">{key}</code>
+        </>
+      )}
     </>
   );
 }
@@ -202,7 +207,7 @@ const PRICES_SAMPLE = `usage:
 function NoTokens({ report }: { report: UsageReport }) {
   return (
     <>
-      <Empty title="No tokens were recorded in these days">
+      <Empty title="No tokens were recorded in these days" command="mesh usage --by day">
         Agents write the tokens of each request into their own session files. mesh counts them at
         the end of a turn, and when you open this view.
       </Empty>

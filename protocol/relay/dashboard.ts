@@ -31,8 +31,10 @@ export const getMachineManifest = contract({
   id: "relay.dashboard.manifest",
   method: "GET",
   path: "/m/:daemon_id/dashboard/manifest.webmanifest",
-  summary: "What a browser needs to install the dashboard as an app",
+  summary:
+    "What a browser needs to install the dashboard as an app; its name for signed-in browsers",
   responseType: "application/manifest+json",
+  fails: ["not_found"],
 });
 
 export const getMachineWorker = contract({

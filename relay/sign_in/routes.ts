@@ -41,6 +41,7 @@ import {
   assetResponse,
   dashboardPage,
   manifestResponse,
+  type PageMachine,
   workerResponse,
 } from "../../dashboard/files/responses.ts";
 
@@ -118,19 +119,31 @@ interface MachinePageDeps {
 }
 
 /**
- * The page is the same for every machine and holds no data, so it is served for a machine that is
- * not connected, too. Its files need no session, as the manifest is fetched without a cookie.
+ * The page holds no data but the name of its machine, so it is served for a machine that is not
+ * connected, too. Its files need no session; without one, the manifest has the machine's id instead
+ * of its name.
  */
 export function machinePageRoutes(deps: MachinePageDeps): Route[] {
   const { machines, sessions, devices, originPolicy } = deps;
+  const knownBrowser = (request: Request, daemon_id: string) =>
+    sessions.get(request) ?? devices.get(request, daemon_id);
+  const shownMachine = (request: Request, daemon_id: string): PageMachine => {
+    const namespace = knownBrowser(request, daemon_id)?.namespace;
+    const found = namespace && findMachine(machines, namespace, daemon_id);
+    return { daemon_id, name: found ? found.machine : undefined };
+  };
   return [
     rawRoute(showMachine, (request, _, { daemon_id = "" }) => {
       mustBeDaemonId(request, daemon_id);
-      const is_known = sessions.get(request) ?? devices.get(request, daemon_id);
-      return is_known ? dashboardPage(request) : seeOther("/");
+      return knownBrowser(request, daemon_id)
+        ? dashboardPage(request, shownMachine(request, daemon_id))
+        : seeOther("/");
     }),
     rawRoute(getMachineAsset, (request) => assetResponse(request)),
-    rawRoute(getMachineManifest, (request) => manifestResponse(request)),
+    rawRoute(getMachineManifest, (request, _, { daemon_id = "" }) => {
+      mustBeDaemonId(request, daemon_id);
+      return manifestResponse(request, shownMachine(request, daemon_id));
+    }),
     rawRoute(getMachineWorker, (request, _, { daemon_id }) => {
       mustBeDaemonId(request, daemon_id);
       return workerResponse(request);

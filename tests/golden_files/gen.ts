@@ -234,17 +234,17 @@ function renderStyles(): string {
   const parts = [
     "tokens",
     "base",
+    "primitives",
+    "icons",
     "components",
     "views",
     "relay",
-    "machines",
     "peer",
     "diff",
-    "act",
-    "changes",
     "records",
     "map",
     "charts",
+    "phone",
   ];
   const text = parts.map((part) => readGolden(`dashboard/styles/${part}.css`)).join("");
   return text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/\n\s*/g, "\n").trimStart();

@@ -13,6 +13,7 @@ import type { Callers } from "../callers/callers.ts";
 import * as contracts from "protocol/api/pages.ts";
 import * as deviceContracts from "protocol/api/devices.ts";
 import { DEVICE_MS, deviceCookie, type PairedDevices } from "./devices.ts";
+import type { PageMachine } from "../../../dashboard/files/responses.ts";
 import type { Pages } from "./pages.ts";
 import type { PhoneAddresses } from "./phone_addresses.ts";
 
@@ -26,12 +27,13 @@ interface PageRoutesDeps {
   readonly directory: Directory;
   readonly pages: Pages;
   readonly devices: PairedDevices;
+  readonly machine: PageMachine;
   /** Where a phone can reach this daemon. */
   readonly phoneAddresses: PhoneAddresses;
 }
 
 export function pageRoutes(deps: PageRoutesDeps): Route[] {
-  const { callers, ctx: { db }, devices, directory, pages } = deps;
+  const { callers, ctx: { db }, devices, directory, machine, pages } = deps;
   const stateOf = (human: boolean) => ({ human, human_name: directory.human()?.name ?? null });
   const isProvenOwnUser = ({ remote }: Caller) => callers.canIdentify && callers.isOwnUser(remote);
   return [
@@ -39,13 +41,13 @@ export function pageRoutes(deps: PageRoutesDeps): Route[] {
       const issueCookie = isTopLevel(request) && isProvenOwnUser(caller) && !caller.holds_token;
       const cookie = issueCookie ? pages.issueCookie(request) : undefined;
       await db.whenDurable();
-      return (await loadFiles()).dashboardPage(request, cookie);
+      return (await loadFiles()).dashboardPage(request, machine, cookie);
     }),
     rawRoute(contracts.redirectRoot, toDashboard),
     rawRoute(contracts.getAsset, async (request) => (await loadFiles()).assetResponse(request)),
     rawRoute(
       contracts.getManifest,
-      async (request) => (await loadFiles()).manifestResponse(request),
+      async (request) => (await loadFiles()).manifestResponse(request, machine),
     ),
     rawRoute(contracts.getWorker, async (request) => (await loadFiles()).workerResponse(request)),
     route(contracts.createTicket, ({ caller, headers }) => {

@@ -29,7 +29,7 @@ export class RecordBoundary extends Component<RecordBoundaryProps, RecordBoundar
     const { children, of } = this.props;
     if (!this.state.failed) return children;
     return (
-      <div class="failed" role="status">
+      <div class="failed cluster between" role="status">
         <span>This record cannot be shown: its data is not as expected.</span>
         <Copy text={JSON.stringify(of, null, 2)} label="Copy its data" />
       </div>

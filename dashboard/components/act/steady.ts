@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import type { RefObject } from "preact";
-import { useLayoutEffect } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 /** The time without movement after which a row takes clicks. */
 const STILL_MS = 500;
@@ -20,7 +20,14 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Watches the children of a list by their ids. */
 export function useSteadiness(list: RefObject<HTMLElement | null>): void {
-  useLayoutEffect(() => measure(list.current));
+  const known = useRef<readonly string[]>([]);
+  useLayoutEffect(() => {
+    measure(list.current);
+    const ids = [...list.current?.children ?? []].map(({ id }) => id);
+    // A row that comes back has moved, wherever it was before.
+    for (const id of known.current) if (!ids.includes(id)) places.delete(id);
+    known.current = ids;
+  });
   useLayoutEffect(() => {
     const element = list.current;
     if (!element) return;

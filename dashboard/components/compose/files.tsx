@@ -1,6 +1,7 @@
 /** The files of a draft: attached, uploaded now, or refused. */
 
 import { addressOf, bytes, isPicture } from "../attachments.tsx";
+import { Icon } from "../icons/icon.tsx";
 import type { DraftFile } from "./kept.ts";
 import { useRef, useState } from "preact/hooks";
 import { callWithForm, errorText } from "../../state/calls.ts";
@@ -14,11 +15,11 @@ export function DraftFiles({ files, uploads, remove, cancel }: {
 }) {
   if (files.length + uploads.length === 0) return null;
   return (
-    <ul class="attachments" aria-label="Files to send">
+    <ul class="attachments cluster" aria-label="Files to send">
       {files.map((file) => (
         <li key={file.id}>
           {isPicture(file) && <img class="thumbnail" src={addressOf(file.id)} alt="" />}
-          <span class="file">
+          <span class="file cluster">
             <bdi>{file.filename}</bdi>
             <span class="hint">{bytes(file.size)}</span>
             <Remove name={file.filename} act={() => remove(file.id)} />
@@ -27,7 +28,7 @@ export function DraftFiles({ files, uploads, remove, cancel }: {
       ))}
       {uploads.map(({ key, filename, size, error }) => (
         <li key={key} class={error === undefined ? "" : "refused"}>
-          <span class="file">
+          <span class="file cluster">
             <bdi>{filename}</bdi>
             <span class="hint">{bytes(size)}</span>
             <span role="status">{error ?? "uploading…"}</span>
@@ -44,7 +45,11 @@ export function DraftFiles({ files, uploads, remove, cancel }: {
 }
 
 function Remove({ name, act }: { name: string; act: () => void }) {
-  return <button type="button" class="quiet" aria-label={`Remove ${name}`} onClick={act}>✕</button>;
+  return (
+    <button type="button" class="quiet" aria-label={`Remove ${name}`} onClick={act}>
+      <Icon name="close" />
+    </button>
+  );
 }
 
 /** Maximum files of one message (contract 2). */

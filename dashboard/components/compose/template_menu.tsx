@@ -6,6 +6,7 @@
 import { useState } from "preact/hooks";
 import { keepText, readKept } from "../../state/browser/storage.ts";
 import { Dialog } from "../basics.tsx";
+import { Icon } from "../icons/icon.tsx";
 import { firstLine } from "../message.tsx";
 import { parseTemplates, type Template, TEMPLATES_MAX } from "./kept.ts";
 import { signal } from "@preact/signals";
@@ -47,10 +48,10 @@ export function TemplateMenu(
               Texts that you send often. Write one in the message box, then keep it here.
             </p>
           )}
-          <ul class="templates">
+          <ul class="templates stack tight">
             {templates.value.map(({ name, text: content }) => (
-              <li key={name}>
-                <button type="button" onClick={() => use(content)}>
+              <li key={name} class="row">
+                <button type="button" class="row list-row" onClick={() => use(content)}>
                   <bdi>{name}</bdi>
                   <span class="hint">
                     <bdi>{firstLine(content)}</bdi>
@@ -62,7 +63,7 @@ export function TemplateMenu(
                   aria-label={`Forget ${name}`}
                   onClick={() => forgetTemplate(name)}
                 >
-                  ✕
+                  <Icon name="close" />
                 </button>
               </li>
             ))}
@@ -88,7 +89,7 @@ function Keep({ text }: { text: string }) {
     setName("");
   };
   return (
-    <form class="form window" onSubmit={submit}>
+    <form class="form window stack" onSubmit={submit}>
       <label>
         Keep the present text as
         <input
@@ -99,7 +100,7 @@ function Keep({ text }: { text: string }) {
         />
       </label>
       {full && <p class="reason">{TEMPLATES_MAX} templates are kept: forget one first.</p>}
-      <div class="answer-tools">
+      <div class="answer-tools cluster">
         <button type="submit" disabled={wanted === "" || full}>
           {replaces ? "Replace it" : "Keep it"}
         </button>

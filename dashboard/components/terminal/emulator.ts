@@ -3,14 +3,18 @@
 import { type ITheme, Terminal } from "@xterm/xterm";
 import styles from "@xterm/xterm/css/xterm.css" with { type: "text" };
 import { withColoursOnly } from "./colour_rows.ts";
-import type { ScreenContent, TerminalInput, TerminalPart, TerminalView } from "./part.ts";
+import type {
+  FontSizes,
+  ScreenContent,
+  TerminalInput,
+  TerminalPart,
+  TerminalView,
+} from "./part.ts";
 import { keysOf, pasteOf } from "./typed_keys.ts";
 
 const FONT =
   'ui-monospace, "SF Mono", "Cascadia Mono", "JetBrains Mono", Menlo, Consolas, monospace';
-/** Smaller text cannot be read; a wider screen scrolls. */
-const FONT_PX_MIN = 7;
-const FONT_PX_MAX = 14;
+const FONT_PX = 14;
 /** WCAG 2.2, 1.4.3. */
 const CONTRAST_MIN = 4.5;
 
@@ -51,7 +55,7 @@ export const openTerminal: TerminalPart["openTerminal"] = (host) => {
     cursorInactiveStyle: "outline",
     minimumContrastRatio: CONTRAST_MIN,
     fontFamily: FONT,
-    fontSize: FONT_PX_MAX,
+    fontSize: FONT_PX,
     theme: THEME,
   });
   terminal.open(host);
@@ -59,8 +63,9 @@ export const openTerminal: TerminalPart["openTerminal"] = (host) => {
   terminal.write("\x1b[?1049h");
   const takeInput = inputOf(terminal);
   takeInput(undefined);
+  let sizes: FontSizes = { px_min: FONT_PX, px_max: FONT_PX };
   const fit = () => {
-    const size = fontSize(host.clientWidth, terminal.cols);
+    const size = fontSize(host.clientWidth, terminal.cols, sizes);
     if (terminal.options.fontSize !== size) terminal.options.fontSize = size;
   };
   const observer = new ResizeObserver(fit);
@@ -73,6 +78,13 @@ export const openTerminal: TerminalPart["openTerminal"] = (host) => {
         fit();
       }
       terminal.write(toSequence(screen));
+    },
+    setSizes(next) {
+      sizes = next;
+      fit();
+    },
+    get font_px() {
+      return terminal.options.fontSize ?? FONT_PX;
     },
     takeInput,
     dispose() {
@@ -119,14 +131,14 @@ function toSequence({ rows, height, cursor }: ScreenContent): string {
   return `\x1b[?7l\x1b)0\x0f\x1b[m\x1b[2J${drawn.join("")}\x0f\x1b[m${place}`;
 }
 
-/** The largest size at which all columns fit. */
-function fontSize(width_px: number, columns: number): number {
+/** The largest size at which all columns fit; a wider screen scrolls. */
+function fontSize(width_px: number, columns: number, { px_min, px_max }: FontSizes): number {
   const context = document.createElement("canvas").getContext("2d");
-  if (!context || width_px === 0) return FONT_PX_MAX;
+  if (!context || width_px === 0) return px_max;
   context.font = `100px ${FONT}`;
   const per_px = context.measureText("W").width / 100;
   const fitting = Math.floor(2 * width_px / (columns * per_px)) / 2;
-  return Math.min(FONT_PX_MAX, Math.max(FONT_PX_MIN, fitting));
+  return Math.min(px_max, Math.max(px_min, fitting));
 }
 
 interface PolicyStyles {

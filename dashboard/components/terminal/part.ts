@@ -18,8 +18,16 @@ export interface TerminalInput {
   leave(): void;
 }
 
+/** The limits between which the text fits the width. */
+export interface FontSizes {
+  readonly px_min: number;
+  readonly px_max: number;
+}
+
 export interface TerminalView {
   show(screen: ScreenContent): void;
+  setSizes(sizes: FontSizes): void;
+  readonly font_px: number;
   /** Takes the focus and passes on each key until it is called without an input. */
   takeInput(input: TerminalInput | undefined): void;
   dispose(): void;

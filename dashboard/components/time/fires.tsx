@@ -12,13 +12,13 @@ export function NextFires(
   const fires = nextFires(cron, timezone, after);
   if (fires.length === 0) return null;
   return (
-    <div class="fires">
+    <div>
       <p class="hint">
         {timezone === TIMEZONE ? "The next times" : `The next times, in ${TIMEZONE}`}
       </p>
-      <ol aria-label="The next times">
+      <ol class="cluster" aria-label="The next times">
         {fires.map((at) => (
-          <li key={at}>
+          <li key={at} class="chip row">
             <time dateTime={new Date(at).toISOString()}>{momentText(at)}</time>
             <Age at={new Date(at).toISOString()} future />
           </li>

@@ -63,7 +63,7 @@ export function WhenFields(
         </label>
       )}
       {when.mode === "recurring" && (
-        <div class="pair">
+        <div class="tiles fit">
           <label>
             Cron pattern
             <input value={when.cron} list="cron-patterns" onInput={set("cron")} />

@@ -46,7 +46,7 @@ type ShownAsk = Pick<Ask, "text" | "question" | "attachments">;
 export function ActView({ ask, act, sight }: { ask: ShownAsk; act: Act; sight: Sight }) {
   const { command, folder, address, files, details, is_cut, covers_text } = act;
   return (
-    <div class="act">
+    <div class="act stack">
       {!covers_text && <Exact text={ask.text} />}
       {command !== null && <Block label="Command" sight={sight} text={command} sign="$ " />}
       {command !== null && folder !== null && (
@@ -59,7 +59,7 @@ export function ActView({ ask, act, sight }: { ask: ShownAsk; act: Act; sight: S
         <Diff key={index} file={file} whole={sight.isWhole} showWhole={sight.showWhole} />
       ))}
       {details.length > 0 && (
-        <dl class="details">
+        <dl class="details inset">
           {details.map(({ name, value }, index) => (
             <div key={index}>
               <dt>{visible(name)}</dt>
@@ -87,7 +87,7 @@ function Block(
   const missing = text.length - shown.length;
   return (
     <>
-      <pre class="exact" dir="auto" aria-label={label}>
+      <pre class="exact inset" dir="auto" aria-label={label}>
         {sign && <span class="prompt-sign" aria-hidden="true">{sign}</span>}
         {exactly(shown)}
       </pre>
@@ -115,8 +115,8 @@ function Raw(
   return (
     <details class="context" open={kind === "other"}>
       <summary>Raw</summary>
-      {covers_text && <pre dir="auto">{visible(text)}</pre>}
-      <pre dir="auto">{exactly(shown)}</pre>
+      {covers_text && <pre class="inset" dir="auto">{visible(text)}</pre>}
+      <pre class="inset" dir="auto">{exactly(shown)}</pre>
     </details>
   );
 }

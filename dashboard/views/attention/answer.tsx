@@ -7,19 +7,25 @@ import { isSend } from "../../components/compose.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { announce } from "../../state/announce.ts";
 import { askAnew, finish, isOwn, lateAnswers } from "../../state/answering.ts";
-import type { Ask } from "../../state/records.ts";
+import type { Ask, InboxItem } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 import { Copy } from "../../components/copy.tsx";
 import { call, isRefusal } from "../../state/calls.ts";
 import { endingOf } from "protocol/derived/endings.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { useResource } from "../../state/resource.ts";
+import { Later } from "./put_off.tsx";
 import { PermissionOptions } from "./permission.tsx";
 import { type AnswerState, useAnswer } from "./use_answer.ts";
 
 /** `isSeen`: true if all was shown of the act that a permission permits. */
 export function Answer(
-  { ask, ended, isSeen }: { ask: Ask; ended: boolean; isSeen: boolean },
+  { ask, item, ended, isSeen }: {
+    ask: Ask;
+    item: InboxItem;
+    ended: boolean;
+    isSeen: boolean;
+  },
 ) {
   const { question, correlation_id } = ask;
   const act = question?.act;
@@ -27,22 +33,10 @@ export function Answer(
   const { text, idle, press, error } = answer;
   const takes_text = !question || question.kind === "text";
   return (
-    <div class="answer">
+    <div class="stack">
       {!ended && act && <PermissionOptions ask={ask} act={act} answer={answer} isSeen={isSeen} />}
       {!ended && !act && question && question.options && question.options.length > 0 && (
-        <div class="options">
-          {question.options.map(({ id, title }) => (
-            <button
-              type="button"
-              key={id}
-              data-answer
-              aria-disabled={idle}
-              onClick={press({ option_id: id }, `Answered: ${title || id}`)}
-            >
-              <bdi>{visible(title || id)}</bdi>
-            </button>
-          ))}
-        </div>
+        <Options options={question.options} answer={answer} />
       )}
       {takes_text && (!ended || text !== "") && (
         <AnswerText ask={ask} ended={ended} answer={answer} />
@@ -55,7 +49,7 @@ export function Answer(
         />
       )}
       {!ended && (
-        <div class="answer-tools">
+        <div class="answer-tools cluster">
           {(!question || question.kind === "acknowledge") && (
             <button
               type="button"
@@ -67,10 +61,34 @@ export function Answer(
               Acknowledge
             </button>
           )}
+          {!question?.blocking && <Later item={item} />}
           <a class="button quiet" data-open href={link("asks", correlation_id)}>Details</a>
         </div>
       )}
       {error !== undefined && <Failed error={error} />}
+    </div>
+  );
+}
+
+function Options(
+  { options, answer: { idle, press } }: {
+    options: NonNullable<NonNullable<Ask["question"]>["options"]>;
+    answer: AnswerState;
+  },
+) {
+  return (
+    <div class="options cluster">
+      {options.map(({ id, title }) => (
+        <button
+          type="button"
+          key={id}
+          data-answer
+          aria-disabled={idle}
+          onClick={press({ option_id: id }, `Answered: ${title || id}`)}
+        >
+          <bdi>{visible(title || id)}</bdi>
+        </button>
+      ))}
     </div>
   );
 }
@@ -90,7 +108,7 @@ function AnswerText(
     else if (written) give({ text }, "Answered");
   };
   return (
-    <div class="answer-line">
+    <div class="row end">
       <textarea
         rows={1}
         value={text}
@@ -156,7 +174,7 @@ function EndedQuestion(
           : "The question is closed."}
         {late ? " Your answer was not used." : text.trim() && " Your text was not sent."}
       </p>
-      <div class="answer-tools">
+      <div class="answer-tools cluster">
         {text.trim() && (
           <>
             <button type="button" aria-disabled={busy} onClick={again}>

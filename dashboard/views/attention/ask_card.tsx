@@ -1,6 +1,8 @@
 /** A question with everything that a person needs to answer it. */
 
+import { useSwipe } from "../../components/act/swipe.ts";
 import { Age, State } from "../../components/basics.tsx";
+import { AgentMark } from "../../components/icons/icon.tsx";
 import { Exact, Markdown } from "../../components/markdown.tsx";
 import { Attachments, PeerLink } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
@@ -14,34 +16,37 @@ import type { ShownQuestion } from "./order.ts";
 import { Remaining } from "./permission.tsx";
 
 export function AskCard({ shown }: { shown: ShownQuestion }) {
-  const { waiting: { ask, behind }, ended } = shown;
+  const { waiting: { item, ask, behind }, ended } = shown;
   const { question } = ask;
   const act = question?.act;
   const sight = useSight(act);
   const peer = ask.from_peer_id === null ? undefined : peersById.value.get(ask.from_peer_id);
+  const swipe = useSwipe(ended ? {} : { right: { label: "Answer", act: showAnswer } });
   return (
     <li
+      {...swipe}
       id={`card-${ask.correlation_id}`}
       class={`card ${ended ? "ended" : question?.blocking ? "blocking" : ""}`}
       data-row
       tabIndex={-1}
     >
       <header>
+        {peer && <AgentMark backend={peer.backend} />}
         <PeerLink id={ask.from_peer_id} name={ask.from_peer_name} />
-        {ask.circle && <span class="circle">{visible(ask.circle)}</span>}
+        {ask.circle && <span class="chip">{visible(ask.circle)}</span>}
         {isPermission(question) && <State of="permission" tone="warn" />}
         {question?.blocking && <State of="blocked" />}
         <span class="grow" />
         {!ended && <Waits ask={ask} />}
       </header>
       {act && (
-        <h3 class="act-title">
+        <h3 class="title">
           <bdi>{visible(act.title)}</bdi>
         </h3>
       )}
       {peer && <Where peer={peer} />}
       {!ended && behind.names.length > 0 && (
-        <p class="behind">
+        <p class="reason">
           Waiting behind this question: <bdi>{visible(listNames(behind.names))}</bdi>
           {behind.since < ask.created_at && (
             <>
@@ -58,14 +63,21 @@ export function AskCard({ shown }: { shown: ShownQuestion }) {
         </>
       )}
       {peer && !ended && <AskerContext peer={peer} question_id={ask.correlation_id} />}
-      <Answer ask={ask} ended={ended} isSeen={sight.isSeen} />
+      <Answer ask={ask} item={item} ended={ended} isSeen={sight.isSeen} />
     </li>
   );
 }
 
+/** Opens the field of the answer; options are only shown, because a swipe chooses nothing. */
+function showAnswer(row: HTMLElement): void {
+  const field = row.querySelector<HTMLElement>("textarea[data-answer]");
+  (field ?? row).focus({ preventScroll: true });
+  (field ?? row.querySelector(".options") ?? row).scrollIntoView({ block: "center" });
+}
+
 function Waits({ ask: { question, created_at, expires_at } }: { ask: Ask }) {
   return (
-    <span class="waits">
+    <span class="waits hint">
       waits <Age at={created_at} />
       {expires_at && isPermission(question) && (
         <>
@@ -115,9 +127,9 @@ function listNames(names: readonly string[]): string {
 export function Where({ peer: { backend, model, path, description } }: { peer: Peer }) {
   const facts = [backend, model, path].filter((fact) => fact !== null);
   return (
-    <p class="where">
+    <p class="where hint">
       <bdi>{visible(facts.join(" · "))}</bdi>
-      {description && <span class="task">{visible(description)}</span>}
+      {description && <span class="task hint">{visible(description)}</span>}
     </p>
   );
 }
@@ -125,7 +137,7 @@ export function Where({ peer: { backend, model, path, description } }: { peer: P
 /** The asker's data about the question, such as the tool. */
 function Details({ of }: { of: Record<string, unknown> }) {
   return (
-    <dl class="details">
+    <dl class="details inset">
       {Object.entries(of).map(([name, value]) => (
         <div key={name}>
           <dt>{visible(name.replaceAll("_", " "))}</dt>

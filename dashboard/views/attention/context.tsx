@@ -39,6 +39,7 @@ export function AskerContext({ peer, question_id }: { peer: Peer; question_id: s
           : "Its screen when this question was shown"}
       </summary>
       <pre
+        class="inset"
         tabIndex={0}
         role="region"
         aria-label={`Last lines of ${peer.name}`}

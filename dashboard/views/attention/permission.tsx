@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ALLOW, DENY } from "protocol/derived/waiting.ts";
+import { Icon, type IconName } from "../../components/icons/icon.tsx";
 import { isSend } from "../../components/compose.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { announce } from "../../state/announce.ts";
@@ -35,6 +36,7 @@ export function PermissionOptions({ ask, act, answer, isSeen }: PermissionProps)
       key={option.id}
       digit={digit}
       tone={digit ? "primary" : undefined}
+      icon={digit ? "allow" : undefined}
       idle={idle || !isSeen}
       press={allow(option)}
     >
@@ -43,10 +45,16 @@ export function PermissionOptions({ ask, act, answer, isSeen }: PermissionProps)
   );
   return (
     <>
-      <div class="options">
+      <div class="options cluster">
         {first && permitting(first, "1")}
         {denial && (
-          <Choice digit="2" tone="danger" idle={idle} press={press({ option_id: DENY }, "Denied")}>
+          <Choice
+            digit="2"
+            tone="danger"
+            icon="deny"
+            idle={idle}
+            press={press({ option_id: DENY }, "Denied")}
+          >
             {denial.title || DENY}
           </Choice>
         )}
@@ -76,9 +84,10 @@ type Option = NonNullable<NonNullable<Ask["question"]>["options"]>[number];
 
 /** A button that a key presses, too, while its row has the focus. `opens`: it unfolds a part. */
 function Choice(
-  { digit, tone, idle = false, opens, press, children }: {
+  { digit, tone, icon, idle = false, opens, press, children }: {
     digit?: string | undefined;
     tone: "primary" | "danger" | undefined;
+    icon?: IconName | undefined;
     idle?: boolean;
     opens?: boolean;
     press: (event: MouseEvent) => void;
@@ -96,6 +105,7 @@ function Choice(
       aria-expanded={opens}
       onClick={press}
     >
+      {icon && <Icon name={icon} />}
       <bdi>{visible(children)}</bdi>
       {digit && <kbd aria-hidden="true">{digit}</kbd>}
     </button>
@@ -115,7 +125,7 @@ function Reason(
     if (written && !idle) give(reply, "Denied");
   };
   return (
-    <div class="answer-line">
+    <div class="row end">
       <textarea
         ref={field}
         rows={1}

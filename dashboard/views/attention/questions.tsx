@@ -7,15 +7,15 @@ import { isPermission, type WaitingAsk } from "protocol/derived/waiting.ts";
 import { useSteadiness } from "../../components/act/steady.ts";
 import { RecordBoundary } from "../../components/act/record_boundary.tsx";
 import { closedAsks, hasDraft, lateAnswers, pending } from "../../state/answering.ts";
-import { waitingAsks } from "../../state/store.ts";
+import { snoozedItems, waitingAsks } from "../../state/store.ts";
 import { AskCard } from "./ask_card.tsx";
 import { arrange, countMisplaced, idOf, type ShownQuestion } from "./order.ts";
 
 /** Kept longer than the view: a draft may wait for its question. */
 export const shownQuestions = signal<readonly ShownQuestion[]>([]);
 
-export function Questions() {
-  const list = useRef<HTMLUListElement>(null);
+/** The questions in their order, and a button that sorts them if that order is not by urgency. */
+export function useQuestions(list: RefObject<HTMLUListElement | null>) {
   const [, setLooks] = useState(0);
   const { shown, waiting } = useShown(list, waitingAsks.value, shownQuestions);
   const urgent = countMisplaced(shown, waiting);
@@ -23,16 +23,23 @@ export function Questions() {
     shownQuestions.value = [];
     setLooks((looks) => looks + 1);
   };
+  const sorter = urgent > 0 && (
+    <button type="button" onClick={sort}>
+      {urgent === 1 ? "1 below is more urgent" : `${urgent} below are more urgent`}: sort
+    </button>
+  );
+  return { shown, sorter };
+}
+
+export function Questions() {
+  const list = useRef<HTMLUListElement>(null);
+  const { shown, sorter } = useQuestions(list);
   return (
-    <section class="questions">
+    <section class="stack loose">
       {shown.length > 0 && (
-        <header class="questions-title">
+        <header class="row">
           <h2>Waiting for your answer</h2>
-          {urgent > 0 && (
-            <button type="button" onClick={sort}>
-              {urgent === 1 ? "1 below is more urgent" : `${urgent} below are more urgent`}: sort
-            </button>
-          )}
+          {sorter}
         </header>
       )}
       <Cards list={list} shown={shown} />
@@ -60,7 +67,7 @@ function Cards(
   { list, shown }: { list: RefObject<HTMLUListElement | null>; shown: readonly ShownQuestion[] },
 ) {
   return (
-    <ul class="cards" ref={list}>
+    <ul class="cards stack" ref={list}>
       {shown.map((question) => (
         <RecordBoundary key={idOf(question)} of={question.waiting.ask}>
           <AskCard shown={question} />
@@ -77,11 +84,13 @@ function useShown(
   remembered: Signal<readonly ShownQuestion[]>,
 ) {
   const waiting = open.filter(({ ask }) => !closedAsks.value.has(ask.correlation_id));
+  const put_off = new Set(snoozedItems.value.map(({ correlation_id }) => correlation_id));
   const before = remembered.peek().filter((question) => !closedAsks.value.has(idOf(question)));
   const shown = arrange(before, waiting, {
     attended: isAttended(list.current, before),
     isKept: (id) =>
-      lateAnswers.value.has(id) || pending.value.has(id) || hasDraft(id) || holdsFocus(id),
+      !put_off.has(id) &&
+      (lateAnswers.value.has(id) || pending.value.has(id) || hasDraft(id) || holdsFocus(id)),
   }).map(withOwnAnswer);
   useLayoutEffect(() => {
     if (!areSame(shown, remembered.peek())) remembered.value = shown;
@@ -107,7 +116,7 @@ function areSame(some: readonly ShownQuestion[], others: readonly ShownQuestion[
 /** True if a person may be about to act on one of the questions. */
 function isAttended(list: HTMLElement | null, shown: readonly ShownQuestion[]): boolean {
   if (shown.some((question) => hasDraft(idOf(question)))) return true;
-  const place = list?.parentElement ?? null;
+  const place = list?.closest(".panes") ?? list?.parentElement ?? null;
   return place !== null && (place.matches(":hover") || place.contains(document.activeElement));
 }
 

@@ -21,7 +21,7 @@ export function Attempts({ job: { runner: { attempts, current_attempt_id } } }: 
   return (
     <section>
       <h3>Attempts</h3>
-      <ol class="attempts" reversed>
+      <ol class="attempts stack" reversed>
         {attempts.toReversed().map((attempt) => (
           <AttemptRow
             key={attempt.attempt_id}
@@ -37,8 +37,8 @@ export function Attempts({ job: { runner: { attempts, current_attempt_id } } }: 
 function AttemptRow({ attempt, current }: { attempt: Attempt; current: boolean }) {
   const { number, state, executor, executor_peer_id, reason, delivery_id } = attempt;
   return (
-    <li aria-current={current ? "true" : undefined}>
-      <p class="card-line">
+    <li class="rail" aria-current={current ? "true" : undefined}>
+      <p class="cluster">
         <strong>{`Attempt ${number}`}</strong>
         <State of={state} />
         <span>
@@ -54,7 +54,7 @@ function AttemptRow({ attempt, current }: { attempt: Attempt; current: boolean }
         <span class="grow" />
         <Age at={attempt.started_at} suffix=" ago" />
       </p>
-      <ol class="stages">
+      <ol class="cluster hint">
         {stagesOf(attempt).map(([name, at]) => (
           <li key={name}>
             {name}{" "}

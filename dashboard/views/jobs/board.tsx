@@ -21,13 +21,13 @@ export function Board({ lists: { work, recurring } }: { lists: JobLists }) {
   return (
     <>
       {work.length + recurring.length === 0 && (
-        <Empty title="No jobs">
+        <Empty title="No jobs" command='mesh jobs create "Fix the flaky test" --to NAME'>
           A job is work that survives a restart: an agent does it now, at a time, or again and
           again.
         </Empty>
       )}
       {work.length > 0 && (
-        <div class="board">
+        <div class="board tiles fit">
           {COLUMNS.map(([title, states]) => (
             <Column
               key={title}
@@ -38,11 +38,11 @@ export function Board({ lists: { work, recurring } }: { lists: JobLists }) {
         </div>
       )}
       {recurring.length > 0 && (
-        <section class="group">
+        <section class="group stack">
           <h2>
-            Recurring <span class="count">{recurring.length}</span>
+            Recurring <span class="count hint">{recurring.length}</span>
           </h2>
-          <ul class="cards">
+          <ul class="cards stack">
             {recurring.map((template) => (
               <TemplateCard key={template.calendar_id} template={template} />
             ))}
@@ -55,12 +55,12 @@ export function Board({ lists: { work, recurring } }: { lists: JobLists }) {
 
 function Column({ title, jobs }: { title: string; jobs: readonly JobInList[] }) {
   return (
-    <section class="board-column">
+    <section class="board-column stack">
       <h2>
         {title}
-        <span class="count">{jobs.length}</span>
+        <span class="count hint">{jobs.length}</span>
       </h2>
-      <ul class="cards">
+      <ul class="cards stack">
         {jobs.slice(0, COLUMN_MAX).map((job) => (
           <li key={job.job_id}>
             <JobCard job={job} />
@@ -80,14 +80,14 @@ function JobCard({ job }: { job: JobInList }) {
       <strong>
         <bdi>{visible(job.title)}</bdi>
       </strong>
-      <span class="card-line">
+      <span class="cluster">
         <State of={job.state} />
         {assigned_peer_id && <bdi class="who">{visible(nameOfPeer(assigned_peer_id))}</bdi>}
         <span class="grow" />
         {waits_for ? <Age at={due_at} future /> : <Age at={job.updated_at} />}
       </span>
       {progress !== null && <Progress value={progress} />}
-      {result_summary && <span class="task">{visible(firstLine(result_summary))}</span>}
+      {result_summary && <span class="task hint">{visible(firstLine(result_summary))}</span>}
       {state_reason && <span class="reason">{visible(state_reason.replaceAll("_", " "))}</span>}
     </a>
   );
@@ -109,7 +109,7 @@ function TemplateCard({ template }: { template: TemplateInList }) {
   return (
     <li>
       <a class="card" data-row href={link("jobs", template.calendar_id)}>
-        <span class="card-line">
+        <span class="cluster">
           <strong>
             <bdi>{visible(title)}</bdi>
           </strong>

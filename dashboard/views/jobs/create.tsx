@@ -90,7 +90,7 @@ export function CreateJob({ created }: { created: (id: string) => void }) {
         />
       </label>
       {error !== undefined && <Failed error={error} />}
-      <div class="answer-tools">
+      <div class="answer-tools cluster">
         <button type="submit" class="primary" aria-disabled={busy} disabled={problem !== undefined}>
           Create the job
         </button>

@@ -72,27 +72,30 @@ function Outcome({ job }: { job: OneJob }) {
   return (
     <>
       {result_summary && (
-        <section class="reply">
+        <section class="reply rail good stack tight">
           <h3>Result</h3>
           <Markdown text={result_summary} />
         </section>
       )}
       {error && (
-        <p class="finding error">
+        <p class="rail warn error">
           <bdi>{visible(error)}</bdi>
         </p>
       )}
       {checks.length > 0 && (
         <section>
           <h3>Checks</h3>
-          <ul class="checks">
+          <ul class="checks stack">
             {checks.map(({ name, result, output }) => (
-              <li key={name} class={result === "passed" ? "ok" : result === "failed" ? "fail" : ""}>
+              <li
+                key={name}
+                class={result === "passed" ? "ok" : result === "failed" ? "fail" : ""}
+              >
                 <strong>
                   <bdi>{visible(name)}</bdi>
                 </strong>
                 <span>{result}</span>
-                {output && <pre class="details">{visible(output)}</pre>}
+                {output && <pre class="details inset">{visible(output)}</pre>}
               </li>
             ))}
           </ul>
@@ -108,7 +111,7 @@ function Json({ title, value }: { title: string; value: unknown }) {
   return (
     <section>
       <h3>{title}</h3>
-      <pre class="details" tabIndex={0} role="region" aria-label={title}>
+      <pre class="details inset" tabIndex={0} role="region" aria-label={title}>
         {visible(JSON.stringify(value, null, 2))}
       </pre>
     </section>
@@ -239,7 +242,7 @@ function Verbs(
   const verbs = VERBS[state] ?? [];
   if (verbs.length === 0) return null;
   return (
-    <div class="answer-tools">
+    <div class="answer-tools cluster">
       {verbs.map((verb) => <JobAction key={verb} id={id} verb={verb} refresh={refresh} />)}
     </div>
   );

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { SearchField } from "../../components/act/search_field.tsx";
+import { Icon } from "../../components/icons/icon.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { keepText, readKept } from "../../state/browser/storage.ts";
 import { filter, link } from "../../state/router.ts";
@@ -162,7 +163,7 @@ function Named({ filters }: { filters: Filters }) {
     .filter((name) => name !== filters.peer);
   if (named.length === 0) return null;
   return (
-    <p class="hint chips">
+    <p class="hint chips cluster">
       All messages from or to: {named.map((name) => (
         <button
           key={name}
@@ -179,7 +180,7 @@ function Named({ filters }: { filters: Filters }) {
 function Saved() {
   if (saved.value.length === 0) return null;
   return (
-    <ul class="chips" aria-label="Saved searches">
+    <ul class="chips cluster" aria-label="Saved searches">
       {saved.value.map((search) => {
         const title = titleOf(search);
         return (
@@ -193,7 +194,7 @@ function Saved() {
               aria-label={`Forget the search ${title}`}
               onClick={() => save(saved.value.filter((other) => other !== search))}
             >
-              ✕
+              <Icon name="close" />
             </button>
           </li>
         );

@@ -13,11 +13,11 @@ export function ThreadRow({ thread: { first, rest } }: { thread: Thread }) {
   const reply = first.kind === "ask" && first.reply ? firstLine(first.reply) : "";
   return (
     <li class="log-row">
-      <button type="button" class="row" data-row aria-expanded={open} onClick={turn}>
+      <button type="button" class="row list-row" data-row aria-expanded={open} onClick={turn}>
         <Age at={first.created_at} />
         <Parties message={first} />
-        <span class="kind">{first.kind}</span>
-        <span class="first" dir="auto">
+        <span class="kind hint">{first.kind}</span>
+        <span class="first clip" dir="auto">
           {visible(firstLine(first.snippet ?? first.text))}
           {reply && <span class="replied">↳ {visible(reply)}</span>}
         </span>
@@ -32,7 +32,7 @@ function Parties(
   { message: { from_peer_name, to_peer_name, kind, voice } }: { message: Message },
 ) {
   return (
-    <span class="parties">
+    <span class="parties row clip">
       <bdi class="who">{visible(from_peer_name)}</bdi>
       <Voice of={voice} />
       <To sign={kind === "broadcast" ? "⇉" : "→"} />
@@ -44,7 +44,7 @@ function Parties(
 function Detail({ first, rest }: { first: Message; rest: readonly Message[] }) {
   const at = new Date(first.created_at);
   return (
-    <div class="row-detail">
+    <div class="row-detail stack">
       <p class="hint">
         {first.circle && (
           <>
@@ -57,13 +57,13 @@ function Detail({ first, rest }: { first: Message; rest: readonly Message[] }) {
       </p>
       <Content message={first} traced />
       {rest.length > 0 && (
-        <ol class="thread-steps" aria-label="The rest of the thread">
+        <ol class="thread-steps rail stack tight" aria-label="The rest of the thread">
           {rest.map((message) => (
-            <li key={message.delivery_id}>
+            <li key={message.delivery_id} class="row">
               <Clock at={message.created_at} />
               <Parties message={message} />
-              <span class="kind">{message.kind}</span>
-              <span class="first" dir="auto">{visible(firstLine(message.text))}</span>
+              <span class="kind hint">{message.kind}</span>
+              <span class="first clip grow" dir="auto">{visible(firstLine(message.text))}</span>
               <State of={message.state} />
             </li>
           ))}

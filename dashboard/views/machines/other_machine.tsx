@@ -35,8 +35,8 @@ export function OtherMachineGroup({ group, messages, above, dense, is_unfolded }
   const is_folded = isOffline(group) && !is_unfolded;
   const is_shown = !is_folded || is_open;
   return (
-    <section class="machine" aria-label={name}>
-      <header class="machine-head">
+    <section class="machine rail stack" aria-label={name}>
+      <header class="cluster">
         <h2>
           <bdi>{visible(name)}</bdi>
         </h2>
@@ -82,7 +82,7 @@ export function OtherMachineGroup({ group, messages, above, dense, is_unfolded }
 function Facts({ machine }: { machine: OtherMachine }) {
   const { status, last_seen } = machine;
   return (
-    <span class="machine-facts">
+    <span class="cluster">
       <State of={status} />
       <LastSeen machine={machine} at={last_seen} />
       {status === "online" && <Measured machine={machine} />}
@@ -128,7 +128,7 @@ function Waits(
   const named = recipients.slice(0, RECIPIENTS_MAX);
   const others = waiting - named.reduce((sum, { count }) => sum + count, 0);
   return (
-    <p class="machine-waits">
+    <p class="machine-waits rail warn cluster hint">
       <span>
         <strong>{waiting.toLocaleString()}</strong> {waiting === 1 ? "waits" : "wait"} here
         {oldest_waiting_at && (
@@ -163,7 +163,7 @@ function Details({ machine, peers }: { machine: OtherMachine; peers: readonly Pe
   const { daemon_id, fingerprint, may_administer } = machine;
   const circles = [...new Set(peers.map(({ circle }) => circle))].sort();
   return (
-    <dl class="facts machine-details">
+    <dl class="card facts machine-details">
       <Fact name="Id">
         <code>{daemon_id}</code>
       </Fact>

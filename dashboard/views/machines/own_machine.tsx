@@ -24,12 +24,12 @@ export function OwnMachineGroup(
   const [is_detailed, turnDetails] = useFold("machine/own", false);
   const name = bus?.name ?? "This machine";
   return (
-    <section class="machine" aria-label={name}>
-      <header class="machine-head">
+    <section class="machine rail stack" aria-label={name}>
+      <header class="cluster">
         <h2>
           <bdi>{visible(name)}</bdi>
         </h2>
-        {bus?.name && <span class="kind">this machine</span>}
+        {bus?.name && <span class="kind hint">this machine</span>}
         {bus && <BusFacts bus={bus} />}
         {bus && (
           <button
@@ -55,7 +55,7 @@ export function OwnMachineGroup(
 
 function BusFacts({ bus: { status, latency_ms } }: { bus: Bus }) {
   return (
-    <span class="machine-facts">
+    <span class="cluster">
       <span class="hint">bus</span> <State of={status} />
       {status === "connected" && latency_ms !== null && (
         <span class="hint">latency {latency(latency_ms)}</span>
@@ -96,7 +96,7 @@ function Refusals({ bus: { identity_in_use: second_daemon, refused = [], refused
 function BusDetails({ bus }: { bus: Bus }) {
   const { url, daemon_id, fingerprint, shared_circles } = bus;
   return (
-    <dl class="facts machine-details">
+    <dl class="card facts machine-details">
       <Fact name="Bus">{url ? <bdi>{visible(url)}</bdi> : "none"}</Fact>
       <Fact name="Id">
         <code>{daemon_id}</code>

@@ -33,24 +33,26 @@ export function Scrubber(
     choose(seconds >= HOUR_MS / SECOND_MS ? undefined : start + seconds * SECOND_MS);
   };
   return (
-    <div class="scrubber">
-      <svg viewBox={`0 0 ${BARS} 24`} preserveAspectRatio="none" aria-hidden="true">
-        {counts.map((count, index) => {
-          const height = count === 0 ? 0 : Math.max(2, 24 * Math.sqrt(count / max));
-          return <rect key={index} x={index} y={24 - height} width={0.8} height={height} />;
-        })}
-      </svg>
-      <input
-        type="range"
-        min={0}
-        max={HOUR_MS / SECOND_MS}
-        step={1}
-        value={(shown - start) / SECOND_MS}
-        aria-label="Moment of the last hour"
-        aria-valuetext={at === undefined ? "now, live" : timeOf(at)}
-        onInput={onInput}
-      />
-      <span class="scrubber-at">
+    <div class="scrubber cluster">
+      <div class="grow">
+        <svg viewBox={`0 0 ${BARS} 24`} preserveAspectRatio="none" aria-hidden="true">
+          {counts.map((count, index) => {
+            const height = count === 0 ? 0 : Math.max(2, 24 * Math.sqrt(count / max));
+            return <rect key={index} x={index} y={24 - height} width={0.8} height={height} />;
+          })}
+        </svg>
+        <input
+          type="range"
+          min={0}
+          max={HOUR_MS / SECOND_MS}
+          step={1}
+          value={(shown - start) / SECOND_MS}
+          aria-label="Moment of the last hour"
+          aria-valuetext={at === undefined ? "now, live" : timeOf(at)}
+          onInput={onInput}
+        />
+      </div>
+      <span class="row">
         {at === undefined ? <strong>Live</strong> : (
           <>
             <strong>{timeOf(at)}</strong>
@@ -88,13 +90,13 @@ export function Happened(
   return (
     <ol class="happened" aria-label="What happened, newest first">
       {rows.map(({ key, at, stage, who, text }) => (
-        <li key={key}>
+        <li key={key} class="row list-row">
           <time dateTime={new Date(at).toISOString()}>{timeOf(at)}</time>
-          <span class="happened-what">
+          <span class="stage">
             {stage && <Sign stage={stage} />}
             {stage ?? "event"}
           </span>
-          <span class="first" dir="auto">
+          <span class="first clip grow" dir="auto">
             {who && (
               <>
                 <bdi class="who">{visible(who)}</bdi>

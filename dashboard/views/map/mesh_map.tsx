@@ -45,12 +45,16 @@ function MapOf({ hour: { messages, truncated }, peers }: { hour: Hour; peers: re
   const layer = useMoving({ layout, edges }, messages, moment === undefined);
   const [focused, focus] = useState<string | undefined>();
   if (nodes.length === 0) {
-    return <Empty title="Nobody is here">Peers appear as soon as they connect.</Empty>;
+    return (
+      <Empty title="Nobody is here" command="mesh setup">
+        Peers appear as soon as they connect.
+      </Empty>
+    );
   }
   const end = moment ?? Math.max(now.value, Date.parse(messages[0]?.created_at ?? "") || 0);
   return (
-    <div class="map-view">
-      <div class="map-box" ref={box}>
+    <div class="stack">
+      <div class="map-box card" ref={box}>
         <Graph
           layout={layout}
           nodes={nodes}
@@ -133,7 +137,7 @@ function summaryOf(nodes: readonly Node[], edges: readonly Edge[], count: number
 
 function Legend({ truncated, count }: { truncated: boolean; count: number }) {
   return (
-    <p class="legend hint">
+    <p class="cluster hint">
       {STAGES.filter((stage) => stage !== "created").map((stage) => (
         <span key={stage}>
           <Sign stage={stage} /> {stage}

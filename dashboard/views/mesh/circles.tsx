@@ -25,10 +25,10 @@ export function Circles(
         const isFolded = (peer: Peer) => !is_filtered && peer.status === "offline";
         const offline = members.filter(isFolded);
         return (
-          <section key={circle} class="group">
+          <section key={circle} class="group stack">
             <Heading>
               <bdi>{visible(circle)}</bdi>
-              <span class="count">{members.length}</span>
+              <span class="count hint">{members.length}</span>
             </Heading>
             <PeerList peers={members.filter((peer) => !isFolded(peer))} dense={dense} />
             {offline.length > 0 && <Offline circle={circle} peers={offline} dense={dense} />}

@@ -6,6 +6,7 @@ import { countsText } from "protocol/derived/changes.ts";
 import { contextPercent, contextText } from "protocol/derived/usage.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { Age, duration, State } from "../../components/basics.tsx";
+import { AgentMark } from "../../components/icons/icon.tsx";
 import { Steady } from "../../components/act/steady_content.tsx";
 import { Counts } from "../../components/counts.tsx";
 import { visible } from "../../components/text/visible.tsx";
@@ -84,7 +85,7 @@ export function PeerList(
 ) {
   const contexts = useContexts();
   return (
-    <ul class={`peers ${dense ? "dense" : ""}`}>
+    <ul class={`peers tiles ${dense ? "dense" : ""}`}>
       {peers.map((peer) => {
         const is_current = peer.peer_id === current;
         const context = contexts?.get(peer.peer_id);
@@ -120,19 +121,19 @@ function PeerCard({ peer, current, dense, context }: CardProps) {
   return (
     <a
       ref={card}
-      class="peer"
+      class="peer card"
       data-row
       href={link("peers", peer.peer_id)}
       aria-current={current ? "page" : undefined}
     >
-      <span class={`dot ${status}`} />
-      <span class="peer-name">
+      <AgentMark backend={backend} is_person={peer.role === "human"} />
+      <span class="peer-name row">
         <bdi>{visible(peer.name)}</bdi>
-        {peer.role !== "agent" && <span class="kind">{peer.role}</span>}
+        {peer.role !== "agent" && <span class="kind hint">{peer.role}</span>}
       </span>
-      <span class="peer-state">
+      <span class="peer-state cluster">
         {pending_ask_count > 0 && (
-          <span class="pending" title="Open asks, and the age of the oldest">
+          <span class="hint" title="Open asks, and the age of the oldest">
             {pending_ask_count} open{oldest === null ? "" : ` · ${duration(oldest)}`}
           </span>
         )}
@@ -144,11 +145,11 @@ function PeerCard({ peer, current, dense, context }: CardProps) {
         <State of={activityOf(peer)} />
       </span>
       {!dense && (
-        <span class="peer-facts">
+        <span class="peer-facts hint clip">
           <bdi>{visible(facts)}</bdi>
         </span>
       )}
-      <span class="peer-reach">
+      <span class="peer-reach hint clip">
         {!dense && status !== "offline" && (
           <>
             <Reach peer={peer} brief />
@@ -161,7 +162,7 @@ function PeerCard({ peer, current, dense, context }: CardProps) {
         {status === "offline" && <Ending peer={peer} />}
       </span>
       {!dense && context && <ContextLeft context={context} />}
-      {description && <span class="task">{visible(description)}</span>}
+      {description && <span class="task hint clip">{visible(description)}</span>}
     </a>
   );
 }
@@ -194,7 +195,7 @@ function ContextLeft({ context }: { context: ContextUse }) {
     : `${left} % of context left`;
   const isLow = left !== undefined && left <= LOW_CONTEXT_PERCENT;
   return (
-    <span class="task" title={contextText(context)}>
+    <span class="task hint clip" title={contextText(context)}>
       <span class={isLow ? "reason" : undefined}>{text}</span>
     </span>
   );

@@ -17,10 +17,12 @@ import { visible } from "../../components/text/visible.tsx";
 import { filter, go, link, route } from "../../state/router.ts";
 import { LossList } from "./losses.tsx";
 import { Fact, ResourceView, State } from "../../components/basics.tsx";
+import { Icon, type IconName } from "../../components/icons/icon.tsx";
 
 interface Action {
   readonly title: string;
   readonly hint: string;
+  readonly icon: IconName;
   readonly destructive?: true;
   /** True if the peer's record allows the action; the daemon may still refuse. */
   readonly allowed: (peer: Peer) => boolean;
@@ -36,37 +38,49 @@ const ACTIONS: readonly Action[] = [
   {
     title: "Restart…",
     hint: "Start it again in its pane; shows first what would run",
+    icon: "restart",
     allowed: (peer) => isAgent(peer) && isLive(peer),
     window: RestartWindow,
   },
   {
     title: "Copy…",
     hint: "Start it again, with a copy of its conversation",
+    icon: "copy",
     allowed: (peer) => isAgent(peer) && isLive(peer) && peer.backend !== null,
     window: Copy,
   },
   {
     title: "Fork…",
     hint: "Start another kind of agent in its folder, without its conversation",
+    icon: "start",
     allowed: (peer) => isAgent(peer) && isLive(peer) && peer.backend !== null,
     window: Fork,
   },
   {
     title: "Hand over…",
     hint: "Give its last turns, open asks and files to another peer",
+    icon: "answer",
     allowed: (peer) => isAgent(peer) && isLive(peer),
     window: HandOver,
   },
   {
     title: "Reconnect…",
     hint: "Look for a way to reach it, without disturbing it",
+    icon: "relay",
     allowed: (peer) => isLive(peer) && (peer.pane_id !== null || peer.ws_connected),
     window: Rehook,
   },
-  { title: "Rename…", hint: "Give it another name", allowed: isLive, window: Rename },
+  {
+    title: "Rename…",
+    hint: "Give it another name",
+    icon: "settings",
+    allowed: isLive,
+    window: Rename,
+  },
   {
     title: "Close…",
     hint: "Remove it from the mesh; its program goes on",
+    icon: "close",
     destructive: true,
     allowed: () => true,
     window: Close,
@@ -74,6 +88,7 @@ const ACTIONS: readonly Action[] = [
   {
     title: "Kill…",
     hint: "End its program and retire it",
+    icon: "kill",
     destructive: true,
     allowed: (peer) => isLive(peer) && peer.agent_pid !== null,
     window: Kill,
@@ -117,16 +132,19 @@ export function Actions({ peer }: { peer: Peer }) {
         Actions <span aria-hidden="true">▾</span>
       </button>
       {open && (
-        <ul id="peer-actions" class="menu-list" aria-label="Actions">
+        <ul id="peer-actions" class="menu-list popup stack tight" aria-label="Actions">
           {ACTIONS.filter(({ allowed }) => allowed(peer)).map((action) => (
             <li key={action.title}>
               <button
                 type="button"
-                class={action.destructive && "destructive"}
+                class={`row list-row ${action.destructive ? "destructive" : ""}`}
                 onClick={() => choose(action)}
               >
-                {action.title}
-                <span class="hint">{action.hint}</span>
+                <Icon name={action.icon} />
+                <span class="stack tight">
+                  {action.title}
+                  <span class="hint">{action.hint}</span>
+                </span>
               </button>
             </li>
           ))}
@@ -254,7 +272,7 @@ function Rehook({ peer: { peer_id, name }, close }: ActionProps) {
     >
       <ResourceView resource={checked}>
         {() => (
-          <div role="status" class="plan">
+          <div role="status" class="stack">
             {found && <Report found={found} acted={result !== undefined} />}
           </div>
         )}

@@ -54,8 +54,12 @@ function Entries(
         </p>
       )}
       {talk.transcript_note !== undefined && <p class="hint">{talk.transcript_note}</p>}
-      {entries.length === 0 && <Empty title="No messages yet" />}
-      <ul class="bubbles">
+      {entries.length === 0 && (
+        <Empty title="No messages yet">
+          What you and this peer send each other appears here, with the entries of its session.
+        </Empty>
+      )}
+      <ul class="bubbles stack">
         {entries.map((entry) => (
           <Steady
             key={entry.key}
@@ -134,9 +138,9 @@ const LABELS = { user: "prompt in its terminal", assistant: "end of its turn" } 
 function AgentTurnEntry({ turn }: { turn: AgentTurn }) {
   const { role, text, truncated, tool_calls, at } = turn;
   return (
-    <li class={`turn ${role === "user" ? "to-peer" : ""}`} data-row tabIndex={-1}>
+    <li class={`turn rail stack tight ${role === "user" ? "to-peer" : ""}`} data-row tabIndex={-1}>
       <header>
-        <span class="kind">{LABELS[role]}</span>
+        <span class="kind hint">{LABELS[role]}</span>
         <Clock at={at} />
       </header>
       <Markdown text={text} />
@@ -170,12 +174,16 @@ function RecordEntry({ record }: { record: TranscriptEntry }) {
   const isTalk = kind === "prompt" || kind === "text";
   const title = [RECORDS[kind], tool].filter(Boolean).join(" ");
   return (
-    <li class={`turn ${kind === "prompt" ? "to-peer" : ""}`} data-row tabIndex={-1}>
+    <li
+      class={`turn rail stack tight ${kind === "prompt" ? "to-peer" : ""}`}
+      data-row
+      tabIndex={-1}
+    >
       {isTalk
         ? (
           <>
             <header>
-              <span class="kind">{visible(title)}</span>
+              <span class="kind hint">{visible(title)}</span>
               {at !== null && <Clock at={at} />}
             </header>
             <Markdown text={text} />

@@ -15,7 +15,7 @@ type CheckRecord = DoctorReport["checks"][number];
 export function Evidence({ peer }: { peer: Peer }) {
   const { agent_pid, registered_at, machine, role } = peer;
   return (
-    <div class="scroll-area column" tabIndex={0} role="region" aria-label="Evidence">
+    <div class="scroll-area column stack loose" tabIndex={0} role="region" aria-label="Evidence">
       <dl class="facts">
         <Fact name="Messages reach it">
           <Reach peer={peer} />
@@ -67,16 +67,16 @@ function Examination({ peer }: { peer: Peer }) {
       {({ checks, contradictions }) => (
         <>
           {contradictions.map(({ code, severity, detail }) => (
-            <p key={code} class={`finding ${severity}`}>
+            <p key={code} class={`rail warn ${severity}`}>
               <strong>{severity}: {code.toLowerCase().replaceAll("_", " ")}</strong>{" "}
               {visible(detail)}
             </p>
           ))}
-          <p class="screen-head">
+          <p class="cluster between">
             <strong>Checks</strong>
             <button type="button" class="quiet" onClick={resource.refresh}>Examine again</button>
           </p>
-          <ul class="checks">
+          <ul class="checks stack">
             {checks.map((check) => <Check key={check.name} check={check} />)}
           </ul>
         </>
@@ -91,7 +91,9 @@ function Check({ check: { name, ok, source, age_seconds, detail } }: { check: Ch
     <li class={ok === null ? "" : ok ? "ok" : "fail"}>
       <strong>{name.replaceAll("_", " ")}</strong>
       <span>
-        <span class="check-sign">{ok === null ? "? unknown" : ok ? "✓ ok" : "✕ fails"}</span>
+        <span class={`check-sign ${ok === null ? "" : "tone"}`}>
+          {ok === null ? "? unknown" : ok ? "✓ ok" : "✕ fails"}
+        </span>
         {visible(detail.replaceAll("_", " "))}
       </span>
       <span class="age">{[source, age].filter(Boolean).join(" · ")}</span>

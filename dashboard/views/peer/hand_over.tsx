@@ -69,7 +69,7 @@ function Sent({ sent: { manifest: { to, counts, left_out }, delivery_state } }: 
   sent: HandedOff;
 }) {
   return (
-    <div role="status" class="plan">
+    <div role="status" class="stack">
       <p>
         Sent to <bdi>{visible(to.name)}</bdi>: {delivery_state}. {counts.turns} turns,{" "}
         {counts.files} files, {counts.open_asks_to + counts.open_asks_from} open asks;{" "}

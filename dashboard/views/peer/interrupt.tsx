@@ -3,6 +3,7 @@
 import * as at from "protocol/generated/endpoints.ts";
 import { whyNotInterrupted } from "protocol/derived/interrupts.ts";
 import { useState } from "preact/hooks";
+import { Icon } from "../../components/icons/icon.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { type ActionProps, ActionWindow, useAct } from "../../components/window.tsx";
 import { call, errorText, isUnavailable, RELAYED } from "../../state/calls.ts";
@@ -32,7 +33,7 @@ export function StopButton({ peer }: { peer: Peer }) {
           else notify(`Not stopped: ${reason}`);
         }}
       >
-        Stop
+        <Icon name="interrupt" />Stop
       </button>
       {open && <StopWindow peer={peer} close={() => setOpen(false)} />}
     </>

@@ -94,7 +94,7 @@ export function LossList({ peer }: { peer: Peer }) {
   return (
     <ResourceView resource={resource}>
       {({ queued, asks_to, asks_from, jobs }) => (
-        <div class="losses">
+        <div class="losses rail warn stack">
           {queued === undefined
             ? <p>Messages that wait for it are dropped. Their number cannot be seen from here.</p>
             : (

@@ -68,7 +68,7 @@ export function RestartWindow({ peer: { peer_id, name }, close }: ActionProps) {
 
 function Fresh({ checked, change }: { checked: boolean; change: (fresh: boolean) => void }) {
   return (
-    <label class="check">
+    <label class="check row">
       <input
         type="checkbox"
         checked={checked}
@@ -81,7 +81,7 @@ function Fresh({ checked, change }: { checked: boolean; change: (fresh: boolean)
 
 function Plan({ plan: { outcome, would_run, resume_mode, failed } }: { plan: Restart }) {
   return (
-    <div role="status" class="plan">
+    <div role="status" class="stack">
       {outcome === "would_restart"
         ? (
           <p>
@@ -118,12 +118,12 @@ function Progress({ restart, peer_id }: { restart: Restart; peer_id: string }) {
     refreshTopics(["peers"]);
   };
   return (
-    <div role="status" class="plan">
+    <div role="status" class="stack">
       <p>
         <State of={outcome} tone={TONES[outcome] ?? "busy"} />
         {outcome === "restarted" && (resume_mode === "resumed" ? " with its session" : " afresh")}
       </p>
-      <ol class="timeline">
+      <ol class="timeline stack tight">
         {stages.map(({ stage, at: when }) => (
           <li key={stage} class={failed?.stage === stage ? "fail" : "ok"}>
             <span class="stage">{stage}</span>

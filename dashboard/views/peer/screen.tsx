@@ -8,6 +8,7 @@ import { Empty, Failed } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { plainText } from "../../components/terminal/colour_rows.ts";
 import type {
+  FontSizes,
   ScreenContent,
   TerminalInput,
   TerminalPart,
@@ -17,6 +18,7 @@ import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { part } from "../../state/parts.ts";
 import type { Peer, Screen } from "../../state/records.ts";
+import { fontSizes, isWrapped, ScreenSize } from "./screen_size.tsx";
 import { KeyBar, TypingNotice, TypingSwitch, useTyping } from "./typing.tsx";
 
 const loadTerminal = part<TerminalPart>("terminal");
@@ -76,6 +78,7 @@ function isSame(before: Screen | undefined, next: Screen): boolean {
 
 export function PaneScreen({ peer }: { peer: Peer }) {
   const [fast, setFast] = useState(false);
+  const terminal = useRef<TerminalView | undefined>(undefined);
   const { screen, error, readNow, retry } = useScreen(
     peer.peer_id,
     fast ? TYPING_INTERVAL_MS : INTERVAL_MS,
@@ -85,61 +88,87 @@ export function PaneScreen({ peer }: { peer: Peer }) {
   if (peer.pane_id === null) {
     return (
       <div class="scroll-area">
-        <Empty title="It has no pane">
-          It was started neither in tmux nor in kitty, so there is no screen.
+        <Empty title="It has no pane" command="tmux new -s work claude">
+          It was started neither in tmux nor in kitty, so there is no screen. Agents that you start
+          in tmux have one.
         </Empty>
       </div>
     );
   }
   const text = screen?.rows.map(plainText).join("\n").trimEnd() ?? "";
+  // Keys go to a screen, and not to its text.
+  const showsLines = isWrapped.value && !typing.is_on;
   const place = screen && `Pane ${screen.pane_id}, ${screen.width} × ${screen.height}, `;
   return (
     <div class="screen">
-      <p class="screen-head">
+      <p class="cluster between">
         <span class="hint">{place}{typing.is_on ? "takes your keys" : "read only"}</span>
         {screen?.in_mode && (
           <span class="reason">the pane is in copy mode; this is the screen below it</span>
         )}
         {screen && <TypingSwitch typing={typing} />}
+        {screen && <ScreenSize shown_px={() => terminal.current?.font_px} />}
         {screen && <Copy text={text} label="Copy its text" />}
       </p>
       <TypingNotice typing={typing} name={peer.name} />
       {error !== undefined && <Failed error={error} retry={retry} />}
-      {screen && (
+      {screen && !showsLines && (
         <Terminal
           screen={screen}
+          sizes={fontSizes()}
           stale={error !== undefined}
           name={peer.name}
           input={typing.input}
+          opened={(view) => terminal.current = view}
         />
       )}
       {typing.is_on && <KeyBar typing={typing} />}
-      {screen && <pre class="unseen">{text}</pre>}
+      {screen && <Lines text={text} name={peer.name} shown={showsLines} />}
     </div>
   );
 }
 
+/** The text of the screen, with wrapped lines; unseen beside the screen itself. */
+function Lines({ text, name, shown }: { text: string; name: string; shown: boolean }) {
+  const pre = useRef<HTMLPreElement>(null);
+  const { px_max } = fontSizes();
+  useLayoutEffect(() => {
+    if (pre.current) pre.current.style.fontSize = shown ? `${px_max}px` : "";
+  }, [shown, px_max]);
+  const label = `Text of the screen of ${name}`;
+  const region = { tabIndex: 0, role: "region", "aria-label": label } as const;
+  return (
+    <pre ref={pre} class={shown ? "pane-terminal pane-lines" : "unseen"} {...shown && region}>
+      {text}
+    </pre>
+  );
+}
+
 function Terminal(
-  { screen, stale, name, input }: {
+  { screen, sizes, stale, name, input, opened }: {
     screen: ScreenContent;
+    sizes: FontSizes;
     stale: boolean;
     name: string;
     input: TerminalInput | undefined;
+    opened: (view: TerminalView | undefined) => void;
   },
 ) {
   const host = useRef<HTMLDivElement>(null);
   const [view, setView] = useState<TerminalView>();
   const [error, setError] = useState<unknown>();
   useEffect(() => {
-    let opened: TerminalView | undefined, gone = false;
+    let own: TerminalView | undefined, gone = false;
     loadTerminal().then(({ openTerminal }) => {
       if (gone || !host.current) return;
-      opened = openTerminal(host.current);
-      setView(opened);
+      own = openTerminal(host.current);
+      setView(own);
+      opened(own);
     }).catch(setError);
     return () => {
       gone = true;
-      opened?.dispose();
+      opened(undefined);
+      own?.dispose();
     };
   }, []);
   // At once: the next key after the switch is meant for the pane.
@@ -148,6 +177,7 @@ function Terminal(
     view.takeInput(input);
     return () => view.takeInput(undefined);
   }, [view, input]);
+  useEffect(() => view?.setSizes(sizes), [view, sizes.px_min, sizes.px_max]);
   useEffect(() => view?.show(screen), [view, screen]);
   return (
     <>

@@ -103,7 +103,7 @@ function Rows(
           <code>mesh transcript {visible(peer.name)} --before {entries[0]?.position}</code>.
         </p>
       )}
-      <ol class="timeline-rows">
+      <ol class="timeline-rows stack tight">
         {rows.map((row) => (
           <li key={row.key} class={`timeline-${row.kind}`}>
             <Steady of={[signatureOf(row)]}>
@@ -151,9 +151,9 @@ function Row({ row, peer_id }: { row: TimelineRow; peer_id: string }) {
   if (row.kind === "reads") return <ReadsRow row={row} peer_id={peer_id} />;
   const { entry: { at, text, chars }, kind } = row;
   return (
-    <div class="timeline-said" data-row tabIndex={-1}>
+    <div class="timeline-said rail" data-row tabIndex={-1}>
       <header>
-        <span class="kind">{kind === "prompt" ? "prompt" : "said"}</span>
+        <span class="kind hint">{kind === "prompt" ? "prompt" : "said"}</span>
         {at !== null && <Clock at={at} />}
       </header>
       <Markdown text={text} />
@@ -171,7 +171,13 @@ function ReadsRow(
   const [open, turn] = useFold(`timeline/${peer_id}/reads ${key}`, false);
   return (
     <>
-      <button type="button" class="timeline-row" data-row aria-expanded={open} onClick={turn}>
+      <button
+        type="button"
+        class="timeline-row row list-row"
+        data-row
+        aria-expanded={open}
+        onClick={turn}
+      >
         <span class="tool">{title}</span>
         <span class="argument" dir="auto">
           {visible(calls.map(({ argument }) => argument).filter(Boolean).join(", "))}
@@ -179,7 +185,7 @@ function ReadsRow(
         <Duration ms={duration_ms} />
       </button>
       {open && (
-        <ol class="timeline-rows">
+        <ol class="timeline-rows stack tight">
           {calls.map((call) => (
             <li key={call.key}>
               <CallRow call={call} peer_id={peer_id} />
@@ -205,7 +211,13 @@ function CallRow({ call, peer_id }: { call: TimelineCall; peer_id: string }) {
   const [open, turn] = useFold(`timeline/${peer_id}/${key}`, false);
   return (
     <>
-      <button type="button" class="timeline-row" data-row aria-expanded={open} onClick={turn}>
+      <button
+        type="button"
+        class="timeline-row row list-row"
+        data-row
+        aria-expanded={open}
+        onClick={turn}
+      >
         {at !== null && <Clock at={at} />}
         <bdi class="tool">{visible(tool)}</bdi>
         <span class="argument" dir="auto">{visible(argument)}</span>
@@ -219,7 +231,7 @@ function CallRow({ call, peer_id }: { call: TimelineCall; peer_id: string }) {
 
 function CallDetail({ call: { input, result, state } }: { call: TimelineCall }) {
   return (
-    <div class="timeline-detail">
+    <div class="timeline-detail rail">
       {input && <Recorded title="Input" entry={input} />}
       {result && result.text !== "" && <Recorded title="Result" entry={result} />}
       {result?.text === "" && <p class="hint">It returned nothing.</p>}
@@ -234,7 +246,7 @@ function Recorded(
   return (
     <section aria-label={title}>
       <h3>{title}</h3>
-      <pre class="details" tabIndex={0} role="region" aria-label={title}>{visible(text)}</pre>
+      <pre class="details inset" tabIndex={0} role="region" aria-label={title}>{visible(text)}</pre>
       {chars > text.length && <Shortened />}
     </section>
   );

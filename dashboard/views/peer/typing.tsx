@@ -123,20 +123,20 @@ export function TypingNotice({ typing, name }: { typing: TypingState; name: stri
   return (
     <>
       {is_on && (
-        <p class="typing-note" role="status">
+        <p class="rail warn hint" role="status">
           Your keys go to <bdi>{visible(name)}</bdi> as if you sat at its terminal. <kbd>F2</kbd>
           {" "}
           ends this, and so does leaving the view.
         </p>
       )}
       {held && (
-        <div class="failed" role="alert">
+        <div class="failed cluster between" role="alert">
           <span>{held[1]} Nothing was typed.</span>
           <button type="button" onClick={() => accept(held[0])}>Type there</button>
         </div>
       )}
       {isRefusal(error, "typing_off") && (
-        <div class="failed" role="alert">
+        <div class="failed cluster between" role="alert">
           <span>
             Typing into panes is off. Run <code>{ALLOW_LINE}</code>, then restart the daemon.
           </span>
@@ -156,7 +156,7 @@ export function KeyBar({ typing: { press } }: { typing: TypingState }) {
   // The focus stays in the terminal, and with it a phone's keyboard.
   const keepFocus = (event: Event) => event.preventDefault();
   return (
-    <div class="key-bar" role="group" aria-label="Keys" onMouseDown={keepFocus}>
+    <div class="cluster" role="group" aria-label="Keys" onMouseDown={keepFocus}>
       {BAR.map(([key, label, name]) => (
         <button
           key={label}

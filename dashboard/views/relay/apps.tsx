@@ -23,8 +23,8 @@ const APPS = RELAYED
 export function Apps() {
   const resource = useResource("apps", ["health"], APPS.list, { kept: true });
   return (
-    <section class="stack" aria-labelledby="apps">
-      <header class="section-head">
+    <section class="stack loose" aria-labelledby="apps">
+      <header class="cluster">
         <h2 id="apps">Connected apps</h2>
         <button type="button" class="quiet" onClick={resource.refresh}>Reload</button>
       </header>
@@ -53,7 +53,7 @@ function List({ resource }: { resource: Resource<{ apps: App[] }> }) {
           {apps.length > 0 && (
             <p class="hint">An app reaches every machine that has this relay secret.</p>
           )}
-          <ul class="cards">
+          <ul class="cards stack">
             {apps.map((app) => <Card key={app.grant_id} app={app} ended={resource.refresh} />)}
           </ul>
         </>
@@ -72,18 +72,18 @@ function Card({ app, ended }: { app: App; ended: () => void }) {
         <span class="who">
           <bdi>{visible(name)}</bdi>
         </span>
-        <span class="kind">{writes ? "reads, asks and sends" : "only reads"}</span>
+        <span class="kind hint">{writes ? "reads, asks and sends" : "only reads"}</span>
         <span class="grow" />
         <span class="hint">
           allowed <Age at={granted_at} suffix=" ago" /> · renewed{" "}
           <Age at={renewed_at} suffix=" ago" /> · ends <Age at={expires_at} future />
         </span>
       </header>
-      <ul class="rights">
+      <ul class="hint">
         <li>It sees machines and agents, and reads the replies to its own requests.</li>
         {writes && <li>It asks agents to work, and sends them messages.</li>}
       </ul>
-      <div class="answer-tools">
+      <div class="answer-tools cluster">
         <span class="hint">Its name is its own choice; nobody has checked it.</span>
         <span class="grow" />
         <Act

@@ -1,7 +1,7 @@
 /** Relay: the connection of this machine, the apps that use it, and links for guests. */
 
 import { Age, Empty, Fact, ResourceView, State } from "../../components/basics.tsx";
-import { Copy } from "../../components/copy.tsx";
+import { Command } from "../../components/copy.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Health } from "../../state/records.ts";
@@ -21,7 +21,7 @@ export function Relay() {
         const known: RelayStatus | undefined = relay;
         if (known?.status === "disabled") return <NoRelay />;
         return (
-          <div class="stack">
+          <div class="stack loose">
             <Connection relay={known} daemon_id={daemon_id} />
             <Devices />
             <Shares />
@@ -41,9 +41,7 @@ function NoRelay() {
         A relay opens this dashboard on your phone, lets apps talk to your agents, and gives guests
         links to one agent. The daemon connects to it; nothing else reaches this machine.
       </p>
-      <p class="command">
-        <code>{command}</code> <Copy text={command} />
-      </p>
+      <Command text={command} />
       <p class="hint">Then restart the daemon.</p>
     </Empty>
   );

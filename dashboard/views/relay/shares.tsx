@@ -45,8 +45,8 @@ export function Shares() {
     setShown(share);
   };
   return (
-    <section class="stack" aria-labelledby="shares">
-      <header class="section-head">
+    <section class="stack loose" aria-labelledby="shares">
+      <header class="cluster">
         <h2 id="shares">Shares</h2>
         <button
           type="button"
@@ -63,11 +63,11 @@ export function Shares() {
         {({ shares }) => (
           <>
             {shares.length === 0 && resource.error.value === undefined && (
-              <Empty title="No shares">
+              <Empty title="No shares" command="mesh share NAME">
                 A share is a link to one agent. Anyone with the link can use it, without an account.
               </Empty>
             )}
-            <ul class="cards">
+            <ul class="cards stack">
               {shares.map((share) => (
                 <Card
                   key={share.share_id}
@@ -93,16 +93,16 @@ function Card({ share, show, ended }: { share: Share; show: () => void; ended: (
     <li class="card" data-row tabIndex={-1}>
       <header>
         <PeerLink id={peer_id} name={display_name} />
-        <span class="kind">{MAY[permissions] ?? permissions}</span>
+        <span class="kind hint">{MAY[permissions] ?? permissions}</span>
         <span class="grow" />
         <span class="hint">
           {guests} · ends <Age at={expires_at} future />
         </span>
       </header>
-      <p class="share-link">
+      <p class="command">
         <code>{url}</code>
       </p>
-      <div class="answer-tools">
+      <div class="answer-tools cluster">
         <Copy text={url} label="Copy the link" />
         <button type="button" class="quiet" onClick={show}>QR code</button>
         <span class="grow" />
@@ -123,7 +123,7 @@ function Code({ share, close }: { share: Share; close: () => void }) {
   return (
     <Dialog title={`Share of ${display_name}`} close={close}>
       <QrCode text={url} label="QR code of the link" />
-      <p class="share-link">
+      <p class="command">
         <code>{url}</code>
       </p>
       <p class="hint">
@@ -174,7 +174,7 @@ function Create({ created }: { created: (share: Share) => void }) {
         options={[["ro", "Only watch"], ["rw", "Watch and ask"]]}
       />
       {error !== undefined && <Failed error={error} />}
-      <div class="answer-tools">
+      <div class="answer-tools cluster">
         <button type="submit" class="primary" disabled={busy || !peer}>Create the link</button>
       </div>
     </form>

@@ -12,11 +12,11 @@ export function Agenda({ days, refresh }: { days: readonly Day[]; refresh: () =>
   return (
     <div class="agenda">
       {days.map(({ begins, fires }) => (
-        <section key={begins} class="group">
+        <section key={begins} class="group stack">
           <h2>
-            {dayText(begins, now.value)} <span class="count">{fires.length}</span>
+            {dayText(begins, now.value)} <span class="count hint">{fires.length}</span>
           </h2>
-          <ul class="log">
+          <ul class="list">
             {fires.map((fire) => (
               <FireRow
                 key={`${fire.schedule.schedule_id} ${fire.at}`}
@@ -40,7 +40,7 @@ function FireRow(
     <li class={`log-row ${repeated ? "repeated" : ""}`}>
       <button
         type="button"
-        class="row fire"
+        class="row list-row fire"
         data-row
         aria-expanded={open}
         onClick={() => setOpen(!open)}
@@ -48,20 +48,20 @@ function FireRow(
         <time dateTime={instant}>
           {new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}
         </time>
-        <span class="parties">
+        <span class="parties row clip">
           <bdi class="who">{visible(schedule.from_peer_name)}</bdi>
           <To />
           <Recipient schedule={schedule} />
         </span>
-        <span class="kind">{schedule.kind}</span>
-        <span class="first" dir="auto">{visible(firstLine(schedule.text))}</span>
-        <span class="fire-when">
+        <span class="kind hint">{schedule.kind}</span>
+        <span class="first clip" dir="auto">{visible(firstLine(schedule.text))}</span>
+        <span class="fire-when hint row">
           {schedule.cron && <code>{schedule.cron}</code>}
           <Age at={instant} future />
         </span>
       </button>
       {open && (
-        <ul class="row-detail">
+        <ul class="row-detail stack">
           <ScheduleCard schedule={schedule} refresh={refresh} />
         </ul>
       )}

@@ -26,7 +26,7 @@ export function ScheduleCard({ schedule, refresh }: { schedule: Schedule; refres
         <bdi class="who">{visible(schedule.from_peer_name)}</bdi>
         <To />
         <Recipient schedule={schedule} />
-        <span class="kind">{schedule.kind}</span>
+        <span class="kind hint">{schedule.kind}</span>
         <State of={state} />
         <span class="grow" />
         {next_fire_at && (

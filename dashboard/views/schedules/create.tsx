@@ -62,7 +62,7 @@ export function CreateSchedule({ from, created }: { from: string; created: () =>
       </label>
       <WhenFields when={when} change={change(setWhen)} modes={["in", "at", "recurring"]} />
       {error !== undefined && <Failed error={error} />}
-      <div class="answer-tools">
+      <div class="answer-tools cluster">
         <button type="submit" class="primary" aria-disabled={busy} disabled={!ready}>
           Schedule it
         </button>

@@ -21,12 +21,13 @@ export function Subscriptions() {
       {({ subscriptions }) =>
         subscriptions.length === 0
           ? (
-            <Empty title="No subscriptions">
-              A subscription sends a message when something happens: <code>mesh when web idle</code>
+            <Empty title="No subscriptions" command="mesh when web idle">
+              A subscription sends a message when something happens, such as the end of a peer's
+              turn.
             </Empty>
           )
           : (
-            <ul class="cards">
+            <ul class="cards stack">
               {subscriptions.map((subscription) => (
                 <Card
                   key={subscription.subscription_id}

@@ -1,6 +1,6 @@
 /** Paired browsers, and pairing a phone by a one-time code. */
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Act, Age, Dialog, Empty, Failed, ResourceView } from "../../components/basics.tsx";
 import { Copy } from "../../components/copy.tsx";
 import { QrCode } from "../../components/qr_code.tsx";
@@ -9,6 +9,7 @@ import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { PairedDevice, PhoneCode } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
+import { route } from "../../state/router.ts";
 import { sessionState } from "../../state/session.ts";
 
 /** Only a page that speaks as the person may see them. */
@@ -18,6 +19,11 @@ export function Devices() {
 
 function DeviceList() {
   const resource = useResource("devices", ["push"], () => call(at.listDevices, {}), { kept: true });
+  const section = useRef<HTMLElement>(null);
+  const isAsked = route.value.query.get("part") === "devices";
+  useEffect(() => {
+    if (isAsked) section.current?.scrollIntoView();
+  }, [isAsked]);
   const [code, setCode] = useState<PhoneCode>();
   const [error, setError] = useState<unknown>();
   const pair = () => {
@@ -25,8 +31,8 @@ function DeviceList() {
     call(at.createCode, {}).then(setCode, setError);
   };
   return (
-    <section class="stack" aria-labelledby="devices">
-      <header class="section-head">
+    <section class="stack loose" aria-labelledby="devices" ref={section}>
+      <header class="cluster">
         <h2 id="devices">Paired devices</h2>
         <button type="button" onClick={pair}>Pair a phone</button>
       </header>
@@ -35,11 +41,11 @@ function DeviceList() {
         {({ devices }) => (
           <>
             {devices.length === 0 && (
-              <Empty title="No device is paired">
+              <Empty title="No device is paired" command="mesh open --phone">
                 A code gives a phone a session of its own, without a secret. You can end it here.
               </Empty>
             )}
-            <ul class="cards">
+            <ul class="cards stack">
               {devices.map((device) => (
                 <Device key={device.device_id} device={device} ended={resource.refresh} />
               ))}
@@ -59,14 +65,14 @@ function Device({ device, ended }: { device: PairedDevice; ended: () => void }) 
     <li class="card" data-row tabIndex={-1}>
       <header>
         <strong>{visible(name)}</strong>
-        <span class="kind">{via === "relay" ? "through the relay" : "directly"}</span>
-        {is_this && <span class="kind">this device</span>}
+        <span class="kind hint">{via === "relay" ? "through the relay" : "directly"}</span>
+        {is_this && <span class="kind hint">this device</span>}
         <span class="grow" />
         <span class="hint">
           used <Age at={used_at} suffix=" ago" /> · ends <Age at={expires_at} future />
         </span>
       </header>
-      <div class="answer-tools">
+      <div class="answer-tools cluster">
         <span class="grow" />
         <Act
           run={remove}

@@ -33,7 +33,7 @@ function OwnPush() {
   const ready = offline.value;
   useEffect(() => void (devices && checkPush(devices)), [devices, ready]);
   return (
-    <section class="card stack" aria-labelledby="push">
+    <section class="card stack loose" aria-labelledby="push">
       <h2 id="push">Notifications while the page is closed</h2>
       <ResourceView resource={resource}>
         {({ public_key, subscriptions }) => (
@@ -45,7 +45,7 @@ function OwnPush() {
                 Switch them on here, and on your phone through the relay.
               </Empty>
             )}
-            <ul class="cards">
+            <ul class="cards stack">
               {subscriptions.map((device) => (
                 <Device
                   key={device.subscription_id}
@@ -136,9 +136,9 @@ function Topics({ device }: { device: PushDevice }) {
       body: { [topic]: wanted },
     }).then(() => setError(undefined), setError);
   return (
-    <span class="topics">
+    <span class="cluster">
       {TOPICS.map(([topic, label]) => (
-        <label key={topic} class="check">
+        <label key={topic} class="check row">
           <input
             type="checkbox"
             checked={device[topic]}
@@ -170,7 +170,9 @@ function Device({ device }: { device: PushDevice }) {
     <li class="card" data-row tabIndex={-1}>
       <header>
         <strong>{visible(name)}</strong>
-        <span class="kind">{via === "relay" ? "through the relay" : "this machine's page"}</span>
+        <span class="kind hint">
+          {via === "relay" ? "through the relay" : "this machine's page"}
+        </span>
         <span class="grow" />
         <span class="hint">
           since <Age at={created_at} />
@@ -188,7 +190,7 @@ function Device({ device }: { device: PushDevice }) {
       {ended_at !== null && (
         <p class="reason" role="status">It gets no more notifications: {end_reason}.</p>
       )}
-      <div class="answer-tools">
+      <div class="answer-tools cluster">
         {ended_at === null && <Act run={() => call(at.testPush, { params })}>Send a test</Act>}
         <span class="grow" />
         <Act

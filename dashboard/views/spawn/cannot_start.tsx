@@ -1,6 +1,6 @@
 /** The kinds of agents that can be started, and the reason why the daemon starts none. */
 
-import { Copy } from "../../components/copy.tsx";
+import { Command } from "../../components/copy.tsx";
 import type { Backend, SpawnConfig } from "../../state/records.ts";
 
 /** True if an agent of this kind can be reached in a pane. The type requires every kind. */
@@ -50,11 +50,10 @@ export function CannotStart({ config: { commands, allowed_paths } }: { config: S
         {reasons.join(", and ")}. For example, run these lines on its machine, then restart the
         daemon:
       </p>
-      <ul class="steps">
+      <ul class="stack">
         {lines.map((line) => (
           <li key={line}>
-            <code>{line}</code>
-            <Copy text={line} />
+            <Command text={line} />
           </li>
         ))}
       </ul>

@@ -39,7 +39,7 @@ export function AgentChoice({ config, chosen: { backend, profile }, change }: {
 }) {
   const backends = backendsOf(config);
   return (
-    <div class="pair">
+    <div class="tiles fit">
       <SelectField
         label="Agent"
         value={backend}

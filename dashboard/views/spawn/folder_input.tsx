@@ -107,11 +107,12 @@ function FolderList(
     list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   }, [marked]);
   return (
-    <ul id="folders" role="listbox" aria-label="Folders" ref={list}>
+    <ul id="folders" class="popup" role="listbox" aria-label="Folders" ref={list}>
       {folders.map((folder, index) => (
         <li
           key={folder}
           id={`folder-${index}`}
+          class="option"
           role="option"
           aria-selected={index === marked}
           onMouseDown={(event) => event.preventDefault()}

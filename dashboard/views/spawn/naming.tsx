@@ -48,7 +48,7 @@ export function NameAndCircle({ names, change, circle_hint }: {
 }) {
   const circles = [...new Set(livePeers.value.map((peer) => peer.circle))].sort();
   return (
-    <div class="pair">
+    <div class="tiles fit">
       <NameField
         label="Name"
         value={names.name}

@@ -25,7 +25,7 @@ export function Orphans() {
   return (
     <details class="orphans">
       <summary>
-        Tmux panes without a peer <span class="count">{count}</span>
+        Tmux panes without a peer <span class="count hint">{count}</span>
         {likely > 0 && <span class="hint">{likely} may run an agent</span>}
       </summary>
       {error !== undefined && <Failed error={error} retry={resource.refresh} />}
@@ -34,7 +34,12 @@ export function Orphans() {
       )}
       <ul>
         {found?.toSorted(byLikelihood).map((pane) => (
-          <li key={`${pane.tmux_socket} ${pane.pane_id}`} class="orphan" data-row tabIndex={-1}>
+          <li
+            key={`${pane.tmux_socket} ${pane.pane_id}`}
+            class="orphan row list-row"
+            data-row
+            tabIndex={-1}
+          >
             <strong>
               <bdi>{visible(pane.command || "a program")}</bdi>
             </strong>
@@ -43,11 +48,10 @@ export function Orphans() {
                 {[pane.cwd, `session ${pane.session}`, pane.pane_id].filter(Boolean).join(" · ")}
               </bdi>
             </span>
-            {pane.backend_hint && <span class="kind">looks like {pane.backend_hint}</span>}
+            {pane.backend_hint && <span class="kind hint">looks like {pane.backend_hint}</span>}
             <button
               type="button"
-              onClick={() =>
-                setAdopting(pane)}
+              onClick={() => setAdopting(pane)}
             >
               Adopt…
             </button>

@@ -13,7 +13,7 @@ export function SpawnedAgent({ spawned }: { spawned: SpawnResult }) {
     candidate.status !== "offline"
   );
   return (
-    <div role="status" class="plan">
+    <div role="status" class="stack">
       <p>
         {peer
           ? <State of="registered" tone="good" />

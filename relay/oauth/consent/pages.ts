@@ -36,7 +36,7 @@ ${accessOf(consent)}
 <p>It never learns the secret itself. If you did not just connect an app, deny.</p>
 ${signed_in ? html`<p>You are signed in to the relay in this browser.</p>` : SECRET_FIELD}
 <button type="submit" name="decision" value="allow">Allow</button>
-<button type="submit" name="decision" value="deny" class="quiet" formnovalidate>Deny</button>
+<button type="submit" name="decision" value="deny" class="danger" formnovalidate>Deny</button>
 </form>`;
   const status = refusal?.status ?? 200;
   return page({ title: "Connect an app", status, headers: { ...headers, ...OPENER } }, body);

@@ -1,6 +1,6 @@
 /**
  * Screenshots of every view of a seeded mesh: `deno task screenshots [FOLDER]`. With `--docs`, the
- * four pictures of the documents.
+ * ten pictures of the documents.
  */
 
 import type { Page } from "playwright-core";
@@ -8,6 +8,7 @@ import { listAsks } from "protocol/asks/contract.ts";
 import { listJobs } from "protocol/jobs/contract.ts";
 import type { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
 import { AGENT_SCREEN, PaneLab } from "../../support/dashboard/pane_lab.ts";
+import { askPermission, GATED } from "../../support/dashboard/permissions.ts";
 import { takeRelayPictures } from "../../support/dashboard/relay_screens.ts";
 import { seed } from "../../support/dashboard/seeded_mesh.ts";
 import { PRICES, useTokens } from "../../support/dashboard/used_tokens.ts";
@@ -21,7 +22,7 @@ const SCREENS = {
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 } as const;
 
-const panes = await PaneLab.start(PRICES);
+const panes = await PaneLab.start({ ...PRICES, ...GATED });
 if (!panes) throw new Error("No Chromium: install the package chromium");
 await using _panes = panes;
 const lab = panes.dashboard;
@@ -57,6 +58,7 @@ const VIEWS = {
   usage: "#/usage",
   usage_by_agent: "#/usage?by=agent&days=30",
   health: "#/health",
+  more: "#/more",
 };
 Deno.mkdirSync(folder, { recursive: true });
 if (for_docs) await takeDocs(lab);
@@ -126,6 +128,28 @@ async function takeDocs(lab: DashboardLab): Promise<void> {
     }
     await page.screenshot({ path: `${folder}/${name}.png` });
   }
+  await takePhone(lab);
+}
+
+/** The pictures of docs/dashboard-phone.md. */
+async function takePhone(lab: DashboardLab): Promise<void> {
+  const page = await lab.open("", { ...SCREENS.phone, colorScheme: "dark" });
+  const take = async (name: string, view: string) => {
+    await show(page, view);
+    await page.screenshot({ path: `${folder}/phone-${name}.png` });
+  };
+  await take("attention", VIEWS.attention);
+  await take("agents", VIEWS.mesh);
+  await take("jobs", VIEWS.jobs);
+  await take("more", VIEWS.more);
+  await take("chat", VIEWS.peer);
+  const { id } = await askPermission(lab, "Edit", {
+    file_path: "/home/sam/work/shop/src/age.ts",
+    old_string: "const MAX = 10;\nexport const isOld = age > MAX;",
+    new_string: "const MAX = 12;\nexport const isOld = age >= MAX;",
+  }, "/home/sam/work/shop");
+  await take("approval", `#/attention?at=${id}`);
+  await page.context().close();
 }
 
 /** Waits until the view has drawn what it loads. */

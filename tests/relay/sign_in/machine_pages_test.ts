@@ -8,6 +8,7 @@ import {
   cookieOf,
   form,
   ISSUER,
+  NAMESPACE,
   OTHER_SECRET,
   type RelayFixture,
   relayFixture,
@@ -64,11 +65,30 @@ Deno.test("the page of a machine that is not connected is served, too, as it hol
   assert.equal((await fetchText(at, `/m/${ABSENT_ID}/dashboard`, { cookie })).status, 200);
 });
 
+Deno.test("the manifest has the machine's name for its signed-in browsers, and its id for others", async () => {
+  await using at = relayFixture();
+  await using _w = connectDaemon(at, MACHINE_ID);
+  const [cookie, other] = [await signIn(at), await signIn(at, OTHER_SECRET)];
+  const manifestOf = async (headers: Record<string, string>, id = MACHINE_ID) => {
+    const { text } = await fetchText(at, `/m/${id}/dashboard/manifest.webmanifest`, headers);
+    return z.object({ short_name: z.string(), theme_color: z.string() }).parse(JSON.parse(text));
+  };
+  const own = await manifestOf({ cookie });
+  assert.equal(own.short_name, at.machines.list(NAMESPACE)[0]?.machine);
+  for (const headers of [{}, { cookie: other }]) {
+    assert.deepEqual(await manifestOf(headers), { ...own, short_name: MACHINE_ID });
+  }
+  assert.equal((await manifestOf({ cookie }, ABSENT_ID)).short_name, ABSENT_ID);
+  const { text } = await fetchText(at, PAGE, { cookie });
+  assert.match(text, new RegExp(`<meta name="mesh-machine" content="${own.short_name}">`));
+  assert.match(text, /<link rel="manifest" [^>]*crossorigin="use-credentials">/);
+});
+
 Deno.test("an address that no machine can have gets neither a page nor a service worker", async () => {
   await using at = relayFixture();
   const cookie = await signIn(at);
   for (const id of ["dm-x", "..%2fm", "dm-00000000000A", "x"]) {
-    for (const file of ["dashboard", "dashboard/worker.js"]) {
+    for (const file of ["dashboard", "dashboard/worker.js", "dashboard/manifest.webmanifest"]) {
       assert.equal((await fetchText(at, `/m/${id}/${file}`, { cookie })).status, 404, id);
     }
   }

@@ -8,7 +8,10 @@ const SCRIPT = "/dashboard/assets/gallery.js";
 /** The address of the page; the server ends with `signal`. */
 export async function serveGallery({ port, signal }: { port: number; signal?: AbortSignal }) {
   const script = await bundle(["dashboard/gallery/main.tsx"], "--platform", "browser");
-  const product = await dashboardPage(new Request("http://localhost"));
+  const product = await dashboardPage(new Request("http://localhost"), {
+    daemon_id: "gallery",
+    name: "gallery",
+  });
   const { headers } = product;
   headers.delete("content-length");
   const page = (await product.text()).replace(

@@ -130,6 +130,7 @@ Deno.test("GET /dashboard/assets/… of another version is a 404", async () => {
 });
 
 const Manifest = z.object({
+  name: z.string(),
   start_url: z.string(),
   scope: z.string(),
   display: z.literal("standalone"),
@@ -141,7 +142,8 @@ Deno.test("the manifest names the page and icons of their sizes, relative to its
   const address = "/dashboard/manifest.webmanifest";
   const answer = await w.fetch(address);
   assert.equal(answer.headers.get("content-type"), "application/manifest+json");
-  const { start_url, scope, icons } = Manifest.parse(await answer.json());
+  const { name, start_url, scope, icons } = Manifest.parse(await answer.json());
+  assert.equal(name, "here · Agent Mesh");
   const resolve = (path: string) => new URL(path, `http://localhost${address}`).pathname;
   assert.deepEqual([resolve(start_url), resolve(scope)], ["/dashboard", "/dashboard"]);
   assert.deepEqual(icons.map(({ sizes }) => sizes), ["any", "192x192", "512x512", "512x512"]);

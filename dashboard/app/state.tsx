@@ -1,0 +1,44 @@
+/** Who speaks from this page, and how it is connected. */
+
+import { BusDown } from "../components/bus_down.tsx";
+import { network } from "../state/network.ts";
+import { humanName, sessionState } from "../state/session.ts";
+import { connection } from "../state/stream.ts";
+
+export function Speaker() {
+  if (sessionState.value !== "human") return null;
+  return (
+    <p class="speaker">
+      You are{" "}
+      <strong>
+        <bdi>{humanName.value}</bdi>
+      </strong>
+    </p>
+  );
+}
+
+const CONNECTIONS = { connecting: "Connecting", live: "Live", down: "Disconnected" };
+
+export function Connection() {
+  return (
+    <p class="connection" role="status">
+      <span class={`dot ${connection.value}`} />
+      {CONNECTIONS[connection.value]}
+    </p>
+  );
+}
+
+/** The connection to the bus between machines; nothing without a bus. */
+export function BusState() {
+  const bus = network.value.value?.bus;
+  if (!bus || bus.status === "disabled") return null;
+  return (
+    <div class={`bus ${bus.status}`}>
+      <p class="connection" role="status">
+        <span class={`dot ${bus.status === "connected" ? "online" : bus.status}`} />
+        Bus {bus.status}
+      </p>
+      {bus.status === "down" && <BusDown bus={bus} />}
+    </div>
+  );
+}
