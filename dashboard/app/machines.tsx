@@ -27,7 +27,7 @@ export function Machines() {
     <div class="machines">
       <button type="button" class="quiet" aria-haspopup="dialog" onClick={show}>
         <span class="hint">Machine</span>
-        <bdi class="who">{machineName.value ?? OWN_ID}</bdi>
+        <bdi class="who clip">{machineName.value ?? OWN_ID}</bdi>
         {namesakes() > 1 && <code class="hint">{OWN_ID}</code>}
         <span aria-hidden="true">▾</span>
       </button>
