@@ -23,7 +23,7 @@ export function Machines() {
     <div class="machines">
       <MachineSwitch>
         <span class="hint">Machine</span>
-        <bdi class="who">{machineName.value ?? OWN_ID}</bdi>
+        <bdi class="who clip">{machineName.value ?? OWN_ID}</bdi>
       </MachineSwitch>
     </div>
   );

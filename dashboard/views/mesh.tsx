@@ -130,7 +130,7 @@ function FilteredPeers(
     <>
       {needing.length > 0 && (
         <section class="group stack">
-          <h2>
+          <h2 class="row">
             Needs you<span class="count hint">{needing.length}</span>
           </h2>
           <PeerList peers={needing} dense={dense} />

@@ -69,7 +69,7 @@ export function Panes(
                 {act}
               </header>
             )}
-            <ul ref={list ?? null}>
+            <ul class="cards" ref={list ?? null}>
               {entries.map((entry) => (
                 <Row key={entry.id} entry={entry} is_chosen={entry.id === chosen?.id} />
               ))}

@@ -121,6 +121,6 @@ function isAttended(list: HTMLElement | null, shown: readonly ShownQuestion[]): 
 }
 
 function holdsFocus(id: string): boolean {
-  const card = document.getElementById(`card-${id}`);
-  return card !== null && card.contains(document.activeElement);
+  const own = `#card-${CSS.escape(id)}, [data-card="card-${CSS.escape(id)}"]`;
+  return (document.activeElement?.closest(own) ?? null) !== null;
 }

@@ -39,7 +39,7 @@ export function Board({ lists: { work, recurring } }: { lists: JobLists }) {
       )}
       {recurring.length > 0 && (
         <section class="group stack">
-          <h2>
+          <h2 class="row">
             Recurring <span class="count hint">{recurring.length}</span>
           </h2>
           <ul class="cards stack">
@@ -56,7 +56,7 @@ export function Board({ lists: { work, recurring } }: { lists: JobLists }) {
 function Column({ title, jobs }: { title: string; jobs: readonly JobInList[] }) {
   return (
     <section class="board-column stack">
-      <h2>
+      <h2 class="row">
         {title}
         <span class="count hint">{jobs.length}</span>
       </h2>

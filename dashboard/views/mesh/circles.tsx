@@ -26,7 +26,7 @@ export function Circles(
         const offline = members.filter(isFolded);
         return (
           <section key={circle} class="group stack">
-            <Heading>
+            <Heading class="row">
               <bdi>{visible(circle)}</bdi>
               <span class="count hint">{members.length}</span>
             </Heading>

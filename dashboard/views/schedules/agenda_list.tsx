@@ -13,7 +13,7 @@ export function Agenda({ days, refresh }: { days: readonly Day[]; refresh: () =>
     <div class="agenda">
       {days.map(({ begins, fires }) => (
         <section key={begins} class="group stack">
-          <h2>
+          <h2 class="row">
             {dayText(begins, now.value)} <span class="count hint">{fires.length}</span>
           </h2>
           <ul class="list">

@@ -42,7 +42,7 @@ browserTest("from 1,400 px, Attention shows its items beside the chosen one", as
 });
 
 browserTest(
-  "the item after an answered one is chosen, and an answer is not taken twice",
+  "the item after an answered one is chosen",
   async (lab) => {
     const db = await lab.peer({ name: "db" });
     const page = await lab.open("", WIDE);
@@ -78,6 +78,18 @@ browserTest("a click that may be meant for the item before is not taken", async 
   await page.mouse.click(box.x + 5, box.y + 5);
   await page.getByText("The questions have just moved. Press again.").waitFor();
   assert.equal((await lab.call(getAsk, { params: { id: second } })).state, "open");
+});
+
+browserTest("a question that ends while its row has the focus stays, and says so", async (lab) => {
+  const db = await lab.peer({ name: "db" });
+  const page = await lab.open("", WIDE);
+  const first = await open(db, { text: "Which port?" });
+  const second = await open(db, choice("Drop the table?"));
+  await rows(page).nth(1).waitFor();
+  await rows(page).filter({ hasText: "Which port?" }).focus();
+  await lab.call(cancelAsk, { params: { id: first }, body: { peer_id: db.peer_id } });
+  await page.locator(`#card-${first}.ended`).waitFor();
+  assert.equal(await page.locator(`#card-${second}`).count(), 0);
 });
 
 browserTest("the keys 1, 2 and 3 answer the permission that the list has chosen", async (lab) => {
