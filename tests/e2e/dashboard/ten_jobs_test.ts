@@ -1,6 +1,6 @@
 /**
  * Ten jobs of a day, done by a person at the desk and on a phone: each is proved in the daemon's
- * state, and takes at most so many clicks and keys. docs/dashboard-jobs.md has the figures.
+ * state, and takes at most so many clicks and keys. docs/dashboard.md has the figures.
  */
 
 import assert from "node:assert/strict";
@@ -17,7 +17,7 @@ const SCREENS = { desk: { viewport: { width: 1440, height: 900 } }, phone: PHONE
 type Screen = keyof typeof SCREENS;
 type View = "Mesh" | "Log" | "Jobs" | "Usage";
 
-/** Maximum clicks and keys. */
+/** Maximum clicks and keys. On a phone, a view may be behind one more click, on "More". */
 type Limit = readonly [clicks: number, keys: number];
 
 interface Job {
@@ -105,7 +105,7 @@ const JOBS: readonly Job[] = [
   {
     title: "Learn why a message is unread",
     desk: [1, 2],
-    phone: [2, 0],
+    phone: [3, 0],
     run: async (person, { lab }) => {
       await person.goTo("Log");
       const row = person.page.getByRole("button", { name: new RegExp(UNREAD) });
@@ -118,7 +118,7 @@ const JOBS: readonly Job[] = [
   {
     title: "Find a message of last week",
     desk: [1, 5],
-    phone: [3, 4],
+    phone: [4, 4],
     run: async (person, { lab }) => {
       const field = person.page.getByRole("searchbox", { name: "Search all messages" });
       if (person.screen === "desk") {
@@ -193,8 +193,8 @@ const JOBS: readonly Job[] = [
   },
   {
     title: "Hand out a job",
-    desk: [5, 26],
-    phone: [6, 22],
+    desk: [5, 22],
+    phone: [6, 20],
     run: async (person, day) => {
       await person.goTo("Jobs");
       const { page } = person;
@@ -232,14 +232,15 @@ for (const screen of ["desk", "phone"] as const) {
     const day = await Day.start();
     if (!day) return print(`skipped: ${name} (no Chromium; install the package chromium)`);
     await using _day = day;
-    const found = [];
+    const tooMuch: string[] = [];
     for (const job of JOBS) {
       const effort = await work(day, job, screen);
-      print(`${screen}: ${job.title}: ${JSON.stringify(effort)}`);
       const [clicks, keys] = job[screen];
-      if (effort.clicks > clicks || effort.keys > keys) found.push({ job: job.title, ...effort });
+      const line = `${screen}: ${job.title}: ${JSON.stringify(effort)}`;
+      print(line);
+      if (effort.clicks > clicks || effort.keys > keys) tooMuch.push(line);
     }
-    assert.deepEqual(found, []);
+    assert.deepEqual(tooMuch, []);
     assert.deepEqual(day.lab.offences, []);
   });
 }
