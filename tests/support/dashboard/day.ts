@@ -1,4 +1,4 @@
-/** A mesh after a day of work: twelve agents, their talk, and what a person has to do with them. */
+/** A mesh after a day of work: nineteen agents, their talk, and what waits for the person. */
 
 import { DatabaseSync } from "node:sqlite";
 import { notifyPeer } from "protocol/notifications.ts";
@@ -8,7 +8,7 @@ import { readRecording } from "../sessions/recorded_sessions.ts";
 import { PaneLab } from "./pane_lab.ts";
 import { askPermission, GATED } from "./permissions.ts";
 import { seed } from "./seeded_mesh.ts";
-import { SocketPeer } from "./socket_peer.ts";
+import type { SocketPeer } from "./socket_peer.ts";
 import { PRICES, useTokens } from "./used_tokens.ts";
 
 const WEEK_MS = 7 * 86_400_000;
@@ -22,21 +22,18 @@ export class Day implements AsyncDisposable {
   readonly panes: PaneLab;
   /** An agent that works on the wrong thing. */
   readonly runner: SocketPeer;
-  /** An agent whose session and folder show what it did. */
-  readonly painter: string;
   /** By their names. */
   readonly peers: ReadonlyMap<string, SocketPeer>;
   readonly permission: Awaited<ReturnType<typeof askPermission>>;
   readonly #stack: AsyncDisposableStack;
 
   private constructor(
-    fields: Pick<Day, "panes" | "runner" | "painter" | "peers" | "permission"> & {
+    fields: Pick<Day, "panes" | "runner" | "peers" | "permission"> & {
       readonly stack: AsyncDisposableStack;
     },
   ) {
     this.panes = fields.panes;
     this.runner = fields.runner;
-    this.painter = fields.painter;
     this.peers = fields.peers;
     this.permission = fields.permission;
     this.#stack = fields.stack;
@@ -47,9 +44,9 @@ export class Day implements AsyncDisposable {
   }
 
   /** Undefined without Chromium. */
-  static async start(settings: Record<string, string> = PRICES): Promise<Day | undefined> {
-    const stack = new AsyncDisposableStack();
-    const panes = await PaneLab.start({ ...GATED, ...settings });
+  static async start(): Promise<Day | undefined> {
+    await using stack = new AsyncDisposableStack();
+    const panes = await PaneLab.start({ ...GATED, ...PRICES });
     if (!panes) return undefined;
     stack.use(panes);
     const lab = panes.dashboard;
@@ -66,10 +63,10 @@ export class Day implements AsyncDisposable {
     });
     runner.send({ type: "status", status: "busy", turn_state: "working" });
     const repo = stack.use(new TestRepository());
-    const painter = await addPainter(panes, repo);
+    await addPainter(panes, repo);
     const cwd = `${panes.folder}/api`;
     const permission = await askPermission(lab, "Bash", { command: "git push" }, cwd);
-    return new Day({ panes, runner, painter, peers, permission, stack });
+    return new Day({ panes, runner, peers, permission, stack: stack.move() });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -90,15 +87,15 @@ async function sendLastWeek({ dashboard: lab }: PaneLab): Promise<void> {
   db.exec(`update messages set ${moved}`);
 }
 
-/** A Claude Code with a recorded session, in a repository where it changed a file. */
-async function addPainter({ dashboard: lab }: PaneLab, repo: TestRepository): Promise<string> {
+/** Adds a Claude Code with a recorded session, in a repository where it changed a file. */
+async function addPainter({ dashboard: lab }: PaneLab, repo: TestRepository): Promise<void> {
   repo.write("src/theme.css", "a { color: black }\n");
   repo.commit();
   repo.write("src/theme.css", "a { color: navy }\nb { color: teal }\n");
   const folder = `${lab.state}/.claude/projects/-home-sam-api`;
   Deno.mkdirSync(folder, { recursive: true });
   Deno.writeTextFileSync(`${folder}/${SESSION}.jsonl`, readRecording("claude_code.jsonl"));
-  const { peer_id } = await lab.call(registerPeer, {
+  await lab.call(registerPeer, {
     body: {
       name: "painter",
       path: repo.folder,
@@ -107,5 +104,4 @@ async function addPainter({ dashboard: lab }: PaneLab, repo: TestRepository): Pr
       runtime_session_id: SESSION,
     },
   });
-  return peer_id;
 }

@@ -29,7 +29,10 @@ export class FakeMesh {
   up = true;
   /** True if it completes the closing handshake of the surface. */
   closesOnHangUp = true;
-  /** The outcomes of the next requests, but not of lookups of one item: a refusal, or a lost answer after the work is done. */
+  /**
+   * The outcomes of the next requests, but not of lookups of one item: a refusal, or a lost answer
+   * after the work is done.
+   */
   readonly outcomes: ("ok" | "lost" | { status: number; error: string; detail: string })[] = [];
   #listener: SocketListener | undefined;
   #count = 0;

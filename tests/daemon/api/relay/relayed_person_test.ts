@@ -1,4 +1,4 @@
-/** A person at the relay's page: an act that is allowed, changes, and what another namespace gets. */
+/** Acts and changes for a person at the relay's page, and none of it for another namespace. */
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";

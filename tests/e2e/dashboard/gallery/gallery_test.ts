@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { violationsOf } from "../../../support/dashboard/axe.ts";
-import { serveGallery } from "../../../support/dashboard/gallery_server.ts";
+import { serveGallery } from "../../../support/dashboard/gallery/gallery_server.ts";
 import { Browsers } from "../../../support/dashboard/shared_browser.ts";
 import { print } from "../../../support/waiting.ts";
 

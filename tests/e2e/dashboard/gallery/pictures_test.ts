@@ -9,7 +9,7 @@ import {
   rendererOf,
   takePictures,
   writePictures,
-} from "../../../support/dashboard/pictures.ts";
+} from "../../../support/dashboard/gallery/pictures.ts";
 import { Browsers } from "../../../support/dashboard/shared_browser.ts";
 import { print } from "../../../support/waiting.ts";
 

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { BrowserContextOptions, Locator, Page } from "playwright-core";
 import { serveGallery } from "./gallery_server.ts";
-import { until } from "../waiting.ts";
+import { until } from "../../waiting.ts";
 import { palettePng } from "./palette_png.ts";
-import type { Browsers } from "./shared_browser.ts";
+import type { Browsers } from "../shared_browser.ts";
 
 /** The kept pictures: a folder for each kind, a file for each section of the gallery. */
-export const KEPT = fileURLToPath(new URL("../../golden/pictures/", import.meta.url));
+export const KEPT = fileURLToPath(new URL("../../../golden/pictures/", import.meta.url));
 
 const DESK = { viewport: { width: 1100, height: 900 } };
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true };
