@@ -178,6 +178,10 @@ function pressPermission(
       view: withNotice(view, "Read all of it first: End goes to its end, then 1 allows it"),
     };
   }
+  if (item.question?.act?.is_cut) {
+    const notice = "Not all of it can be shown here: o opens the dashboard, which has its file";
+    return { view: withNotice(view, notice) };
+  }
   return key === "1" ? decide(view, item, ALLOW) : undefined;
 }
 

@@ -17,6 +17,8 @@ interface Focused {
 let last: Focused | undefined;
 /** True if the focus waits for the heading of a view that is loading. */
 let waits_for_heading = false;
+/** The element that gets the focus in the next view, in place of the heading. */
+let target: { readonly view: string; readonly selector: string } | undefined;
 let deaf_until = 0;
 let shown_view = "";
 
@@ -27,31 +29,44 @@ export function isDeaf(): boolean {
   return performance.now() < deaf_until;
 }
 
+/** Moves the focus to this element of a view, once the view shows it. */
+export function focusOnArrival(view: string, selector: string): void {
+  target = { view: `${view}/`, selector };
+}
+
 export function installFocus(root: HTMLElement): void {
   shown_view = viewName();
   document.addEventListener("focusin", remember);
   addEventListener("hashchange", () => {
     if (viewName() === shown_view) return;
     shown_view = viewName();
+    if (target?.view !== shown_view) target = undefined;
     last = undefined;
+    const hadTarget = target !== undefined;
     // The view is rendered after this event.
-    requestAnimationFrame(focusHeading);
+    requestAnimationFrame(() => {
+      if (!hadTarget || target) focusHeading();
+    });
   });
   new MutationObserver(restore).observe(root, { childList: true, subtree: true });
 }
 
 const viewName = () => `${route.value.view}/${route.value.id}`;
 
-function remember({ target }: FocusEvent): void {
-  if (!(target instanceof HTMLElement)) return;
-  if (target.tagName !== "H1" && target.id !== "main") waits_for_heading = false;
-  const row = target.closest<HTMLElement>("[data-row]");
-  const is_field = target.matches("main :is(input, textarea)") && !target.closest("dialog");
-  last = { element: target, row, index: row ? rows().indexOf(row) : -1, is_field };
+function remember({ target: element }: FocusEvent): void {
+  if (!(element instanceof HTMLElement)) return;
+  if (element.tagName !== "H1" && element.id !== "main") {
+    waits_for_heading = false;
+    target = undefined;
+  }
+  const row = element.closest<HTMLElement>("[data-row]");
+  const is_field = element.matches("main :is(input, textarea)") && !element.closest("dialog");
+  last = { element, row, index: row ? rows().indexOf(row) : -1, is_field };
 }
 
 /** Called after each change of the page. */
 function restore(): void {
+  if (target?.view === shown_view) document.querySelector<HTMLElement>(target.selector)?.focus();
   if (waits_for_heading) return focusHeading();
   const { activeElement } = document;
   const is_lost = activeElement === document.body || activeElement === null;
@@ -71,8 +86,8 @@ function focusHeading(): void {
   if (open) return;
   const heading = document.querySelector<HTMLElement>("main h1");
   waits_for_heading = heading === null;
-  const target = heading ?? document.getElementById("main");
-  if (target && document.activeElement !== target) focus(target);
+  const element = heading ?? document.getElementById("main");
+  if (element && document.activeElement !== element) focus(element);
 }
 
 function focus(element: HTMLElement): void {

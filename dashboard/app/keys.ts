@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { keepText, readKept } from "../state/browser/storage.ts";
 import { go, link } from "../state/router.ts";
-import { isDeaf } from "./focus.ts";
+import { focusOnArrival, isDeaf } from "./focus.ts";
 import { VIEWS } from "./views.ts";
 
 export const overlay = signal<"none" | "palette" | "keys" | "machines">("none");
@@ -80,7 +80,7 @@ function press(key: string): boolean {
     case "3":
       return pressInRow(key);
     case "/":
-      return focusOn("[data-search]") || (go(link("log")), true);
+      return focusOn("[data-search]") || searchLog();
     case "c":
       return focusOn("[data-compose]");
     case "Enter":
@@ -139,6 +139,12 @@ function pressInRow(key: string): boolean {
   const button = focusedRow()?.querySelector<HTMLElement>(`[data-key="${key}"]`);
   button?.click();
   return button !== null && button !== undefined;
+}
+
+function searchLog(): boolean {
+  focusOnArrival("log", "main [data-search]");
+  go(link("log"));
+  return true;
 }
 
 function focusOn(selector: string): boolean {

@@ -1,16 +1,19 @@
-/** The windows of the frame: the palette, the list of keys, and the machines. */
+/** Windows over any view: the palette, the keys, the machines, and the question before a stop. */
 
 import { useState } from "preact/hooks";
 import { Dialog } from "../components/basics.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { go } from "../state/router.ts";
 import { Switcher } from "./machines.tsx";
+import { StopWindow, stopWindow } from "../views/peer/interrupt.tsx";
 import { type Entry, findEntries, useJobs } from "./palette_entries.ts";
 import { KEYS, overlay, singleKeys, switchSingleKeys } from "./keys.ts";
 
 const close = () => void (overlay.value = "none");
 
 export function Overlays() {
+  const peer = stopWindow.value;
+  if (peer) return <StopWindow peer={peer} close={() => void (stopWindow.value = undefined)} />;
   if (overlay.value === "palette") return <Palette />;
   if (overlay.value === "machines") return <Switcher close={close} />;
   return overlay.value === "keys" ? <Keys /> : null;

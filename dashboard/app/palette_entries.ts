@@ -2,11 +2,13 @@
 
 import { call, errorText } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
+import { whyNotInterrupted } from "protocol/derived/interrupts.ts";
 import { markRead } from "../state/inbox_acts.ts";
 import type { JobInList, Peer } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
 import { link } from "../state/router.ts";
 import { livePeers, notify, unreadNotes, waitingAsks } from "../state/store.ts";
+import { stopWindow } from "../views/peer/interrupt.tsx";
 import { VIEWS } from "./views.ts";
 
 export interface Entry {
@@ -53,12 +55,15 @@ function peerEntry({ peer_id, name, circle, status }: Peer): Entry {
   return { title: name, hint: `${circle} · ${status}`, to: link("peers", peer_id) };
 }
 
-function peerActs({ peer_id, name, circle }: Peer): Entry[] {
-  return PEER_ACTS.map((act) => ({
+function peerActs(peer: Peer): Entry[] {
+  const { peer_id, name, circle: hint } = peer;
+  const stop = { title: `Stop ${name}`, hint, to: () => void (stopWindow.value = peer) };
+  const others = PEER_ACTS.map((act) => ({
     title: `${act} ${name}`,
-    hint: circle,
+    hint,
     to: link("peers", peer_id, { act }),
   }));
+  return whyNotInterrupted(peer) === undefined ? [stop, ...others] : others;
 }
 
 function jobEntry({ job_id, title, state }: JobInList): Entry {

@@ -11,6 +11,17 @@ export function isPermission(question: Ask["question"]): boolean {
   return question?.scope === "tool_permission";
 }
 
+/** The option whose id or title is the given text. */
+export function findOption<Option extends { readonly id: string; readonly title: string }>(
+  options: readonly Option[],
+  text: string,
+): Option | undefined {
+  const normalized = text.trim().toLowerCase();
+  return options.find(({ id }) => id === text) ??
+    options.find(({ id }) => id.toLowerCase() === normalized) ??
+    options.find(({ title }) => title.toLowerCase() === normalized);
+}
+
 /**
  * True if the human has put an item off until later than `now`. A question that keeps its agent
  * from going on cannot be put off: it ends without an answer.

@@ -33,6 +33,7 @@ import {
   renderItem,
   type ShownItem,
   splitText,
+  whyNotHere,
 } from "./rendering.ts";
 
 const TEXT_AND_FILES_ONLY = "Not sent. I can forward only text and files.";
@@ -216,6 +217,15 @@ export class ChatHandler {
 
   async #reply(reply: Reply, signal: AbortSignal): Promise<void> {
     const { ref, files } = reply;
+    const reason = await this.#whyNotHere(reply, signal);
+    if (reason !== undefined) {
+      await this.#files.discard(files, signal);
+      return await reportNotSent(
+        this.#deps,
+        { text: `Not sent. ${reason}`, reply_to: ref },
+        signal,
+      );
+    }
     const done = await catchRefusal(() => this.#forwardOnce(reply, signal));
     const refusal = done instanceof ApiError && isRefusal(done) ? done : undefined;
     if (refusal) await this.#files.discard(files, signal);
@@ -231,6 +241,14 @@ export class ChatHandler {
     } else if (done.action === "asked") {
       await sendNotice(this.#deps, { text: FORWARDED_AS_ASK, reply_to: ref }, signal);
     } else await this.#confirm(ref, signal);
+  }
+
+  async #whyNotHere(reply: Reply, signal: AbortSignal): Promise<string | undefined> {
+    const item = await catchRefusal(async () => {
+      const id = await this.#itemOf(reply, signal);
+      return id === undefined ? undefined : await mustGetItem(this.#deps, id, signal);
+    });
+    return item && !(item instanceof ApiError) ? whyNotHere(item, reply.text) : undefined;
   }
 
   /** Forwards a reply with its files; undefined if it may already have been forwarded. */

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { InboxItem, ItemState, Push } from "protocol/inbox.ts";
 import { showHidden } from "kit/core/hidden.ts";
 import { cleanText } from "kit/core/text.ts";
-import { DENY, isPermission } from "protocol/derived/waiting.ts";
+import { DENY, findOption, isPermission } from "protocol/derived/waiting.ts";
 import { actLines } from "../../cli/output/act.ts";
 import { clean, toPlainText } from "../../cli/output/terminal.ts";
 import { truncate } from "../../cli/output/table.ts";
@@ -180,15 +180,26 @@ function actText({ item_id, text, question }: ShownItem): ActText | undefined {
   }
   const missing = lines.length - kept.length;
   const noun = missing === 1 ? "line is" : "lines are";
-  const note = missing > 0
-    ? [
-      "",
-      `${missing} more ${noun} not shown here. To allow it, read all of it on the dashboard or ` +
-      `with mesh inbox show ${item_id}`,
-    ]
-    : [];
+  const isWhole = missing === 0 && !question?.act?.is_cut;
+  const count = missing > 0 ? [`${missing} more ${noun} not shown here.`] : [];
+  const note = isWhole ? [] : ["", [...count, whereToAllow(item_id)].join(" ")];
   const reason = question?.act?.takes_reason ? ["", DENY_HINT] : [];
-  return { text: [...kept, ...note, ...reason].join("\n"), isWhole: missing === 0 };
+  return { text: [...kept, ...note, ...reason].join("\n"), isWhole };
+}
+
+function whereToAllow(item_id: string): string {
+  return `To allow it, read all of it on the dashboard or with mesh inbox show ${item_id}`;
+}
+
+/**
+ * The reason why a text may not choose its option here: it permits an act of which this chat shows
+ * only a part.
+ */
+export function whyNotHere(item: ShownItem, text: string): string | undefined {
+  const act = item.state === "closed" ? undefined : actText(item);
+  const option = act?.isWhole === false && findOption(item.question?.options ?? [], text);
+  if (!option || option.id === DENY) return undefined;
+  return `This chat does not show all of it. ${whereToAllow(item.item_id)}`;
 }
 
 function formatBody(item: ShownItem, act: string | undefined, style: ChatStyle): string {

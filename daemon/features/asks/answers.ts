@@ -5,7 +5,7 @@ import { Problem } from "protocol/problems.ts";
 import type { Ask, Outcome, Resolution, TypedAnswer } from "protocol/asks/contract.ts";
 import type { Option, Question } from "protocol/messages/question.ts";
 import { WAKE_SCOPE } from "protocol/wakes.ts";
-import { ALLOW, DENY } from "protocol/derived/waiting.ts";
+import { ALLOW, DENY, findOption } from "protocol/derived/waiting.ts";
 import type { AnswerAsk } from "protocol/asks/questions.ts";
 import type { CloseReason } from "protocol/asks/states.ts";
 
@@ -59,24 +59,16 @@ const DENIAL = /^\s*deny[\s:,.;–—-]+(\S[^]*)$/i;
 function chooseByText(question: Question, text: string, remark: string | null): TypedAnswer {
   const reason = question.scope === TOOL_PERMISSION ? DENIAL.exec(text)?.[1]?.trim() : undefined;
   const denial = question.options.find(({ id }) => id === DENY);
-  if (reason !== undefined && denial && !findOption(question, text)) {
+  if (reason !== undefined && denial && !findOption(question.options, text)) {
     return toChosen(denial, [reason, remark]);
   }
   return toChosen(chooseOption(question, text), [remark]);
 }
 
 function chooseOption(question: Question, text: string): Option {
-  const option = findOption(question, text);
+  const option = findOption(question.options, text);
   if (!option) throw unknownOption(question, text);
   return option;
-}
-
-/** The option whose id or title is the given text. */
-function findOption({ options }: Question, text: string): Option | undefined {
-  const normalized = text.trim().toLowerCase();
-  return options.find(({ id }) => id === text) ??
-    options.find(({ id }) => id.toLowerCase() === normalized) ??
-    options.find(({ title }) => title.toLowerCase() === normalized);
 }
 
 /** An answer with an option: its text names the option, and all else that was said is a remark. */

@@ -2,6 +2,7 @@
 
 import * as at from "protocol/generated/endpoints.ts";
 import { whyNotInterrupted } from "protocol/derived/interrupts.ts";
+import { signal } from "@preact/signals";
 import { useState } from "preact/hooks";
 import { Icon } from "../../components/icons/icon.tsx";
 import { visible } from "../../components/text/visible.tsx";
@@ -14,29 +15,28 @@ import { sessionState } from "../../state/session.ts";
 import { notify } from "../../state/store.ts";
 import { Kill } from "./actions.tsx";
 
+/** The peer whose window is open. It stays open when the turn ends, which removes some buttons. */
+export const stopWindow = signal<Peer | undefined>(undefined);
+
 /** Stops what a peer does now. Disabled with the reason where that is impossible. */
 export function StopButton({ peer }: { peer: Peer }) {
-  const [open, setOpen] = useState(false);
   const refusal = useRefusal();
   const reason = whyNotInterrupted(peer) ?? refusal;
   return (
-    <>
-      <button
-        type="button"
-        class="stop-turn"
-        aria-disabled={reason !== undefined}
-        aria-label={`Stop the turn of ${peer.name}`}
-        title={reason ?? "Interrupt what it does now; it goes on running"}
-        onClick={() => {
-          // A phone shows no title.
-          if (reason === undefined) setOpen(true);
-          else notify(`Not stopped: ${reason}`);
-        }}
-      >
-        <Icon name="interrupt" />Stop
-      </button>
-      {open && <StopWindow peer={peer} close={() => setOpen(false)} />}
-    </>
+    <button
+      type="button"
+      class="stop-turn"
+      aria-disabled={reason !== undefined}
+      aria-label={`Stop the turn of ${peer.name}`}
+      title={reason ?? "Interrupt what it does now; it goes on running"}
+      onClick={() => {
+        // A phone shows no title.
+        if (reason === undefined) stopWindow.value = peer;
+        else notify(`Not stopped: ${reason}`);
+      }}
+    >
+      <Icon name="interrupt" />Stop
+    </button>
   );
 }
 
@@ -72,7 +72,7 @@ async function mayManage(): Promise<{ readonly refusal?: string }> {
   }
 }
 
-function StopWindow({ peer, close }: ActionProps) {
+export function StopWindow({ peer, close }: ActionProps) {
   const { peer_id, name } = peer;
   const [kills, setKills] = useState(false);
   const { act, result, ...state } = useAct(

@@ -72,7 +72,7 @@ function useSpawn(wish: Wish) {
 function Form({ config, close }: { config: SpawnConfig; close: () => void }) {
   const beside = config.circle_boundary === "window" ? panedPeers()[0]?.peer_id ?? "" : "";
   const [wish, setWish] = useState<Wish>({
-    path: config.allowed_paths[0] ?? "",
+    path: startFolder(config),
     backend: backendsOf(config)[0],
     profile: "",
     name: "",
@@ -98,6 +98,11 @@ function Form({ config, close }: { config: SpawnConfig; close: () => void }) {
         : <Fields config={config} wish={wish} change={change} />}
     </ActionWindow>
   );
+}
+
+/** With a slash at its end, so that the field offers its folders. */
+function startFolder({ allowed_paths: [first = ""] }: SpawnConfig): string {
+  return first === "" || first.endsWith("/") ? first : `${first}/`;
 }
 
 interface Part {

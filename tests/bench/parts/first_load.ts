@@ -1,8 +1,8 @@
-/** The first load of the page: bytes on the wire, and time on a slow line, here and at a relay. */
+/** The first load of the page: bytes on the wire, and time here, on a slow line and at a relay. */
 
 import { type Browser, chromium } from "playwright-core";
 import { Wire } from "../../support/dashboard/wire.ts";
-import { chromiumPath } from "../../support/e2e/oauth_lab.ts";
+import { chromiumPath, WITHOUT_WINDOW } from "../../support/e2e/oauth_lab.ts";
 import { RealDaemon, Script, temporary } from "../../support/programs/child.ts";
 import { LoadGenerator } from "../load/generator.ts";
 import { type Effort, type Figure, interleave } from "../report/figures.ts";
@@ -59,10 +59,43 @@ export async function firstLoad(
       here: () => load(browser, own),
       there: () => load(browser, far),
     });
-    return [...figures("first load", here), ...figures("first load at a relay", there)];
+    return [
+      ...figures("first load", here),
+      ...figures("first load at a relay", there),
+      ...await firstRow(rounds, own.url),
+    ];
   } finally {
     await browser.close();
   }
+}
+
+/** The time until the first row of a live page, with an empty cache and with the page's files. */
+async function firstRow(rounds: number, url: string): Promise<Figure[]> {
+  const executablePath = await chromiumPath(WITHOUT_WINDOW);
+  const browser = await chromium.launch({
+    ...(executablePath && { executablePath }),
+    args: CHROMIUM_ARGS,
+  });
+  const fresh: number[] = [], warm: number[] = [];
+  try {
+    for (let round = 0; round < rounds; round++) {
+      const context = await browser.newContext();
+      for (const times of [fresh, warm]) {
+        const page = await context.newPage();
+        await page.goto(url, { waitUntil: "commit" });
+        times.push(await page.evaluate<number>(usableWith(1)));
+        await page.close();
+      }
+      await context.close();
+    }
+  } finally {
+    await browser.close();
+  }
+  const rest = { unit: "ms", budget: { of: "value", max: 300 }, note: `${PEERS} peers` } as const;
+  return [
+    { what: "dashboard: first row usable, empty cache", ours: fresh, ...rest },
+    { what: "dashboard: first row usable, warm cache", ours: warm, ...rest },
+  ];
 }
 
 function figures(what: string, loads: readonly FirstLoad[]): Figure[] {

@@ -5,7 +5,7 @@ import type { Input } from "../../../cli/screen/keys.ts";
 import { press } from "../../../cli/live/press.ts";
 import { indexOf, type Section } from "../../../cli/live/sections.ts";
 import { type Act, FIRST_VIEW, type Model, modelOf, type View } from "../../../cli/live/view.ts";
-import { item, message, peer, someRecords } from "../../support/cli/live_records.ts";
+import { ask, item, message, peer, someRecords } from "../../support/cli/live_records.ts";
 
 const METRICS = { page: 5, scroll_max: 3, columns: 80 };
 
@@ -214,3 +214,47 @@ Deno.test("an item without a sender's id cannot be written to, but answered", ()
   assert.match(after(["c"], model).view.notice?.text ?? "", /Select a peer first/);
   assert.equal(after(["a", "h", "enter"], model).act?.kind, "send");
 });
+
+for (const is_cut of [false, true]) {
+  const name = is_cut
+    ? "1 does not allow an act of which only the attached file has all"
+    : "1 allows an act once all of it was shown";
+  Deno.test(name, () => {
+    const act = {
+      kind: "run" as const,
+      title: "Run: make",
+      command: "make",
+      folder: null,
+      path: null,
+      address: null,
+      files: [],
+      details: [],
+      is_cut,
+      covers_text: true,
+      takes_reason: true,
+    };
+    const asked = ask("api", "sam", 1, {
+      question: {
+        kind: "choice",
+        scope: "tool_permission",
+        prompt: "May I?",
+        options: [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }],
+        timeout_seconds: 60,
+        blocking: true,
+        metadata: null,
+        act,
+      },
+    });
+    const { question, correlation_id } = asked;
+    const items = [item("api", 1, { question, correlation_id })];
+    const inbox = { human: "sam", human_peer_id: "peer-sam", asks: [asked], items };
+    const model = modelOf(someRecords({ inbox, peers: [peer("api")] }));
+    const { view } = after(["enter"], model);
+    assert.equal(view.detail?.of, "item");
+    const shown = { ...view, detail: view.detail && { ...view.detail, lines: [], scroll: 3 } };
+    const { act: done, view: { notice } } = after(["1"], model, shown as View);
+    assert.equal(done?.kind, is_cut ? undefined : "choose");
+    if (is_cut) assert.match(notice?.text ?? "", /^Not all of it can be shown here: o opens/);
+    assert.equal(after(["2"], model, shown as View).act?.kind, "choose");
+  });
+}

@@ -147,7 +147,7 @@ Deno.test("a pressed button answers, and the message says what was chosen and by
 Deno.test("a button of a question that was answered elsewhere reports that, and disappears", async () => {
   await using r = await slackFixture();
   const ts = await show(r, { question: FRUIT });
-  r.mesh.outcomes.push("ok", { status: 409, error: "already_closed", detail: "Closed." });
+  r.mesh.outcomes.push({ status: 409, error: "already_closed", detail: "Closed." });
   r.slack.press(ts, "Pears");
   await r.advance(POST_MS);
   assert.deepEqual(r.slack.ephemerals.map(({ user, text }) => [user, text]), [[SAM, "Closed."]]);

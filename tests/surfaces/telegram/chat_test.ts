@@ -312,3 +312,51 @@ Deno.test("without a registered human the refusal is shown in the chat", async (
   await r.settle();
   assert.equal(lastText(r), "No human is registered");
 });
+
+const PERMISSION = {
+  kind: "choice",
+  scope: "tool_permission",
+  prompt: "May I write?",
+  options: [{ id: "allow", title: "Allow" }, { id: "deny", title: "Deny" }],
+};
+const ACT = {
+  kind: "run",
+  title: "Run: make",
+  command: null,
+  folder: null,
+  path: null,
+  address: null,
+  files: [],
+  details: [],
+  is_cut: false,
+  covers_text: true,
+  takes_reason: true,
+};
+
+for (const text of ["allow", " Allow\n"]) {
+  const said = JSON.stringify(text);
+  Deno.test(`the reply ${said} allows no act of which the chat shows a part`, async () => {
+    await using r = await surfaceFixture();
+    const acts = [{ command: "make one\n".repeat(3000) }, { command: "make", is_cut: true }];
+    for (const act of acts) {
+      const ref = await showItem(r, { question: { ...PERMISSION, act: { ...ACT, ...act } } });
+      const id = r.bot.reply(ref, text);
+      await r.settle();
+      assert.match(
+        lastText(r),
+        /^Not sent\. This chat does not show all of it\. .* on the dashboard or with mesh inbox show/,
+      );
+      assert.equal(r.bot.sentMessages.at(-1)?.reply_to, id);
+      assert.deepEqual(r.mesh.replies, []);
+      r.bot.reply(ref, "deny: too long");
+      await r.settle();
+      assert.equal(r.mesh.replies.splice(0)[0]?.["text"], "deny: too long");
+    }
+    const ref = await showItem(r, {
+      question: { ...PERMISSION, act: { ...ACT, command: "make" } },
+    });
+    r.bot.reply(ref, text);
+    await r.settle();
+    assert.equal(r.mesh.replies.length, 1);
+  });
+}

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { cleanChanges } from "../../../../daemon/features/changes/elsewhere.ts";
+import { realGit, TestRepository } from "../../../support/repositories/repository.ts";
 import { laptopAndBuildbox } from "../../../support/machines/memory_network.ts";
 
 const TERMINAL = { headers: { "x-mesh-terminal": "7" } };
@@ -27,6 +28,27 @@ Deno.test("a machine that does not allow it shows no changes [4.changes.remote]"
   const { error, detail } = await response.json();
   assert.deepEqual([response.status, error], [502, "changes_elsewhere"]);
   assert.match(detail, /^buildbox does not show what changed there: /);
+});
+
+Deno.test("a person reads the diff of a folder that only the other machine has [4.changes.remote]", async () => {
+  using repo = new TestRepository();
+  repo.write("a.ts", "one\ntwo\n");
+  repo.commit();
+  repo.write("a.ts", "one\n2\u202e \u001b[2J\n");
+  await using two = await laptopAndBuildbox({
+    laptop: { at_terminal: true },
+    buildbox: { settings: { "mesh.bus.allow_admin": '["laptop"]' }, git: realGit },
+  });
+  const painter = two.buildbox.socket();
+  await painter.connect({ display_name: "painter", circle: "work", path: repo.folder });
+  await two.pass(3);
+  const found = await (await two.laptop.fetch("/peers/painter@buildbox/changes", TERMINAL)).json();
+  assert.deepEqual([found.state, found.added, found.removed], ["ok", 1, 1], JSON.stringify(found));
+  const [file] = found.files;
+  assert.deepEqual([file.path, file.hunks[0].lines], [
+    "a.ts",
+    [" one", "-two", "+2⟨U+202E⟩ ⟨U+001B⟩[2J"],
+  ]);
 });
 
 const ANSWER = {

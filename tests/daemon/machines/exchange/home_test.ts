@@ -316,3 +316,44 @@ Deno.test("A permission that is decided in the agent's terminal is over at the h
   const late = await reply(two.laptop, { option_id: "allow" }, AT_TERMINAL).catch((error) => error);
   assert.partialDeepStrictEqual(late.problem, { error: "already_closed", outcome: "ended_there" });
 });
+
+Deno.test("A permission shows its act at the human's home, and is allowed from there", async () => {
+  await using two = await laptopAndBuildbox({
+    laptop: {
+      at_terminal: true,
+      settings: { ...HUMAN, "mesh.bus.allow_admin": '["buildbox"]' },
+    },
+    buildbox: {
+      hooks: { "claude-code": claudeCodeHooks },
+      settings: {
+        "mesh.bus.human_home": "laptop",
+        "mesh.bus.allow_admin": '["laptop"]',
+        "approvals.gated_tools": "Bash",
+      },
+    },
+  });
+  const decide = async (command: string, option_id: string) => {
+    const asked = two.buildbox.post("/hooks/claude-code", {
+      session_id: "s-1",
+      cwd: "/work/api",
+      hook_event_name: "PermissionRequest",
+      tool_name: "Bash",
+      tool_input: { command },
+    });
+    await two.pass(2);
+    const item = (await inboxOf(two.laptop)).find(({ state }) => state === "open");
+    const { act } = item?.question ?? {};
+    assert.deepEqual([act?.title, act?.command, act?.folder], [
+      `Run: ${command}`,
+      command,
+      "/work/api",
+    ]);
+    const params = { id: item?.item_id ?? "" };
+    const body = { text: "", option_id };
+    await two.laptop.call(replyInboxItem, { params, body, headers: AT_TERMINAL });
+    await two.pass(2);
+    return (await (await asked).json()).hookSpecificOutput?.decision?.behavior;
+  };
+  assert.equal(await decide("git push", "allow"), "allow");
+  assert.equal(await decide("rm -rf x", "deny"), "deny");
+});

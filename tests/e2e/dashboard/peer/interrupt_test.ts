@@ -50,6 +50,37 @@ browserTest(
   },
 );
 
+browserTest("the palette offers to stop peers at work, and opens the question", async (lab) => {
+  const api = await lab.peer({ name: "api", backend: "acp", interrupts: true });
+  const web = await lab.peer({ name: "web", backend: "acp", interrupts: true });
+  work(api);
+  const page = await lab.open(`#/peers/${web.peer_id}`);
+  await page.getByRole("button", STOP).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("stop");
+  const options = page.getByRole("option");
+  await options.filter({ hasText: "Stop api" }).waitFor();
+  assert.equal(await options.filter({ hasText: "Stop web" }).count(), 0);
+  await page.keyboard.press("Enter");
+  const window = page.getByRole("dialog", { name: "Stop api?" });
+  await window.getByRole("button", { name: "Cancel" }).click();
+  await window.waitFor({ state: "detached" });
+  assert.equal(api.frames.filter(({ type }) => type === "interrupt").length, 0);
+});
+
+browserTest("the window stays when the button of a card goes with the turn", async (lab) => {
+  const api = await lab.peer({ name: "api", backend: "acp", interrupts: true });
+  work(api);
+  const page = await lab.open("#/mesh");
+  await page.getByRole("button", STOP).click();
+  const window = page.getByRole("dialog", { name: "Stop api?" });
+  await window.getByRole("button", { name: "Stop it" }).click();
+  await until("the request", () => api.frames.some(({ type }) => type === "interrupt"));
+  api.send({ type: "status", status: "online", turn_state: "idle", error: "interrupted" });
+  await page.getByRole("button", STOP).waitFor({ state: "detached" });
+  await window.getByText("The turn of api was interrupted, by its own client").waitFor();
+});
+
 browserTest("a page that is not a person's shows why it stops nobody", async (lab) => {
   const api = await lab.peer({ name: "api", backend: "acp", interrupts: true });
   work(api);

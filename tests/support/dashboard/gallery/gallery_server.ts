@@ -1,7 +1,7 @@
 /** Serves the gallery of components at `/dashboard`, with the page and the policy of the product. */
 
-import { assetResponse, dashboardPage } from "../../../dashboard/files/responses.ts";
-import { bundle } from "../../../packaging/parts.ts";
+import { assetResponse, dashboardPage } from "../../../../dashboard/files/responses.ts";
+import { bundle } from "../../../../packaging/parts.ts";
 
 const SCRIPT = "/dashboard/assets/gallery.js";
 

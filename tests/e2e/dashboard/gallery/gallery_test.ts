@@ -1,10 +1,10 @@
 /** The gallery of components: every one is shown, accessible, and no part of the program. */
 
 import assert from "node:assert/strict";
-import { violationsOf } from "../../support/dashboard/axe.ts";
-import { serveGallery } from "../../support/dashboard/gallery_server.ts";
-import { Browsers } from "../../support/dashboard/shared_browser.ts";
-import { print } from "../../support/waiting.ts";
+import { violationsOf } from "../../../support/dashboard/axe.ts";
+import { serveGallery } from "../../../support/dashboard/gallery/gallery_server.ts";
+import { Browsers } from "../../../support/dashboard/shared_browser.ts";
+import { print } from "../../../support/waiting.ts";
 
 Deno.test("axe finds nothing in the gallery of components, dark or light, on desktop or phone", async () => {
   await using browsers = await Browsers.open();
