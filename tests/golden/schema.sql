@@ -1,4 +1,4 @@
--- The daemon's tables after 39 migration(s).
+-- The daemon's tables after 43 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -23,6 +23,72 @@ CREATE TABLE attachments (
 ) strict;
 
 CREATE INDEX attachments_expiring on attachments (expires_at);
+
+CREATE TABLE briefings (
+  peer_id text primary key,
+  cause text not null,
+  given_at integer,
+  requested integer not null default 0 check (requested in (0, 1)),
+  ask_ids text not null default '[]'
+) strict;
+
+CREATE TABLE budget_members (
+  subject text primary key,
+  budget_id text not null,
+  at integer not null,
+  -- The peer that an open ask has reached.
+  owed_by text
+) strict, without rowid;
+
+CREATE INDEX budget_members_budget on budget_members (budget_id);
+
+CREATE INDEX budget_members_owed on budget_members (owed_by, at) where owed_by is not null;
+
+CREATE TABLE budget_uses (
+  budget_id text not null,
+  peer_id text not null,
+  name text not null,
+  tokens integer not null,
+  turns integer not null,
+  ms integer not null,
+  cost real not null,
+  told_at integer,
+  primary key (budget_id, peer_id)
+) strict, without rowid;
+
+CREATE TABLE budgets (
+  seq integer primary key,
+  budget_id text not null unique,
+  scope text not null,
+  subject text not null,
+  day text,
+  parent_id text,
+  from_peer_id text,
+  from_name text not null,
+  tokens_max integer,
+  turns_max integer,
+  ms_max integer,
+  cost_max real,
+  currency text,
+  grants integer not null,
+  tokens integer not null,
+  turns integer not null,
+  ms integer not null,
+  cost real not null,
+  unpriced_tokens integer not null,
+  state text not null,
+  question_id text,
+  created_at integer not null,
+  used_at integer not null,
+  warned_at integer,
+  spent_at integer
+) strict;
+
+CREATE UNIQUE INDEX budgets_question on budgets (question_id) where question_id is not null;
+
+CREATE INDEX budgets_spent on budgets (state) where state = 'spent';
+
+CREATE INDEX budgets_subject on budgets (subject, day);
 
 CREATE TABLE chosen_ids (
   correlation_id text primary key,
@@ -248,6 +314,41 @@ CREATE TABLE leases (
 ) strict, without rowid;
 
 CREATE UNIQUE INDEX leases_of_one on leases (resource, coalesce(name, '')) where port is null;
+
+CREATE TABLE limited_turns (
+  peer_id text primary key,
+  account_id text not null,
+  at integer not null,
+  -- True if the agent goes on by itself at the reset.
+  continues integer not null check (continues in (0, 1))
+) strict, without rowid;
+
+CREATE TABLE limits (
+  account_id text primary key,
+  backend text,
+  account text not null,
+  state text not null,
+  -- The window that is used up; null if it is unknown.
+  window text,
+  since integer,
+  resets_at integer,
+  -- When the account is tried again; null if a person decides.
+  due_at integer,
+  -- Number of limits in a row, which makes the time to the next try longer.
+  tries integer not null,
+  source text,
+  evidence_at integer,
+  evidence_peer_id text,
+  text text,
+  -- The probe: the peer whose turn shows if the limit is over, and the message that began it.
+  probe_peer_id text,
+  probe_id text,
+  probe_at integer,
+  -- A person has been offered another vendor, or asked if the account may go on.
+  offered integer not null check (offered in (0, 1)),
+  asked integer not null check (asked in (0, 1)),
+  changed_at integer not null
+) strict, without rowid;
 
 CREATE TABLE link_entries (
   entry_id integer primary key autoincrement,
@@ -476,7 +577,7 @@ CREATE TABLE peers (
   closed integer not null default 0 check (closed in (0, 1))
 , status_by text, status_at integer, turn_by text, agent_proved integer not null default 0
   check (agent_proved in (0, 1)), client_key text, certified integer not null default 1 check (certified in (0, 1)), tags text not null default '[]' check (json_valid(tags)), reminders integer check (reminders in (0, 1)), queue_max integer check (queue_max > 0), pair_per_minute integer check (pair_per_minute >= 0), hook_messages integer not null default 1
-  check (hook_messages in (0, 1)), claimed_pane_id text, session_proved integer not null default 0, id_proof text) strict;
+  check (hook_messages in (0, 1)), claimed_pane_id text, session_proved integer not null default 0, id_proof text, wake_policy text check (wake_policy in ('never', 'ask', 'always'))) strict;
 
 CREATE INDEX peers_by_claimed_pane on peers (claimed_pane_id) where claimed_pane_id is not null;
 
@@ -685,7 +786,7 @@ CREATE TABLE schedules (
   created_at integer not null,
   settled_at integer, circle_given integer not null default 1
   check (circle_given in (0, 1)), unverified integer not null default 0
-  check (unverified in (0, 1)),
+  check (unverified in (0, 1)), digest integer not null default 0 check (digest in (0, 1)),
   check ((fire_at is null) <> (cron is null)),
   check ((state = 'active') = (next_fire_at is not null)),
   check ((state = 'active') = (settled_at is null))
@@ -830,9 +931,36 @@ CREATE TABLE usage_work (
   peer_id text not null,
   at integer not null,
   chain text not null,
-  job_id text not null,
+  job_id text not null, budget_id text not null default '',
   primary key (peer_id, at)
 ) strict, without rowid;
+
+CREATE TABLE wakes (
+  seq integer primary key,
+  wake_id text not null unique,
+  peer_id text not null,
+  backend text not null,
+  session_id text not null,
+  state text not null check (state in ('checking', 'asking', 'starting', 'launched', 'awake',
+    'resting', 'asleep', 'refused', 'failed', 'over')),
+  allowed_by text check (allowed_by in ('policy', 'answer', 'person')),
+  cause text,
+  question_id text,
+  spawn_id text,
+  reason text,
+  detail text,
+  created_at integer not null,
+  changed_at integer not null,
+  ended_at integer
+) strict;
+
+CREATE UNIQUE INDEX wakes_open on wakes (peer_id) where ended_at is null;
+
+CREATE INDEX wakes_peer on wakes (peer_id, seq);
+
+CREATE INDEX wakes_question on wakes (question_id) where question_id is not null;
+
+CREATE UNIQUE INDEX wakes_session on wakes (backend, session_id) where ended_at is null;
 
 CREATE TABLE word_marks (
   one integer primary key check (one = 1),

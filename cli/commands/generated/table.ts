@@ -355,6 +355,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--circle <name>": "look up the peer's name in this circle",
    "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
    "--urgent": "let an agent at work read it after its next tool call",
+   "--budget <amount>": "what it may use with all that it causes: 50k-tokens, 20-turns, 30m, 2usd",
    "--option <text> ...": "an answer to choose from; repeat it for each (up to 50)",
    "--reply-to <ask>": "follow up this earlier ask",
    "--route": "let routing.strategy choose the peer: mesh ask --route TEXT",
@@ -612,6 +613,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--wait": "wait for all answers and print them",
    "--timeout <duration>": "close asks that are unanswered after this time, such as 90 (s) or 2m",
    "--circle <name>": "look up the peers' names in this circle",
+   "--budget <amount>": "what it may use with all that it causes: 50k-tokens, 20-turns, 30m, 2usd",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   },
@@ -805,6 +807,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--timezone <zone>": "the time zone of --cron; by default yours",
    "--deadline <when>": "notify the owner if it is not done by then",
    "--expires <when>": "drop the job if it has not started by then",
+   "--budget <amount>": "what it may use with all that it causes: 50k-tokens, 20-turns, 30m, 2usd",
    "--check <name> ...": "a check from jobs.checks that must pass; repeatable",
    "--follow": "show progress until the job has ended",
    "--from <peer>": "send as this peer",
@@ -1556,6 +1559,17 @@ export const COMMANDS: readonly TableEntry[] = [
   "details": "For a person: after credit was bought, before a reset, or within the quiet hours.",
   "example": "mesh limits resume api",
   "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "budgets",
+  "usage": "budgets [peer]",
+  "summary": "Show budgets: what was used of them, and by whom",
+  "details": "A budget limits an ask or a job with all that it causes (mesh ask --budget), or a day (the settings budgets.day and budgets.peers). At two thirds the agents are told. When it is spent, new asks and notifies are refused, and a question in your inbox asks how to go on.",
+  "example": "mesh budgets --all",
+  "flags": {
+   "--all": "also those that were stopped, and those of earlier days",
    "--json": "print the answer as JSON"
   }
  },

@@ -66,7 +66,7 @@ export class Sockets {
   caughtUpSession(peer_id: string): Session | undefined {
     const session = this.#sessions.get(peer_id);
     if (!session?.isCaughtUp || !session.open) return undefined;
-    if (!this.#ports.holdOf(peer_id)) return session;
+    if (!this.#deps.ports.holdOf(peer_id)) return session;
     session.isCaughtUp = false;
     return undefined;
   }
@@ -127,7 +127,7 @@ export class Sockets {
       const batch = fittingBatch(waiting, session.buffered);
       for (const message of batch) {
         // An attempt may begin a hold, such as that of the messages behind a probe.
-        const hold = this.#ports.holdOf(session.peer_id);
+        const hold = this.#deps.ports.holdOf(session.peer_id);
         if (hold) {
           const isNews = message.reason !== hold.reason;
           return isNews && ledger.setBlockedReason(tx, session.peer_id, hold.reason);
