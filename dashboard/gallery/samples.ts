@@ -1,6 +1,6 @@
 /** Samples for the gallery: each state of a record, and texts at their limits. */
 
-import { actOf } from "protocol/derived/act.ts";
+import { actOf } from "protocol/derived/acts/act.ts";
 import { fileDiff } from "protocol/derived/compare.ts";
 import type { FileDiff } from "protocol/derived/diff.ts";
 import type { ChartData } from "../parts/chart_data.ts";

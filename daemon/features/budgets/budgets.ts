@@ -211,7 +211,7 @@ export class Budgets {
     if (this.workOf(tx, peer_id) !== undefined) this.#put(tx, peer_id, OTHER_WORK);
   }
 
-  /** True if a message that is read may change its reader's work, or anything is charged to days. */
+  /** True if a message that is read may change its reader's work, or if days have budgets. */
   concerns(db: Reader, delivery_id: string, to_peer_id: string): boolean {
     return this.days.isAny || store.concerns(db, delivery_id, to_peer_id);
   }

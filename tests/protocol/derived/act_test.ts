@@ -1,7 +1,7 @@
 /** Permission requests of five agents as acts: titles, commands, diffs, and hostile input. */
 
 import assert from "node:assert/strict";
-import { actOf, cutMiddle, type ReadBefore } from "../../../protocol/derived/act.ts";
+import { actOf, cutMiddle, type ReadBefore } from "protocol/derived/acts/act.ts";
 import { numberLines } from "../../../protocol/derived/diff.ts";
 import { Act } from "../../../protocol/messages/act.ts";
 

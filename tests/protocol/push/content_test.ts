@@ -1,7 +1,7 @@
 /** The texts of pushes. */
 
 import assert from "node:assert/strict";
-import { actOf } from "protocol/derived/act.ts";
+import { actOf } from "protocol/derived/acts/act.ts";
 import { contentOf } from "protocol/push/content.ts";
 
 function permission(command: string) {

@@ -20,7 +20,7 @@ import { TOOL_PERMISSION } from "../answers.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { Attachments } from "../../messages/attachments/attachments.ts";
-import { actOf } from "protocol/derived/act.ts";
+import { actOf } from "protocol/derived/acts/act.ts";
 import type { AskBlocking, Verdict } from "protocol/asks/questions.ts";
 import type { Act } from "protocol/messages/act.ts";
 import type { Questions } from "./questions.ts";

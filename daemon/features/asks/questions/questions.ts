@@ -16,7 +16,7 @@ import {
 } from "../answers.ts";
 import { type AskContext, type Asks, type AsksDeps, mustBeAsker } from "../asks.ts";
 import type { Ask } from "protocol/asks/contract.ts";
-import { actOf } from "protocol/derived/act.ts";
+import { actOf } from "protocol/derived/acts/act.ts";
 import { tryJson } from "kit/core/text.ts";
 import type { Act } from "protocol/messages/act.ts";
 import type { Attachment } from "protocol/messages/attachments.ts";

@@ -4,11 +4,11 @@ import assert from "node:assert/strict";
 import { openAsk } from "protocol/asks/contract.ts";
 import { listBudgets } from "protocol/budgets/contract.ts";
 import { listPeers } from "protocol/peers/contract.ts";
-import { AgentFixture } from "../../support/e2e/agent_harness.ts";
-import { prepareGemini } from "../../support/e2e/agent_setups.ts";
-import { binOf, geminiCli } from "../../support/e2e/installed_agents.ts";
-import { withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/waiting.ts";
+import { AgentFixture } from "../../../support/e2e/agent_harness.ts";
+import { prepareGemini } from "../../../support/e2e/agent_setups.ts";
+import { binOf, geminiCli } from "../../../support/e2e/installed_agents.ts";
+import { withLab } from "../../../support/e2e/lab.ts";
+import { until } from "../../../support/waiting.ts";
 
 async function test(): Promise<void> {
   const bin = binOf(geminiCli);

@@ -2,7 +2,7 @@
 
 import { fileDiff, hunksOf } from "protocol/derived/compare.ts";
 import { countLines, type FileDiff } from "protocol/derived/diff.ts";
-import { numberHunks, type PatchFile } from "protocol/derived/patch.ts";
+import { numberHunks, type PatchFile } from "protocol/derived/acts/patch.ts";
 
 /** A file before the act: its text, or null if there is none, or why it was not read. */
 export type FileBefore = { readonly text: string | null } | { readonly unread: string };

@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { getAsk, openAsk } from "protocol/asks/contract.ts";
 import { listLimits } from "protocol/limits/contract.ts";
 import { getMessage } from "protocol/messages/log.ts";
-import { codexCli, geminiCli } from "../../support/e2e/installed_agents.ts";
-import { withAgentFixture } from "../../support/e2e/agent_harness.ts";
-import { prepareGemini } from "../../support/e2e/agent_setups.ts";
-import { CodexLab } from "../../support/e2e/codex_lab.ts";
-import { inLongForm, Lab, withLab } from "../../support/e2e/lab.ts";
+import { codexCli, geminiCli } from "../../../support/e2e/installed_agents.ts";
+import { withAgentFixture } from "../../../support/e2e/agent_harness.ts";
+import { prepareGemini } from "../../../support/e2e/agent_setups.ts";
+import { CodexLab } from "../../../support/e2e/codex_lab.ts";
+import { inLongForm, Lab, withLab } from "../../../support/e2e/lab.ts";
 import { listPeers } from "protocol/peers/contract.ts";
-import { ANSWERS } from "../../support/e2e/model_rules.ts";
-import { until } from "../../support/waiting.ts";
+import { ANSWERS } from "../../../support/e2e/model_rules.ts";
+import { until } from "../../../support/waiting.ts";
 
 /** Time from the limit to its reset, in which the agent and the daemon have to notice it. */
 const LIMIT_S = 20;

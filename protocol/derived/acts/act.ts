@@ -6,17 +6,17 @@
 
 import { showHiddenOnLine } from "kit/core/hidden.ts";
 import { isAbsolute, resolve } from "kit/core/path.ts";
-import { Args, isInput } from "protocol/derived/act_args.ts";
+import { Args, isInput } from "protocol/derived/acts/args.ts";
 import {
   compared,
   type Edit,
   edited,
   type FileBefore,
   placed,
-} from "protocol/derived/act_files.ts";
+} from "protocol/derived/acts/files.ts";
 import { fileDiff } from "protocol/derived/compare.ts";
 import type { FileDiff } from "protocol/derived/diff.ts";
-import { type PatchFile, readPatch } from "protocol/derived/patch.ts";
+import { type PatchFile, readPatch } from "protocol/derived/acts/patch.ts";
 import type { Act } from "protocol/messages/act.ts";
 
 /** A tool that an agent wants to use. */
