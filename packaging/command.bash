@@ -1,9 +1,9 @@
 # Asks the daemon to run a command of mesh, and prints the answer, without starting mesh itself.
 #
 # Runs as `bash -p FILE COUNT MESH... WORD...`: the command line of mesh, of which the last COUNT
-# words are the user's. Starts it in place of this process where the daemon does not run the command:
-# without a daemon, with an unusual setting, or if the daemon says so. A request that was sent and has
-# no whole answer is never sent again: mesh then only reports that.
+# words are the user's. Starts it in place of this process where the daemon does not run the
+# command: without a daemon, with an unusual setting, or if the daemon says so. A request that was
+# sent and has no whole answer is never sent again: mesh then only reports that.
 
 count=$1
 shift
@@ -59,12 +59,14 @@ if [[ -e $config ]]; then
   settings=$line$settings$line
   [[ $settings != *\\* ]] || run_mesh
   if [[ $settings == *auth_token* ]]; then
-    [[ $settings != *auth_token*auth_token* && ! $settings =~ [\|\>][-+0-9]*[[:blank:]]*$line ]] || run_mesh
+    [[ $settings != *auth_token*auth_token* ]] || run_mesh
+    [[ ! $settings =~ [\|\>][-+0-9]*[[:blank:]]*$line ]] || run_mesh # A text of several lines.
     name="(daemon:$line(([ #][^$line]*)?$line)* +|daemon\\.)auth_token"
     [[ $settings =~ $line$name:\ +(\"([A-Za-z0-9_-]+)\"|([A-Za-z0-9_-]+))\ *$line ]] || run_mesh
     token=${BASH_REMATCH[5]}${BASH_REMATCH[6]}
     # YAML may read other texts as numbers.
-    [[ ${#token} -ge 16 && $token == [!-]* && $token == *[A-Za-z]* && ! $token =~ ^[0-9]+[Ee] ]] || run_mesh
+    [[ ${#token} -ge 16 && $token == [!-]* && $token == *[A-Za-z]* ]] || run_mesh
+    [[ ! $token =~ ^[0-9]+[Ee] ]] || run_mesh
   fi
 fi
 
@@ -125,7 +127,8 @@ for part in $parts; do
   length=${part#*:} stream=${part%:*}
   [[ $stream == 1 ]] || stream=5
   if ! printf '%s' "${output:at:length}" >&"$stream"; then
-    [[ -p /dev/fd/$stream || -S /dev/fd/$stream ]] && exit 0 # Its reader has closed it, as `head` does.
+    # The reader of a pipe has closed it, as `head` does.
+    [[ -p /dev/fd/$stream || -S /dev/fd/$stream ]] && exit 0
     printf 'mesh: Cannot write the output\n' >&5
     exit 1
   fi
