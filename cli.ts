@@ -3,6 +3,7 @@
 import { type Clock, systemClock } from "kit/core/clock.ts";
 import { VERSION } from "kit/core/version.ts";
 import type { Env } from "./daemon/host/paths.ts";
+import type { DaemonClient } from "./cli/client/daemon_client.ts";
 import { readPlainSettings } from "./cli/client/plain_settings.ts";
 import { EXIT, UsageError } from "./cli/client/failures.ts";
 import { CommandContext } from "./cli/command/command.ts";
@@ -22,18 +23,21 @@ const VERSION_WORDS: readonly string[] = ["--version", "-V", "version"];
 
 const MISSING_COMMAND = "--machine needs a command";
 
-/** Runs one command line and returns its exit code. */
+/** Runs one command line and returns its exit code. Without `daemon`, the environment names it. */
 export async function runCli(
   given: readonly string[],
   env: Env,
   terminal: Terminal = processTerminal(env),
   clock: Clock = systemClock,
+  daemon?: DaemonClient,
 ): Promise<number> {
   const { args, verbose, machine } = readGlobalOptions(COMMANDS, given, env);
   let context: CommandContext | undefined;
   let running: TableEntry | undefined;
   const createContext = async () => {
-    const readSettings = await settingsReader(env);
+    const readSettings = daemon
+      ? () => ({ url: daemon.url, token: undefined })
+      : await settingsReader(env);
     return context = new CommandContext({
       args,
       env,
@@ -42,6 +46,7 @@ export async function runCli(
       verbose,
       machine,
       readSettings,
+      ...(daemon && { daemon }),
       showInbox: async (...shown) => await (await import("./cli/live/live.ts")).runInbox(...shown),
     });
   };

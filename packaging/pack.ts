@@ -3,6 +3,8 @@
 import { cpSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/core/version.ts";
+import { completeScript } from "../daemon/host/scripts/scripts.ts";
+import command from "./command.bash" with { type: "text" };
 import toolchain from "../.ci/deno/package.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -27,7 +29,7 @@ function manifest() {
     license: "MIT",
     bin: { mesh: "mesh" },
     man: ["docs/generated/mesh.1"],
-    files: ["mesh", "parts/", "docs/", ...PAGES],
+    files: ["mesh", "command.bash", "parts/", "docs/", ...PAGES],
     os: ["linux", "darwin"],
     optionalDependencies: Object.fromEntries(
       PLATFORMS.map((platform) => [`@deno/${platform}`, DENO_VERSION]),
@@ -41,9 +43,15 @@ export function writeProgram(folder: string): void {
   for (const { name } of Deno.readDirSync(PARTS)) {
     if (name.endsWith(".js")) Deno.copyFileSync(`${PARTS}/${name}`, `${folder}/parts/${name}`);
   }
-  Deno.copyFileSync(`${ROOT}packaging/mesh`, `${folder}/mesh`);
+  writeLauncher(folder);
   Deno.copyFileSync(`${ROOT}LICENSE`, `${folder}/LICENSE`);
   Deno.writeTextFileSync(`${folder}/package.json`, `${JSON.stringify(manifest(), null, 2)}\n`);
+}
+
+/** Writes the launcher, and the script with which it asks the daemon to run a command. */
+export function writeLauncher(folder: string): void {
+  Deno.copyFileSync(`${ROOT}packaging/mesh`, `${folder}/mesh`);
+  Deno.writeTextFileSync(`${folder}/command.bash`, completeScript(command));
 }
 
 function makePackage(): void {

@@ -17,6 +17,12 @@ import { listenerAt } from "../../daemon/host/sockets/own_listener.ts";
 import { unlessRejected } from "./failures.ts";
 import { ANSWER_MS_MAX, sendLocally } from "./local_http.ts";
 
+/**
+ * Set by the launcher to the address of a daemon that it has sent the command to and that gave no
+ * complete answer. The command then sends nothing, since the daemon may have run it.
+ */
+const UNANSWERED_VARIABLE = "MESH_UNANSWERED";
+
 /** The name of a caller that is neither a peer nor a person. */
 const ANONYMOUS_SENDER = "cli";
 
@@ -54,6 +60,8 @@ interface RequestOptions {
 }
 
 export interface DaemonClient {
+  /** The process in whose name it calls. */
+  readonly pid: number;
   /**
    * The daemon's address, for display only. While no daemon runs, this is the configured address.
    */
@@ -108,18 +116,22 @@ export function createDaemonClient(
   // Read on each call, because a restarted daemon may use another port.
   const currentUrl = () => runningDaemon(env)?.url ?? configured;
   const trustedUrl = () => runningDaemon(env)?.url ?? mustBeOwnListener(configured);
+  const { pid } = Deno;
   const machine = options?.machine;
   const prefix = machine === undefined ? "" : `/machines/${encodeURIComponent(machine)}/call`;
   const headers = {
     ...(token && { authorization: `Bearer ${token}` }),
-    ...(interactive && { "x-mesh-terminal": String(Deno.pid) }),
+    ...(interactive && terminalHeader(pid)),
   };
   return {
+    pid,
     get url() {
       return currentUrl();
     },
     trustedUrl,
     call: async (contract, input) => {
+      const unanswered = env[UNANSWERED_VARIABLE];
+      if (unanswered) throw new DaemonUnreachable(unanswered, undefined);
       const url = `${trustedUrl()}${prefix}`;
       const send = (request: PlainRequest) => report(request, callDaemon(url, request));
       try {
@@ -140,13 +152,18 @@ export function createDaemonClient(
   };
 }
 
+/** The header by which a process that runs in a terminal names itself. */
+export function terminalHeader(pid: number): Record<string, string> {
+  return { "x-mesh-terminal": String(pid) };
+}
+
 /**
  * Returns the sender named by `--from`. Without the flag, returns the peer that runs this command.
  * Without such a peer, returns the human if a person uses the terminal, or `cli`. Another machine
  * knows no process and no pane of this one.
  */
 export async function resolveSender(
-  { call }: Pick<DaemonClient, "call">,
+  { call, pid }: Pick<DaemonClient, "call" | "pid">,
   env: Env,
   { from, interactive, machine }: {
     readonly from: string | undefined;
@@ -155,7 +172,7 @@ export async function resolveSender(
   },
 ): Promise<Sender> {
   if (from !== undefined) return { peer: from, identifiedBy: "given" };
-  const { peer_id, proof } = machine === undefined ? await identifySelf(call, env) : NOBODY;
+  const { peer_id, proof } = machine === undefined ? await identifySelf(call, pid, env) : NOBODY;
   if (peer_id !== null && proof !== "none") return { peer: peer_id, identifiedBy: proof };
   const human = interactive ? await getHumanPeer(call) : undefined;
   if (human !== undefined) return { peer: human, identifiedBy: "human" };
@@ -165,10 +182,10 @@ export async function resolveSender(
 const NOBODY = { peer_id: null, proof: "none" } as const;
 
 /** The nearest peer at or above this process; without one, the peer that its environment names. */
-async function identifySelf(call: Call, env: Env) {
+async function identifySelf(call: Call, pid: number, env: Env) {
   // Codex's shared server runs the commands of all its sessions.
   const session = env["CODEX_THREAD_ID"] || undefined;
-  const query = { pid: String(Deno.pid), session, ...paneOf(env) };
+  const query = { pid: String(pid), session, ...paneOf(env) };
   return await call(identifyCaller, { query });
 }
 

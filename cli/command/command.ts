@@ -36,6 +36,11 @@ export interface CommandSpec {
    * Set to refuse `--machine`: the command needs this machine, or a stream that no call carries.
    */
   readonly needs?: "this machine" | "stream";
+  /**
+   * True if the daemon may run it for a process of this machine: it is brief, reads no file, and
+   * prints no time of day.
+   */
+  readonly runsInDaemon?: true;
 }
 
 export interface Command extends CommandSpec {
@@ -188,7 +193,7 @@ type ReadSettings = (env: Env) => ClientSettings;
 type CommandContextOptions =
   & Pick<CommandContext, "args" | "env" | "terminal" | "clock">
   & { readonly readSettings: ReadSettings }
-  & Partial<Pick<CommandContext, "verbose" | "machine" | "showInbox">>;
+  & Partial<Pick<CommandContext, "verbose" | "machine" | "showInbox" | "daemon">>;
 
 /** A terminal that shows a view of the whole screen. */
 export interface LiveTerminal {
@@ -213,9 +218,10 @@ export class CommandContext {
   #daemon: DaemonClient | undefined;
 
   constructor(
-    { args, env, terminal, clock, readSettings, machine, verbose = false, showInbox }:
+    { args, env, terminal, clock, readSettings, machine, verbose = false, showInbox, daemon }:
       CommandContextOptions,
   ) {
+    this.#daemon = daemon;
     this.args = args;
     this.verbose = verbose;
     this.machine = machine;

@@ -47,6 +47,7 @@ type ReplyResult =
 export const ASK_COMMANDS: readonly Command[] = [
   {
     usage: "ask <peer> [text]",
+    runsInDaemon: true,
     summary: "Ask a peer a question that needs a reply",
     details:
       "You ask as the peer of this tmux pane, else as the human if a person uses this terminal, " +
@@ -72,6 +73,7 @@ export const ASK_COMMANDS: readonly Command[] = [
   },
   answerCommand({
     usage: "ack <id> [text]",
+    runsInDaemon: true,
     summary: "Acknowledge an ask, or answer it with text",
     aliases: ["reply"],
     flags: { "--all": "also notify the other peers of its thread", ...ATTACH_FLAG },
@@ -107,6 +109,7 @@ export const ASK_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "decline <id> <reason>",
+    runsInDaemon: true,
     summary: "Decline an ask; the reason is sent to the asker",
     example: 'mesh decline ask-3f9c04d1a2b7 "Not my part of the code; ask web"',
     hasSender: true,
@@ -121,6 +124,7 @@ export const ASK_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "notify <peer> <text>",
+    runsInDaemon: true,
     aliases: ["send"],
     summary: "Send a peer, or each peer of an @tag, a message that needs no reply",
     flags: { ...CIRCLE_FLAG, ...ATTACH_FLAG, ...URGENT_FLAG },
@@ -149,6 +153,7 @@ export const ASK_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "broadcast <text>",
+    runsInDaemon: true,
     summary: "Send a message to all agents of a circle, but not to the human",
     flags: {
       "--circle <name>": "the circle to send to",
@@ -168,6 +173,7 @@ export const ASK_COMMANDS: readonly Command[] = [
   }),
   answerCommand({
     usage: "asks",
+    runsInDaemon: true,
     summary: "List open asks to and from you",
     flags: {
       "--inbound": "only asks to you",

@@ -23,6 +23,7 @@ const STATUSES = Object.keys(IS_STATUS);
 
 export const PEERS: Command = {
   usage: "peers",
+  runsInDaemon: true,
   aliases: ["ls"],
   summary: "List peers",
   flags: {

@@ -8,15 +8,15 @@ const READ_BYTES = 4096;
 
 export function processTerminal(env: Env): Terminal {
   const encoder = new TextEncoder();
-  const isTerminal = Deno.stdout.isTerminal();
+  const streams = [Deno.stdin, Deno.stdout, Deno.stderr];
+  const terminals = [0, 1, 2].filter((stream) => streams[stream]?.isTerminal());
+  const isTerminal = terminals.includes(1);
   const isDumb = !env["TERM"] || env["TERM"] === "dumb";
-  const takesKeys = Deno.stdin.isTerminal() && isTerminal && isInForeground();
+  const takesKeys = terminals.includes(0) && isTerminal && isInForeground();
   return new Terminal({
+    ...describeTerminal(env, terminals),
     // A terminal of unknown width reports 0.
     columns: isTerminal ? Deno.consoleSize().columns || undefined : undefined,
-    colours: isTerminal && !env["NO_COLOR"] && env["TERM"] !== "dumb",
-    interactive: [Deno.stdin, Deno.stdout, Deno.stderr].some((stream) => stream.isTerminal()),
-    progress: Deno.stderr.isTerminal(),
     keys: takesKeys ? readKeys : undefined,
     // Windows has no signals of a terminal.
     screen: takesKeys && !isDumb && Deno.build.os !== "windows" ? SCREEN : undefined,
@@ -24,6 +24,15 @@ export function processTerminal(env: Env): Terminal {
     err: (text) => writeAll(Deno.stderr, encoder.encode(text)),
     read: () => new Response(Deno.stdin.readable).text(),
   });
+}
+
+/** Describes a process's terminal, by which of its streams 0, 1 and 2 are terminals. */
+export function describeTerminal(env: Env, terminals: readonly number[]) {
+  return {
+    colours: terminals.includes(1) && !env["NO_COLOR"] && env["TERM"] !== "dumb",
+    interactive: terminals.length > 0,
+    progress: terminals.includes(2),
+  };
 }
 
 /** False for a background job on Linux: the terminal stops a job that reads its keys. */

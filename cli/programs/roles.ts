@@ -1,11 +1,18 @@
 /** The program's roles other than the CLI. Each role loads its modules only when it is started. */
 
+import type { RunCommandLine } from "protocol/api/command_lines.ts";
 import type { Env } from "../../daemon/host/paths.ts";
 
-type Role = (env: Env, args: string[]) => Promise<number | void>;
+/** `runCommandLine` is for the daemon. */
+type Role = (
+  env: Env,
+  args: string[],
+  runCommandLine: RunCommandLine,
+) => Promise<number | void>;
 
 export const ROLES = {
-  daemon: async (env) => (await import("../../daemon/app/main.ts")).runDaemon(env),
+  daemon: async (env, _args?: string[], runCommandLine?: RunCommandLine) =>
+    (await import("../../daemon/app/main.ts")).runDaemon(env, runCommandLine),
   relay: async (env) => (await import("../../relay/app/main.ts")).runRelay(env),
   mcp: async (env) => {
     const [{ announceSession }, { runProxy }] = await Promise.all([

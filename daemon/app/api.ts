@@ -11,6 +11,7 @@ import type { RequestHead } from "kit/net/tunnel/frames.ts";
 import { Actors } from "../api/callers/acting_for.ts";
 import { Callers } from "../api/callers/callers.ts";
 import { CallingPeers } from "../api/callers/calling_peers.ts";
+import { commandLineRoutes } from "../api/command_lines.ts";
 import { authorizeMachine, authorizeTunnel, Guard } from "../api/guard.ts";
 import { Idempotency } from "../api/idempotency.ts";
 import { identifyByHeaders } from "../api/mcp/identify.ts";
@@ -41,7 +42,7 @@ interface ListenAddress {
 export type Api = ReturnType<typeof openApi>;
 
 export function openApi(features: Features) {
-  const { ctx, platform: { send }, shutdownSignal } = features;
+  const { ctx, platform: { runCommandLine, send }, shutdownSignal } = features;
   const address: ListenAddress = { port: undefined };
   const callers = openCallers(features, address);
   const { actors, callingPeers } = openActors(features, callers);
@@ -74,12 +75,12 @@ export function openApi(features: Features) {
     ...inner,
     ...socketRoutes(connections),
     ...programRoutes(features, { callers, callingPeers, devices, mcp, pages, phoneAddresses }),
+    ...commandLineRoutes({ run: runCommandLine, fetch: (...request) => fetch(...request) }),
   ];
   const relayClient = openRelayClient(features);
   openGauges(features, relayClient);
   const routes = [...outer, ...systemRoutesOf(features, { devices, routes: outer, relayClient })];
-  const withoutHost = { ...shared, admit: refuseWhenShutDown };
-  const remote = openRemoteAccess(features, { devices, routes }, withoutHost);
+  const fetch = serveTracked(features, routes, options);
   return {
     address,
     callers,
@@ -92,12 +93,12 @@ export function openApi(features: Features) {
     connections,
     mcp,
     relayClient,
-    ...remote,
+    ...openRemoteAccess(features, { devices, routes }, { ...shared, admit: refuseWhenShutDown }),
     routes,
     /** Calls a contract in this process, as the operator. */
     call,
     /** Answers a request; `remote` is the other end of its socket, if it has one. */
-    fetch: serveTracked(features, routes, options),
+    fetch,
   };
 }
 

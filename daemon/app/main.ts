@@ -20,6 +20,7 @@ import {
   type Platform,
   type PlatformOptions,
 } from "./platform.ts";
+import type { RunCommandLine } from "protocol/api/command_lines.ts";
 import { VERDICTS_FILE } from "protocol/agents/selftest.ts";
 import { knownFailuresAt } from "../features/agents/selftest/known_failures.ts";
 import { createDaemon, type Daemon } from "./daemon.ts";
@@ -41,10 +42,13 @@ import { callerFacts } from "../host/sockets/caller_facts.ts";
 /** Maximum time for open requests to end at the shutdown. */
 const SHUTDOWN_MS_MAX = 3000;
 
-/** Runs a daemon until SIGTERM or SIGINT, or until a file cannot be used; returns the exit code. */
-export async function runDaemon(env: Env): Promise<number> {
+/**
+ * Runs a daemon until SIGTERM or SIGINT, or until a file cannot be used; returns the exit code.
+ * `runCommandLine` runs the command lines of processes that start no runtime.
+ */
+export async function runDaemon(env: Env, runCommandLine?: RunCommandLine): Promise<number> {
   try {
-    return await runOnState(env);
+    return await runOnState(env, runCommandLine);
   } catch (error) {
     const refusal = error instanceof InvalidPath ? error : fileRefusal(error);
     if (refusal) return exitWith(messageOf(refusal), 1);
@@ -52,7 +56,7 @@ export async function runDaemon(env: Env): Promise<number> {
   }
 }
 
-async function runOnState(env: Env): Promise<number> {
+async function runOnState(env: Env, runCommandLine?: RunCommandLine): Promise<number> {
   let inForce: ConfigInForce;
   const exposed: ExposedPath[] = [];
   try {
@@ -84,19 +88,26 @@ async function runOnState(env: Env): Promise<number> {
   const log = jsonLog(systemClock, "info", boundedLog(join(state, "daemon.log")));
   logExposed(log, exposed);
   using _console = logConsole(log);
-  return await serveUntilSignal(inForce, { state, env, log });
+  return await serveUntilSignal(inForce, { state, env, log, runCommandLine });
 }
 
 async function serveUntilSignal(
   settings: ConfigInForce,
-  { state, env, log }: { state: string; env: Env; log: Log },
+  { state, env, log, runCommandLine }: {
+    readonly state: string;
+    readonly env: Env;
+    readonly log: Log;
+    readonly runCommandLine: RunCommandLine | undefined;
+  },
 ): Promise<number> {
   const [clock, ids] = [systemClock, randomIds];
   const { config } = settings;
   await using agents = await loadAgents({ clock, ids, log, state, env });
   const path = join(state, "mesh.db");
   const started = new StartedPrograms(join(state, "programs"));
-  const platform = await platformOf(settings, { agents, started, clock, ids, log, state, env });
+  const options = { agents, started, clock, ids, log, state, env };
+  const parts = await platformOf(settings, options);
+  const platform: Platform = { ...parts, ...(runCommandLine && { runCommandLine }) };
   const opened = openOrExplain(path, () => createDaemon(config, createPrivate(path), platform));
   if (typeof opened === "string") return exitWith(opened, 1);
   await using daemon: Daemon = opened;

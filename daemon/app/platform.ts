@@ -15,6 +15,7 @@ import type { SessionFiles } from "../features/agents/sessions/session_files.ts"
 import { ToolClients } from "../features/agents/tool_clients.ts";
 import { AGENTS } from "../features/agents/registry.ts";
 import type { Backend } from "protocol/agents/contract.ts";
+import type { RunCommandLine } from "protocol/api/command_lines.ts";
 import type { PaneRoot } from "../host/tmux/pane.ts";
 import { ownSocket, type PaneObserver, paneObserverOf } from "../host/tmux/pane_observer.ts";
 import type { PublicFetch } from "kit/net/outgoing/public_fetch.ts";
@@ -77,6 +78,8 @@ export interface Platform {
   readonly sendPublicly: PublicFetch;
   /** The ports of this machine. */
   readonly ports: PortTable;
+  /** Runs the command lines of processes that start no runtime; absent without a command line. */
+  readonly runCommandLine?: RunCommandLine;
   /** Identifies callers by the kernel's tables. */
   readonly callers: CallerFacts;
   /** Loads the reader of an agent's session files; undefined if it keeps none. */

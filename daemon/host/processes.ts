@@ -214,13 +214,17 @@ export function processOfThread(tid: number): number {
   return Number(/^Tgid:\s+(\d+)/m.exec(readProcFile(`${tid}/status`) ?? "")?.[1] ?? tid);
 }
 
-/** A process and its descendants, nearest first: at most `processes_max` pids. */
-export function treeOf(pid: number, processes_max: number): readonly number[] {
+/**
+ * A process and its descendants, nearest first: at most `processes_max` pids. The children of a
+ * process are looked up only if the caller needs more pids.
+ */
+export function* treeOf(pid: number, processes_max: number): Generator<number> {
   const tree = [pid];
-  for (let at = 0; at < tree.length && tree.length < processes_max; at++) {
-    tree.push(...childrenOf(tree[at] ?? 0));
+  for (let at = 0; at < Math.min(tree.length, processes_max); at++) {
+    const next = tree[at] ?? 0;
+    yield next;
+    if (tree.length < processes_max) tree.push(...childrenOf(next));
   }
-  return tree.slice(0, processes_max);
 }
 
 function childrenOf(pid: number): number[] {

@@ -136,10 +136,10 @@ export const HOST_TARGETS: readonly Target[] = [
   },
 ];
 
-/** The hooks' script, and the installer. */
+/** The hooks' script, the launcher's, and the installer. */
 export const SCRIPT_TARGETS: readonly Target[] = [
   {
-    file: "daemon/features/agents/hooks/hook.bash",
+    file: "daemon/host/scripts/functions.bash",
     tests: [SCRIPT],
     faults: [
       [
@@ -147,11 +147,62 @@ export const SCRIPT_TARGETS: readonly Target[] = [
         "fi\n[[ $state == /* ]] || state=",
         "fi\n[[ $state == /* ]] || exit 0",
       ],
+    ],
+  },
+  {
+    file: "daemon/host/scripts/find_daemon.bash",
+    tests: [SCRIPT],
+    faults: [
       [
         "a hook goes to the process that has taken the daemon's pid",
         '[[ $1 != [ZX] && (-z $started || ${20} == "$started") ]]',
         "[[ $1 != [ZX] ]]",
       ],
+    ],
+  },
+  {
+    file: "packaging/command.bash",
+    tests: ["tests/packaging/command_script_test.ts"],
+    faults: [
+      [
+        "a request without an answer is sent again",
+        "export MESH_UNANSWERED=http://$host:$port",
+        "true",
+      ],
+      [
+        "a part of an answer is printed",
+        "((${#output} == BASH_REMATCH[1])) || report_no_answer",
+        "true",
+      ],
+      [
+        "a token of another section is sent",
+        "(daemon:$line(([ #][^$line]*)?$line)* +|daemon\\\\.)auth_token",
+        " *(()())?auth_token",
+      ],
+      [
+        "a setting in the environment is ignored",
+        "*) run_mesh ;;\n  esac\ndone",
+        "*) ;;\n  esac\ndone",
+      ],
+      [
+        "a configuration that the daemon has not read is ignored",
+        " && $config -ot $file ]]",
+        " ]]",
+      ],
+    ],
+  },
+  {
+    file: "daemon/api/command_lines.ts",
+    tests: ["tests/daemon/api/command_lines_test.ts"],
+    faults: [
+      ["a page runs commands as a program", " || via !== undefined", ""],
+      ["a command needs no token of its caller", 'raw.headers.get("authorization")', "null"],
+    ],
+  },
+  {
+    file: "daemon/features/agents/hooks/hook.bash",
+    tests: [SCRIPT],
+    faults: [
       [
         "a variable with a line break adds a header",
         "[[ $header == *': ' || $header == *[!\\ -~]* ]] || head+=",
@@ -169,7 +220,7 @@ export const SCRIPT_TARGETS: readonly Target[] = [
       ],
       [
         "a decision is awaited no longer than any answer",
-        "limit_time $((decision_seconds + 2))",
+        "limit_time $((BASH_REMATCH[1] + 2))",
         ":",
       ],
       [

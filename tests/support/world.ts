@@ -10,6 +10,7 @@ import type { Ids } from "kit/core/clock.ts";
 import type { MeshEvent } from "protocol/events.ts";
 import { jsonLog, type Level } from "kit/core/log.ts";
 import { openTelemetry } from "../../daemon/api/telemetry/telemetry.ts";
+import type { RunCommandLine } from "protocol/api/command_lines.ts";
 import { createDaemon, type Daemon } from "../../daemon/app/daemon.ts";
 import type { Platform } from "../../daemon/app/platform.ts";
 import type { Adapter, Hooks } from "../../daemon/features/agents/adapter.ts";
@@ -135,6 +136,8 @@ export interface WorldOptions {
   readonly sendPublicly?: Platform["sendPublicly"];
   /** The bus to other machines; none by default. */
   readonly machines?: Platform["machines"];
+  /** Runs the command lines of processes that start no runtime; no command line by default. */
+  readonly runCommandLine?: RunCommandLine;
   /** The session files of agents by their ids; none by default. */
   readonly sessionFiles?: Readonly<Record<string, SessionFiles>>;
   /** The tmux session and the first process of a pane; none by default. */
@@ -303,6 +306,7 @@ function platformOf(
     git: options.git ?? noGit,
     openSocket: options.openSocket ?? unreachableRelay,
     machines: options.machines,
+    ...(options.runCommandLine && { runCommandLine: options.runCommandLine }),
     openTelemetry,
     send: options.send ?? (() => Promise.reject(new TypeError("connection refused"))),
     sendPublicly: options.sendPublicly ?? (() => Promise.reject(new TypeError("no network"))),

@@ -330,6 +330,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "peer_list",
   "usage": "peers",
+  "runsInDaemon": true,
   "aliases": [
    "ls"
   ],
@@ -347,6 +348,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "asks",
   "usage": "ask <peer> [text]",
+  "runsInDaemon": true,
   "summary": "Ask a peer a question that needs a reply",
   "details": "You ask as the peer of this tmux pane, else as the human if a person uses this terminal, else as `cli`, whose asks `mesh asks --all` lists. `-` reads the text from standard input. With --option, the answer is one of the options. With --route, the only argument is the text, and routing.strategy chooses the peer.",
   "flags": {
@@ -369,6 +371,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "asks",
   "usage": "ack <id> [text]",
+  "runsInDaemon": true,
   "summary": "Acknowledge an ask, or answer it with text",
   "aliases": [
    "reply"
@@ -384,6 +387,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "asks",
   "usage": "decline <id> <reason>",
+  "runsInDaemon": true,
   "summary": "Decline an ask; the reason is sent to the asker",
   "example": "mesh decline ask-3f9c04d1a2b7 \"Not my part of the code; ask web\"",
   "flags": {
@@ -394,6 +398,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "asks",
   "usage": "notify <peer> <text>",
+  "runsInDaemon": true,
   "aliases": [
    "send"
   ],
@@ -410,6 +415,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "asks",
   "usage": "broadcast <text>",
+  "runsInDaemon": true,
   "summary": "Send a message to all agents of a circle, but not to the human",
   "example": "mesh broadcast \"main is green again\"",
   "flags": {
@@ -423,6 +429,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "asks",
   "usage": "asks",
+  "runsInDaemon": true,
   "summary": "List open asks to and from you",
   "example": "mesh asks --inbound",
   "flags": {

@@ -196,7 +196,7 @@ function holderByLsof(
   { remote, local_port }: TcpConnection,
   max = TREE_PROCESSES_MAX,
 ): number | undefined {
-  const pids = treeOf(pid, max).join(",");
+  const pids = [...treeOf(pid, max)].join(",");
   const filter = ["-nP", "-a", "-p", pids, `-iTCP:${remote.port}`, "-sTCP:ESTABLISHED", "-Fpn"];
   return holderIn(outputOf(LSOF, ...filter) ?? "", remote.port, local_port);
 }

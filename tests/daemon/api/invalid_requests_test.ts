@@ -72,7 +72,7 @@ const BODIES: readonly (readonly [string, string, ProblemCode])[] = [
 
 /** The routes that this file tests: JSON in, JSON out. */
 function contracts(w: World): Contract[] {
-  const foreign = /^\/(hooks|mcp|ws|events\/stream)/;
+  const foreign = /^\/(command-lines|hooks|mcp|ws|events\/stream)/;
   return w.daemon.routes.map(({ contract }) => contract)
     .filter(({ path }) => !foreign.test(path));
 }

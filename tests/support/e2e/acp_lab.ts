@@ -206,7 +206,7 @@ export class AcpLab implements AsyncDisposable {
   async stop(signal: Deno.Signal = "SIGTERM"): Promise<number | undefined> {
     const running = this.#running;
     this.#running = undefined;
-    const processes = running ? treeOf(running.pid, 100) : [];
+    const processes = running ? [...treeOf(running.pid, 100)] : [];
     running?.kill(signal);
     const code = (await running?.status)?.code;
     assert(!processes.some((pid) => isAlive(pid)), "no process of the agent is left");

@@ -3,6 +3,7 @@
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { PARTS_FLAGS } from "../../../cli/client/program.ts";
+import { writeLauncher } from "../../../packaging/pack.ts";
 
 const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
 const PARTS = `${ROOT}dist/parts`;
@@ -67,7 +68,7 @@ export function installMesh(): { readonly mesh: string; readonly empty: string }
   Deno.mkdirSync(packages, { recursive: true });
   link(Deno.execPath(), `${packages}/deno`);
   link(PARTS, `${INSTALLED}/parts`);
-  Deno.copyFileSync(`${ROOT}packaging/mesh`, `${INSTALLED}/mesh`);
+  writeLauncher(INSTALLED);
   Deno.writeTextFileSync(`${INSTALLED}/empty.js`, "");
   return { mesh: `${INSTALLED}/mesh`, empty: `${INSTALLED}/empty.js` };
 }

@@ -17,25 +17,6 @@ phase="The payload did not end in time"
 log_bytes_max=65536
 payload_bytes_max=1000000
 
-# Ends this process after $1 seconds, unless it has ended before: then its end of the pipe closes.
-limit_time() {
-  exec 4>&- # A copy in the new process would keep the former limit.
-  exec 4> >(
-    exec >/dev/null
-    read -r -t "$1"
-    (($? <= 128)) || kill -ALRM "$$"
-  )
-}
-
-# Reads to the end into `all`. With a time limit of its own, `read` would take each byte alone.
-read_all() {
-  if ((BASH_VERSINFO[0] >= 5)); then
-    IFS= read -r -N 100000000 all
-  else
-    IFS= read -r -d '' all
-  fi
-}
-
 fail() {
   local log=$state/hook.log
   if [[ -n $state && (-f $log || ! -e $log) ]]; then
@@ -55,26 +36,7 @@ run_mesh() {
   exit 0
 }
 
-# True if process $1 runs and started at $2, if that is known, where there is no /proc.
-is_alive_by_ps() {
-  local status
-  status=$(ps -o state= -p "$1")
-  [[ -n $status && ${status## } != [ZX]* ]] || return
-  [[ -z $2 ]] && return
-  status=$(ps -o lstart= -p "$1")
-  read -r status <<<"$status"
-  [[ $status == "$2" ]]
-}
-
-# Bash copies a function for each call, so what runs once for every event is in none.
-
-state=${MESH_STATE-}
-if [[ -z $state ]]; then
-  state=${XDG_STATE_HOME-}
-  [[ $state == /* ]] || state=${HOME%/}/.local/state
-  state+=/mesh
-fi
-[[ $state == /* ]] || state=
+# @functions
 trap 'fail "$phase"' ALRM
 ((BASH_VERSINFO[0] >= 4)) && seconds_max=1.5 || seconds_max=2
 limit_time "$seconds_max"
@@ -83,31 +45,13 @@ read_all
 payload=$all
 [[ -n $state && ${MESH_HOOKS-} != off ]] || exit 0
 
-is_alive=false started='' decision_seconds='' file=$state/daemon.json
-if [[ -e $file ]]; then
-  [[ -f $file ]] || fail "daemon.json is not a file"
-  IFS= read -r -d '' info <"$file"
-  [[ $info =~ \"pid\":([0-9]+) ]] || run_mesh
-  pid=${BASH_REMATCH[1]}
-  [[ $info =~ \"process_started\":\"([^\"\\]*)\" ]] && started=${BASH_REMATCH[1]}
-  [[ $info =~ \"approval_seconds\":([0-9]+) ]] && decision_seconds=${BASH_REMATCH[1]}
-  if read -r status <"/proc/$pid/stat"; then
-    name=${status%)*} # It may contain spaces and brackets.
-    # shellcheck disable=SC2086 # To split it; `read` would take each byte of a pipe alone.
-    set -- ${status:${#name}+2}
-    [[ $1 != [ZX] && (-z $started || ${20} == "$started") ]] && is_alive=true
-  elif [[ ! -e /proc/self/stat ]]; then
-    is_alive_by_ps "$pid" "$started" && is_alive=true
-  fi
-fi
+# @find_daemon
 if ! $is_alive; then
   # A killed daemon leaves its marker, with which every tool call would start a process.
   marker=$state/urgent/$agent
   [[ ! -e $marker ]] || rm -f "$marker"
   exit 0
 fi
-[[ $info =~ \"url\":\"http://(127\.0\.0\.1|\[::1\]):([0-9]+)/?\" ]] || run_mesh
-host=${BASH_REMATCH[1]} port=${BASH_REMATCH[2]}
 ((${#payload} <= payload_bytes_max)) || run_mesh
 
 token=
@@ -129,8 +73,8 @@ for header in "Host: $host:$port" "Content-Type: ${payload:+application/json}" \
 done
 
 phase="The daemon did not answer in time"
-if [[ -n $decision_seconds && " $decision_events " == *" $event "* ]]; then
-  limit_time $((decision_seconds + 2))
+if [[ " $decision_events " == *" $event "* && $info =~ \"approval_seconds\":([0-9]+) ]]; then
+  limit_time $((BASH_REMATCH[1] + 2))
 fi
 address=${host#[}
 exec 3<>"/dev/tcp/${address%]}/$port" || run_mesh

@@ -2,6 +2,7 @@
 
 import type { AgentDefinition } from "../definition.ts";
 import { type Argv, shellQuote } from "../settings_files/shell_words.ts";
+import { completeScript } from "../../../host/scripts/scripts.ts";
 import body from "./hook.bash" with { type: "text" };
 
 /** The first line of every such script, by which it is known. */
@@ -17,7 +18,7 @@ export function hookScript({ id, hooks }: AgentDefinition, mesh: Argv): string {
     `decision_events=${shellQuote(hooks.decision_events.join(" "))}`,
     `mesh=(${mesh.map(shellQuote).join(" ")})`,
     "",
-    body,
+    completeScript(body),
   ].join("\n");
 }
 

@@ -85,10 +85,10 @@ Deno.test("a process holds the sockets of its descendants, and no other process 
   const sockets = machineSockets();
   assert.notEqual(sockets.holderWithin(owner.pid, connection), undefined);
   assert.equal(sockets.holderWithin(other.pid, connection), undefined);
-  assert.ok(treeOf(owner.pid, 10).length >= 2);
+  assert.ok([...treeOf(owner.pid, 10)].length >= 2);
   for (const _ of ["searched", "known"]) {
     const holder = sockets.holderOf(connection) ?? 0;
-    assert.ok(treeOf(owner.pid, 10).includes(holder));
+    assert.ok([...treeOf(owner.pid, 10)].includes(holder));
   }
   await end(owner);
   await end(other);
@@ -110,7 +110,7 @@ Deno.test("a socket that a process has passed on is held by the one that has it 
     const pid = sockets.holderOf(connection);
     return pid !== undefined && pid !== owner.pid ? pid : undefined;
   });
-  assert.deepEqual(treeOf(owner.pid, 10).slice(1), [heir]);
+  assert.deepEqual([...treeOf(owner.pid, 10)].slice(1), [heir]);
   await input.write(new TextEncoder().encode("\n"));
   input.releaseLock();
   await owner.stdin.close();
