@@ -399,7 +399,7 @@ Deno.test("a wait that times out says what the recipient waits for, and has no o
   await using at = await agents(w, PROTOCOL_VERSIONS[0]);
   const failed = { turn_state: "idle", error: "rate_limit" };
   await post(w, `/peers/${at.ids.web}/turn`, failed);
-  const sentence = "web has reached its usage limit. The ask stays open";
+  const sentence = "web is throttled by its provider. The ask stays open";
   const asking = at.api.call("ask", { peer: "web", message: "Why?", wait_seconds: 1 });
   const asked = await advanceUntilSettled(w, asking);
   assert.ok(asked.text.includes(sentence), asked.text);
