@@ -122,12 +122,12 @@ export class WakeRuns {
       if (isRunning && this.#ages.of(wake_id, changed_at) < RUNNING_MS_MAX) return refusal;
       const { peer_id } = wake;
       await this.#deps.spawns.cleanUp(wake_id, peer_id);
-      this.fail(wake, { reason: refusal.code, detail: refusal.toBody().detail });
+      this.#fail(wake, { reason: refusal.code, detail: refusal.toBody().detail });
       return refusal;
     }
   }
 
-  fail(
+  #fail(
     { wake_id, state }: Pick<StoredWake, "wake_id" | "state">,
     why: { readonly reason: string; readonly detail: string },
   ): void {
@@ -159,7 +159,10 @@ export class WakeRuns {
         { backend, session_id },
         { tmux_socket, mark: wake_id, at },
       );
-      if (launched) return this.#storeLaunch(wake, launched);
+      if (launched) {
+        const store = () => this.#storeLaunch(wake, launched);
+        return await this.#deps.spawns.storeOrUndo(launched, store);
+      }
       if (this.#ctx.clock.monotonic() - this.#started_at < TMUX_MS_MAX) return;
       this.#recovered.delete(wake_id);
     }
@@ -190,16 +193,16 @@ export class WakeRuns {
   async #follow(wake: StoredWake): Promise<Refusal | undefined> {
     const { wake_id, peer_id, spawn_id } = wake;
     const spawn = spawn_id === null ? undefined : spawnRows.get(this.#ctx.db, spawn_id);
-    if (!spawn) this.fail(wake, { reason: "exited", detail: "Its spawn is not known any more" });
+    if (!spawn) this.#fail(wake, { reason: "exited", detail: "Its spawn is not known any more" });
     else if (spawn.peer_id === peer_id) {
       this.#ctx.db.transact(() => this.#deps.woken(this.#records.step(wake_id, "registered")));
     } else if (spawn.peer_id !== null) {
-      this.fail(wake, { reason: "other_peer", detail: `It registered as ${spawn.peer_id}` });
+      this.#fail(wake, { reason: "other_peer", detail: `It registered as ${spawn.peer_id}` });
       const process = recordedProcess(mustGetPeer(this.#ctx.db, spawn.peer_id)) ?? undefined;
       await this.#deps.spawns.release(spawn.spawn_id, process);
     } else if (spawn.settled_at !== null) {
       const { pane_id } = spawn;
-      this.fail(wake, { reason: "exited", detail: `Its program ended at once in ${pane_id}` });
+      this.#fail(wake, { reason: "exited", detail: `Its program ended at once in ${pane_id}` });
     } else if (this.#recovered.has(wake_id)) {
       // Its hooks may have reported the start while no daemon ran.
       await this.#deps.linking.linkSilent(spawn, peer_id, { missed_start: true });
@@ -215,7 +218,12 @@ export class WakeRuns {
       this.#records.step(wake_id, "registered");
       return undefined;
     }
-    await this.#deps.spawns.release(spawn_id ?? "", recordedProcess(peer) ?? undefined);
+    try {
+      await this.#deps.spawns.release(spawn_id ?? "", recordedProcess(peer) ?? undefined);
+    } catch (error) {
+      if (this.#deps.shutdownSignal.aborted) return undefined; // The next start goes on with it.
+      throw error;
+    }
     this.#ctx.db.transact(() => {
       if (this.#records.mustGet(wake_id).state !== "resting") return;
       this.#deps.slept(this.#records.step(wake_id, "slept"));
