@@ -14,6 +14,7 @@ function scheduleOf(schedule_id: string, hours: number, cron: string | null = nu
     to_peer: "bob",
     text: "Hello",
     kind: "notify",
+    digest: false,
     fire_at: null,
     cron,
     timezone: null,
