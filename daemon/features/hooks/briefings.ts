@@ -3,8 +3,10 @@
  * and is owed, its jobs, and which answers it has had. Once, with proof that the model read it.
  */
 
+import { setLatest } from "kit/core/bounded_map.ts";
+import type { Monotonic } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
-import { DAY_MS, formatDuration } from "kit/core/duration.ts";
+import { DAY_MS, formatDuration, MINUTE_MS } from "kit/core/duration.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import type { HookReport } from "../agents/adapter.ts";
 import * as asks from "../asks/store.ts";
@@ -21,6 +23,11 @@ const ENTRIES_MAX = 5;
 const RESULTS_MS_MAX = DAY_MS;
 /** Maximum messages that are searched for answers. */
 const SCANNED_MAX = 2_000;
+
+/** Minimum time between two briefings by a message, so that reports cannot fill a queue. */
+const MESSAGE_PAUSE_MS = MINUTE_MS;
+/** Maximum peers whose last briefing by a message is remembered. */
+const PEERS_MAX = 1_000;
 
 /**
  * The starts of a session after which its model no longer knows its conversation, or knows that of
@@ -65,6 +72,8 @@ interface Contents {
 export class Briefings {
   readonly #ctx: Context;
   readonly #deps: BriefingsDeps;
+  /** The times of the last briefings by a message. */
+  readonly #sent_at = new Map<string, Monotonic>();
 
   constructor(ctx: Context, deps: BriefingsDeps) {
     this.#ctx = ctx;
@@ -110,10 +119,13 @@ export class Briefings {
    * proves that it was read. It begins a turn, so it is sent only if something is owed.
    */
   send(peer_id: string, cause: string): void {
-    const { db, events } = this.#ctx;
+    const { db, events, clock } = this.#ctx;
     const { notifications, is_on } = this.#deps;
+    const now = clock.monotonic();
+    if (!is_on || now - (this.#sent_at.get(peer_id) ?? -Infinity) < MESSAGE_PAUSE_MS) return;
     const { sections, ask_ids, isOwed } = this.#contentsOf(peer_id);
-    if (!is_on || !isOwed) return;
+    if (!isOwed) return;
+    setLatest(this.#sent_at, peer_id, now, PEERS_MAX);
     const { name, circle } = mustGetPeer(db, peer_id);
     const text = briefingText({ name, peer_id, circle, cause, sections });
     db.transact(() => {

@@ -289,4 +289,9 @@ Deno.test("a program that reports its compaction gets a message, if something is
   assert.match(told ?? "", new RegExp(`${id} @ada now: Which port`));
   assert.doesNotMatch(told ?? "", /obey/);
   assert.deepEqual(await stagesOf(w, id), ["restated after compact, by a message"]);
+  for (const _ of [1, 2]) await api.send({ type: "compacted" });
+  assert.equal((await stagesOf(w, id)).length, 1, "once a minute");
+  await w.clock.advance(60_000);
+  await api.send({ type: "compacted" });
+  assert.equal((await stagesOf(w, id)).length, 2);
 });
