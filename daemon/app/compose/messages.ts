@@ -69,12 +69,8 @@ export function openMessages(
   const holds = ports.messages;
   const parts = { budgets, dispatcher, idCodec, limits, ports: holds, remote, sockets, steps };
   const leases = new Ages(ctx.clock);
-  const delivery = new Delivery(ctx, {
-    ...parts,
-    effects: effects.messages,
-    leases,
-    queue_ttl_ms,
-  });
+  const queue = { leases, queue_ttl_ms };
+  const delivery = new Delivery(ctx, { ...parts, ...queue, effects: effects.messages });
   const deliveryAudit = new DeliveryAudit(ctx, { directory, ports: ports.messages });
   const receipts = new Receipts(ctx, steps, effects.messages);
   const handover = new Handover(ctx, {
