@@ -1,4 +1,4 @@
-/** Random chains of asks, replies, prompts and grants: what must hold of budgets in each of them. */
+/** Random chains of asks, replies, prompts and grants: what must hold of budgets in each. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
