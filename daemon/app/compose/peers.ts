@@ -23,9 +23,12 @@ import { PeerWaits } from "../../features/peers/waits.ts";
 import type { Foundation } from "./foundation.ts";
 
 /** Budgets, and what is charged to them. */
-function openBudgets({ config, ctx, meters, ports }: Foundation, directory: Directory) {
+function openBudgets(
+  { config, ctx, meters, ports }: Foundation,
+  lower: { readonly directory: Directory; readonly remotePeers: RemotePeers },
+) {
   const budgets = new Budgets(ctx, {
-    directory,
+    ...lower,
     currency: config["usage.prices"]?.currency,
     day: config["budgets.day"],
     peers: config["budgets.peers"],
@@ -35,8 +38,8 @@ function openBudgets({ config, ctx, meters, ports }: Foundation, directory: Dire
   });
   return {
     budgets,
-    budgetNotes: new BudgetNotes(ctx, { budgets, directory }),
-    charges: new Charges(ctx, { budgets, directory }),
+    budgetNotes: new BudgetNotes(ctx, { ...lower, budgets }),
+    charges: new Charges(ctx, { ...lower, budgets }),
   };
 }
 
@@ -68,9 +71,9 @@ export function openPeers(foundation: Foundation) {
     machine: platform.machines?.membership.name ?? machine,
     ...directorySettings(config),
   });
-  const opened = openBudgets(foundation, directory);
-  const lower = { ...opened, ...openTransports(foundation, opened.budgetNotes) };
   const remotePeers = new RemotePeers(ctx);
+  const opened = openBudgets(foundation, { directory, remotePeers });
+  const lower = { ...opened, ...openTransports(foundation, opened.budgetNotes) };
   const agentPeers = new AgentPeers(ctx, machine);
   const reachability = new PeerReachability(ctx, { ...lower, agentPeers, missingPanes });
   const superseded = new SupersededExecutions();

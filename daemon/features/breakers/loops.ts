@@ -92,9 +92,10 @@ export class Loops {
   /** A hook reported a tool call of a peer with its result. */
   callRan(peer_id: string, { tool, input, result }: RanCall): void {
     if (this.#isOff) return;
-    const at = this.#ctx.clock.now();
+    const at = this.#ctx.clock.now(), text = canonicalJson(input) ?? "";
+    if (isOfMesh({ tool, text })) return;
     setLatest(this.#lastCall, peer_id, at, PEERS_MAX);
-    const call = toCall(tool, canonicalJson(input), { result: canonicalJson(result ?? null), at });
+    const call = toCall(tool, text, { result: canonicalJson(result ?? null), at });
     const calls = [...this.#calls.get(peer_id) ?? [], call].slice(-CALLS_MAX);
     setLatest(this.#calls, peer_id, calls, PEERS_MAX);
     this.#ctx.db.afterCommit(() => this.#reportCalls(peer_id, calls));
@@ -287,7 +288,7 @@ const BREAKER = {
 /** A call by which an agent only talks to others: it is no work. */
 const MESH_COMMAND = /"mesh (?:ack|answer|ask|asks|decline|notify|reply|send|show|wait)\b/;
 
-function isOfMesh({ tool, text }: SessionEntry): boolean {
+function isOfMesh({ tool, text }: Pick<SessionEntry, "tool" | "text">): boolean {
   return /\bmesh\b|_mesh_|^mesh_|__mesh__/.test(tool ?? "") || MESH_COMMAND.test(text);
 }
 

@@ -14,6 +14,7 @@ import type { StoredMessage } from "protocol/messages/contract.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Directory } from "../peers/directory.ts";
+import type { RemotePeers } from "../peers/remote/remote_peers.ts";
 import { Days, type DaySettings } from "./days.ts";
 import { budgetSpent, narrowed, shareOf, toBudget } from "./limits.ts";
 import { newBudget } from "./new_budget.ts";
@@ -56,6 +57,7 @@ export interface BudgetPorts {
 
 interface BudgetsDeps extends DaySettings {
   readonly directory: Directory;
+  readonly remotePeers: Pick<RemotePeers, "address">;
   /** The currency of the configured prices. */
   readonly currency: string | undefined;
   /** True if the agents' session files, which have the tokens, are read. */
@@ -211,7 +213,7 @@ export class Budgets {
     if (this.workOf(tx, peer_id) !== undefined) this.#put(tx, peer_id, OTHER_WORK);
   }
 
-  /** True if a message that is read may change its reader's work, or if days have budgets. */
+  /** True if a message that is read may change its reader's work, or is charged to its day. */
   concerns(db: Reader, delivery_id: string, to_peer_id: string): boolean {
     return this.days.isAny || store.concerns(db, delivery_id, to_peer_id);
   }
@@ -313,9 +315,7 @@ export class Budgets {
 
   toPublic(budget: StoredBudget): Budget {
     const { db } = this.#ctx;
-    const { directory } = this.#deps;
-    const isElsewhere = (peer_id: string) =>
-      (directory.address(peer_id)?.daemon_id ?? null) !== null;
+    const isElsewhere = (peer_id: string) => this.#deps.remotePeers.address(peer_id) !== undefined;
     const uses = store.uses(db, budget.budget_id);
     return toBudget(budget, { name: this.nameOf(budget), uses, isElsewhere });
   }

@@ -4,6 +4,8 @@ import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
 import * as peers from "../peers/store.ts";
 import type { Directory } from "../peers/directory.ts";
+import type { Address } from "protocol/peers/record.ts";
+import type { RemotePeers } from "../peers/remote/remote_peers.ts";
 import type { PeerState } from "../peers/changes.ts";
 import type { Budgets } from "./budgets.ts";
 import { shareOf, WARNED_SHARE } from "./limits.ts";
@@ -28,6 +30,7 @@ interface Charge {
 interface ChargesDeps {
   readonly budgets: Budgets;
   readonly directory: Directory;
+  readonly remotePeers: Pick<RemotePeers, "address">;
 }
 
 export class Charges {
@@ -57,7 +60,7 @@ export class Charges {
     ];
     if (charged.length === 0) return;
     const at = this.#ctx.clock.now();
-    const name = this.#deps.directory.address(peer_id)?.name ?? peer_id;
+    const name = this.#address(peer_id)?.name ?? peer_id;
     for (const budget of charged) {
       store.add(tx, budget.budget_id, { ...NOTHING, ...used }, { peer_id, name, at });
       this.#review(tx, store.get(tx, budget.budget_id));
@@ -68,7 +71,7 @@ export class Charges {
   promptRead(tx: Tx, peer_id: string, budget_id = this.#deps.budgets.workOf(tx, peer_id)): void {
     const charged = this.#turns.get(peer_id);
     if (charged === (budget_id ?? "")) return;
-    const address = this.#deps.directory.address(peer_id);
+    const address = this.#address(peer_id);
     if (!address || address.role === "human") return;
     if (this.#working.has(peer_id)) {
       this.#turns.set(peer_id, budget_id ?? "");
@@ -123,6 +126,12 @@ export class Charges {
     this.#working.set(peer_id, since + ms);
     const budget_id = this.#deps.budgets.workOf(tx, peer_id);
     this.charge(tx, { peer_id, budget_id, used: { ms }, is_today: true });
+  }
+
+  /** The address of a peer of this or another machine. */
+  #address(peer_id: string): Address | undefined {
+    const { directory, remotePeers } = this.#deps;
+    return directory.address(peer_id) ?? remotePeers.address(peer_id);
   }
 
   /** Moves a budget on if two thirds, or all of it, are used. */

@@ -33,7 +33,7 @@ interface Beginning {
   readonly peer_id: string;
   readonly at: number;
   readonly message_id: string | undefined;
-  /** The budget of a prompt without a message; '' for none. */
+  /** The budget that the agent works under after the prompt; '' for none. */
   readonly budget_id: string;
 }
 
@@ -89,7 +89,8 @@ export class AgentWork {
       if (message?.to_peer_id !== peer_id) continue;
       const { sent_at, transport } = message;
       const begun_at = transport === "hook" && sent_at !== null ? Math.min(at, sent_at) : at;
-      const budget_id = this.#budgets.idOf(tx, message.delivery_id);
+      // A message that the agent had read before does not end the work for an ask that it owes.
+      const budget_id = this.#budgets.idOf(tx, message.delivery_id) || owed;
       store.putWork(tx, { peer_id, at: begun_at, ...this.#workOf(message), budget_id });
     }
   }
@@ -97,8 +98,7 @@ export class AgentWork {
   #note(peer_id: string, message_id: string | undefined): void {
     if (!this.#isAgent(peer_id)) return;
     const { db, clock } = this.#ctx;
-    const isOwed = message_id === undefined && this.#budgets.isAny;
-    const budget_id = isOwed ? this.#budgets.workOf(db, peer_id) ?? "" : "";
+    const budget_id = this.#budgets.isAny ? this.#budgets.workOf(db, peer_id) ?? "" : "";
     this.#beginnings.push({ peer_id, at: clock.now(), message_id, budget_id });
   }
 

@@ -1,4 +1,4 @@
-/** Random chains of asks, replies, prompts and grants: facts that hold of budgets in each. */
+/** Random chains of asks, replies, prompts and grants: what must hold of budgets in each. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";

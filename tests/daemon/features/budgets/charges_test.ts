@@ -77,6 +77,23 @@ Deno.test("what is used never falls: a session's file is cut, replaced or smalle
   assert.equal(await used() >= 1010, true);
 });
 
+Deno.test("a prompt with an old message does not take tokens out of the budget", async () => {
+  await using at = await usageWorld();
+  const { w } = at;
+  const old = await ask(w, "web", "api", "Before");
+  await read(w, "api", old);
+  await read(w, "api", await ask(w, "sam", "api", "Build it", { budget: "5k-tokens" }));
+  await w.daemon.ctx.db.transact((tx) =>
+    tx.run("update messages set seen_at = 1, sent_at = 1, state = 'seen' where text = 'Before'")
+  );
+  await w.daemon.ctx.db.transact((tx) =>
+    tx.run("update budget_members set owed_by = (select peer_id from peers where name = 'api')")
+  );
+  await read(w, "api", old);
+  at.answers(API);
+  assert.equal((await budgets(w))[0]?.used.tokens, 110);
+});
+
 Deno.test("a fork of a session is not charged again", async () => {
   await using at = await usageWorld();
   const { w } = at;
