@@ -4,8 +4,11 @@ import type { Context } from "../../data/context.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Resumptions } from "../spawn/resumptions.ts";
 
-/** Time for which a finding is used: a list of all peers would look for many files. */
-const KEPT_MS = 30_000;
+/**
+ * Time for which a finding is used: a list of all peers would read many files, and some agents'
+ * whole sessions. The files of an ended session hardly change, and a wake checks them again.
+ */
+const KEPT_MS = { resumable: 10 * 60_000, obstacle: 30_000 } as const;
 /** Maximum looks at files within one second. Any other agent counts as asleep until then. */
 const LOOKS_MAX = 100;
 /** Maximum remembered findings. */
@@ -32,7 +35,8 @@ export class Obstacles {
   of(peer: StoredPeer): string | undefined {
     const now = this.#ctx.clock.monotonic();
     const known = this.#findings.get(peer.peer_id);
-    const isCurrent = known?.session === peer.runtime_session_id && now - known.at < KEPT_MS;
+    const kept_ms = known?.obstacle === undefined ? KEPT_MS.resumable : KEPT_MS.obstacle;
+    const isCurrent = known?.session === peer.runtime_session_id && now - known.at < kept_ms;
     if (isCurrent) return known.obstacle;
     if (now - this.#looks.since >= 1000) this.#looks = { since: now, count: 0 };
     return ++this.#looks.count > LOOKS_MAX ? known?.obstacle : this.look(peer);

@@ -1,6 +1,6 @@
 /** Copilot CLI's adapter: only the pane. Hooks and records report turns. */
 
-import type { IsAlive } from "../../../host/processes.ts";
+import { argumentsOf, type IsAlive } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { interruptInPane } from "../pane_interrupt.ts";
@@ -8,7 +8,7 @@ import { type PaneOptions, PaneTransport } from "../pane_transport.ts";
 import { copilotEvidence } from "./question_evidence.ts";
 import { withEnd } from "../sessions/last_end.ts";
 import { copilotEnds } from "./turn_ends.ts";
-import { type Activity, resumeOf, SessionRecords } from "./sessions.ts";
+import { type Activity, processOf, resumeOf, SessionRecords } from "./sessions.ts";
 import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens.ts";
 
 interface CopilotOptions extends Omit<PaneOptions, "screen"> {
@@ -38,6 +38,7 @@ export function copilotAdapter(options: CopilotOptions): Adapter {
     lastEnd: ends,
     account: () => ({ home: config_dir }),
     resume: (session) => resumeOf(config_dir, session),
+    processOf: (session_id) => processOf(config_dir, session_id, argumentsOf),
   });
 }
 

@@ -4,7 +4,7 @@ import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { tryJson } from "kit/core/text.ts";
-import { readTail, readWhole } from "../../../host/agent_files.ts";
+import { namesIn, readTail, readWhole } from "../../../host/agent_files.ts";
 import type { WaitKind } from "protocol/peers/record.ts";
 import type { Observation, ResumableSession, ResumeResult } from "../adapter.ts";
 import { Timestamp } from "../sessions/pages.ts";
@@ -190,6 +190,21 @@ export function resumeOf(
   return cwd === path
     ? { ok: true, args: ["--resume", id] }
     : refuse(`Session ${id} belongs to the folder ${cwd ?? "(none)"}`);
+}
+
+/**
+ * The process of Copilot CLI that has a session open. A killed one leaves its lock behind, and its
+ * pid may be another program's by now.
+ */
+export function processOf(
+  config_dir: string,
+  id: string,
+  argumentsOf: (pid: number) => readonly string[] | undefined,
+): number | undefined {
+  if (!SESSION_ID.test(id)) return undefined;
+  return namesIn(folderOf(config_dir, id))
+    .map((name) => Number(/^inuse\.([1-9]\d*)\.lock$/.exec(name)?.[1]))
+    .find((pid) => pid > 0 && argumentsOf(pid)?.some((word) => word.includes("copilot")));
 }
 
 /** The file of a session's records; undefined for an id of another form. */

@@ -88,6 +88,9 @@ withLab(
     const item = await until("the question", async () => {
       const { items } = await mesh.call(listInbox, { query: {} });
       return items.find(({ question }) => question?.scope === "wake");
+    }).catch(async ({ message }) => {
+      const { wake } = await peerOf(mesh, before.peer_id);
+      throw new Error(`${message}: ${JSON.stringify(wake)}`);
     });
     assert.match(item.text, /is asleep[^]*> Which port\?/);
     await mesh.call(replyInboxItem, {

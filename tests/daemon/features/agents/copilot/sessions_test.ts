@@ -6,6 +6,7 @@ import type { AgentPeer } from "../../../../../daemon/features/agents/adapter.ts
 import { copilot } from "../../../../../daemon/features/agents/copilot/agent.ts";
 import { copilotAdapter } from "../../../../../daemon/features/agents/copilot/copilot.ts";
 import {
+  processOf,
   resumeOf,
   SessionRecords,
 } from "../../../../../daemon/features/agents/copilot/sessions.ts";
@@ -236,4 +237,16 @@ Deno.test("a session's records are read again only after a change", () => {
   } finally {
     Deno.removeSync(config_dir, { recursive: true });
   }
+});
+
+Deno.test("the process that has a session open is known by its lock, unless its pid is another program's", () => {
+  using home = new Home();
+  const running = new Map([[71, ["node", "/opt/copilot/index.js"]], [72, ["vim"]]]);
+  const holder = () => processOf(home.config_dir, ID, (pid) => running.get(pid));
+  assert.equal(holder(), undefined);
+  home.write(`session-state/${ID}/inuse.70.lock`, "70");
+  home.write(`session-state/${ID}/inuse.72.lock`, "72");
+  assert.equal(holder(), undefined, "one was killed, and the other pid is reused");
+  home.write(`session-state/${ID}/inuse.71.lock`, "71");
+  assert.equal(holder(), 71);
 });
