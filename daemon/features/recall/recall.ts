@@ -12,8 +12,9 @@ import * as rows from "./store.ts";
 
 /** Maximum messages that are searched, and asks that are compared. They bound a request's time. */
 const SCANNED_MAX = 2_000;
-const COMPARED_MAX = 200;
-/** Maximum characters of a question and of an answer. */
+const COMPARED_MAX = 100;
+/** Characters of questions and answers that are compared, and that are shown. */
+const COMPARED_CHARS = 400;
 const SHOWN_CHARS = 1_000;
 /** Part of the words that two questions share if one asks what the other asked. */
 const SAME_SHARE = 0.6;
@@ -79,7 +80,7 @@ export class Recall {
     q: string,
     { circle, project, same }: { circle: string; project: Project | undefined; same: boolean },
   ): Candidate[] {
-    const words = stemsOf(q);
+    const words = stemsOf(q.slice(0, COMPARED_CHARS));
     const match = toMatch(words);
     if (match === undefined) return [];
     this.#deps.messages.catchUp();
@@ -87,10 +88,10 @@ export class Recall {
     const found = new Map<string, Candidate>();
     const folderOf = this.#foldersIn(circle, project);
     for (const ask of rows.answeredAsks(this.#ctx.db, { match, circle, ...limits })) {
-      const asked = stemsOf(ask.text);
+      const asked = stemsOf(ask.text.slice(0, COMPARED_CHARS));
       const share = same
         ? Math.min(shareOf(words, asked), shareOf(asked, words))
-        : shareOf(words, asked.union(stemsOf(ask.reply)));
+        : shareOf(words, asked.union(stemsOf(ask.reply.slice(0, COMPARED_CHARS))));
       const folders = folderOf(ask);
       if (!folders || share < (same ? SAME_SHARE : FOUND_SHARE)) continue;
       const key = [...asked].sort().join(" ");

@@ -2,8 +2,6 @@
 
 import { tokensOf } from "kit/core/words.ts";
 
-/** Maximum characters of a text that are compared. */
-const CHARS_MAX = 4_000;
 /** Maximum words in a query of the index: the longest, which are the rarest. */
 const QUERY_WORDS_MAX = 16;
 /** Minimum letters of a stem. */
@@ -22,7 +20,7 @@ const ENDING = /(?:ing|ed|es|s|e)$/;
 
 /** The words of a text that say what it is about, without their endings. */
 export function stemsOf(text: string): ReadonlySet<string> {
-  const stems = tokensOf(text.slice(0, CHARS_MAX)).flatMap(({ text: word, kind }): string[] => {
+  const stems = tokensOf(text).flatMap(({ text: word, kind }): string[] => {
     if (kind === "last" || kind === "symbol") return [];
     if (kind !== "word") return [word];
     return word.length < 2 || STOP_WORDS.has(word) ? [] : [stemOf(word)];

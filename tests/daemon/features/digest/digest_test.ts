@@ -170,6 +170,15 @@ Deno.test("a digest goes to the human only", async () => {
   assert.equal((await w.call(getSchedule, { params })).to_peer, "sam");
 });
 
+Deno.test("a digest is not sent if the name of its recipient is another peer's by now", async () => {
+  await using w = await mesh();
+  const { schedule_id } = await schedule(w, { fire_at: "1h" });
+  w.daemon.ctx.db.transact((tx) => tx.run("update schedules set to_peer = 'api'", {}));
+  await w.tick(3600);
+  const { state, last_error } = await w.call(getSchedule, { params: { id: schedule_id } });
+  assert.deepEqual([state, last_error], ["failed", "invalid_request"]);
+});
+
 Deno.test("hostile texts in a scheduled digest are one line without Markdown", async () => {
   await using w = await mesh();
   const text = "[click](http://evil) **now**\n# Heading";

@@ -220,6 +220,7 @@ Deno.test("the longest names leave a briefing within 300 tokens", () => {
   });
   assert.ok(estimateTokens(text) <= 300, `${estimateTokens(text)} tokens`);
   assert.match(text, /had \(1000\):/);
+  assert.doesNotMatch(text, /\n\n/);
 });
 
 Deno.test("an unverified sender and a person are told apart", async () => {

@@ -149,6 +149,13 @@ Deno.test("with `same`, a question that only shares words is not found", async (
   assert.deepEqual(await idsOf(w, "port", same), []);
 });
 
+Deno.test("a long question finds itself", async () => {
+  await using w = await mesh();
+  const long = Array.from({ length: 180 }, (_, at) => `topic${at}`).join(" ");
+  const id = await answered(w, long, "Yes");
+  assert.deepEqual(await idsOf(w, long, { from_peer: "web", same: "true" }), [id]);
+});
+
 Deno.test("questions in other scripts, and with any characters, are found", async () => {
   await using w = await mesh();
   const id = await answered(w, "データベースのポートは何番ですか", "5432");
