@@ -60,7 +60,7 @@ function Palette() {
             onClick={() => choose(entry)}
           >
             <bdi>{visible(entry.title)}</bdi>
-            <span class="hint">{entry.hint}</span>
+            <span class="hint clip">{visible(entry.hint)}</span>
           </li>
         ))}
       </ul>

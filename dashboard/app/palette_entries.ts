@@ -1,5 +1,6 @@
 /** The entries of the palette: places to go to, and acts. */
 
+import { firstLine } from "../components/message.tsx";
 import { call, errorText } from "../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { whyNotInterrupted } from "protocol/derived/interrupts.ts";
@@ -19,7 +20,6 @@ export interface Entry {
 }
 
 const SHOWN_MAX = 12;
-const QUESTION_CHARS = 60;
 const JOBS_MAX = "200";
 
 /** The acts on a peer, each with the name of its window on the peer's page. */
@@ -76,7 +76,7 @@ function acts(): Entry[] {
   const notes = unreadNotes.value;
   const answers = waitingAsks.value.map(({ ask }) => ({
     title: `Answer ${ask.from_peer_name}`,
-    hint: ask.text.slice(0, QUESTION_CHARS),
+    hint: ask.question?.act?.title ?? firstLine(ask.text),
     to: link("attention", "", { at: ask.correlation_id }),
   }));
   const read = { title: "Mark all notifications as read", hint: String(notes.length) };

@@ -31,8 +31,11 @@ const TONES: Readonly<Record<string, Tone>> = {
   attempting: "busy",
   dispatching: "busy",
   awaiting_input: "warn",
+  looping: "warn",
   "at its limit": "warn",
   throttled: "warn",
+  exhausted: "warn",
+  no_transport: "warn",
   probing: "busy",
   clear: "good",
   "wants a login": "warn",
@@ -45,10 +48,8 @@ const TONES: Readonly<Record<string, Tone>> = {
   dropped: "bad",
   unavailable: "bad",
   down: "bad",
-  exhausted: "bad",
   out_of_credits: "bad",
   pane_unsafe: "bad",
-  no_transport: "bad",
   lapsed: "bad",
 };
 

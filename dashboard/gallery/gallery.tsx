@@ -111,6 +111,15 @@ export function Gallery() {
       <Part name="Charts">
         <LineChart title="Time" data={CHART} format={(ms) => `${Math.round(ms)} ms`} wide />
       </Part>
+      <Costs />
+      <Times />
+    </main>
+  );
+}
+
+function Costs() {
+  return (
+    <>
       <Part name="Usage">
         <Report report={USAGE} />
       </Part>
@@ -120,8 +129,7 @@ export function Gallery() {
       <Part name="Usage without tokens and prices">
         <Report report={{ ...USAGE, rows: [], prices: null, left_out: [] }} />
       </Part>
-      <Times />
-    </main>
+    </>
   );
 }
 

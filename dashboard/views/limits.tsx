@@ -18,9 +18,9 @@ export function Limits() {
 
 export function LimitList({ limits, refresh }: { limits: readonly Limit[]; refresh: () => void }) {
   return (
-    <section aria-label="Limits of accounts">
+    <section class="group stack" aria-label="Limits of accounts">
       <h2>Limits</h2>
-      <ul class="rows">
+      <ul class="stack">
         {limits.map((limit) => (
           <LimitCard
             key={limit.account_id}
@@ -38,7 +38,7 @@ function LimitCard({ limit, refresh }: { limit: Limit; refresh: () => void }) {
   const resume = () => call(at.resumeLimit, { params: { id: account_id }, body: {} }).then(refresh);
   const isHeld = state !== "clear" && state !== "probing";
   return (
-    <li class="card" data-row tabIndex={-1}>
+    <li class="card stack tight" data-row tabIndex={-1}>
       <header>
         <span class="who">{backend}</span>
         <bdi class="hint">{visible(account)}</bdi>
@@ -67,7 +67,8 @@ function LimitCard({ limit, refresh }: { limit: Limit; refresh: () => void }) {
           By its {evidence.source}: <bdi>{visible(evidence.text)}</bdi>
         </p>
       )}
-      <p class="hint">
+      <p class="hint cluster">
+        Used by
         {peers.map(({ peer_id, name }) => (
           <a key={peer_id} href={link("peers", peer_id)}>
             <bdi>{visible(name)}</bdi>

@@ -48,13 +48,13 @@ function WaitRow({ wait: { ask, on, elsewhere, circular } }: { wait: Wait }) {
       <AskRow ask={ask} />
       <WaitNoteOf id={ask.to_peer_id} />
       {circular && (
-        <p class="wait-note reason">
+        <p class="reason">
           <bdi>{visible(ask.to_peer_name)}</bdi> waits, in a circle, for{" "}
           <bdi>{visible(ask.from_peer_name)}</bdi>
         </p>
       )}
       {elsewhere > 0 && (
-        <p class="wait-note hint">
+        <p class="hint">
           <bdi>{visible(ask.to_peer_name)}</bdi> waits for an answer too; it is listed above
         </p>
       )}

@@ -1,6 +1,6 @@
 /** Peer: the conversation, writing to it, and the evidence about it. */
 
-import { Choices, Empty, ResourceView, State } from "../components/basics.tsx";
+import { Choices, Empty, ResourceView } from "../components/basics.tsx";
 import { Subagents } from "../components/children.tsx";
 import { BudgetLines } from "../components/budget_lines.tsx";
 import { AgentMark, Icon } from "../components/icons/icon.tsx";
@@ -15,7 +15,7 @@ import { only, useResource } from "../state/resource.ts";
 import { filter, link, route } from "../state/router.ts";
 import { livePeers, peers, peersById } from "../state/store.ts";
 import { sortPeers } from "./mesh/order.ts";
-import { activityOf, PeerList } from "./mesh/peer_card.tsx";
+import { Activity, PeerList } from "./mesh/peer_card.tsx";
 import { Actions } from "./peer/actions.tsx";
 import { Conversation } from "./peer/conversation.tsx";
 import { Evidence } from "./peer/evidence.tsx";
@@ -115,12 +115,19 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
       <a class="button quiet back" href={link("mesh")} aria-label="All peers">
         <Icon name="back" />
       </a>
-      <div class="grow">
-        <h1 class="cluster">
-          <AgentMark backend={backend} is_person={peer.role === "human"} />
-          <bdi>{visible(peer.name)}</bdi>
-          <State of={activityOf(peer)} />
-        </h1>
+      <h1 class="grow cluster">
+        <AgentMark backend={backend} is_person={peer.role === "human"} />
+        <bdi>{visible(peer.name)}</bdi>
+        <Activity peer={peer} />
+      </h1>
+      {isAsleep(peer) && <WakeButton key={`wake ${peer.peer_id}`} peer={peer} />}
+      {peer.role !== "human" && !isAsleep(peer) && (
+        <StopButton key={`stop ${peer.peer_id}`} peer={peer} />
+      )}
+      {isRemote(peer)
+        ? <RemoteNote machine={peer.machine} />
+        : <Actions key={peer.peer_id} peer={peer} />}
+      <div class="peer-about">
         <p class="where hint">
           <bdi>{visible([backend, model, circle, path].filter(Boolean).join(" · "))}</bdi>
         </p>
@@ -136,13 +143,6 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         options={TAB_ORDER.filter((name) => name === tab || hasTab(peer, name))
           .map((name) => [name, TABS[name]])}
       />
-      {isAsleep(peer) && <WakeButton key={`wake ${peer.peer_id}`} peer={peer} />}
-      {peer.role !== "human" && !isAsleep(peer) && (
-        <StopButton key={`stop ${peer.peer_id}`} peer={peer} />
-      )}
-      {isRemote(peer)
-        ? <RemoteNote machine={peer.machine} />
-        : <Actions key={peer.peer_id} peer={peer} />}
     </header>
   );
 }

@@ -49,7 +49,7 @@ export function Settings() {
 
 function SignOut() {
   return (
-    <>
+    <span class="cluster">
       <span>
         As <bdi>{humanName.value}</bdi>, for 30 days from the last <code>mesh open</code>.
       </span>
@@ -59,7 +59,7 @@ function SignOut() {
       >
         Sign out
       </Act>
-    </>
+    </span>
   );
 }
 

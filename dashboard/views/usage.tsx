@@ -35,6 +35,7 @@ export function Usage() {
   const days = DAYS.find(([days]) => days === query.get("days"))?.[0] ?? DAYS_DEFAULT;
   return (
     <>
+      <Limits />
       <div class="toolbar">
         <Choices
           label="Days"
@@ -50,7 +51,6 @@ export function Usage() {
           options={GROUPINGS}
         />
       </div>
-      <Limits />
       <Loaded key={`${by} ${days}`} by={by} days={days} />
     </>
   );

@@ -34,8 +34,9 @@ export function AskCard({ shown }: { shown: ShownQuestion }) {
         {peer && <AgentMark backend={peer.backend} />}
         <PeerLink id={ask.from_peer_id} name={ask.from_peer_name} />
         {ask.circle && <span class="chip">{visible(ask.circle)}</span>}
-        {isPermission(question) && <State of="permission" tone="warn" />}
-        {question?.blocking && <State of="blocked" />}
+        {isPermission(question)
+          ? <State of="permission" tone="warn" />
+          : question?.blocking && <State of="blocked" />}
         <span class="grow" />
         {!ended && <Waits ask={ask} />}
       </header>
@@ -44,7 +45,7 @@ export function AskCard({ shown }: { shown: ShownQuestion }) {
           <bdi>{visible(act.title)}</bdi>
         </h3>
       )}
-      {peer && <Where peer={peer} />}
+      {peer && <Where peer={peer} shown={act ? act.command && act.folder : null} />}
       {!ended && behind.names.length > 0 && (
         <p class="reason">
           Waiting behind this question: <bdi>{visible(listNames(behind.names))}</bdi>
@@ -123,9 +124,10 @@ function listNames(names: readonly string[]): string {
   return names.slice(0, 3).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }
 
-/** The asker's folder and description. */
-export function Where({ peer: { backend, model, path, description } }: { peer: Peer }) {
-  const facts = [backend, model, path].filter((fact) => fact !== null);
+/** The asker's folder, unless it is `shown` elsewhere, and description. */
+export function Where({ peer, shown = null }: { peer: Peer; shown?: string | null }) {
+  const { backend, model, path, description } = peer;
+  const facts = [backend, model, path === shown ? null : path].filter((fact) => fact !== null);
   return (
     <p class="where hint">
       <bdi>{visible(facts.join(" · "))}</bdi>

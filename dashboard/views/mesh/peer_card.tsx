@@ -142,7 +142,7 @@ function PeerCard({ peer, current, dense, context }: CardProps) {
             <Counts text={countsText(counts)} />
           </span>
         )}
-        <State of={activityOf(peer)} />
+        <Activity peer={peer} />
       </span>
       {!dense && (
         <span class="peer-facts hint clip">
@@ -243,10 +243,20 @@ function Evidence({ peer, at, brief }: { peer: Peer; at: string; brief: boolean 
     );
 }
 
+/** The peer's activity, and before it that it repeats itself: it may work or wait meanwhile. */
+export function Activity({ peer }: { peer: Peer }) {
+  return (
+    <>
+      {peer.looping && <State of="looping" />}
+      <State of={activityOf(peer)} />
+    </>
+  );
+}
+
 /** The peer's activity; its status if nothing more is known. */
-export function activityOf(peer: Peer): string {
+function activityOf(peer: Peer): string {
   const { status, turn_state } = peer;
-  const waits = peer.looping ? "looping" : waitState(peer);
+  const waits = waitState(peer);
   if (waits !== undefined) return waits;
   const known = status !== "offline" && turn_state !== null && turn_state !== "idle";
   return known ? turn_state : statusWithSleep(peer);

@@ -61,7 +61,7 @@ export function Timeline({ peer }: { peer: Peer }) {
   const { box, onScroll } = useEnd(resource.value.value);
   return (
     <div
-      class="session-timeline"
+      class="scroll-area session-timeline"
       ref={box}
       onScroll={onScroll}
       tabIndex={0}

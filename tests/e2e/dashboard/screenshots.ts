@@ -6,12 +6,13 @@
 import type { Page } from "playwright-core";
 import { listAsks } from "protocol/asks/contract.ts";
 import { listJobs } from "protocol/jobs/contract.ts";
-import type { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
-import { AGENT_SCREEN, PaneLab } from "../../support/dashboard/pane_lab.ts";
-import { askPermission, GATED } from "../../support/dashboard/permissions.ts";
+import { listPeers } from "protocol/peers/contract.ts";
+import { LIMITS } from "../../../dashboard/gallery/limits.ts";
+import { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
+import { Day } from "../../support/dashboard/day.ts";
+import { AGENT_SCREEN } from "../../support/dashboard/pane_lab.ts";
+import { askPermission } from "../../support/dashboard/permissions.ts";
 import { takeRelayPictures } from "../../support/dashboard/relay_screens.ts";
-import { seed } from "../../support/dashboard/seeded_mesh.ts";
-import { PRICES, useTokens } from "../../support/dashboard/used_tokens.ts";
 
 const for_docs = Deno.args[0] === "--docs";
 const folder = for_docs ? "docs/pictures" : Deno.args[0] ?? "dist/screenshots";
@@ -22,24 +23,28 @@ const SCREENS = {
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
 } as const;
 
-const panes = await PaneLab.start({ ...PRICES, ...GATED });
-if (!panes) throw new Error("No Chromium: install the package chromium");
-await using _panes = panes;
-const lab = panes.dashboard;
+const day = await Day.start();
+if (!day) throw new Error("No Chromium: install the package chromium");
+await using _day = day;
+const { lab, panes, peers } = day;
 const { peer_id: paned } = await panes.peer("ada", AGENT_SCREEN);
 panes.pane();
-const peers = await seed(lab);
-await useTokens(lab);
 const api = peers.get("api")?.peer_id ?? "";
+const { peers: all } = await lab.call(listPeers, { query: {} });
+const painter = all.find(({ name }) => name === "painter")?.peer_id ?? "";
 const { asks } = await lab.call(listAsks, { query: { state: "closed" } });
 const { work, recurring } = await lab.call(listJobs, { query: {} });
 const failed = work.find(({ state }) => state === "failed")?.job_id ?? "";
 const VIEWS = {
   attention: "#/attention",
+  approval: `#/attention?at=${day.permission.id}`,
   mesh: "#/mesh",
   compact: "#/mesh?dense=1",
   peer: `#/peers/${api}`,
   evidence: `#/peers/${api}?tab=evidence`,
+  timeline: `#/peers/${painter}?tab=timeline`,
+  changes: `#/peers/${painter}?tab=changes`,
+  session: `#/peers/${painter}`,
   screen: `#/peers/${paned}?tab=screen`,
   restart: `#/peers/${paned}`,
   close: `#/peers/${peers.get("docs")?.peer_id}`,
@@ -59,13 +64,36 @@ const VIEWS = {
   usage_by_agent: "#/usage?by=agent&days=30",
   health: "#/health",
   more: "#/more",
+  relay_off: "#/relay",
+  own_settings: "#/settings",
+  palette: "#/mesh",
 };
 Deno.mkdirSync(folder, { recursive: true });
 if (for_docs) await takeDocs(lab);
-else await takeAll(lab);
+else {
+  await takeAll(lab);
+  await takeEmpty();
+}
 const relayOffences = for_docs ? [] : await takeRelayPictures(folder, SCREENS);
 for (const offence of new Set([...lab.offences, ...relayOffences])) {
   Deno.stderr.writeSync(new TextEncoder().encode(`${offence}\n`));
+}
+
+/** A first day: views without anything to show. */
+async function takeEmpty(): Promise<void> {
+  const empty = await DashboardLab.start();
+  if (!empty) return;
+  await using _empty = empty;
+  for (const [screen, options] of Object.entries(SCREENS)) {
+    for (const colorScheme of ["dark", "light"] as const) {
+      const page = await empty.open("", { ...options, colorScheme });
+      for (const name of ["attention", "mesh", "log", "asks", "jobs", "schedules", "usage"]) {
+        await show(page, `#/${name}`);
+        await page.screenshot({ path: `${folder}/${screen}-${colorScheme}-empty_${name}.png` });
+      }
+      await page.context().close();
+    }
+  }
 }
 
 /** Each view in each theme on each screen. */
@@ -73,12 +101,21 @@ async function takeAll(lab: DashboardLab): Promise<void> {
   for (const [screen, options] of Object.entries(SCREENS)) {
     for (const colorScheme of ["dark", "light"] as const) {
       const page = await lab.open("", { ...options, colorScheme });
+      await page.context().route(
+        /\/limits$/,
+        (route) => route.fulfill({ json: { limits: LIMITS } }),
+      );
       for (const [name, view] of Object.entries(VIEWS)) {
         await show(page, view);
         if (name === "peer") {
           await page.getByRole("button", { name: "Trace" }).last().click();
           await page.waitForTimeout(300);
           await page.locator(".conversation").evaluate("(box) => box.scrollTop = box.scrollHeight");
+        }
+        if (name === "palette") {
+          await page.keyboard.press("Control+k");
+          await page.keyboard.type("ap");
+          await page.waitForTimeout(300);
         }
         if (name === "restart" || name === "close") await openAction(page, name);
         await page.screenshot({ path: `${folder}/${screen}-${colorScheme}-${name}.png` });
