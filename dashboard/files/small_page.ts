@@ -49,4 +49,9 @@ dd { margin: 0 0 var(--gap-2) }
 `;
 
 /** The dashboard's tokens, and the rules of small pages. */
-export const SMALL_PAGE_STYLE = tokens.replaceAll(/\/\*[\s\S]*?\*\//g, "").trim() + RULES;
+export const SMALL_PAGE_STYLE = withoutComments(tokens).trim() + RULES;
+
+function withoutComments(css: string): string {
+  return css.split("/*").map((part, at) => at === 0 ? part : part.split("*/").slice(1).join("*/"))
+    .join("");
+}

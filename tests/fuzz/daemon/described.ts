@@ -45,6 +45,7 @@ const TEXTS = [
   "pending",
   "dm-000000000001",
   "https://example.org/a",
+  "20-turns",
   "0".repeat(64), // A digest.
 ];
 

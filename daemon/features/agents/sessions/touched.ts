@@ -1,5 +1,6 @@
 /** The files that a tool call of an agent reads and writes, by the tool's name and its input. */
 
+import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { SessionEntry } from "./session_files.ts";
 
@@ -17,9 +18,12 @@ const PATH_FIELD =
   /"(?:file_path|filePath|notebook_path|absolute_path|path)"\s*:\s*("(?:[^"\\]|\\.)*")/g;
 /** The files of a patch, as Codex writes it. */
 const PATCHED_FILE = /\*\*\* (?:Add|Update|Delete) File: ([^\n\\"]+)/g;
-/** The tools that run a command, and the field with the command. */
 const SHELL_TOOL = /^(?:shell|exec_command|bash|run_shell_command|local_shell|powershell)$/i;
-const COMMAND_FIELD = /"(?:cmd|command)"\s*:\s*("(?:[^"\\]|\\.)*"|\[[^\]]*\])/;
+/** The input of a tool that runs a command. */
+const ShellInput = z.object({
+  cmd: z.string().optional(),
+  command: z.union([z.string(), z.array(z.string())]).optional(),
+});
 /** A command that prints files, such as `sed -n '1,80p' src/a.ts`. */
 const PRINTING = /(?:^|[;&|]|&&|["'])\s*(?:cat|head|tail|nl|less|sed -n \S+)((?: +[\w./@-]+)+)/g;
 
@@ -38,8 +42,8 @@ export function filesIn({ kind, tool, text }: Pick<SessionEntry, "kind" | "tool"
 }
 
 function printedIn(text: string): NamedFile[] {
-  const [, quoted = ""] = COMMAND_FIELD.exec(text) ?? [];
-  const command = quoted.startsWith("[") ? quoted : textOf(quoted);
+  const { cmd, command: given = cmd ?? [] } = ShellInput.safeParse(tryJson(text)).data ?? {};
+  const command = typeof given === "string" ? given : given.join(" ; ");
   return Array.from(command.matchAll(PRINTING), ([, words = ""]) => words.trim().split(/ +/)).flat()
     .filter((word) => !word.startsWith("-") && /[./]/.test(word))
     .map((path) => ({ path, wrote: false }));
