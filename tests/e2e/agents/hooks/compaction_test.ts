@@ -27,7 +27,7 @@ const ANSWER = { tool: "ack", args: { correlation_id: "$1", message: "Port 8080"
 const RULES: readonly ScriptedReply[] = [
   {
     match: /^Do what you owe/m,
-    context: /You owe an answer \(1\):\s+(ask-[0-9a-f]{12}) @cli \d+m: Which port\?/,
+    context: /You owe an answer \(1\):\s+(ask-[0-9a-f]{12}) @cli \w+: Which port\?/,
     steps: [ANSWER, ANSWER, { say: "Answered" }],
   },
   { match: /<peer-message type="ask"/, steps: [{ say: "I will look into it" }] },
