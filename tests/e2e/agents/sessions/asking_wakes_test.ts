@@ -73,12 +73,12 @@ withLab(
     await claude.sendPrompt("Remember Lindau");
     await hasSaid(mesh, before.peer_id, "I shall remember Lindau");
     const session = sessionOf([lab.config_dir], before.agent_pid ?? 0)?.sessionId;
-    // A killed Claude Code loses what it has not written to its transcript yet.
+    // An ended Claude Code loses what it has not written to its transcript yet.
     await until("its transcript", () => {
       const file = transcriptOf(lab.config_dir, session ?? "");
       return file && Deno.readTextFileSync(file).includes("I shall remember Lindau");
     });
-    Deno.kill(claude.pid, "SIGKILL");
+    Deno.kill(claude.pid, "SIGTERM");
     await until("its end", async () => {
       const { wake } = await peerOf(mesh, before.peer_id);
       return !isAlive(claude.pid) && wake?.state === "asleep";
