@@ -9,14 +9,11 @@ import { budgetMachine } from "protocol/budgets/states.ts";
 
 const AMOUNT_CHARS_MAX = 100;
 
-/** Describes most amounts; `parseAmount` decides, and says what was meant. */
-const AMOUNT_PATTERN = "^[1-9]\\d{0,5}(k-tokens|-turns|m|usd)$";
-
 /** An amount, such as `50k-tokens` or `20-turns,30m`. */
 export const BudgetText = z.string().max(AMOUNT_CHARS_MAX).superRefine((text, issues) => {
   const amount = parseAmount(text);
   if (typeof amount === "string") issues.addIssue({ code: "custom", message: amount });
-}).meta({ pattern: AMOUNT_PATTERN });
+});
 
 /** The field of a request that limits what its message or job may use. */
 export const GivenBudget = BudgetText.optional().describe(

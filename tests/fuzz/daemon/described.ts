@@ -46,6 +46,7 @@ const TEXTS = [
   "dm-000000000001",
   "https://example.org/a",
   "20-turns",
+  "8h",
   "0".repeat(64), // A digest.
 ];
 

@@ -109,6 +109,9 @@ function assertProper({ operation, path }: FuzzRequest, status: number, text: st
 const RULES = [
   "exactly one of", // Two parameters of a query.
   "an instant with its offset",
+  "a duration, such as 8h",
+  "It is after until",
+  "is no budget",
   "five fields (minute hour day month weekday)",
   "an IANA time zone",
   "Two options have the same id",
