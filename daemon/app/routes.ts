@@ -53,7 +53,7 @@ import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
 import { digestRoutes } from "../features/digest/routes.ts";
 import { recallRoutes } from "../features/recall/routes.ts";
 import { changesRoutes } from "../features/changes/routes.ts";
-import { readersOf } from "../features/transcripts/readers.ts";
+import { type ReaderOf, readersOf } from "../features/transcripts/readers.ts";
 import { transcriptRoutes } from "../features/transcripts/routes.ts";
 import { wakeRoutes } from "../features/wakes/routes.ts";
 import type { Features } from "./compose/compose.ts";
@@ -95,20 +95,6 @@ export function featureRoutes(
       elsewhere: (route) =>
         interruptElsewhere(route, { calls: features.calls?.client, directory, isProvenHuman }),
     }),
-    ...leaseRoutes(
-      {
-        ...features,
-        db: features.ctx.db,
-        processes: features.platform.processes,
-        ports: features.platform.ports,
-      },
-      {
-        callerOf: readerOf,
-        isProcess: (pid, caller) => callers.isProcess(pid, caller),
-        isAgent: (caller) => callers.isAgent(caller),
-        isOfUser: (pid) => uidOf(pid) === features.platform.callers.uid,
-      },
-    ),
     ...machineRoutes({
       daemon_id: features.identity.daemon_id,
       machines: features.machines,
@@ -135,25 +121,31 @@ export function featureRoutes(
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
-    ...transcriptRoutes(
-      features,
-      readerOf,
-      (query, reader) => features.usageReports.report(query, reader),
-    ),
-    ...fileRoutes(
-      {
-        ctx: features.ctx,
-        fileUses: features.fileUses,
-        isReadable: features.config.transcripts !== "off",
-      },
-      readerOf,
-    ),
-    ...changesRoutes(features, readerOf, new RemoteChanges(features.calls?.client)),
-    ...recallRoutes(features),
-    ...digestRoutes(features),
+    ...workRoutes(features, { callers, readerOf }),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),
+  ];
+}
+
+/** Routes of what agents did, use and hold. */
+function workRoutes(
+  features: Features,
+  { callers, readerOf }: { readonly callers: Callers; readonly readerOf: ReaderOf },
+): Route[] {
+  const { calls, config, ctx, fileUses, platform, usageReports } = features;
+  return [
+    ...transcriptRoutes(features, readerOf, (query, reader) => usageReports.report(query, reader)),
+    ...changesRoutes(features, readerOf, new RemoteChanges(calls?.client)),
+    ...fileRoutes({ ctx, fileUses, isReadable: config.transcripts !== "off" }, readerOf),
+    ...leaseRoutes({ ...features, ...platform, db: ctx.db }, {
+      callerOf: readerOf,
+      isProcess: (pid, caller) => callers.isProcess(pid, caller),
+      isAgent: (caller) => callers.isAgent(caller),
+      isOfUser: (pid) => uidOf(pid) === platform.callers.uid,
+    }),
+    ...recallRoutes(features),
+    ...digestRoutes(features),
   ];
 }
 

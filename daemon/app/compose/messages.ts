@@ -21,18 +21,8 @@ export function openMessages(
   { config, ctx, effects, idCodec, identity, meters, platform, ports }: Foundation,
   openedPeers: PeerFeatures,
 ) {
-  const {
-    agentPeers,
-    budgets,
-    budgetNotes,
-    directory,
-    peers,
-    reachability,
-    sockets,
-    steps,
-    transports,
-    waits,
-  } = openedPeers;
+  const { agentPeers, budgets, budgetNotes, directory, reachability, sockets, steps, waits } =
+    openedPeers;
   const records = new PeerRecords(ctx, {
     daemon_id: identity.daemon_id,
     description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
@@ -45,14 +35,9 @@ export function openMessages(
   const { hooks, markers } = platform;
   const urgentMessages = new UrgentMessages(ctx, { agentPeers, directory, hooks, markers });
   const dispatcher = new Dispatcher(ctx, steps, {
-    agentPeers,
-    directory,
-    peers,
+    ...openedPeers,
     ports: ports.messages,
-    reachability,
-    transports,
     urgentMessages,
-    waits,
     noteFor: ({ peer_id, backend }) =>
       backend !== null && hooks[backend]?.context_event ? null : budgetNotes.noteFor(peer_id),
   });

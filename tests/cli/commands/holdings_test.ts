@@ -5,7 +5,7 @@ import { serveDaemon } from "../../support/cli/listening_daemon.ts";
 import { world } from "../../support/world.ts";
 
 /** A person's shell, which is the parent of these tests, at a daemon with two free ports. */
-async function holdingsFixture() {
+function holdingsFixture() {
   const w = world({
     settings: { "human.name": "sam", "leases.ports": "24000-24001" },
     at_terminal: true,

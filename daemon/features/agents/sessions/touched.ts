@@ -42,7 +42,8 @@ export function filesIn({ kind, tool, text }: Pick<SessionEntry, "kind" | "tool"
 }
 
 function printedIn(text: string): NamedFile[] {
-  const { cmd, command: given = cmd ?? [] } = ShellInput.safeParse(tryJson(text)).data ?? {};
+  const input = ShellInput.safeParse(tryJson(text)).data;
+  const given = input?.command ?? input?.cmd ?? [];
   const command = typeof given === "string" ? given : given.join(" ; ");
   return Array.from(command.matchAll(PRINTING), ([, words = ""]) => words.trim().split(/ +/)).flat()
     .filter((word) => !word.startsWith("-") && /[./]/.test(word))
