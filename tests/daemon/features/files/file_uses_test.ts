@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import type { Clock } from "kit/core/clock.ts";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { claudeSessionFiles } from "../../../../daemon/features/agents/claude_code/session_files.ts";
 import { addPeer, reportSessions } from "../../../support/daemon/peer_clients.ts";
@@ -33,38 +34,21 @@ async function filesWorld(settings: Readonly<Record<string, string>> = {}) {
     git: realGit,
   });
   for (const pid of Object.values(PIDS)) w.processes.start(pid);
-  const peers = [["api", repo.folder, API, "main"], ["web", tree, WEB, "main"], [
-    "far",
-    repo.parent,
-    FAR,
-    "other",
-  ]] as const;
+  const peers = [
+    ["api", repo.folder, API, "main"],
+    ["web", tree, WEB, "main"],
+    ["far", repo.parent, FAR, "other"],
+  ] as const;
   for (const [name, path, runtime_session_id, circle] of peers) {
     const more = { backend: "claude-code", circle, path, runtime_session_id };
     await addPeer(w, name, { ...more, agent_pid: PIDS[name] });
   }
   reportSessions(w);
-  let calls = 0;
-  const lines = new Map<string, string[]>();
   return {
     w,
     repo,
     tree,
-    /** The agent records a call of a tool, and its result unless it still runs. */
-    calls(session: string, name: string, input: unknown, result: "ok" | "error" | "none" = "ok") {
-      const id = `toolu_${++calls}`;
-      const timestamp = new Date(w.clock.now()).toISOString();
-      const own = lines.get(session) ?? [];
-      lines.set(session, own);
-      const call = [{ type: "tool_use", id, name, input }];
-      own.push(JSON.stringify({ type: "assistant", timestamp, message: { content: call } }));
-      if (result !== "none") {
-        const is_error = result === "error";
-        const ended = [{ type: "tool_result", tool_use_id: id, content: "x", is_error }];
-        own.push(JSON.stringify({ type: "user", timestamp, message: { content: ended } }));
-      }
-      sessions.write(`projects/p/${session}.jsonl`, `${own.join("\n")}\n`);
-    },
+    calls: callsIn(w.clock, sessions),
     async who(path: string, from?: keyof typeof PIDS) {
       sockets.holders = [from === undefined ? 77 : PIDS[from]];
       const headers: Record<string, string> = from === undefined ? { "x-mesh-terminal": "77" } : {};
@@ -89,6 +73,31 @@ async function filesWorld(settings: Readonly<Record<string, string>> = {}) {
       sessions[Symbol.dispose]();
       repo[Symbol.dispose]();
     },
+  };
+}
+
+/** Records calls of tools, each with its result unless it still runs. */
+function callsIn(clock: Pick<Clock, "now">, sessions: SessionsFolder) {
+  const lines = new Map<string, string[]>();
+  let calls = 0;
+  return (
+    session: string,
+    name: string,
+    input: unknown,
+    result: "ok" | "error" | "none" = "ok",
+  ): void => {
+    const id = `toolu_${++calls}`;
+    const timestamp = new Date(clock.now()).toISOString();
+    const own = lines.get(session) ?? [];
+    lines.set(session, own);
+    const call = [{ type: "tool_use", id, name, input }];
+    own.push(JSON.stringify({ type: "assistant", timestamp, message: { content: call } }));
+    if (result !== "none") {
+      const is_error = result === "error";
+      const ended = [{ type: "tool_result", tool_use_id: id, content: "x", is_error }];
+      own.push(JSON.stringify({ type: "user", timestamp, message: { content: ended } }));
+    }
+    sessions.write(`projects/p/${session}.jsonl`, `${own.join("\n")}\n`);
   };
 }
 
