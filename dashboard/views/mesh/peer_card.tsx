@@ -144,22 +144,20 @@ function PeerCard({ peer, current, dense, context }: CardProps) {
         )}
         <Activity peer={peer} />
       </span>
-      {!dense && (
-        <span class="peer-facts hint clip">
-          <bdi>{visible(facts)}</bdi>
+      <span class="peer-facts row hint">
+        {!dense && <bdi class="grow clip">{visible(facts)}</bdi>}
+        <span class="peer-reach clip">
+          {!dense && status !== "offline" && (
+            <>
+              <Reach peer={peer} brief />
+              {peer.last_seen && " · "}
+            </>
+          )}
+          {peer.last_seen && status !== "offline" && (
+            <Evidence peer={peer} at={peer.last_seen} brief={!dense} />
+          )}
+          {status === "offline" && <Ending peer={peer} />}
         </span>
-      )}
-      <span class="peer-reach hint clip">
-        {!dense && status !== "offline" && (
-          <>
-            <Reach peer={peer} brief />
-            {peer.last_seen && " · "}
-          </>
-        )}
-        {peer.last_seen && status !== "offline" && (
-          <Evidence peer={peer} at={peer.last_seen} brief={!dense} />
-        )}
-        {status === "offline" && <Ending peer={peer} />}
       </span>
       {!dense && context && <ContextLeft context={context} />}
       {description && <span class="task hint clip">{visible(description)}</span>}

@@ -52,6 +52,11 @@ class Worker extends Person {
       .filter({ has: this.page.getByRole("link", { name, exact: true }) }).last();
   }
 
+  /** The row that leads to an item, beside which a desk shows the chosen one. */
+  row(name: string) {
+    return this.page.getByRole("main").getByRole("link", { name: new RegExp(`^${name} `) }).first();
+  }
+
   async open(peer: string): Promise<void> {
     await this.goTo("Mesh");
     const main = this.page.getByRole("main");
@@ -68,17 +73,26 @@ const JOBS: readonly Job[] = [
       const { items } = await lab.call(listInbox, { query: {} });
       const asking = items.flatMap(({ state, from }) => state === "open" ? from : []);
       assert.deepEqual(asking.toSorted(), ["api", "api-claude-code", "db"]);
-      for (const name of asking) await person.see(person.card(name).getByText(name).first());
+      for (const name of asking) {
+        const card = person.card(name).getByText(name).first();
+        await person.see(person.screen === "desk" ? person.row(name) : card);
+      }
     },
   },
   {
     title: "Answer a question",
-    desk: [1, 6],
+    desk: [1, 7],
     phone: [2, 5],
     run: async (person, { lab }) => {
       const { items } = await lab.call(listInbox, { query: {} });
       const id = items.find(({ from }) => from === "api")?.correlation_id;
-      await person.click(person.page.getByLabel("Answer api"));
+      const field = person.page.getByLabel("Answer api", { exact: true });
+      if (person.screen === "desk") {
+        await person.click(person.row("api"));
+        await person.see(field);
+        await person.press("a");
+        await person.waitForFocus(field);
+      } else await person.click(field);
       await person.type("today");
       if (person.screen === "desk") await person.press("Enter");
       else {
@@ -93,12 +107,14 @@ const JOBS: readonly Job[] = [
   },
   {
     title: "Approve a command",
-    desk: [1, 0],
+    desk: [1, 1],
     phone: [1, 0],
     run: async (person, { permission }) => {
+      if (person.screen === "desk") await person.click(person.row("api-claude-code"));
       const card = person.card("api-claude-code");
       await person.see(card.getByText("git push").first());
-      await person.click(card.getByRole("button", { name: /^Allow/ }));
+      if (person.screen === "desk") await person.press("1");
+      else await person.click(card.getByRole("button", { name: /^Allow/ }));
       assert.deepEqual(await permission.answer, { behavior: "allow" });
     },
   },

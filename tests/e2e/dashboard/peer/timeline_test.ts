@@ -84,6 +84,18 @@ browserTest("rows appear while the agent works, and end with its turn", async (l
   await page.getByRole("button", { name: /make two no result/ }).waitFor();
 });
 
+browserTest("a long timeline scrolls below the head of its peer", async (lab) => {
+  const said = (text: string) =>
+    JSON.stringify({ type: "assistant", message: { content: [{ type: "text", text }] } });
+  const lines = Array.from({ length: 60 }, (_, at) => `${said(`Step ${at}`)}\n`);
+  const peer_id = await peerIn(lab, lab.state, lines.join(""));
+  const page = await lab.open(`#/peers/${peer_id}?tab=timeline`);
+  const timeline = page.getByRole("region", { name: "Timeline" });
+  await timeline.getByText("Step 59").waitFor();
+  const hidden = await timeline.evaluate((box) => box.scrollHeight - box.clientHeight);
+  assert.ok(hidden > 100, `${hidden} px are out of sight`);
+});
+
 browserTest("a folder without a repository teaches what to do", async (lab) => {
   const peer_id = await peerIn(lab, lab.state, readRecording("claude_code.jsonl"));
   const page = await lab.open(`#/peers/${peer_id}?tab=changes`);

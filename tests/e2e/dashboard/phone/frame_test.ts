@@ -104,6 +104,20 @@ browserTest("a chosen theme is kept, and overrides the theme of the device", asy
   assert.deepEqual([await shown(), await bar()], [dark, dark_bar]);
 });
 
+relayTest("the line of a machine with a namesake ends before the connection", async (lab) => {
+  const daemon = await lab.daemon();
+  await lab.daemon();
+  const page = await lab.open(daemon.daemon_id, "", PHONE);
+  const bar = page.getByRole("banner");
+  await bar.getByRole("button", { name: daemon.daemon_id }).waitFor();
+  const speaker = await bar.getByText("You are sam").boundingBox();
+  const live = await bar.getByText("Live").boundingBox();
+  assert.ok(
+    speaker && live && speaker.x + speaker.width <= live.x,
+    JSON.stringify([speaker, live]),
+  );
+});
+
 relayTest("behind a relay the bar names the machine, and leads to others", async (lab) => {
   const daemon = await lab.daemon();
   await using hostile = await hostileDaemon(lab.relay.issuer);

@@ -24,6 +24,9 @@ paneTest(
     const rows = ".xterm-rows";
     await page.locator(rows).getByText("end of the line").waitFor();
     assert.equal(await sizeOf(page, rows), 11);
+    const parts = page.getByRole("group", { name: "Part" }).getByRole("button");
+    const tops = await parts.evaluateAll((all) => all.map((part) => part.offsetTop));
+    assert.deepEqual([tops.length, new Set(tops).size], [5, 1]);
     await page.getByRole("button", { name: "Smaller text" }).click();
     assert.equal(await sizeOf(page, rows), 11);
     await page.getByRole("button", { name: "Larger text" }).click();

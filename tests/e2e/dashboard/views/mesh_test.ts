@@ -26,6 +26,28 @@ async function withAges(lab: DashboardLab, page: Page, ages: Record<string, numb
   await page.reload();
 }
 
+browserTest("a peer that loops shows that it works, too, and can be stopped", async (lab) => {
+  const [bench, paper] = [await lab.peer({ name: "bench" }), await lab.peer({ name: "paper" })];
+  bench.send({ type: "status", status: "busy", turn_state: "working" });
+  for (let round = 0; round < 5; round++) {
+    const fields = { to_peer: paper.peer_id, text: "Which level was measured?" };
+    const { correlation_id } = await bench.request("ask", fields);
+    await paper.request("ack", { correlation_id, message: "Snapshot isolation." });
+  }
+  const page = await lab.open("#/mesh");
+  const card = page.locator(".peer", { hasText: "bench" });
+  await card.getByText("looping").waitFor();
+  await card.getByText("working").waitFor();
+  const stop = page.getByRole("button", { name: "Stop the turn of bench" });
+  await page.getByRole("button", { name: "Compact" }).click();
+  const middleOf = async (target: typeof stop) => {
+    const box = await target.boundingBox();
+    return Math.round((box?.y ?? 0) + (box?.height ?? 0) / 2);
+  };
+  const middles = [await middleOf(stop), await middleOf(card.getByText("bench"))];
+  assert.ok(Math.abs((middles[0] ?? 0) - (middles[1] ?? 0)) <= 2, middles.join(", "));
+});
+
 browserTest("peers are sorted as a person chooses, and the address keeps it", async (lab) => {
   const api = await lab.peer({ name: "api" });
   const web = await lab.peer({ name: "web" });
