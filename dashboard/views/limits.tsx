@@ -67,14 +67,14 @@ function LimitCard({ limit, refresh }: { limit: Limit; refresh: () => void }) {
           By its {evidence.source}: <bdi>{visible(evidence.text)}</bdi>
         </p>
       )}
-      <p class="hint cluster">
-        Used by
+      <div class="cluster">
+        <span class="hint">Used by</span>
         {peers.map(({ peer_id, name }) => (
-          <a key={peer_id} href={link("peers", peer_id)}>
+          <a key={peer_id} class="who" href={link("peers", peer_id)}>
             <bdi>{visible(name)}</bdi>
           </a>
         ))}
-      </p>
+      </div>
       {isHeld && peers[0] && (
         <p class="hint">
           Another agent can take the work over:{" "}

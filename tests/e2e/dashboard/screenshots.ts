@@ -9,7 +9,7 @@ import { listJobs } from "protocol/jobs/contract.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { LIMITS } from "../../../dashboard/gallery/limits.ts";
 import { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
-import { Day } from "../../support/dashboard/day.ts";
+import { Day, PUSHED_FROM } from "../../support/dashboard/day.ts";
 import { AGENT_SCREEN } from "../../support/dashboard/pane_lab.ts";
 import { askPermission } from "../../support/dashboard/permissions.ts";
 import { takeRelayPictures } from "../../support/dashboard/relay_screens.ts";
@@ -181,10 +181,10 @@ async function takePhone(lab: DashboardLab): Promise<void> {
   await take("more", VIEWS.more);
   await take("chat", VIEWS.peer);
   const { id } = await askPermission(lab, "Edit", {
-    file_path: "/home/sam/work/shop/src/age.ts",
+    file_path: `${PUSHED_FROM}/src/age.ts`,
     old_string: "const MAX = 10;\nexport const isOld = age > MAX;",
     new_string: "const MAX = 12;\nexport const isOld = age >= MAX;",
-  }, "/home/sam/work/shop");
+  }, PUSHED_FROM);
   await take("approval", `#/attention?at=${id}`);
   await page.context().close();
 }

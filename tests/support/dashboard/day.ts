@@ -17,6 +17,8 @@ const SESSION = "33333333-2222-4333-8444-555555555555";
 export const LAST_WEEK = "The port of staging is 7443 from today on.";
 /** Sent to a peer that is offline. */
 export const UNREAD = "Keep the backups of this week.";
+/** The folder of the agent that asks for a permission. */
+export const PUSHED_FROM = "/home/sam/work/shop/api";
 
 export class Day implements AsyncDisposable {
   readonly panes: PaneLab;
@@ -64,8 +66,7 @@ export class Day implements AsyncDisposable {
     runner.send({ type: "status", status: "busy", turn_state: "working" });
     const repo = stack.use(new TestRepository());
     await addPainter(panes, repo);
-    const cwd = `${panes.folder}/api`;
-    const permission = await askPermission(lab, "Bash", { command: "git push" }, cwd);
+    const permission = await askPermission(lab, "Bash", { command: "git push" }, PUSHED_FROM);
     return new Day({ panes, runner, peers, permission, stack: stack.move() });
   }
 
