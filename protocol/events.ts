@@ -54,7 +54,7 @@ export const EVENTS = {
   looping: z.object({
     peer_id: id,
     name: z.string(),
-    kind: z.enum(["calls", "exchange"]),
+    kind: id,
     other_peer_id: nullableString,
     times: z.number(),
   }),

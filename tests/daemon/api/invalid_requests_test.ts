@@ -153,7 +153,7 @@ Deno.test("a body that is too large is refused with and without a content-length
 const BARE: readonly string[] = [
   ...["/peers/:id/touch", "/peers/:id/link", "/peers/:id/interrupt", "/peers/:id/kill"],
   ...["/jobs/:id/run", "/jobs/:id/retry", "/jobs/:id/pause", "/jobs/:id/resume"],
-  "/limits/:id/resume",
+  ...["/limits/:id/resume", "/peers/:id/wake"],
 ];
 
 Deno.test("no value in any field causes an internal error", async () => {

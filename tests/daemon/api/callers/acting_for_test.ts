@@ -432,7 +432,7 @@ Deno.test("each route with a field that names a peer says whether that peer acts
   });
   assert.deepEqual(silent.map(({ id }) => id), []);
   const acting = w.daemon.routes.filter(({ contract: { actor } }) => actor && actor !== NO_ACTOR);
-  assert.equal(acting.length, 38);
+  assert.equal(acting.length, 41);
 });
 
 /** The fields of an object schema, also within a refinement or a preprocessing. */

@@ -40,7 +40,11 @@ function golden(event: string): Record<string, unknown> {
 
 // The format, as the real program sent it.
 
-const RAN = { tool: "mcp__mesh_probe__ping", input: { text: "hello" } };
+const RAN = {
+  tool: "mcp__mesh_probe__ping",
+  input: { text: "hello" },
+  result: { content: [{ type: "text", text: 'pong ping {"text":"hello"}' }] },
+};
 const PERMISSION = {
   tool: "Bash",
   input: { "command": "touch /home/sam/zz", "description": "may I" },

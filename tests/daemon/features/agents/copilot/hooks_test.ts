@@ -11,13 +11,18 @@ function golden(path: string): string {
 }
 
 const PROMPT = '@@SAY checking\n@@TOOL ping {"text":"hello"}\n@@SAY final answer';
+const RAN = {
+  tool: "mesh-probe-ping",
+  input: { text: "hello" },
+  result: { resultType: "success", textResultForLlm: 'pong ping {"text":"hello"}' },
+};
 // deno-fmt-ignore
 const REPORTS: [event: string, expected: Record<string, unknown>][] = [
   ["sessionStart",        { turn_state: "idle", source: "new" }],
   ["userPromptSubmitted", { turn_state: "working", prompt: PROMPT }],
   ["preToolUse",          { turn_state: "working" }],
   ["permissionRequest",   { permission: { tool: "mesh-probe/ping", input: { text: "hello" } } }],
-  ["postToolUse",         { is_within_turn: true, ran: { tool: "mesh-probe-ping", input: { text: "hello" } } }],
+  ["postToolUse",         { is_within_turn: true, ran: RAN }],
   ["notification",        { turn_state: "awaiting_input", waits_for: { kind: "permission" } }],
   ["agentStop",           { turn_state: "idle", may_hold_turn: true, after_request: true }],
   ["sessionEnd",          { end_reason: "complete" }],
