@@ -1,7 +1,9 @@
 /** Identifies the sender of a request, where the kernel can prove it (contract 2, 6 and 10). */
 
 import type { Caller } from "kit/http/route.ts";
+import type { HookFacts } from "../../features/agents/adapter.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
+import { isLoopback } from "../../host/paths.ts";
 import { lineageOf, type ProcessId, processIdOf, type ProcessTable } from "../../host/processes.ts";
 import type { TcpConnection } from "../../host/sockets/sockets.ts";
 import type { CallerFacts } from "../../host/sockets/caller_facts.ts";
@@ -16,10 +18,7 @@ interface CallersDeps extends CallerFacts {
 }
 
 /** The processes that a hook names: its own, and its agent's. */
-interface HookProcesses {
-  readonly hook_pid?: number | undefined;
-  readonly agent_pid: number | undefined;
-}
+type HookProcesses = Pick<HookFacts, "hook_pid" | "agent_pid">;
 
 /** The header in which a CLI that runs in a terminal names its process. */
 const TERMINAL_HEADER = "x-mesh-terminal";
@@ -85,13 +84,36 @@ export class Callers {
    * hook's own process or its agent's. An agent's hook does not name the agent that started it.
    */
   provenProcesses(
-    { hook_pid, agent_pid }: HookProcesses,
+    named: HookProcesses,
     caller: Pick<Caller, "remote">,
-  ): HookProcesses {
-    return {
+  ): HookProcesses & Pick<HookFacts, "is_late"> {
+    const { hook_pid, agent_pid } = named;
+    const isAgent = this.isPeerProcess(agent_pid, caller) &&
+      agent_pid !== undefined && !this.#deps.agentProcesses.isAboveDaemon(agent_pid);
+    const proven = {
       hook_pid: this.isProcess(hook_pid, caller) ? hook_pid : undefined,
-      agent_pid: this.isPeerProcess(agent_pid, caller) ? agent_pid : undefined,
+      agent_pid: isAgent ? agent_pid : undefined,
     };
+    return { ...proven, is_late: !isAgent && this.#isLate(named, proven, caller) };
+  }
+
+  /** True if a hook has closed its connection, or runs without the agent that it names. */
+  #isLate(
+    named: HookProcesses,
+    { hook_pid }: HookProcesses,
+    { remote }: Pick<Caller, "remote">,
+  ): boolean {
+    const { sockets, processes } = this.#deps;
+    const { agent_pid } = named;
+    if (!sockets.canIdentify || remote === undefined) return false;
+    if (hook_pid !== undefined) {
+      return agent_pid !== undefined &&
+        !lineageOf(processes, hook_pid).some((pid) => pid === agent_pid);
+    }
+    const namesProcess = named.hook_pid !== undefined || agent_pid !== undefined;
+    // The kernel knows no connection of another machine, nor of a container with its own network.
+    return namesProcess && isLoopback(remote.hostname) &&
+      sockets.find(this.#connectionOf(remote)) === undefined;
   }
 
   /**

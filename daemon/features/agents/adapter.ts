@@ -300,6 +300,8 @@ export interface HookFacts {
   /** The hook's own process, which waits for its answer. */
   readonly hook_pid?: number | undefined;
   readonly agent_pid: number | undefined;
+  /** True if the hook, or the agent that it names, had ended before it could be proved. */
+  readonly is_late?: boolean;
   /** True if the server that the agent's terminals share ran the hook, outside of any terminal. */
   readonly by_server?: boolean;
   readonly pane_id: string | undefined;

@@ -100,11 +100,15 @@ export class HookEvents {
     const { briefings, unprovedMessages } = this.#deps;
     let briefed: string | undefined;
     let handsOver = false;
-    const located = reader.locate?.(facts) ?? facts;
     const named = { session: report.session_id, backend };
     const answer = this.#ctx.db.transact(() => {
-      const known = this.#deps.identityLookup.peerOfHook(named, located);
-      if (!known && isOfKnownSession(report) && !this.#isContinuedTurn(named, report, located)) {
+      const { identityLookup } = this.#deps;
+      const located = identityLookup.current(reader.locate?.(facts) ?? facts);
+      const known = identityLookup.peerOfHook(named, located);
+      const isRefused = isOfKnownSession(report)
+        ? !this.#isContinuedTurn(named, report, located)
+        : !identityLookup.mayRegister(named, located);
+      if (!known && isRefused) {
         return () => reader.answer(payload, null);
       }
       if (report.subagent) {
@@ -259,9 +263,10 @@ export class HookEvents {
     const { pane_id, pane_pid, tmux_socket, tmux_session, agent_pid, circle } = facts;
     // A hook without a process is no evidence against the record. A shared server also reports
     // sessions whose terminal was closed.
-    const isReplaced = known && agent_pid !== undefined &&
-      this.#deps.identityLookup.hasEnded(known);
-    if (known && !isReplaced && report.source === undefined) return known.peer_id;
+    const hasEnded = known && this.#deps.identityLookup.hasEnded(known);
+    const isReplaced = hasEnded && agent_pid !== undefined;
+    const begins = report.source !== undefined && !(hasEnded && facts.is_late);
+    if (known && !isReplaced && !begins) return known.peer_id;
     const registration: Registration = {
       ...(known && { peer_id: known.peer_id }),
       path: report.cwd ?? "/",

@@ -14,7 +14,7 @@ import { postHook, waitForWake } from "protocol/hooks.ts";
 import type { HookEvents } from "./hook_events.ts";
 import type { WakeHooks } from "./wake_hooks.ts";
 
-type HookProcesses = Pick<HookFacts, "hook_pid" | "agent_pid">;
+type HookProcesses = Pick<HookFacts, "hook_pid" | "agent_pid" | "is_late">;
 
 interface HookRoutesDeps {
   readonly hookEvents: HookEvents;
@@ -95,9 +95,10 @@ async function readFacts(
 ): Promise<HookFacts> {
   const header = readerOf(headers);
   const { pane_id, tmux_socket } = readPane(header);
+  const proven = provenProcesses(header, caller, deps); // Before any wait, in which they may end.
   const pane = pane_id && tmux_socket ? await deps.paneOf(tmux_socket, pane_id) : undefined;
   return {
-    ...provenProcesses(header, caller, deps),
+    ...proven,
     pane_id,
     pane_pid: pane?.pane_pid,
     tmux_socket,

@@ -10,6 +10,7 @@ import type { Registration } from "protocol/peers/record.ts";
 import type { SupersededExecutions } from "./identity/superseded.ts";
 import { Admission, type PeerPorts, type RegistrationEvidence } from "./registration.ts";
 import { Identification, withoutClientId } from "./identity/identification.ts";
+import { hasEnded } from "./identity/known_peer.ts";
 import { PaneOccupants } from "./identity/pane_occupants.ts";
 import { freeName, isSuffixed, refuseReserved, refuseReservedTag } from "./identity/naming.ts";
 import * as rows from "./store.ts";
@@ -125,10 +126,13 @@ export class Peers {
     });
   }
 
-  /** Brings a peer online, on evidence such as a socket, its process or a touch. */
+  /**
+   * Brings a peer online, on evidence such as a socket, its process or a touch. After the end of its
+   * process only a registration does.
+   */
   markSeen(peer_id: string, transport: string): void {
     const known = this.#changes.mustGet(peer_id);
-    if (this.#isSuperseded(known, known.agent_pid)) return;
+    if (this.#isSuperseded(known, known.agent_pid) || hasEnded(this.#deps, known)) return;
     this.#ctx.db.transact((tx) => {
       this.#changes.applyEvent(peer_id, "sighted", (before, peer) => {
         this.#deps.directory.touch(peer_id);

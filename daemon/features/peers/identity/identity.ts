@@ -47,6 +47,19 @@ export function peerOfSession<P extends KnownPeer>(
   return liveFirst(by_server ? holders : holders.filter(hasNoProcess))[0];
 }
 
+/**
+ * True if a hook whose session joins it to no peer may register that session. Without its agent's
+ * process it is no evidence beside a holder that is proved to run: such a hook may be an orphan of
+ * that holder. A late hook is no evidence of a new agent.
+ */
+export function mayRegisterSession(
+  holders: readonly KnownPeer[],
+  { agent, is_late }: { readonly agent: ProcessId | undefined; readonly is_late: boolean },
+): boolean {
+  if (agent) return true;
+  return !is_late && !holders.some(({ state }) => state === "proved");
+}
+
 /** Proofs of a registration, besides the session that it names. */
 export interface JoinEvidence {
   /** The process that it names, if that is proved. */

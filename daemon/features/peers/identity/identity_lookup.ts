@@ -15,6 +15,7 @@ import type { ActingPeer, IdentityFacts } from "../store.ts";
 import {
   type KnownPeer,
   mayJoinSession,
+  mayRegisterSession,
   peerOfPane,
   peerOfProcess,
   peerOfSession,
@@ -31,7 +32,7 @@ export interface NamedSession {
 }
 
 /** The processes of a hook that are proved, and whether a server of several sessions sends it. */
-export type ProvenHook = Pick<HookFacts, "agent_pid" | "hook_pid" | "by_server">;
+export type ProvenHook = Pick<HookFacts, "agent_pid" | "hook_pid" | "by_server" | "is_late">;
 
 /** A pane that an environment names. */
 export interface NamedPane {
@@ -87,6 +88,21 @@ export class IdentityLookup {
     const agent = processIdOf(processes, agent_pid);
     const lineage = lineageOf(processes, hook_pid);
     return this.peerOfSession(named, { agent, lineage, by_server });
+  }
+
+  /** The facts of a hook without its agent's process, if that has ended since it was proved. */
+  current<F extends ProvenHook>(hook: F): F {
+    const { processes } = this.#here;
+    const agent = processIdOf(processes, hook.agent_pid);
+    const isRunning = agent !== undefined && processes.isAlive(agent.pid, agent.started);
+    if (hook.agent_pid === undefined || isRunning) return hook;
+    return { ...hook, agent_pid: undefined, is_late: true };
+  }
+
+  /** True if a hook may register its session, which joins it to no peer. */
+  mayRegister(named: NamedSession, { agent_pid, is_late = false }: ProvenHook): boolean {
+    const agent = processIdOf(this.#here.processes, agent_pid);
+    return mayRegisterSession(this.#knownPeers(this.#holdersOf(named)), { agent, is_late });
   }
 
   /** True if a hook, whose agent's process is proved, continues the session of a peer. */

@@ -5,6 +5,7 @@ import {
   type JoinEvidence,
   type KnownPeer,
   mayJoinSession,
+  mayRegisterSession,
   occupantOf,
   type PaneClaim,
   peerOfPane,
@@ -80,6 +81,26 @@ const JOINS: readonly [string, KnownPeer, Partial<JoinEvidence>, boolean][] = [
 Deno.test("registering with the session of a live peer makes a new peer", () => {
   for (const [who, known, evidence, expected] of JOINS) {
     assert.equal(mayJoinSession(known, { ...CLAIM, ...evidence }), expected, who);
+  }
+});
+
+// deno-fmt-ignore
+const NEWCOMERS: readonly [string, readonly KnownPeer[], { agent?: number; is_late?: boolean }, boolean][] = [
+  ["an agent without a record",                  [],                                       { agent: 8 },      true],
+  ["an agent beside another with its session",   [peer("a", 7)],                           { agent: 8 },      true],
+  ["a hook that nothing can prove",              [],                                       {},                true],
+  ["the same, beside a running holder",          [peer("a", 7)],                           {},                false],
+  ["the same, beside a running one, offline",    [offline("a", 7)],                        {},                false],
+  ["the same, beside a claimed process",         [peer("a", 7, { state: "claimed" })],     {},                true],
+  ["the same, beside several of both",           [peer("a"), peer("b", 7)],                {},                false],
+  ["a late hook",                                [],                                       { is_late: true }, false],
+  ["a late hook beside a claimed process",       [peer("a", 7, { state: "claimed" })],     { is_late: true }, false],
+];
+
+Deno.test("a hook without a proof registers no session that a proved process has", () => {
+  for (const [who, holders, { agent: pid, is_late = false }, expected] of NEWCOMERS) {
+    const agent = pid === undefined ? undefined : process(pid);
+    assert.equal(mayRegisterSession(holders, { agent, is_late }), expected, who);
   }
 });
 
