@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { Context } from "../../data/context.ts";
 import { cleanLine } from "kit/core/text.ts";
-import { EVENTS } from "protocol/events.ts";
+import type { EventType } from "protocol/events.ts";
 import type { Digest } from "protocol/messages/digest.ts";
 import * as inbox from "../inbox/store.ts";
 import * as jobs from "../jobs/store.ts";
@@ -18,14 +18,12 @@ const EVENTS_MAX = 50_000;
 const ITEMS_MAX = 500;
 const LINE_CHARS = 200;
 
-/** Events about limits. The end of a turn by an error is one if its class is a limit. */
-const LIMIT_EVENTS = Object.keys(EVENTS).filter((type) => /limit|turn_failed/.test(type));
-const LIMIT_CLASS = /limit|quota|billing|credit|overload|\b429\b/i;
+/** Events about limits of accounts. */
+const LIMIT_EVENTS = ["limit_changed", "limit_storm"] as const satisfies readonly EventType[];
 
 const EventData = z.object({
   peer_id: z.string().nullish(),
   name: z.string().nullish(),
-  error: z.string().nullish(),
   state: z.string().nullish(),
   reason: z.string().nullish(),
 });
@@ -68,9 +66,8 @@ type Db = Context["db"];
 function limitsIn(db: Db, { circle, ...range }: rows.Period & { after: number }) {
   const found = rows.eventsOf(db, { ...range, types: LIMIT_EVENTS, limit: COUNTED_MAX });
   return found.flatMap(({ type: event, at, data }): Digest["limits"] => {
-    const { peer_id = null, name, error, state, reason } = EventData.parse(JSON.parse(data));
-    const why = error ?? state ?? reason ?? null;
-    if (event === "turn_failed" && !LIMIT_CLASS.test(why ?? "")) return [];
+    const { peer_id = null, name, state, reason } = EventData.parse(JSON.parse(data));
+    const why = state ?? reason ?? null;
     const peer = peer_id === null ? undefined : peers.get(db, peer_id);
     if (circle !== null && peer?.circle !== circle) return [];
     return [{ event, peer_id, peer_name: name ?? peer?.name ?? null, reason: why, at }];

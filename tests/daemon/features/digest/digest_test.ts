@@ -78,7 +78,7 @@ Deno.test("a turn that ended at a limit is a limit, and another error is none", 
   }
   const { limits } = await digest(w);
   assert.deepEqual(limits.map(({ event, peer_name, reason }) => [event, peer_name, reason]), [
-    ["turn_failed", "agent-claude-code", "rate_limit"],
+    ["limit_changed", "agent-claude-code", "throttled"],
   ]);
 });
 
