@@ -260,7 +260,8 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
   if (args.flag("json")) terminal.printJson(opened);
   else {
     showAskResult(terminal, opened);
-    if (opened.delivery_state === "queued") await showWait(context, to_peer_id);
+    const isAwake = opened.wake === undefined;
+    if (opened.delivery_state === "queued" && isAwake) await showWait(context, to_peer_id);
   }
   return EXIT.done;
 }

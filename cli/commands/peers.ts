@@ -12,6 +12,7 @@ import {
 } from "protocol/generated/endpoints.ts";
 import { budgetLine, loopSentence } from "protocol/derived/budgets.ts";
 import { waitSentence } from "protocol/derived/waits.ts";
+import { wakeSentence } from "protocol/derived/wakes.ts";
 import { addressFor } from "../../daemon/host/terminal_addresses.ts";
 import { Backend } from "protocol/agents/contract.ts";
 import { answerCommand, CIRCLE_FLAG, type Command } from "../command/command.ts";
@@ -158,6 +159,7 @@ function showPeer(
     kind: [peer.role, peer.backend, peer.model].filter(Boolean).join(", "),
     status: [peer.status, peer.turn_state].filter(Boolean).join(", "),
     "waits for": waitSentence(peer),
+    sleep: wakeSentence(peer.name, peer.wake),
     looping: loopSentence(peer),
     budget: budgets.join("; ") || null,
     via: viaOf(peer),

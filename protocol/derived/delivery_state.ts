@@ -52,15 +52,16 @@ type Stage = WireResponse<typeof getTrace>["stages"][number];
 
 /**
  * The text of a reason. `reason` may also hold one reason per transport: `native: no_session; pane:
- * dialog_open`.
+ * dialog_open`. An agent may have several transports with one label.
  */
 export function formatReason(reason: string | null): string {
   if (reason === null) return "no reason is recorded";
-  return reason.split("; ").map((part) => {
+  const parts = reason.split("; ").map((part) => {
     const [, transport, code = part] = /^(\w+): (.+)$/.exec(part) ?? [];
     const description = sentenceOf(code);
     return transport && TRANSPORT_LABELS[transport]
       ? `${TRANSPORT_LABELS[transport]}: ${description}`
       : description;
-  }).join("; ");
+  });
+  return [...new Set(parts)].join("; ");
 }

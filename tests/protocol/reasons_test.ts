@@ -19,6 +19,14 @@ Deno.test("an unknown reason is shown as words", () => {
   assert.equal(sentenceOf("The disk is full"), "The disk is full");
 });
 
+Deno.test("two transports with one name and one reason are told of once", () => {
+  const text = formatReason("native: no_server; native: no_server; pane: no_pane");
+  assert.equal(
+    text,
+    `its agent's own queue: ${REASONS.no_server}; its terminal: ${REASONS.no_pane}`,
+  );
+});
+
 Deno.test("a reason without a sentence does not compile", () => {
   // @ts-expect-error It has no sentence.
   const readiness: Readiness = { ready: false, reason: "out_of_paper" };

@@ -3,6 +3,7 @@
 import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
 import { getPeer, listPeers } from "protocol/generated/endpoints.ts";
 import { waitSentence } from "protocol/derived/waits.ts";
+import { wakeSentence } from "protocol/derived/wakes.ts";
 import { isUnreachable } from "../../client/daemon_client.ts";
 import { unlessRejected } from "../../client/failures.ts";
 
@@ -13,10 +14,10 @@ export function peerOf(call: Call, id: string): Promise<WireResponse<typeof getP
   return unlessRejected(isRefusal, () => call(getPeer, { params: { id }, query: {} }));
 }
 
-/** The sentence on what a peer waits for; undefined for nothing, or if its record is refused. */
+/** A sentence on what a peer waits for, or on its sleep; undefined if its record is refused. */
 export async function waitOf(call: Call, peer_id: string): Promise<string | undefined> {
   const peer = await peerOf(call, peer_id);
-  return peer && waitSentence(peer);
+  return peer && (waitSentence(peer) ?? wakeSentence(peer.display_name, peer.wake));
 }
 
 /** The sentences on all live peers that wait; none if the list is refused. */

@@ -14,7 +14,8 @@ import type { TurnEnd } from "../agents/adapter.ts";
 import { isLive } from "../peers/directory.ts";
 import * as peerRows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import type { TurnEvidence } from "../peers/turn_end.ts";
+import { type TurnEvidence, UNREPORTED_MS } from "../peers/turn_end.ts";
+import { idleSince } from "../peers/turns.ts";
 import {
   BY_SCREEN,
   type KnownWait,
@@ -411,11 +412,21 @@ export class AccountLimits {
 
   #tickProbing(limit: StoredLimit, now: number): void {
     const { account_id, changed_at, probe_at } = limit;
-    if (probe_at !== null && now - probe_at >= PROBE_MS_MAX) return this.#clear(limit);
+    const isAnswered = probe_at !== null &&
+      (now - probe_at >= PROBE_MS_MAX || this.#hasRested(limit, now));
+    if (isAnswered) return this.#clear(limit);
     // An agent that did not go on by itself was stopped by its user.
     if (this.awaitsAgent(limit) && now - changed_at >= CONTINUE_MS) {
       this.#ctx.db.transact((tx) => rows.removeTurnsOf(tx, account_id));
     }
+  }
+
+  /** True if the program that got the probe has said that it is idle, and of no error since. */
+  #hasRested({ probe_peer_id, probe_at }: StoredLimit, now: number): boolean {
+    const peer = peerRows.get(this.#ctx.db, probe_peer_id ?? "");
+    const idle = peer ? idleSince(peer) : null;
+    return idle?.source === "websocket" && idle.at > (probe_at ?? now) &&
+      now - idle.at >= UNREPORTED_MS;
   }
 
   /** The clock of this machine was set: times that it gave move along, a provider's do not. */

@@ -17,6 +17,8 @@ import type { Asks } from "../asks/asks.ts";
 import * as askRows from "../asks/store.ts";
 import * as jobRows from "../jobs/store.ts";
 import type { Linking } from "../lifecycle/linking.ts";
+import { LIMITED } from "../limits/deps.ts";
+import type { AccountLimits } from "../limits/limits.ts";
 import * as ledger from "../messages/ledger/ledger.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import { type Directory, isLive, isOnline, mustGetPeer } from "../peers/directory.ts";
@@ -50,6 +52,7 @@ const INTENDED: ReadonlySet<string | null> = new Set(["killed", "job_over"]);
 export interface WakesDeps {
   readonly asks: Asks;
   readonly directory: Directory;
+  readonly limits: Pick<AccountLimits, "holdOf" | "isLimited">;
   readonly linking: Linking;
   readonly notifications: Pick<Notifications, "tryNotifyFromDaemon">;
   readonly peers: Pick<Peers, "offline">;
@@ -125,8 +128,10 @@ export class Wakes {
     if (wake?.state === "starting" || wake?.state === "launched") return view("waking");
     const obstacle = this.#obstacles.of(peer);
     if (obstacle !== undefined) return view("not_resumable", obstacle);
+    if (this.#deps.limits.isLimited(peer.peer_id)) return view("asleep", LIMITED);
     const last = rows.latestOf(this.#ctx.db, peer.peer_id);
-    const isOfThisSleep = last && last.created_at >= (peer.status_at ?? 0);
+    // An agent that failed to start may have been online for a moment.
+    const isOfThisSleep = last && (last.ended_at ?? last.created_at) >= (peer.status_at ?? 0);
     return isOfThisSleep ? view("asleep", last.reason, last.detail) : view("asleep");
   }
 
@@ -155,6 +160,8 @@ export class Wakes {
       const isPerson = message.voice === "human";
       const waits = isNew || this.#policyOf(peer) === "never" || this.#isQuiet(peer, isPerson);
       if (waits) return ledger.setBlockedReason(tx, peer_id, "asleep");
+      // It keeps the limit's reason, and the peer is looked at until the limit is over.
+      if (!isPerson && this.#deps.limits.holdOf(peer_id)) return this.wentOffline(peer_id);
       this.#begin(tx, peer, { cause, allowed_by: mayWake ? "policy" : null });
     });
   }
@@ -262,8 +269,11 @@ export class Wakes {
     const policy = this.#policyOf(peer);
     const { open, received } = openAsksOf(this.#ctx, peer_id);
     if (policy === "never" || open.length === 0 || this.#obstacles.look(peer) !== undefined) return;
+    if (this.#deps.limits.holdOf(peer_id)) return this.wentOffline(peer_id);
     const last = rows.latestOf(db, peer_id);
-    const wasOffered = last && !isAwakened(last) && last.created_at >= (peer.status_at ?? 0);
+    const isAskNew = open.some((ask) => Date.parse(ask.created_at) > (last?.ended_at ?? 0));
+    const wasOffered = last && !isAskNew && !isAwakened(last) &&
+      last.created_at >= (peer.status_at ?? 0);
     if (wasOffered || this.#isQuiet(peer, false)) return;
     const hasEndedAgain = last && last.state !== "asleep" &&
       this.#ages.of(last.wake_id, last.ended_at ?? 0) < PAUSE_MS;

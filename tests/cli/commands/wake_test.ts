@@ -2,6 +2,9 @@
 
 import assert from "node:assert/strict";
 import { answeringDaemon, PEER } from "../../support/cli/answering_daemon.ts";
+import { cliFixture } from "../../support/cli/listening_daemon.ts";
+import { ask } from "../../support/daemon/peer_clients.ts";
+import { sleepingWorld } from "../../support/daemon/wakes.ts";
 
 const ASLEEP = { state: "asleep", policy: "ask", reason: null, detail: null };
 const OFFLINE = { ...PEER, status: "offline", turn_state: null };
@@ -56,4 +59,14 @@ Deno.test("`wake` starts a sleeping agent, and `peer set --wake` changes what as
   await p.mesh(["peer", "set", "api", "--wake", "default"]);
   assert.deepEqual(bodies.map((body) => (body as { wake: unknown }).wake), ["never", null]);
   assert.equal((await p.mesh(["peer", "set", "api", "--wake", "sometimes"])).code, 2);
+});
+
+Deno.test("`show`, `why` and `peer show` say that the recipient of an open ask sleeps", async () => {
+  const { w } = await sleepingWorld();
+  await using p = cliFixture(w);
+  const id = await ask(w, "cli", "api");
+  for (const args of [["show", id], ["why", id], ["peer", "show", "api"]]) {
+    const { out } = await p.mesh(...args);
+    assert.match(out, /api is asleep, and the human is asked whether to wake it/, args.join(" "));
+  }
 });

@@ -5,6 +5,7 @@ import type {
   Adapter,
   AgentTransport,
   OutgoingMessage,
+  TurnEnd,
 } from "../../../daemon/features/agents/adapter.ts";
 import { listInbox } from "protocol/inbox.ts";
 import { getPeer } from "protocol/peers/contract.ts";
@@ -22,11 +23,20 @@ import {
 
 export const SESSION = "s-1";
 
+/** The end of the agent's last turn, as its records show it; none at first. */
+interface Records {
+  end?: TurnEnd;
+}
+
 /** The text that each delivery has typed, in order. */
 export type Typed = string[];
 
 /** The agent of `spawns.ts`, which also takes messages in its pane. */
-function talkingCodex(typed: Typed, running: ReadonlySet<string>): Adapter {
+function talkingCodex(
+  typed: Typed,
+  running: ReadonlySet<string>,
+  records: Readonly<Records>,
+): Adapter {
   const pane: AgentTransport = {
     name: "pane",
     check: () => Promise.resolve({ ready: true }),
@@ -37,6 +47,9 @@ function talkingCodex(typed: Typed, running: ReadonlySet<string>): Adapter {
   };
   return {
     ...codex,
+    account: () => ({ home: "/home/.codex" }),
+    observe: () =>
+      Promise.resolve({ alive: true, turn_state: null, source: "process table", ...records }),
     transports: () => [pane],
     processOf: (session) => running.has(session) ? 77 : undefined,
   };
@@ -53,8 +66,9 @@ export async function sleepingWorld({ settings = {}, world = {} }: SleepOptions 
   const typed: Typed = [];
   /** The sessions that a program outside of the mesh has open. */
   const running = new Set<string>();
+  const records: Records = {};
   const fixture = await spawningWorld({
-    adapters: [talkingCodex(typed, running), generic],
+    adapters: [talkingCodex(typed, running, records), generic],
     sessionFiles: { codex: sessionFilesOf(sessions) },
     at_terminal: true,
     ...world,
@@ -65,7 +79,7 @@ export async function sleepingWorld({ settings = {}, world = {} }: SleepOptions 
   const api = await startAgent(fixture);
   terminals.end(api.agent_pid);
   await w.tick(2);
-  return { ...fixture, ...api, sessions, typed, running };
+  return { ...fixture, ...api, sessions, typed, running, records };
 }
 
 export type SleepingWorld = Awaited<ReturnType<typeof sleepingWorld>>;

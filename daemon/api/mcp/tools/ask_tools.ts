@@ -100,9 +100,10 @@ const ask = tool({
       ? "No reply yet: it comes to you as a message of its own. Go on, or end your turn."
       : "No reply yet, and none can be pushed to you, as you are not a registered peer: " +
         laterHint(id);
+    const wait = delivery_state === "queued" ? await waitOfRecipient(id, toolContext) : "";
     const { text, ...earlier } = await askedBefore(message, toolContext);
     const data = { ...askFields, reply_delivery, ...PENDING, ...earlier };
-    return { text: `${head} ${later}${text}`, data };
+    return { text: `${head} ${wait}${later}${text}`, data };
   },
 });
 

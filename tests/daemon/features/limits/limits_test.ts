@@ -9,7 +9,7 @@ import {
   limitWorld,
   sentTo,
 } from "../../../support/daemon/limits.ts";
-import { ask, eventData, get, post } from "../../../support/daemon/peer_clients.ts";
+import { ask, connectPeer, eventData, get, post } from "../../../support/daemon/peer_clients.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
 import { countingIds } from "../../../support/ids.ts";
 
@@ -233,4 +233,23 @@ Deno.test("the metrics count accounts by the state of their limits", async () =>
   await at.hitLimit(at.api);
   const metrics = await (await at.w.fetch("/metrics")).text();
   assert.match(metrics, /mesh_account_limits\{state="exhausted"\} 1/);
+});
+
+Deno.test("a program that only says that it is idle again has answered the probe", async () => {
+  await using at = await limitWorld();
+  const { w } = at;
+  const program = await connectPeer(w, "program");
+  const resets_at = new Date(w.clock.now() + LIMITED_UNTIL).toISOString();
+  const idle = { type: "status", status: "online", turn_state: "idle" };
+  await program.send({ ...idle, waits_for: { kind: "limit", resets_at } });
+  const ids = [await ask(w, "cli", "program", "One?"), await ask(w, "cli", "program", "Two?")];
+  await w.tick(LIMITED_UNTIL / 1000 + 6);
+  const states = () => Promise.all(ids.map(async (id) => (await at.message(id)).state));
+  assert.deepEqual(await states(), ["sent", "queued"]);
+  await program.send({ type: "status", status: "busy", turn_state: "working" });
+  await w.tick(30);
+  assert.deepEqual(await states(), ["sent", "queued"]);
+  await program.send(idle);
+  await w.tick(12);
+  assert.deepEqual(await states(), ["sent", "sent"]);
 });

@@ -2,12 +2,14 @@
 
 import assert from "node:assert/strict";
 import { getTrace } from "protocol/messages/contract.ts";
+import { getMessage } from "protocol/messages/log.ts";
 import { FakeSockets } from "../../../support/world.ts";
 import { addPeer, ask, post } from "../../../support/daemon/peer_clients.ts";
 import {
   apiOf,
   reportStart,
   sleepingWorld,
+  startAgent,
   untilLaunched,
   wakeItems,
 } from "../../../support/daemon/wakes.ts";
@@ -268,3 +270,35 @@ Deno.test("a peer that comes back by itself, and asks that are closed, end the q
     assert.equal(terminals.launches.length, 0);
   }
 });
+
+for (const policy of ["always", "ask"]) {
+  Deno.test(`with ${policy}, an ask to a sleeping agent at its limit wakes it only after the reset`, async () => {
+    await using fixture = await sleepingWorld({ settings: { "daemon.wake": policy } });
+    const { w, terminals, records } = fixture;
+    const api = await startAgent(fixture);
+    await addPeer(w, "web");
+    await w.tick(3);
+    const at = w.clock.now();
+    records.end = {
+      how: "failed",
+      at,
+      source: "session file",
+      text: "usage_limit_exceeded",
+      resets_at: at + 3_600_000,
+    };
+    await w.tick(3);
+    terminals.end(api.agent_pid);
+    await w.tick(8);
+    const id = await ask(w, "web", "api");
+    await w.tick(60);
+    const wakes = async () => [terminals.launches.length, (await wakeItems(w)).length];
+    assert.deepEqual(await wakes(), [0, 0]);
+    const { reason } = await w.call(getMessage, { params: { id } });
+    const { wake } = await apiOf(w);
+    assert.equal(reason, "account_limited");
+    assert.deepEqual([wake?.state, wake?.reason], ["asleep", "account_limited"]);
+    for (let minutes = 0; minutes < 61; minutes++) await w.tick(60);
+    await w.tick(10);
+    assert.deepEqual(await wakes(), policy === "always" ? [1, 0] : [0, 1]);
+  });
+}

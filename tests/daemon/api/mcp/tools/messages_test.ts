@@ -394,6 +394,14 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
   });
 }
 
+Deno.test("an ask to a peer at its limit says so at once, and that it waits", async () => {
+  await using w = world();
+  await using at = await agents(w, PROTOCOL_VERSIONS[0]);
+  await post(w, `/peers/${at.ids.web}/turn`, { turn_state: "idle", error: "rate_limit" });
+  const { text } = await at.api.call("ask", { peer: "web", message: "Why?" });
+  assert.ok(text.includes("delivery: queued. web is throttled by its provider. "), text);
+});
+
 Deno.test("a wait that times out says what the recipient waits for, and has no other field", async () => {
   await using w = world();
   await using at = await agents(w, PROTOCOL_VERSIONS[0]);
