@@ -85,6 +85,7 @@ export class Leases {
 
   /** Takes all leases of an agent before its start, or none of them. Returns its variables. */
   takeForSpawn(start_id: string, wanted: readonly Wanted[]): Record<string, string> {
+    if (wanted.length === 0) return {};
     const holder = { peer_id: null, start_id };
     const taken = this.#ctx.db.transact(() => wanted.map((each) => this.take(each, holder)));
     return variablesOf(taken);
@@ -92,10 +93,11 @@ export class Leases {
 
   /** Binds the leases of a start to the agent's process; without one, ends them. */
   bind(start_id: string, pid: number | undefined): void {
+    const own = store.all(this.#ctx.db).filter((lease) => lease.start_id === start_id);
+    if (own.length === 0) return;
     const process_started = pid === undefined ? undefined : this.#deps.processes.startTimeOf(pid);
     this.#ctx.db.transact((tx) => {
-      for (const lease of store.all(tx)) {
-        if (lease.start_id !== start_id) continue;
+      for (const lease of own) {
         if (pid === undefined || process_started === undefined) this.#end(tx, lease);
         else store.update(tx, { ...lease, pid, process_started, starting_at: null });
       }

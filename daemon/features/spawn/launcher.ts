@@ -105,10 +105,21 @@ export class Launcher {
     const leased = leases.takeForSpawn(spawn_id, (request.leases ?? []).map(readLeaseWords));
     const env = { ...launch.env, ...leased };
     const { socket, opened, circle } = await this.#openPane(place, { ...launch, env }, tmux_socket);
-    leases.bind(spawn_id, opened.ok ? opened.pane.pane_pid : undefined);
+    await this.#bindLeases(spawn_id, socket, opened);
     if (!opened.ok) throw new Problem("spawn_failed", { reason: opened.reason });
     const from = sender.peer_id ?? sender.name;
     return { request, folder, circle, spawn_id, from, socket, pane: opened.pane, at };
+  }
+
+  /** Binds the leases of a start to its process, or ends the start. */
+  async #bindLeases(spawn_id: string, socket: string, opened: OpenResult): Promise<void> {
+    const { leases, terminals } = this.#deps;
+    try {
+      leases.bind(spawn_id, opened.ok ? opened.pane.pane_pid : undefined);
+    } catch (error) {
+      if (opened.ok) await terminals.close(socket, opened.pane.pane_id);
+      throw error;
+    }
   }
 
   async #openPane(

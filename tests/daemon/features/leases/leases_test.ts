@@ -1,6 +1,7 @@
 /** Leases: one holder, ports of their own, the end with the process, proofs of who may take one. */
 
 import assert from "node:assert/strict";
+import { Problem } from "protocol/problems.ts";
 import { addPeer, get, post } from "../../../support/daemon/peer_clients.ts";
 import { agentInPane, restartAndRegister } from "../../../support/daemon/restarts.ts";
 import { registerSpawned, spawningWorld } from "../../../support/daemon/spawns.ts";
@@ -157,6 +158,27 @@ Deno.test("a spawned agent has its leases in its environment, until it ends", as
   assert.equal((await holders()).length, 2, "a start that is refused leaves no lease");
   processes.end(pid);
   assert.deepEqual(await holders(), []);
+});
+
+Deno.test("a start whose leases cannot be stored leaves no agent and no lease behind", async () => {
+  await using fixture = await spawningWorld();
+  const { w, folder, terminals } = fixture;
+  const { db } = w.daemon.ctx;
+  const { transact } = db;
+  const { openWindow } = terminals;
+  terminals.openWindow = (...launch) => {
+    db.transact = () => {
+      throw new Problem("storage_failed", {});
+    };
+    return openWindow.apply(terminals, launch);
+  };
+  const body = { path: folder, backend: "codex", leases: ["db"] };
+  const failed = await post(w, "/spawn", body);
+  db.transact = transact;
+  assert.equal(failed.error, "storage_failed");
+  assert.equal(terminals.panes.size, 0);
+  await w.tick(90);
+  assert.deepEqual((await get(w, "/leases")).leases, []);
 });
 
 Deno.test("a restarted agent keeps its leases, also while no process of it runs", async () => {

@@ -28,7 +28,7 @@ async function readAsk(w: World) {
 
 const ENDS = [
   ["interrupted", "turn_interrupted", /was interrupted before an answer/],
-  ["rate_limit", "turn_failed", /ended with an error \(rate_limit\) before an answer/],
+  ["rate_limit", "turn_failed", /is throttled by its provider; ask-/],
   ["context_overflow", "turn_failed", /ended with an error \(context_overflow\)/],
 ] as const;
 
