@@ -14,6 +14,7 @@ import { Wakes } from "../../features/wakes/wakes.ts";
 import type { openLifecycle } from "./agents.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
+import type { openLimits } from "./limits.ts";
 import { Transcripts } from "../../features/transcripts/transcripts.ts";
 import { Changes } from "../../features/changes/changes.ts";
 import { FileUses } from "../../features/files/file_uses.ts";
@@ -95,7 +96,7 @@ export function openSpawns(foundation: Foundation, lower: AskFeatures) {
 /** The waking of agents that have ended. */
 export function openWakes(
   { config, ctx, platform, shutdownSignal }: Foundation,
-  lower: SpawnFeatures & Pick<LifecycleFeatures, "linking">,
+  lower: SpawnFeatures & Pick<LifecycleFeatures, "linking"> & Pick<LimitFeatures, "limits">,
 ) {
   const wakes = new Wakes(ctx, {
     ...lower,
@@ -110,6 +111,7 @@ export function openWakes(
 export type SpawnFeatures = AskFeatures & ReturnType<typeof openSpawns>;
 
 type LifecycleFeatures = ReturnType<typeof openLifecycle>;
+type LimitFeatures = ReturnType<typeof openLimits>;
 
 /** Variables whose values may be secrets, by their names. */
 const SECRET_NAME = /key|token|secret|passw|credential|auth/i;

@@ -40,6 +40,8 @@ export class Charges {
   readonly #working = new Map<string, number>();
   /** The budget to which each running turn was charged; '' for none. */
   readonly #turns = new Map<string, string>();
+  /** The budget to which a message was charged whose peer had reported no turn until then. */
+  readonly #messages = new Map<string, string>();
   #pruned_at = -Infinity;
 
   constructor(ctx: Context, deps: ChargesDeps) {
@@ -78,6 +80,7 @@ export class Charges {
       this.#ctx.db.afterRollback(() => void this.#turns.delete(peer_id));
       // A peer that reports no turns has one for each message.
     } else if ((peers.get(tx, peer_id)?.turn_state ?? null) !== null) return;
+    else this.#messages.set(peer_id, budget_id ?? "");
     const is_today = charged === undefined;
     this.charge(tx, { peer_id, budget_id, used: { turns: 1 }, is_today });
   }
@@ -87,11 +90,16 @@ export class Charges {
     const isLive = status !== "offline" && status !== "retired";
     if (isLive && turn_state === "working") {
       if (!this.#working.has(peer_id)) this.#working.set(peer_id, this.#ctx.clock.monotonic());
+      // Its first report of a turn may be about the message that it has read.
+      const charged = this.#messages.get(peer_id);
+      if (charged !== undefined) this.#turns.set(peer_id, charged);
+      this.#messages.delete(peer_id);
       return;
     }
     if (this.#deps.budgets.isAny) this.#ctx.db.transact((tx) => this.chargeTime(tx, peer_id));
     this.#working.delete(peer_id);
     if (!isLive || turn_state === "idle") this.#turns.delete(peer_id);
+    if (!isLive) this.#messages.delete(peer_id);
   }
 
   /** Called once a second. */

@@ -271,7 +271,7 @@ export class Wakes {
     if (policy === "never" || open.length === 0 || this.#obstacles.look(peer) !== undefined) return;
     if (this.#deps.limits.holdOf(peer_id)) return this.wentOffline(peer_id);
     const last = rows.latestOf(db, peer_id);
-    const isAskNew = open.some((ask) => Date.parse(ask.created_at) > (last?.ended_at ?? 0));
+    const isAskNew = open.some((ask) => ask.created_at > (last?.ended_at ?? 0));
     const wasOffered = last && !isAskNew && !isAwakened(last) &&
       last.created_at >= (peer.status_at ?? 0);
     if (wasOffered || this.#isQuiet(peer, false)) return;

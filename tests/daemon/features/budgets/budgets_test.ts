@@ -377,3 +377,19 @@ Deno.test("a budget outlives a restart, and no number falls", async () => {
   assert.equal(refused.error, "budget_spent");
   await Deno.remove(db_path);
 });
+
+Deno.test("a client that reports its first turn after it has read a message has one turn", async () => {
+  await using w = await agentsWorld();
+  const web = await connectPeer(w, "client", { circle: "main" });
+  await ask(w, "sam", "client", "Build it", { budget: "3-turns" });
+  await w.tick(2);
+  const turns = async () => (await budgets(w))[0]?.used.turns;
+  assert.equal(await turns(), 1);
+  await web.send({ type: "status", status: "busy", turn_state: "working" });
+  await w.tick(3);
+  assert.equal(await turns(), 1);
+  await web.send({ type: "status", status: "online", turn_state: "idle" });
+  await web.send({ type: "status", status: "busy", turn_state: "working" });
+  await w.tick(3);
+  assert.equal(await turns(), 2);
+});

@@ -102,6 +102,22 @@ Deno.test("an agent that ends at its start is a failed wake, and no loop", async
   assert.equal(terminals.launches.length, 1);
 });
 
+Deno.test("a failed wake is the reason of the sleep, although the agent was online for a moment", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w, terminals, peer_id } = fixture;
+  await addPeer(w, "web");
+  await ask(w, "web", "api");
+  await untilLaunched(fixture);
+  const [launch] = terminals.launches;
+  await w.tick(2);
+  await post(w, `/peers/${peer_id}/turn`, { turn_state: "idle" });
+  await post(w, `/peers/${peer_id}/offline`, {});
+  terminals.end(terminals.panes.get(launch?.pane_id ?? "")?.pane_pid ?? 0);
+  for (let seconds = 0; seconds < 20; seconds++) await w.tick();
+  const { status, wake } = await apiOf(w);
+  assert.deepEqual([status, wake?.state, wake?.reason], ["offline", "asleep", "exited"]);
+});
+
 Deno.test("an agent that ends after its start with unread asks is offered to the human, and not started again", async () => {
   await using fixture = await sleepingWorld(ALWAYS);
   const { w, terminals } = fixture;
