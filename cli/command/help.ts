@@ -35,11 +35,7 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
   ] },
   { title: "Agents", commands: [
     "peer", "run", "attach", "screen", "type", "interrupt", "wake", "tag", "transcript", "changes",
-<<<<<<< HEAD
     "usage", "limits", "budgets", "who", "lease", "leases",
-=======
-    "usage", "budgets", "limits", "who", "lease", "leases",
->>>>>>> lane-N33
     "fork", "resume", "handoff", "orphans", "link", "share",
   ] },
   { title: "Machines", commands: ["machines"] },
