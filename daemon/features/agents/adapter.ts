@@ -301,7 +301,7 @@ export interface HookFacts {
   readonly hook_pid?: number | undefined;
   readonly agent_pid: number | undefined;
   /** True if the hook, or the agent that it names, had ended before it could be proved. */
-  readonly is_late?: boolean;
+  readonly is_late?: boolean | undefined;
   /** True if the server that the agent's terminals share ran the hook, outside of any terminal. */
   readonly by_server?: boolean;
   readonly pane_id: string | undefined;

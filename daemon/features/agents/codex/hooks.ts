@@ -32,7 +32,8 @@ export function codexHooks(findHost: (pid: number) => CodexHost | undefined = ho
     locate(facts: HookFacts): HookFacts {
       const host = facts.hook_pid === undefined ? undefined : findHost(facts.hook_pid);
       if (host?.kind === "session") return { ...facts, agent_pid: host.pid };
-      return { ...NO_LOCATION, by_server: host !== undefined };
+      const by_server = host !== undefined;
+      return { ...NO_LOCATION, by_server, is_late: !by_server && facts.is_late };
     },
   };
 }

@@ -115,9 +115,9 @@ export class AgentProcesses {
   }
 
   /**
-   * True for the daemon and the processes above it, which are never agents: the one that adopts
-   * orphans is the parent of a hook whose agent has ended. Only a negative answer is kept: an ancestor may end and leave the
-   * daemon to one of its own ancestors, but no other process becomes an ancestor.
+   * True for `#daemonAncestors`. One of them adopts orphans, so a hook whose agent has ended may
+   * name it as its parent. Only a negative answer is kept: an ancestor may end and leave the daemon
+   * to one of its own ancestors, but no other process becomes an ancestor.
    */
   isAboveDaemon(pid: number): boolean {
     const started = this.#deps.processes.startTimeOf(pid);

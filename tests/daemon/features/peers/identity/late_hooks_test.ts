@@ -2,12 +2,17 @@
 
 import assert from "node:assert/strict";
 import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
+import { codexHooks } from "../../../../../daemon/features/agents/codex/hooks.ts";
 import { geminiHooks } from "../../../../../daemon/features/agents/gemini/hooks.ts";
 import { get, post } from "../../../../support/daemon/peer_clients.ts";
 import { FakeSockets, world } from "../../../../support/world.ts";
 
 const [INIT, AGENT, HOOK] = [1, 41, 42];
-const HOOKS = { "claude-code": claudeCodeHooks, gemini: geminiHooks };
+const HOOKS = {
+  "claude-code": claudeCodeHooks,
+  gemini: geminiHooks,
+  codex: codexHooks(() => undefined),
+};
 const EVENTS: Readonly<Record<string, Record<string, unknown>>> = {
   SessionStart: { source: "resume" },
   UserPromptSubmit: { prompt: "Go on" },
@@ -44,11 +49,12 @@ function agentWorld() {
       const body = { session_id: "s-1", cwd: "/work", hook_event_name: event, ...EVENTS[event] };
       const pids = { "x-mesh-agent-pid": String(agent), "x-mesh-hook-pid": String(hook_pid) };
       const pane = { "x-mesh-pane": "%3", "x-mesh-tmux": "/tmp/tmux-0/default,1,0" };
-      const { uid } = sockets;
-      if (isGone) sockets.uid = undefined;
-      const answer = await post(w, `/hooks/${backend}`, body, { ...pids, ...pane });
-      sockets.uid = uid;
-      return answer;
+      const { uid, holders } = sockets;
+      if (isGone) Object.assign(sockets, { uid: undefined, holders: [] });
+      const token = { authorization: `Bearer ${w.daemon.identity.hook_token}` };
+      const { status } = await post(w, `/hooks/${backend}`, body, { ...pids, ...pane, ...token });
+      assert.equal(status, 200);
+      Object.assign(sockets, { uid, holders });
     },
     /** The hook's parent is another process from now on. */
     adoptHook(parent: number) {
@@ -76,8 +82,7 @@ Deno.test("a hook that is orphaned while its agent still exits makes no second p
     await using at = agentWorld();
     await at.hook("SessionStart");
     at.adoptHook(INIT);
-    const { status } = await at.hook(event);
-    assert.equal(status, 200);
+    await at.hook(event);
     assert.deepEqual(await at.peers(), [{ ...REGISTERED, turn_state: "idle" }], event);
     at.w.processes.end(AGENT);
     await at.w.tick();
@@ -101,6 +106,14 @@ Deno.test("a first hook that ends before its process is proved leaves the sessio
   assert.deepEqual(await at.peers(), []);
   await at.hook("UserPromptSubmit");
   assert.deepEqual(await at.peers(), [{ ...REGISTERED, status: "busy", turn_state: "working" }]);
+});
+
+Deno.test("a first hook that ends early registers nobody, whichever agent it names", async () => {
+  for (const backend of Object.keys(HOOKS)) {
+    await using at = agentWorld();
+    await at.hook("SessionStart", { backend, isGone: true });
+    assert.deepEqual(await at.peers(), [], backend);
+  }
 });
 
 Deno.test("two hooks of one start, of which one ends early, make one peer in either order", async () => {
