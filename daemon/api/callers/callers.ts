@@ -1,10 +1,18 @@
 /** Identifies the sender of a request, where the kernel can prove it (contract 2, 6 and 10). */
 
 import type { Caller } from "kit/http/route.ts";
+import { agentOfCommand } from "../../features/agents/registry.ts";
 import type { HookFacts } from "../../features/agents/adapter.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
 import { isLoopback } from "../../host/paths.ts";
-import { lineageOf, type ProcessId, processIdOf, type ProcessTable } from "../../host/processes.ts";
+import {
+  argumentsOf,
+  commandOf,
+  lineageOf,
+  type ProcessId,
+  processIdOf,
+  type ProcessTable,
+} from "../../host/processes.ts";
 import type { TcpConnection } from "../../host/sockets/sockets.ts";
 import type { CallerFacts } from "../../host/sockets/caller_facts.ts";
 import type { AgentProcesses } from "../../features/peers/identity/agent_processes.ts";
@@ -88,13 +96,22 @@ export class Callers {
     caller: Pick<Caller, "remote">,
   ): HookProcesses & Pick<HookFacts, "is_late"> {
     const { hook_pid, agent_pid } = named;
-    const isAgent = this.isPeerProcess(agent_pid, caller) &&
-      agent_pid !== undefined && !this.#deps.agentProcesses.isAboveDaemon(agent_pid);
+    const isAdopter = agent_pid !== undefined && this.#isAdopter(agent_pid);
+    const isAgent = !isAdopter && this.isPeerProcess(agent_pid, caller);
     const proven = {
       hook_pid: this.isProcess(hook_pid, caller) ? hook_pid : undefined,
       agent_pid: isAgent ? agent_pid : undefined,
     };
-    return { ...proven, is_late: !isAgent && this.#isLate(named, proven, caller) };
+    return { ...proven, is_late: isAdopter || (!isAgent && this.#isLate(named, proven, caller)) };
+  }
+
+  /**
+   * True for an init, which a hook whose agent has ended may name as its parent. In a container, an
+   * agent itself may be process 1.
+   */
+  #isAdopter(pid: number): boolean {
+    if (this.#deps.isUserFacing(pid)) return true;
+    return pid === 1 && agentOfCommand(commandOf(pid) ?? "", argumentsOf(pid)) === undefined;
   }
 
   /** True if a hook has closed its connection, or runs without the agent that it names. */

@@ -1,5 +1,6 @@
 /** All kinds of agents. To add a kind, add its folder and a line here. */
 
+import { basename } from "kit/core/path.ts";
 import type { AgentDefinition } from "./definition.ts";
 import { claudeCode } from "./claude_code/agent.ts";
 import { codex } from "./codex/agent.ts";
@@ -22,7 +23,12 @@ export function definitionOf(id: string | null | undefined): AgentDefinition | u
   return AGENTS.find((agent) => agent.id === id);
 }
 
-/** The agent with one of these names: of a process, or of the script that it runs. */
-export function agentNamed(names: readonly string[]): AgentDefinition | undefined {
+/** The agent that a process runs, by its name, its program or the script of its program. */
+export function agentOfCommand(
+  command: string,
+  [program = "", script = ""]: readonly string[] = [],
+): AgentDefinition | undefined {
+  const namesIn = (text: string) => [basename(text).replace(/\.[a-z]+$/, ""), ...text.split("/")];
+  const names = [command, program, script].flatMap(namesIn);
   return AGENTS.find(({ programs }) => programs.some((program) => names.includes(program)));
 }

@@ -1,10 +1,9 @@
 /** Links panes and peers: lists orphan panes, registers their agents, recovers transports. */
 
-import { basename } from "kit/core/path.ts";
 import type { Context } from "../../data/context.ts";
 import { Problem, recoverableProblem } from "protocol/problems.ts";
 import type { Probe } from "../agents/adapter.ts";
-import { agentNamed, definitionOf } from "../agents/registry.ts";
+import { agentOfCommand, definitionOf } from "../agents/registry.ts";
 import type { PaneFacts } from "../../host/tmux/pane_observer.ts";
 import type { Registration } from "protocol/peers/record.ts";
 import { ANY_PROGRAM } from "protocol/agents/contract.ts";
@@ -270,10 +269,7 @@ export class Linking {
 
 function toOrphan(pane: PaneFacts): Orphan {
   const { pane_id, tmux_socket, pane_pid: pid, command, cwd, session, window, foreground } = pane;
-  const [program = "", script = ""] = foreground?.args ?? [];
-  const namesIn = (text: string) => [basename(text).replace(/\.[a-z]+$/, ""), ...text.split("/")];
-  const names = [command, program, script].flatMap(namesIn);
-  const backend_hint = agentNamed(names)?.id ?? null;
+  const backend_hint = agentOfCommand(command, foreground?.args)?.id ?? null;
   const confidence = backend_hint === null ? "unknown" : "hint";
   const place = { pane_id, tmux_socket, pid, command, cwd, session, window };
   return { ...place, backend_hint, confidence };

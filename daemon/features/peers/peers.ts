@@ -127,8 +127,8 @@ export class Peers {
   }
 
   /**
-   * Brings a peer online, on evidence such as a socket, its process or a touch. After the end of its
-   * process only a registration does.
+   * Brings a peer online, on evidence such as a socket, its process or a touch. After the end of
+   * its process only a registration does.
    */
   markSeen(peer_id: string, transport: string): void {
     const known = this.#changes.mustGet(peer_id);

@@ -62,7 +62,7 @@ export class AgentProcesses {
    * programs of others run below a terminal server.
    */
   mayBeAgent(pid: number): boolean {
-    return !this.isAboveDaemon(pid) && !this.#isUserFacing(pid);
+    return !this.#isAboveDaemon(pid) && !this.#isUserFacing(pid);
   }
 
   /** Live peers, and proved processes that are still running. */
@@ -115,11 +115,10 @@ export class AgentProcesses {
   }
 
   /**
-   * True for `#daemonAncestors`. One of them adopts orphans, so a hook whose agent has ended may
-   * name it as its parent. Only a negative answer is kept: an ancestor may end and leave the daemon
-   * to one of its own ancestors, but no other process becomes an ancestor.
+   * True for `#daemonAncestors`. Only a negative answer is kept: an ancestor may end and leave the
+   * daemon to one of its own ancestors, but no other process becomes an ancestor.
    */
-  isAboveDaemon(pid: number): boolean {
+  #isAboveDaemon(pid: number): boolean {
     const started = this.#deps.processes.startTimeOf(pid);
     if (started !== undefined && this.#notAbove.get(pid) === started) return false;
     if (this.#daemonAncestors().has(pid)) return true;

@@ -4,7 +4,11 @@ import { planOf } from "../../../support/agents/setup_plan.ts";
 import assert from "node:assert/strict";
 
 import { randomIds, systemClock } from "kit/core/clock.ts";
-import { agentNamed, AGENTS, definitionOf } from "../../../../daemon/features/agents/registry.ts";
+import {
+  agentOfCommand,
+  AGENTS,
+  definitionOf,
+} from "../../../../daemon/features/agents/registry.ts";
 import { isTestedPatchOrLater, lineOf } from "../../../../daemon/features/agents/definition.ts";
 import { loadAgents } from "../../../../daemon/app/platform.ts";
 import { Backend } from "protocol/agents/contract.ts";
@@ -151,9 +155,9 @@ Deno.test("every agent with a setup can be tested: with its own model and its ow
 });
 
 Deno.test("an agent is found by the name of its process; an unknown name finds none", () => {
-  assert.equal(agentNamed(["node", "claude-code"])?.id, "claude-code");
-  assert.equal(agentNamed(["gemini-cli"])?.id, "gemini");
-  assert.equal(agentNamed(["bash", "claudette"]), undefined);
+  assert.equal(agentOfCommand("MainThread", ["node", "/usr/bin/claude-code"])?.id, "claude-code");
+  assert.equal(agentOfCommand("node", ["node", "gemini-cli.js"])?.id, "gemini");
+  assert.equal(agentOfCommand("bash", ["bash", "claudette"]), undefined);
   assert.equal(definitionOf("sdk"), undefined);
   assert.equal(definitionOf(null), undefined);
 });

@@ -5,7 +5,7 @@ import { claudeCodeHooks } from "../../../../../daemon/features/agents/hooks/cla
 import { codexHooks } from "../../../../../daemon/features/agents/codex/hooks.ts";
 import { geminiHooks } from "../../../../../daemon/features/agents/gemini/hooks.ts";
 import { get, post } from "../../../../support/daemon/peer_clients.ts";
-import { FakeSockets, world } from "../../../../support/world.ts";
+import { FakeSockets, TERMINAL_PROGRAM_PID, world } from "../../../../support/world.ts";
 
 const [INIT, AGENT, HOOK] = [1, 41, 42];
 const HOOKS = {
@@ -169,15 +169,15 @@ Deno.test("a resumed agent that ends while its hook is read does not come online
   assert.deepEqual([peer.status, others], ["offline", []]);
 });
 
-Deno.test("a process that adopts orphans is nobody's agent", async () => {
-  await using at = agentWorld();
-  at.w.processes.end(AGENT);
-  at.adoptHook(INIT);
-  await at.hook("SessionStart", { backend: "gemini", agent: INIT });
-  assert.deepEqual(
-    (await at.peers()).filter(({ agent_pid }: { agent_pid: number }) => agent_pid),
-    [],
-  );
+Deno.test("an init that adopted a hook is not registered as the hook's agent", async () => {
+  for (const init of [INIT, TERMINAL_PROGRAM_PID]) {
+    await using at = agentWorld();
+    at.w.processes.end(AGENT);
+    at.w.processes.start(init);
+    at.adoptHook(init);
+    await at.hook("SessionStart", { backend: "gemini", agent: init });
+    assert.deepEqual(await at.peers(), [], String(init));
+  }
 });
 
 Deno.test("an agent that the kernel cannot see from here is still registered by its hooks", async () => {
