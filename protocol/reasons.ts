@@ -51,7 +51,7 @@ export const REASONS = {
   socket_closed:        "the socket closed before it was sent",
   bus_unreachable:      "the bus between machines cannot be reached",
   bus_full:             "the bus between machines has no room left",
-  // Why a message waits although a transport may reach its recipient.
+  // Reasons of messages that wait although a transport may reach the recipient.
   account_limited:      "the recipient's account is at a limit: mesh limits",
   limit_probe:          "another message goes first, to see if the limit of the account is over",
   // Why a turn was not interrupted, and nothing was sent.
@@ -112,7 +112,7 @@ export const REASONS = {
   closed:               "it was removed",
   job_over:             "the job that it was started for is over",
   put_to_sleep:         "it was woken for a message, and went back to sleep",
-  // Why a peer cannot be woken, or was not woken.
+  // Reasons of peers that cannot be woken, or were not woken.
   no_resume:            "sessions of this kind of agent cannot be resumed",
   other_host:           "it runs on another machine",
   unsupported_backend:  "no command is configured for this kind of agent",

@@ -114,7 +114,7 @@ export function showAsks(to: Terminal, asks: readonly Ask[], clock: Clock): void
   }, { whole: ["ID"], empty: "No matching asks." });
 }
 
-/** What is known of an ask beside its record. */
+/** Facts on an ask beside its record. */
 interface AskNotes {
   /** The sentence on what the recipient waits for. */
   readonly wait?: string | false | undefined;

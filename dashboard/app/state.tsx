@@ -1,4 +1,4 @@
-/** Who speaks from this page, and how it is connected. */
+/** The person who speaks from this page, and the state of its connection. */
 
 import { BusDown } from "../components/bus_down.tsx";
 import { network } from "../state/network.ts";

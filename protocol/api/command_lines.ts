@@ -11,13 +11,13 @@ export interface CommandLine {
   readonly env: Readonly<Record<string, string>>;
   /** The process; it counts where the kernel proves that it sends the request. */
   readonly pid: number;
-  /** Which of its standard input (0), output (1) and errors (2) are terminals. */
+  /** The numbers of its standard streams that are terminals: input 0, output 1, errors 2. */
   readonly terminals: readonly number[];
   /** The width of its terminal; undefined if its output is none. */
   readonly columns: number | undefined;
 }
 
-/** What the command has printed, in order, and its exit code. */
+/** The output of the command, in order, and its exit code. */
 export interface CommandOutput {
   readonly exit_code: number;
   readonly parts: readonly { readonly to: 1 | 2; readonly text: string }[];

@@ -69,7 +69,7 @@ export const Budget = z.object({
   state: z.enum(budgetMachine.states),
   /** The amount with everything that was granted on top, such as `100k-tokens`. */
   amount: z.string(),
-  /** How often the amount was allowed. */
+  /** The number of times that the amount was allowed. */
   grants: z.number().int(),
   used: z.object(Used),
   /** The used share of the unit that is used most, such as 0.5. */

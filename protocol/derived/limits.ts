@@ -21,7 +21,7 @@ export function windowWords(window: string | null): string {
   return /limit$/.test(words) ? words : `${words} limit`;
 }
 
-/** What keeps an agent from going on, until when if that is known: `is out of its … until …`. */
+/** The limit that stops an agent, and its end if that is known: `is out of its … until …`. */
 export function limitWords(detail: string | null, until: string | undefined): string {
   if (detail === NO_CREDIT) return "cannot go on: its account has no credit left";
   const end = until === undefined ? "" : ` until ${until}`;

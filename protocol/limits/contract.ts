@@ -57,7 +57,7 @@ export const Limit = z.object({
     peer_id: z.string(),
     text: nullableString,
   }).nullable(),
-  /** How far its windows are used, as the agents' records last showed it. */
+  /** The used share of each of its windows, as the agents' records last showed it. */
   windows: z.array(LimitWindow),
   peers: z.array(z.object({ peer_id: z.string(), name: z.string() })),
   /** Number of messages that wait for its peers. */

@@ -59,15 +59,15 @@ export const Digest = z.object({
   until: Instant,
   /** Null for all circles. */
   circle: nullableString,
-  /** What the human decided, newest first. */
+  /** The decisions of the human, newest first. */
   decisions: z.array(DigestAsk),
-  /** What agents answered each other and the human, newest first. */
+  /** The answers of agents to each other and the human, newest first. */
   answers: z.array(DigestAsk),
   /** The jobs that ended, with the results of their checks, newest first. */
   checks: z.array(DigestJob),
   /** The limits that agents have met, newest first. */
   limits: z.array(DigestLimit),
-  /** What waits for the human now: open asks, then unread notifications. */
+  /** Items that wait for the human now: open asks, then unread notifications. */
   waiting: z.array(DigestItem),
   /** The number of each; a list may be shorter. */
   counts: z.object({

@@ -104,7 +104,7 @@ export const Looping = z.object({
   kind: z.enum(["calls", "exchange"]),
   /** The name of the other peer of an exchange. */
   with: z.string().nullable(),
-  /** How often the calls ran, or how many messages said nothing new. */
+  /** The number of calls that ran, or of messages that said nothing new. */
   times: z.number().int(),
   since: Instant,
 }).meta({ id: "Looping" });

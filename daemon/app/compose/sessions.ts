@@ -145,7 +145,7 @@ export function openChanges(
   return { changes };
 }
 
-/** Which agent uses which file. */
+/** The use of files by agents. */
 export function openFiles(
   { config, ctx, platform: { git, machine }, shutdownSignal }: Foundation,
   { notifications, transcripts }: LowerFeatures,
@@ -182,7 +182,7 @@ export function openUsage(
   return { agentWork, tokenCounting, usageReports };
 }
 
-/** What stops work that goes too far: the cards of spent budgets, and the search for loops. */
+/** The stops of work that goes too far: the cards of spent budgets, and the search for loops. */
 export function openBreakers(
   { config, ctx, meters }: Foundation,
   lower: LowerFeatures & { readonly interrupts: Interrupts },

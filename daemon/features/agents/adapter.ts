@@ -287,7 +287,7 @@ export interface Adapter {
   interruptTurn?(peer: AgentPeer): Promise<unknown>;
   /** The account that an agent uses; absent if its limits are no account's. */
   account?(peer: AgentPeer & { readonly model: string | null }): AgentAccount | undefined;
-  /** How far the windows of the account are used, by the records of a session. */
+  /** The used share of each window of the account, by the records of a session. */
   limitWindows?(session_id: string): readonly LimitWindow[];
   /** The sign of an agent that sends requests to its provider without end. Absent if none does. */
   readonly storm?: RequestStorm;

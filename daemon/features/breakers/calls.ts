@@ -43,7 +43,7 @@ export function repeatedCalls(calls: readonly Call[]): RepeatedCalls | undefined
   return undefined;
 }
 
-/** How often the last calls repeat with a cycle of this length. */
+/** The number of times that the last calls repeat with a cycle of this length. */
 function timesOf(calls: readonly Call[], length: number): number {
   const last = calls.slice(-length);
   if (last.length < length) return 0;

@@ -1,5 +1,5 @@
 /**
- * Which agent read and wrote which file. Agents record their tool calls in their session files;
+ * The files that each agent read and wrote. Agents record their tool calls in their session files;
  * these are read after a turn, now and then during one, and when somebody asks. No hook waits.
  */
 

@@ -27,10 +27,10 @@ interface LeasesDeps {
   readonly ports: Pick<PortTable, "isFree">;
 }
 
-/** What is leased. */
+/** The subject of a lease. */
 type Wanted = Pick<Lease, "resource" | "name">;
 
-/** Who gets a lease: a running process, or an agent that is being started. */
+/** The holder of a lease: a running process, or an agent that is being started. */
 type Holder =
   & Pick<StoredLease, "peer_id">
   & ({ readonly process: ProcessId } | { readonly start_id: string });

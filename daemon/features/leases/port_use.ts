@@ -1,4 +1,4 @@
-/** Who uses a port of this machine: the lease, and the processes that listen there. */
+/** The users of a port of this machine: the lease, and the processes that listen there. */
 
 import type { PortTable } from "../../host/sockets/ports.ts";
 import { lineageOf, type ProcessTable } from "../../host/processes.ts";

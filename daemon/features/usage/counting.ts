@@ -209,7 +209,7 @@ export class TokenCounting {
     return [...sums.values()];
   }
 
-  /** What a request uses of a budget: all its input and output, and the price. */
+  /** The use of a budget by a request: all its input and output, and the price. */
   #usedBy(model: string, tokens: RequestTokens) {
     const { cost, unpriced_tokens } = this.#deps.table.costOf(model, tokens);
     const all = (tokens.input_tokens ?? 0) + (tokens.output_tokens ?? 0);

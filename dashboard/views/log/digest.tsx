@@ -1,4 +1,4 @@
-/** What happened in the last 24 hours, in a fold that loads it when it is opened. */
+/** The digest of the last 24 hours, in a fold that loads it when it is opened. */
 
 import * as at from "protocol/generated/endpoints.ts";
 import type { ComponentChildren } from "preact";

@@ -87,7 +87,7 @@ function Examination({ peer }: { peer: Peer }) {
   );
 }
 
-/** Where messages reach a peer, nothing is wrong with the ways that it does not use. */
+/** A way that a peer does not use is no fault while messages reach the peer by another one. */
 function Check({ check, reached }: { check: CheckRecord; reached: boolean }) {
   const { name, source, age_seconds, detail } = check;
   const is_unused = check.ok === false && reached && name.startsWith("transport");

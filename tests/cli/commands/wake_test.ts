@@ -1,4 +1,4 @@
-/** How the commands show agents that sleep, and how a person wakes one. */
+/** The commands on agents that sleep: their output, and the wake by a person. */
 
 import assert from "node:assert/strict";
 import { answeringDaemon, PEER } from "../../support/cli/answering_daemon.ts";

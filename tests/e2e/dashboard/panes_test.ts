@@ -32,7 +32,7 @@ browserTest("from 1,400 px, Attention shows its items beside the chosen one", as
   assert.equal(await chosenIn(page), second);
   await page.reload();
   await page.locator(`#card-${second}`).waitFor();
-  // What both have said before is below the card; the notification came first.
+  // The earlier messages of both are below the card; the notification came first.
   await page.getByRole("heading", { name: "Earlier between you" }).waitFor();
   await page.locator(".bubble strong", { hasText: "done" }).waitFor();
   assert.deepEqual(await violationsOf(page), []);

@@ -54,7 +54,7 @@ const WINDOWS: Readonly<Record<number, string>> = { 300: "five_hour", 10_080: "s
 /** Bytes read from the end of a rollout to find how far the windows are used. */
 const TAIL_BYTES = 131_072;
 
-/** How far the windows of the account are used, by the last answer of a session. */
+/** The used share of each window of the account, by the last answer of a session. */
 export function codexWindows(codex_home: string, session_id: string): LimitWindow[] {
   const file = rolloutFile(codex_home, session_id);
   const lines = file === undefined ? [] : readTail(file, TAIL_BYTES)?.split("\n") ?? [];

@@ -1,4 +1,4 @@
-/** What is charged to budgets: tokens and money from session files, turns, time, days. */
+/** The charges to budgets: tokens and money from session files, turns, time, days. */
 
 import assert from "node:assert/strict";
 import { DAY_MS } from "kit/core/duration.ts";

@@ -1,4 +1,4 @@
-/** Who read and wrote a file: what counts, in which work trees, who may ask, who is told. */
+/** The uses of a file: calls that count, work trees, permitted askers, told agents. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Whether a person's terminal shows a pane, as tmux tells it. */
+/** Panes that a person's terminal shows, as tmux reports them. */
 
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";

@@ -164,13 +164,13 @@ export function writePictures(folder: string, pictures: Pictures): void {
 }
 
 interface Comparison {
-  /** Why they differ; empty if they look the same. */
+  /** The reason why they differ; empty if they look the same. */
   readonly difference: string;
   /** The new picture, faint, with the pixels that differ in red. */
   readonly picture: string;
 }
 
-/** What looks different, by name; with a picture of the difference. */
+/** The differences by name, with a picture of the difference. */
 export async function compare(
   browsers: Browsers,
   kept: Pictures,
