@@ -17,6 +17,7 @@ RUN mkdir -p out/bin out/data && cp npm/node_modules/@deno/linux-*/deno out/bin/
 COPY deno.json deno.lock main.ts cli.ts ./
 COPY dashboard/deno.json dashboard/
 COPY dashboard/files dashboard/files
+COPY dashboard/styles/icon.svg dashboard/styles/tokens.css dashboard/styles/
 COPY kit kit
 COPY protocol protocol
 COPY cli cli

@@ -217,13 +217,14 @@ browserTest("messages of others do not cause an examination of a peer", async (l
 
 browserTest("a phone shows whether the page is live, and for whom it speaks", async (lab) => {
   const page = await lab.open("", PHONE);
-  const frame = page.locator(".side-foot");
-  await frame.getByText("Live").waitFor();
-  await frame.getByText("You are sam").waitFor();
-  await frame.getByRole("button", { name: "Keys" }).tap();
+  const bar = page.getByRole("banner");
+  await bar.getByText("Live").waitFor();
+  await bar.getByText("You are sam").waitFor();
+  await page.getByRole("link", { name: "More" }).tap();
+  await page.getByRole("button", { name: "Keys" }).tap();
   await page.getByRole("heading", { name: "Keys" }).waitFor();
   await page.getByRole("button", { name: "Close" }).tap();
-  await frame.getByRole("button", { name: "Go to" }).tap();
+  await bar.getByRole("button", { name: "Go to" }).tap();
   const field = page.getByRole("combobox", {
     name: "Go to a view, a peer or a job, or do something",
   });

@@ -19,6 +19,7 @@ import { listLimits, resumeLimit } from "protocol/limits/contract.ts";
 import { listDevices, removeDevice } from "protocol/api/devices.ts";
 import { getDigest } from "protocol/messages/digest.ts";
 import { recall } from "protocol/asks/recall.ts";
+import { listBudgets } from "protocol/budgets/contract.ts";
 import { readChanges, readJobChanges } from "protocol/changes.ts";
 import {
   getInboxItem,
@@ -152,6 +153,7 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "push test":       [{ contract: testPush }],
   "push remove":     [{ contract: unsubscribePush }],
   "usage":           [{ contract: listUsage }],
+  "budgets":         [{ contract: listBudgets }],
   "recall":          [{ contract: recall }],
   "digest":          [{ contract: getDigest }],
   "limits":          [{ contract: listLimits }],
@@ -189,7 +191,7 @@ export const OWN_ANSWERS: Readonly<Record<string, Readonly<Record<string, string
   "peer kill @tag": { group: "for each peer: `peer_id`, `name`, `killed` (as in `POST /peers/{id}/kill`, or null), and `error` (null, or why not)" },
   "inbox snooze": { ok: "true", until: "when the item is shown again, or null" },
   "wait":         { for: "the condition", id: "of the peer, job or ask", state: "its state at the end", met: "whether the condition holds", interrupted: "whether Ctrl-C ended the wait" },
-  "why":          { message: "as in `GET /messages/{id}`", trace: "as in `GET /trace/{trace_id}`" },
+  "why":          { message: "as in `GET /messages/{id}`", trace: "as in `GET /trace/{trace_id}`", budgets: "that it counts to, as in `GET /budgets`" },
   "search":       { messages: "as in `GET /messages`", next: "null, or where more begin" },
   "attach":       { peer_id: "the peer", name: "its name", pane_id: "its pane", tmux_socket: "its tmux server", command: "the command that shows it" },
   "top":          { peers: "a row for each peer", messages: "how many were sent", queued: "how many wait", unproved: "how many were sent without proof", messages_per_second: "the rate, or null" },
