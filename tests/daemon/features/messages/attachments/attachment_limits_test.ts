@@ -70,8 +70,10 @@ Deno.test("a small total is counted in small blocks, and an empty file counts", 
 /** A form that stalls in the middle of its file, until the test continues it. */
 function slowUpload(size: number) {
   const { promise, resolve } = Promise.withResolvers<void>();
+  const arrival = Promise.withResolvers<void>();
   async function* body() {
     yield utf8.encode(formLines(NAMED).slice(0, 3).join("\r\n") + "\r\n" + "x".repeat(size));
+    arrival.resolve();
     await promise;
     yield utf8.encode("\r\n--b--\r\n");
   }
@@ -79,6 +81,8 @@ function slowUpload(size: number) {
   return {
     init: { method: "POST", headers, body: ReadableStream.from(body()) },
     finish: resolve,
+    /** Resolves once the first part was read. */
+    arrived: arrival.promise,
   };
 }
 
@@ -86,6 +90,7 @@ Deno.test("running uploads count for the total, and their number is limited", as
   await using w = uploadWorld({ settings: { "daemon.attachments.total_bytes_max": "300000" } });
   const slow = Array.from({ length: 64 }, () => slowUpload(4000));
   const answers = slow.map(({ init }) => w.fetch("/attachments", init));
+  await Promise.all(slow.map(({ arrived }) => arrived));
   await w.clock.settle();
   const refused = await upload(w, "x");
   assert.deepEqual([refused.status, refused.error], [429, "too_many_uploads"]);
