@@ -76,7 +76,7 @@ CREATE TABLE budgets (
   ms integer not null,
   cost real not null,
   unpriced_tokens integer not null,
-  state text not null,
+  state text not null check (state in ('open', 'spent', 'stopped')),
   question_id text,
   created_at integer not null,
   used_at integer not null,
@@ -327,7 +327,7 @@ CREATE TABLE limits (
   account_id text primary key,
   backend text,
   account text not null,
-  state text not null,
+  state text not null check (state in ('clear', 'throttled', 'exhausted', 'out_of_credits', 'probing')),
   -- The window that is used up; null if it is unknown.
   window text,
   since integer,

@@ -48,8 +48,8 @@ export const IDENTITY_TARGETS: readonly Target[] = [
     tests: ["tests/daemon/features/peers/identity/session_claims_test.ts"],
     faults: [[
       "within a turn, a record whose process has ended outweighs a hook",
-      " && !this.#isContinuedTurn(named, report, located)",
-      "",
+      "? !this.#isContinuedTurn(named, report, located)",
+      "? true",
     ]],
   },
   {

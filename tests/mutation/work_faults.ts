@@ -22,8 +22,8 @@ export const WORK_TARGETS: readonly Target[] = [
       ],
       [
         "a message is sent again if its fire is not recorded",
-        "return db.transact(() => {\n        const last_message_id = this.#send(schedule);\n",
-        "const last_message_id = this.#send(schedule);\n      return db.transact(() => {\n",
+        "return db.transact(() => {\n        const last_message_id = this.#send(schedule, now);\n",
+        "const last_message_id = this.#send(schedule, now);\n      return db.transact(() => {\n",
       ],
     ],
   },

@@ -3,7 +3,7 @@ create table limits (
   account_id text primary key,
   backend text,
   account text not null,
-  state text not null,
+  state text not null check (state in ('clear', 'throttled', 'exhausted', 'out_of_credits', 'probing')),
   -- The window that is used up; null if it is unknown.
   window text,
   since integer,

@@ -21,7 +21,7 @@ create table budgets (
   ms integer not null,
   cost real not null,
   unpriced_tokens integer not null,
-  state text not null,
+  state text not null check (state in ('open', 'spent', 'stopped')),
   question_id text,
   created_at integer not null,
   used_at integer not null,

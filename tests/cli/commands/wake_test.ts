@@ -62,7 +62,8 @@ Deno.test("`wake` starts a sleeping agent, and `peer set --wake` changes what as
 });
 
 Deno.test("`show`, `why` and `peer show` say that the recipient of an open ask sleeps", async () => {
-  const { w } = await sleepingWorld();
+  const { w, folder } = await sleepingWorld();
+  using _folder = { [Symbol.dispose]: () => Deno.removeSync(folder, { recursive: true }) };
   await using p = cliFixture(w);
   const id = await ask(w, "cli", "api");
   for (const args of [["show", id], ["why", id], ["peer", "show", "api"]]) {

@@ -368,13 +368,13 @@ Deno.test("a budget outlives a restart, and no number falls", async () => {
     await ask(w, "sam", "api", "Build it", { budget: "1-turns" });
     await w.clock.settle();
   }
-  await using w = world({ db_path, settings });
-  assert.deepEqual((await budgets(w)).map(({ state, used }) => [state, used.turns]), [[
-    "spent",
-    1,
-  ]]);
-  const refused = await post(w, "/ask", { from_peer: "api", to_peer: "web", text: "?" });
-  assert.equal(refused.error, "budget_spent");
+  {
+    await using w = world({ db_path, settings });
+    const states = (await budgets(w)).map(({ state, used }) => [state, used.turns]);
+    assert.deepEqual(states, [["spent", 1]]);
+    const refused = await post(w, "/ask", { from_peer: "api", to_peer: "web", text: "?" });
+    assert.equal(refused.error, "budget_spent");
+  }
   await Deno.remove(db_path);
 });
 
