@@ -55,8 +55,8 @@ export const SPEAKER_TARGETS: readonly Target[] = [
     faults: [
       [
         "a hook of an agent reports for the agent that started it, by its pid",
-        "agent_pid: this.isPeerProcess(agent_pid, caller) ? agent_pid : undefined,",
-        "agent_pid: this.isProcess(agent_pid, caller) ? agent_pid : undefined,",
+        "const isAgent = !isAdopter && this.isPeerProcess(agent_pid, caller);",
+        "const isAgent = !isAdopter && this.isProcess(agent_pid, caller);",
       ],
       [
         "a child speaks as the peer that started it",
