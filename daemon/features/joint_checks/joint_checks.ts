@@ -6,10 +6,11 @@
 
 import type * as z from "zod";
 import type { Monotonic } from "kit/core/clock.ts";
-import {
-  type CheckResult,
-  type JointRepository,
-  type PairResult,
+import type {
+  CheckResult,
+  JointRepository,
+  listJointChecks,
+  PairResult,
 } from "protocol/joint_checks/contract.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Context } from "../../data/context.ts";

@@ -24,10 +24,8 @@ interface Options {
   readonly prepare?: (repo: TestRepository) => void;
 }
 
-/** The agents api and web in two work trees of a repository, far in a folder without one. */
-async function jointWorld(
-  { argv = ["sh", "-c", CHECK], isOff = false, settings, circles, prepare }: Options = {},
-) {
+/** A repository with the work trees of api and web, and the folder of far around it. */
+function workTrees(prepare?: (repo: TestRepository) => void) {
   const repo = new TestRepository();
   const lines = Array.from({ length: 20 }, (_, at) => `line ${at}`);
   repo.write("a.txt", `${lines.join("\n")}\n`);
@@ -38,6 +36,34 @@ async function jointWorld(
   for (const name of ["api", "web"] as const) {
     repo.git("worktree", "add", "-q", "-b", `work-${name}`, trees[name]);
   }
+  return { repo, trees };
+}
+
+/** Changes files in the work trees of api and web. */
+function editorOf(repo: TestRepository, trees: Readonly<Record<Peer, string>>) {
+  return {
+    /** Changes one line of a file in a peer's work tree. */
+    change(peer: "api" | "web", file: string, line: number, text: string): void {
+      const path = join(trees[peer], file);
+      const lines = Deno.readTextFileSync(path).split("\n");
+      lines[line] = text;
+      Deno.writeTextFileSync(path, lines.join("\n"));
+    },
+    write(peer: "api" | "web", file: string, text: string): void {
+      Deno.writeTextFileSync(join(trees[peer], file), text);
+    },
+    commit(peer: "api" | "web"): void {
+      repo.gitIn(trees[peer], "add", "-A");
+      repo.gitIn(trees[peer], "commit", "-q", "-m", "work");
+    },
+  };
+}
+
+/** The agents api and web in two work trees of a repository, far in a folder without one. */
+async function jointWorld(
+  { argv = ["sh", "-c", CHECK], isOff = false, settings, circles, prepare }: Options = {},
+) {
+  const { repo, trees } = workTrees(prepare);
   const sockets = new FakeSockets();
   const w = world({
     settings: {
@@ -68,20 +94,7 @@ async function jointWorld(
     repo,
     trees,
     list,
-    /** Changes one line of a file in a peer's work tree. */
-    change(peer: "api" | "web", file: string, line: number, text: string): void {
-      const path = join(trees[peer], file);
-      const lines = Deno.readTextFileSync(path).split("\n");
-      lines[line] = text;
-      Deno.writeTextFileSync(path, lines.join("\n"));
-    },
-    write(peer: "api" | "web", file: string, text: string): void {
-      Deno.writeTextFileSync(join(trees[peer], file), text);
-    },
-    commit(peer: "api" | "web"): void {
-      repo.gitIn(trees[peer], "add", "-A");
-      repo.gitIn(trees[peer], "commit", "-q", "-m", "work");
-    },
+    ...editorOf(repo, trees),
     /** Runs a pass to its end. */
     async pass() {
       await w.tick(61);
