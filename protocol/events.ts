@@ -58,6 +58,14 @@ export const EVENTS = {
     other_peer_id: nullableString,
     times: z.number(),
   }),
+  /** The work of two peers passes a check apart, and fails it together. */
+  joint_failure: z.object({
+    report_id: id,
+    check: z.string(),
+    first_peer_id: id,
+    second_peer_id: id,
+    correlation_id: nullableString,
+  }),
   /** Tokens of a peer were counted. */
   usage_counted: z.object({ peer_id: id }),
   /** An error ended a peer's turn. `error` is its class, such as `rate_limit`. */

@@ -34,6 +34,7 @@ export const MODULES = {
   changes: async () => (await import("./changes.ts")).CHANGES_COMMANDS,
   who: async () => [(await import("./holdings/who.ts")).WHO],
   leases: async () => (await import("./holdings/leases.ts")).LEASE_COMMANDS,
+  landing: async () => [(await import("./holdings/landing.ts")).LANDING],
   usage: async () => [(await import("./sessions/usage.ts")).USAGE],
   limits: async () => (await import("./sessions/limits.ts")).LIMIT_COMMANDS,
   budgets: async () => [(await import("./sessions/budgets.ts")).BUDGETS],

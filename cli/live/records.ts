@@ -74,6 +74,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_contradiction: [],
   lease: [],
   file_overlap: [],
+  joint_failure: [],
   budget: [],
   looping: PEERS,
   usage_counted: [],

@@ -150,6 +150,7 @@ export const SETTINGS = {
   "budgets.peers":                    map(PeerBudgets, "a map from a peer's name, with * for any text, to its budget for a day") .default({}),
   "breakers.loops":                   z.enum(LOOP_ACTIONS).describe(LOOP_ACTIONS.join(", ")) .default("report"),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
+  "joint_checks.check":               Name.describe("the name of a check of jobs.checks")        .optional(),
   "push.contact":                     push_contact                                           .default(PUSH_CONTACT),
   "push.allow_local":                 flag                                                   .default(false),
   "asks.reminders":                   flag                                                   .default(true),
@@ -204,6 +205,7 @@ const CROSS_CHECKS: readonly CrossCheck[] = [
   missingWebhook,
   missingRelay,
   missingPrices,
+  missingCheck,
   busMistakes,
 ];
 
@@ -271,6 +273,15 @@ function missingWebhook(config: Partial<Config>): string[] {
     'routing.webhook: found nothing with routing.strategy "webhook"; ' +
     "allowed: an http or https address",
   ];
+}
+
+/** Joint checks run a check that the configuration has. */
+function missingCheck(config: Partial<Config>): string[] {
+  const name = config["joint_checks.check"];
+  const names = Object.keys(config["jobs.checks"] ?? {});
+  if (name === undefined || names.includes(name)) return [];
+  const allowed = names.length === 0 ? "a check has to be in jobs.checks" : names.join(", ");
+  return [`joint_checks.check: found "${name}", which is no check; allowed: ${allowed}`];
 }
 
 /** A relay needs an address and a secret. */

@@ -49,6 +49,7 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "budgets.peers":                      "shown",
   "breakers.loops":                     "shown",
   "jobs.checks":                        "names",
+  "joint_checks.check":                 "shown",
   "push.contact":                       "shown",
   "push.allow_local":                   "shown",
   "asks.reminders":                     "shown",

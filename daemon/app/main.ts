@@ -191,6 +191,7 @@ async function platformOf(
     programs: programRunnerOf(clock, env, started),
     ports: machinePorts,
     git: { readOutput: outputReaderOf(clock, started), env },
+    joining_folder: join(state, "joint-checks"),
     openSocket,
     openTelemetry,
     send: outgoingFetch(env, clock.now),

@@ -64,6 +64,8 @@ export interface Platform {
   readonly programs: ProgramRunner;
   /** Runs git, for what changed in folders. */
   readonly git: GitHost;
+  /** The folder in which work trees are joined and checked. */
+  readonly joining_folder: string;
   /** Opens a socket to the relay; undefined without a relay. */
   readonly openSocket: OpenSocket | undefined;
   /** The network of machines; undefined without a bus. */

@@ -35,6 +35,7 @@ import { hookRoutes } from "../features/hooks/routes.ts";
 import { inboxRoutes } from "../features/inbox/routes.ts";
 import { pushRoutes } from "../features/inbox/push/routes.ts";
 import { jobRoutes } from "../features/jobs/routes.ts";
+import { jointCheckRoutes } from "../features/joint_checks/routes.ts";
 import { leaseRoutes } from "../features/leases/routes.ts";
 import { limitRoutes } from "../features/limits/routes.ts";
 import { lifecycleRoutes } from "../features/lifecycle/routes.ts";
@@ -137,6 +138,7 @@ function workRoutes(
   return [
     ...transcriptRoutes(features, readerOf, (query, reader) => usageReports.report(query, reader)),
     ...changesRoutes(features, readerOf, new RemoteChanges(calls?.client)),
+    ...jointCheckRoutes(features, readerOf),
     ...fileRoutes({ ctx, fileUses, isReadable: config.transcripts !== "off" }, readerOf),
     ...leaseRoutes({ ...features, ...platform, db: ctx.db }, {
       callerOf: readerOf,

@@ -38,6 +38,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   ask: ["asks", "messages", "peers"],
   lease: [],
   file_overlap: [],
+  joint_failure: [],
   budget: ["budgets"],
   looping: ["peers"],
   usage_counted: ["usage", "budgets"],

@@ -1,4 +1,4 @@
--- The daemon's tables after 43 migration(s).
+-- The daemon's tables after 44 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -298,6 +298,22 @@ CREATE INDEX jobs_state on jobs (state);
 
 CREATE INDEX jobs_waiting on jobs (assigned_peer_id)
   where state = 'queued' and look_at is null;
+
+CREATE TABLE joint_reports (
+  report_id text primary key,
+  repository text not null,
+  first_peer_id text not null,
+  second_peer_id text not null,
+  check_name text not null,
+  state text not null check (state in ('asked', 'with_human', 'settled')),
+  tree text not null,
+  correlation_id text,
+  created_at integer not null,
+  updated_at integer not null
+) strict;
+
+CREATE UNIQUE INDEX joint_reports_open on joint_reports (first_peer_id, second_peer_id)
+  where state <> 'settled';
 
 CREATE TABLE leases (
   lease_id text primary key,

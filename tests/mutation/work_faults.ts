@@ -12,6 +12,38 @@ const APPROVALS = ["tests/daemon/features/asks/questions/approvals_test.ts"];
 
 export const WORK_TARGETS: readonly Target[] = [
   {
+    file: "daemon/features/joint_checks/joint_checks.ts",
+    tests: ["tests/daemon/features/joint_checks"],
+    faults: [
+      [
+        "work that fails alone is reported, too",
+        'first.trial.result === "passed" && second.trial.result === "passed"',
+        'first.trial.result !== second.trial.result || first.trial.result !== "failed"',
+      ],
+      [
+        "half-written files of a turn count",
+        'peer.turn_state !== "working"',
+        "true",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/joint_checks/joint_reports.ts",
+    tests: ["tests/daemon/features/joint_checks"],
+    faults: [
+      [
+        "authors of two circles are shown each other's work",
+        "asked.peer.circle === other.peer.circle",
+        "true",
+      ],
+      [
+        "the human is informed although the authors still talk",
+        'ask?.state !== "open" ||',
+        'ask?.state === "open" ||',
+      ],
+    ],
+  },
+  {
     file: "daemon/features/schedules/fires.ts",
     tests: SCHEDULES,
     faults: [

@@ -264,6 +264,7 @@ export function world(options: WorldOptions = {}) {
     daemon,
     events: eventsOf(daemon),
     logged,
+    files_dir,
     call: client(BASE, send),
     /** Sends a bare request, as any program might; the path includes the query. */
     fetch: (path: string, init?: RequestInit) => send(new Request(`${BASE}${path}`, init)),
@@ -304,6 +305,7 @@ function platformOf(
     files: options.files ?? filesIn(files_dir),
     programs: options.programs ?? noPrograms,
     git: options.git ?? noGit,
+    joining_folder: join(files_dir, "joint-checks"),
     openSocket: options.openSocket ?? unreachableRelay,
     machines: options.machines,
     ...(options.runCommandLine && { runCommandLine: options.runCommandLine }),

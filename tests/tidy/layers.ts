@@ -31,6 +31,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/transcripts",
   "daemon/features/changes",
   "daemon/features/files",
+  "daemon/features/joint_checks",
   "daemon/features/recall",
   "daemon/features/digest",
   "daemon/features/usage",

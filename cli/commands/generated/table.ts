@@ -1535,6 +1535,16 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "landing",
+  "usage": "landing",
+  "summary": "Show the suggested order of landing, and which work fails together",
+  "details": "The daemon joins the work trees of one repository pairwise in a temporary folder, with what is not committed, and runs the check that joint_checks.check names. An agent sees the repository of its own folder. Nothing is merged.",
+  "example": "mesh landing",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "usage",
   "usage": "usage [peer]",
   "summary": "Show how many tokens agents used, what they cost, and how full their contexts are",

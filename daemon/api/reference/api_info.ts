@@ -47,6 +47,8 @@ export const TAGS: readonly Tag[] = [
     "What changed in the folders of peers and jobs: git's status and diff, read only." },
   { name: "Files and leases", ids: ["files", "leases"], description:
     "Who reads and writes a file, and what one process has for itself until it ends." },
+  { name: "Joint checks", ids: ["joint_checks"], description:
+    "Work trees of one repository, checked apart and together, and the order of landing." },
   { name: "Attachments", ids: ["attachments"], description: "Files that messages carry by their ids." },
   { name: "Events", ids: ["events"], description: "What happens, as pages and as an event stream." },
   { name: "Sharing", ids: ["shares", "apps"], description:

@@ -14,6 +14,7 @@ import {
   openChanges,
   openFiles,
   openHandoffs,
+  openJointChecks,
   openSpawns,
   openTranscripts,
   openUsage,
@@ -58,6 +59,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openHandoffs(foundation, sessions),
     ...openChanges(foundation, sessions),
     ...openFiles(foundation, sessions),
+    ...openJointChecks(foundation, sessions),
     recall: new Recall(foundation.ctx, {
       ...sessions,
       machine: platform.machine,

@@ -20,6 +20,9 @@ import { Changes } from "../../features/changes/changes.ts";
 import { FileUses } from "../../features/files/file_uses.ts";
 import { Branches } from "../../features/files/branches.ts";
 import { Overlaps } from "../../features/files/overlaps.ts";
+import { JointChecks } from "../../features/joint_checks/joint_checks.ts";
+import { JointReports } from "../../features/joint_checks/joint_reports.ts";
+import { Trials } from "../../features/joint_checks/trials.ts";
 import { TokenCounting } from "../../features/usage/counting.ts";
 import { PriceTable } from "../../features/usage/prices.ts";
 import { UsageReports } from "../../features/usage/report.ts";
@@ -154,6 +157,32 @@ export function openFiles(
   const overlaps = new Overlaps(ctx, { notifications, isOn });
   const branches = new Branches(ctx, { git, machine, overlaps, shutdownSignal });
   return { fileUses: new FileUses(ctx, { branches, overlaps, transcripts }) };
+}
+
+/** The joining and checking of work trees, which is off without a check. */
+export function openJointChecks(
+  { config, ctx, identity, platform, shutdownSignal }: Foundation,
+  lower: LowerFeatures,
+) {
+  const { git, joining_folder: folder, machine, programs, terminals } = platform;
+  const check_name = config["joint_checks.check"];
+  const check = check_name === undefined ? undefined : config["jobs.checks"][check_name];
+  const reports = new JointReports(ctx, {
+    ...lower,
+    check_name: check_name ?? "",
+    secrets: [identity.hook_token, ...secretsOf(config)],
+  });
+  const jointChecks = new JointChecks(ctx, {
+    check_name,
+    trials: check && new Trials({ check, programs, folder, shutdownSignal }),
+    reports,
+    folders: { allowed: config["spawn.allowed_paths"] ?? [], home: terminals.home },
+    folder,
+    git,
+    machine,
+    shutdownSignal,
+  });
+  return { jointChecks };
 }
 
 /** The counting of tokens, and its reports. */

@@ -30,6 +30,7 @@ import {
 } from "protocol/inbox.ts";
 import { listLeases, takeLease, whoUsesPort } from "protocol/holdings/leases.ts";
 import { whoUsesFile } from "protocol/holdings/files.ts";
+import { listJointChecks } from "protocol/joint_checks/contract.ts";
 import { interruptPeer } from "protocol/interrupts.ts";
 import { wakePeer } from "protocol/wakes.ts";
 import { listPush, testPush, unsubscribePush } from "protocol/push/contract.ts";
@@ -144,6 +145,7 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "screen":          [{ contract: showPane }],
   "transcript":      [{ contract: readTranscript }],
   "changes":         [{ contract: readChanges }],
+  "landing":         [{ contract: listJointChecks }],
   "who":             [{ contract: whoUsesFile, when: "a file" }, { contract: whoUsesPort, when: "port" }],
   "lease":           [{ contract: takeLease, }],
   "leases":          [{ contract: listLeases }],

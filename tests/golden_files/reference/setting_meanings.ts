@@ -46,6 +46,7 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "budgets.peers": "What a peer may use on a day, by its name; see [budgets.md](../budgets.md#days-and-peers).",
   "breakers.loops": "What happens if agents repeat themselves: nothing (`off`), you are told (`report`), or they are interrupted as well (`interrupt`); see [budgets.md](../budgets.md#loops).",
   "jobs.checks": "Programs that a job may name as its checks; see [jobs.md](../jobs.md#checks).",
+  "joint_checks.check": "The check that runs on work trees of one repository, joined pairwise; without it, none is joined. See [landing.md](../landing.md).",
   "push.contact": "The address, `mailto:` or `https:`, by which the operator of a push service reaches you.",
   "push.allow_local": "Whether pushes may be sent to addresses of this machine and of private networks, for a push service of your own.",
   "asks.briefings":

@@ -26,6 +26,7 @@ const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
   wake: ["wakes", "state"],
   limit: ["limits", "state"],
   budget: ["budgets", "state"],
+  joint_report: ["joint_reports", "state"],
   relay_client:   "memory",
   bus_connection: "memory",
   oauth_client:        ["oauth_clients",        "state"],

@@ -52,13 +52,15 @@ export class Git implements AsyncDisposable {
   readonly head: string;
   readonly #host: GitHost;
   readonly #own: string;
+  readonly #objects: string | undefined;
   readonly #signal: AbortSignal;
 
   private constructor(
     repository: Repository,
-    { host, own, signal, settings, head }: {
+    { host, own, objects, signal, settings, head }: {
       readonly host: GitHost;
       readonly own: string;
+      readonly objects: string | undefined;
       readonly signal: AbortSignal;
       readonly settings: Settings;
       readonly head: string;
@@ -69,10 +71,17 @@ export class Git implements AsyncDisposable {
     this.head = head;
     this.#host = host;
     this.#own = own;
+    this.#objects = objects;
     this.#signal = signal;
   }
 
-  static async open(repository: Repository, host: GitHost, signal: AbortSignal): Promise<Git> {
+  /** With a folder `objects`, new objects are kept there, and those in it are found. */
+  static async open(
+    repository: Repository,
+    host: GitHost,
+    signal: AbortSignal,
+    objects?: string,
+  ): Promise<Git> {
     const own = await Deno.realPath(await Deno.makeTempDir({ prefix: "mesh-git-" }));
     try {
       const run = (args: readonly string[]) => host.readOutput(args, runOptions(own, host, signal));
@@ -86,7 +95,7 @@ export class Git implements AsyncDisposable {
       const all = { ...ownSettings, ...settings };
       fillOwn(own, { repository, head, settings: all });
       await copyIndex(join(repository.git_dir, "index"), join(own, "index"));
-      return new Git(repository, { host, own, signal, settings: all, head });
+      return new Git(repository, { host, own, objects, signal, settings: all, head });
     } catch (error) {
       await Deno.remove(own, { recursive: true });
       throw error;
@@ -98,7 +107,7 @@ export class Git implements AsyncDisposable {
     args: readonly string[],
     { bytes_max, input, writes = false, allowed = [0] }: {
       readonly bytes_max: number;
-      /** True for a command that makes objects: they are kept in our own folder. */
+      /** True for a command that makes objects: they are kept in a folder of ours. */
       readonly writes?: boolean;
       readonly input?: string;
       readonly allowed?: readonly number[];
@@ -114,8 +123,11 @@ export class Git implements AsyncDisposable {
           ...options.env,
           GIT_WORK_TREE: root,
           GIT_INDEX_FILE: join(this.#own, "index"),
-          ...writes
-            ? { GIT_ALTERNATE_OBJECT_DIRECTORIES: join(common_dir, "objects") }
+          ...writes || this.#objects !== undefined
+            ? {
+              GIT_ALTERNATE_OBJECT_DIRECTORIES: join(common_dir, "objects"),
+              GIT_OBJECT_DIRECTORY: this.#objects ?? join(this.#own, "objects"),
+            }
             : { GIT_OBJECT_DIRECTORY: join(common_dir, "objects") },
         },
         bytes_max,
