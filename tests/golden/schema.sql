@@ -1,4 +1,4 @@
--- The daemon's tables after 43 migration(s).
+-- The daemon's tables after 44 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -311,7 +311,7 @@ CREATE TABLE leases (
   pid integer,
   process_started text,
   taken_at integer not null
-) strict, without rowid;
+, of_agent integer not null default 1) strict, without rowid;
 
 CREATE UNIQUE INDEX leases_of_one on leases (resource, coalesce(name, '')) where port is null;
 

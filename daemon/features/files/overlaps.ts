@@ -34,6 +34,8 @@ interface SharedFile {
 interface OverlapsDeps {
   readonly notifications: Notifications;
   readonly isOn: boolean;
+  /** Called for each file of which two agents are informed. */
+  found(kind: "written" | "branches"): void;
 }
 
 export class Overlaps {
@@ -72,6 +74,7 @@ export class Overlaps {
       if (!other || !isLive(other)) return [];
       const { repository, path } = own.place;
       if (!this.#isFirst(tx, [peer, other], { repository, path })) return [];
+      this.#deps.found("written");
       return [{ other_id: peer_id, own, theirs: { place: { ...own.place, root }, at: last_at } }];
     });
   }
@@ -97,6 +100,7 @@ export class Overlaps {
     if (!this.#deps.isOn) return;
     this.#ctx.db.transact((tx) => {
       const fresh = paths.filter((path) => this.#isFirst(tx, [peer, other], { repository, path }));
+      for (const _ of fresh) this.#deps.found("branches");
       if (fresh.length === 0) return;
       for (const [to, about] of [[peer, other], [other, peer]] as const) {
         const what = `Your branch and that of @${about.name} change the same lines of ` +

@@ -53,6 +53,12 @@ export class Leases {
     return { leases: this.#held().map((lease) => this.#toLease(lease)) };
   }
 
+  /** The number of leases by kind. */
+  counts(): Record<"port" | "other", number> {
+    const held = this.#held(), ports = held.filter(({ port }) => port !== null).length;
+    return { port: ports, other: held.length - ports };
+  }
+
   ofPort(port: number): Lease | null {
     const found = this.#held().find((lease) => lease.port === port);
     return found ? this.#toLease(found) : null;
