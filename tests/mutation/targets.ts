@@ -29,6 +29,7 @@ export const TARGETS: readonly Target[] = [
   ...BOUNDS_TARGETS,
   ...SETTINGS_TARGETS,
   ...FREEZE_TARGETS,
+  ...HOLDINGS_TARGETS,
   ...HOST_TARGETS,
   ...IDENTITY_TARGETS,
   ...SPEAKER_TARGETS,
