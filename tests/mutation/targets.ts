@@ -6,7 +6,6 @@ import { DATA_TARGETS } from "./data_faults.ts";
 import { DISPATCH_TARGETS } from "./dispatch_faults.ts";
 import { MACHINES_TARGETS } from "./machines_faults.ts";
 import { FREEZE_TARGETS } from "./freeze_faults.ts";
-import { HOLDINGS_TARGETS } from "./holdings_faults.ts";
 import { HOST_TARGETS, SCRIPT_TARGETS } from "./host_faults.ts";
 import { IDENTITY_TARGETS } from "./identity_faults.ts";
 import { MACHINE_TARGETS } from "./machine_faults.ts";
@@ -30,7 +29,6 @@ export const TARGETS: readonly Target[] = [
   ...BOUNDS_TARGETS,
   ...SETTINGS_TARGETS,
   ...FREEZE_TARGETS,
-  ...HOLDINGS_TARGETS,
   ...HOST_TARGETS,
   ...IDENTITY_TARGETS,
   ...SPEAKER_TARGETS,

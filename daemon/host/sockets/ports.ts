@@ -15,7 +15,7 @@ export interface ListenerProcess {
 export interface PortTable {
   /** True if no program listens at the port, at any address of this machine. */
   isFree(port: number): boolean;
-  /** The processes that listen at a port, and the number of sockets whose process is not visible. */
+  /** The processes that listen at a port, and the number of sockets without a visible process. */
   listenersAt(port: number): { readonly own: readonly ListenerProcess[]; readonly others: number };
 }
 
