@@ -15,7 +15,7 @@ import * as store from "./store.ts";
 
 /** Time within which both agents wrote the file. */
 const WINDOW_MS = 30 * 60_000;
-/** Time after which a pair is told of the same file again. */
+/** Time after which a pair gets a message about the same file again. */
 const AGAIN_MS = DAY_MS;
 const TASK_CHARS_MAX = 120;
 

@@ -62,7 +62,8 @@ function DigestView() {
           <Section title="Limits, budgets and loops" count={counts.limits} of={limits}>
             {({ peer_name, subject, reason, event, at }) => (
               <>
-                <bdi>{visible(peer_name ?? subject ?? "")}</bdi>: {visible(reason ?? event)} <Age at={at} />
+                <bdi>{visible(peer_name ?? subject ?? "")}</bdi>: {visible(reason ?? event)}{" "}
+                <Age at={at} />
               </>
             )}
           </Section>
