@@ -63,7 +63,7 @@ export const PROBLEMS = {
   no_free_port:         problem(409, "No port from {first} to {last} is free", "end leases that nobody needs (`mesh leases`), or set leases.ports", { first: number, last: number }),
   too_many_leases:      problem(429, "{leases} leases are held, and no more are accepted", "end those that nobody needs: `mesh leases`", { leases: number }),
   unknown_lease:        problem(404, "Unknown lease: {lease_id}", "list them with `mesh leases`", { lease_id: id }),
-  not_your_lease:       problem(403, "The lease belongs to {holder}", "ask {holder} to end it", { holder: text }),
+  not_your_lease:       problem(403, "The lease belongs to {holder}", "ask its holder to end it; a person may end it in a terminal", { holder: text }),
   unknown_push_subscription: problem(404, "Unknown push subscription: {subscription_id}", "list them with `mesh push`", { subscription_id: text }),
   unknown_push:         problem(404, "Unknown push, or another token than that of the push"),
   no_pane_peer:         problem(404, "No peer is registered on pane {pane_id}", "", { pane_id: text }),

@@ -172,7 +172,7 @@ function showSchedules(to: Terminal, schedules: readonly Schedule[], now: number
     WHEN: formatTiming,
     FROM: ({ from_peer_name }) => from_peer_name,
     TO: ({ to_peer }) => to_peer,
-    KIND: ({ kind }) => kind,
+    KIND: kindOf,
     TEXT: ({ text }) => text,
   }, { whole: ["ID"], empty: "No scheduled messages. Create one with: mesh schedule create" });
 }
@@ -187,7 +187,7 @@ function printChange(to: Terminal, action: string, schedule: Schedule): void {
 }
 
 function showSchedule(to: Terminal, schedule: Schedule): void {
-  const { schedule_id, from_peer_name, to_peer, kind, circle, created_at } = schedule;
+  const { schedule_id, from_peer_name, to_peer, circle, created_at } = schedule;
   const { next_fire_at, last_fired_at, last_outcome, last_error, last_message_id } = schedule;
   const outcome = [last_outcome, last_error].filter(Boolean).join(": ");
   to.printFields({
@@ -195,7 +195,7 @@ function showSchedule(to: Terminal, schedule: Schedule): void {
     state: styledState(schedule),
     from: from_peer_name,
     to: to_peer,
-    kind,
+    kind: kindOf(schedule),
     circle,
     when: formatTiming(schedule),
     next: formatInstant(next_fire_at),
@@ -205,6 +205,10 @@ function showSchedule(to: Terminal, schedule: Schedule): void {
   });
   to.print();
   to.printText(schedule.text);
+}
+
+function kindOf({ kind, digest }: Schedule): string {
+  return digest ? `${kind}, with digest` : kind;
 }
 
 const STYLES: Partial<Record<Schedule["state"], Style>> = { active: "green", failed: "red" };

@@ -321,7 +321,7 @@ function openRemoteAccess(
 }
 
 function openGauges(
-  { ctx, db_path, machines, jobs, limits, meters, sockets, telemetry }: Features,
+  { ctx, db_path, machines, jobs, leases, limits, meters, sockets, telemetry }: Features,
   relayClient: RelayClient | undefined,
 ): void {
   const { clock, db } = ctx;
@@ -334,6 +334,7 @@ function openGauges(
       sockets: () => sockets.size,
       jobs: () => jobs.counts(),
       limits: () => limits.counts(),
+      leases: () => leases.counts(),
       walBytes: () => sizeOf(`${db_path}-wal`),
       memory: () => Deno.memoryUsage(),
       bus: () => machines?.figures() ?? { status: "disabled", waiting: 0 },

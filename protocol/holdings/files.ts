@@ -5,7 +5,7 @@ import { NO_ACTOR } from "kit/http/contract.ts";
 import { Instant, Sender } from "kit/core/schema.ts";
 import { contract, nullableString } from "protocol/contract.ts";
 
-/** The choices for files that several agents write: each is told, or nobody. */
+/** The choices for files that several agents write: each of them gets a message, or nobody. */
 export const OVERLAPS = ["tell", "off"] as const;
 
 const PATH_CHARS_MAX = 4_096;

@@ -7,8 +7,6 @@ import { contract, nullableString } from "protocol/contract.ts";
 
 /** The resource whose leases each have a port of their own. */
 export const PORT = "port";
-/** The variable of a lease in the environment of a spawned agent begins with it. */
-const VARIABLE_PREFIX = "MESH_LEASE_";
 
 /** The words of a lease: `port:web`, `db`, `gpu:0`. */
 export const LeaseWords = z.string().max(129).regex(
@@ -103,7 +101,7 @@ export const PortUse = z.object({
     peer_id: nullableString,
     name: nullableString,
   })),
-  /** Other users' processes that listen there. */
+  /** Sockets that listen there and whose process cannot be seen, such as those of other users. */
   others: z.number().int(),
 }).meta({ id: "PortUse" });
 export type PortUse = z.output<typeof PortUse>;
@@ -118,20 +116,3 @@ export const whoUsesPort = contract({
   params: z.object({ port: z.coerce.number().int().min(1).max(65_535) }),
   returns: PortUse,
 });
-
-/** The variable of a lease: `MESH_LEASE_PORT_WEB`. */
-export function leaseVariable(resource: string, name: string | null): string {
-  const words = name === null ? resource : `${resource}_${name}`;
-  return VARIABLE_PREFIX + words.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_");
-}
-
-/** The lease that words name: `port:web`. */
-export function readLeaseWords(words: string): Pick<Lease, "resource" | "name"> {
-  const [resource = "", name = null] = words.split(":");
-  return { resource, name };
-}
-
-/** The words of a lease, as a person types them. */
-export function leaseWords({ resource, name }: Pick<Lease, "resource" | "name">): string {
-  return name === null ? resource : `${resource} ${name}`;
-}

@@ -34,11 +34,13 @@ const DigestJob = z.object({
 });
 
 const DigestLimit = z.object({
-  /** The type of its event, such as `turn_failed`. */
+  /** The type of its event: `limit_changed`, `limit_storm`, `budget` or `looping`. */
   event: z.string(),
   peer_id: nullableString,
   peer_name: nullableString,
-  /** Such as `rate_limit`. */
+  /** The subject of a budget, such as an ask's id; null for peers. */
+  subject: nullableString,
+  /** Such as `throttled`, `budget spent` or `repeats its calls`. */
   reason: nullableString,
   at: Instant,
 });
@@ -65,7 +67,7 @@ export const Digest = z.object({
   answers: z.array(DigestAsk),
   /** The jobs that ended, with the results of their checks, newest first. */
   checks: z.array(DigestJob),
-  /** The limits that agents have met, newest first. */
+  /** The limits that agents have met, spent budgets and loops, newest first. */
   limits: z.array(DigestLimit),
   /** Items that wait for the human now: open asks, then unread notifications. */
   waiting: z.array(DigestItem),
@@ -85,7 +87,8 @@ export const getDigest = contract({
   method: "GET",
   path: "/digest",
   compressed: true,
-  summary: "Decisions, answers, ended jobs with their checks, and limits of a period; what waits",
+  summary:
+    "Decisions, answers, ended jobs with their checks, limits, budgets and loops; what waits",
   access: "caller",
   tunnel: "open",
   query: z.object({

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { byId, contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { CircleBoundary, PaneId, PEER_FAILS, TmuxSocket, Wait } from "protocol/peers/record.ts";
+import { leaseVariable, readLeaseWords } from "protocol/derived/leases.ts";
 import { LeaseWords } from "protocol/holdings/leases.ts";
 import { Backend } from "protocol/agents/contract.ts";
 
@@ -23,6 +24,15 @@ export const EnvironmentVariables = z.record(Variable, Value);
 
 /** Maximum leases of one start. */
 const SPAWN_LEASES_MAX = 20;
+/** Leases whose names differ only in letters that no variable has would hide one another. */
+const SpawnLeases = z.array(LeaseWords).max(SPAWN_LEASES_MAX).refine(
+  (leases) => {
+    const different = new Set(leases);
+    const variables = [...different].map((words) => leaseVariable(readLeaseWords(words)));
+    return new Set(variables).size === different.size;
+  },
+  "two leases have the same variable; change a name, such as db-1 and db_1",
+);
 
 /** The command of each backend. No other command is ever started. */
 export const Commands = z.partialRecord(Backend, Argv);
@@ -151,10 +161,9 @@ export const spawnPeer = contract({
     message: Text.optional(),
     from_peer: Sender.optional(),
     source_pane: PaneId.optional(),
-    leases: z.array(LeaseWords).max(SPAWN_LEASES_MAX).optional()
-      .describe(
-        "What to lease for the agent until it ends: it has each in a variable MESH_LEASE_…",
-      ),
+    leases: SpawnLeases.optional().describe(
+      "What to lease for the agent until it ends: it has each in a variable MESH_LEASE_…",
+    ),
   }),
   actor: { field: "body.from_peer" },
   returns: Spawned,

@@ -327,7 +327,7 @@ CREATE TABLE leases (
   pid integer,
   process_started text,
   taken_at integer not null
-) strict, without rowid;
+, of_agent integer not null default 1) strict, without rowid;
 
 CREATE UNIQUE INDEX leases_of_one on leases (resource, coalesce(name, '')) where port is null;
 

@@ -668,7 +668,7 @@ export const COMMANDS: readonly TableEntry[] = [
  {
   "module": "digest",
   "usage": "digest",
-  "summary": "Show decisions, answers, ended jobs, limits of a period, and what waits for you",
+  "summary": "Show decisions, answers, ended jobs, limits and budgets of a period, and what waits for you",
   "details": "Without --since, the last 24 hours. To get it in your inbox and your chats each morning: mesh schedule create me \"Good morning\" --digest --cron \"0 8 * * *\"",
   "example": "mesh digest --since 8h",
   "flags": {
@@ -1517,10 +1517,10 @@ export const COMMANDS: readonly TableEntry[] = [
   "example": "mesh lease port web",
   "needs": "this machine",
   "flags": {
-   "--pid <pid>": "end the lease with this process",
+   "--pid <pid>": "end the lease with this process; with --release, the lease of this process",
    "--wait": "wait until the one that holds it has ended",
    "--timeout <duration>": "stop waiting after this time, such as 90 (s) or 2m",
-   "--release": "end the lease now",
+   "--release": "end the lease now; a lease that nobody holds is no error",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   }

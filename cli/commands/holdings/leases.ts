@@ -2,6 +2,7 @@
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
+import { leaseSentence, leaseWords } from "protocol/derived/leases.ts";
 import { listLeases, releaseLease, takeLease } from "protocol/generated/endpoints.ts";
 import {
   answerCommand,
@@ -10,7 +11,7 @@ import {
   type CommandContext,
   interruptible,
 } from "../../command/command.ts";
-import { UsageError } from "../../client/failures.ts";
+import { CommandError, unlessRejected, UsageError } from "../../client/failures.ts";
 import { formatAge } from "../../output/time.ts";
 
 type Lease = WireResponse<typeof takeLease>;
@@ -33,21 +34,20 @@ export const LEASE_COMMANDS: readonly Command[] = [
     summary: "Have a port, a database, a GPU for one process until it ends",
     details: DETAILS,
     flags: {
-      "--pid <pid>": "end the lease with this process",
+      "--pid <pid>": "end the lease with this process; with --release, the lease of this process",
       "--wait": "wait until the one that holds it has ended",
       "--timeout <duration>": "stop waiting after this time, such as 90 (s) or 2m",
-      "--release": "end the lease now",
+      "--release": "end the lease now; a lease that nobody holds is no error",
     },
     example: "mesh lease port web",
     needs: "this machine",
     hasSender: true,
     call: (context, args) => args.flag("release") ? release(context, args) : take(context, args),
     show: (lease, { terminal }, args) => {
-      const words = wordsOf(lease);
-      if (args.flag("release")) return terminal.print(`${words}: ended`);
+      if (!lease) return terminal.print(`${leaseWords(subjectOf(args))}: nobody holds it`);
+      if (args.flag("release")) return terminal.print(`${leaseWords(lease)}: ended`);
       if (lease.port !== null) terminal.print(lease.value);
-      const end = lease.peer_id === null ? "it ends" : `its process ${lease.pid} ends`;
-      terminal.printError(`${words}: held by ${lease.holder} until ${end}`);
+      terminal.printError(leaseSentence(lease));
     },
   }),
   answerCommand({
@@ -57,7 +57,7 @@ export const LEASE_COMMANDS: readonly Command[] = [
     call: (context) => context.call(listLeases, {}),
     show: ({ leases }, { clock, terminal }) =>
       terminal.printTable(leases, {
-        lease: wordsOf,
+        lease: leaseWords,
         value: ({ value }) => value,
         holder: ({ holder }) => holder,
         process: ({ pid }) => pid === null ? "starting" : String(pid),
@@ -83,7 +83,7 @@ async function take(context: CommandContext, args: Args): Promise<Lease> {
       try {
         return await ask();
       } catch (error) {
-        if (!isHeld(error) || context.clock.monotonic() >= deadline) throw error;
+        if (!isRefusal(error, "lease_held") || context.clock.monotonic() >= deadline) throw error;
         await pause(context.clock, WAIT_MS, signal);
         signal.throwIfAborted();
       }
@@ -91,29 +91,44 @@ async function take(context: CommandContext, args: Args): Promise<Lease> {
   });
 }
 
-async function release(context: CommandContext, args: Args): Promise<Lease> {
+/** Ends the caller's lease, or that of `--pid`; null if nobody holds it. */
+async function release(context: CommandContext, args: Args): Promise<Lease | null> {
   const { leases } = await context.call(listLeases, {});
-  const [resource, name = null] = [args.text("resource"), args.get("name")];
-  const { peer } = await context.sender(args);
-  const found = leases.filter((lease) => lease.resource === resource && lease.name === name);
-  const own = found.find(({ holder, peer_id }) => peer === holder || peer === peer_id) ?? found[0];
-  if (!own) {
-    throw new UsageError(`Nobody holds ${name === null ? resource : `${resource} ${name}`}`);
-  }
-  await context.call(releaseLease, { params: { id: own.lease_id }, query: { from_peer: peer } });
-  return own;
+  const { peer, identifiedBy } = await context.sender(args);
+  const wanted = subjectOf(args), isAgent = PROOFS.includes(identifiedBy), pid = pidOf(args);
+  const found = leases.filter(({ resource, name }) =>
+    resource === wanted.resource && name === wanted.name
+  );
+  const isOwn = (lease: Lease) =>
+    pid === undefined && isAgent
+      ? lease.holder === peer || lease.peer_id === peer
+      : lease.pid === (pid ?? Deno.ppid);
+  const lease = found.find(isOwn) ?? found[0];
+  if (!lease) return null;
+  // The daemon lets a person end each lease, so that of another holder has to be named.
+  if (!isOwn(lease) && (pid !== undefined || !isAgent)) throw heldByAnother(lease);
+  const request = { params: { id: lease.lease_id }, query: { from_peer: peer } };
+  const hasEnded = (error: unknown) => isRefusal(error, "unknown_lease");
+  return await unlessRejected(hasEnded, () => context.call(releaseLease, request)) ? lease : null;
 }
 
-function isHeld(error: unknown): boolean {
-  return error instanceof ApiError && error.problem.error === "lease_held";
+function heldByAnother(lease: Lease): CommandError {
+  const { holder, pid } = lease, words = leaseWords(lease);
+  const place = pid === null || lease.peer_id === null ? "" : ` (process ${pid})`;
+  const advice = pid === null ? "" : `; to end it: mesh lease ${words} --release --pid ${pid}`;
+  return new CommandError(`${words} is held by ${holder}${place}${advice}`);
+}
+
+function subjectOf(args: Args): Pick<Lease, "resource" | "name"> {
+  return { resource: args.text("resource"), name: args.get("name") ?? null };
+}
+
+function isRefusal(error: unknown, code: string): boolean {
+  return error instanceof ApiError && error.problem.error === code;
 }
 
 function pidOf(args: Args): number | undefined {
   const pid = args.number("pid");
   if (pid === undefined || Number.isSafeInteger(pid)) return pid;
   throw new UsageError(`--pid: "${pid}" is not the number of a process`);
-}
-
-export function wordsOf({ resource, name }: Pick<Lease, "resource" | "name">): string {
-  return name === null ? resource : `${resource} ${name}`;
 }

@@ -2,11 +2,11 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { whoUsesFile, whoUsesPort } from "protocol/generated/endpoints.ts";
+import { portSentences } from "protocol/derived/leases.ts";
 import { PORT } from "protocol/holdings/leases.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
 import { EXIT, UsageError } from "../../client/failures.ts";
 import { formatAge } from "../../output/time.ts";
-import { wordsOf } from "./leases.ts";
 
 type FileAnswer = WireResponse<typeof whoUsesFile>;
 type PortAnswer = WireResponse<typeof whoUsesPort>;
@@ -55,14 +55,7 @@ function showFile({ file, root, uses }: FileAnswer, { clock, terminal }: Command
 }
 
 function showPort(answer: PortAnswer, { terminal }: CommandContext): void {
-  const { port, lease, listeners, others } = answer;
-  if (lease) terminal.print(`${port} is leased to ${lease.holder} as ${wordsOf(lease)}`);
-  for (const { pid, command, name } of listeners) {
-    const by = name === null ? "" : `, started by ${name}`;
-    terminal.print(`${port} is used by process ${pid}${by}: ${command ?? "unknown program"}`);
-  }
-  if (others > 0) terminal.print(`${port} is used by ${others} processes of other users`);
-  if (!isPortUsed(answer)) terminal.print(`Nobody uses ${port}`);
+  for (const sentence of portSentences(answer)) terminal.print(sentence);
 }
 
 function isPortUsed({ lease, listeners, others }: PortAnswer): boolean {

@@ -12,7 +12,8 @@ type Digest = WireResponse<typeof getDigest>;
 
 export const DIGEST = answerCommand({
   usage: "digest",
-  summary: "Show decisions, answers, ended jobs, limits of a period, and what waits for you",
+  summary:
+    "Show decisions, answers, ended jobs, limits and budgets of a period, and what waits for you",
   details:
     "Without --since, the last 24 hours. To get it in your inbox and your chats each morning: " +
     'mesh schedule create me "Good morning" --digest --cron "0 8 * * *"',
@@ -57,8 +58,9 @@ function showDigest(terminal: Terminal, digest: Digest, clock: Clock): void {
     }
     if (result !== null) terminal.print(`    ${result}`);
   });
-  section(terminal, "Limits", counts.limits, limits, ({ peer_name, event, reason, at }) => {
-    const what = `${peer_name ?? "?"}: ${reason ?? event}`;
+  const title = "Limits, budgets and loops";
+  section(terminal, title, counts.limits, limits, ({ peer_name, subject, event, reason, at }) => {
+    const what = `${peer_name ?? subject ?? "?"}: ${reason ?? event}`;
     terminal.print(`  ${what}, ${agoOf(at)}`);
   });
   if (Object.values(counts).every((count) => count === 0)) {

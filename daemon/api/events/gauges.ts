@@ -18,6 +18,8 @@ interface GaugeSources {
   jobs(): Readonly<Record<string, number>>;
   /** Accounts by the state of their limits. */
   limits(): Readonly<Record<string, number>>;
+  /** Leases by kind. */
+  leases(): Readonly<Record<string, number>>;
   /** The size of the write-ahead log. */
   walBytes(): number;
   memory(): { readonly rss: number; readonly heapUsed: number };
@@ -57,7 +59,7 @@ function defineMessages(metrics: Metrics, { db, now }: GaugeSources): void {
   );
 }
 
-function defineWork(metrics: Metrics, { db, jobs, limits, now }: GaugeSources): void {
+function defineWork(metrics: Metrics, { db, jobs, leases, limits, now }: GaugeSources): void {
   metrics.gauges({ name: "mesh_jobs", help: "Stored jobs by state", label: "state" }, jobs);
   metrics.gauges({
     name: "mesh_account_limits",
@@ -67,6 +69,10 @@ function defineWork(metrics: Metrics, { db, jobs, limits, now }: GaugeSources): 
   metrics.gauges(
     { name: "mesh_budgets", help: "Stored budgets by state", label: "state" },
     () => rows.budgetsByState(db),
+  );
+  metrics.gauges(
+    { name: "mesh_leases", help: "Leases: of ports, and of other resources", label: "kind" },
+    leases,
   );
   metrics.gauge("mesh_schedules", "Active schedules", () => rows.schedules(db, now()).active);
   metrics.gauge(

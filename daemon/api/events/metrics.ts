@@ -82,6 +82,11 @@ export class Meters {
     "Loops that were found: turns that repeat their calls, and exchanges without anything new",
     ["kind"],
   );
+  readonly #overlaps = this.#metrics.counter(
+    "mesh_file_overlaps_total",
+    "Files of which two agents were informed: both write them, or their branches conflict",
+    ["kind"],
+  );
   /** The models with a label of their own. */
   readonly #models = new Set<string>();
   #streamReaders = 0;
@@ -125,6 +130,10 @@ export class Meters {
 
   loopFound(kind: string): void {
     this.#loops.inc(kind);
+  }
+
+  overlapFound(kind: string): void {
+    this.#overlaps.inc(kind);
   }
 
   limitReached(limit: string): void {

@@ -150,11 +150,15 @@ export function openChanges(
 
 /** The use of files by agents. */
 export function openFiles(
-  { config, ctx, platform: { git, machine }, shutdownSignal }: Foundation,
+  { config, ctx, meters, platform: { git, machine }, shutdownSignal }: Foundation,
   { notifications, transcripts }: LowerFeatures,
 ) {
   const isOn = config["files.overlaps"] === "tell";
-  const overlaps = new Overlaps(ctx, { notifications, isOn });
+  const overlaps = new Overlaps(ctx, {
+    notifications,
+    isOn,
+    found: (kind) => meters.overlapFound(kind),
+  });
   const branches = new Branches(ctx, { git, machine, overlaps, shutdownSignal });
   return { fileUses: new FileUses(ctx, { branches, overlaps, transcripts }) };
 }

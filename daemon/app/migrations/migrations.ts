@@ -43,6 +43,7 @@ import briefings from "./043_briefings.sql" with { type: "text" };
 import budgets from "./044_budgets.sql" with { type: "text" };
 import leases from "./045_leases.sql" with { type: "text" };
 import fileUses from "./046_file_uses.sql" with { type: "text" };
+import leasesOfProcesses from "./049_leases_of_processes.sql" with { type: "text" };
 import jointChecks from "./053_joint_checks.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
@@ -89,5 +90,6 @@ export const migrations: readonly string[] = [
   budgets,
   leases,
   fileUses,
+  leasesOfProcesses,
   jointChecks,
 ];

@@ -18,14 +18,22 @@ const EVENTS_MAX = 50_000;
 const ITEMS_MAX = 500;
 const LINE_CHARS = 200;
 
-/** Events about limits of accounts. */
-const LIMIT_EVENTS = ["limit_changed", "limit_storm"] as const satisfies readonly EventType[];
+/** Events about limits of accounts, budgets and loops. */
+const LIMIT_EVENTS = [
+  "limit_changed",
+  "limit_storm",
+  "budget",
+  "looping",
+] as const satisfies readonly EventType[];
 
 const EventData = z.object({
   peer_id: z.string().nullish(),
   name: z.string().nullish(),
   state: z.string().nullish(),
   reason: z.string().nullish(),
+  subject: z.string().nullish(),
+  event: z.string().nullish(),
+  kind: z.string().nullish(),
 });
 
 export interface DigestRequest extends rows.Period {
@@ -66,12 +74,26 @@ type Db = Context["db"];
 function limitsIn(db: Db, { circle, ...range }: rows.Period & { after: number }) {
   const found = rows.eventsOf(db, { ...range, types: LIMIT_EVENTS, limit: COUNTED_MAX });
   return found.flatMap(({ type: event, at, data }): Digest["limits"] => {
-    const { peer_id = null, name, state, reason } = EventData.parse(JSON.parse(data));
-    const why = state ?? reason ?? null;
+    const logged = EventData.parse(JSON.parse(data));
+    const { peer_id = null, name, state, reason } = logged;
     const peer = peer_id === null ? undefined : peers.get(db, peer_id);
     if (circle !== null && peer?.circle !== circle) return [];
-    return [{ event, peer_id, peer_name: name ?? peer?.name ?? null, reason: why, at }];
+    if (event === "budget" && logged.event === "opened") return [];
+    const peer_name = name ?? peer?.name ?? null, subject = logged.subject ?? null;
+    const why = reasonOf(event, logged) ?? state ?? reason ?? null;
+    return [{ event, peer_id, peer_name, subject, reason: why, at }];
   });
+}
+
+/** The words for a budget or a loop; undefined for a limit, whose state says it. */
+function reasonOf(event: string, logged: z.output<typeof EventData>): string | undefined {
+  if (event === "budget") {
+    const { event, state } = logged;
+    if (event === "warned") return "two thirds of the budget used";
+    return event === "granted" ? "as much again allowed" : `budget ${state}`;
+  }
+  if (event !== "looping") return undefined;
+  return logged.kind === "calls" ? "repeats its calls" : "exchange without anything new";
 }
 
 /** The open items, without those that are put off and those that the human sent. */

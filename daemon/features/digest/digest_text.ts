@@ -18,10 +18,12 @@ export function digestText(digest: Digest): string {
     ["Answers", counts.answers, answers.map(askLine)],
     ["Jobs and checks", counts.checks, checks.map(jobLine)],
     [
-      "Limits",
+      "Limits, budgets and loops",
       counts.limits,
-      limits.map(({ peer_name, event, reason, at }) =>
-        `${name(peer_name ?? "")}: ${reason ?? event}, ${formatDuration(until - at)} ago`
+      limits.map(({ peer_name, subject, event, reason, at }) =>
+        `${peer_name === null ? quoted(subject ?? "") : name(peer_name)}: ${reason ?? event}, ${
+          formatDuration(until - at)
+        } ago`
       ),
     ],
   ] as const;

@@ -3,7 +3,7 @@
 import { setLatest } from "kit/core/bounded_map.ts";
 import type { Context } from "../../data/context.ts";
 import { Git, GitFailed, type GitHost } from "../changes/git/git.ts";
-import { findRepository, realPath, type Repository } from "../changes/git/repository.ts";
+import { type Repository, repositoryOf } from "../changes/git/repository.ts";
 import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Overlaps } from "./overlaps.ts";
@@ -38,11 +38,13 @@ export class Branches {
 
   /** Compares the branch of a peer with those of the others, by their commits. */
   async compare(peer: StoredPeer): Promise<void> {
-    const own = workTreeOf(peer);
+    const own = peer.session_proved ? workTreeOf(peer) : undefined;
     if (!own) return;
     const { common_dir, root } = own.repository;
     const others = peers.livePeers(this.#ctx.db)
       .filter(({ machine, peer_id }) => machine === this.#deps.machine && peer_id !== peer.peer_id)
+      // Any caller may register a peer in any folder; the agent's own report proves it.
+      .filter(({ session_proved }) => session_proved)
       .flatMap((other) => workTreeOf(other) ?? [])
       .filter(({ repository }) => repository.common_dir === common_dir && repository.root !== root)
       .slice(0, COMPARED_MAX);
@@ -70,8 +72,7 @@ export class Branches {
 }
 
 function workTreeOf(peer: StoredPeer): WorkTree | undefined {
-  const folder = peer.path === null ? undefined : realPath(peer.path);
-  const repository = folder === undefined ? "no_folder" : findRepository(folder);
+  const repository = repositoryOf(peer.path);
   return typeof repository === "string" ? undefined : { peer, repository };
 }
 

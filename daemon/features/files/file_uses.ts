@@ -8,6 +8,7 @@ import type { Monotonic } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { isAbsolute, resolve } from "kit/core/path.ts";
 import { cleanLine } from "kit/core/text.ts";
+import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
 import type { SessionEntry, SessionFiles } from "../agents/sessions/session_files.ts";
 import { filesIn, type NamedFile } from "../agents/sessions/touched.ts";
@@ -17,8 +18,8 @@ import type { StoredPeer } from "../peers/store.ts";
 import { isSubagent } from "../peers/subagents.ts";
 import type { Transcripts } from "../transcripts/transcripts.ts";
 import type { Branches } from "./branches.ts";
-import type { Overlaps } from "./overlaps.ts";
-import { type FilePlace, FilePlaces } from "./places.ts";
+import type { Overlaps, WrittenFile } from "./overlaps.ts";
+import { FilePlaces } from "./places.ts";
 import * as store from "./store.ts";
 
 /** Time after the end of a turn until it is read: agents write some records a little later. */
@@ -129,7 +130,8 @@ export class FileUses {
     db.transact((tx) => {
       this.#prune();
       store.setPosition(tx, { ...reading, position });
-      for (const use of uses) this.#store(peer, use, places);
+      const written = uses.flatMap((use) => this.#store(tx, peer, use, places));
+      this.#deps.overlaps.wrote(tx, peer, written);
     });
   }
 
@@ -155,17 +157,16 @@ export class FileUses {
     return uses;
   }
 
-  #store(peer: StoredPeer, { file, at }: Use, places: FilePlaces): void {
-    if (at < this.#ctx.clock.now() - KEPT_DAYS * DAY_MS) return;
+  /** Stores a use, and returns the file if it was written. */
+  #store(tx: Tx, peer: StoredPeer, { file, at }: Use, places: FilePlaces): WrittenFile[] {
+    if (at < this.#ctx.clock.now() - KEPT_DAYS * DAY_MS) return [];
     const path = cleanLine(file.path).slice(0, PATH_CHARS_MAX);
     const folder = peer.path ?? "";
-    if (!isAbsolute(path) && !isAbsolute(folder)) return;
-    const place: FilePlace = places.of(resolve(folder, path));
+    if (!isAbsolute(path) && !isAbsolute(folder)) return [];
+    const place = places.of(resolve(folder, path));
     const { peer_id } = peer;
-    this.#ctx.db.transact((tx) => {
-      store.add(tx, { ...place, peer_id, wrote: file.wrote, at });
-      if (file.wrote) this.#deps.overlaps.wrote(tx, peer, place, at);
-    });
+    store.add(tx, { ...place, peer_id, wrote: file.wrote, at });
+    return file.wrote ? [{ place, at }] : [];
   }
 
   #prune(): void {

@@ -1,7 +1,8 @@
-/** Tells two agents, once, that both write the same file. */
+/** Messages to two agents, once a day for each file, that both write it. */
 
 import { DAY_MS } from "kit/core/duration.ts";
 import { cleanLine } from "kit/core/text.ts";
+import { quotedLine } from "protocol/messages/frame_markers.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
 import * as asks from "../asks/store.ts";
@@ -14,13 +15,27 @@ import * as store from "./store.ts";
 
 /** Time within which both agents wrote the file. */
 const WINDOW_MS = 30 * 60_000;
-/** Time after which a pair is told of the same file again. */
+/** Time after which a pair gets a message about the same file again. */
 const AGAIN_MS = DAY_MS;
 const TASK_CHARS_MAX = 120;
+
+/** A file that a peer wrote, and when. */
+export interface WrittenFile {
+  readonly place: FilePlace;
+  readonly at: number;
+}
+
+/** The same file as one peer and the other wrote it. */
+interface SharedFile {
+  readonly own: WrittenFile;
+  readonly theirs: WrittenFile;
+}
 
 interface OverlapsDeps {
   readonly notifications: Notifications;
   readonly isOn: boolean;
+  /** Called for each file of which two agents are informed. */
+  found(kind: "written" | "branches"): void;
 }
 
 export class Overlaps {
@@ -32,24 +47,48 @@ export class Overlaps {
     this.#deps = deps;
   }
 
-  /** A peer wrote a file at a time; others may have, too. */
-  wrote(tx: Tx, peer: StoredPeer, place: FilePlace, at: number): void {
-    const now = this.#ctx.clock.now();
-    if (!this.#deps.isOn || now - at > WINDOW_MS) return;
-    for (const use of store.usesOf(tx, place)) {
-      if (!use.wrote || use.peer_id === peer.peer_id || now - use.last_at > WINDOW_MS) continue;
-      const other = peers.get(tx, use.peer_id);
-      if (!other || !isLive(other)) continue;
-      const [first_peer_id = "", second_peer_id = ""] = [peer.peer_id, other.peer_id].toSorted();
-      const { repository, path } = place;
-      const pair = { repository, path, first_peer_id, second_peer_id };
-      if (now - (store.toldAt(tx, pair) ?? -Infinity) < AGAIN_MS) continue;
-      store.setTold(tx, { ...pair, told_at: now });
-      const mine = { ...place, at }, theirs = { ...place, root: use.root, at: use.last_at };
-      this.#tell(peer, { own: mine, other, of_other: theirs });
-      this.#tell(other, { own: theirs, other: peer, of_other: mine });
-      this.#ctx.events.append("file_overlap", { path, first_peer_id, second_peer_id });
+  /** A peer wrote files; others may have, too. Each other peer is one message, of all files. */
+  wrote(tx: Tx, peer: StoredPeer, files: readonly WrittenFile[]): void {
+    if (!this.#deps.isOn) return;
+    const byOther = new Map<string, SharedFile[]>();
+    for (const file of files) {
+      for (const { other_id, ...shared } of this.#sharedWith(tx, peer, file)) {
+        byOther.set(other_id, [...byOther.get(other_id) ?? [], shared]);
+      }
     }
+    for (const [other_id, shared] of byOther) {
+      const other = peers.get(tx, other_id);
+      if (!other) continue;
+      this.#tell(peer, other, shared);
+      this.#tell(other, peer, shared.map(({ own, theirs }) => ({ own: theirs, theirs: own })));
+    }
+  }
+
+  /** The peers that wrote the file within the window and were not told of it today. */
+  #sharedWith(tx: Tx, peer: StoredPeer, own: WrittenFile) {
+    const now = this.#ctx.clock.now();
+    if (now - own.at > WINDOW_MS) return [];
+    return store.usesOf(tx, own.place).flatMap(({ peer_id, wrote, root, last_at }) => {
+      if (!wrote || peer_id === peer.peer_id || now - last_at > WINDOW_MS) return [];
+      const other = peers.get(tx, peer_id);
+      if (!other || !isLive(other)) return [];
+      const { repository, path } = own.place;
+      if (!this.#isFirst(tx, [peer, other], { repository, path })) return [];
+      this.#deps.found("written");
+      return [{ other_id: peer_id, own, theirs: { place: { ...own.place, root }, at: last_at } }];
+    });
+  }
+
+  /** True if the pair was not told of the file today; then it counts as told. */
+  #isFirst(tx: Tx, pair: readonly [StoredPeer, StoredPeer], file: store.FileKey): boolean {
+    const [first_peer_id = "", second_peer_id = ""] = pair.map(({ peer_id }) => peer_id).toSorted();
+    const now = this.#ctx.clock.now();
+    const key = { ...file, first_peer_id, second_peer_id };
+    const told_at = store.toldAt(tx, key);
+    if (told_at !== undefined && Math.abs(now - told_at) < AGAIN_MS) return false;
+    store.setTold(tx, { ...key, told_at: now });
+    this.#ctx.events.append("file_overlap", { path: file.path, first_peer_id, second_peer_id });
+    return true;
   }
 
   /** The branches of two peers change the same lines of files. */
@@ -58,55 +97,39 @@ export class Overlaps {
     [peer, other]: readonly [StoredPeer, StoredPeer],
     paths: readonly string[],
   ): void {
-    const { db, clock, events } = this.#ctx;
     if (!this.#deps.isOn) return;
-    db.transact((tx) => {
-      const [first_peer_id = "", second_peer_id = ""] = [peer.peer_id, other.peer_id].toSorted();
-      const told_at = clock.now();
-      const fresh = paths.filter((path) => {
-        const pair = { repository, path, first_peer_id, second_peer_id };
-        const isFresh = told_at - (store.toldAt(tx, pair) ?? -Infinity) >= AGAIN_MS;
-        if (isFresh) store.setTold(tx, { ...pair, told_at });
-        return isFresh;
-      });
+    this.#ctx.db.transact((tx) => {
+      const fresh = paths.filter((path) => this.#isFirst(tx, [peer, other], { repository, path }));
+      for (const _ of fresh) this.#deps.found("branches");
       if (fresh.length === 0) return;
       for (const [to, about] of [[peer, other], [other, peer]] as const) {
-        const files = shortList(fresh);
-        this.#send(to, about, {
-          what: `Your branch and that of @${about.name} change the same lines of ${files}.`,
-          files,
-        });
-      }
-      for (const path of fresh) {
-        events.append("file_overlap", { path, first_peer_id, second_peer_id });
+        const what = `Your branch and that of @${about.name} change the same lines of ` +
+          `${shortList(fresh)}.`;
+        this.#send(to, about, { what, files: fresh });
       }
     });
   }
 
-  #tell(
-    peer: StoredPeer,
-    { own, other, of_other }: {
-      readonly own: FilePlace;
-      readonly other: StoredPeer;
-      readonly of_other: FilePlace & { readonly at: number };
-    },
-  ): void {
-    const minutes = Math.max(0, Math.round((this.#ctx.clock.now() - of_other.at) / 60_000));
-    const where = own.root === of_other.root
+  #tell(peer: StoredPeer, other: StoredPeer, shared: readonly SharedFile[]): void {
+    const [last] = shared.toSorted((left, right) => right.theirs.at - left.theirs.at);
+    if (!last) return;
+    const { own, theirs } = last;
+    const minutes = Math.max(0, Math.round((this.#ctx.clock.now() - theirs.at) / 60_000));
+    const where = own.place.root === theirs.place.root
       ? "in the same folder"
-      : `in its own work tree ${of_other.root}`;
-    const file = cleanLine(own.path);
+      : `in its own work tree ${quotedLine(theirs.place.root)}`;
+    const files = shared.map(({ own }) => own.place.path);
     this.#send(peer, other, {
-      what: `You and @${other.name} both write ${file}: @${other.name} did ${minutes} min ago, ` +
-        `${where}.`,
-      files: file,
+      what: `You and @${other.name} both write ${shortList(files)}: @${other.name} did ` +
+        `${minutes} min ago, ${where}.`,
+      files,
     });
   }
 
   #send(
     peer: StoredPeer,
     other: StoredPeer,
-    { what, files }: { readonly what: string; readonly files: string },
+    { what, files }: { readonly what: string; readonly files: readonly string[] },
   ): void {
     const task = other.circle === peer.circle ? taskOf(this.#ctx, other.peer_id) : null;
     const circle = other.circle === peer.circle ? "" : ` --circle ${other.circle}`;
@@ -114,8 +137,8 @@ export class Overlaps {
       peer.peer_id,
       [
         what,
-        ...task === null ? [] : [`It works on: ${task}`],
-        `To agree with it: mesh ask ${other.name}${circle} "I also change ${files}: …"`,
+        ...task === null ? [] : [`It works on: "${quotedLine(task)}"`],
+        `To agree with it: mesh ask ${other.name}${circle} "I also change ${inCommand(files)}: …"`,
       ].join("\n"),
     );
   }
@@ -125,8 +148,14 @@ export class Overlaps {
 const NAMED_MAX = 5;
 
 function shortList(paths: readonly string[]): string {
-  const named = paths.slice(0, NAMED_MAX).map(cleanLine).join(", ");
+  const named = paths.slice(0, NAMED_MAX).map(quotedLine).join(", ");
   return paths.length > NAMED_MAX ? `${named} and ${paths.length - NAMED_MAX} more` : named;
+}
+
+/** Files in a command that the agent may run: a name with a character of the shell is left out. */
+function inCommand(paths: readonly string[]): string {
+  const isPlain = paths.every((path) => /^[\w./@+, -]+$/.test(path));
+  return isPlain ? shortList(paths) : "the same files";
 }
 
 /** The first line of the oldest ask that a peer has to answer; null without one. */

@@ -1,7 +1,7 @@
 /** The repository of a file, whose work trees share it. */
 
-import { basename, dirname, join } from "kit/core/path.ts";
-import { findRepository, realPath } from "../changes/git/repository.ts";
+import { join } from "kit/core/path.ts";
+import { findRepository, realPath, repositoryOf, statOf } from "../changes/git/repository.ts";
 import type { FileKey } from "./store.ts";
 
 /** A file in its work tree; the root is empty outside of a repository. */
@@ -15,42 +15,51 @@ export class FilePlaces {
 
   /** The place of an absolute path, whether the file exists or not. */
   of(path: string): FilePlace {
-    const real = realPathOf(path);
-    const { root, repository } = this.#ofFolder(dirname(real));
+    const { folder, rest } = existingPart(path);
+    const { root, repository } = this.#ofFolder(folder);
+    const real = join(folder, rest);
     return { root, repository, path: root === "" ? real : real.slice(root.length + 1) };
-  }
-
-  /** The repository of a folder; empty without one. */
-  repositoryOf(folder: string): string {
-    const real = realPath(folder);
-    return real === undefined ? "" : this.#ofFolder(real).repository;
   }
 
   #ofFolder(folder: string) {
     const known = this.#folders.get(folder);
     if (known) return known;
-    const found = findRepository(existing(folder));
-    const place = typeof found === "string"
-      ? { root: "", repository: "" }
-      : { root: found.root, repository: found.common_dir };
+    const place = toPlace(findRepository(folder));
     this.#folders.set(folder, place);
     return place;
   }
 }
 
-/** The path with the links of its folder resolved, as far as the folder exists. */
-function realPathOf(path: string): string {
-  const missing = [basename(path)];
-  for (let folder = dirname(path); folder !== "/"; folder = dirname(folder)) {
-    const real = realPath(folder);
-    if (real !== undefined) return join(real, ...missing);
-    missing.unshift(basename(folder));
-  }
-  return path;
+/** The repository that a folder is part of, as all its work trees have it; empty without one. */
+export function repositoryKey(folder: string | null): string {
+  return toPlace(repositoryOf(folder)).repository;
 }
 
-function existing(folder: string): string {
-  let at = folder;
-  while (at !== "/" && realPath(at) === undefined) at = dirname(at);
-  return at;
+function toPlace(found: ReturnType<typeof repositoryOf>) {
+  return typeof found === "string"
+    ? { root: "", repository: "" }
+    : { root: found.root, repository: found.common_dir };
+}
+
+/**
+ * The real path of the deepest folder of a path that exists, and the rest of the path. A file that
+ * is a link counts as its target. An agent may name any path, so a search by halves bounds the
+ * calls of the system: a path of 4,096 characters has up to 2,000 folders.
+ */
+function existingPart(path: string): { folder: string; rest: string } {
+  const real = realPath(path);
+  const parts = (real ?? path).split("/");
+  let found = "/", exists = 1, missing = parts.length;
+  while (missing - exists > 1) {
+    const middle = (exists + missing) >> 1;
+    const folder = folderAt(parts.slice(0, middle).join("/"));
+    if (folder === undefined) missing = middle;
+    else [found, exists] = [folder, middle];
+  }
+  return { folder: found, rest: parts.slice(exists).join("/") };
+}
+
+function folderAt(path: string): string | undefined {
+  const real = realPath(path);
+  return real !== undefined && statOf(real)?.isDirectory ? real : undefined;
 }

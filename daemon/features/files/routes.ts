@@ -9,7 +9,7 @@ import type { Reader } from "../transcripts/transcripts.ts";
 import type { ReaderOf } from "../transcripts/readers.ts";
 import type { FileUses } from "./file_uses.ts";
 import { taskOf } from "./overlaps.ts";
-import { FilePlaces } from "./places.ts";
+import { FilePlaces, repositoryKey } from "./places.ts";
 import * as store from "./store.ts";
 
 interface FileRouteDeps {
@@ -32,12 +32,11 @@ export function fileRoutes(deps: FileRouteDeps, readerOf: ReaderOf): Route[] {
 
 /** A person may ask about each file, an agent about those in the repository of its folder. */
 function usesOf(path: string, reader: Reader, { ctx }: FileRouteDeps) {
-  const places = new FilePlaces();
-  const place = places.of(path);
+  const place = new FilePlaces().of(path);
   const asker = reader.peer_id === undefined ? undefined : peers.get(ctx.db, reader.peer_id);
   if (!reader.isHuman) {
     if (!asker) throw new Problem("human_not_proven", {});
-    const own = places.repositoryOf(asker.path ?? "");
+    const own = repositoryKey(asker.path);
     const isOwn = own !== "" && own === place.repository;
     if (!isOwn) throw new Problem("not_your_files", { path });
   }

@@ -1,11 +1,13 @@
 /** Leases: a port or another resource that a process has for itself, until its end is proved. */
 
-import type { Monotonic } from "kit/core/clock.ts";
+import { setLatest } from "kit/core/bounded_map.ts";
+import type { Boottime, Monotonic } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
 import type { ProcessId, ProcessTable } from "../../host/processes.ts";
 import type { PortTable } from "../../host/sockets/ports.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { type Lease, leaseVariable, leaseWords, PORT } from "protocol/holdings/leases.ts";
+import { leaseHolder, leaseVariable, leaseWords } from "protocol/derived/leases.ts";
+import { type Lease, PORT } from "protocol/holdings/leases.ts";
 import { Problem } from "protocol/problems.ts";
 import { recordedProcess } from "../peers/identity/known_peer.ts";
 import * as peers from "../peers/store.ts";
@@ -33,11 +35,13 @@ type Wanted = Pick<Lease, "resource" | "name">;
 /** The holder of a lease: a running process, or an agent that is being started. */
 type Holder =
   & Pick<StoredLease, "peer_id">
-  & ({ readonly process: ProcessId } | { readonly start_id: string });
+  & ({ readonly process: ProcessId; readonly of_agent: boolean } | { readonly start_id: string });
 
 export class Leases {
   readonly #ctx: Context;
   readonly #deps: LeasesDeps;
+  /** When this daemon first saw each start, by a clock that nobody sets. */
+  readonly #starts = new Map<string, Boottime>();
   #checked_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: LeasesDeps) {
@@ -47,6 +51,12 @@ export class Leases {
 
   list(): { leases: Lease[] } {
     return { leases: this.#held().map((lease) => this.#toLease(lease)) };
+  }
+
+  /** The number of leases by kind. */
+  counts(): Record<"port" | "other", number> {
+    const held = this.#held(), ports = held.filter(({ port }) => port !== null).length;
+    return { port: ports, other: held.length - ports };
   }
 
   ofPort(port: number): Lease | null {
@@ -71,6 +81,7 @@ export class Leases {
         ...wanted,
         port: wanted.resource === PORT ? this.#freePort(held) : null,
         peer_id: holder.peer_id,
+        of_agent: "start_id" in holder || holder.of_agent,
         start_id: "start_id" in holder ? holder.start_id : null,
         starting_at: "start_id" in holder ? now : null,
         pid: "process" in holder ? holder.process.pid : null,
@@ -87,6 +98,7 @@ export class Leases {
   takeForSpawn(start_id: string, wanted: readonly Wanted[]): Record<string, string> {
     if (wanted.length === 0) return {};
     const holder = { peer_id: null, start_id };
+    this.#isStarting(start_id);
     const taken = this.#ctx.db.transact(() => wanted.map((each) => this.take(each, holder)));
     return variablesOf(taken);
   }
@@ -116,9 +128,12 @@ export class Leases {
   /** Keeps the leases of a peer for a restart, whose process is bound later. */
   keepForRestart(start_id: string, peer_id: string): void {
     const starting_at = this.#ctx.clock.now();
+    this.#isStarting(start_id);
     this.#ctx.db.transact((tx) => {
       for (const lease of this.#held()) {
-        if (lease.peer_id === peer_id) store.update(tx, { ...lease, start_id, starting_at });
+        if (lease.peer_id === peer_id && lease.of_agent) {
+          store.update(tx, { ...lease, start_id, starting_at });
+        }
       }
     });
   }
@@ -157,13 +172,22 @@ export class Leases {
     });
   }
 
-  #isRunning({ pid, process_started, starting_at }: StoredLease): boolean {
-    if (starting_at !== null) return Math.abs(this.#ctx.clock.now() - starting_at) < START_MS_MAX;
+  #isRunning({ pid, process_started, start_id, starting_at }: StoredLease): boolean {
+    if (start_id !== null && starting_at !== null) return this.#isStarting(start_id);
     return pid !== null && this.#deps.processes.isAlive(pid, process_started ?? undefined);
+  }
+
+  /** Counts from the first call, because the time of day may be set; again in the next daemon. */
+  #isStarting(start_id: string): boolean {
+    const now = this.#ctx.clock.boottime();
+    const began = this.#starts.get(start_id) ?? now;
+    setLatest(this.#starts, start_id, began, LEASES_MAX);
+    return now - began < START_MS_MAX;
   }
 
   /** The lease of an agent that goes on in another process. */
   #passedOn(lease: StoredLease): StoredLease | undefined {
+    if (!lease.of_agent) return undefined;
     const peer = lease.peer_id === null ? undefined : peers.get(this.#ctx.db, lease.peer_id);
     const process = peer?.machine === this.#deps.machine ? recordedProcess(peer) : null;
     if (!process || !this.#deps.processes.isAlive(process.pid, process.started)) return undefined;
@@ -194,20 +218,20 @@ export class Leases {
   }
 
   #toLease(lease: StoredLease): Lease {
-    const { start_id: _start, starting_at: _at, process_started: _started, ...shown } = lease;
+    const { of_agent: _of, start_id: _start, starting_at: _at, ...stored } = lease;
+    const { process_started: _started, ...shown } = stored;
     const { resource, name, port } = shown;
     return {
       ...shown,
       holder: this.#nameOf(lease),
-      variable: leaseVariable(resource, name),
+      variable: leaseVariable(lease),
       value: port === null ? name ?? resource : String(port),
     };
   }
 
   #nameOf({ peer_id, pid }: StoredLease): string {
     const peer = peer_id === null ? undefined : peers.get(this.#ctx.db, peer_id);
-    if (peer) return peer.name;
-    return pid === null ? "an agent that is starting" : `process ${pid}`;
+    return leaseHolder(peer?.name, pid);
   }
 }
 

@@ -58,7 +58,8 @@ export function leaseRoutes(deps: LeaseRouteDeps, proofs: LeaseProofs): Route[] 
           : proofs.isOfUser(pid));
       const process = pid === undefined ? own : mayName(pid) && processIdOf(processes, pid);
       if (!process) throw new Problem("lease_holder_not_proven", { pid: pid ?? null });
-      return leases.take({ resource, name }, { peer_id, process });
+      const of_agent = process.pid === own?.pid && process.started === own.started;
+      return leases.take({ resource, name }, { peer_id, process, of_agent });
     }),
     route(contracts.releaseLease, ({ params, query, caller, headers }) => {
       const { isHuman, peer_id } = proofs.callerOf(query.from_peer, caller, headers);

@@ -12,6 +12,8 @@ export const StoredLease = z.object({
   name: nullableString,
   port: z.number().int().nullable(),
   peer_id: nullableString,
+  /** True for an agent itself: its next process keeps the lease. */
+  of_agent: z.boolean(),
   start_id: nullableString,
   starting_at: Instant.nullable(),
   pid: z.number().int().nullable(),

@@ -2,7 +2,7 @@
 
 import { cleanLine } from "kit/core/text.ts";
 import { resolve } from "kit/core/path.ts";
-import { findRepository, realPath, statOf } from "../changes/git/repository.ts";
+import { realPath, repositoryOf, statOf } from "../changes/git/repository.ts";
 import type { NamedFile } from "protocol/asks/recall.ts";
 
 /** Maximum files of one ask whose state is read. */
@@ -22,10 +22,9 @@ export interface Project {
 }
 
 export function projectOf(path: string): Project {
-  const folder = realPath(path);
-  const found = folder === undefined ? "no_folder" : findRepository(folder);
+  const found = repositoryOf(path);
   if (typeof found === "object") return { key: found.common_dir, root: found.root };
-  const root = folder ?? path;
+  const root = realPath(path) ?? path;
   return { key: root, root };
 }
 

@@ -39,6 +39,13 @@ interface RecallQuery {
   readonly same?: boolean | undefined;
 }
 
+/** The asks that an asker may find. */
+interface Scope {
+  readonly circle: string;
+  readonly project: Project | undefined;
+  readonly agent_id: string | null;
+}
+
 /** An earlier ask, and how similar it is. */
 interface Candidate {
   readonly ask: rows.AnsweredAsk;
@@ -57,28 +64,33 @@ export class Recall {
   }
 
   find({ q, same = false, ...query }: RecallQuery) {
-    const { circle, path } = this.#scopeOf(query);
+    const { circle, path, agent_id } = this.#scopeOf(query);
     const project = path === undefined ? undefined : projectOf(path);
     const answer = { circle, project: project?.root ?? null };
     const { off } = this.#deps;
     if (off.includes(circle) || off.includes("*")) return { ...answer, off: true, matches: [] };
-    const matches = this.#candidates(q, { circle, project, same })
+    const matches = this.#candidates(q, { circle, project, same, agent_id })
       .map((candidate) => this.#toRecalled(candidate));
     return { ...answer, off: false, matches };
   }
 
-  /** The circle and the folder of the asker; of the request, if it names no registered asker. */
+  /**
+   * The circle and the folder of the asker; of the request, if it names no registered asker.
+   * `agent_id` is null for a person.
+   */
   #scopeOf({ from_peer, circle, path }: Omit<RecallQuery, "q">) {
     const caller = this.#deps.directory.scopeOf({ from_peer }).caller;
     const peer = caller?.peer_id ? peers.get(this.#ctx.db, caller.peer_id) : undefined;
-    if (!peer || peer.role === "human") return { circle: circle ?? DEFAULT_CIRCLE, path };
-    return { circle: peer.circle, path: peer.path ?? path };
+    if (!peer || peer.role === "human") {
+      return { circle: circle ?? DEFAULT_CIRCLE, path, agent_id: null };
+    }
+    return { circle: peer.circle, path: peer.path ?? path, agent_id: peer.peer_id };
   }
 
   /** The most similar asks, of which the newest stands for all with the same words. */
   #candidates(
     q: string,
-    { circle, project, same }: { circle: string; project: Project | undefined; same: boolean },
+    { same, ...scope }: Scope & { readonly same: boolean },
   ): Candidate[] {
     const words = stemsOf(q.slice(0, COMPARED_CHARS));
     const match = toMatch(words);
@@ -86,7 +98,8 @@ export class Recall {
     this.#deps.messages.catchUp();
     const limits = { scanned_max: SCANNED_MAX, chars_max: SHOWN_CHARS, limit: COMPARED_MAX };
     const found = new Map<string, Candidate>();
-    const folderOf = this.#foldersIn(circle, project);
+    const folderOf = this.#foldersIn(scope);
+    const { circle } = scope;
     for (const ask of rows.answeredAsks(this.#ctx.db, { match, circle, ...limits })) {
       const asked = stemsOf(ask.text.slice(0, COMPARED_CHARS));
       const share = same
@@ -103,9 +116,10 @@ export class Recall {
 
   /**
    * Finds the folders of an ask's peers that lie in the project; undefined for an ask of another
-   * project, and for one with a peer that is in another circle by now.
+   * project, for one with a peer that is in another circle by now, and for one between a person
+   * and another agent: nobody expects an answer that was given to one agent to reach the others.
    */
-  #foldersIn(circle: string, project: Project | undefined) {
+  #foldersIn({ circle, project, agent_id }: Scope) {
     const { db } = this.#ctx;
     const projects = new Map<string, Project>();
     const projectAt = (path: string) => {
@@ -117,6 +131,9 @@ export class Recall {
       const found = [from_peer_id, to_peer_id].flatMap((id) => id && peers.get(db, id) || []);
       const agents = found.filter(({ role }) => role !== "human");
       if (agents.some((peer) => peer.circle !== circle)) return undefined;
+      const isPrivate = agents.length < found.length &&
+        agents.every(({ peer_id }) => peer_id !== agent_id);
+      if (isPrivate && agent_id !== null) return undefined;
       const folders = agents.flatMap((peer) =>
         peer.path !== null && isOnMachine(peer, this.#deps.machine) ? [peer.path] : []
       );

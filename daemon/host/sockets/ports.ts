@@ -3,7 +3,7 @@
 import { argumentsOf, isPid, outputOf, processIds } from "../processes.ts";
 import { LSOF } from "./own_listener.ts";
 import { kernelTable, LISTEN_STATE, portOf } from "./netlink.ts";
-import { holderOfInode } from "./sockets.ts";
+import { holdersOfInode } from "./sockets.ts";
 
 /** A process of this user that listens at a port. */
 export interface ListenerProcess {
@@ -15,7 +15,7 @@ export interface ListenerProcess {
 export interface PortTable {
   /** True if no program listens at the port, at any address of this machine. */
   isFree(port: number): boolean;
-  /** The processes that listen at a port, and how many more there are of other users. */
+  /** The processes that listen at a port, and the number of sockets without a visible process. */
   listenersAt(port: number): { readonly own: readonly ListenerProcess[]; readonly others: number };
 }
 
@@ -54,9 +54,10 @@ function listenersOf(port: number): { pids: number[]; others: number } {
     state === LISTEN_STATE && portOf(local) === port
   ).map(({ inode }) => inode);
   const all = processIds();
-  const holders = inodes.map((inode) => holderOfInode(all, inode));
-  const pids = [...new Set(holders.filter((pid) => pid !== undefined))];
-  return { pids, others: holders.filter((pid) => pid === undefined).length };
+  // Several processes may share a socket, and several sockets may share a port (SO_REUSEPORT).
+  const holders = inodes.map((inode) => holdersOfInode(all, inode));
+  const pids = [...new Set(holders.flat())];
+  return { pids, others: holders.filter((pids) => pids.length === 0).length };
 }
 
 /** On macOS, `lsof` shows a user only that user's own sockets. */

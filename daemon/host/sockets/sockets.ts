@@ -170,9 +170,9 @@ class ParsedAddresses {
   }
 }
 
-/** The first of some processes that holds a socket. */
-export function holderOfInode(pids: readonly number[], inode: number): number | undefined {
-  return pids.find((pid) => descriptorOf(pid, inode) !== undefined);
+/** The processes that have a socket open. */
+export function holdersOfInode(pids: readonly number[], inode: number): number[] {
+  return pids.filter((pid) => descriptorOf(pid, inode) !== undefined);
 }
 
 /** The process's descriptor of a socket. The newest usually have the highest numbers. */

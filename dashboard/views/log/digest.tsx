@@ -59,10 +59,11 @@ function DigestView() {
               </>
             )}
           </Section>
-          <Section title="Limits" count={counts.limits} of={limits}>
-            {({ peer_name, reason, event, at }) => (
+          <Section title="Limits, budgets and loops" count={counts.limits} of={limits}>
+            {({ peer_name, subject, reason, event, at }) => (
               <>
-                <bdi>{visible(peer_name ?? "")}</bdi>: {visible(reason ?? event)} <Age at={at} />
+                <bdi>{visible(peer_name ?? subject ?? "")}</bdi>: {visible(reason ?? event)}{" "}
+                <Age at={at} />
               </>
             )}
           </Section>

@@ -6,7 +6,7 @@ import { firstLine, To } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { now } from "../../state/store.ts";
 import { type Day, dayText, type Fire } from "./agenda.ts";
-import { Recipient, ScheduleCard } from "./card.tsx";
+import { kindOf, Recipient, ScheduleCard } from "./card.tsx";
 
 export function Agenda({ days, refresh }: { days: readonly Day[]; refresh: () => void }) {
   return (
@@ -53,7 +53,7 @@ function FireRow(
           <To />
           <Recipient schedule={schedule} />
         </span>
-        <span class="kind hint">{schedule.kind}</span>
+        <span class="kind hint">{kindOf(schedule)}</span>
         <span class="first clip" dir="auto">{visible(firstLine(schedule.text))}</span>
         <span class="fire-when hint row">
           {schedule.cron && <code>{schedule.cron}</code>}

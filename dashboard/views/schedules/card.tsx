@@ -16,6 +16,10 @@ export function Recipient({ schedule: { to_peer } }: { schedule: Schedule }) {
   return <bdi class="who">{visible(nameOfPeer(to_peer))}</bdi>;
 }
 
+export function kindOf({ kind, digest }: Schedule): string {
+  return digest ? `${kind}, with digest` : kind;
+}
+
 export function ScheduleCard({ schedule, refresh }: { schedule: Schedule; refresh: () => void }) {
   const { schedule_id, state, cron, next_fire_at } = schedule;
   const timezone = schedule.timezone ?? "UTC";
@@ -26,7 +30,7 @@ export function ScheduleCard({ schedule, refresh }: { schedule: Schedule; refres
         <bdi class="who">{visible(schedule.from_peer_name)}</bdi>
         <To />
         <Recipient schedule={schedule} />
-        <span class="kind hint">{schedule.kind}</span>
+        <span class="kind hint">{kindOf(schedule)}</span>
         <State of={state} />
         <span class="grow" />
         {next_fire_at && (

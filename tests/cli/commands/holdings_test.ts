@@ -55,6 +55,28 @@ Deno.test("mesh lease --wait waits for the end of the other process, up to --tim
   assert.equal((await at.mesh("lease", "gpu", "0", "--wait")).code, 0);
 });
 
+Deno.test("releasing a lease that nobody holds is no error, and says so", async () => {
+  await using at = await holdingsFixture();
+  const free = await at.mesh("lease", "gpu", "0", "--release");
+  assert.deepEqual([free.code, free.out], [0, "gpu 0: nobody holds it\n"]);
+  assert.equal((await at.mesh("lease", "gpu", "0", "--release", "--json")).out, "null\n");
+});
+
+Deno.test("a person ends the lease of another process only by its --pid", async () => {
+  await using at = await holdingsFixture();
+  await at.mesh("lease", "db", "--pid", "90");
+  const refused = await at.mesh("lease", "db", "--release");
+  assert.deepEqual([refused.code, refused.out], [1, ""]);
+  assert.match(
+    refused.err,
+    /db is held by process 90; to end it: mesh lease db --release --pid 90/,
+  );
+  assert.equal((await at.mesh("lease", "db", "--release", "--pid", "91")).code, 1);
+  assert.match((await at.mesh("leases")).out, /^db /m);
+  assert.equal((await at.mesh("lease", "db", "--release", "--pid", "90")).out, "db: ended\n");
+  assert.equal((await at.mesh("leases")).out, "Nothing is leased\n");
+});
+
 Deno.test("mesh who port names the lease and the listeners, and exits with 1 for nobody", async () => {
   await using at = await holdingsFixture();
   await at.mesh("lease", "port", "web");
@@ -64,7 +86,7 @@ Deno.test("mesh who port names the lease and the listeners, and exits with 1 for
   assert.equal(used.out, "5432 is used by process 90: postgres -D\n");
   assert.equal(
     (await at.mesh("who", "port", "80")).out,
-    "80 is used by 2 processes of other users\n",
+    "80 is used by programs that mesh cannot see, such as those of other users\n",
   );
   const free = await at.mesh("who", "port", "81");
   assert.deepEqual([free.code, free.out], [1, "Nobody uses 81\n"]);

@@ -38,6 +38,15 @@ async function fixture() {
 
 const FROM = ["--from", "ada"];
 
+Deno.test("a digest is named in the list of schedules, and in each of them", async () => {
+  await using at = await fixture();
+  const { w, mesh } = at;
+  await mesh(["schedule", "create", "sam", "Hi", "--digest", "--cron", "@daily", "--from", "sam"]);
+  const [id = ""] = await ids(w);
+  assert.match((await mesh(["schedule", "show", id])).out, /\nkind +notify, with digest\n/);
+  assert.match((await mesh(["schedule"])).out, /notify, with digest/);
+});
+
 /** When the messages of these tests are due, as it is printed. */
 const AT = formatInstant("2030-01-01T02:00:00.000Z");
 

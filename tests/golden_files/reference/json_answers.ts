@@ -147,7 +147,7 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "changes":         [{ contract: readChanges }],
   "landing":         [{ contract: listJointChecks }],
   "who":             [{ contract: whoUsesFile, when: "a file" }, { contract: whoUsesPort, when: "port" }],
-  "lease":           [{ contract: takeLease, }],
+  "lease":           [{ contract: takeLease, when: "held; `null` after `--release` of a lease that nobody holds" }],
   "leases":          [{ contract: listLeases }],
   "devices":         [{ contract: listDevices }],
   "devices remove":  [{ contract: removeDevice }],

@@ -26,7 +26,13 @@ const LINK_BYTES_MAX = 8_192;
 /** The text of a file `.git`, before the path. */
 const LINK = "gitdir: ";
 
-/** The repository of a folder, or of the nearest folder above it. */
+/** The repository of a path that anybody may have named; its links are followed. */
+export function repositoryOf(path: string | null): Repository | NoRepository {
+  const folder = path === null ? undefined : realPath(path);
+  return folder === undefined ? "no_folder" : findRepository(folder);
+}
+
+/** The repository of a folder by its real path, or of the nearest folder above it. */
 export function findRepository(folder: string): Repository | NoRepository {
   if (!isFolder(folder) || realPath(folder) !== folder) return "no_folder";
   for (let root = folder;; root = dirname(root)) {

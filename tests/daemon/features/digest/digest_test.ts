@@ -5,11 +5,14 @@ import { ackAsk, openAsk } from "protocol/asks/contract.ts";
 import { getDigest } from "protocol/messages/digest.ts";
 import { listInbox } from "protocol/inbox.ts";
 import { createSchedule, editSchedule, getSchedule } from "protocol/schedules/contract.ts";
+import { digestOf } from "../../../../daemon/features/digest/digest.ts";
+import { digestText } from "../../../../daemon/features/digest/digest_text.ts";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { type World, world } from "../../../support/world.ts";
 import { addPeer, ask, post } from "../../../support/daemon/peer_clients.ts";
 import { attemptOf, connectWorker, create, update } from "../../../support/daemon/jobs.ts";
 
+const PERIOD = { since: 0, until: 4_102_444_800_000, circle: null, limit: 10 };
 const HOUR_MS = 3_600_000;
 const HUMAN = { "human.name": "sam" };
 
@@ -80,6 +83,26 @@ Deno.test("a turn that ended at a limit is a limit, and another error is none", 
   assert.deepEqual(limits.map(({ event, peer_name, reason }) => [event, peer_name, reason]), [
     ["limit_changed", "agent-claude-code", "throttled"],
   ]);
+});
+
+Deno.test("budgets and loops are in the digest, and a budget that was only opened is not", async () => {
+  await using w = await mesh();
+  const { events, db } = w.daemon.ctx;
+  const budget = { budget_id: "budget-1", scope: "message", subject: "ask-1" };
+  const loop = { peer_id: "peer-x", name: "api", kind: "calls", other_peer_id: null, times: 5 };
+  db.transact(() => {
+    events.append("budget", { ...budget, state: "open", event: "opened" });
+    events.append("budget", { ...budget, state: "open", event: "warned" });
+    events.append("budget", { ...budget, state: "spent", event: "spent" });
+    events.append("looping", loop);
+  });
+  const { limits } = await digest(w);
+  assert.deepEqual(limits.map(({ peer_name, subject, reason }) => [peer_name ?? subject, reason]), [
+    ["api", "repeats its calls"],
+    ["ask-1", "budget spent"],
+    ["ask-1", "two thirds of the budget used"],
+  ]);
+  assert.match(digestText(digestOf(w.daemon.ctx, PERIOD)), /- “ask-1”: budget spent, /);
 });
 
 Deno.test("since and until take a duration or a time, and bound the period", async () => {

@@ -113,6 +113,16 @@ Deno.test("an agent names itself or a process that it started, and others any pr
   assert.deepEqual([script.status, script.holder, script.peer_id], [200, "process 70", null]);
 });
 
+Deno.test("the lease of a process that an agent named ends with this process, not with the agent", async () => {
+  await using at = await leaseWorld();
+  at.w.processes.start(45, 41);
+  at.sockets.holders = [41];
+  await at.send("POST", "/leases", { from_peer: "api", resource: "db", pid: 45 });
+  assert.deepEqual(await at.names(), ["db  api"]);
+  at.w.processes.end(45);
+  assert.deepEqual(await at.names(), []);
+});
+
 Deno.test("only the holder and a person end a lease", async () => {
   await using at = await leaseWorld();
   const { lease_id } = await at.take("api", 41, "db");
@@ -158,6 +168,32 @@ Deno.test("a spawned agent has its leases in its environment, until it ends", as
   assert.equal((await holders()).length, 2, "a start that is refused leaves no lease");
   processes.end(pid);
   assert.deepEqual(await holders(), []);
+});
+
+Deno.test("leases of one start with the same variable are refused, and the same lease twice is one", async () => {
+  await using fixture = await spawningWorld();
+  const { w, folder, terminals } = fixture;
+  const start = (leases: string[]) => post(w, "/spawn", { path: folder, backend: "codex", leases });
+  const refused = await start(["db-1", "db_1"]);
+  assert.deepEqual([refused.status, refused.error], [422, "invalid_request"]);
+  assert.equal(terminals.launches.length, 0);
+  await start(["db-1", "db-1", "9.x"]);
+  const env = terminals.launches[0]?.env ?? {};
+  assert.deepEqual([env["MESH_LEASE_DB_1"], env["MESH_LEASE_9_X"]], ["db-1", "9.x"]);
+  assert.equal((await get(w, "/leases")).leases.length, 2);
+});
+
+Deno.test("the lease of a start outlives a change of the time of day, and ends after a minute without a process", async () => {
+  await using fixture = await spawningWorld();
+  const { w } = fixture;
+  const { leases } = w.daemon;
+  leases.takeForSpawn("spawn-x", [{ resource: "db", name: null }]);
+  const count = () => leases.list().leases.length;
+  assert.equal(count(), 1);
+  w.clock.step(-3_600_000);
+  assert.equal(count(), 1);
+  await w.clock.advance(61_000);
+  assert.equal(count(), 0);
 });
 
 Deno.test("a start whose leases cannot be stored leaves no agent and no lease behind", async () => {

@@ -92,6 +92,26 @@ Deno.test("no question crosses a circle, whatever the request says", async () =>
   }
 });
 
+Deno.test("an agent finds its own asks with a person, and none of other agents", async () => {
+  await using w = await mesh({ "human.name": "sam" });
+  const mine = await answered(w, "Which key opens staging?", "The blue one", "web", "sam");
+  const given = await answered(w, "Which key opens production?", "The red one", "sam", "web");
+  assert.deepEqual(await idsOf(w, "key opens", { from_peer: "web" }), [given, mine]);
+  assert.deepEqual(await idsOf(w, "key opens", { from_peer: "api" }), []);
+  assert.deepEqual(await idsOf(w, "key opens", { from_peer: "sam" }), [given, mine]);
+});
+
+Deno.test("long and mixed texts are compared by their beginning, in any script", async () => {
+  await using w = await mesh();
+  const question = `数据库端口是多少？ Порт базы данных? ${"lorem ipsum ".repeat(5_000)}`;
+  const id = await answered(w, question, "五四三二".repeat(5_000));
+  for (const q of ["数据库端口是多少", "порт базы данных"]) {
+    const { matches: [found] } = await find(w, q);
+    assert.equal(found?.correlation_id, id, q);
+    assert.ok((found?.answer.length ?? 0) <= 1_000 && (found?.question.length ?? 0) <= 1_000);
+  }
+});
+
 Deno.test("asks.recall_off switches recall off for a circle, or for all", async () => {
   for (const off of ["default", "*"]) {
     await using w = await mesh({ "asks.recall_off": off });
