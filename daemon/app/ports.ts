@@ -24,7 +24,7 @@ import type { BriefingPorts } from "../features/hooks/briefings.ts";
 import type { PruningPorts } from "../features/lifecycle/pruning.ts";
 import type { AuditPorts } from "../features/messages/ledger/audit.ts";
 import { LIMITED } from "../features/limits/deps.ts";
-import { findAskParts, firstQueued } from "../features/messages/ledger/ledger.ts";
+import { findAskParts, findMessage, firstQueued } from "../features/messages/ledger/ledger.ts";
 import type { RemotePorts } from "../features/messages/remote_delivery.ts";
 import type { SocketPorts } from "../features/messages/websocket/sockets.ts";
 import * as peerRows from "../features/peers/store.ts";
@@ -103,6 +103,7 @@ export class Ports {
 
   readonly budgets: BudgetPorts = {
     askOf: (correlation_id) => findAskParts(this.#deps.db, correlation_id),
+    messageOf: (id) => findMessage(this.#deps.db, id),
   };
 
   readonly messages: SocketPorts & AuditPorts & RemotePorts = {
