@@ -7,6 +7,7 @@ import { ackAsk, declineAsk } from "protocol/asks/contract.ts";
 import { askMany } from "protocol/asks/many.ts";
 import { listBudgets } from "protocol/budgets/contract.ts";
 import { createSchedule } from "protocol/schedules/contract.ts";
+import { temporary } from "../../../support/programs/child.ts";
 import { FakeSockets, type World, world } from "../../../support/world.ts";
 import {
   addPeer,
@@ -26,7 +27,7 @@ const TERMINAL = { "x-mesh-terminal": "77" };
 /** The peers api, web and db, which read what they are sent, and a person at a terminal. */
 async function agentsWorld(
   settings: Readonly<Record<string, string>> = {},
-  at_terminal = true,
+  { at_terminal = true, db_path }: { at_terminal?: boolean; db_path?: string } = {},
 ) {
   const sockets = new FakeSockets();
   const w = world({
@@ -34,6 +35,7 @@ async function agentsWorld(
     settings: { "human.name": "sam", ...settings },
     at_terminal,
     sockets,
+    ...db_path !== undefined && { db_path },
   });
   for (const name of ["api", "web", "db"]) await connectPeer(w, name, { circle: "main" });
   await w.clock.settle();
@@ -121,7 +123,7 @@ Deno.test("the human gets one card, and allows as much again [4.budget.card]", a
 });
 
 Deno.test("an agent cannot answer the card, in whoever's name [4.budget.person]", async () => {
-  await using w = await agentsWorld({}, false);
+  await using w = await agentsWorld({}, { at_terminal: false });
   w.processes.start(41);
   await addPeer(w, "agent", { backend: "claude-code", circle: "main", agent_pid: 41 });
   await ask(w, "web", "api", "Build it", { budget: "1-turns" });
@@ -376,6 +378,35 @@ Deno.test("a budget outlives a restart, and no number falls", async () => {
     assert.equal(refused.error, "budget_spent");
   }
   await Deno.remove(db_path);
+});
+
+Deno.test("the answer to go on as much again outlives restarts before and after it", async () => {
+  using state = temporary();
+  const start = () => agentsWorld({}, { db_path: `${state.path}/mesh.db` });
+  let question_id = "";
+  {
+    await using w = await start();
+    await ask(w, "sam", "api", "Build it", { budget: "1-turns" });
+    await w.tick();
+    question_id = (await budgets(w))[0]?.question_id ?? "";
+  }
+  {
+    await using w = await start();
+    const body = { correlation_id: question_id, from_peer: "sam", option_id: "go_on" };
+    await w.call(answerAsk, { body, headers: TERMINAL });
+  }
+  {
+    await using w = await start();
+    const [granted] = await budgets(w);
+    assert.deepEqual([granted?.state, granted?.amount, granted?.grants], ["open", "2-turns", 2]);
+    await ask(w, "api", "web", "Which port?");
+    await w.tick();
+    const [spent] = await budgets(w);
+    assert.deepEqual([spent?.state, spent?.used.turns], ["spent", 2]);
+    assert.notEqual(spent?.question_id, question_id);
+    const refused = await post(w, "/ask", { from_peer: "api", to_peer: "web", text: "?" });
+    assert.equal(refused.error, "budget_spent");
+  }
 });
 
 Deno.test("a client that reports its first turn after it has read a message has one turn", async () => {
