@@ -15,6 +15,7 @@ import type { BudgetPorts } from "../features/budgets/budgets.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
 import { inboxItemFrame } from "../features/inbox/surfaces.ts";
+import * as leaseRows from "../features/leases/store.ts";
 import type { LimitPorts } from "../features/limits/deps.ts";
 import type { AccountLimits } from "../features/limits/limits.ts";
 import * as attemptRows from "../features/jobs/fires/store.ts";
@@ -131,6 +132,12 @@ export class Ports {
     subscriptionsOf: (peer_id) =>
       subscriptionRows.ofSubscriber(this.#deps.db, peer_id)
         .map(({ subscription_id: id, condition: text }) => ({ id, facts: [], text })),
+    leasesOf: (peer_id) =>
+      leaseRows.ofPeer(this.#deps.db, peer_id).map(({ lease_id: id, resource, name, port }) => ({
+        id,
+        facts: port === null ? [] : [String(port)],
+        text: name === null ? resource : `${resource}:${name}`,
+      })),
   };
 
   readonly schedules: SchedulePorts = {
