@@ -13,9 +13,11 @@ import { type BudgetEvent, budgetMachine } from "protocol/budgets/states.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { Problem } from "protocol/problems.ts";
+import { definitionOf } from "../agents/registry.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { RemotePeers } from "../peers/remote/remote_peers.ts";
 import { BudgetedPeers } from "./budgeted_peers.ts";
+import * as peers from "../peers/store.ts";
 import { Days, type DaySettings } from "./days.ts";
 import { budgetSpent, narrowed, shareOf, toBudget } from "./limits.ts";
 import { newBudget } from "./new_budget.ts";
@@ -335,8 +337,10 @@ export class Budgets {
   toPublic(budget: StoredBudget): Budget {
     const { db } = this.#ctx;
     const isElsewhere = (peer_id: string) => this.#deps.remotePeers.address(peer_id) !== undefined;
+    const recordsTokens = (peer_id: string) =>
+      definitionOf(peers.get(db, peer_id)?.backend)?.sessionFiles !== undefined;
     const uses = store.uses(db, budget.budget_id);
-    return toBudget(budget, { name: this.nameOf(budget), uses, isElsewhere });
+    return toBudget(budget, { name: this.nameOf(budget), uses, isElsewhere, recordsTokens });
   }
 
   /** The name of the peer that has a budget; null for another scope. */

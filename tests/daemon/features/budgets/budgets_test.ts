@@ -6,6 +6,7 @@ import { answerAsk } from "protocol/asks/questions.ts";
 import { ackAsk, declineAsk } from "protocol/asks/contract.ts";
 import { askMany } from "protocol/asks/many.ts";
 import { listBudgets } from "protocol/budgets/contract.ts";
+import { budgetUsers } from "protocol/derived/budgets.ts";
 import { createSchedule } from "protocol/schedules/contract.ts";
 import { temporary } from "../../../support/programs/child.ts";
 import { FakeSockets, type World, world } from "../../../support/world.ts";
@@ -341,6 +342,19 @@ Deno.test("a mistake in a budget is refused, with what was meant", async () => {
   }
   const money = await post(w, "/ask", { ...sent, budget: "2usd" });
   assert.deepEqual([money.status, money.error], [422, "budget_needs_prices"]);
+});
+
+Deno.test("the tokens of an agent that records none are unknown, and not zero", async () => {
+  await using w = await agentsWorld();
+  await ask(w, "sam", "api", "Build it", { budget: "5k-tokens,5-turns" });
+  await w.clock.settle();
+  const [budget] = await budgets(w);
+  assert.deepEqual(budget?.by.map(({ turns, tokens_known }) => [turns, tokens_known]), [[
+    1,
+    false,
+  ]]);
+  const text = budget && budgetUsers(budget);
+  assert.equal(text, "api 1 turn and an unknown number of tokens");
 });
 
 Deno.test("a budget of tokens is refused while no tokens are counted", async () => {
