@@ -1,6 +1,7 @@
 /**
  * Briefings: after an agent has lost what it knew, its next hook tells it who it is, what it owes
- * and is owed, its jobs and leases, and which answers it has had. Once, with proof that the model read it.
+ * and is owed, its jobs and leases, and which answers it has had. Once, with proof that the model
+ * read it.
  */
 
 import { setLatest } from "kit/core/bounded_map.ts";
