@@ -11,7 +11,7 @@ import {
 import type { Budget } from "protocol/budgets/contract.ts";
 import type { BudgetUse, StoredBudget } from "./store.ts";
 
-/** The share of a budget at which the agents in its chain are told. */
+/** The share of a budget at which the agents in its chain get a note. */
 export const WARNED_SHARE = 2 / 3;
 
 /** The smallest price that a budget can have. */
