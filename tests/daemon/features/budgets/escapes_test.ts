@@ -43,9 +43,9 @@ Deno.test("an ask with an id of the asker's choice counts to the budget [4.budge
   }
 });
 
-Deno.test("a follow-up of an ask outside of the budget counts to the budget", async () => {
+Deno.test("a follow-up of an ask with another budget counts to the budget of its sender", async () => {
   await using w = await chain();
-  const outside = await ask(w, "db", "api", "?");
+  const outside = await ask(w, "db", "api", "?", { budget: "900-turns" });
   await w.clock.settle();
   await w.call(ackAsk, { body: { correlation_id: outside, from_peer: "api", message: "Yes" } });
   await ask(w, "sam", "api", "Go on", { reply_to: w.first });
