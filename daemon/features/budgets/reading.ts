@@ -9,6 +9,9 @@ import type { Charges } from "./charges.ts";
 /** Transports after which nothing shows when a message is read. A bus leads to other machines. */
 const READ_WHEN_SENT: ReadonlySet<string | null> = new Set(["hook", "websocket", "bus"]);
 
+/** The fields of a delivery that tell whose work changes when it is read. */
+export type SteppedDelivery = Pick<StoredMessage, "delivery_id" | "to_peer_id" | "transport">;
+
 interface BudgetReadingDeps {
   readonly budgets: Budgets;
   readonly charges: Charges;
@@ -42,13 +45,7 @@ export class BudgetReading {
   }
 
   /** Called for each step of a delivery. An ask that went out is owed an answer. */
-  stepped(
-    { delivery_id, to_peer_id, transport }: Pick<
-      StoredMessage,
-      "delivery_id" | "to_peer_id" | "transport"
-    >,
-    state: DeliveryState,
-  ): void {
+  stepped({ delivery_id, to_peer_id, transport }: SteppedDelivery, state: DeliveryState): void {
     const { budgets, charges, ports } = this.#deps;
     const { db } = this.#ctx;
     if (!budgets.isAny || state !== "sent") return;
