@@ -42,6 +42,7 @@ export const PROBLEMS = {
   to_self:              problem(422, "{peer_id} cannot be its own recipient", "", { peer_id: id }),
   identity_not_proven:  problem(409, "It is not proven that you are {peer_id}", "send its birth_certificate, or its agent_pid from that process", { peer_id: id }),
   not_your_identity:    problem(403, "You are not {peer}, and only that peer acts in its name", "leave from_peer out or name yourself (the tool whoami shows who you are); a program that was registered sends its birth_certificate in the header X-Mesh-Certificate", { peer: text, peer_id: id }),
+  budget_of_other_name: problem(403, "{peer} works under a budget, and in another name this would not count to it", "send it in the name of {peer}: leave from_peer out, or register the program that sends it", { peer: text, peer_id: id }),
   human_exists:         problem(409, "A human is registered already: {peer_id}", "a daemon serves one human", { peer_id: id }),
   reserved_name:        problem(422, `"{name}" is reserved`, "choose another name; reserved are mesh, daemon, system, human, user, you, dashboard, telegram, mcp-…, the human's name, and names that look like one of them", { name: text }),
   human_not_proven:     problem(403, "It is not proven that a person sends this", "run it in a terminal that you opened yourself and that runs no agent, or on the page that `mesh open` opens there"),

@@ -237,10 +237,13 @@ function openActors(
   features: Features,
   callers: Callers,
 ): { actors: Actors; callingPeers: CallingPeers } {
-  const { asks, ctx, directory, handover, identityLookup, schedules, subscriptions } = features;
+  const { asks, budgets, ctx, directory, handover, identityLookup, schedules, subscriptions } =
+    features;
   const { processes } = features.platform;
   const callingPeers = new CallingPeers(ctx, { ...features, processes });
   const actors = new Actors({
+    budgets,
+    db: ctx.db,
     callers,
     callingPeers,
     directory,

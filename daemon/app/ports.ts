@@ -15,6 +15,7 @@ import type { BudgetPorts } from "../features/budgets/budgets.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
 import { inboxItemFrame } from "../features/inbox/surfaces.ts";
+import * as leaseRows from "../features/leases/store.ts";
 import type { LimitPorts } from "../features/limits/deps.ts";
 import type { AccountLimits } from "../features/limits/limits.ts";
 import * as attemptRows from "../features/jobs/fires/store.ts";
@@ -24,7 +25,7 @@ import type { BriefingPorts } from "../features/hooks/briefings.ts";
 import type { PruningPorts } from "../features/lifecycle/pruning.ts";
 import type { AuditPorts } from "../features/messages/ledger/audit.ts";
 import { LIMITED } from "../features/limits/deps.ts";
-import { findAskParts, firstQueued } from "../features/messages/ledger/ledger.ts";
+import { findAskParts, findMessage, firstQueued } from "../features/messages/ledger/ledger.ts";
 import type { RemotePorts } from "../features/messages/remote_delivery.ts";
 import type { SocketPorts } from "../features/messages/websocket/sockets.ts";
 import * as peerRows from "../features/peers/store.ts";
@@ -103,6 +104,7 @@ export class Ports {
 
   readonly budgets: BudgetPorts = {
     askOf: (correlation_id) => findAskParts(this.#deps.db, correlation_id),
+    messageOf: (id) => findMessage(this.#deps.db, id),
   };
 
   readonly messages: SocketPorts & AuditPorts & RemotePorts = {
@@ -130,6 +132,12 @@ export class Ports {
     subscriptionsOf: (peer_id) =>
       subscriptionRows.ofSubscriber(this.#deps.db, peer_id)
         .map(({ subscription_id: id, condition: text }) => ({ id, facts: [], text })),
+    leasesOf: (peer_id) =>
+      leaseRows.ofPeer(this.#deps.db, peer_id).map(({ lease_id: id, resource, name, port }) => ({
+        id,
+        facts: port === null ? [] : [String(port)],
+        text: name === null ? resource : `${resource}:${name}`,
+      })),
   };
 
   readonly schedules: SchedulePorts = {

@@ -202,7 +202,9 @@ function toErrorResponses(
   const form: string[] = [
     ...(body ? ["bad_json", "body_too_large", "body_too_slow"] as const : []),
     ...(params || query || body ? ["invalid_request"] as const : []),
-    ...(actor === NO_ACTOR ? [] : ["not_your_identity", "certificate_mismatch"] as const),
+    ...(actor === NO_ACTOR
+      ? []
+      : ["not_your_identity", "certificate_mismatch", "budget_of_other_name"] as const),
     ...(idempotent ? ["idempotency_mismatch", "idempotency_in_progress"] as const : []),
   ];
   const codes = new Map<number, string[]>();

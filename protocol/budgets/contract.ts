@@ -50,6 +50,8 @@ const UsedBy = z.object({
   ...Used,
   /** True for a peer of another machine, of which only the turns are known here. */
   elsewhere: z.boolean(),
+  /** False if nothing records the tokens of its agent: `tokens` and `cost` have none of them. */
+  tokens_known: z.boolean(),
 });
 export type UsedBy = z.output<typeof UsedBy>;
 

@@ -32,10 +32,12 @@ export function budgetUsers({ amount, by, currency }: Budget): string {
   const limits = parseAmount(amount);
   if (typeof limits === "string") return "";
   const units = UNITS.filter((unit) => limits[unit] !== null);
-  const named = by.flatMap(({ name, elsewhere, ...used }) => {
+  const needsTokens = limits.tokens !== null || limits.cost !== null;
+  const named = by.flatMap(({ name, elsewhere, tokens_known, ...used }) => {
     if (elsewhere) return [`${name} (on another machine: only its turns are known)`];
     const parts = units.filter((unit) => usedOf(used, unit) > 0)
       .map((unit) => formatUnit(unit, usedOf(used, unit), currency));
+    if (needsTokens && tokens_known === false) parts.push("an unknown number of tokens");
     return parts.length > 0 ? [`${name} ${parts.join(" and ")}`] : [];
   });
   const more = named.length - PEERS_NAMED_MAX;

@@ -6,6 +6,7 @@
  */
 
 import { buildParts, runParts } from "../support/programs/program.ts";
+import { budgets, callReports } from "./parts/budgets.ts";
 import { commands, hooks, toolCalls } from "./parts/commands.ts";
 import { dashboard } from "./parts/dashboard.ts";
 import { firstLoad } from "./parts/first_load.ts";
@@ -54,12 +55,14 @@ const PARTS: readonly Part[] = [
   reply,
   broadcast,
   floods,
+  budgets,
   idle,
   idleWithSpawnedPeers,
   idlePeers,
   coldStart,
   restart,
   hooks,
+  callReports,
   toolCalls,
   commands,
   tokenChecks,

@@ -9,8 +9,18 @@ const CHILDREN = `${PEERS}/identity/child_agents_test.ts`;
 export const SPEAKER_TARGETS: readonly Target[] = [
   {
     file: "daemon/api/callers/acting_for.ts",
-    tests: [`${CALLERS}/acting_for_test.ts`],
+    tests: [`${CALLERS}/acting_for_test.ts`, "tests/daemon/features/budgets/escapes_test.ts"],
     faults: [
+      [
+        "an agent leaves its budget by the name of no peer",
+        "if (peer === undefined && startsWork(actor)) this",
+        "if (peer === undefined && actor.drains) this",
+      ],
+      [
+        "a program that an agent registers is free of its budget",
+        "if (agent) db.transact",
+        "if (agent?.peer_id === peer_id) db.transact",
+      ],
       [
         "a peer speaks as another one whose parent it is said to be",
         "if (isIdentified(peer) || !isSubagent(peer)) return",

@@ -1,4 +1,4 @@
-/** Faults in schedules, jobs, the inbox, and what is deleted when it is old. */
+/** Faults in schedules, jobs, budgets, loops, the inbox, and what is deleted when it is old. */
 
 import type { Target } from "./target.ts";
 
@@ -9,6 +9,8 @@ const INBOX = ["tests/daemon/features/inbox", "tests/daemon/features/asks"];
 
 const EVIDENCE = ["tests/daemon/features/agents/question_evidence_test.ts"];
 const APPROVALS = ["tests/daemon/features/asks/questions/approvals_test.ts"];
+
+const BUDGETS = "tests/daemon/features/budgets";
 
 export const WORK_TARGETS: readonly Target[] = [
   {
@@ -40,6 +42,55 @@ export const WORK_TARGETS: readonly Target[] = [
         "the human is informed although the authors still talk",
         'ask?.state !== "open" ||',
         'ask?.state === "open" ||',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/budgets/budgets.ts",
+    tests: [`${BUDGETS}/escapes_test.ts`, `${BUDGETS}/budgets_test.ts`],
+    faults: [
+      [
+        "a follow-up takes its sender out of the budget",
+        "return isWithin ? before : own;",
+        "return before;",
+      ],
+      [
+        "a spent budget refuses no message",
+        "if (!isReply && !message.notice && !isOfHuman) {",
+        "if (isReply && message.notice && !isOfHuman) {",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/budgets/budgeted_peers.ts",
+    tests: [`${BUDGETS}/budgets_test.ts`],
+    faults: [
+      [
+        "a restart takes all agents out of their budgets",
+        "constructor(db: Reader) {\n    this.#ids = new Set(store.budgetedPeers(db));",
+        "constructor(_: Reader) {\n    this.#ids = new Set();",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/breakers/loops.ts",
+    tests: ["tests/daemon/features/breakers/loops_test.ts"],
+    faults: [
+      [
+        "an exchange is interrupted only when it is found",
+        'found.isReported && this.#deps.action !== "interrupt"',
+        "found.isReported",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/codex/session_files.ts",
+    tests: ["tests/daemon/features/agents/sessions/outcomes_test.ts"],
+    faults: [
+      [
+        "the tools of mesh look like other work of Codex",
+        "namespace === undefined ? name : `${namespace}__${name}`",
+        "namespace === undefined ? name : name",
       ],
     ],
   },

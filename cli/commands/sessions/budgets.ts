@@ -13,8 +13,9 @@ export const BUDGETS = answerCommand({
   summary: "Show budgets: what was used of them, and by whom",
   details:
     "A budget limits an ask or a job with all that it causes (mesh ask --budget), or a day " +
-    "(the settings budgets.day and budgets.peers). At two thirds the agents are told. When it is " +
-    "spent, new asks and notifies are refused, and a question in your inbox asks how to go on.",
+    "(the settings budgets.day and budgets.peers). When two thirds are used, its agents read " +
+    "one line about it. When it is spent, new asks and notifies are refused, and a question in " +
+    "your inbox asks how to go on.",
   flags: { "--all": "also those that were stopped, and those of earlier days" },
   example: "mesh budgets --all",
   call: ({ call }, args) => {

@@ -2,8 +2,10 @@
 
 import type { Actor } from "kit/http/contract.ts";
 import type { Caller, RequestParts } from "kit/http/route.ts";
+import type { Database } from "kit/data/sqlite.ts";
 import { Problem } from "protocol/problems.ts";
 import { type SettleDeliveries, settleDeliveries } from "protocol/messages/contract.ts";
+import type { Budgets } from "../../features/budgets/budgets.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
 import { recordedProcess } from "../../features/peers/identity/known_peer.ts";
@@ -17,6 +19,8 @@ import type { CallingPeers } from "./calling_peers.ts";
 const CERTIFICATE_HEADER = "x-mesh-certificate";
 
 interface ActorsDeps {
+  readonly budgets: Pick<Budgets, "inheritWork" | "isAny" | "workOf">;
+  readonly db: Database;
   readonly callers: Callers;
   readonly callingPeers: Pick<CallingPeers, "certifiedId">;
   readonly directory: Directory;
@@ -75,9 +79,13 @@ export class Actors {
     const named = this.#namedBy(actor, parts);
     const isUnproved = named.map((claim) => {
       const { peer } = claim;
-      if (certified !== undefined && peer?.peer_id === certified) return false;
+      if (certified !== undefined && peer?.peer_id === certified) {
+        this.#takeBudget(certified, caller);
+        return false;
+      }
       // A message in the human's name is marked by its own rule (contract 2).
       if (peer?.role === "human" && isMessage(actor)) return false;
+      if (peer === undefined && startsWork(actor)) this.#mustHaveNoBudget(caller);
       const isProved = this.#isProved(claim, caller, headers);
       if (actor.drains && !isProved && peer) throw notYours(peer);
       return !isProved;
@@ -92,6 +100,21 @@ export class Actors {
     if (found === "another" && peer) throw notYours(peer);
     if (found === "another") return false; // An agent that uses the name of no peer.
     return !needs_proof || this.#deps.callers.isHuman(caller, headers);
+  }
+
+  /** A message in the name of no peer would leave the budget of the agent that sends it. */
+  #mustHaveNoBudget(caller: Caller): void {
+    const { budgets, callers, db } = this.#deps;
+    const agent = budgets.isAny ? callers.agentOf(caller) : undefined;
+    if (!agent || budgets.workOf(db, agent.peer_id) === undefined) return;
+    throw new Problem("budget_of_other_name", { peer: agent.name, peer_id: agent.peer_id });
+  }
+
+  /** A program that an agent has started counts to the budget of the agent's work. */
+  #takeBudget(peer_id: string, caller: Caller): void {
+    const { budgets, callers, db } = this.#deps;
+    const agent = budgets.isAny ? callers.agentOf(caller) : undefined;
+    if (agent) db.transact((tx) => budgets.inheritWork(tx, peer_id, agent.peer_id));
   }
 
   /** Compares a peer with the nearest registered peer at or above the calling process. */
@@ -160,6 +183,11 @@ function textOf(part: unknown, name: string): string | undefined {
 /** True if the actor is the author of a message or of an answer. */
 function isMessage({ field }: Actor): boolean {
   return field === "body.from_peer" || field === "body.created_by";
+}
+
+/** True for the author of something new. Answers pass, whatever is used of a budget. */
+function startsWork(actor: Actor): boolean {
+  return isMessage(actor) && actor.otherwise === undefined;
 }
 
 function toClaim(peer: ActingPeer): Claim {

@@ -4,6 +4,7 @@ import type { Caller } from "kit/http/route.ts";
 import { agentOfCommand } from "../../features/agents/registry.ts";
 import type { HookFacts } from "../../features/agents/adapter.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
+import type { IdentityFacts } from "../../features/peers/store.ts";
 import { isLoopback } from "../../host/paths.ts";
 import {
   argumentsOf,
@@ -65,10 +66,19 @@ export class Callers {
    * (contract 11). A peer that an agent starts in its shell does not speak for the agent.
    */
   compare(own: ProcessId | null, caller: Pick<Caller, "remote">): "itself" | "another" | undefined {
+    const found = this.#ownerOf(own, caller);
+    return found && (found.is_own ? "itself" : "another");
+  }
+
+  /** The nearest registered peer at or above the calling process. */
+  agentOf(caller: Pick<Caller, "remote">): IdentityFacts | undefined {
+    return this.#ownerOf(null, caller)?.peer;
+  }
+
+  #ownerOf(own: ProcessId | null, caller: Pick<Caller, "remote">) {
     const { identityLookup, processes } = this.#deps;
     const lineage = lineageOf(processes, this.#processOf(caller, own?.pid));
-    const found = identityLookup.peerOfProcesses(lineage, own);
-    return found && (found.is_own ? "itself" : "another");
+    return identityLookup.peerOfProcesses(lineage, own);
   }
 
   /** True if this process sends the request, or a descendant of it that is no other peer's. */

@@ -8,6 +8,7 @@ import { Sockets } from "../../features/messages/websocket/sockets.ts";
 import { Budgets } from "../../features/budgets/budgets.ts";
 import { Charges } from "../../features/budgets/charges.ts";
 import { BudgetNotes } from "../../features/budgets/notes.ts";
+import { BudgetReading } from "../../features/budgets/reading.ts";
 import { AgentPeers } from "../../features/peers/agent_peers.ts";
 import { PeerChanges } from "../../features/peers/changes.ts";
 import { Directory } from "../../features/peers/directory.ts";
@@ -36,10 +37,12 @@ function openBudgets(
     ports: ports.budgets,
     refused: () => meters.limitReached("budget_spent"),
   });
+  const charges = new Charges(ctx, { ...lower, budgets });
   return {
     budgets,
     budgetNotes: new BudgetNotes(ctx, { ...lower, budgets }),
-    charges: new Charges(ctx, { ...lower, budgets }),
+    budgetReading: new BudgetReading(ctx, { budgets, charges, ports: ports.budgets }),
+    charges,
   };
 }
 

@@ -2,9 +2,9 @@
 
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
-import { recoverableProblem } from "protocol/problems.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import { formatAmount } from "protocol/budgets/amount.ts";
+import type { Address } from "protocol/peers/record.ts";
 import { Question } from "protocol/messages/question.ts";
 import { budgetMachine } from "protocol/budgets/states.ts";
 import { BUDGET_QUESTION } from "../asks/answers.ts";
@@ -16,7 +16,6 @@ import type { StoredBudget } from "../budgets/store.ts";
 import type { Interrupts } from "../lifecycle/interrupts.ts";
 import { DAEMON } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
-import * as peers from "../peers/store.ts";
 
 /** Maximum questions per tick, so that a tick stays short. */
 const QUESTIONS_MAX = 10;
@@ -27,7 +26,7 @@ interface BudgetCardsDeps {
   readonly asks: Asks;
   readonly budgets: Budgets;
   readonly directory: Directory;
-  readonly interrupts: Pick<Interrupts, "interrupt">;
+  readonly interrupts: Pick<Interrupts, "interruptWorking">;
 }
 
 export class BudgetCards {
@@ -44,8 +43,9 @@ export class BudgetCards {
     const { db } = this.#ctx;
     const { budgets, directory } = this.#deps;
     if (!budgets.isAny) return;
-    const human = directory.homeHuman() ?? directory.human();
-    for (const budget of human ? store.unasked(db, QUESTIONS_MAX) : []) {
+    const human = directory.inboxHuman();
+    if (!human) return;
+    for (const budget of store.unasked(db, QUESTIONS_MAX)) {
       // The answer for the budget around it decides first.
       const [, ...outer] = budgets.chainOf(db, budget.budget_id);
       if (outer.every(({ state }) => state === "open")) {
@@ -69,8 +69,7 @@ export class BudgetCards {
     if (option === STOP_NOW) db.afterCommit(() => this.#interruptAll(budget));
   }
 
-  #ask(tx: Tx, budget: StoredBudget, to = this.#deps.directory.human()): void {
-    if (!to) return;
+  #ask(tx: Tx, budget: StoredBudget, to: Address): void {
     const { asks, budgets } = this.#deps;
     const { budget_id, from_name, scope } = budget;
     const subject = subjectText(budget, budgets.nameOf(budget));
@@ -112,20 +111,7 @@ export class BudgetCards {
     const ids = scope === "ask" || scope === "job"
       ? store.peersIn(db, budgets.within(db, budget_id))
       : store.uses(db, budget_id).map(({ peer_id }) => peer_id);
-    const interrupting = Promise.all(
-      ids.filter((id) => peers.get(db, id)?.turn_state === "working")
-        .map((peer_id) => this.#interrupt(peer_id)),
-    );
-    this.#ctx.background.run("Agents of a spent budget were not interrupted", interrupting);
-  }
-
-  async #interrupt(peer_id: string): Promise<void> {
-    const caller = { isHuman: true, isOnOtherMachine: false, peer_id: undefined };
-    try {
-      await this.#deps.interrupts.interrupt(peer_id, caller);
-    } catch (error) {
-      if (!recoverableProblem(error)) throw error;
-      this.#ctx.log.info("An agent of a spent budget was not interrupted", { peer_id, error });
-    }
+    const person = { isHuman: true, isOnOtherMachine: false, peer_id: undefined };
+    this.#deps.interrupts.interruptWorking(ids, person);
   }
 }

@@ -17,6 +17,8 @@ export interface EmptyExchange {
   /** Number of messages without anything new, in turns. */
   readonly times: number;
   readonly since: number;
+  /** True after the first time that it is found. */
+  readonly isReported: boolean;
 }
 
 /** Messages in turns without anything new until they count as a loop. */
@@ -58,7 +60,7 @@ function wordsOf(text: string): Map<number, boolean> {
 export class Exchanges {
   readonly #exchanges = new Map<string, Exchange>();
 
-  /** Adds a message. Returns the exchange when it has become a loop, once. */
+  /** Adds a message. Returns the exchange if it is a loop. */
   add(message: Exchanged): EmptyExchange | undefined {
     const { from, to, text, at } = message;
     const pair = [from, to].toSorted().join("\n");
@@ -85,9 +87,10 @@ export class Exchanges {
     known.last = message;
     for (const [word] of fresh) if (known.words.size < WORDS_MAX) known.words.add(word);
     setLatest(this.#exchanges, pair, known, PAIRS_MAX);
-    if (known.times < TIMES_MIN || known.isReported) return undefined;
+    const { times, since, isReported } = known;
+    if (times < TIMES_MIN) return undefined;
     known.isReported = true;
-    return { peers: [from, to], times: known.times, since: known.since };
+    return { peers: [from, to], times, since, isReported };
   }
 
   /** The peers of a found loop have done something else meanwhile: it begins anew. */

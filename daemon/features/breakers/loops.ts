@@ -7,7 +7,6 @@ import { setLatest } from "kit/core/bounded_map.ts";
 import { timeOf } from "kit/core/local_time.ts";
 import { canonicalJson, cleanLine } from "kit/core/text.ts";
 import type { Context } from "../../data/context.ts";
-import { recoverableProblem } from "protocol/problems.ts";
 import type { LoopAction } from "protocol/budgets/contract.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Peer } from "protocol/peers/record.ts";
@@ -38,7 +37,7 @@ type Looping = NonNullable<Peer["looping"]>;
 interface LoopsDeps {
   readonly action: LoopAction;
   readonly directory: Directory;
-  readonly interrupts: Pick<Interrupts, "interrupt">;
+  readonly interrupts: Pick<Interrupts, "interruptWorking">;
   readonly notifications: Notifications;
   readonly transcripts: Transcripts;
   /** Called for each loop that is found, with its kind. */
@@ -136,11 +135,15 @@ export class Loops {
       return address?.daemon_id === null && address.role !== "human";
     });
     const found = isHere ? this.#exchanges.add(message) : undefined;
-    if (found) this.#afterwards(() => this.#weigh(found));
+    if (!found || found.isReported && this.#deps.action !== "interrupt") return;
+    this.#afterwards(() => this.#weigh(found));
   }
 
-  /** Reports an exchange, unless one of its peers has done something else meanwhile. */
-  async #weigh({ peers: pair, times, since }: EmptyExchange): Promise<void> {
+  /**
+   * Reports an exchange once, unless one of its peers has done something else meanwhile. Interrupts
+   * after each further message: an interrupt before a message was read does not end the exchange.
+   */
+  async #weigh({ peers: pair, times, since, isReported }: EmptyExchange): Promise<void> {
     const both = pair.flatMap((id) => peers.get(this.#ctx.db, id) ?? []);
     for (const peer of both) {
       if (await this.#hasWorked(peer, since)) {
@@ -149,12 +152,13 @@ export class Loops {
     }
     const [one, other] = both;
     if (!one || !other) return;
+    if (isReported) return this.#interrupt(both);
     const text = `${name(one)} and ${name(other)} answer each other without anything new: the ` +
       `last ${times} messages between them have no new words, and no tool call of either is ` +
       `recorded since ${timeOf(new Date(since))}. ${this.#wayOut(other)}`;
     this.#report(one, { kind: "exchange", with: other.name, times, since }, { text, other });
     this.#show(other, { kind: "exchange", with: one.name, times, since });
-    this.#interrupt([one, other]);
+    this.#interrupt(both);
   }
 
   /** True if a tool call of a peer is known since a time, other than those of mesh itself. */
@@ -226,7 +230,7 @@ export class Loops {
     db.transact(() => {
       const other_peer_id = other?.peer_id ?? null;
       events.append("looping", { peer_id, name: peer.name, kind, other_peer_id, times });
-      const human = directory.homeHuman() ?? directory.human();
+      const human = directory.inboxHuman();
       if (human) notifications.tryNotifyFromDaemon(human.peer_id, text);
     });
   }
@@ -238,26 +242,13 @@ export class Loops {
 
   #wayOut({ name }: StoredPeer): string {
     return this.#deps.action === "interrupt"
-      ? "It is interrupted, as breakers.loops says."
+      ? "Agents in a turn are interrupted, as breakers.loops says."
       : `Look: mesh transcript ${name}. Stop it: mesh interrupt ${name}`;
   }
 
   #interrupt(found: readonly StoredPeer[]): void {
     if (this.#deps.action !== "interrupt") return;
-    const { background, db } = this.#ctx;
-    for (const { peer_id } of found) {
-      if (peers.get(db, peer_id)?.turn_state !== "working") continue;
-      background.run("A looping agent was not interrupted", this.#tryToInterrupt(peer_id));
-    }
-  }
-
-  async #tryToInterrupt(peer_id: string): Promise<void> {
-    try {
-      await this.#deps.interrupts.interrupt(peer_id, BREAKER);
-    } catch (error) {
-      if (!recoverableProblem(error)) throw error;
-      this.#ctx.log.info("A looping agent was not interrupted", { peer_id, error });
-    }
+    this.#deps.interrupts.interruptWorking(found.map(({ peer_id }) => peer_id), BREAKER);
   }
 
   /** Runs work in the background, after the work before it. */

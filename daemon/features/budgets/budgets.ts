@@ -13,8 +13,11 @@ import { type BudgetEvent, budgetMachine } from "protocol/budgets/states.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { Problem } from "protocol/problems.ts";
+import { definitionOf } from "../agents/registry.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { RemotePeers } from "../peers/remote/remote_peers.ts";
+import { BudgetedPeers } from "./budgeted_peers.ts";
+import * as peers from "../peers/store.ts";
 import { Days, type DaySettings } from "./days.ts";
 import { budgetSpent, narrowed, shareOf, toBudget } from "./limits.ts";
 import { newBudget } from "./new_budget.ts";
@@ -38,7 +41,7 @@ export interface BudgetedMessage {
   readonly correlation_id?: string | null;
   /** True for a message that no limit refuses, such as a notice of the daemon. */
   readonly notice?: boolean;
-  /** The amount that the message may use with all that it causes. */
+  /** The limit of the message and of the work that it causes, such as `50k-tokens`. */
   readonly budget?: string | undefined;
   /** The job, schedule or other work on whose behalf it is sent. */
   readonly caused_by?: string | undefined;
@@ -53,6 +56,7 @@ interface AskParts {
 /** Questions of budgets to higher features. */
 export interface BudgetPorts {
   askOf(correlation_id: string): AskParts | undefined;
+  messageOf(id: string): StoredMessage | undefined;
 }
 
 interface BudgetsDeps extends DaySettings {
@@ -71,6 +75,7 @@ export class Budgets {
   readonly #ctx: Context;
   readonly #deps: BudgetsDeps;
   readonly days: Days;
+  readonly #peers: BudgetedPeers;
   /** True if any message can count to a budget. Without one, a message costs nothing more. */
   #isAny: boolean;
 
@@ -78,6 +83,7 @@ export class Budgets {
     this.#ctx = ctx;
     this.#deps = deps;
     this.days = new Days(ctx, deps);
+    this.#peers = new BudgetedPeers(ctx.db);
     this.#isAny = store.isAny(ctx.db);
   }
 
@@ -119,7 +125,7 @@ export class Budgets {
       (draft.budget === undefined
         ? admitted?.budget_id
         : this.give(tx, draft.budget, { scope: "ask", subject, from: draft.from }, admitted));
-    if (budget_id !== undefined) this.#put(tx, delivery_id, budget_id);
+    if (budget_id !== undefined) this.#putMember(tx, delivery_id, budget_id);
   }
 
   /** Gives an ask or a job a budget, within that of its sender. Returns its id. */
@@ -190,6 +196,13 @@ export class Budgets {
     if (budget_id) this.#put(tx, subject, budget_id);
   }
 
+  /** A peer that another one has started, and that has no work with a budget, joins its work. */
+  inheritWork(tx: Tx, peer_id: string, from_peer_id: string): void {
+    if (peer_id === from_peer_id || this.workOf(tx, peer_id) !== undefined) return;
+    const budget_id = this.workOf(tx, from_peer_id);
+    if (budget_id !== undefined) this.#put(tx, peer_id, budget_id);
+  }
+
   /** Gives a job a budget, within the one that it counts to. */
   giveJob(tx: Tx, job_id: string, text: string, from: BudgetedMessage["from"]): void {
     const [within] = this.chainOf(tx, store.memberOf(tx, job_id));
@@ -213,20 +226,28 @@ export class Budgets {
     if (this.workOf(tx, peer_id) !== undefined) this.#put(tx, peer_id, OTHER_WORK);
   }
 
-  /** True if a message that is read may change its reader's work, or is charged to its day. */
-  concerns(db: Reader, delivery_id: string, to_peer_id: string): boolean {
-    return this.days.isAny || store.concerns(db, delivery_id, to_peer_id);
+  /**
+   * True if a peer works under a budget, has a day's budget, or reads a message that counts to a
+   * budget. False for most messages, by one look-up.
+   */
+  concerns(db: Reader, peer_id: string, delivery_id: string | undefined): boolean {
+    return this.days.isAny || this.#peers.has(peer_id) ||
+      this.workOf(db, peer_id) !== undefined ||
+      delivery_id !== undefined && store.memberOf(db, delivery_id) !== undefined;
   }
 
   /** An ask has reached its recipient, which owes an answer until the ask is closed. */
   askReached(tx: Tx, delivery_id: string, to_peer_id: string): void {
+    this.#peers.add(to_peer_id);
     store.setOwed(tx, delivery_id, to_peer_id);
   }
 
   askClosed(correlation_id: string): void {
     if (!this.#isAny) return;
+    const { db } = this.#ctx;
     const ask = this.#deps.ports.askOf(correlation_id);
-    if (ask) this.#ctx.db.transact((tx) => store.setOwed(tx, ask.delivery_id, null));
+    if (!ask || store.memberOf(db, ask.delivery_id) === undefined) return;
+    db.transact((tx) => store.setOwed(tx, ask.delivery_id, null));
   }
 
   /** A peer got a prompt without a message. It still works for an ask that it owes an answer. */
@@ -241,7 +262,7 @@ export class Budgets {
    * that reached it, else that of the peer that started it.
    */
   workOf(db: Reader, peer_id: string): string | undefined {
-    const own = store.workOf(db, peer_id);
+    const own = this.#peers.has(peer_id) ? store.workOf(db, peer_id) : undefined;
     if (own !== undefined) return own || undefined;
     const address = this.#deps.directory.address(peer_id);
     if (!address?.parent_runtime_id) return undefined;
@@ -316,8 +337,10 @@ export class Budgets {
   toPublic(budget: StoredBudget): Budget {
     const { db } = this.#ctx;
     const isElsewhere = (peer_id: string) => this.#deps.remotePeers.address(peer_id) !== undefined;
+    const recordsTokens = (peer_id: string) =>
+      definitionOf(peers.get(db, peer_id)?.backend)?.sessionFiles !== undefined;
     const uses = store.uses(db, budget.budget_id);
-    return toBudget(budget, { name: this.nameOf(budget), uses, isElsewhere });
+    return toBudget(budget, { name: this.nameOf(budget), uses, isElsewhere, recordsTokens });
   }
 
   /** The name of the peer that has a budget; null for another scope. */
@@ -330,6 +353,7 @@ export class Budgets {
     if (!this.#isAny) return;
     const { db } = this.#ctx;
     db.transact((tx) => store.prune(tx, now - KEPT_MS));
+    this.#peers.reload(db);
     this.#isAny = store.isAny(db);
   }
 
@@ -391,7 +415,13 @@ export class Budgets {
     return ask && store.memberOf(db, ask.delivery_id);
   }
 
+  /** Records the budget of a peer, or of a job or other work that may become a peer's. */
   #put(tx: Tx, subject: string, budget_id: string): void {
+    this.#peers.add(subject);
+    this.#putMember(tx, subject, budget_id);
+  }
+
+  #putMember(tx: Tx, subject: string, budget_id: string): void {
     store.putMember(tx, { subject, budget_id, at: this.#ctx.clock.now() });
   }
 }

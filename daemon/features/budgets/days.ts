@@ -33,6 +33,9 @@ export class Days {
   readonly #peers: readonly (readonly [pattern: string, amount: Amount])[];
   /** The last day that has a budget. */
   #last: string | undefined;
+  /** The budgets that were looked up since the table of budgets changed, by subject and day. */
+  readonly #found = new Map<string, StoredBudget | undefined>();
+  #found_at = -1;
 
   constructor(ctx: Context, { directory, day, peers }: DaySettings) {
     this.#ctx = ctx;
@@ -64,9 +67,20 @@ export class Days {
     if (!this.isAny) return [];
     const day = this.today();
     return this.#subjectsOf(peer_ids).flatMap(([subject, amount]) => {
-      const found = store.ofSubject(db, subject, day);
+      const found = this.#ofSubject(db, subject, day);
       return found ? [adjusted(found, amount)] : [];
     });
+  }
+
+  /** Messages ask for this more often than budgets change. */
+  #ofSubject(db: Reader, subject: string, day: string): StoredBudget | undefined {
+    const revision = this.#ctx.db.revisionOf("budgets");
+    if (revision !== this.#found_at) this.#found.clear();
+    this.#found_at = revision;
+    return this.#found.getOrInsertComputed(
+      `${day} ${subject}`,
+      () => store.ofSubject(db, subject, day),
+    );
   }
 
   /** As `of` for one peer. Begins those of which nothing is used, and applies the settings. */

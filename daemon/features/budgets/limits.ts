@@ -11,7 +11,7 @@ import {
 import type { Budget } from "protocol/budgets/contract.ts";
 import type { BudgetUse, StoredBudget } from "./store.ts";
 
-/** The share of a budget at which the agents in its chain are told. */
+/** The share of a budget at which the agents in its chain get a note. */
 export const WARNED_SHARE = 2 / 3;
 
 /** The smallest price that a budget can have. */
@@ -114,10 +114,11 @@ export function budgetSpent(
 /** The public record of a budget. */
 export function toBudget(
   budget: StoredBudget,
-  { name, uses, isElsewhere }: {
+  { name, uses, isElsewhere, recordsTokens }: {
     readonly name: string | null;
     readonly uses: readonly BudgetUse[];
     readonly isElsewhere: (peer_id: string) => boolean;
+    readonly recordsTokens: (peer_id: string) => boolean;
   },
 ): Budget {
   const { budget_id, scope, subject, day, parent_id, from_peer_id, from_name, state } = budget;
@@ -142,6 +143,7 @@ export function toBudget(
       name: use.name,
       ...usedOf(use),
       elsewhere: isElsewhere(use.peer_id),
+      tokens_known: use.tokens > 0 || recordsTokens(use.peer_id),
     })),
     unpriced_tokens,
     created_at,

@@ -23,8 +23,8 @@ export class BudgetNotes {
   /** The line for a peer, which counts as told; null if there is nothing new. */
   noteFor(peer_id: string): string | null {
     const { budgets } = this.#deps;
-    if (!budgets.isAny) return null;
     const { db, clock } = this.#ctx;
+    if (!budgets.isAny || !budgets.concerns(db, peer_id, undefined)) return null;
     return db.transact((tx): { note: string | null } => {
       const counted = [
         ...budgets.chainOf(tx, budgets.workOf(tx, peer_id)),

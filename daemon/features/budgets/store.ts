@@ -208,12 +208,13 @@ export function workOf(db: Reader, peer_id: string): string | undefined {
   return db.value(z.string().nullable(), statement, { peer_id }) ?? undefined;
 }
 
-/** True if a message counts to a budget, or its recipient works under one. */
-export function concerns(db: Reader, delivery_id: string, to_peer_id: string): boolean {
-  const statement = `select exists (
-      select 1 from budget_members where subject in (:delivery_id, :to_peer_id))
-    or exists (select 1 from budget_members where owed_by = :to_peer_id)`;
-  return db.value(z.number(), statement, { delivery_id, to_peer_id }) === 1;
+/** The peers that have read a message under a budget, or owe an answer to one. */
+export function budgetedPeers(db: Reader): string[] {
+  return db.values(
+    z.string(),
+    `select peer_id from peers join budget_members on subject = peer_id
+     union select owed_by from budget_members where owed_by is not null`,
+  );
 }
 
 /** The budget of the oldest open ask that reached a peer and counts to one. */

@@ -1,6 +1,7 @@
 /**
  * Briefings: after an agent has lost what it knew, its next hook tells it who it is, what it owes
- * and is owed, its jobs, and which answers it has had. Once, with proof that the model read it.
+ * and is owed, its jobs and leases, and which answers it has had. Once, with proof that the model
+ * read it.
  */
 
 import { setLatest } from "kit/core/bounded_map.ts";
@@ -37,7 +38,7 @@ const NEEDS_IDENTITY: ReadonlySet<string> = new Set(["compact", "clear", "fork"]
 /** Copilot CLI's MCP server starts before the session's own first event. */
 const NO_START = "mcp";
 
-/** A job or a subscription of a peer, as a briefing names it. */
+/** A job, subscription or lease of a peer, as a briefing names it. */
 export interface PeerTask {
   readonly id: string;
   /** The state, and the checks of a job. */
@@ -51,6 +52,8 @@ export interface BriefingPorts {
   jobsOf(peer_id: string): readonly PeerTask[];
   /** The conditions that a peer waits for. */
   subscriptionsOf(peer_id: string): readonly PeerTask[];
+  /** The ports and other resources that a peer has leased. */
+  leasesOf(peer_id: string): readonly PeerTask[];
   /** The jobs of a peer that have ended since an instant, newest first. */
   jobsEnded(peer_id: string, since: number): readonly PeerTask[];
 }
@@ -67,6 +70,8 @@ interface Contents {
   readonly ask_ids: readonly string[];
   /** True if the agent knew of something that is owed by the peer or to it. */
   readonly isOwed: boolean;
+  /** True if others wait until the peer's agent returns what it has leased. */
+  readonly isHolding: boolean;
 }
 
 export class Briefings {
@@ -98,9 +103,9 @@ export class Briefings {
     const waiting = rows.get(db, peer_id);
     if (!waiting || waiting.given_at !== null) return null;
     const { cause } = waiting;
-    const { sections, ask_ids, isOwed } = this.#contentsOf(peer_id);
+    const { sections, ask_ids, isOwed, isHolding } = this.#contentsOf(peer_id);
     return db.transact((tx) => {
-      if (!isOwed && !NEEDS_IDENTITY.has(cause)) {
+      if (!isOwed && !isHolding && !NEEDS_IDENTITY.has(cause)) {
         rows.remove(tx, peer_id);
         return null;
       }
@@ -190,6 +195,7 @@ export class Briefings {
     const waits = asks.openFrom(db, { peer_id, name: "" });
     const jobs = this.#deps.ports.jobsOf(peer_id);
     const subscriptions = this.#deps.ports.subscriptionsOf(peer_id);
+    const leases = this.#deps.ports.leasesOf(peer_id);
     const since = now - RESULTS_MS_MAX;
     const scan = { peer_id, since, scanned_max: SCANNED_MAX, limit: ENTRIES_MAX };
     const answers = rows.answersHad(db, scan).map((answer) => toAnswer(answer, now));
@@ -199,12 +205,13 @@ export class Briefings {
       toSection("Your jobs", jobs, toTask),
       toSection("You wait for an answer", waits, (ask) => toRequest(ask, now)),
       toSection("You wait for", subscriptions, toTask),
+      toSection("You have leased", leases, toTask),
       toSection("Results you have had", [...answers, ...ended], (entry) => entry),
     ];
     const ask_ids = [...owes, ...waits].map(({ correlation_id }) => correlation_id);
     const known = owes.filter(({ correlation_id }) => !queued.has(correlation_id));
     const isOwed = [known, waits, jobs, subscriptions].some(({ length }) => length > 0);
-    return { sections, ask_ids, isOwed };
+    return { sections, ask_ids, isOwed, isHolding: leases.length > 0 };
   }
 }
 

@@ -5,7 +5,7 @@ import { pause } from "kit/core/timeout.ts";
 import type { Context } from "../../data/context.ts";
 import type { Interrupted, InterruptOutcome } from "protocol/interrupts.ts";
 import type { Wait } from "protocol/peers/record.ts";
-import { Problem } from "protocol/problems.ts";
+import { Problem, recoverableProblem } from "protocol/problems.ts";
 import { type Reason, sentenceOf } from "protocol/reasons.ts";
 import type { AgentPeer, InterruptAttempt, TurnEnd } from "../agents/adapter.ts";
 import type { AgentTransports } from "../agents/transports.ts";
@@ -75,6 +75,24 @@ export class Interrupts {
   /** Interrupts a turn that the daemon itself has found to be stuck. */
   interruptStuck(peer_id: string): Promise<Interrupted> {
     return this.#interrupt(this.#mustGet(peer_id), { peer_id: null, name: "@mesh" });
+  }
+
+  /** Interrupts the peers that are at work, in the background. A refusal is only logged. */
+  interruptWorking(peer_ids: readonly string[], caller: InterruptCaller): void {
+    const { background, db } = this.#ctx;
+    for (const peer_id of peer_ids) {
+      if (rows.get(db, peer_id)?.turn_state !== "working") continue;
+      background.run("An agent was not interrupted", this.#tryToInterrupt(peer_id, caller));
+    }
+  }
+
+  async #tryToInterrupt(peer_id: string, caller: InterruptCaller): Promise<void> {
+    try {
+      await this.interrupt(peer_id, caller);
+    } catch (error) {
+      if (!recoverableProblem(error)) throw error;
+      this.#ctx.log.info("An agent was not interrupted", { peer_id, error });
+    }
   }
 
   async #interrupt(peer: StoredPeer, by: Author): Promise<Interrupted> {

@@ -37,7 +37,7 @@ export interface LimitedMessage {
   readonly reply_to?: string | null;
   /** True for a message that no limit refuses, such as a notice of the daemon (contract 2). */
   readonly notice?: boolean;
-  /** The amount that the message may use with all that it causes. */
+  /** The limit of the message and of the work that it causes, such as `50k-tokens`. */
   readonly budget?: string | undefined;
   /** The job, schedule or other work on whose behalf it is sent. */
   readonly caused_by?: string | undefined;

@@ -148,6 +148,11 @@ export class Directory {
     return this.#names.homeHuman();
   }
 
+  /** The human whose inbox has what this machine reports; undefined if there is none. */
+  inboxHuman(): Address | undefined {
+    return this.homeHuman() ?? this.human();
+  }
+
   /** The sender that an argument names: a peer, or an unregistered sender of no reserved name. */
   sender(argument: string, scope: Scope = {}): Sender {
     const known = this.findSender(argument, scope);

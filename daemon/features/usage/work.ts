@@ -8,9 +8,9 @@ import { setLatest } from "kit/core/bounded_map.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
 import type { Budgets } from "../budgets/budgets.ts";
+import type { SteppedDelivery } from "../budgets/reading.ts";
 import { definitionOf } from "../agents/registry.ts";
 import * as attempts from "../jobs/fires/store.ts";
-import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { DeliveryState } from "protocol/messages/states.ts";
 import * as peers from "../peers/store.ts";
 import * as store from "./store.ts";
@@ -52,13 +52,7 @@ export class AgentWork {
    * Called for each step of a delivery. An agent reads a hook's output at once, although only a
    * later hook proves it. Nothing but the id is noted here, on the way of each message.
    */
-  stepped(
-    { delivery_id, to_peer_id, transport }: Pick<
-      StoredMessage,
-      "delivery_id" | "to_peer_id" | "transport"
-    >,
-    state: DeliveryState,
-  ): void {
+  stepped({ delivery_id, to_peer_id, transport }: SteppedDelivery, state: DeliveryState): void {
     const isRead = state === "seen" || (state === "sent" && transport === "hook");
     if (isRead) this.#note(to_peer_id, delivery_id);
   }

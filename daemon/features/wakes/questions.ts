@@ -23,7 +23,7 @@ export type WakeDecision = (typeof WAKE_OPTIONS)[number];
 
 interface WakeQuestionsDeps {
   readonly asks: Asks;
-  readonly directory: Pick<Directory, "address" | "homeHuman" | "human">;
+  readonly directory: Pick<Directory, "address" | "inboxHuman">;
 }
 
 export class WakeQuestions {
@@ -38,7 +38,7 @@ export class WakeQuestions {
   /** Asks the human. Returns the id of the question; undefined if there is no human. */
   open({ cause, wake_id }: StoredWake, peer: StoredPeer): string | undefined {
     const { asks, directory } = this.#deps;
-    const to = directory.homeHuman() ?? directory.human();
+    const to = directory.inboxHuman();
     if (!to) return undefined;
     const { name, peer_id } = peer;
     const text = this.#textOf(peer, cause);

@@ -97,7 +97,7 @@ export async function startAgent(
   return { peer_id, pane_id, agent_pid };
 }
 
-/** Ticks until an agent was started this often. The check of real folders takes real time. */
+/** Advances the clock until `count` agents were launched. Checks of real folders take real time. */
 export async function untilLaunched({ w, terminals }: SleepingWorld, count = 1): Promise<void> {
   for (let ticks = 0; ticks < 500 && terminals.launches.length < count; ticks++) await w.tick();
   assert.equal(terminals.launches.length, count);

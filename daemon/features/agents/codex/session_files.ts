@@ -44,6 +44,8 @@ const Message = z.object({
 const Call = z.object({
   type: z.enum(["function_call", "custom_tool_call", "local_shell_call"]),
   name: z.string().optional(),
+  /** `mcp__` and the name of the server, for a tool of an MCP server. */
+  namespace: z.string().optional(),
   call_id: z.string().optional(),
   /** JSON as a text. */
   arguments: z.string().optional(),
@@ -118,7 +120,9 @@ export function entriesOf(line: string): ParsedEntry[] {
     return [{ at, kind: "tool_result", text, call: payload.call_id, outcome: outcomeOf(text) }];
   }
   const text = payload.arguments ?? payload.input ?? JSON.stringify(payload.action ?? {});
-  return [{ at, kind: "tool_call", text, tool: payload.name ?? "shell", call: payload.call_id }];
+  const { name = "shell", namespace, call_id: call } = payload;
+  const tool = namespace === undefined ? name : `${namespace}__${name}`;
+  return [{ at, kind: "tool_call", text, tool, call }];
 }
 
 /** Characters of an output in which Codex itself says how the call ended. */

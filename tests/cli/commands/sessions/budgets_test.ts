@@ -20,8 +20,16 @@ const BUDGET = {
   share: 0.68,
   currency: null,
   by: [
-    { peer_id: "peer-1", name: "api", ...USED, elsewhere: false },
-    { peer_id: "peer-2", name: "web", ...USED, tokens: 0, seconds: 0, elsewhere: true },
+    { peer_id: "peer-1", name: "api", ...USED, elsewhere: false, tokens_known: true },
+    {
+      peer_id: "peer-2",
+      name: "web",
+      ...USED,
+      tokens: 0,
+      seconds: 0,
+      elsewhere: true,
+      tokens_known: false,
+    },
   ],
   unpriced_tokens: 0,
   created_at: "2026-11-28T12:00:00.000Z",

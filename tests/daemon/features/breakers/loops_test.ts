@@ -137,7 +137,7 @@ Deno.test("with loops off, nothing is searched for", async () => {
   assert.deepEqual([eventData(w, "looping"), notices(w)], [[], []]);
 });
 
-Deno.test("messages that a peer sends alone are no exchange", async () => {
+Deno.test("messages of one peer that gets no answer are no loop", async () => {
   await using w = await pair();
   for (let number = 0; number < 30; number++) {
     await notify(w, "api", "web", "still building");
@@ -209,6 +209,19 @@ Deno.test("with loops: interrupt, the agent at work is interrupted in mesh's nam
   assert.equal(tried.length > 0, true);
   assert.equal(tried[0]?.["from"], "mesh");
   assert.match(String(w.daemon.inbox.list({ limit: 1 } as never).items[0]?.text), /interrupted/);
+});
+
+Deno.test("with loops: interrupt, each further message of an exchange interrupts an agent at work", async () => {
+  await using w = await pair({ "breakers.loops": "interrupt" });
+  const tried = () => eventData(w, "interrupt").length;
+  await pingPong(w, 6);
+  assert.deepEqual([eventData(w, "looping").length, tried()], [1, 0]);
+  // Nobody was in a turn when the loop was found.
+  const turn = { turn_state: "working", prompt: "ping" };
+  await w.post("/peers/web/turn", turn);
+  await pingPong(w, 1);
+  assert.equal(tried() > 0, true);
+  assert.deepEqual([eventData(w, "looping").length, notices(w).length], [1, 1]);
 });
 
 Deno.test("a repeated turn is found in the session's file, where no hook reports calls", async () => {

@@ -6,7 +6,9 @@ import { answerAsk } from "protocol/asks/questions.ts";
 import { ackAsk, declineAsk } from "protocol/asks/contract.ts";
 import { askMany } from "protocol/asks/many.ts";
 import { listBudgets } from "protocol/budgets/contract.ts";
+import { budgetUsers } from "protocol/derived/budgets.ts";
 import { createSchedule } from "protocol/schedules/contract.ts";
+import { temporary } from "../../../support/programs/child.ts";
 import { FakeSockets, type World, world } from "../../../support/world.ts";
 import {
   addPeer,
@@ -26,7 +28,7 @@ const TERMINAL = { "x-mesh-terminal": "77" };
 /** The peers api, web and db, which read what they are sent, and a person at a terminal. */
 async function agentsWorld(
   settings: Readonly<Record<string, string>> = {},
-  at_terminal = true,
+  { at_terminal = true, db_path }: { at_terminal?: boolean; db_path?: string } = {},
 ) {
   const sockets = new FakeSockets();
   const w = world({
@@ -34,6 +36,7 @@ async function agentsWorld(
     settings: { "human.name": "sam", ...settings },
     at_terminal,
     sockets,
+    ...db_path !== undefined && { db_path },
   });
   for (const name of ["api", "web", "db"]) await connectPeer(w, name, { circle: "main" });
   await w.clock.settle();
@@ -121,7 +124,7 @@ Deno.test("the human gets one card, and allows as much again [4.budget.card]", a
 });
 
 Deno.test("an agent cannot answer the card, in whoever's name [4.budget.person]", async () => {
-  await using w = await agentsWorld({}, false);
+  await using w = await agentsWorld({}, { at_terminal: false });
   w.processes.start(41);
   await addPeer(w, "agent", { backend: "claude-code", circle: "main", agent_pid: 41 });
   await ask(w, "web", "api", "Build it", { budget: "1-turns" });
@@ -341,6 +344,19 @@ Deno.test("a mistake in a budget is refused, with what was meant", async () => {
   assert.deepEqual([money.status, money.error], [422, "budget_needs_prices"]);
 });
 
+Deno.test("the tokens of an agent that records none are unknown, and not zero", async () => {
+  await using w = await agentsWorld();
+  await ask(w, "sam", "api", "Build it", { budget: "5k-tokens,5-turns" });
+  await w.clock.settle();
+  const [budget] = await budgets(w);
+  assert.deepEqual(budget?.by.map(({ turns, tokens_known }) => [turns, tokens_known]), [[
+    1,
+    false,
+  ]]);
+  const text = budget && budgetUsers(budget);
+  assert.equal(text, "api 1 turn and an unknown number of tokens");
+});
+
 Deno.test("a budget of tokens is refused while no tokens are counted", async () => {
   await using w = await agentsWorld({ transcripts: "off" });
   const sent = { from_peer: "sam", to_peer: "api", text: "?" };
@@ -376,6 +392,35 @@ Deno.test("a budget outlives a restart, and no number falls", async () => {
     assert.equal(refused.error, "budget_spent");
   }
   await Deno.remove(db_path);
+});
+
+Deno.test("the answer to go on as much again outlives restarts before and after it", async () => {
+  using state = temporary();
+  const start = () => agentsWorld({}, { db_path: `${state.path}/mesh.db` });
+  let question_id = "";
+  {
+    await using w = await start();
+    await ask(w, "sam", "api", "Build it", { budget: "1-turns" });
+    await w.tick();
+    question_id = (await budgets(w))[0]?.question_id ?? "";
+  }
+  {
+    await using w = await start();
+    const body = { correlation_id: question_id, from_peer: "sam", option_id: "go_on" };
+    await w.call(answerAsk, { body, headers: TERMINAL });
+  }
+  {
+    await using w = await start();
+    const [granted] = await budgets(w);
+    assert.deepEqual([granted?.state, granted?.amount, granted?.grants], ["open", "2-turns", 2]);
+    await ask(w, "api", "web", "Which port?");
+    await w.tick();
+    const [spent] = await budgets(w);
+    assert.deepEqual([spent?.state, spent?.used.turns], ["spent", 2]);
+    assert.notEqual(spent?.question_id, question_id);
+    const refused = await post(w, "/ask", { from_peer: "api", to_peer: "web", text: "?" });
+    assert.equal(refused.error, "budget_spent");
+  }
 });
 
 Deno.test("a client that reports its first turn after it has read a message has one turn", async () => {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ackAsk, openAsk } from "protocol/asks/contract.ts";
+import { takeLease } from "protocol/holdings/leases.ts";
 import { getTrace } from "protocol/messages/contract.ts";
 import { estimateTokens } from "../../../../daemon/features/hooks/tokens.ts";
 import { briefingText } from "../../../../daemon/features/hooks/briefing_text.ts";
@@ -173,6 +174,19 @@ Deno.test("a briefing has asks of the agent, jobs with checks, and answers it ha
     text,
     new RegExp(`Results you have had \\(1\\):\n${answered} @ada now: Port 5432\n`),
   );
+});
+
+Deno.test("a briefing names the leases of the agent, also if nothing is owed", async () => {
+  await using mesh = await meshWithAgent();
+  const { w } = mesh;
+  const { peer_id = "" } = peerOfSession(w, "s-1") ?? {};
+  w.processes.start(41);
+  const lease = async (resource: string, as?: string) =>
+    await w.call(takeLease, { body: { resource, name: as, pid: 41 } });
+  const [port, db] = [await lease("port", "web"), await lease("db")];
+  w.daemon.ctx.db.transact((tx) => tx.run("update leases set peer_id = :peer_id", { peer_id }));
+  const lines = `${port.lease_id} ${port.port}: port:web\n${db.lease_id}: db`;
+  assert.match(await starts(mesh, "resume"), new RegExp(`You have leased \\(2\\):\n${lines}\n`));
 });
 
 Deno.test("hostile first lines stay one line of data within 300 tokens", async () => {

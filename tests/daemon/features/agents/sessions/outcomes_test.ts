@@ -46,6 +46,15 @@ Deno.test("Codex: the exit code and Codex's own words decide", () => {
   assert.equal(of("aborted by user after 3.2s"), "interrupted");
 });
 
+Deno.test("Codex: a tool of an MCP server is named with its server, as other agents name it", () => {
+  const of = (call: object) => {
+    const payload = { type: "function_call", call_id: "c", arguments: "{}", ...call };
+    return codex(JSON.stringify({ type: "response_item", payload }))[0]?.tool;
+  };
+  assert.equal(of({ name: "ack", namespace: "mcp__mesh" }), "mcp__mesh__ack");
+  assert.equal(of({ name: "exec_command" }), "exec_command");
+});
+
 Deno.test("Gemini CLI: the status of a call decides", () => {
   const of = (status: string, output = "x") => {
     const result = [{ functionResponse: { response: { output } } }];

@@ -1,0 +1,62 @@
+/** Moves agents between budgets: an agent works under the budget of the message that it reads. */
+
+import type { Context } from "../../data/context.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
+import type { DeliveryState } from "protocol/messages/states.ts";
+import type { BudgetPorts, Budgets } from "./budgets.ts";
+import type { Charges } from "./charges.ts";
+
+/** Transports after which nothing shows when a message is read. A bus leads to other machines. */
+const READ_WHEN_SENT: ReadonlySet<string | null> = new Set(["hook", "websocket", "bus"]);
+
+/** The fields of a delivery that tell whose work changes when it is read. */
+export type SteppedDelivery = Pick<StoredMessage, "delivery_id" | "to_peer_id" | "transport">;
+
+interface BudgetReadingDeps {
+  readonly budgets: Budgets;
+  readonly charges: Charges;
+  readonly ports: Pick<BudgetPorts, "messageOf">;
+}
+
+export class BudgetReading {
+  readonly #ctx: Context;
+  readonly #deps: BudgetReadingDeps;
+
+  constructor(ctx: Context, deps: BudgetReadingDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** A peer got a prompt, with this message in it. A message that it read before is nothing new. */
+  promptSeen(peer_id: string, id: string | undefined): void {
+    const { budgets, charges, ports } = this.#deps;
+    const { db } = this.#ctx;
+    if (!budgets.isAny) return;
+    const message = id === undefined ? undefined : ports.messageOf(id);
+    if (!budgets.concerns(db, peer_id, message?.delivery_id)) return;
+    db.transact((tx) => {
+      charges.chargeTime(tx, peer_id);
+      if (message?.to_peer_id !== peer_id || message.seen_at !== null) {
+        return budgets.promptRead(tx, peer_id);
+      }
+      budgets.messageRead(tx, peer_id, message);
+      charges.promptRead(tx, peer_id);
+    });
+  }
+
+  /** Called for each step of a delivery. An ask that went out is owed an answer. */
+  stepped({ delivery_id, to_peer_id, transport }: SteppedDelivery, state: DeliveryState): void {
+    const { budgets, charges, ports } = this.#deps;
+    const { db } = this.#ctx;
+    if (!budgets.isAny || state !== "sent") return;
+    if (!budgets.concerns(db, to_peer_id, delivery_id)) return;
+    db.transact((tx) => {
+      charges.chargeTime(tx, to_peer_id);
+      budgets.askReached(tx, delivery_id, to_peer_id);
+      const message = READ_WHEN_SENT.has(transport) ? ports.messageOf(delivery_id) : undefined;
+      if (!message) return;
+      budgets.messageRead(tx, to_peer_id, message);
+      charges.promptRead(tx, to_peer_id);
+    });
+  }
+}
