@@ -83,6 +83,11 @@ export const CORE_TARGETS: readonly Target[] = [
         "group.effects.length = transaction.effects;",
         "",
       ],
+      [
+        "a transaction joins a group whose answer has left",
+        "if (group?.turnsForAnswer === undefined) return group;",
+        "return group;",
+      ],
       ["a refused transaction is stored", 'this.#deps.exec("rollback to work");', ""],
       [
         "a full disk loses other transactions of the group silently",

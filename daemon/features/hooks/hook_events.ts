@@ -74,6 +74,8 @@ interface HookAnswer {
   readonly answer: AnswerHook;
   /** Called if the caller hung up before the answer was sent. */
   onHangUp(): void;
+  /** True if the answer hands over nothing: the agent gets what it gets without a daemon. */
+  readonly isEmpty: boolean;
 }
 
 export class HookEvents {
@@ -100,6 +102,7 @@ export class HookEvents {
     const { briefings, unprovedMessages } = this.#deps;
     let briefed: string | undefined;
     let handsOver = false;
+    let decides = false;
     const named = { session: report.session_id, backend };
     const answer = this.#ctx.db.transact(() => {
       const { identityLookup } = this.#deps;
@@ -114,8 +117,9 @@ export class HookEvents {
       if (report.subagent) {
         const peer_id = this.#inSubagent(report, { known, subagent: report.subagent });
         this.#deps.approvals.noteEvent(report, located.agent_pid);
-        return this.#permission(reader, peer_id, { report, facts: located }) ??
-          (() => reader.answer(payload, null));
+        const decision = this.#permission(reader, peer_id, { report, facts: located });
+        decides = decision !== undefined;
+        return decision ?? (() => reader.answer(payload, null));
       }
       const found = this.#peerOf(known, { backend, report, facts: located });
       const peer_id = report.prompt === undefined
@@ -136,14 +140,15 @@ export class HookEvents {
       const texts = [briefing, this.#textFor(peer_id, backend, { reader, report })];
       const context = texts.filter((text) => text !== null).join("\n") || null;
       handsOver = context !== null;
-      return this.#permission(reader, peer_id, { report, facts: located }) ??
-        (() => reader.answer(payload, context));
+      const decision = this.#permission(reader, peer_id, { report, facts: located });
+      decides = decision !== undefined;
+      return decision ?? (() => reader.answer(payload, context));
     });
     const onHangUp = () => {
       if (handsOver) unprovedMessages.forget(report.session_id);
       if (briefed !== undefined) briefings.takeBack(briefed);
     };
-    return { answer, onHangUp };
+    return { answer, onHangUp, isEmpty: !handsOver && !decides };
   }
 
   /** Records the end of a session. */
