@@ -1,7 +1,7 @@
 /** Tells two agents, once, that both write the same file. */
 
 import { DAY_MS } from "kit/core/duration.ts";
-import { cleanLine } from "kit/core/text.ts";
+import { cleanLine, firstLineOf } from "kit/core/text.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
 import * as asks from "../asks/store.ts";
@@ -132,5 +132,5 @@ function shortList(paths: readonly string[]): string {
 /** The first line of the oldest ask that a peer has to answer; null without one. */
 export function taskOf({ db }: Pick<Context, "db">, peer_id: string): string | null {
   const [ask] = asks.openTo(db, peer_id);
-  return ask ? cleanLine(ask.text.split("\n", 1)[0] ?? "").slice(0, TASK_CHARS_MAX) : null;
+  return ask ? firstLineOf(ask.text, TASK_CHARS_MAX) : null;
 }
