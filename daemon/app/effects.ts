@@ -15,6 +15,7 @@ import type { FileUses } from "../features/files/file_uses.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
 import type { Budgets } from "../features/budgets/budgets.ts";
 import type { Context } from "../data/context.ts";
+import type { BudgetedMessages } from "../features/breakers/budgeted_messages.ts";
 import type { BudgetCards } from "../features/breakers/budget_cards.ts";
 import type { Loops } from "../features/breakers/loops.ts";
 import type { Charges } from "../features/budgets/charges.ts";
@@ -27,8 +28,6 @@ import type { Linking } from "../features/lifecycle/linking.ts";
 import type { Delivery, SendEffects } from "../features/messages/delivery.ts";
 import type { Dispatcher } from "../features/messages/dispatcher.ts";
 import { idsIn } from "../features/messages/framing.ts";
-import { findMessage } from "../features/messages/ledger/ledger.ts";
-import type { DeliveryState } from "protocol/messages/states.ts";
 import type { StepListener } from "../features/messages/ledger/steps.ts";
 import type { DeliveryEffects, Receipts } from "../features/messages/receipts.ts";
 import type { RemoteEffects } from "../features/messages/remote_delivery.ts";
@@ -50,6 +49,7 @@ interface AffectedFeatures {
   readonly agentWork: AgentWork;
   readonly asks: Asks;
   readonly budgets: Budgets;
+  readonly budgetedMessages: BudgetedMessages;
   readonly budgetCards: BudgetCards;
   readonly charges: Charges;
   readonly ctx: Context;
@@ -76,9 +76,6 @@ interface AffectedFeatures {
   readonly wakes: Wakes;
 }
 
-/** Transports after which nothing shows when a message is read. A bus leads to other machines. */
-const READ_WHEN_SENT: ReadonlySet<string | null> = new Set(["hook", "websocket", "bus"]);
-
 /** Passes effects of lower features to the higher ones, which exist once all features are built. */
 export class Effects {
   #connected: AffectedFeatures | undefined;
@@ -100,40 +97,6 @@ export class Effects {
     return machines;
   }
 
-  /** A peer got a prompt, with this message in it. A message that it read before is nothing new. */
-  #promptRead(peer_id: string, id: string | undefined): void {
-    const { budgets, charges, ctx } = this.#features;
-    if (!budgets.isAny) return;
-    ctx.db.transact((tx) => {
-      charges.chargeTime(tx, peer_id);
-      const message = id === undefined ? undefined : findMessage(tx, id);
-      if (message?.to_peer_id !== peer_id || message.seen_at !== null) {
-        return budgets.promptRead(tx, peer_id);
-      }
-      budgets.messageRead(tx, peer_id, message);
-      charges.promptRead(tx, peer_id);
-    });
-  }
-
-  /** An ask that went out is owed. */
-  #messageStepped(
-    { delivery_id, to_peer_id, transport }: Parameters<StepListener["stepped"]>[0],
-    state: DeliveryState,
-  ): void {
-    const { budgets, charges, ctx } = this.#features;
-    if (!budgets.isAny || state !== "sent") return;
-    ctx.db.transact((tx) => {
-      if (!budgets.concerns(tx, delivery_id, to_peer_id)) return;
-      charges.chargeTime(tx, to_peer_id);
-      budgets.askReached(tx, delivery_id, to_peer_id);
-      const isRead = READ_WHEN_SENT.has(transport);
-      const message = isRead ? findMessage(tx, delivery_id) : undefined;
-      if (!message) return;
-      budgets.messageRead(tx, to_peer_id, message);
-      charges.promptRead(tx, to_peer_id);
-    });
-  }
-
   readonly peers: PeerEffects = {
     unreachable: ({ peer_id }, reason) => {
       const { asks, delivery, jobs } = this.#features;
@@ -142,12 +105,13 @@ export class Effects {
       return { dropped_deliveries, closed_asks: asks.closeAllTo(peer_id, reason) };
     },
     promptSeen: (peer_id, prompt) => {
-      const { agentWork, jobs, limits, receipts, requestStorms, wakes } = this.#features;
+      const { agentWork, budgetedMessages, jobs, limits, receipts, requestStorms, wakes } =
+        this.#features;
       const ids = idsIn(prompt);
       limits.promptSeen(peer_id);
       requestStorms.promptSeen(peer_id);
       wakes.promptSeen(peer_id, ids);
-      this.#promptRead(peer_id, ids.at(-1));
+      budgetedMessages.promptRead(peer_id, ids.at(-1));
       agentWork.promptSeen(peer_id, ids);
       receipts.prove(peer_id, ids);
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
@@ -200,8 +164,8 @@ export class Effects {
   readonly messages: DeliveryEffects & SendEffects & StepListener & RemoteEffects = {
     stepped: (message, state) => {
       const { delivery_id } = message;
-      const { agentWork, jobs, limits, machines, telemetry } = this.#features;
-      this.#messageStepped(message, state);
+      const { agentWork, budgetedMessages, jobs, limits, machines, telemetry } = this.#features;
+      budgetedMessages.stepped(message, state);
       agentWork.stepped(message, state);
       limits.stepped(message, state);
       telemetry?.noteStep(delivery_id);

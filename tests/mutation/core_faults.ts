@@ -101,7 +101,7 @@ export const CORE_TARGETS: readonly Target[] = [
       ],
       [
         "transactions that arrive in the next turn do not share a commit",
-        "if (group.transactions === transactions || ++turns === COMMIT_TURNS_MAX) return commit();",
+        "if (isIdle || ++turns === COMMIT_TURNS_MAX) return commit();",
         "if (transactions + turns >= 0) return commit();",
       ],
     ],

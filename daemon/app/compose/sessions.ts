@@ -26,6 +26,7 @@ import { UsageReports } from "../../features/usage/report.ts";
 import { AgentWork } from "../../features/usage/work.ts";
 import { Usage } from "../../features/transcripts/usage.ts";
 import type { Config } from "../config.ts";
+import { BudgetedMessages } from "../../features/breakers/budgeted_messages.ts";
 import { BudgetCards } from "../../features/breakers/budget_cards.ts";
 import { Loops } from "../../features/breakers/loops.ts";
 import type { Interrupts } from "../../features/lifecycle/interrupts.ts";
@@ -190,6 +191,7 @@ export function openBreakers(
   const action = config["breakers.loops"];
   const found = (kind: string) => meters.loopFound(kind);
   return {
+    budgetedMessages: new BudgetedMessages(ctx, lower),
     budgetCards: new BudgetCards(ctx, lower),
     loops: new Loops(ctx, { ...lower, action, found }),
   };
