@@ -57,8 +57,8 @@ export const IDENTITY_TARGETS: readonly Target[] = [
       ],
       [
         "an answer with a message leaves before the commit",
-        "isEmpty: !handsOver && !decides",
-        "isEmpty: !decides",
+        "isEmpty: !handsOver && !this.#isGated(report)",
+        "isEmpty: !this.#isGated(report)",
       ],
     ],
   },

@@ -102,7 +102,6 @@ export class HookEvents {
     const { briefings, unprovedMessages } = this.#deps;
     let briefed: string | undefined;
     let handsOver = false;
-    let decides = false;
     const named = { session: report.session_id, backend };
     const answer = this.#ctx.db.transact(() => {
       const { identityLookup } = this.#deps;
@@ -117,9 +116,8 @@ export class HookEvents {
       if (report.subagent) {
         const peer_id = this.#inSubagent(report, { known, subagent: report.subagent });
         this.#deps.approvals.noteEvent(report, located.agent_pid);
-        const decision = this.#permission(reader, peer_id, { report, facts: located });
-        decides = decision !== undefined;
-        return decision ?? (() => reader.answer(payload, null));
+        return this.#permission(reader, peer_id, { report, facts: located }) ??
+          (() => reader.answer(payload, null));
       }
       const found = this.#peerOf(known, { backend, report, facts: located });
       const peer_id = report.prompt === undefined
@@ -140,15 +138,14 @@ export class HookEvents {
       const texts = [briefing, this.#textFor(peer_id, backend, { reader, report })];
       const context = texts.filter((text) => text !== null).join("\n") || null;
       handsOver = context !== null;
-      const decision = this.#permission(reader, peer_id, { report, facts: located });
-      decides = decision !== undefined;
-      return decision ?? (() => reader.answer(payload, context));
+      return this.#permission(reader, peer_id, { report, facts: located }) ??
+        (() => reader.answer(payload, context));
     });
     const onHangUp = () => {
       if (handsOver) unprovedMessages.forget(report.session_id);
       if (briefed !== undefined) briefings.takeBack(briefed);
     };
-    return { answer, onHangUp, isEmpty: !handsOver && !decides };
+    return { answer, onHangUp, isEmpty: !handsOver && !this.#isGated(report) };
   }
 
   /** Records the end of a session. */
@@ -233,6 +230,10 @@ export class HookEvents {
     const reminder = may_hold_turn ? reminders.atStop(session_id, peer_id) : null;
     if (reminder !== null) turns.holdTurn(peer_id);
     return reminder;
+  }
+
+  #isGated({ permission }: HookReport): boolean {
+    return permission !== undefined && this.#deps.approvals.isGated(permission.tool);
   }
 
   /** The answer for a gated tool; undefined if no decision is needed. */
