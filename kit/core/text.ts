@@ -95,7 +95,7 @@ const CLEANED_FACTOR = 10;
  * UTF-16 units, with the ellipsis of a line that was cut, and no half of a surrogate pair.
  */
 export function firstLineOf(text: string, units_max: number): string {
-  const line = /\S[^\n\v\f\r\u0085\u2028\u2029]*/.exec(text)?.[0] ?? "";
+  const line = /[^\s\u0085][^\n\v\f\r\u0085\u2028\u2029]*/.exec(text)?.[0] ?? "";
   const read = line.slice(0, units_max * CLEANED_FACTOR);
   const cleaned = cleanLine(read).trim();
   if (cleaned.length <= units_max && read.length === line.length) return cleaned;

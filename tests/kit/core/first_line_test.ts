@@ -11,6 +11,7 @@ Deno.test("the first line ends at a line break of any kind", () => {
 });
 
 Deno.test("blank lines and spaces around the first line are left out", () => {
+  assert.equal(firstLineOf("\u0085\n\u2028first", 20), "first");
   assert.equal(firstLineOf("\r\n \t\r\n\n  first  \r\nsecond", 20), "first");
   assert.deepEqual([firstLineOf("", 20), firstLineOf(" \r\n\t", 20)], ["", ""]);
 });
