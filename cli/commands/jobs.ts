@@ -3,6 +3,7 @@
 import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
 import { changesTitle } from "protocol/derived/changes.ts";
 import { parseFromNow } from "kit/core/duration.ts";
+import { firstLineOf } from "kit/core/text.ts";
 import { pause } from "kit/core/timeout.ts";
 import {
   cancelJob,
@@ -260,7 +261,7 @@ async function create(context: CommandContext, args: Args): Promise<JobOrRecurri
   return await context.call(createJob, {
     body: {
       prompt,
-      title: args.get("title") ?? firstLineOf(prompt),
+      title: args.get("title") ?? firstLineOf(prompt, TITLE_CHARS_MAX),
       assigned_peer: args.get("to"),
       path: path === undefined ? undefined : context.absolutePath(path),
       backend: args.choice("backend", Backend.options),
@@ -331,13 +332,6 @@ async function followJob(context: CommandContext, args: Args, first: Job): Promi
       if ("job_id" in found) job = found;
     }
   });
-}
-
-function firstLineOf(text: string): string {
-  const line = text.trim().split("\n")[0]?.trim() ?? "";
-  return line.length > TITLE_CHARS_MAX
-    ? `${line.slice(0, TITLE_CHARS_MAX - 1).toWellFormed()}…`
-    : line;
 }
 
 /** The last instant that a `Date` can hold. */

@@ -109,6 +109,7 @@ function sharedGuard(
 ) {
   return {
     whenDurable: (options) => ctx.db.whenDurable(options),
+    letAnswerLeave: () => ctx.db.letAnswerLeave(),
     checkActor: (actor, parts) => actors.check(actor, parts),
     idempotencyStore: idempotency,
     bodies: new BodyLimiter(ctx.clock),

@@ -223,6 +223,7 @@ export function programRoutes(
   const tools = config["daemon.mcp.enabled"]
     ? mcpRoutes(mcp, {
       isPeerProcess: (pid, caller) => callers.isPeerProcess(pid, caller),
+      senderOf: (caller) => callers.senderOf(caller),
       hasTools: (pid) => platform.toolClients.has(pid),
       gotTools: (pid) => {
         platform.toolClients.add(pid);

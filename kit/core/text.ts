@@ -87,6 +87,21 @@ export function cleanLine(text: string): string {
   );
 }
 
+/** UTF-16 units of a line that are cleaned for each unit that is kept. */
+const CLEANED_FACTOR = 10;
+
+/**
+ * The first line of a text that is not blank, cleaned as by `cleanLine`. It has at most `units_max`
+ * UTF-16 units, with the ellipsis of a line that was cut, and no half of a surrogate pair.
+ */
+export function firstLineOf(text: string, units_max: number): string {
+  const line = /[^\s\u0085][^\n\v\f\r\u0085\u2028\u2029]*/.exec(text)?.[0] ?? "";
+  const read = line.slice(0, units_max * CLEANED_FACTOR);
+  const cleaned = cleanLine(read).trim();
+  if (cleaned.length <= units_max && read.length === line.length) return cleaned;
+  return `${cleaned.slice(0, units_max - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
 /**
  * Splits a text that arrives in pieces at a separator. Joins the pieces of a part only once, when
  * the part is complete, so that input of single characters costs no more than any other input.

@@ -13,6 +13,8 @@ interface Group {
   transactions: number;
   /** True if the commit is scheduled for the end of a turn, not only after a delay. */
   commitScheduled: boolean;
+  /** Turns of the event loop in which an answer leaves, before the commit; absent without one. */
+  turnsForAnswer: number | undefined;
   readonly effects: Effect[];
   readonly rollbackCallbacks: Effect[];
   /** Settled when the commit has succeeded or failed. Absent without a waiting caller. */
@@ -54,6 +56,9 @@ const FATAL_CODES = new Set([
   26, // NOTADB
 ]);
 
+/** The runtime writes a response within this many event loop turns. */
+const ANSWER_TURNS = 2;
+
 /** A commit waits at most this many event loop turns (2 ms) while more transactions arrive. */
 const COMMIT_TURNS_MAX = 8;
 
@@ -92,7 +97,7 @@ export class GroupCommit {
   /** Runs a transaction in the open or a new group. A nested one joins the outer transaction. */
   run<T>(work: () => T, { lazily }: { lazily: boolean }): T {
     if (this.isWithinTransaction) return work();
-    const group = this.#group ?? this.#begin();
+    const group = this.#openGroup() ?? this.#begin();
     if (lazily) void this.#commitLater();
     else {
       group.transactions++;
@@ -124,6 +129,14 @@ export class GroupCommit {
     return (group.durable ??= Promise.withResolvers()).promise;
   }
 
+  /**
+   * Lets an answer leave that does not wait for the commit of the open group, if there is one. That
+   * group takes no further transactions, so whatever follows the answer finds its effects done.
+   */
+  letAnswerLeave(): void {
+    if (this.#group) this.#group.turnsForAnswer = ANSWER_TURNS;
+  }
+
   /** Commits the open group now, if there is one. Throws `storage_failed` if the commit fails. */
   flush(): void {
     const group = this.#group;
@@ -147,6 +160,14 @@ export class GroupCommit {
     this.#group = undefined;
   }
 
+  /** The open group. One whose answer has left is committed instead. */
+  #openGroup(): Group | undefined {
+    const group = this.#group;
+    if (group?.turnsForAnswer === undefined) return group;
+    this.#finish(group, this.#commit());
+    return this.#group;
+  }
+
   #begin(): Group {
     this.#mustBeOpen();
     try {
@@ -158,6 +179,7 @@ export class GroupCommit {
     return this.#group = {
       transactions: 0,
       commitScheduled: false,
+      turnsForAnswer: undefined,
       effects: [],
       rollbackCallbacks: [],
       durable: undefined,
@@ -331,10 +353,18 @@ function atTurnEnd(group: Group, commit: () => void): void {
   let { transactions } = group;
   let turns = 0;
   setImmediate(function commitWhenIdle() {
-    if (group.transactions === transactions || ++turns === COMMIT_TURNS_MAX) return commit();
+    const isIdle = group.transactions === transactions && !letsAnswerLeave(group);
+    if (isIdle || ++turns === COMMIT_TURNS_MAX) return commit();
     transactions = group.transactions;
     setImmediate(commitWhenIdle);
   });
+}
+
+/** Counts a turn in which an answer may leave; false without one, or after enough turns. */
+function letsAnswerLeave(group: Group): boolean {
+  if (group.turnsForAnswer === undefined || group.turnsForAnswer === 0) return false;
+  group.turnsForAnswer--;
+  return true;
 }
 
 /** Runs the effects in order. If an effect throws, logs the error and runs the next. */

@@ -38,6 +38,8 @@ export interface Reader {
   value<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S> | undefined;
   /** Returns the first column of each row that a statement finds. */
   values<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S>[];
+  /** See `Database.revisionOf`. */
+  revisionOf(table: string): number;
 }
 
 /**
@@ -78,6 +80,7 @@ export class Database implements Disposable, Reader {
     all: (row, sql, params) => this.all(row, sql, params),
     value: (value, sql, params) => this.value(value, sql, params),
     values: (value, sql, params) => this.values(value, sql, params),
+    revisionOf: (table) => this.revisionOf(table),
     run: (sql, params) => Number(this.#write(sql, params).changes),
     insert: (sql, params) => Number(this.#write(sql, params).lastInsertRowid),
     insertLater: (insert, values) => this.#insertLater(insert, values),
@@ -253,6 +256,11 @@ export class Database implements Disposable, Reader {
     return this.#groups.whenDurable(options);
   }
 
+  /** Lets an answer leave that does not wait for the commit of the open group, if there is one. */
+  letAnswerLeave(): void {
+    this.#groups.letAnswerLeave();
+  }
+
   /** Commits the open group now, if there is one. Throws `storage_failed` if the commit fails. */
   flush(): void {
     this.#groups.flush();
@@ -370,6 +378,26 @@ export function tableOf<S extends z.ZodObject>(table: string, record: S, key: st
       db.all(row, `${select} ${rest}`, params),
     remove: (tx: Tx, id: string): number =>
       tx.run(`delete from ${table} where ${key} = :id`, { id }),
+  };
+}
+
+/**
+ * Keeps the record that `get` returned last, as long as no row of its table changes. Only for a
+ * table without cascades and triggers that write to it. A reader of a large record for several
+ * rules then parses it once. Records are frozen, as their readers share them.
+ */
+export function rememberLast<T extends object>(
+  table: string,
+  get: (db: Reader, id: string) => T | undefined,
+): (db: Reader, id: string) => T | undefined {
+  const last = new WeakMap<Reader, { id: string; revision: number; record: T | undefined }>();
+  return (db, id) => {
+    const revision = db.revisionOf(table);
+    const known = last.get(db);
+    if (known?.id === id && known.revision === revision) return known.record;
+    const record = get(db, id);
+    last.set(db, { id, revision, record: record && Object.freeze(record) });
+    return record;
   };
 }
 

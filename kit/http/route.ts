@@ -44,6 +44,20 @@ type Answer<C extends Contract> = z.output<C["returns"]>;
 /** A response, or a function that is called to make it once all writes are on the disk. */
 type HandlerResult<C extends Contract> = Answer<C> | (() => Answer<C>);
 
+/**
+ * An answer that is sent before the handler's writes are on the disk, because it promises nothing
+ * of them. If they fail, the caller does not learn it.
+ */
+export class AnswerBeforeCommit<A> {
+  readonly answer: A;
+
+  constructor(answer: A) {
+    this.answer = answer;
+  }
+}
+
+type Outcome<C extends Contract> = HandlerResult<C> | AnswerBeforeCommit<Answer<C>>;
+
 export type HandlerInput<C extends Contract> = ParsedRequest<C> & {
   /**
    * Runs the work of an idempotent route. If the request has an `Idempotency-Key`, the work and the
@@ -107,6 +121,8 @@ export interface RouteGuard {
   checkActor?(actor: Actor, parts: RequestParts): Caller | Promise<Caller>;
   /** No response is sent before its writes are on the disk (see `Database.whenDurable`). */
   whenDurable(options?: { soon: boolean }): Promise<void> | undefined;
+  /** Lets an answer leave before the commit (see `Database.letAnswerLeave`). */
+  letAnswerLeave?(): void;
   /** Absent if no route is idempotent. */
   readonly idempotencyStore?: IdempotencyStore;
   /** Limits bodies. Absent if the server limits them before its routes. */
@@ -125,15 +141,14 @@ const REPLAY_HEADERS = { ...UNCACHED_HEADERS, "idempotent-replay": "true" };
  */
 export function route<C extends Contract>(
   contract: C,
-  handle: (input: HandlerInput<C>) => HandlerResult<C> | Promise<HandlerResult<C>>,
+  handle: (input: HandlerInput<C>) => Outcome<C> | Promise<Outcome<C>>,
   replay?: Replay<C>,
 ): Route {
   if (contract.idempotent && !replay) {
     throw new Error(`${contract.id} is idempotent and needs a replay`);
   }
-  const answerOf = (outcome: HandlerResult<C>) =>
-    z.encode(contract.returns, isDeferred(outcome) ? outcome() : outcome);
-  const toResponse = (outcome: HandlerResult<C>, headers = UNCACHED_HEADERS) =>
+  const answerOf = (outcome: Outcome<C>) => z.encode(contract.returns, valueOf(outcome));
+  const toResponse = (outcome: Outcome<C>, headers = UNCACHED_HEADERS) =>
     Response.json(answerOf(outcome), { headers });
   /** Called inside of the transaction, because the response is stored with it. */
   const toJson = (outcome: HandlerResult<C>) => JSON.stringify(answerOf(outcome));
@@ -219,6 +234,10 @@ class PendingWrites {
     this.#isAsynchronous = true;
     this.#add(this.#guard.whenDurable({ soon: false }));
     const outcome = await result;
+    if (outcome instanceof AnswerBeforeCommit) {
+      this.#guard.letAnswerLeave?.();
+      return outcome;
+    }
     this.#add(this.#guard.whenDurable());
     for (const commit of this.#commits) await commit;
     return outcome;
@@ -307,8 +326,9 @@ export function rawRoute(
   };
 }
 
-function isDeferred<A>(result: A | (() => A) | Promise<A | (() => A)>): result is () => A {
-  return typeof result === "function";
+function valueOf<C extends Contract>(outcome: Outcome<C>): Answer<C> {
+  if (outcome instanceof AnswerBeforeCommit) return outcome.answer;
+  return typeof outcome === "function" ? (outcome as () => Answer<C>)() : outcome;
 }
 
 function read(schema: z.ZodType, value: unknown): unknown {

@@ -83,6 +83,11 @@ export const CORE_TARGETS: readonly Target[] = [
         "group.effects.length = transaction.effects;",
         "",
       ],
+      [
+        "a transaction joins a group whose answer has left",
+        "if (group?.turnsForAnswer === undefined) return group;",
+        "return group;",
+      ],
       ["a refused transaction is stored", 'this.#deps.exec("rollback to work");', ""],
       [
         "a full disk loses other transactions of the group silently",
@@ -96,7 +101,7 @@ export const CORE_TARGETS: readonly Target[] = [
       ],
       [
         "transactions that arrive in the next turn do not share a commit",
-        "if (group.transactions === transactions || ++turns === COMMIT_TURNS_MAX) return commit();",
+        "if (isIdle || ++turns === COMMIT_TURNS_MAX) return commit();",
         "if (transactions + turns >= 0) return commit();",
       ],
     ],

@@ -45,12 +45,22 @@ export const IDENTITY_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/hooks/hook_events.ts",
-    tests: ["tests/daemon/features/peers/identity/session_claims_test.ts"],
-    faults: [[
-      "within a turn, a record whose process has ended outweighs a hook",
-      "? !this.#isContinuedTurn(named, report, located)",
-      "? true",
-    ]],
+    tests: [
+      "tests/daemon/features/hooks/answers_before_commit_test.ts",
+      "tests/daemon/features/peers/identity/session_claims_test.ts",
+    ],
+    faults: [
+      [
+        "within a turn, a record whose process has ended outweighs a hook",
+        "? !this.#isContinuedTurn(named, report, located)",
+        "? true",
+      ],
+      [
+        "an answer with a message leaves before the commit",
+        "isEmpty: !handsOver && !this.#isGated(report)",
+        "isEmpty: !this.#isGated(report)",
+      ],
+    ],
   },
   {
     file: "daemon/features/transcripts/transcripts.ts",

@@ -50,12 +50,17 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/api/mcp/routes.ts",
-    tests: [CHILDREN],
+    tests: ["tests/daemon/api/mcp/starting_agents_test.ts", CHILDREN],
     faults: [
       [
         "an agent that another one starts calls tools as that one, by its pid",
         "proofs.isPeerProcess(pid, caller)",
         "pid",
+      ],
+      [
+        "a client in a pid namespace of its own never shows that it has our tools",
+        "const client = pid ?? senderOf(request, caller, proofs);",
+        "const client = pid;",
       ],
     ],
   },

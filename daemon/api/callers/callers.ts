@@ -81,6 +81,11 @@ export class Callers {
     return identityLookup.peerOfProcesses(lineage, own);
   }
 
+  /** The process of this user that the kernel proves to send the request; undefined on macOS. */
+  senderOf({ remote }: Pick<Caller, "remote">): number | undefined {
+    return remote && this.#deps.sockets.holderOf(this.#connectionOf(remote));
+  }
+
   /** True if this process sends the request, or a descendant of it that is no other peer's. */
   isPeerProcess(pid: number | undefined, caller: Pick<Caller, "remote">): boolean {
     const own = processIdOf(this.#deps.processes, pid);

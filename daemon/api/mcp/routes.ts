@@ -14,6 +14,8 @@ const PID_HEADER = "x-mesh-pid";
 interface ProcessProofs {
   /** True if this process sends the request, or a descendant that is no other peer's. */
   isPeerProcess(pid: number, caller: Caller): boolean;
+  /** The process that the kernel names as the sender, by its number here. */
+  senderOf(caller: Caller): number | undefined;
   /** True if the agent of this process is known to have our tools. */
   hasTools(pid: number): boolean;
   /** The client in this process has got the list of tools. */
@@ -27,10 +29,11 @@ export function mcpRoutes(mcp: Pick<LazyMcp, "get">, proofs: ProcessProofs): Rou
   return [
     onLoopback(postMcp, async (request, caller) => {
       const pid = provenPid(request, caller, proofs);
-      const isNew = pid !== undefined && !proofs.hasTools(pid) &&
+      const client = pid ?? senderOf(request, caller, proofs);
+      const isNew = client !== undefined && !proofs.hasTools(client) &&
         OF_TOOLS.test(await request.clone().text());
       const response = await (await mcp.get()).answer(withPid(request, pid));
-      if (isNew) proofs.gotTools(pid);
+      if (isNew) proofs.gotTools(client);
       return response;
     }),
     onLoopback(getMcp, refuseMethod),
@@ -57,6 +60,18 @@ function provenPid(
 ): number | undefined {
   const pid = pidOf(headers.get(PID_HEADER));
   return pid !== undefined && proofs.isPeerProcess(pid, caller) ? pid : undefined;
+}
+
+/**
+ * The sender of a request that names a pid which is not its own here, as a client in a namespace of
+ * its own does. It only shows that its agent has our tools, and proves no identity.
+ */
+function senderOf(
+  { headers }: Request,
+  caller: Caller,
+  proofs: ProcessProofs,
+): number | undefined {
+  return headers.has(PID_HEADER) ? proofs.senderOf(caller) : undefined;
 }
 
 /** The request without a pid, unless this one is proved. */

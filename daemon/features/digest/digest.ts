@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import type { Context } from "../../data/context.ts";
-import { cleanLine } from "kit/core/text.ts";
+import { firstLineOf } from "kit/core/text.ts";
 import type { EventType } from "protocol/events.ts";
 import type { Digest } from "protocol/messages/digest.ts";
 import * as inbox from "../inbox/store.ts";
@@ -106,7 +106,11 @@ function waitingItems(db: Db, now: number) {
 }
 
 function toAsk({ is_decision: _, question, answer, ...ask }: rows.ClosedAsk) {
-  return { ...ask, question: firstLine(question), answer: answer && firstLine(answer) };
+  return {
+    ...ask,
+    question: firstLineOf(question, LINE_CHARS),
+    answer: answer && firstLineOf(answer, LINE_CHARS),
+  };
 }
 
 const Checks = z.array(z.object({ name: z.string(), exit: z.number().nullable() }));
@@ -116,12 +120,12 @@ function toJob(job: jobs.StoredJob): Digest["checks"][number] {
   const result = job.result_summary ?? job.error;
   return {
     job_id,
-    title: firstLine(title),
+    title: firstLineOf(title, LINE_CHARS),
     state,
     state_reason,
     circle,
     checks: Checks.safeParse(result_data?.["checks"]).data ?? [],
-    result: result && firstLine(result),
+    result: result && firstLineOf(result, LINE_CHARS),
     ended_at: updated_at, // A job does not change after its end.
   };
 }
@@ -129,11 +133,5 @@ function toJob(job: jobs.StoredJob): Digest["checks"][number] {
 function toItem({ item_id, kind, from, correlation_id, text, created_at }: ReturnType<
   typeof waitingItems
 >[number]): Digest["waiting"][number] {
-  return { item_id, kind, from, correlation_id, text: firstLine(text), created_at };
-}
-
-function firstLine(text: string): string {
-  const line = text.split(/[\r\n]+/).find((line) => line.trim() !== "") ?? "";
-  const chars = Array.from(cleanLine(line).trim());
-  return chars.length > LINE_CHARS ? `${chars.slice(0, LINE_CHARS).join("")}…` : chars.join("");
+  return { item_id, kind, from, correlation_id, text: firstLineOf(text, LINE_CHARS), created_at };
 }

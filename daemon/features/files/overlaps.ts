@@ -1,7 +1,7 @@
 /** Messages to two agents, once a day for each file, that both write it. */
 
 import { DAY_MS } from "kit/core/duration.ts";
-import { cleanLine } from "kit/core/text.ts";
+import { cleanLine, firstLineOf } from "kit/core/text.ts";
 import { quotedLine } from "protocol/messages/frame_markers.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
@@ -161,5 +161,5 @@ function inCommand(paths: readonly string[]): string {
 /** The first line of the oldest ask that a peer has to answer; null without one. */
 export function taskOf({ db }: Pick<Context, "db">, peer_id: string): string | null {
   const [ask] = asks.openTo(db, peer_id);
-  return ask ? cleanLine(ask.text.split("\n", 1)[0] ?? "").slice(0, TASK_CHARS_MAX) : null;
+  return ask ? firstLineOf(ask.text, TASK_CHARS_MAX) : null;
 }

@@ -1,5 +1,6 @@
 /** The text that tells an agent again who it is, and what it owes: 300 tokens at most. */
 
+import { firstLineOf } from "kit/core/text.ts";
 import { estimateTokens } from "./tokens.ts";
 import { quotedLine, quotedName } from "protocol/messages/frame_markers.ts";
 
@@ -9,8 +10,6 @@ const TOKENS_MAX = 300;
 const TEXT_CHARS = [80, 48, 32] as const;
 /** The lengths of a first line if not all entries fit. */
 const SHORT_CHARS = [32, 12] as const;
-/** Characters of a text that are searched for its first line. */
-const SEARCHED_CHARS = 2_000;
 /** Maximum characters shown of a name, besides the agent's own. */
 const NAME_CHARS = 24;
 
@@ -96,14 +95,6 @@ function render(
 
 function entryLine({ id, peer, facts, text }: BriefingEntry, chars_max: number): string {
   const other = peer === null ? [] : [`@${quotedName(shortName(peer))}`];
-  const line = firstLine(text, chars_max);
+  const line = quotedLine(firstLineOf(text, chars_max)); // Escaped, so it stays one line of data.
   return [[id, ...other, ...facts].join(" "), ...(line === "" ? [] : [line])].join(": ");
-}
-
-/** The first line that has text, cleaned, cut and escaped, so that it stays one line of data. */
-function firstLine(text: string, chars_max: number): string {
-  const lines = text.slice(0, SEARCHED_CHARS).split(/[\r\n\v\f\u0085\u2028\u2029]+/);
-  const first = [...(lines.find((line) => line.trim() !== "") ?? "").trim()];
-  const cut = first.slice(0, chars_max).join("");
-  return quotedLine(first.length > chars_max ? `${cut}…` : cut);
 }

@@ -74,6 +74,8 @@ interface HookAnswer {
   readonly answer: AnswerHook;
   /** Called if the caller hung up before the answer was sent. */
   onHangUp(): void;
+  /** True if the answer hands over nothing: the agent gets what it gets without a daemon. */
+  readonly isEmpty: boolean;
 }
 
 export class HookEvents {
@@ -143,7 +145,7 @@ export class HookEvents {
       if (handsOver) unprovedMessages.forget(report.session_id);
       if (briefed !== undefined) briefings.takeBack(briefed);
     };
-    return { answer, onHangUp };
+    return { answer, onHangUp, isEmpty: !handsOver && !this.#isGated(report) };
   }
 
   /** Records the end of a session. */
@@ -228,6 +230,10 @@ export class HookEvents {
     const reminder = may_hold_turn ? reminders.atStop(session_id, peer_id) : null;
     if (reminder !== null) turns.holdTurn(peer_id);
     return reminder;
+  }
+
+  #isGated({ permission }: HookReport): boolean {
+    return permission !== undefined && this.#deps.approvals.isGated(permission.tool);
   }
 
   /** The answer for a gated tool; undefined if no decision is needed. */

@@ -1,7 +1,7 @@
 /** The routes to which agents' hooks post. */
 
 import { Problem } from "protocol/problems.ts";
-import { type Caller, type Route, route } from "kit/http/route.ts";
+import { AnswerBeforeCommit, type Caller, type Route, route } from "kit/http/route.ts";
 import { kindOf } from "../../host/terminal_addresses.ts";
 import type { PaneRoot } from "../../host/tmux/pane.ts";
 import { checkTerminal } from "../../host/trusted_socket.ts";
@@ -33,8 +33,13 @@ export function hookRoutes(deps: HookRoutesDeps): Route[] {
     route(postHook, async ({ params, body, caller, headers, signal }) => {
       const facts = await readFacts(headers, caller, deps);
       const payload = completed(params.agent, body, headers);
-      const { answer, onHangUp } = await deps.hookEvents.handle(params.agent, payload, facts);
+      const { answer, onHangUp, isEmpty } = await deps.hookEvents.handle(
+        params.agent,
+        payload,
+        facts,
+      );
       const answered = await answer(signal);
+      if (isEmpty) return new AnswerBeforeCommit(answered);
       return () => {
         if (signal.aborted) onHangUp();
         return answered;

@@ -175,8 +175,12 @@ export function holdersOfInode(pids: readonly number[], inode: number): number[]
   return pids.filter((pid) => descriptorOf(pid, inode) !== undefined);
 }
 
+/** The descriptor with which a program that has opened nothing else opens its first socket. */
+const FIRST_OPENED = "3";
+
 /** The process's descriptor of a socket. The newest usually have the highest numbers. */
 function descriptorOf(pid: number, inode: number): string | undefined {
+  if (holds({ pid, fd: FIRST_OPENED }, inode)) return FIRST_OPENED;
   const descriptors = unlessError(isUnreadable, () => [...Deno.readDirSync(`/proc/${pid}/fd`)]);
   return descriptors?.findLast(({ name: fd }) => holds({ pid, fd }, inode))?.name;
 }

@@ -113,3 +113,20 @@ Deno.test("writes of an effect that runs as the database closes are committed an
   await turn();
   assert.deepEqual([t.commits(), t.published], [2, ["ask", "answer"]]);
 });
+
+Deno.test("a group lets an answer leave in two turns, and takes no transaction after it", async () => {
+  using t = open();
+  t.insertWord("report");
+  t.db.letAnswerLeave();
+  await turn();
+  await turn();
+  assert.equal(t.commits(), 0);
+  await turn();
+  assert.deepEqual([t.commits(), t.published], [1, ["report"]]);
+  t.insertWord("next report");
+  t.db.letAnswerLeave();
+  t.insertWord("what follows the answer");
+  assert.deepEqual([t.commits(), t.published], [2, ["report", "next report"]]);
+  await t.db.whenDurable();
+  assert.equal(t.commits(), 3);
+});

@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
-import { rowOf } from "kit/data/sqlite.ts";
+import { jsonLog } from "kit/core/log.ts";
+import { Database, rememberLast, rowOf, tableOf } from "kit/data/sqlite.ts";
+import { FakeClock } from "../../support/clock.ts";
 
 const Record = z.object({
   name: z.string(),
@@ -87,4 +89,23 @@ Deno.test("parsing a row that does not fit its record fails", () => {
   for (const row of [{ state: "ajar", live: 1 }, { state: "open", live: 2 }, { state: "open" }]) {
     assert.equal(State.safeParse(row).success, false, JSON.stringify(row));
   }
+});
+
+Deno.test("the record that was read last is read again after a change of its table, and a rollback", () => {
+  const clock = new FakeClock();
+  const schema = ["create table words (id text primary key, word text not null) strict"];
+  using db = new Database(":memory:", schema, jsonLog(clock, "error", () => {}), clock);
+  const table = tableOf("words", z.object({ id: z.string(), word: z.string() }), "id");
+  const get = rememberLast("words", table.get);
+  db.transact((tx) => table.insert(tx, { id: "a", word: "first" }));
+  const first = get(db, "a");
+  assert.equal(get(db, "a"), first);
+  assert.throws(() => Object.assign(first ?? {}, { word: "changed" }), TypeError);
+  assert.throws(() =>
+    db.transact((tx) => {
+      table.update(tx, { id: "a", word: "second" });
+      assert.equal(get(tx, "a")?.word, "second");
+      throw new Error("It is rolled back");
+    }), /rolled back/);
+  assert.deepEqual([get(db, "a")?.word, get(db, "b")], ["first", undefined]);
 });

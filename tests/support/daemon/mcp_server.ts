@@ -56,6 +56,7 @@ export function mcpFixture(answers: Answers = {}, token?: string) {
   };
   const routes = mcpRoutes({ get: () => Promise.resolve(mcp) }, {
     isPeerProcess: () => true,
+    senderOf: () => undefined,
     hasTools: () => true,
     gotTools: () => {},
   });

@@ -1,5 +1,6 @@
 /** Lists sessions that were found in files: the newest first, up to a number of files. */
 
+import { firstLineOf } from "kit/core/text.ts";
 import { changedAt } from "../../../host/agent_files.ts";
 import { inBatches } from "./lines.ts";
 import {
@@ -54,7 +55,5 @@ export function matches(
 
 /** A prompt as a title: its first line that is not empty, shortened. */
 export function titleOf(prompt: string): string | null {
-  const line = prompt.trim().split("\n", 1)[0] ?? "";
-  if (line === "") return null;
-  return line.length > TITLE_CHARS_MAX ? `${line.slice(0, TITLE_CHARS_MAX - 1)}…` : line;
+  return firstLineOf(prompt, TITLE_CHARS_MAX) || null;
 }

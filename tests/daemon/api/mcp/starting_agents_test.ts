@@ -50,7 +50,7 @@ async function waitingMessage() {
     assert.equal(status, 200);
     await w.clock.settle();
   };
-  return { w, framed, send };
+  return { w, framed, send, sockets };
 }
 
 Deno.test("a queued message is delivered once the client has listed its tools, before any tick", async () => {
@@ -62,9 +62,20 @@ Deno.test("a queued message is delivered once the client has listed its tools, b
   assert.match(framed.join(), /Hello/);
 });
 
-Deno.test("a client of a process that it does not prove delivers nothing", async () => {
+Deno.test("a client in a pid namespace of its own is known by the number that the kernel names", async () => {
   const { w, framed, send } = await waitingMessage();
   await using _w = w;
-  await send(LIST, 77);
+  const PID_IN_NAMESPACE = 2;
+  await send(INITIALIZE, PID_IN_NAMESPACE);
+  assert.deepEqual(framed, []);
+  await send(LIST, PID_IN_NAMESPACE);
+  assert.match(framed.join(), /Hello/);
+});
+
+Deno.test("a client whose process the kernel does not name delivers nothing", async () => {
+  const { w, framed, send, sockets } = await waitingMessage();
+  await using _w = w;
+  sockets.holders = [];
+  await send(LIST, CLIENT);
   assert.deepEqual(framed, []);
 });

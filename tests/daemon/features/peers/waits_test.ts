@@ -94,8 +94,10 @@ const SESSION = { session_id: "s-1", cwd: "/work/api" };
 async function agentWorld() {
   const agents = new FakeAgents();
   const w = world({ hooks: { "claude-code": claudeCodeHooks }, adapters: [agents] });
-  const hook = (hook_event_name: string, more: Record<string, unknown> = {}) =>
-    post(w, "/hooks/claude-code", { ...SESSION, hook_event_name, ...more });
+  const hook = async (hook_event_name: string, more: Record<string, unknown> = {}) => {
+    await post(w, "/hooks/claude-code", { ...SESSION, hook_event_name, ...more });
+    await w.tick(0); // The answer leaves before the commit and its effects.
+  };
   await hook("SessionStart", { source: "startup" });
   const { peers: [{ peer_id, name }] } = await get(w, "/peers");
   const wait = async () => (await get(w, `/peers/${peer_id}`)).waits_for;
