@@ -376,8 +376,11 @@ export class Wakes {
     });
   }
 
-  /** Tells the senders of waiting asks, and the person who wanted the wake, that it has failed. */
-  #reportFailure({ peer_id, allowed_by, detail }: StoredWake): void {
+  /**
+   * Notifies the senders of waiting asks of a failed wake; the person, too, if that wanted it, or if
+   * the cause can only be seen by starting the agent by hand.
+   */
+  #reportFailure({ peer_id, allowed_by, reason, detail }: StoredWake): void {
     const { directory, notifications } = this.#deps;
     const { name } = mustGetPeer(this.#ctx.db, peer_id);
     const why = `${name} could not be woken: ${detail}`;
@@ -389,7 +392,7 @@ export class Wakes {
         .map(({ correlation_id }) => correlation_id).slice(0, REMINDED_ASKS_MAX).join(", ");
       notifications.tryNotifyFromDaemon(sender, `${why}. Waiting for it: ${ids}`);
     }
-    const hasPerson = allowed_by === "answer" ||
+    const hasPerson = allowed_by === "answer" || reason === "not_registered" ||
       open.some(({ from_peer_id }) => from_peer_id !== null && from_peer_id === human_id);
     if (hasPerson && human_id !== null) notifications.tryNotifyFromDaemon(human_id, why);
   }
