@@ -16,6 +16,8 @@ import { obstacle as natsObstacle } from "../support/nats/nats_tests.ts";
 import { losePower, record } from "./power_loss/power_loss.ts";
 import { obstacle as traceObstacle } from "./power_loss/trace.ts";
 import { suspend } from "./suspension.ts";
+import { hasTmux } from "../../cli/client/isolated_env.ts";
+import { killInPhases } from "./wakes/wake_kills.ts";
 
 const START_MS_MAX = 2000;
 const HEALTH_MS_MAX = 5000;
@@ -35,10 +37,10 @@ const args = readTaskArgs({
   words: {
     name: "PART",
     // deno-fmt-ignore
-    known: ["kills", "power", "disk", "reconnects", "vanished", "suspended", "clock", "machines", "copies"],
+    known: ["kills", "power", "disk", "reconnects", "vanished", "suspended", "clock", "machines", "copies", "wakes"],
   },
   options: {
-    "--kills N": "kills of the daemon (500)",
+    "--kills N": "kills of the daemon (500); in wakes of agents (50)",
     "--points N": "points of lost power, each with every kind of loss (100)",
     "--faults N": "faults of the disk (60)",
     "--reconnects N": "clients that connect again (10,000)",
@@ -113,6 +115,11 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
       await machineStorm(plan, print);
     const counts = { seeds, kills, accepted, answers, ...failures, slowest_recovery_ms };
     return { counts, isSound: isZero(failures) };
+  },
+  async wakes() {
+    if (!hasTmux(Deno.env.toObject())) return skippedResult("tmux is not installed");
+    const { hits, faults } = await killInPhases({ kills: args.number("kills", 50), seed });
+    return { counts: { ...hits, ...faults }, isSound: isZero(faults) };
   },
   async copies() {
     const obstacle = natsObstacle();

@@ -244,8 +244,9 @@ export class AccountLimits {
     });
     const peers = this.peersOf(next);
     if (isLimited(before.state)) peers.forEach(({ peer_id }) => this.#reported.delete(peer_id));
+    if (isLimited(before.state) && !isLimited(state)) this.#deps.notices.limitOver(next);
     db.afterCommit(() => {
-      for (const peer of peers) {
+      for (const peer of peers.filter(isLive)) {
         if (isLimited(state)) this.#deps.waits.review(peer.peer_id);
         else this.#deps.waits.limitOver(peer.peer_id);
       }
@@ -466,10 +467,10 @@ export class AccountLimits {
     );
   }
 
-  /** The live peers of an account. */
+  /** The peers of an account, with those that sleep. */
   peersOf({ account_id }: Pick<StoredLimit, "account_id">): StoredPeer[] {
     const { accounts } = this.#deps;
-    return peerRows.livePeers(this.#ctx.db).filter((peer) =>
+    return peerRows.liveAndEndedPeers(this.#ctx.db).filter((peer) =>
       accounts.shared(peer)?.account_id === account_id ||
       accounts.own(peer).account_id === account_id
     );

@@ -4,7 +4,8 @@ import type { Context } from "../../data/context.ts";
 import { limitWords, timeOfDay } from "protocol/derived/limits.ts";
 import * as askRows from "../asks/store.ts";
 import { firstQueued } from "../messages/ledger/ledger.ts";
-import type { Notifications } from "../notifications/notifications.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import { DAEMON, type Notifications } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { KnownWait } from "../peers/waits.ts";
@@ -19,6 +20,7 @@ const PEERS_MAX = 5;
 
 interface NoticesDeps {
   readonly directory: Pick<Directory, "address" | "human">;
+  readonly inbox: Pick<Inbox, "endNotices">;
   readonly notifications: Pick<Notifications, "tryNotifyFromDaemon">;
   readonly ports: LimitPorts;
 }
@@ -66,15 +68,14 @@ export class LimitNotices {
     if (state === "throttled" || lasts_ms <= SHORT_MS) return false;
     const waiting = peers().filter(({ peer_id }) => this.#hasWork(peer_id));
     if (waiting.length === 0) return false;
-    const lines = waiting.slice(0, PEERS_MAX).map((peer) => {
-      const asks = askRows.pendingOf(this.#ctx.db, peer.peer_id).count;
-      const count = asks === 1 ? "1 ask waits" : `${asks} asks wait`;
-      return `${this.#words(peer, waitOf)}; ${count} for it. Another agent can take its work ` +
-        `over: mesh peer switch ${peer.name} --backend BACKEND`;
-    });
+    // `mesh limits` counts what waits: a number in a stored text would soon be wrong.
+    const lines = waiting.slice(0, PEERS_MAX).map((peer) =>
+      `${this.#words(peer, waitOf)}; what is sent to it waits. Another agent can take its work ` +
+      `over: mesh peer switch ${peer.name} --backend BACKEND`
+    );
     const end = due_at === null
       ? `Once there is credit again: mesh limits resume ${account_id}`
-      : "Otherwise nothing is to be done: mesh limits";
+      : `Otherwise nothing is to be done; mesh limits shows ${account_id}`;
     return this.#tellPerson([...lines, end].join("\n"));
   }
 
@@ -84,6 +85,11 @@ export class LimitNotices {
       `The limit of ${backend} (${account}) is over, and nothing goes on before you say so: ` +
         `mesh limits resume ${account_id}`,
     );
+  }
+
+  /** The items in the inbox about a limit are over with it. Each names the account. */
+  limitOver({ account_id }: Pick<StoredLimit, "account_id">): void {
+    this.#deps.inbox.endNotices(DAEMON.name, account_id);
   }
 
   /** Tells the person of an agent that sent requests without end, and what became of its turn. */

@@ -40,6 +40,18 @@ Deno.test("with daemon.wake: always an ask resumes the session of an ended agent
   assert.equal(acked.close_reason, "ack_with_msg");
 });
 
+Deno.test("the metrics count wakes by their phase and their outcome", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w } = fixture;
+  await addPeer(w, "web");
+  await ask(w, "web", "api");
+  await untilLaunched(fixture);
+  const metrics = async () => await (await w.fetch("/metrics")).text();
+  assert.match(await metrics(), /mesh_wakes\{state="launched"\} 1/);
+  await reportStart(fixture);
+  assert.match(await metrics(), /mesh_wakes\{state="awake"\} 1/);
+});
+
 Deno.test("any number of messages cause one resumption", async () => {
   await using fixture = await sleepingWorld(ALWAYS);
   const { w, terminals, typed } = fixture;
