@@ -142,13 +142,14 @@ export const ASK_COMMANDS: readonly Command[] = [
     show: async (sent, context) => {
       const { terminal } = context;
       if ("sent_to" in sent) return await showBroadcast(sent, context);
-      const { delivery_state, delivery_id, to_peer_name, reason } = sent;
+      const { delivery_state, delivery_id, to_peer_id, to_peer_name, queued, reason } = sent;
       const reasonText = reason === null ? "" : ` (${reason})`;
       terminal.print(
         styled("green", delivery_state),
         ` to ${to_peer_name}${reasonText}  `,
         styled("dim", delivery_id),
       );
+      if (queued && reason !== null) await showHold(context, { to_peer_id, reason });
     },
   }),
   answerCommand({
@@ -261,16 +262,19 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
   else {
     showAskResult(terminal, opened);
     const isAwake = opened.wake === undefined;
-    if (opened.delivery_state === "queued" && isAwake) await showWait(context, to_peer_id);
+    if (opened.delivery_state === "queued" && isAwake) await showHold(context, opened);
   }
   return EXIT.done;
 }
 
-/** Prints what the recipient of a queued ask waits for, such as the reset of its limit. */
-async function showWait({ call, terminal }: CommandContext, peer_id: string): Promise<void> {
-  const { waitOf } = await import("./waiting/peer_waits.ts");
-  const wait = await waitOf(call, peer_id);
-  if (wait !== undefined) terminal.printError(styled("yellow", wait));
+/** Prints why a message waits, such as for the reset of its recipient's limit. */
+async function showHold(
+  { call, terminal }: CommandContext,
+  { to_peer_id, reason }: Pick<AskResult, "to_peer_id" | "reason">,
+): Promise<void> {
+  const { holdOf } = await import("./waiting/peer_waits.ts");
+  const hold = await holdOf(call, to_peer_id, reason);
+  if (hold !== undefined) terminal.printError(styled("yellow", hold));
 }
 
 /** The recipient's fields and the text. With `--route` the first argument is the text. */
