@@ -48,7 +48,7 @@ export const ASK_COMMANDS: readonly Command[] = [
   {
     usage: "ask <peer> [text]",
     runsInDaemon: true,
-    summary: "Ask a peer a question that needs a reply",
+    summary: "Ask a peer, or each peer of an @tag, a question that needs a reply",
     details:
       "You ask as the peer of this tmux pane, else as the human if a person uses this terminal, " +
       "else as `cli`, whose asks `mesh asks --all` lists. `-` reads the text from standard input. " +
@@ -231,8 +231,32 @@ async function showBroadcast(
   }
 }
 
+/** The flags of `mesh ask` that an ask to each peer of a tag does not take. */
+const FLAGS_FOR_ONE = ["attach", "option", "replyTo", "timeout", "urgent"] as const;
+
+/** Asks each peer of a tag, as `mesh ask-many` does. */
+async function askTagged(context: CommandContext, args: Args, tag: string): Promise<number> {
+  const given = FLAGS_FOR_ONE.find((name) =>
+    name === "attach" || name === "option"
+      ? args.list(name).length > 0
+      : name === "urgent"
+      ? args.flag(name)
+      : args.get(name) !== undefined
+  );
+  if (given !== undefined) {
+    const flag = given === "replyTo" ? "reply-to" : given;
+    throw new UsageError(`--${flag} is for an ask to one peer, and "${tag}" may name several`);
+  }
+  const { askEach } = await import("./questions.ts");
+  return await askEach(context, args, { to_peers: [tag], timeout_seconds: undefined });
+}
+
 async function ask(context: CommandContext, args: Args): Promise<number> {
   const { terminal } = context;
+  const isTagged = args.text("peer").startsWith("@") && !args.flag("route");
+  if (isTagged && args.get("text") !== undefined) {
+    return await askTagged(context, args, args.text("peer"));
+  }
   // Throws for an invalid timeout before anything is sent.
   args.seconds("timeout");
   const { recipient, text } = parseRecipient(args);

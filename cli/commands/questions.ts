@@ -72,13 +72,24 @@ async function answer(context: CommandContext, args: Args) {
 }
 
 async function ask(context: CommandContext, args: Args): Promise<number> {
-  const { call, terminal } = context;
-  const timeout_seconds = args.seconds("timeout");
-  const message = await context.message(args);
   const to_peers = args.text("peers").split(",").map((peer) => peer.trim()).filter(Boolean);
   if (to_peers.length === 0) {
     throw new UsageError("<peers> is empty; name the peers, separated by commas");
   }
+  return await askEach(context, args, { to_peers, timeout_seconds: args.seconds("timeout") });
+}
+
+/** Asks each of several peers; also for `mesh ask @TAG`. */
+export async function askEach(
+  context: CommandContext,
+  args: Args,
+  { to_peers, timeout_seconds }: {
+    readonly to_peers: string[];
+    readonly timeout_seconds: number | undefined;
+  },
+): Promise<number> {
+  const { call, terminal } = context;
+  const message = await context.message(args);
   const wait = args.flag("wait");
   const opened = await call(askMany, {
     body: {
