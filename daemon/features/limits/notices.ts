@@ -37,10 +37,10 @@ export class LimitNotices {
   }
 
   /**
-   * Tells the askers of open asks to these peers until when their asks wait. `seen_by`: only of
+   * Notifies the askers of open asks to these peers until when their asks wait. `seen_by`: only of
    * asks that this peer has seen, because a short limit holds up the others like any delay.
    */
-  tellAskers(
+  notifyAskers(
     peers: readonly StoredPeer[],
     waitOf: WaitOf,
     { seen_by }: { readonly seen_by?: string } = {},
@@ -76,12 +76,12 @@ export class LimitNotices {
     const end = due_at === null
       ? `Once there is credit again: mesh limits resume ${account_id}`
       : `Otherwise nothing is to be done; mesh limits shows ${account_id}`;
-    return this.#tellPerson([...lines, end].join("\n"));
+    return this.#notifyPerson([...lines, end].join("\n"));
   }
 
   /** Asks the person if an account may go on whose limit is over. */
   askToResume({ account_id, account, backend }: StoredLimit): boolean {
-    return this.#tellPerson(
+    return this.#notifyPerson(
       `The limit of ${backend} (${account}) is over, and nothing goes on before you say so: ` +
         `mesh limits resume ${account_id}`,
     );
@@ -92,12 +92,12 @@ export class LimitNotices {
     this.#deps.inbox.endNotices(DAEMON.name, account_id);
   }
 
-  /** Tells the person of an agent that sent requests without end, and what became of its turn. */
-  tellOfStorm(name: string, outcome: string): void {
+  /** Notifies the person of an agent that sent requests without end, and what became of its turn. */
+  notifyOfStorm(name: string, outcome: string): void {
     const result = outcome === "interrupted" || outcome === "ended"
       ? "and mesh interrupted its turn"
       : `and mesh could not interrupt it: mesh interrupt ${name}`;
-    this.#tellPerson(
+    this.#notifyPerson(
       `${name} is at a limit and sent requests to its provider without end, ${result}.`,
     );
   }
@@ -132,7 +132,7 @@ export class LimitNotices {
   }
 
   /** True also without a person, to whom nothing can be said. */
-  #tellPerson(text: string): boolean {
+  #notifyPerson(text: string): boolean {
     const human = this.#deps.directory.human();
     if (human) this.#deps.notifications.tryNotifyFromDaemon(human.peer_id, text);
     return true;

@@ -27,7 +27,7 @@ interface BegunTurn {
 interface RequestStormsDeps {
   readonly interrupts: Pick<Interrupts, "interruptStuck">;
   readonly limits: Pick<AccountLimits, "reported">;
-  readonly notices: Pick<LimitNotices, "tellOfStorm">;
+  readonly notices: Pick<LimitNotices, "notifyOfStorm">;
   readonly transports: Pick<AgentTransports, "adapterOf">;
 }
 
@@ -103,7 +103,7 @@ export class RequestStorms {
     }
     db.transact(() => {
       events.append("limit_storm", { peer_id, outcome });
-      notices.tellOfStorm(name, outcome);
+      notices.notifyOfStorm(name, outcome);
     });
   }
 }

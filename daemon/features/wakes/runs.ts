@@ -43,7 +43,7 @@ interface WakeRunsDeps {
   woken(wake: StoredWake): void;
   /** The agent has gone back to sleep, in the transaction that stores it. */
   slept(wake: StoredWake): void;
-  /** True if nobody waits for the wake any more, or the peer came back by itself. */
+  /** True if no ask waits for the wake any more, or the peer came back by itself. */
   isOver(wake: StoredWake): boolean;
 }
 
@@ -114,7 +114,10 @@ export class WakeRuns {
     }
   }
 
-  /** Fails the wake on a refusal. A session that runs may end soon, and is tried again. */
+  /**
+   * Does the work of a phase. A refusal ends the wake; but a session that another program has open
+   * is tried again for a while, because that program may be ending.
+   */
   async #tryPhase(wake: StoredWake, work: () => Promise<void>): Promise<Refusal | undefined> {
     try {
       await work();

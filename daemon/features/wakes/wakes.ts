@@ -39,7 +39,7 @@ import * as rows from "./store.ts";
 
 /** Time until an agent that went offline counts as ended: it may be starting again. */
 const SETTLE_MS = 5_000;
-/** Time for which nobody is asked again about a peer that should not be woken now. */
+/** Time after "not now" in which the human is not asked about the peer again. */
 const NOT_NOW_MS = 60 * 60_000;
 /** Time after a wake within which only a person wakes the peer, in case it ends at each start. */
 const PAUSE_MS = 5 * 60_000;
@@ -311,7 +311,7 @@ export class Wakes {
     });
   }
 
-  /** True if nobody waits for the wake any more, or the peer came back by itself. */
+  /** True if no ask waits for the wake any more, or the peer came back by itself. */
   #isOver({ peer_id, allowed_by }: StoredWake): boolean {
     const peer = peerRows.get(this.#ctx.db, peer_id);
     if (!peer || !isAgent(peer) || isOnline(peer)) return true;
@@ -413,7 +413,7 @@ export class Wakes {
     return peerRows.get(this.#ctx.db, from_peer_id)?.circle === peer.circle;
   }
 
-  /** True while nobody is asked about a peer, and nothing wakes it but a person. */
+  /** True after a failure or "not now": for some time only a person wakes the peer. */
   #isQuiet(peer: StoredPeer, by_person: boolean): boolean {
     const last = by_person ? undefined : rows.latestOf(this.#ctx.db, peer.peer_id);
     if (!last || last.ended_at === null) return false;
