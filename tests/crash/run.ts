@@ -40,13 +40,14 @@ const args = readTaskArgs({
     known: ["kills", "power", "disk", "reconnects", "vanished", "suspended", "clock", "machines", "copies", "wakes"],
   },
   options: {
-    "--kills N": "kills of the daemon (500); in wakes of agents (50)",
+    "--kills N": "kills of the daemon (500)",
     "--points N": "points of lost power, each with every kind of loss (100)",
     "--faults N": "faults of the disk (60)",
     "--reconnects N": "clients that connect again (10,000)",
     "--seconds N": "seconds for which the daemon is suspended (90)",
     "--steps N": "steps of the clock (20)",
     "--seeds N": "seeds of machines (100)",
+    "--wakes N": "kills of a daemon that wakes an agent (50)",
     "--seed N": "the first seed",
   },
 });
@@ -118,7 +119,7 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
   },
   async wakes() {
     if (!hasTmux(Deno.env.toObject())) return skippedResult("tmux is not installed");
-    const { hits, faults } = await killInPhases({ kills: args.number("kills", 50), seed });
+    const { hits, faults } = await killInPhases({ kills: args.number("wakes", 50), seed });
     return { counts: { ...hits, ...faults }, isSound: isZero(faults) };
   },
   async copies() {

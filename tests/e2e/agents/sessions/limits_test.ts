@@ -208,7 +208,7 @@ inLongForm(withAgentFixture)(
   { agent: geminiCli, prepare: prepareRoutedGemini },
   async (fixture) => {
     const { call, agentUnderTest: { model } } = fixture;
-    model.refusal = (r) => { Deno.writeTextFileSync("/work/tmpc/L1urls.txt", `${Date.now()} ${r.method} ${r.url}\n`, { append: true }); return modelChoice(r); };
+    model.refusal = modelChoice;
     const peer = await fixture.start();
     await fixture.answer(await fixture.ask(peer.peer_id, "Which port?"));
     await until("the end of the turn", () => fixture.screen.includes("DONE 1"));
