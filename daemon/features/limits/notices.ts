@@ -92,7 +92,7 @@ export class LimitNotices {
     this.#deps.inbox.endNotices(DAEMON.name, account_id);
   }
 
-  /** Notifies the person of an agent that sent requests without end, and what became of its turn. */
+  /** Notifies the person of an agent that sent requests without end, and of the end of its turn. */
   notifyOfStorm(name: string, outcome: string): void {
     const result = outcome === "interrupted" || outcome === "ended"
       ? "and mesh interrupted its turn"

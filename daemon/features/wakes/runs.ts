@@ -26,7 +26,7 @@ import type { StoredWake } from "./store.ts";
 const RUNNING_MS_MAX = 30_000;
 /** Time after a start of the daemon within which tmux may still run a command of the last run. */
 const TMUX_MS_MAX = 3_000;
-/** Time within which a started agent has to register. Agents take seconds, on slow machines more. */
+/** Time within which a started agent has to register. It takes seconds, on slow machines more. */
 const REGISTER_MS_MAX = 3 * MINUTE_MS;
 
 interface WakeRunsDeps {

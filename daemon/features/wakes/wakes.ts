@@ -377,8 +377,8 @@ export class Wakes {
   }
 
   /**
-   * Notifies the senders of waiting asks of a failed wake; the person, too, if that wanted it, or if
-   * the cause can only be seen by starting the agent by hand.
+   * Notifies the senders of waiting asks of a failed wake. The person is notified after a wake that
+   * the person wanted, and if the cause can only be seen by starting the agent by hand.
    */
   #reportFailure({ peer_id, allowed_by, reason, detail }: StoredWake): void {
     const { directory, notifications } = this.#deps;

@@ -1,6 +1,6 @@
 /**
- * A program that behaves as Claude Code does for the mesh: it resumes sessions, keeps their files and
- * its presence file, registers, and answers each ask. It logs its acts in a file.
+ * A program that behaves as Claude Code does for the mesh: it resumes sessions, keeps their files
+ * and its presence file, registers, and answers each ask. It logs its acts in a file.
  */
 
 import { join } from "node:path";

@@ -12,7 +12,7 @@ const latest = database.prepare(
 );
 const before = latest.get()?.["seq"];
 
-console.log("ready");
+Deno.stdout.writeSync(new TextEncoder().encode("ready\n"));
 // Without a pause: some phases last less than a millisecond.
 for (;;) {
   const { seq, state, is_over } = latest.get() ?? {};

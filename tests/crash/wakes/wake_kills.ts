@@ -1,6 +1,6 @@
 /**
- * Kills a real daemon while it wakes an agent in a real tmux, in each stored phase of the wake: never
- * do two programs have the session open, no ask is lost, and each is answered once.
+ * Kills a real daemon while it wakes an agent in a real tmux, in each stored phase of the wake: two
+ * programs never have the session open, no ask is lost, and each is answered once.
  */
 
 import { DatabaseSync } from "node:sqlite";
@@ -11,7 +11,7 @@ import { TextLineStream } from "../../support/programs/lines.ts";
 import { Chance } from "../../support/seeded_random.ts";
 import { until } from "../../support/waiting.ts";
 
-/** The phases of a wake that need no person. A wake that asks one is in the simulation. */
+/** The phases of a wake that need no person. The simulation kills in the others, too. */
 export const PHASES = ["checking", "starting", "launched", "awake", "resting"] as const;
 export type Phase = (typeof PHASES)[number];
 
@@ -22,7 +22,7 @@ const RUN = ["run", "-A", "--no-config", "--quiet"];
 /** Time within which an ask is answered, and the agent sleeps again, after a kill. */
 const SETTLE_MS_MAX = 30_000;
 
-/** Faults that were found; the values that are not zero break a promise. */
+/** Numbers of faults; each one breaks a promise. */
 export interface WakeFaults {
   doubled: number;
   started_twice: number;
@@ -38,7 +38,7 @@ interface LoggedAct {
 }
 
 /** A daemon whose agent `api` sleeps, with a tmux server of its own. */
-export class WakeKills implements AsyncDisposable {
+class WakeKills implements AsyncDisposable {
   readonly #state = temporary();
   #daemon: RealDaemon | undefined;
   readonly faults: WakeFaults = {

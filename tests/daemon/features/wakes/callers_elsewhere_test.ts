@@ -1,4 +1,4 @@
-/** Asks from elsewhere to a sleeping agent: through the relay, from a guest, from another machine. */
+/** Asks to a sleeping agent through the relay, of a guest, and from another machine. */
 
 import assert from "node:assert/strict";
 import { addPeer } from "../../../support/daemon/peer_clients.ts";

@@ -161,9 +161,6 @@ function dailyQuota(): Response {
   return Response.json({ error }, { status: 429 });
 }
 
-/** Requests before mesh interrupts a storm: Gemini CLI 0.61.0 sends 250 a second. */
-const STORM_REQUESTS_MIN = 200;
-
 inLongForm(withAgentFixture)(
   import.meta.url,
   "Gemini CLI: a dialog at a daily quota is a limit, and no text is typed into it",
@@ -183,47 +180,5 @@ inLongForm(withAgentFixture)(
       return (await call(getMessage, { params: { id } })).reason === "account_limited";
     });
     assert(fixture.screen.includes("1. Keep trying"), "the dialog is left as it was");
-  },
-);
-
-/** Without a model of the user's choice, Gemini CLI asks a helper model which to use. */
-const prepareRoutedGemini: typeof prepareGemini = (...given) => ({
-  ...prepareGemini(...given),
-  command: ["gemini"],
-});
-
-/** The answer of the helper model that chooses the model of a turn (0.61.0). */
-function modelChoice({ url }: Request): Response | undefined {
-  if (!url.includes(":generateContent")) return undefined;
-  const choice = { reasoning: "short", complexity_reasoning: "short", complexity_score: 1 };
-  const parts = [{ text: JSON.stringify({ ...choice, model_choice: "flash" }) }];
-  return Response.json({
-    candidates: [{ index: 0, finishReason: "STOP", content: { role: "model", parts } }],
-  });
-}
-
-inLongForm(withAgentFixture)(
-  import.meta.url,
-  "Gemini CLI: its requests without end at a daily quota are stopped, and its queue waits",
-  { agent: geminiCli, prepare: prepareRoutedGemini },
-  async (fixture) => {
-    const { call, agentUnderTest: { model } } = fixture;
-    model.refusal = modelChoice;
-    const peer = await fixture.start();
-    await fixture.answer(await fixture.ask(peer.peer_id, "Which port?"));
-    await until("the end of the turn", () => fixture.screen.includes("DONE 1"));
-    let refused = 0;
-    model.refusal = ({ method }) => method === "POST" ? (refused++, dailyQuota()) : undefined;
-    await fixture.sendPrompt("Name a lake");
-    const limit = async () => (await call(listLimits, {})).limits[0];
-    await until("the limit", async () => (await limit())?.state === "exhausted");
-    assert.equal((await limit())?.evidence?.source, "process table");
-    assert(refused > STORM_REQUESTS_MIN, `only ${refused} requests`);
-    await until("the end of the storm", async () => {
-      const before = refused;
-      await new Promise((done) => setTimeout(done, 1_000));
-      return refused === before;
-    });
-    assert(fixture.screen.includes("Request cancelled"), fixture.screen);
   },
 );
