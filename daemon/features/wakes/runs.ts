@@ -229,8 +229,8 @@ export class WakeRuns {
     const { spawns, terminals } = this.#deps;
     if (await terminals.isWatched(tmux_socket, pane_id)) return;
     const end = await this.#unlessClosing(spawns.endSilent(spawn_id));
-    const hasRegistered = spawnRows.get(this.#ctx.db, spawn_id)?.peer_id != null;
-    if (end === "running" || end === undefined || hasRegistered) return;
+    const { peer_id } = spawnRows.get(this.#ctx.db, spawn_id) ?? { peer_id: null };
+    if (end === "running" || end === undefined || peer_id !== null) return;
     const outcome = end === "ended" ? "and mesh has ended it" : "and has ended";
     const program = `Its program in ${pane_id} had not registered`;
     const detail = `${program} after ${REGISTER_MS_MAX / MINUTE_MS} minutes, ${outcome}`;
