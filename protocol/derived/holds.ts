@@ -12,9 +12,13 @@ type Recipient = WaitingPeer & Partial<Pick<Peer, "wake">>;
  * The sentence on a message that waits for a peer: by what the peer waits for, by its sleep, or by
  * the reason of the delivery. Undefined if none is known.
  */
-export function holdSentence(peer: Recipient, reason: string | null): string | undefined {
+export function holdSentence(
+  peer: Recipient,
+  reason: string | null | undefined,
+): string | undefined {
   const { display_name: name, wake } = peer;
-  const rest = reason === null ? undefined : `${name}: ${sentenceOf(reason)}`;
+  // A daemon of an earlier version gives no reason.
+  const rest = reason ? `${name}: ${sentenceOf(reason)}` : undefined;
   return waitSentence(peer) ?? wakeSentence(name, wake) ?? rest;
 }
 

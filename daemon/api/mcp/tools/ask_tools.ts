@@ -86,13 +86,13 @@ const ask = tool({
     const question = options?.length ? toChoice(options) : undefined;
     const request = { from_peer, to_peer: peer, text: message, reply_delivery, question, ...rest };
     const openedAsk = await call(openAsk, { body: request, headers });
-    const { to_peer_id, to_peer_name, delivery_state, reason, wake } = openedAsk;
+    const { to_peer_id, to_peer_name, delivery_state, reason = null, wake } = openedAsk;
     const id = openedAsk.correlation_id ?? "";
     const parties = { correlation_id: id, to_peer_id, to_peer_name };
     const askFields = { ...parties, delivery_state, reason, ...(wake && { wake }) };
     const name = `@${quotedName(to_peer_name)}`;
     const sleep = wakeSentence(name, wake);
-    const hold = sleep ?? await holdOf(openedAsk, toolContext);
+    const hold = sleep ?? await holdOf({ to_peer_id, delivery_state, reason }, toolContext);
     const head = `Asked ${name} (${id}); delivery: ${delivery_state}.${hold ? ` ${hold}.` : ""}`;
     if (wait_seconds > 0) {
       const { text, data } = await waitFor(id, wait_seconds, toolContext);

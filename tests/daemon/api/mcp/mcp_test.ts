@@ -50,6 +50,7 @@ Deno.test("the reply to an ask of a registered peer is pushed", async () => {
     to_peer_id: "peer-web",
     to_peer_name: "web",
     delivery_state: "sent",
+    reason: null,
     reply_delivery: "push",
     status: "pending",
     outcome: null,
