@@ -48,7 +48,7 @@ export const ASK_COMMANDS: readonly Command[] = [
   {
     usage: "ask <peer> [text]",
     runsInDaemon: true,
-    summary: "Ask a peer a question that needs a reply",
+    summary: "Ask a peer, or each peer of an @tag, a question that needs a reply",
     details:
       "You ask as the peer of this tmux pane, else as the human if a person uses this terminal, " +
       "else as `cli`, whose asks `mesh asks --all` lists. `-` reads the text from standard input. " +
@@ -142,13 +142,14 @@ export const ASK_COMMANDS: readonly Command[] = [
     show: async (sent, context) => {
       const { terminal } = context;
       if ("sent_to" in sent) return await showBroadcast(sent, context);
-      const { delivery_state, delivery_id, to_peer_name, reason } = sent;
+      const { delivery_state, delivery_id, to_peer_id, to_peer_name, queued, reason } = sent;
       const reasonText = reason === null ? "" : ` (${reason})`;
       terminal.print(
         styled("green", delivery_state),
         ` to ${to_peer_name}${reasonText}  `,
         styled("dim", delivery_id),
       );
+      if (queued && reason !== null) await showHold(context, { to_peer_id, reason });
     },
   }),
   answerCommand({
@@ -230,8 +231,32 @@ async function showBroadcast(
   }
 }
 
+/** The flags of `mesh ask` that an ask to each peer of a tag does not take. */
+const FLAGS_FOR_ONE = ["attach", "option", "replyTo", "timeout", "urgent"] as const;
+
+/** Asks each peer of a tag, as `mesh ask-many` does. */
+async function askTagged(context: CommandContext, args: Args, tag: string): Promise<number> {
+  const given = FLAGS_FOR_ONE.find((name) =>
+    name === "attach" || name === "option"
+      ? args.list(name).length > 0
+      : name === "urgent"
+      ? args.flag(name)
+      : args.get(name) !== undefined
+  );
+  if (given !== undefined) {
+    const flag = given === "replyTo" ? "reply-to" : given;
+    throw new UsageError(`--${flag} is for an ask to one peer, and "${tag}" may name several`);
+  }
+  const { askEach } = await import("./questions.ts");
+  return await askEach(context, args, { to_peers: [tag], timeout_seconds: undefined });
+}
+
 async function ask(context: CommandContext, args: Args): Promise<number> {
   const { terminal } = context;
+  const isTagged = args.text("peer").startsWith("@") && !args.flag("route");
+  if (isTagged && args.get("text") !== undefined) {
+    return await askTagged(context, args, args.text("peer"));
+  }
   // Throws for an invalid timeout before anything is sent.
   args.seconds("timeout");
   const { recipient, text } = parseRecipient(args);
@@ -261,16 +286,19 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
   else {
     showAskResult(terminal, opened);
     const isAwake = opened.wake === undefined;
-    if (opened.delivery_state === "queued" && isAwake) await showWait(context, to_peer_id);
+    if (opened.delivery_state === "queued" && isAwake) await showHold(context, opened);
   }
   return EXIT.done;
 }
 
-/** Prints what the recipient of a queued ask waits for, such as the reset of its limit. */
-async function showWait({ call, terminal }: CommandContext, peer_id: string): Promise<void> {
-  const { waitOf } = await import("./waiting/peer_waits.ts");
-  const wait = await waitOf(call, peer_id);
-  if (wait !== undefined) terminal.printError(styled("yellow", wait));
+/** Prints why a message waits, such as for the reset of its recipient's limit. */
+async function showHold(
+  { call, terminal }: CommandContext,
+  { to_peer_id, reason }: Pick<AskResult, "to_peer_id" | "reason">,
+): Promise<void> {
+  const { holdOf } = await import("./waiting/peer_waits.ts");
+  const hold = await holdOf(call, to_peer_id, reason);
+  if (hold !== undefined) terminal.printError(styled("yellow", hold));
 }
 
 /** The recipient's fields and the text. With `--route` the first argument is the text. */

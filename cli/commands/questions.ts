@@ -1,7 +1,8 @@
 /** `mesh answer` for structured questions, `mesh ask-many` for one question to several peers. */
 
 import type { WireResponse } from "kit/http/client.ts";
-import { answerAsk, askMany, getMany } from "protocol/generated/endpoints.ts";
+import { heldAmong } from "protocol/derived/holds.ts";
+import { answerAsk, askMany, getMany, listPeers } from "protocol/generated/endpoints.ts";
 import { pollForReply } from "./waiting/reply_wait.ts";
 import {
   answerCommand,
@@ -71,13 +72,24 @@ async function answer(context: CommandContext, args: Args) {
 }
 
 async function ask(context: CommandContext, args: Args): Promise<number> {
-  const { call, terminal } = context;
-  const timeout_seconds = args.seconds("timeout");
-  const message = await context.message(args);
   const to_peers = args.text("peers").split(",").map((peer) => peer.trim()).filter(Boolean);
   if (to_peers.length === 0) {
     throw new UsageError("<peers> is empty; name the peers, separated by commas");
   }
+  return await askEach(context, args, { to_peers, timeout_seconds: args.seconds("timeout") });
+}
+
+/** Asks each of several peers; also for `mesh ask @TAG`. */
+export async function askEach(
+  context: CommandContext,
+  args: Args,
+  { to_peers, timeout_seconds }: {
+    readonly to_peers: string[];
+    readonly timeout_seconds: number | undefined;
+  },
+): Promise<number> {
+  const { call, terminal } = context;
+  const message = await context.message(args);
   const wait = args.flag("wait");
   const opened = await call(askMany, {
     body: {
@@ -91,8 +103,20 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
   });
   if (wait) return await waitForAll(context, args, { opened, peer_id: message.from_peer });
   if (args.flag("json")) terminal.printJson(opened);
-  else showOpened(terminal, opened);
+  else {
+    showOpened(terminal, opened);
+    await showHeld(context, opened);
+  }
   return EXIT.done;
+}
+
+/** Prints why some of the asks wait. */
+async function showHeld({ call, terminal }: CommandContext, { children }: AskManyResult) {
+  const isHeld = children.some((child) => "reason" in child && child.reason);
+  const { peers } = isHeld ? await call(listPeers, { query: {} }) : { peers: [] };
+  for (const sentence of heldAmong(children, peers)) {
+    terminal.printError(styled("yellow", sentence));
+  }
 }
 
 /**

@@ -29,7 +29,7 @@ import {
 import { wrap } from "../screen/lines.ts";
 import { budgetLine } from "protocol/derived/budgets.ts";
 import { findBudgets } from "./sessions/budgets.ts";
-import { waitOf } from "./waiting/peer_waits.ts";
+import { holdOf } from "./waiting/peer_waits.ts";
 import { showAsk } from "../output/views.ts";
 import { explainMessage, quote } from "../output/message_explanation.ts";
 
@@ -78,7 +78,7 @@ async function waitOfRecipient(
   { kind, state, close_reason, to_peer_id }: Message,
 ): Promise<string | undefined> {
   const isOpen = kind === "ask" ? close_reason === null : state === "queued";
-  return isOpen ? await waitOf(call, to_peer_id) : undefined;
+  return isOpen ? await holdOf(call, to_peer_id, null) : undefined;
 }
 
 export const SEARCH_COMMANDS: readonly Command[] = [
@@ -232,7 +232,7 @@ export async function showAny(context: CommandContext, args: Args): Promise<numb
   if (args.flag("wait")) return await waitForReply(context, args, toAskHandle(ask));
   if (args.flag("json")) terminal.printJson(ask);
   else {
-    const wait = ask.state === "open" && await waitOf(call, ask.to_peer_id);
+    const wait = ask.state === "open" && await holdOf(call, ask.to_peer_id, null);
     const budgets = await findBudgets(call, { message: id });
     showAsk(terminal, ask, { wait, budgets: budgets.map((budget) => budgetLine(budget, id)) });
   }

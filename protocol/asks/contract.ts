@@ -166,6 +166,7 @@ export const openAsk = contract({
     to_peer_id: z.string().describe("The recipient's id"),
     to_peer_name: z.string().describe("The recipient's name"),
     delivery_state: DeliveryState.nullable().describe("How far it is when this is sent"),
+    reason: nullableString.describe("Why it waits; null if it does not"),
     wake: Wake.optional().describe(
       "The sleep of an agent that is offline: whether it is being woken; absent for other peers",
     ),

@@ -17,7 +17,12 @@ const peer = z.string();
 
 /** A recipient with its ask, or with the error code if the recipient could not be asked. */
 export const ChildAsk = z.union([
-  z.object({ peer, peer_id: z.string(), correlation_id: z.string() }),
+  z.object({
+    peer,
+    peer_id: z.string(),
+    correlation_id: z.string(),
+    reason: nullableString.optional().describe("Why it waits; null if it does not"),
+  }),
   z.object({ peer, error: z.string() }),
 ]);
 export type ChildAsk = z.output<typeof ChildAsk>;

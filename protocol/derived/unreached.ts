@@ -2,6 +2,8 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import type { broadcast } from "protocol/notifications.ts";
+import { limitText } from "protocol/derived/waits.ts";
+import { statusWithSleep } from "protocol/derived/wakes.ts";
 import { sentenceOf } from "protocol/reasons.ts";
 import type { Peer } from "protocol/wire.ts";
 
@@ -17,11 +19,13 @@ export interface Unreached {
 /** The words for the codes of a broadcast; other codes are reasons. */
 const WORDS: Readonly<Record<string, string>> = {
   excluded: "it was excluded",
-  offline: "it is offline",
   peer_not_addressable: "it takes no messages",
   queue_full: "too many messages wait for it already",
   rate_limited: "too many messages were sent to it within a minute",
 };
+
+/** The code of a broadcast for a peer that is not online. */
+const OFFLINE = "offline";
 
 /** `peers` are those that the daemon knows now. The id stands for a peer that is not among them. */
 export function unreachedPeers(
@@ -34,7 +38,7 @@ export function unreachedPeers(
     ...failed.map(({ peer_id, error }) => ({ peer_id, reason: error })),
   ].map(({ peer_id, reason }) => ({
     name: known.get(peer_id)?.display_name ?? peer_id,
-    why: WORDS[reason] ?? sentenceOf(reason),
+    why: reason === OFFLINE ? offlineText(known.get(peer_id)) : WORDS[reason] ?? sentenceOf(reason),
     waits: false,
   }));
   const waiting = sent_to.flatMap(({ peer_id, name }) => {
@@ -44,7 +48,15 @@ export function unreachedPeers(
   return [...left, ...waiting];
 }
 
+function offlineText(peer: Peer | undefined): string {
+  return peer && statusWithSleep(peer) === "asleep"
+    ? "it is asleep, and a broadcast wakes nobody"
+    : "it is offline";
+}
+
 function reasonToWait(peer: Peer | undefined): string | undefined {
+  const limit = limitText(peer?.waits_for);
+  if (limit !== undefined) return `it ${limit}`;
   if (peer?.inbound_status === "no_transport") return sentenceOf("no_transport");
   if (peer?.inbound_status !== "pane_unsafe") return undefined;
   const [, code = "screen_unknown"] = /pane: (\w+)/.exec(peer.inbound_reason ?? "") ?? [];

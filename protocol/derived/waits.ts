@@ -33,7 +33,7 @@ export function waitSentence(peer: WaitingPeer): string | undefined {
   if (!wait) return undefined;
   switch (wait.kind) {
     case "limit":
-      return limitSentence(name, wait);
+      return `${name} ${limitText(wait)}`;
     case "login":
       return `${name} wants its user to log in${wayTo(peer)}`;
     case "trust":
@@ -53,11 +53,14 @@ export function waitState({ waits_for }: Waiter): string | undefined {
   return waits_for ? "awaiting_input" : undefined;
 }
 
-function limitSentence(name: string, { detail, since, resets_at }: Wait): string {
+/** The limit that a peer waits for, as what follows its name; undefined for any other wait. */
+export function limitText(wait: Wait | null | undefined): string | undefined {
+  if (wait?.kind !== "limit") return undefined;
+  const { detail, since, resets_at } = wait;
   const until = resets_at === null
     ? undefined
     : timeOfDay(Date.parse(resets_at), Date.parse(since));
-  return `${name} ${limitWords(detail, until)}`;
+  return limitWords(detail, until);
 }
 
 function trustQuestion(path: string | null, { detail }: Pick<Wait, "detail">): string {

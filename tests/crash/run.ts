@@ -16,6 +16,8 @@ import { obstacle as natsObstacle } from "../support/nats/nats_tests.ts";
 import { losePower, record } from "./power_loss/power_loss.ts";
 import { obstacle as traceObstacle } from "./power_loss/trace.ts";
 import { suspend } from "./suspension.ts";
+import { hasTmux } from "../../cli/client/isolated_env.ts";
+import { killInPhases } from "./wakes/wake_kills.ts";
 
 const START_MS_MAX = 2000;
 const HEALTH_MS_MAX = 5000;
@@ -35,7 +37,7 @@ const args = readTaskArgs({
   words: {
     name: "PART",
     // deno-fmt-ignore
-    known: ["kills", "power", "disk", "reconnects", "vanished", "suspended", "clock", "machines", "copies"],
+    known: ["kills", "power", "disk", "reconnects", "vanished", "suspended", "clock", "machines", "copies", "wakes"],
   },
   options: {
     "--kills N": "kills of the daemon (500)",
@@ -45,6 +47,7 @@ const args = readTaskArgs({
     "--seconds N": "seconds for which the daemon is suspended (90)",
     "--steps N": "steps of the clock (20)",
     "--seeds N": "seeds of machines (100)",
+    "--wakes N": "kills of a daemon that wakes an agent (50)",
     "--seed N": "the first seed",
   },
 });
@@ -113,6 +116,11 @@ const PARTS: Readonly<Record<string, () => Promise<Result>>> = {
       await machineStorm(plan, print);
     const counts = { seeds, kills, accepted, answers, ...failures, slowest_recovery_ms };
     return { counts, isSound: isZero(failures) };
+  },
+  async wakes() {
+    if (!hasTmux(Deno.env.toObject())) return skippedResult("tmux is not installed");
+    const { hits, faults } = await killInPhases({ kills: args.number("wakes", 50), seed });
+    return { counts: { ...hits, ...faults }, isSound: isZero(faults) };
   },
   async copies() {
     const obstacle = natsObstacle();

@@ -349,7 +349,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "asks",
   "usage": "ask <peer> [text]",
   "runsInDaemon": true,
-  "summary": "Ask a peer a question that needs a reply",
+  "summary": "Ask a peer, or each peer of an @tag, a question that needs a reply",
   "details": "You ask as the peer of this tmux pane, else as the human if a person uses this terminal, else as `cli`, whose asks `mesh asks --all` lists. `-` reads the text from standard input. With --option, the answer is one of the options. With --route, the only argument is the text, and routing.strategy chooses the peer.",
   "flags": {
    "--wait": "wait for the answer and print it",

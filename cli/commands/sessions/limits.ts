@@ -30,6 +30,9 @@ export const LIMIT_COMMANDS: readonly Command[] = [
   }),
 ];
 
+/** Maximum names of peers in a row of the table; sleeping agents may be many. */
+const PEERS_SHOWN_MAX = 8;
+
 function showLimits(limits: readonly Limit[], { clock, terminal }: CommandContext): void {
   terminal.printTable(limits, {
     ACCOUNT: ({ account_id }) => account_id,
@@ -38,9 +41,15 @@ function showLimits(limits: readonly Limit[], { clock, terminal }: CommandContex
     USED: ({ windows }) => windows.map(usedText).join(", ") || "—",
     RESETS: (limit) => untilText(limit, clock),
     WAITING: ({ queued }) => String(queued),
-    PEERS: ({ peers }) => peers.map(({ name }) => name).join(", ") || "—",
+    PEERS: ({ peers }) => namesOf(peers),
   }, { whole: ["ACCOUNT"], empty: "No agents with an account." });
   for (const limit of limits) if (limit.state !== "clear") explain(limit, terminal);
+}
+
+function namesOf(peers: Limit["peers"]): string {
+  const shown = peers.slice(0, PEERS_SHOWN_MAX).map(({ name }) => name).join(", ");
+  const more = peers.length - PEERS_SHOWN_MAX;
+  return more > 0 ? `${shown} and ${more} more` : shown || "—";
 }
 
 function explain({ account, backend, detail, evidence }: Limit, terminal: Terminal): void {

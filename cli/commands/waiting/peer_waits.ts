@@ -2,8 +2,8 @@
 
 import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
 import { getPeer, listPeers } from "protocol/generated/endpoints.ts";
+import { holdSentence } from "protocol/derived/holds.ts";
 import { waitSentence } from "protocol/derived/waits.ts";
-import { wakeSentence } from "protocol/derived/wakes.ts";
 import { isUnreachable } from "../../client/daemon_client.ts";
 import { unlessRejected } from "../../client/failures.ts";
 
@@ -14,10 +14,17 @@ export function peerOf(call: Call, id: string): Promise<WireResponse<typeof getP
   return unlessRejected(isRefusal, () => call(getPeer, { params: { id }, query: {} }));
 }
 
-/** A sentence on what a peer waits for, or on its sleep; undefined if its record is refused. */
-export async function waitOf(call: Call, peer_id: string): Promise<string | undefined> {
+/**
+ * The sentence on a message to a peer that waits for a reason; undefined if the record of the peer
+ * is refused.
+ */
+export async function holdOf(
+  call: Call,
+  peer_id: string,
+  reason: string | null,
+): Promise<string | undefined> {
   const peer = await peerOf(call, peer_id);
-  return peer && (waitSentence(peer) ?? wakeSentence(peer.display_name, peer.wake));
+  return peer && holdSentence(peer, reason);
 }
 
 /** The sentences on all live peers that wait; none if the list is refused. */

@@ -7,7 +7,7 @@ import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
 import { type getAsk, waitAsk } from "protocol/generated/endpoints.ts";
 import { PENDING, WAIT_SECONDS } from "protocol/asks/contract.ts";
-import { waitOf } from "./peer_waits.ts";
+import { holdOf } from "./peer_waits.ts";
 import { type ShownAsk, withProgress } from "../ask_progress.ts";
 import { type Args, type CommandContext, interruptible } from "../../command/command.ts";
 import { EXIT } from "../../client/failures.ts";
@@ -106,7 +106,7 @@ async function printWait(
   { call, terminal }: CommandContext,
   { to_peer_id }: WaitedAsk,
 ): Promise<void> {
-  const wait = await waitOf(call, to_peer_id);
+  const wait = await holdOf(call, to_peer_id, null);
   if (wait) terminal.printError(styled("yellow", wait));
 }
 

@@ -67,6 +67,14 @@ function defineWork(metrics: Metrics, { db, jobs, leases, limits, now }: GaugeSo
     label: "state",
   }, limits);
   metrics.gauges(
+    {
+      name: "mesh_wakes",
+      help: "Stored wakes by state: the phase of those in progress, and how the others ended",
+      label: "state",
+    },
+    () => rows.wakesByState(db),
+  );
+  metrics.gauges(
     { name: "mesh_budgets", help: "Stored budgets by state", label: "state" },
     () => rows.budgetsByState(db),
   );

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
 import { Kind } from "protocol/messages/contract.ts";
+import { wakeMachine } from "../../features/wakes/states.ts";
 import { budgetMachine } from "protocol/budgets/states.ts";
 import { PeerStatus } from "protocol/peers/record.ts";
 
@@ -28,6 +29,7 @@ export const STATEMENTS = {
   peers_by_status: `select status as name, count(*) as count from peers
     where dropped_at is null and closed = 0 group by status`,
   budgets_by_state: "select state as name, count(*) as count from budgets group by state",
+  wakes_by_state: "select state as name, count(*) as count from wakes group by state",
 } as const;
 
 /** Number of waiting messages by kind; 0 for a kind without any. */
@@ -53,6 +55,10 @@ export function peersByStatus(db: Reader): Record<string, number> {
 
 export function budgetsByState(db: Reader): Record<string, number> {
   return toCounts(budgetMachine.states, db.all(NamedCount, STATEMENTS.budgets_by_state));
+}
+
+export function wakesByState(db: Reader): Record<string, number> {
+  return toCounts(wakeMachine.states, db.all(NamedCount, STATEMENTS.wakes_by_state));
 }
 
 function toCounts(

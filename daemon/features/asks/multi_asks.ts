@@ -167,7 +167,8 @@ export class MultiAsks {
     const { asks } = this.#deps;
     return orProblem(() => {
       const { ticket } = this.#ctx.db.transactNested(() => asks.open(draft, requestContext));
-      return { peer, peer_id: to, correlation_id: ticket?.message.correlation_id ?? "" };
+      const { correlation_id, reason = null } = ticket?.message ?? {};
+      return { peer, peer_id: to, correlation_id: correlation_id ?? "", reason };
     });
   }
 

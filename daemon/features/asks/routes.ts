@@ -47,13 +47,13 @@ function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Rou
     /** A repeated request gets the first ids and the current state of the delivery. */
     again: <A extends z.output<typeof contracts.openAsk.returns>>(before: A): A => {
       const now = delivery.findMessage(before.correlation_id ?? "");
-      return { ...before, delivery_state: now?.state ?? before.delivery_state };
+      return now ? { ...before, delivery_state: now.state, reason: now.reason } : before;
     },
   };
   if (!router) {
     return route(contracts.openAsk, ({ body, caller, headers, commit }) => {
       const open = () => asks.open(body, requestContextOf(caller, headers));
-      return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, wakes });
+      return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, delivery, wakes });
     }, replay);
   }
   return route(routedAsk, async ({ body, caller, headers, signal, commit }) => {
@@ -62,7 +62,7 @@ function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Rou
     const open = isNamed(body)
       ? () => asks.open(body, requestContext)
       : await router.find(body, requestContext, signal);
-    return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, wakes });
+    return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, delivery, wakes });
   }, replay);
 }
 
@@ -73,7 +73,7 @@ type OpenedResult = () => OpenedAnswer;
 /** Opens an ask. The answer about an agent that is offline says whether it is being woken. */
 function openAndSettle(
   open: () => Opened,
-  { commit, wakes }: Pick<AskRoutesDeps, "wakes"> & {
+  { commit, delivery, wakes }: Pick<AskRoutesDeps, "delivery" | "wakes"> & {
     readonly commit: (work: () => OpenedResult) => OpenedAnswer | OpenedResult;
   },
 ) {
@@ -84,7 +84,12 @@ function openAndSettle(
     const { ticket, to } = result;
     const isAsleep = ticket?.state === "queued" && to.status === "offline" && to.daemon_id === null;
     if (isAsleep) sleeper = to.peer_id;
-    return toOpened(result, () => wake);
+    // The wake of the recipient changes the reason.
+    const reasonNow = () => delivery.findMessage(ticket?.message.delivery_id ?? "")?.reason ?? null;
+    return toOpened(
+      result,
+      () => sleeper === undefined ? {} : { reason: reasonNow(), ...(wake && { wake }) },
+    );
   });
   if (sleeper === undefined) return opened;
   return wakes.settled(sleeper).then((found) => {
@@ -96,17 +101,17 @@ function openAndSettle(
 /** The response to `POST /ask`, made after the commit with the delivery state of that time. */
 function toOpened(
   { ticket, to, inbox, routing }: Opened,
-  wakeOf: () => OpenedAnswer["wake"] = () => undefined,
+  sleepOf: () => Partial<Pick<OpenedAnswer, "wake" | "reason">> = () => ({}),
 ): OpenedResult {
   const id = ticket?.message.correlation_id ?? null;
-  const withWake = (wake: OpenedAnswer["wake"]) => wake === undefined ? {} : { wake };
   return () => ({
     correlation_id: id,
     trace_id: id,
     to_peer_id: to.peer_id,
     to_peer_name: to.name,
     delivery_state: ticket?.state ?? null,
-    ...withWake(wakeOf()),
+    reason: ticket?.message.reason ?? null,
+    ...sleepOf(),
     ...(inbox && { inbox }),
     ...(routing && { routing }),
   });

@@ -27,8 +27,9 @@ import { type EmptyExchange, type Exchanged, Exchanges } from "./exchanges.ts";
 const LOOK_MS = 15_000;
 /** Time for which peers of an exchange are shown as looping. */
 const SHOWN_MS = 10 * 60_000;
-/** Maximum messages that are compared per tick, and peers whose state is remembered. */
+/** Maximum sent messages that are compared in one tick. */
 const SENT_MAX = 200;
+/** Maximum peers whose last calls, and whose shown loop, are in memory. */
 const PEERS_MAX = 1_000;
 const TOOL_CHARS_MAX = 60;
 

@@ -1,9 +1,12 @@
 /** The accounts of agents: peers of one agent and one settings folder share one. */
 
-import { ANSWERS_MAX } from "../../data/table_view.ts";
+import { setLatest } from "kit/core/bounded_map.ts";
 import { sha256 } from "kit/host/node_library.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { StoredPeer } from "../peers/store.ts";
+
+/** Maximum ids of accounts in memory: a hash takes longer than a look-up, and each message asks. */
+const IDS_MAX = 10_000;
 
 /** An account, by an id that names it in requests, and as people read it. */
 export interface Account {
@@ -39,8 +42,7 @@ export class Accounts {
     const known = this.#ids.get(key);
     if (known !== undefined) return known;
     const id = `acct-${sha256(key, "hex").slice(0, 12)}`;
-    if (this.#ids.size >= ANSWERS_MAX) this.#ids.clear();
-    this.#ids.set(key, id);
+    setLatest(this.#ids, key, id, IDS_MAX);
     return id;
   }
 }

@@ -80,10 +80,10 @@ export function dueAfterStep(
 }
 
 /**
- * True if a report adds nothing to a limit that is known: it tells the same, or it tells no reset
- * of a limit whose reset is known.
+ * True if a report adds nothing to a known limit: it repeats it, or it has no reset for a limit
+ * whose reset is known.
  */
-export function tellsNothingNew(known: StoredLimit, found: Finding, now: number): boolean {
+export function addsNothing(known: StoredLimit, found: Finding, now: number): boolean {
   if (found.at < (known.evidence_at ?? 0) && found.resets_at === null) return true;
   if (known.state === "out_of_credits") return found.event === "unpaid";
   if (found.event === "unpaid" || known.due_at === null || known.due_at <= now) return false;

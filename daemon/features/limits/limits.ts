@@ -1,4 +1,4 @@
-/** The limits of accounts: what is reported of them, what they hold up, and how it goes on. */
+/** The limits of accounts: reports of them, the messages that they hold, and their end. */
 
 import { setLatest } from "kit/core/bounded_map.ts";
 import { cleanLine } from "kit/core/text.ts";
@@ -25,12 +25,12 @@ import {
 } from "../peers/waits.ts";
 import type { Account, Accounts } from "./accounts.ts";
 import { LIMITED, type LimitEffects } from "./deps.ts";
-import { dueAfterStep, type Finding, findingOf, tellsNothingNew } from "./evidence.ts";
+import { addsNothing, dueAfterStep, type Finding, findingOf } from "./evidence.ts";
 import type { LimitNotices } from "./notices.ts";
 import * as rows from "./store.ts";
 import type { StoredLimit } from "./store.ts";
 
-/** Maximum number of peers whose last report, or whose last prompt, is remembered. */
+/** Maximum peers with a report, and with a prompt, in memory. */
 const PEERS_MAX = 20_000;
 /** Time after a reset in which an agent that goes on by itself is not given a message. */
 const CONTINUE_MS = 5 * 60_000;
@@ -152,7 +152,7 @@ export class AccountLimits {
       const continues = report.continues ?? isTrying;
       const { account_id } = account;
       rows.putTurn(tx, { peer_id, account_id, at: found.at, continues });
-      if (known && isLimited(known.state) && tellsNothingNew(known, found, now)) return;
+      if (known && isLimited(known.state) && addsNothing(known, found, now)) return;
       this.#enter(account, { known, found, peer_id });
     });
   }
@@ -181,7 +181,7 @@ export class AccountLimits {
   }
 
   /**
-   * The account that a report tells of. A report that the agent's own program did not make holds
+   * The account of a report. A report that the agent's own program did not make holds
    * for the peer alone, so that nobody can hold up the peers of others.
    */
   #accountOf(peer: StoredPeer, { is_of_account, source }: LimitReport): Account {
@@ -220,8 +220,8 @@ export class AccountLimits {
     this.#store(before, limit, event);
     const { notices } = this.#deps;
     const waitOf = (id: string) => this.waitOf(id);
-    if (isNews) notices.tellAskers(this.peersOf(limit), waitOf);
-    else if (isFirst) notices.tellAskers(this.peersOf(limit), waitOf, { seen_by: peer_id });
+    if (isNews) notices.notifyAskers(this.peersOf(limit), waitOf);
+    else if (isFirst) notices.notifyAskers(this.peersOf(limit), waitOf, { seen_by: peer_id });
   }
 
   /** Stores a changed limit, and publishes it with the waits of its peers. */
@@ -244,8 +244,9 @@ export class AccountLimits {
     });
     const peers = this.peersOf(next);
     if (isLimited(before.state)) peers.forEach(({ peer_id }) => this.#reported.delete(peer_id));
+    if (isLimited(before.state) && !isLimited(state)) this.#deps.notices.limitOver(next);
     db.afterCommit(() => {
-      for (const peer of peers) {
+      for (const peer of peers.filter(isLive)) {
         if (isLimited(state)) this.#deps.waits.review(peer.peer_id);
         else this.#deps.waits.limitOver(peer.peer_id);
       }
@@ -466,10 +467,10 @@ export class AccountLimits {
     );
   }
 
-  /** The live peers of an account. */
+  /** The peers of an account, with those that sleep. */
   peersOf({ account_id }: Pick<StoredLimit, "account_id">): StoredPeer[] {
     const { accounts } = this.#deps;
-    return peerRows.livePeers(this.#ctx.db).filter((peer) =>
+    return peerRows.liveAndEndedPeers(this.#ctx.db).filter((peer) =>
       accounts.shared(peer)?.account_id === account_id ||
       accounts.own(peer).account_id === account_id
     );

@@ -4,7 +4,8 @@ import type { Context } from "../../data/context.ts";
 import { limitWords, timeOfDay } from "protocol/derived/limits.ts";
 import * as askRows from "../asks/store.ts";
 import { firstQueued } from "../messages/ledger/ledger.ts";
-import type { Notifications } from "../notifications/notifications.ts";
+import type { Inbox } from "../inbox/inbox.ts";
+import { DAEMON, type Notifications } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { KnownWait } from "../peers/waits.ts";
@@ -19,6 +20,7 @@ const PEERS_MAX = 5;
 
 interface NoticesDeps {
   readonly directory: Pick<Directory, "address" | "human">;
+  readonly inbox: Pick<Inbox, "endNotices">;
   readonly notifications: Pick<Notifications, "tryNotifyFromDaemon">;
   readonly ports: LimitPorts;
 }
@@ -35,10 +37,10 @@ export class LimitNotices {
   }
 
   /**
-   * Tells the askers of open asks to these peers until when their asks wait. `seen_by`: only of
+   * Notifies the askers of open asks to these peers until when their asks wait. `seen_by`: only of
    * asks that this peer has seen, because a short limit holds up the others like any delay.
    */
-  tellAskers(
+  notifyAskers(
     peers: readonly StoredPeer[],
     waitOf: WaitOf,
     { seen_by }: { readonly seen_by?: string } = {},
@@ -66,32 +68,36 @@ export class LimitNotices {
     if (state === "throttled" || lasts_ms <= SHORT_MS) return false;
     const waiting = peers().filter(({ peer_id }) => this.#hasWork(peer_id));
     if (waiting.length === 0) return false;
-    const lines = waiting.slice(0, PEERS_MAX).map((peer) => {
-      const asks = askRows.pendingOf(this.#ctx.db, peer.peer_id).count;
-      const count = asks === 1 ? "1 ask waits" : `${asks} asks wait`;
-      return `${this.#words(peer, waitOf)}; ${count} for it. Another agent can take its work ` +
-        `over: mesh peer switch ${peer.name} --backend BACKEND`;
-    });
+    // `mesh limits` counts what waits: a number in a stored text would soon be wrong.
+    const lines = waiting.slice(0, PEERS_MAX).map((peer) =>
+      `${this.#words(peer, waitOf)}; what is sent to it waits. Another agent can take its work ` +
+      `over: mesh peer switch ${peer.name} --backend BACKEND`
+    );
     const end = due_at === null
       ? `Once there is credit again: mesh limits resume ${account_id}`
-      : "Otherwise nothing is to be done: mesh limits";
-    return this.#tellPerson([...lines, end].join("\n"));
+      : `Otherwise nothing is to be done; mesh limits shows ${account_id}`;
+    return this.#notifyPerson([...lines, end].join("\n"));
   }
 
   /** Asks the person if an account may go on whose limit is over. */
   askToResume({ account_id, account, backend }: StoredLimit): boolean {
-    return this.#tellPerson(
+    return this.#notifyPerson(
       `The limit of ${backend} (${account}) is over, and nothing goes on before you say so: ` +
         `mesh limits resume ${account_id}`,
     );
   }
 
-  /** Tells the person of an agent that sent requests without end, and what became of its turn. */
-  tellOfStorm(name: string, outcome: string): void {
+  /** The items in the inbox about a limit are over with it. Each names the account. */
+  limitOver({ account_id }: Pick<StoredLimit, "account_id">): void {
+    this.#deps.inbox.endNotices(DAEMON.name, account_id);
+  }
+
+  /** Notifies the person of an agent that sent requests without end, and of the end of its turn. */
+  notifyOfStorm(name: string, outcome: string): void {
     const result = outcome === "interrupted" || outcome === "ended"
       ? "and mesh interrupted its turn"
       : `and mesh could not interrupt it: mesh interrupt ${name}`;
-    this.#tellPerson(
+    this.#notifyPerson(
       `${name} is at a limit and sent requests to its provider without end, ${result}.`,
     );
   }
@@ -126,7 +132,7 @@ export class LimitNotices {
   }
 
   /** True also without a person, to whom nothing can be said. */
-  #tellPerson(text: string): boolean {
+  #notifyPerson(text: string): boolean {
     const human = this.#deps.directory.human();
     if (human) this.#deps.notifications.tryNotifyFromDaemon(human.peer_id, text);
     return true;

@@ -32,11 +32,11 @@ export class LimitRecords {
     this.#deps = deps;
   }
 
-  /** The accounts of live agents, and those at a limit; the limited ones first. */
+  /** The accounts of agents, also of those that sleep; the limited ones first. */
   list(): Limit[] {
     const { accounts } = this.#deps;
     const { db } = this.#ctx;
-    const peers = peerRows.livePeers(db);
+    const peers = peerRows.liveAndEndedPeers(db);
     const byAccount = new Map<string, { account: Account; peers: StoredPeer[] }>();
     const stored = new Map(rows.all(db).map((limit) => [limit.account_id, limit]));
     for (const limit of stored.values()) {

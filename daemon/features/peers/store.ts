@@ -139,6 +139,9 @@ const table = tableOf("peers", StoredPeer, "peer_id");
 /** Only subagents are removed: they get no messages, so no other table refers to them. */
 export const { insert, update, get, remove } = table;
 
+/** Maximum ended agents that are read together with the live ones. */
+const ENDED_PEERS_MAX = 500;
+
 /** Condition for records that were neither closed nor dropped. */
 const OPEN = "dropped_at is null and closed = 0";
 /** Condition for peers online or busy and not dropped, as in the indexes `peers_live…`. */
@@ -285,6 +288,16 @@ export function byIds(db: Reader, peer_ids: readonly string[]): StoredPeer[] {
 /** Peers that are online or busy, and not dropped. */
 export function livePeers(db: Reader): StoredPeer[] {
   return peersWhere(db, LIVE);
+}
+
+/**
+ * Live peers, and the ended agents that were seen last and have a session: they may be started
+ * again.
+ */
+export function liveAndEndedPeers(db: Reader): StoredPeer[] {
+  const ended = `status = 'offline' and ${OPEN} and runtime_session_id is not null
+    order by last_seen desc limit ${ENDED_PEERS_MAX}`;
+  return [...livePeers(db), ...peersWhere(db, ended)];
 }
 
 /** The processes and panes of live peers. Every request of a person reads them. */

@@ -2,7 +2,7 @@
 
 import { kindOf } from "../../host/terminal_addresses.ts";
 import type { Context } from "../../data/context.ts";
-import { terminate, waitForExit } from "../../host/processes.ts";
+import { type ProcessId, processIdOf, terminate, waitForExit } from "../../host/processes.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import { nameOf } from "../peers/identity/naming.ts";
 import { withoutSecrets } from "./commands.ts";
@@ -140,25 +140,52 @@ export class Spawns {
   /** Closes a spawn's pane, unless another process runs in it, and ends the agent. */
   async release(
     spawn_id: string,
-    agent: { pid: number; started: string } | undefined,
+    agent: ProcessId | undefined,
   ): Promise<void> {
-    const { db, clock, log } = this.#ctx;
+    const { db, clock } = this.#ctx;
     const { terminals, processes, shutdownSignal: signal } = this.#deps;
     const spawn = rows.get(db, spawn_id);
     if (!spawn || spawn.pane_pid === null) return;
-    const { tmux_socket, pane_id, pane_pid, settled_at } = spawn;
+    const { tmux_socket, pane_id, pane_pid } = spawn;
     await terminals.closeIfSame(tmux_socket, { pane_id, pane_pid });
-    if (settled_at === null) this.registrations.abandon(spawn);
+    // Its agent may have registered while tmux closed the pane.
+    const current = rows.get(db, spawn_id);
+    if (current?.settled_at === null) this.registrations.abandon(current);
     if (!agent) return;
-    const options = { clock, signal, processes };
     // Closing a pane hangs up its terminal, which ends most agents.
-    if (await waitForExit(END_MS_MAX, agent, options)) return;
+    if (await waitForExit(END_MS_MAX, agent, { clock, signal, processes })) return;
+    await this.#hasEnded(spawn_id, agent);
+  }
+
+  /**
+   * Ends the program of a spawn that has not registered. The pane proves which process it is: tmux
+   * still runs the program there that the daemon has started. The pane therefore closes last.
+   * Without an answer of tmux, the program counts as running.
+   */
+  async endSilent(spawn_id: string): Promise<"ended" | "gone" | "running"> {
+    const { terminals, processes } = this.#deps;
+    const spawn = rows.get(this.#ctx.db, spawn_id);
+    if (!spawn || spawn.pane_pid === null) return "gone";
+    const { tmux_socket, pane_id, pane_pid } = spawn;
+    const pane = await terminals.getPane(tmux_socket, pane_id);
+    if (!pane && !await terminals.isGone(tmux_socket, pane_id)) return "running";
+    const isSame = pane?.pane_pid === pane_pid && !pane.dead;
+    const agent = isSame ? processIdOf(processes, pane_pid) : undefined;
+    if (agent && !await this.#hasEnded(spawn_id, agent)) return "running";
+    await this.release(spawn_id, undefined);
+    return agent ? "ended" : "gone";
+  }
+
+  /** Ends an agent by signals; false if it still runs, which is logged. */
+  async #hasEnded(spawn_id: string, agent: ProcessId): Promise<boolean> {
+    const { clock, log } = this.#ctx;
+    const { processes, shutdownSignal: signal } = this.#deps;
     const limits = { term_ms: END_MS_MAX, kill_ms: END_MS_MAX };
-    const ended = await terminate(agent, { ...limits, ...options });
+    const ended = await terminate(agent, { ...limits, clock, signal, processes });
     signal.throwIfAborted();
-    if (ended === "forbidden" || ended === "alive") {
-      log.warn("A spawned agent did not end", { spawn_id, pid: agent.pid, why: ended });
-    }
+    if (ended !== "forbidden" && ended !== "alive") return true;
+    log.warn("A spawned agent did not end", { spawn_id, pid: agent.pid, why: ended });
+    return false;
   }
 
   /** Updates the response to an earlier request, for a repetition of that request. */

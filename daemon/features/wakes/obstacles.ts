@@ -1,5 +1,6 @@
 /** Remembers for a short time why sessions of ended agents cannot be resumed. */
 
+import { setLatest } from "kit/core/bounded_map.ts";
 import type { Context } from "../../data/context.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Resumptions } from "../spawn/resumptions.ts";
@@ -9,8 +10,8 @@ import type { Resumptions } from "../spawn/resumptions.ts";
  * whole sessions. The files of an ended session hardly change, and a wake checks them again.
  */
 const KEPT_MS = { resumable: 10 * 60_000, obstacle: 30_000 } as const;
-/** Maximum looks at files within one second. Any other agent counts as asleep until then. */
-const LOOKS_MAX = 100;
+/** Maximum agents whose files are read within one second. The others count as asleep until then. */
+const READS_PER_SECOND_MAX = 100;
 /** Maximum remembered findings. */
 const FINDINGS_MAX = 10_000;
 
@@ -39,15 +40,15 @@ export class Obstacles {
     const isCurrent = known?.session === peer.runtime_session_id && now - known.at < kept_ms;
     if (isCurrent) return known.obstacle;
     if (now - this.#looks.since >= 1000) this.#looks = { since: now, count: 0 };
-    return ++this.#looks.count > LOOKS_MAX ? known?.obstacle : this.look(peer);
+    return ++this.#looks.count > READS_PER_SECOND_MAX ? known?.obstacle : this.look(peer);
   }
 
   /** As `of`, by the files as they are now. */
   look(peer: StoredPeer): string | undefined {
     const obstacle = this.#resumptions.obstacleOf(peer);
     const at = this.#ctx.clock.monotonic();
-    if (this.#findings.size >= FINDINGS_MAX) this.#findings.clear();
-    this.#findings.set(peer.peer_id, { session: peer.runtime_session_id, obstacle, at });
+    const finding = { session: peer.runtime_session_id, obstacle, at };
+    setLatest(this.#findings, peer.peer_id, finding, FINDINGS_MAX);
     return obstacle;
   }
 }

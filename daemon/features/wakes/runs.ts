@@ -7,7 +7,9 @@ import type { Refusal } from "kit/core/problem.ts";
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
 import { isProblem, Problem, recoverableProblem } from "protocol/problems.ts";
+import { MINUTE_MS } from "kit/core/duration.ts";
 import { kindOf } from "../../host/terminal_addresses.ts";
+import type { Terminals } from "../../host/tmux/terminals.ts";
 import type { Linking } from "../lifecycle/linking.ts";
 import { isOnline, mustGetPeer } from "../peers/directory.ts";
 import { recordedProcess } from "../peers/identity/known_peer.ts";
@@ -16,6 +18,7 @@ import type { LaunchedAgent } from "../spawn/deps.ts";
 import type { Resumptions } from "../spawn/resumptions.ts";
 import type { Spawns } from "../spawn/spawns.ts";
 import * as spawnRows from "../spawn/store.ts";
+import type { Spawn } from "../spawn/store.ts";
 import type { WakeRecords } from "./records.ts";
 import type { StoredWake } from "./store.ts";
 
@@ -23,11 +26,14 @@ import type { StoredWake } from "./store.ts";
 const RUNNING_MS_MAX = 30_000;
 /** Time after a start of the daemon within which tmux may still run a command of the last run. */
 const TMUX_MS_MAX = 3_000;
+/** Time within which a started agent has to register. It takes seconds, on slow machines more. */
+const REGISTER_MS_MAX = 3 * MINUTE_MS;
 
 interface WakeRunsDeps {
   readonly linking: Pick<Linking, "linkSilent">;
   readonly resumptions: Resumptions;
   readonly spawns: Spawns;
+  readonly terminals: Pick<Terminals, "isWatched">;
   readonly shutdownSignal: AbortSignal;
   /** Asks the human, or allows the wake, in the transaction that ends the check. */
   decide(wake: StoredWake): void;
@@ -37,7 +43,7 @@ interface WakeRunsDeps {
   woken(wake: StoredWake): void;
   /** The agent has gone back to sleep, in the transaction that stores it. */
   slept(wake: StoredWake): void;
-  /** True if nobody waits for the wake any more, or the peer came back by itself. */
+  /** True if no ask waits for the wake any more, or the peer came back by itself. */
   isOver(wake: StoredWake): boolean;
 }
 
@@ -108,7 +114,10 @@ export class WakeRuns {
     }
   }
 
-  /** Fails the wake on a refusal. A session that runs may end soon, and is tried again. */
+  /**
+   * Does the work of a phase. A refusal ends the wake; but a session that another program has open
+   * is tried again for a while, because that program may be ending.
+   */
   async #tryPhase(wake: StoredWake, work: () => Promise<void>): Promise<Refusal | undefined> {
     try {
       await work();
@@ -189,7 +198,7 @@ export class WakeRuns {
     });
   }
 
-  /** Follows a started agent until it registers, or its pane closes. */
+  /** Follows a started agent until it registers, its pane closes, or its time is over. */
   async #follow(wake: StoredWake): Promise<Refusal | undefined> {
     const { wake_id, peer_id, spawn_id } = wake;
     const spawn = spawn_id === null ? undefined : spawnRows.get(this.#ctx.db, spawn_id);
@@ -200,7 +209,8 @@ export class WakeRuns {
       this.#fail(wake, { reason: "other_peer", detail: `It registered as ${spawn.peer_id}` });
       const process = recordedProcess(mustGetPeer(this.#ctx.db, spawn.peer_id)) ?? undefined;
       await this.#deps.spawns.release(spawn.spawn_id, process);
-    } else if (spawn.settled_at !== null) {
+    } else if (this.#isLate(wake)) await this.#giveUp(wake, spawn);
+    else if (spawn.settled_at !== null) {
       const { pane_id } = spawn;
       this.#fail(wake, { reason: "exited", detail: `Its program ended at once in ${pane_id}` });
     } else if (this.#recovered.has(wake_id)) {
@@ -208,6 +218,40 @@ export class WakeRuns {
       await this.#deps.linking.linkSilent(spawn, peer_id, { missed_start: true });
     }
     return undefined;
+  }
+
+  /**
+   * Fails a wake whose agent has not registered in time. Its program is ended first, so that none
+   * has the session open at the next wake. While it may run, the wake stays as it is; so it does
+   * while a person looks at the pane, perhaps to answer the agent's first dialog.
+   */
+  async #giveUp(wake: StoredWake, { spawn_id, tmux_socket, pane_id }: Spawn): Promise<void> {
+    const { spawns, terminals } = this.#deps;
+    if (await terminals.isWatched(tmux_socket, pane_id)) return;
+    const end = await this.#unlessClosing(spawns.endSilent(spawn_id));
+    const { peer_id } = spawnRows.get(this.#ctx.db, spawn_id) ?? { peer_id: null };
+    if (end === "running" || end === undefined || peer_id !== null) return;
+    const outcome = end === "ended" ? "and mesh has ended it" : "and has ended";
+    const program = `Its program in ${pane_id} had not registered`;
+    const detail = `${program} after ${REGISTER_MS_MAX / MINUTE_MS} minutes, ${outcome}`;
+    this.#fail(wake, { reason: "not_registered", detail });
+  }
+
+  /** True if a started agent has had its time. The hooks of an earlier run's found no daemon. */
+  #isLate({ wake_id, changed_at }: StoredWake): boolean {
+    const run_ms = this.#ctx.clock.monotonic() - this.#started_at;
+    return this.#ages.of(wake_id, changed_at) >= REGISTER_MS_MAX &&
+      (run_ms >= REGISTER_MS_MAX || !this.#recovered.has(wake_id));
+  }
+
+  /** Undefined if the daemon ends meanwhile: its next start goes on with the wake. */
+  async #unlessClosing<T>(work: Promise<T>): Promise<T | undefined> {
+    try {
+      return await work;
+    } catch (error) {
+      if (this.#deps.shutdownSignal.aborted) return undefined;
+      throw error;
+    }
   }
 
   /** Ends a woken agent that is idle. Its peer is offline already, so that messages wait. */
@@ -218,12 +262,9 @@ export class WakeRuns {
       this.#records.step(wake_id, "registered");
       return undefined;
     }
-    try {
-      await this.#deps.spawns.release(spawn_id ?? "", recordedProcess(peer) ?? undefined);
-    } catch (error) {
-      if (this.#deps.shutdownSignal.aborted) return undefined; // The next start goes on with it.
-      throw error;
-    }
+    const { spawns, shutdownSignal } = this.#deps;
+    await this.#unlessClosing(spawns.release(spawn_id ?? "", recordedProcess(peer) ?? undefined));
+    if (shutdownSignal.aborted) return undefined;
     this.#ctx.db.transact(() => {
       if (this.#records.mustGet(wake_id).state !== "resting") return;
       this.#deps.slept(this.#records.step(wake_id, "slept"));

@@ -39,7 +39,7 @@ import * as rows from "./store.ts";
 
 /** Time until an agent that went offline counts as ended: it may be starting again. */
 const SETTLE_MS = 5_000;
-/** Time for which nobody is asked again about a peer that should not be woken now. */
+/** Time after "not now" in which the human is not asked about the peer again. */
 const NOT_NOW_MS = 60 * 60_000;
 /** Time after a wake within which only a person wakes the peer, in case it ends at each start. */
 const PAUSE_MS = 5 * 60_000;
@@ -311,7 +311,7 @@ export class Wakes {
     });
   }
 
-  /** True if nobody waits for the wake any more, or the peer came back by itself. */
+  /** True if no ask waits for the wake any more, or the peer came back by itself. */
   #isOver({ peer_id, allowed_by }: StoredWake): boolean {
     const peer = peerRows.get(this.#ctx.db, peer_id);
     if (!peer || !isAgent(peer) || isOnline(peer)) return true;
@@ -376,8 +376,11 @@ export class Wakes {
     });
   }
 
-  /** Tells the senders of waiting asks, and the person who wanted the wake, that it has failed. */
-  #reportFailure({ peer_id, allowed_by, detail }: StoredWake): void {
+  /**
+   * Notifies the senders of waiting asks of a failed wake. The person is notified after a wake that
+   * the person wanted, and if the cause can only be seen by starting the agent by hand.
+   */
+  #reportFailure({ peer_id, allowed_by, reason, detail }: StoredWake): void {
     const { directory, notifications } = this.#deps;
     const { name } = mustGetPeer(this.#ctx.db, peer_id);
     const why = `${name} could not be woken: ${detail}`;
@@ -389,7 +392,7 @@ export class Wakes {
         .map(({ correlation_id }) => correlation_id).slice(0, REMINDED_ASKS_MAX).join(", ");
       notifications.tryNotifyFromDaemon(sender, `${why}. Waiting for it: ${ids}`);
     }
-    const hasPerson = allowed_by === "answer" ||
+    const hasPerson = allowed_by === "answer" || reason === "not_registered" ||
       open.some(({ from_peer_id }) => from_peer_id !== null && from_peer_id === human_id);
     if (hasPerson && human_id !== null) notifications.tryNotifyFromDaemon(human_id, why);
   }
@@ -410,7 +413,7 @@ export class Wakes {
     return peerRows.get(this.#ctx.db, from_peer_id)?.circle === peer.circle;
   }
 
-  /** True while nobody is asked about a peer, and nothing wakes it but a person. */
+  /** True after a failure or "not now": for some time only a person wakes the peer. */
   #isQuiet(peer: StoredPeer, by_person: boolean): boolean {
     const last = by_person ? undefined : rows.latestOf(this.#ctx.db, peer.peer_id);
     if (!last || last.ended_at === null) return false;

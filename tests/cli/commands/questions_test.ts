@@ -168,3 +168,24 @@ Deno.test("ask-many --wait prints all answers once they have arrived", async () 
   assert.equal(state, "complete");
   assert.deepEqual(children.map(({ reply }: { reply: string }) => reply), ["Busy", "Yes"]);
 });
+
+Deno.test("ask @tag asks each peer of the tag, and refuses what only fits one peer", async () => {
+  await using at = fixture();
+  const { w, mesh } = at;
+  await addPeer(w, "api", { tags: ["backend"] });
+  await addPeer(w, "db", { tags: ["backend"] });
+  await addPeer(w, "web");
+  const asked = await mesh("ask", "@backend", "Ready?");
+  assert.equal(asked.code, 0, asked.err);
+  const { asks } = await get(w, "/asks?state=open");
+  assert.deepEqual(
+    asks.map(({ to_peer_name }: { to_peer_name: string }) => to_peer_name).toSorted(),
+    ["api", "db"],
+  );
+  const refused = await mesh("ask", "@backend", "Ready?", "--option", "yes");
+  assert.match(refused.err, /--option is for an ask to one peer, and "@backend" may name several/);
+  assert.match(
+    (await mesh("ask", "@nobody", "Ready?")).err,
+    /No other peer here has the tag nobody/,
+  );
+});

@@ -228,6 +228,7 @@ Deno.test("each text that docs/machines.md has of a screen is one of the program
 /** The options of `deno task crash`, with the test file that runs a short form of each. */
 const CRASH_TESTS = {
   "--kills": "crash_test.ts",
+  "--wakes": "wakes/wake_kills_test.ts",
   "--points": "power_loss/power_loss_test.ts",
   "--faults": "disk/disk_faults_test.ts",
   "--reconnects": "network/reconnect_storm_test.ts",

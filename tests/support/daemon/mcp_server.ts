@@ -112,6 +112,7 @@ export const WEB_PEER = {
   backend: "codex",
   status: "online",
   turn_state: "idle",
+  waits_for: null,
   inbound_status: "ok",
   description: "The login page",
   tags: [],

@@ -193,15 +193,21 @@ export const COMMANDS = {
 
 export type WorldSettings = NonNullable<WorldOptions["settings"]>;
 
+export interface SpawningOptions extends WorldOptions {
+  readonly isConfigured?: boolean;
+  /** Opens the world; by default, one that stands alone. */
+  readonly open?: (options: WorldOptions) => World | Promise<World>;
+}
+
 /** A world with a folder in which agents can be spawned. */
 export async function spawningWorld(
-  { isConfigured = true, ...options }: WorldOptions & { readonly isConfigured?: boolean } = {},
+  { isConfigured = true, open = world, ...options }: SpawningOptions = {},
 ) {
   const folder = await Deno.realPath(await Deno.makeTempDir({ prefix: "mesh-spawn-" }));
   const processes = options.processes ?? new FakeProcesses();
   const terminals = new FakeTerminals(processes);
   if (!isConfigured) terminals.home = folder;
-  const w = world({
+  const w = await open({
     adapters: [codex, generic],
     hooks,
     terminals,

@@ -10,13 +10,14 @@ import type {
 import { listInbox } from "protocol/inbox.ts";
 import { getPeer } from "protocol/peers/contract.ts";
 import { type FakeSession, sessionFilesOf } from "../sessions/fake_session_files.ts";
-import type { World, WorldOptions } from "../world.ts";
+import type { World } from "../world.ts";
 import { addPeer, reportSessions } from "./peer_clients.ts";
 import {
   codex,
   generic,
   registerSpawned,
   SOCKET,
+  type SpawningOptions,
   spawningWorld,
   type WorldSettings,
 } from "./spawns.ts";
@@ -57,7 +58,7 @@ function talkingCodex(
 
 interface SleepOptions {
   readonly settings?: WorldSettings;
-  readonly world?: WorldOptions;
+  readonly world?: SpawningOptions;
 }
 
 /** A world with the agent `api`, which has ended, and with the human `sam`. */

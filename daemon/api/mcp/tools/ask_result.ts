@@ -1,10 +1,13 @@
 /** The result of an ask for its asker: as text for a model, and as data. */
 
 import * as z from "zod";
-import { type Call, type WireResponse } from "kit/http/client.ts";
+import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
 import { getAsk, waitAsk } from "protocol/asks/contract.ts";
 import { toTag } from "protocol/messages/attachments.ts";
+import { holdSentence } from "protocol/derived/holds.ts";
 import { quotedName } from "protocol/messages/frame_markers.ts";
+import { getPeer } from "protocol/peers/contract.ts";
+import type { ToolContext } from "../tool.ts";
 import type { McpCaller } from "../identify.ts";
 import { AttachedFile, maybe } from "./fields.ts";
 import { nameTag, printable, quote } from "./quoting.ts";
@@ -69,4 +72,25 @@ export async function formatEnding(
     ...unverified,
   };
   return `${head}\n${quote(attributes, reply, files)}`;
+}
+
+/** The sentence on a message that waits; undefined if it does not wait, or nothing is known. */
+export async function holdOf(
+  { to_peer_id, delivery_state, reason }: {
+    readonly to_peer_id: string;
+    readonly delivery_state: string | null;
+    readonly reason: string | null;
+  },
+  { call }: ToolContext,
+): Promise<string | undefined> {
+  if (delivery_state !== "queued") return undefined;
+  try {
+    const peer = await call(getPeer, { params: { id: to_peer_id }, query: {} });
+    const sentence = holdSentence(peer, reason);
+    return sentence === undefined ? undefined : printable(sentence);
+  } catch (error) {
+    // A person on another machine has no record here, and a peer may be closed meanwhile.
+    if (error instanceof ApiError) return undefined;
+    throw error;
+  }
 }

@@ -33,7 +33,7 @@ import {
   urgent,
 } from "./fields.ts";
 import { printable } from "./quoting.ts";
-import { Ending, formatEnding, PENDING } from "./ask_result.ts";
+import { Ending, formatEnding, holdOf, PENDING } from "./ask_result.ts";
 import { askedBefore, EarlierAsk } from "./asked_before.ts";
 
 const ask = tool({
@@ -69,6 +69,7 @@ const ask = tool({
     to_peer_id: z.string(),
     to_peer_name: z.string(),
     delivery_state: maybe,
+    reason: maybe.describe("Why it waits"),
     wake: Wake.optional().describe("Whether a peer that is asleep is being woken"),
     reply_delivery: z.enum(["push", "pull"]),
     ...Ending,
@@ -85,13 +86,14 @@ const ask = tool({
     const question = options?.length ? toChoice(options) : undefined;
     const request = { from_peer, to_peer: peer, text: message, reply_delivery, question, ...rest };
     const openedAsk = await call(openAsk, { body: request, headers });
-    const { to_peer_id, to_peer_name, delivery_state, wake } = openedAsk;
+    const { to_peer_id, to_peer_name, delivery_state, reason = null, wake } = openedAsk;
     const id = openedAsk.correlation_id ?? "";
     const parties = { correlation_id: id, to_peer_id, to_peer_name };
-    const askFields = { ...parties, delivery_state, ...(wake && { wake }) };
+    const askFields = { ...parties, delivery_state, reason, ...(wake && { wake }) };
     const name = `@${quotedName(to_peer_name)}`;
     const sleep = wakeSentence(name, wake);
-    const head = `Asked ${name} (${id}); delivery: ${delivery_state}.${sleep ? ` ${sleep}.` : ""}`;
+    const hold = sleep ?? await holdOf({ to_peer_id, delivery_state, reason }, toolContext);
+    const head = `Asked ${name} (${id}); delivery: ${delivery_state}.${hold ? ` ${hold}.` : ""}`;
     if (wait_seconds > 0) {
       const { text, data } = await waitFor(id, wait_seconds, toolContext);
       return { text: `${head} ${text}`, data: { ...askFields, reply_delivery, ...data } };
@@ -100,10 +102,9 @@ const ask = tool({
       ? "No reply yet: it comes to you as a message of its own. Go on, or end your turn."
       : "No reply yet, and none can be pushed to you, as you are not a registered peer: " +
         laterHint(id);
-    const wait = delivery_state === "queued" ? await waitOfRecipient(id, toolContext) : "";
     const { text, ...earlier } = await askedBefore(message, toolContext);
     const data = { ...askFields, reply_delivery, ...PENDING, ...earlier };
-    return { text: `${head} ${wait}${later}${text}`, data };
+    return { text: `${head} ${later}${text}`, data };
   },
 });
 

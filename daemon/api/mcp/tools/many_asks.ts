@@ -5,6 +5,8 @@ import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
 import { Text } from "kit/core/schema.ts";
 import { quotedName } from "protocol/messages/frame_markers.ts";
 import { getAsk } from "protocol/asks/contract.ts";
+import { heldAmong } from "protocol/derived/holds.ts";
+import { listPeers } from "protocol/peers/contract.ts";
 import { askMany, getMany, PEERS_MAX } from "protocol/asks/many.ts";
 import { READ_HINTS, SEND_HINTS, type Tool, tool } from "../tool.ts";
 import {
@@ -18,7 +20,7 @@ import {
   peer,
   seconds,
 } from "./fields.ts";
-import { charsPerText, truncate } from "./quoting.ts";
+import { charsPerText, printable, truncate } from "./quoting.ts";
 import { formatEnding } from "./ask_result.ts";
 
 const ask = tool({
@@ -47,6 +49,7 @@ const ask = tool({
       peer: z.string(),
       peer_id: maybe,
       correlation_id: maybe,
+      reason: maybe.describe("Why the ask waits"),
       error: maybe.describe("Why this peer was not asked"),
     })),
   }),
@@ -60,8 +63,10 @@ const ask = tool({
       ? "Each reply comes to you as a message of its own; go on, or end your turn. The " +
         "replies so far: "
       : "No reply can be pushed to you, as you are not a registered peer. Get them with ";
+    const { peers: known } = await call(listPeers, { query: {} });
+    const held = heldAmong(children, known).map((sentence) => `${printable(sentence)}.\n`);
     return {
-      text: `${formatAskedPeers(parent_id, children)}\n` +
+      text: `${formatAskedPeers(parent_id, children)}\n${held.join("")}` +
         `${later}ask_many_result(parent_id="${parent_id}").`,
       data: {
         parent_id,
@@ -71,6 +76,7 @@ const ask = tool({
           correlation_id: null,
           error: null,
           ...child,
+          reason: "reason" in child ? child.reason ?? null : null,
         })),
       },
     };

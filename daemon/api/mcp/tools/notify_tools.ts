@@ -18,6 +18,7 @@ import {
   peer,
   urgent,
 } from "./fields.ts";
+import { holdOf } from "./ask_result.ts";
 
 const notify = tool({
   name: "notify_peer",
@@ -43,14 +44,15 @@ const notify = tool({
     to_peer_id: z.string(),
     to_peer_name: z.string(),
   }),
-  async run({ peer, message, idempotency_key, ...rest }, { caller, call }) {
+  async run({ peer, message, idempotency_key, ...rest }, toolContext) {
+    const { caller, call } = toolContext;
     const from_peer = callerId(caller);
     const body = { from_peer, to_peer: peer, text: message, ...rest };
     const sent = await call(notifyPeer, { body, headers: idempotencyHeaders(idempotency_key) });
-    const why = sent.reason ? ` (${sent.reason})` : "";
+    const hold = await holdOf(sent, toolContext);
     return {
       text: `Notified @${quotedName(sent.to_peer_name)} (${sent.delivery_id}); ` +
-        `delivery: ${sent.delivery_state}${why}.`,
+        `delivery: ${sent.delivery_state}.${hold ? ` ${hold}.` : ""}`,
       data: sent,
     };
   },

@@ -4,8 +4,9 @@ import * as z from "zod";
 import type { WireResponse } from "kit/http/client.ts";
 import { Name } from "kit/core/schema.ts";
 import { quotedLine } from "protocol/messages/frame_markers.ts";
-import { Wake } from "protocol/peers/record.ts";
+import { Wait, Wake } from "protocol/peers/record.ts";
 import { statusWithSleep } from "protocol/derived/wakes.ts";
+import { limitText } from "protocol/derived/waits.ts";
 import { describePeer, getPeer, listPeers, renamePeer } from "protocol/peers/contract.ts";
 import { READ_HINTS, type Tool, tool, UPDATE_HINTS } from "../tool.ts";
 import { circle, maybe, mustBePeer } from "./fields.ts";
@@ -19,6 +20,7 @@ const PeerCard = z.object({
   backend: maybe,
   status: z.string(),
   turn_state: maybe,
+  waits_for: Wait.nullable().describe("A dialog, or a limit of its account with its reset"),
   wake: Wake.nullable().describe("Whether an agent that is offline sleeps, or cannot be woken"),
   inbound_status: z.string(),
   description: maybe,
@@ -32,7 +34,8 @@ const list = tool({
   title: "List the peers",
   description:
     "List the agents and the human who can be asked or notified, with what each works on. " +
-    "Use it before the first ask, or when a name is unknown. Do not poll it to wait for a reply.",
+    "Use it before the first ask, or when a name is unknown. It also names the limits of their " +
+    "plans, at which messages wait. Do not poll it to wait for a reply.",
   hints: READ_HINTS,
   input: z.object({ circle: circle.describe("Only this circle; all of them by default") }),
   output: z.object({ peers: z.array(PeerCard) }),
@@ -121,12 +124,14 @@ export const PEER_TOOLS: readonly Tool[] = [list, whoami, setDescription, setNam
 type PeerInfo = WireResponse<typeof describePeer>;
 
 /** One line about a peer, whose own description is in quotation marks. */
-function describe(
-  { name, circle, role, backend, status, wake, turn_state, description, tags }: PeerInfo,
-): string {
+function describe(peer: PeerInfo): string {
+  const { name, circle, role, backend, status, wake, turn_state, description, tags } = peer;
   const shown = statusWithSleep({ status, wake });
   const state = turn_state ? `${shown}, ${turn_state}` : shown;
   const tagText = tags.length > 0 ? `, tags ${tags.join(" ")}` : "";
+  const limit = limitText(peer.waits_for);
+  const waitText = limit === undefined ? "" : `, ${quotedLine(limit)}`;
   const descriptionText = description ? `: ${JSON.stringify(quotedLine(description))}` : "";
-  return `@${name} (${backend ?? role}, circle ${circle}, ${state}${tagText})${descriptionText}`;
+  const facts = `${backend ?? role}, circle ${circle}, ${state}${waitText}${tagText}`;
+  return `@${name} (${facts})${descriptionText}`;
 }

@@ -50,6 +50,7 @@ Deno.test("the reply to an ask of a registered peer is pushed", async () => {
     to_peer_id: "peer-web",
     to_peer_name: "web",
     delivery_state: "sent",
+    reason: null,
     reply_delivery: "push",
     status: "pending",
     outcome: null,
@@ -121,6 +122,19 @@ Deno.test("list_peers marks the caller and omits retired peers", async () => {
     `- @web (codex, circle main, online, idle): "The login page"\n` +
       "- @api (codex, circle main, online) (you)",
   );
+});
+
+Deno.test("list_peers names the limit of a peer's account, and until when it lasts", async () => {
+  const since = "2030-01-01T12:00:00.000Z", resets_at = "2030-01-01T14:20:00.000Z";
+  const limit = { kind: "limit", since, resets_at, source: "session file", detail: "five_hour" };
+  const { fetch } = mcpFixture({
+    "GET /peers": () => ({ peers: [{ ...WEB_PEER, waits_for: limit }] }),
+  });
+  await using at = await connect(fetch);
+  const { text, data } = await at.call("list_peers");
+  const [peer] = data["peers"] as { waits_for: { detail: string } }[];
+  assert.equal(peer?.waits_for.detail, "five_hour");
+  assert.match(text, /^- @web \(.*, idle, is out of its five-hour limit until \d\d:20\)/);
 });
 
 Deno.test("a refusal is a tool error with the whole problem", async () => {

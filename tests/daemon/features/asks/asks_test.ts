@@ -134,6 +134,7 @@ Deno.test("POST /ask to an offline peer is queued, and the response names the re
     to_peer_id: bob.peer_id,
     to_peer_name: "bob",
     delivery_state: "queued",
+    reason: "recipient_offline",
   });
   const kept = await get(w, `/asks/${correlation_id}`);
   assert.deepEqual([kept.from_peer_id, kept.from_peer_name, kept.state], [

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { getAsk } from "protocol/asks/contract.ts";
+import type { InboxItem } from "protocol/inbox.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import {
   LIMITED_UNTIL,
@@ -70,7 +71,10 @@ Deno.test("an asker is told until when its ask waits, and the person is offered 
   await w.tick();
   const { items } = await get(w, "/inbox");
   assert.equal(items.length, 1);
-  assert.match(items[0].text, /^web is out of its five-hour limit until .*; 1 ask waits for it/);
+  assert.match(
+    items[0].text,
+    /^web is out of its five-hour limit until .*; what is sent to it waits/,
+  );
   assert.match(items[0].text, /mesh peer switch web --backend BACKEND/);
   await w.tick(60);
   assert.equal((await get(w, "/inbox")).items.length, 1, "the offer is made once");
@@ -226,6 +230,39 @@ Deno.test("routing and a tag go round a peer at its limit, unless there is no ot
   await hitLimit(doc);
   const all = await post(w, "/asks/many", { from_peer: "cli", to_peers: ["@crew"], text: "Now?" });
   assert(all.children.every(({ error }: { error?: string }) => error === undefined));
+});
+
+Deno.test("what the person was offered at a limit is read once the limit is over", async () => {
+  await using at = await limitWorld({ settings: { "human.name": "sam" } });
+  const { w, api, web, hitLimit } = at;
+  await ask(w, "cli", web.name);
+  await hitLimit(api);
+  await w.tick();
+  const isRead = async () => (await get(w, "/inbox")).items.map(({ read }: InboxItem) => read);
+  assert.deepEqual(await isRead(), [false]);
+  await w.tick(LIMITED_UNTIL / 1000 + 6);
+  assert.deepEqual(await isRead(), [true]);
+  await hitLimit(api);
+  await w.tick();
+  assert.deepEqual((await isRead()).toSorted(), [false, true], "the next limit is offered again");
+});
+
+Deno.test("a sleeping peer is shown with its account, whose limit holds what waits for it", async () => {
+  await using at = await limitWorld();
+  const { w, api, web, hitLimit, limit } = at;
+  const id = await ask(w, "cli", web.name);
+  await post(w, `/peers/${web.peer_id}/offline`, { reason: "session_end" });
+  await hitLimit(api);
+  const { peers, queued, state } = await limit();
+  assert.deepEqual([peers.map(({ name }) => name).toSorted(), state], [
+    ["api", "web"],
+    "exhausted",
+  ]);
+  const later = await ask(w, "cli", web.name);
+  assert.equal((await limit()).queued, queued + 1);
+  assert.notEqual(id, later);
+  await post(w, `/peers/${api.peer_id}/offline`, { reason: "session_end" });
+  assert.equal((await limit()).peers.length, 2);
 });
 
 Deno.test("the metrics count accounts by the state of their limits", async () => {

@@ -1,6 +1,8 @@
 /** A session is never opened twice, and a wake that fails says so. */
 
 import assert from "node:assert/strict";
+import { listInbox } from "protocol/inbox.ts";
+import { getTrace } from "protocol/messages/contract.ts";
 import { addPeer, ask, post } from "../../../support/daemon/peer_clients.ts";
 import { texts } from "../../../support/daemon/message_log.ts";
 import {
@@ -100,6 +102,72 @@ Deno.test("an agent that ends at its start is a failed wake, and no loop", async
   for (let seconds = 0; seconds < 20; seconds++) await w.tick();
   assert.equal((await apiOf(w)).wake?.reason, "exited");
   assert.equal(terminals.launches.length, 1);
+});
+
+/** An agent that was started for an ask, and does not register for some minutes. */
+async function silentAgent(minutes: number) {
+  const fixture = await sleepingWorld(ALWAYS);
+  const { w, terminals } = fixture;
+  await addPeer(w, "web");
+  const correlation_id = await ask(w, "web", "api");
+  await untilLaunched(fixture);
+  const { pane_id = "" } = terminals.launches[0] ?? {};
+  const pid = terminals.panes.get(pane_id)?.pane_pid ?? 0;
+  const pass = async (count: number) => {
+    await w.clock.advance(count * 60_000);
+    for (let ticks = 0; ticks < 30; ticks++) await w.tick();
+  };
+  await pass(minutes);
+  return { fixture, correlation_id, pane_id, pid, pass };
+}
+
+Deno.test("an agent that does not register in time is ended, and its asker and the trace say so", async () => {
+  const { fixture, correlation_id, pane_id, pid, pass } = await silentAgent(2);
+  await using _ = fixture;
+  const { w, terminals, processes } = fixture;
+  assert.equal((await apiOf(w)).wake?.state, "waking", "it has time");
+  await pass(1);
+  const { wake } = await apiOf(w);
+  assert.deepEqual([wake?.state, wake?.reason], ["asleep", "not_registered"]);
+  assert.ok(!processes.isAlive(pid) && !terminals.panes.has(pane_id), "its program has ended");
+  const told = await texts(w, { peer: "web" });
+  const failure = told.find((text) => text.includes("could not be woken")) ?? "";
+  assert.match(failure, new RegExp(`had not registered after 3 minutes.*${correlation_id}`));
+  const { items } = await w.call(listInbox, { query: {} });
+  assert.match(items[0]?.text ?? "", /^api could not be woken: Its program in %\d+ had not/);
+  const { stages } = await w.call(getTrace, { params: { trace_id: correlation_id } });
+  const failed = stages.find(({ stage }) => stage === "wake_failed");
+  assert.match(failed?.detail ?? "", /mesh has ended it/);
+  assert.equal(terminals.launches.length, 1);
+});
+
+Deno.test("a silent agent whose program does not end keeps its session, so no second one starts", async () => {
+  const { fixture, pid, pass } = await silentAgent(0);
+  await using _ = fixture;
+  const { w, terminals, processes } = fixture;
+  processes.otherUsersPids.add(pid);
+  await pass(4);
+  await ask(w, "web", "api", "And now?");
+  await pass(6);
+  assert.ok(processes.isAlive(pid));
+  assert.deepEqual([terminals.launches.length, (await apiOf(w)).wake?.state], [1, "waking"]);
+});
+
+Deno.test("a silent agent is left alone while a person looks at its pane, or if the pane runs another program", async () => {
+  const { fixture, pane_id, pid, pass } = await silentAgent(0);
+  await using _ = fixture;
+  const { w, terminals, processes } = fixture;
+  terminals.watched.add(pane_id);
+  await pass(4);
+  assert.ok(processes.isAlive(pid));
+  terminals.watched.clear();
+  const [pane] = [...terminals.panes.values()].filter((known) => known.pane_id === pane_id);
+  assert.ok(pane);
+  processes.start(4711);
+  terminals.panes.set(pane_id, { ...pane, pane_pid: 4711 });
+  await pass(0);
+  assert.ok(processes.isAlive(4711));
+  assert.equal((await apiOf(w)).wake?.reason, "not_registered");
 });
 
 Deno.test("a failed wake is the reason of the sleep, although the agent was online for a moment", async () => {

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { getTrace } from "protocol/messages/contract.ts";
 import { getMessage } from "protocol/messages/log.ts";
 import { FakeSockets } from "../../../support/world.ts";
-import { addPeer, ask, post } from "../../../support/daemon/peer_clients.ts";
+import { unreachedPeers } from "protocol/derived/unreached.ts";
+import { addPeer, ask, get, post } from "../../../support/daemon/peer_clients.ts";
 import {
   apiOf,
   reportStart,
@@ -38,6 +39,35 @@ Deno.test("with daemon.wake: always an ask resumes the session of an ended agent
     from_peer: peer_id,
   });
   assert.equal(acked.close_reason, "ack_with_msg");
+});
+
+Deno.test("the metrics count wakes by their phase and their outcome", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w } = fixture;
+  await addPeer(w, "web");
+  await ask(w, "web", "api");
+  await untilLaunched(fixture);
+  const metrics = async () => await (await w.fetch("/metrics")).text();
+  assert.match(await metrics(), /mesh_wakes\{state="launched"\} 1/);
+  await reportStart(fixture);
+  assert.match(await metrics(), /mesh_wakes\{state="awake"\} 1/);
+});
+
+Deno.test("only asks wake: a job waits with its reason, a broadcast leaves the agent out", async () => {
+  await using fixture = await sleepingWorld(ALWAYS);
+  const { w, terminals, peer_id } = fixture;
+  await addPeer(w, "web");
+  const { job_id } = await post(w, "/jobs", { prompt: "Mend it", assigned_peer: "api" });
+  const sent = await post(w, "/broadcast", { from_peer: "web", text: "Hello" });
+  const note = await post(w, "/notify", { from_peer: "web", to_peer: "api", text: "Hello" });
+  await w.tick(10);
+  assert.equal(terminals.launches.length, 0);
+  const { state, state_reason } = await get(w, `/jobs/${job_id}`);
+  assert.deepEqual([state, state_reason], ["queued", "executor_offline"]);
+  assert.deepEqual(sent.skipped, [{ peer_id, reason: "offline" }]);
+  const [unreached] = unreachedPeers(sent, (await get(w, "/peers")).peers);
+  assert.equal(unreached?.why, "it is asleep, and a broadcast wakes nobody");
+  assert.deepEqual([note.queued, note.reason], [true, "recipient_offline"]);
 });
 
 Deno.test("any number of messages cause one resumption", async () => {
