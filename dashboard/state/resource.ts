@@ -20,6 +20,8 @@ export type Topic =
   | "usage"
   | "limits"
   | "budgets"
+  | "leases"
+  | "files"
   | "machines"
   | "push";
 

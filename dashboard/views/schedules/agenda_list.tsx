@@ -54,7 +54,9 @@ function FireRow(
           <Recipient schedule={schedule} />
         </span>
         <span class="kind hint">{schedule.kind}</span>
-        <span class="first clip" dir="auto">{visible(firstLine(schedule.text))}</span>
+        <span class="first clip" dir="auto">
+          {schedule.digest && <span class="chip">digest</span>} {visible(firstLine(schedule.text))}
+        </span>
         <span class="fire-when hint row">
           {schedule.cron && <code>{schedule.cron}</code>}
           <Age at={instant} future />

@@ -16,6 +16,8 @@ export function Recipient({ schedule: { to_peer } }: { schedule: Schedule }) {
   return <bdi class="who">{visible(nameOfPeer(to_peer))}</bdi>;
 }
 
+const DIGEST_HINT = "A digest of the time since its last message follows the text";
+
 export function ScheduleCard({ schedule, refresh }: { schedule: Schedule; refresh: () => void }) {
   const { schedule_id, state, cron, next_fire_at } = schedule;
   const timezone = schedule.timezone ?? "UTC";
@@ -27,6 +29,7 @@ export function ScheduleCard({ schedule, refresh }: { schedule: Schedule; refres
         <To />
         <Recipient schedule={schedule} />
         <span class="kind hint">{schedule.kind}</span>
+        {schedule.digest && <span class="chip" title={DIGEST_HINT}>with a digest</span>}
         <State of={state} />
         <span class="grow" />
         {next_fire_at && (
