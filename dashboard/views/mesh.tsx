@@ -29,7 +29,7 @@ const IS_SHOWN: Readonly<Record<StatusFilter, (peer: Peer) => boolean>> = {
   offline: ({ status }) => status === "offline",
 };
 
-const TABS = { list: "List", map: "Map", holdings: "Files and leases" } as const;
+const TABS = { list: "List", map: "Map", holdings: "Leases" } as const;
 type Tab = keyof typeof TABS;
 const TAB_OPTIONS = Object.entries(TABS) as [Tab, string][];
 
