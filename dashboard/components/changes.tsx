@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { FoldRow } from "./act/fold_row.tsx";
 import { changesTitle, countsText } from "protocol/derived/changes.ts";
 import type { ChangedFile, Changes } from "../state/records.ts";
 import { useFold } from "./act/folds.ts";
@@ -119,13 +120,7 @@ function FileChanges(
   const counts = binary ? "binary" : countsText(file);
   return (
     <>
-      <button
-        type="button"
-        class="changed-row row list-row"
-        data-row
-        aria-expanded={isOpen}
-        onClick={turn}
-      >
+      <FoldRow open={isOpen} turn={turn}>
         <State of={status} tone={status === "unmerged" ? "bad" : "calm"} />
         <bdi class="changed-path argument">
           {old_path !== null && <>{visible(old_path)} →{" "}</>}
@@ -135,7 +130,7 @@ function FileChanges(
           <span class="kind hint">{uncommitted === "both" ? "staged, unstaged" : uncommitted}</span>
         )}
         <Counts text={counts} />
-      </button>
+      </FoldRow>
       {isOpen && <Lines file={file} loadFile={loadFile}>{children}</Lines>}
     </>
   );

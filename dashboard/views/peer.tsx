@@ -6,7 +6,7 @@ import { BudgetLines } from "../components/budget_lines.tsx";
 import { AgentMark, Icon } from "../components/icons/icon.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
-import { call, isRefusal } from "../state/calls.ts";
+import { call, isRefusal, RELAYED } from "../state/calls.ts";
 import { isRemote, withShownName } from "../state/remote.ts";
 import { wakeSentence } from "protocol/derived/wakes.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -136,7 +136,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         <WaitNote peer={peer} />
         {sleep !== undefined && <p class="hint">{visible(sleep)}</p>}
         {!isRemote(peer) && <BudgetLines of={peer.peer_id} />}
-        {!isRemote(peer) && <PeerLeases peer_id={peer.peer_id} />}
+        {!isRemote(peer) && !RELAYED && <PeerLeases peer_id={peer.peer_id} />}
       </div>
       <Choices<Tab>
         label="Part"

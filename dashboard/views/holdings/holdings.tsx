@@ -17,7 +17,7 @@ export function Holdings() {
     <div class="column stack loose">
       <SearchField
         label="File or port"
-        placeholder="Who uses it: /path/of/a/file, or a port such as 5432"
+        placeholder="/path/of/a/file, or a port"
         value={asked}
         search={(of) => filter({ of })}
       />

@@ -1,6 +1,7 @@
 /** The calendar as a list: a section for each day, a row for each fire. */
 
 import { useState } from "preact/hooks";
+import { FoldRow } from "../../components/act/fold_row.tsx";
 import { Age } from "../../components/basics.tsx";
 import { firstLine, To } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
@@ -38,13 +39,7 @@ function FireRow(
   const instant = new Date(at).toISOString();
   return (
     <li class={`log-row ${repeated ? "repeated" : ""}`}>
-      <button
-        type="button"
-        class="row list-row fire"
-        data-row
-        aria-expanded={open}
-        onClick={() => setOpen(!open)}
-      >
+      <FoldRow open={open} turn={() => setOpen(!open)}>
         <time dateTime={instant}>
           {new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}
         </time>
@@ -61,7 +56,7 @@ function FireRow(
           {schedule.cron && <code>{schedule.cron}</code>}
           <Age at={instant} future />
         </span>
-      </button>
+      </FoldRow>
       {open && (
         <ul class="row-detail stack">
           <ScheduleCard schedule={schedule} refresh={refresh} />
