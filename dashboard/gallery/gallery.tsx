@@ -138,9 +138,7 @@ function Holdings() {
         <OverlapList events={OVERLAPS} />
       </Part>
       <Part name="Digest">
-        <div class="context">
-          <DigestSections digest={DIGEST} />
-        </div>
+        <DigestSections digest={DIGEST} />
       </Part>
       <Part name="Sleeping peers">
         <PeerList peers={SLEEPERS} dense={false} />

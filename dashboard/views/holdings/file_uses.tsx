@@ -43,7 +43,7 @@ export function FileUseList({ answer: { file, root, uses } }: { answer: FileAnsw
             {use.root !== root && (
               <bdi class="hint">{visible(`in ${use.root ?? "no repository"}`)}</bdi>
             )}
-            {use.task && <bdi class="hint grow clip">{visible(use.task)}</bdi>}
+            {use.task && <bdi class="hint">{visible(use.task)}</bdi>}
           </li>
         ))}
       </ul>

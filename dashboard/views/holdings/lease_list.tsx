@@ -24,10 +24,11 @@ export function LeaseList({ leases }: { leases: readonly Lease[] }) {
           </strong>
           <span class="hint">held by</span>
           <PeerLink id={lease.peer_id} name={lease.holder} />
-          <span class="hint grow">
+          <span class="hint">
             since <Age at={lease.taken_at} />
             {lease.pid === null ? ", while it starts" : `, until process ${lease.pid} ends`}
           </span>
+          <span class="grow" />
           {!RELAYED && sessionState.value === "human" && <EndLease lease={lease} />}
         </li>
       ))}

@@ -32,10 +32,12 @@ export function OverlapList(
         {shown.map(({ id, path, peers, at }) => (
           <li key={id} class="rail warn row list-row">
             <bdi class="argument">{visible(path)}</bdi>
-            {peers.filter((peer_id) => peer_id !== of).map((peer_id) => (
-              <PeerLink key={peer_id} id={peer_id} name={nameOfPeer(peer_id)} />
-            ))}
-            <Age at={at} suffix=" ago" />
+            <span class="cluster">
+              {peers.filter((peer_id) => peer_id !== of).map((peer_id) => (
+                <PeerLink key={peer_id} id={peer_id} name={nameOfPeer(peer_id)} />
+              ))}
+              <Age at={at} suffix=" ago" />
+            </span>
           </li>
         ))}
       </ul>

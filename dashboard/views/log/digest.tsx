@@ -36,7 +36,7 @@ function DigestView() {
 export function DigestSections({ digest }: { digest: Digest }) {
   const { decisions, answers, checks, limits, waiting, counts } = digest;
   return (
-    <>
+    <div class="stack">
       <Section title="Waits for you" count={counts.waiting} of={waiting}>
         {({ from, text, created_at }) => (
           <>
@@ -54,13 +54,7 @@ export function DigestSections({ digest }: { digest: Digest }) {
             <a href={link("jobs", job_id)}>
               <bdi>{visible(title)}</bdi>
             </a>{" "}
-            <State of={state} /> {checks.map(({ name, exit }) => (
-              <span key={name}>
-                {visible(name)} {exit === 0 ? "passed" : "failed"}
-                {" "}
-              </span>
-            ))}
-            <Age at={ended_at} />
+            <State of={state} /> {visible(checks.map(resultOf).join(", "))} <Age at={ended_at} />
           </>
         )}
       </Section>
@@ -74,8 +68,12 @@ export function DigestSections({ digest }: { digest: Digest }) {
       {Object.values(counts).every((count) => count === 0) && (
         <p class="hint">Nothing happened, and nothing waits for you.</p>
       )}
-    </>
+    </div>
   );
+}
+
+function resultOf({ name, exit }: Digest["checks"][number]["checks"][number]): string {
+  return `${name} ${exit === 0 ? "passed" : "failed"}`;
 }
 
 function ended(
@@ -103,10 +101,16 @@ function Section<Entry>({ title, count, of, children }: {
 }) {
   if (count === 0) return null;
   return (
-    <>
+    <section>
       <h3>{`${title} (${count})`}</h3>
-      <ul>{of.map((entry, index) => <li key={index}>{children(entry)}</li>)}</ul>
+      <ul>
+        {of.map((entry, index) => (
+          <li key={index}>
+            <p>{children(entry)}</p>
+          </li>
+        ))}
+      </ul>
       {count > of.length && <p class="hint">{`${count - of.length} more: mesh digest`}</p>}
-    </>
+    </section>
   );
 }
