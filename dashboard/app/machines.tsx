@@ -40,7 +40,7 @@ export function MachineSwitch(
   return (
     <button type="button" class={className} aria-haspopup="dialog" onClick={show}>
       {children}
-      {namesakes() > 1 && <code class="hint">{OWN_ID}</code>}
+      {namesakes() > 1 && <code class="hint clip">{OWN_ID}</code>}
       <span aria-hidden="true">▾</span>
     </button>
   );
