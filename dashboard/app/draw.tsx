@@ -12,6 +12,7 @@ import { removeLeftOver } from "../state/demo.ts";
 import { watchNetwork } from "../state/network.ts";
 import { showColour } from "../state/browser/own_machine.ts";
 import { route } from "../state/router.ts";
+import { firstRecords } from "../state/start.ts";
 import { connection } from "../state/stream.ts";
 import { installFocus } from "./focus.ts";
 import { installKeys } from "./keys.ts";
@@ -24,7 +25,12 @@ const REST_DELAY_MS = 1000;
 /** The time for which the page waits for its stream; a machine may not answer. */
 const LIVE_MS_MAX = 5000;
 
-export function draw(root: HTMLElement): void {
+export async function draw(): Promise<void> {
+  // The requests are under way while the page is drawn.
+  preloadView(route.value.view);
+  await firstRecords();
+  const root = await rootElement();
+  if (!root) return;
   applyTheme();
   showColour();
   watchPhone();
@@ -35,10 +41,16 @@ export function draw(root: HTMLElement): void {
   effect(announceNew);
   effect(removeLeftOver);
   installScroll();
-  // The requests are under way while the page is drawn.
-  preloadView(route.value.view);
   render(<Shell />, root);
   loadRest();
+}
+
+/** The element that the page is drawn into. This code may arrive before the end of the page. */
+async function rootElement(): Promise<HTMLElement | null> {
+  if (document.readyState === "loading") {
+    await new Promise((resolve) => document.addEventListener("DOMContentLoaded", resolve));
+  }
+  return document.getElementById("app");
 }
 
 /**

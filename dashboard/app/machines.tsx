@@ -20,7 +20,7 @@ import { viewOf } from "./views.ts";
 export function Machines() {
   if (!RELAYED) return null;
   return (
-    <div class="machines">
+    <div class="machines row">
       <MachineSwitch>
         <span class="hint">Machine</span>
         <bdi class="who clip">{machineName.value ?? OWN_ID}</bdi>
@@ -30,15 +30,17 @@ export function Machines() {
 }
 
 /** Opens the list of machines. */
-export function MachineSwitch({ children }: { children: ComponentChildren }) {
+export function MachineSwitch(
+  { children, class: className = "quiet" }: { children: ComponentChildren; class?: string },
+) {
   const show = () => {
     checkSession();
     overlay.value = "machines";
   };
   return (
-    <button type="button" class="quiet" aria-haspopup="dialog" onClick={show}>
+    <button type="button" class={className} aria-haspopup="dialog" onClick={show}>
       {children}
-      {namesakes() > 1 && <code class="hint">{OWN_ID}</code>}
+      {namesakes() > 1 && <code class="hint clip">{OWN_ID}</code>}
       <span aria-hidden="true">▾</span>
     </button>
   );

@@ -2,9 +2,6 @@
 
 import { startState } from "../state/start.ts";
 
-const root = document.getElementById("app");
-if (root) {
-  startState();
-  const { draw } = await import("./draw.tsx");
-  draw(root);
-}
+startState();
+const { draw } = await import("./draw.tsx");
+await draw();

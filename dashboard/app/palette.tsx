@@ -54,7 +54,7 @@ function Palette() {
           <li
             key={`${entry.title} ${entry.hint}`}
             id={`palette-${index}`}
-            class="option"
+            class="option row between"
             role="option"
             aria-selected={index === at}
             onClick={() => choose(entry)}

@@ -60,14 +60,14 @@ export function TopBar({ title }: { title: string }) {
   const bus = network.value.value?.bus.status;
   const isBusLost = connection.value === "live" && (bus === "down" || bus === "connecting");
   return (
-    <header class="top-bar">
+    <header class="top-bar row">
       {isBelow && (
         <a class="button quiet" href={link(above)} aria-label={`Back to ${backTo(above, title)}`}>
           <Icon name="back" />
         </a>
       )}
-      <div class="top-place">
-        <span class="top-title" aria-hidden="true">{titleOf(view, title)}</span>
+      <div class="grow">
+        <span class="top-title clip" aria-hidden="true">{titleOf(view, title)}</span>
         <MachineLine />
       </div>
       {isBusLost ? <BusState /> : <Connection />}
@@ -87,9 +87,9 @@ const backTo = (above: string, title: string) => above === MORE ? "More" : title
 
 /** The mark has the colour of the machine's icon. Behind a relay, the line leads to others. */
 function MachineLine() {
-  const name = <bdi class="who">{visible(shownMachine.value)}</bdi>;
+  const name = <bdi class="who clip">{visible(shownMachine.value)}</bdi>;
   return (
-    <div class="top-machine">
+    <div class="top-machine row">
       <MachineMark />
       {RELAYED
         ? (
@@ -151,18 +151,18 @@ export function TabBar() {
 export function More() {
   const rest = VIEWS.filter(({ name }) => tabOf(name) === MORE);
   return (
-    <div class="more stack">
+    <div class="more stack loose">
       <ul>
         {rest.map(({ name, title }) => (
           <li key={name}>
-            <a href={link(name)} data-row onFocus={() => preloadView(name)}>
+            <a class="row list-row" href={link(name)} data-row onFocus={() => preloadView(name)}>
               <Icon name={REST_ICONS[name] ?? "more"} />
               {title}
             </a>
           </li>
         ))}
         <li>
-          <a href={link("settings", "", { part: "devices" })} data-row>
+          <a class="row list-row" href={link("settings", "", { part: "devices" })} data-row>
             <Icon name="phone" />Devices
           </a>
         </li>
@@ -170,13 +170,13 @@ export function More() {
       <ul>
         {RELAYED && (
           <li>
-            <MachineSwitch>
+            <MachineSwitch class="row list-row">
               <Icon name="machine" />Switch the machine
             </MachineSwitch>
           </li>
         )}
         <li>
-          <button type="button" onClick={() => void (overlay.value = "keys")}>
+          <button type="button" class="row list-row" onClick={() => void (overlay.value = "keys")}>
             <Icon name="more" />Keys
           </button>
         </li>

@@ -46,7 +46,7 @@ export function Shell() {
         <Banner />
         {demoRunning.value && <DemoBanner />}
         <main id="main" tabIndex={-1} aria-busy={connection.value === "connecting"}>
-          {view !== "peers" && <h1 class="view-title">{title}</h1>}
+          {view !== "peers" && <h1 class={phone ? "unseen" : "view-title"}>{title}</h1>}
           <Boundary key={`${view}/${id}`}>
             <Content component={component} />
           </Boundary>
@@ -55,7 +55,7 @@ export function Shell() {
       {phone && <TabBar />}
       <Overlays />
       {notice.value.text !== "" && (
-        <p class="notice">
+        <p class="notice row">
           <span aria-hidden="true">{notice.value.text}</span>
           {notice.value.undo && <button type="button" onClick={undoNotice}>Undo</button>}
         </p>
@@ -81,6 +81,7 @@ function Side({ current }: { current: View | undefined }) {
           {VIEWS.map((view) => (
             <li key={view.name}>
               <a
+                class="row between"
                 href={link(view.name)}
                 aria-current={view === current ? "page" : undefined}
                 onPointerEnter={() => preloadView(view.name)}
@@ -96,7 +97,7 @@ function Side({ current }: { current: View | undefined }) {
           ))}
         </ul>
       </nav>
-      <div class="side-foot">
+      <div class="side-foot stack tight hint">
         <button type="button" class="quiet" onClick={() => void (overlay.value = "palette")}>
           Go to… <kbd>Ctrl K</kbd>
         </button>
@@ -121,7 +122,7 @@ function Banner() {
   if (sessionState.value === "unknown" || sessionState.value === "ended") return null;
   if (connection.value === "down" && lostAt.value !== undefined) {
     return (
-      <p class="banner warn">
+      <p class="banner row between warn">
         <span>
           {!deviceOnline.value && <>This device has no network.{" "}</>}
           {isConnected() === false && (
@@ -144,12 +145,12 @@ function Banner() {
     );
   }
   const notice = NOTICES[sessionState.value];
-  return notice ? <p class="banner">{notice(humanName.value ?? "")}</p> : null;
+  return notice ? <p class="banner row between">{notice(humanName.value ?? "")}</p> : null;
 }
 
 function DemoBanner() {
   return (
-    <p class="banner">
+    <p class="banner row between">
       <span>
         This page plays two agents, <code>api</code> and{" "}
         <code>web</code>. They are removed when you leave it.

@@ -1,6 +1,8 @@
 /** The changes in a folder: the commit that they count from, and the files with their lines. */
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { FoldRow } from "./act/fold_row.tsx";
 import { changesTitle, countsText } from "protocol/derived/changes.ts";
 import type { ChangedFile, Changes } from "../state/records.ts";
 import { useFold } from "./act/folds.ts";
@@ -21,10 +23,12 @@ interface ChangesProps {
   /** Loads one file with its lines. */
   readonly loadFile: (path: string) => Promise<ChangedFile | undefined>;
   readonly refresh: () => void;
+  /** Shows which agents used a file, by its absolute path. */
+  readonly usesOf?: (path: string) => ComponentChildren;
 }
 
-export function ChangesView({ changes, id, loadFile, refresh }: ChangesProps) {
-  const { state, files, left_out, added, removed, read_at } = changes;
+export function ChangesView({ changes, id, loadFile, refresh, usesOf }: ChangesProps) {
+  const { state, root, files, left_out, added, removed, read_at } = changes;
   if (state !== "ok") return <NoChanges changes={changes} refresh={refresh} />;
   const isOpen = files.length <= OPEN_FILES_MAX && added + removed <= OPEN_LINES_MAX;
   return (
@@ -50,7 +54,9 @@ export function ChangesView({ changes, id, loadFile, refresh }: ChangesProps) {
       <ol class="stack tight">
         {files.map((file) => (
           <li key={file.path} class="changed-file">
-            <FileChanges file={file} id={id} isOpenAtFirst={isOpen} loadFile={loadFile} />
+            <FileChanges file={file} id={id} isOpenAtFirst={isOpen} loadFile={loadFile}>
+              {usesOf && <Users uses={() => usesOf(`${root}/${file.path}`)} />}
+            </FileChanges>
           </li>
         ))}
       </ol>
@@ -101,11 +107,12 @@ function NoChanges({ changes, refresh }: { changes: Changes; refresh: () => void
 }
 
 function FileChanges(
-  { file, id, isOpenAtFirst, loadFile }: {
+  { file, id, isOpenAtFirst, loadFile, children }: {
     file: ChangedFile;
     id: string;
     isOpenAtFirst: boolean;
     loadFile: ChangesProps["loadFile"];
+    children: ComponentChildren;
   },
 ) {
   const [isOpen, turn] = useFold(`changes/${id}/${file.path}`, isOpenAtFirst);
@@ -113,13 +120,7 @@ function FileChanges(
   const counts = binary ? "binary" : countsText(file);
   return (
     <>
-      <button
-        type="button"
-        class="changed-row row list-row"
-        data-row
-        aria-expanded={isOpen}
-        onClick={turn}
-      >
+      <FoldRow open={isOpen} turn={turn}>
         <State of={status} tone={status === "unmerged" ? "bad" : "calm"} />
         <bdi class="changed-path argument">
           {old_path !== null && <>{visible(old_path)} →{" "}</>}
@@ -129,14 +130,28 @@ function FileChanges(
           <span class="kind hint">{uncommitted === "both" ? "staged, unstaged" : uncommitted}</span>
         )}
         <Counts text={counts} />
-      </button>
-      {isOpen && <Lines file={file} loadFile={loadFile} />}
+      </FoldRow>
+      {isOpen && <Lines file={file} loadFile={loadFile}>{children}</Lines>}
     </>
   );
 }
 
+/** Shown on request, because the daemon then reads the newest entries of all sessions. */
+function Users({ uses }: { uses: () => ComponentChildren }) {
+  const [isOpen, setOpen] = useState(false);
+  return isOpen
+    ? uses()
+    : <button type="button" onClick={() => setOpen(true)}>Who uses it?</button>;
+}
+
 /** The lines of a file; all of them that the daemon gives, if the reader asks for more. */
-function Lines({ file: listed, loadFile }: Pick<ChangesProps, "loadFile"> & { file: ChangedFile }) {
+function Lines(
+  { file: listed, loadFile, children }: {
+    file: ChangedFile;
+    loadFile: ChangesProps["loadFile"];
+    children: ComponentChildren;
+  },
+) {
   const [loaded, setLoaded] = useState<ChangedFile>();
   // A file that has changed since is shown as it is now.
   const file = loaded?.added === listed.added && loaded.removed === listed.removed
@@ -167,6 +182,7 @@ function Lines({ file: listed, loadFile }: Pick<ChangesProps, "loadFile"> & { fi
           <p class="hint">Some lines are left out: the file has too many changes.</p>
         )}
         <Copy text={path} label="Copy its path" />
+        {children}
       </footer>
     </div>
   );

@@ -73,7 +73,7 @@ function Block({ token, level }: { token: Token; level: number }): ComponentChil
     case "code":
       return <Code text={String(token.text)} language={String(token.lang ?? "")} />;
     case "blockquote":
-      return <blockquote>{blocks(token.tokens ?? [], level + 1)}</blockquote>;
+      return <blockquote class="rail">{blocks(token.tokens ?? [], level + 1)}</blockquote>;
     case "list":
       return <List list={token as Tokens.List} level={level} />;
     case "table":

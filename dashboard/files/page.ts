@@ -47,7 +47,7 @@ ${MODULES}
 <link rel="apple-touch-icon" href="dashboard/${paintedPath(MASKABLE_ICON)}">
 <link rel="manifest" href="${MANIFEST_PATH}" crossorigin="use-credentials">
 <link rel="stylesheet" href="dashboard/assets/${STYLES.name}">
-<script type="module" src="dashboard/assets/${SCRIPT.name}"></script>
+<script type="module" async src="dashboard/assets/${SCRIPT.name}"></script>
 ${PRELOADS}
 </head>
 <body>

@@ -13,6 +13,7 @@ import {
   ResourceView,
   State,
 } from "../components/basics.tsx";
+import { BudgetList } from "../components/budget_lines.tsx";
 import { Subagents } from "../components/children.tsx";
 import { ChangesView } from "../components/changes.tsx";
 import { LineChart } from "../components/chart.tsx";
@@ -32,14 +33,21 @@ import { Bubble, PeerLink } from "../components/message.tsx";
 import { emptyWhen, WhenFields } from "../components/time/when_fields.tsx";
 import { Stages } from "../components/trace.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
+import { FileUseList } from "../views/holdings/file_uses.tsx";
+import { LeaseList } from "../views/holdings/lease_list.tsx";
+import { OverlapList } from "../views/holdings/overlaps.tsx";
+import { PortUseList } from "../views/holdings/port_uses.tsx";
+import { DigestSections } from "../views/log/digest.tsx";
+import { PeerList } from "../views/mesh/peer_card.tsx";
 import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
 import { LimitList } from "../views/limits.tsx";
 import { Report } from "../views/usage.tsx";
+import { BUDGETS, DIGEST, FILES, LEASES, OVERLAPS, PORTS } from "./holdings.ts";
 import { LIMITS } from "./limits.ts";
 import { CHANGES } from "./changes.ts";
 import { ActView, useSight } from "../views/attention/act_view.tsx";
-import { BUSES, GROUPS, WAITING_MESSAGES } from "./machines.ts";
+import { BUSES, GROUPS, SLEEPERS, WAITING_MESSAGES } from "./machines.ts";
 import {
   CHILDREN,
   DIFFS,
@@ -108,12 +116,34 @@ export function Gallery() {
         <Stages trace={{ stages: STAGES }} />
       </Part>
       <Machines />
+      <Holdings />
       <Part name="Charts">
         <LineChart title="Time" data={CHART} format={(ms) => `${Math.round(ms)} ms`} wide />
       </Part>
       <Costs />
       <Times />
     </main>
+  );
+}
+
+function Holdings() {
+  return (
+    <>
+      <Part name="Leases and ports">
+        <LeaseList leases={LEASES} />
+        {PORTS.map((port) => <PortUseList key={port.port} answer={port} />)}
+      </Part>
+      <Part name="Uses of files">
+        {FILES.map((file) => <FileUseList key={file.path} answer={file} />)}
+        <OverlapList events={OVERLAPS} />
+      </Part>
+      <Part name="Digest">
+        <DigestSections digest={DIGEST} />
+      </Part>
+      <Part name="Sleeping peers">
+        <PeerList peers={SLEEPERS} dense={false} />
+      </Part>
+    </>
   );
 }
 
@@ -125,6 +155,9 @@ function Costs() {
       </Part>
       <Part name="Limits">
         <LimitList limits={LIMITS} refresh={() => undefined} />
+      </Part>
+      <Part name="Budgets">
+        <BudgetList budgets={BUDGETS} of="peer-1" />
       </Part>
       <Part name="Usage without tokens and prices">
         <Report report={{ ...USAGE, rows: [], prices: null, left_out: [] }} />

@@ -1,4 +1,4 @@
-/** Samples of machines: each state of the bus, and of another machine. */
+/** Samples of machines: each state of the bus, and of another machine; and of sleeping peers. */
 
 import type { RemoteGroup } from "../state/remote.ts";
 import type { Message, Network, OtherMachine, Peer } from "../state/records.ts";
@@ -107,6 +107,33 @@ const OFFLINE: Peer = {
   inbound_status: "offline",
   turn_state: null,
 };
+
+const ASLEEP: Peer = {
+  ...PEER,
+  peer_id: "peer-00000000000d",
+  name: "night",
+  display_name: "night",
+  machine: null,
+  backend: "claude-code",
+  status: "offline",
+  inbound_status: "offline",
+  turn_state: null,
+  offline_since: ago(7200),
+  pending_ask_count: 0,
+  oldest_pending_age_seconds: null,
+  wake: { state: "asleep", policy: "ask", reason: null, detail: null },
+};
+
+/** A sleeping peer, and the human asked whether to wake it. */
+export const SLEEPERS: readonly Peer[] = [
+  ASLEEP,
+  {
+    ...ASLEEP,
+    peer_id: "peer-00000000000e",
+    name: "nightly-builds",
+    wake: { state: "asking", policy: "ask", reason: null, detail: null },
+  },
+];
 
 /** Online with waiting messages, sharing nothing, gone for hours, never seen, and not loaded. */
 export const GROUPS: readonly RemoteGroup[] = [

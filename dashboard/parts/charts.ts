@@ -25,7 +25,11 @@ export class Chart {
   readonly #stop: () => void;
 
   constructor(box: HTMLElement, data: ChartData, options: ChartOptions) {
-    const colourOf = (name: string) => getComputedStyle(box).getPropertyValue(name).trim();
+    // A canvas does not know light-dark(): only a property of an element has one colour.
+    const colourOf = (name: string) => {
+      box.style.color = `var(${name})`;
+      return getComputedStyle(box).color;
+    };
     this.#plot = new uPlot(optionsOf(box, data, options, colourOf), columnsOf(data), box);
     const resize = () => this.#plot.setSize({ width: widthOf(box), height: HEIGHT_PX });
     const redraw = () => this.#plot.redraw(false, true);

@@ -16,7 +16,7 @@ export class KeptValues {
     if (this.#values.size > KEPT_MAX && oldest !== undefined) this.#values.delete(oldest);
   }
 
-  /** Undefined if there is none. A key always has values of one type. */
+  /** Undefined for an unknown key. A key always has values of one type. */
   find<T>(key: string): T | undefined {
     const value = this.#values.get(key);
     if (value !== undefined) this.keep(key, value);

@@ -20,6 +20,8 @@ export type Topic =
   | "usage"
   | "limits"
   | "budgets"
+  | "leases"
+  | "files"
   | "machines"
   | "push";
 
@@ -53,6 +55,7 @@ export class Resource<T> {
   readonly #interval_ms: number;
   #state: "idle" | "loading" | "waiting" = "idle";
   #again = false;
+  #loaded_at = 0;
   /** Counts the loads. The result of an earlier load is used only if there is no value yet. */
   #run_number = 0;
   #ending = new AbortController();
@@ -73,6 +76,11 @@ export class Resource<T> {
   /** True if a load will begin soon, so that events need not ask for one. */
   get is_due(): boolean {
     return this.#again;
+  }
+
+  /** True if there is a value, and it was loaded longer ago than `ms`. */
+  isOlderThan(ms: number): boolean {
+    return this.value.peek() !== undefined && performance.now() - this.#loaded_at > ms;
   }
 
   /** Loads now, also if another load is under way. */
@@ -121,6 +129,7 @@ export class Resource<T> {
       // An older value than the last is better than none.
       if (!is_last() && this.value.peek() !== undefined) return;
       tick();
+      this.#loaded_at = performance.now();
       this.value.value = reuse(this.value.peek(), value);
       this.error.value = undefined;
       if (!is_last()) return;

@@ -6,7 +6,7 @@ import { unanswered, unauthorized } from "./calls.ts";
 import { loadEarly } from "./resource.ts";
 import { readAddress } from "./router.ts";
 import { checkSession, sessionState, startSession, watchSession } from "./session.ts";
-import { activateStore } from "./store.ts";
+import { activateStore, inbox, openAsks, peers } from "./store.ts";
 import {
   checkStream,
   connection,
@@ -19,6 +19,8 @@ import {
 
 /** Maximum time for which the data waits for the stream: a proxy may hold streams back. */
 const STREAM_MS_MAX = 5000;
+/** Maximum time for which drawing waits for records. Drawing without them would delay them. */
+const FIRST_RECORDS_MS_MAX = 60;
 
 export function startState(): void {
   activateStore();
@@ -42,6 +44,14 @@ async function start(): Promise<void> {
   await startSession();
   readAddress();
   if (has_ticket) openStream();
+}
+
+/** Resolves when the records of the first view are loaded, or cannot be, or take long. */
+export async function firstRecords(): Promise<void> {
+  const loads = [peers, openAsks, inbox].map((resource) => resource.whenLoaded());
+  const { promise, resolve } = Promise.withResolvers<void>();
+  setTimeout(resolve, FIRST_RECORDS_MS_MAX);
+  await Promise.race([Promise.allSettled(loads), promise]);
 }
 
 /** Causes to ask again for whom the page speaks, and whether the stream is still there. */

@@ -14,10 +14,10 @@ export const lostAt = signal<number | undefined>(undefined);
 /** False if the browser knows of no network, when the connection was last lost. */
 export const deviceOnline = signal(true);
 
-/** How often the stream has opened since the page was opened. */
+/** The number of times that the stream has opened since the page was opened. */
 export const openings = signal(0);
 
-/** How often the connection has failed since the page was opened. */
+/** The number of times that the connection has failed since the page was opened. */
 export const failures = signal(0);
 
 /** The topics that each event changes. */
@@ -36,8 +36,8 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_restart_failed: ["peers"],
   peer_not_addressable: ["peers", "asks", "messages"],
   ask: ["asks", "messages", "peers"],
-  lease: [],
-  file_overlap: [],
+  lease: ["leases"],
+  file_overlap: ["files"],
   joint_failure: [],
   budget: ["budgets"],
   looping: ["peers"],

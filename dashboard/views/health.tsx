@@ -160,7 +160,7 @@ function reach(examined: number): string {
 function Findings() {
   const resource = useResource("findings", ["health"], examine, { kept: true });
   return (
-    <section class="card">
+    <section class="card findings">
       <h2>Findings</h2>
       <ResourceView resource={resource}>
         {(examined) => {

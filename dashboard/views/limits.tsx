@@ -1,13 +1,15 @@
 /** Limits: the accounts of agents, how far they are used, and what waits for those at a limit. */
 
 import { windowWords } from "protocol/derived/limits.ts";
+import { statusWithSleep } from "protocol/derived/wakes.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import { Act, Age, State } from "../components/basics.tsx";
+import { PeerLink } from "../components/message.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call } from "../state/calls.ts";
 import type { Limit } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
-import { link } from "../state/router.ts";
+import { peersById } from "../state/store.ts";
 
 /** The limits of all accounts; nothing while none is known. */
 export function Limits() {
@@ -68,11 +70,11 @@ function LimitCard({ limit, refresh }: { limit: Limit; refresh: () => void }) {
         </p>
       )}
       <div class="cluster">
-        <span class="hint">Used by</span>
+        <span class="hint">{peers.length > 0 ? "Used by" : "No peer uses it now"}</span>
         {peers.map(({ peer_id, name }) => (
-          <a key={peer_id} class="who" href={link("peers", peer_id)}>
-            <bdi>{visible(name)}</bdi>
-          </a>
+          <span key={peer_id}>
+            <PeerLink id={peer_id} name={name} /> <Sleep peer_id={peer_id} />
+          </span>
         ))}
       </div>
       {isHeld && peers[0] && (
@@ -83,4 +85,10 @@ function LimitCard({ limit, refresh }: { limit: Limit; refresh: () => void }) {
       )}
     </li>
   );
+}
+
+/** A peer of an account that is asleep or offline: its next turn begins when it wakes. */
+function Sleep({ peer_id }: { peer_id: string }) {
+  const peer = peersById.value.get(peer_id);
+  return peer?.status === "offline" ? <State of={statusWithSleep(peer)} /> : null;
 }

@@ -1,6 +1,7 @@
 /** Views that people open less often: one file, which is loaded with the first of them. */
 
 export { Health } from "./health.tsx";
+export { Holdings } from "./holdings/holdings.tsx";
 export { Jobs } from "./jobs.tsx";
 export { MachineGroups } from "./machines/machine_groups.tsx";
 export { MeshMap } from "./map/mesh_map.tsx";

@@ -1,4 +1,4 @@
-/** Mesh: the peers by machine and circle, filtered, dense or roomy. */
+/** Mesh: the peers by machine and circle, filtered, dense or roomy; their map; what they hold. */
 
 import { Choices, Empty, ResourceView } from "../components/basics.tsx";
 import { lazy } from "../components/lazy.tsx";
@@ -17,6 +17,7 @@ import { SpawnButton, SpawnWindow } from "./spawn/spawn_button.tsx";
 
 /** Only networks of several machines need its code. */
 const MachineGroups = lazy(() => import("./managing.ts").then((part) => part.MachineGroups));
+const Holdings = lazy(() => import("./managing.ts").then((part) => part.Holdings));
 const MeshMap = lazy(() => import("./managing.ts").then((part) => part.MeshMap));
 
 type StatusFilter = "all" | "online" | "busy" | "offline";
@@ -28,11 +29,14 @@ const IS_SHOWN: Readonly<Record<StatusFilter, (peer: Peer) => boolean>> = {
   offline: ({ status }) => status === "offline",
 };
 
-type Tab = "list" | "map";
+const TABS = { list: "List", map: "Map", holdings: "Leases" } as const;
+type Tab = keyof typeof TABS;
+const TAB_OPTIONS = Object.entries(TABS) as [Tab, string][];
 
-/** The peers as a list, or as a map of their messages. */
+/** The peers as a list, or as a map of their messages; or what they use and hold. */
 export function Mesh() {
-  const tab: Tab = preferred("tab") === "map" ? "map" : "list";
+  const asked = preferred("tab");
+  const tab = TAB_OPTIONS.find(([name]) => name === asked)?.[0] ?? "list";
   return (
     <>
       <div class="tabs">
@@ -40,10 +44,12 @@ export function Mesh() {
           label="View of the mesh"
           chosen={tab}
           choose={(tab) => filter({ tab })}
-          options={[["list", "List"], ["map", "Map"]]}
+          options={TAB_OPTIONS}
         />
       </div>
-      {tab === "map" ? <MeshMap /> : <PeersByCircle />}
+      {tab === "list" && <PeersByCircle />}
+      {tab === "map" && <MeshMap />}
+      {tab === "holdings" && <Holdings />}
     </>
   );
 }

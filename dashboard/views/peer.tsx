@@ -6,7 +6,7 @@ import { BudgetLines } from "../components/budget_lines.tsx";
 import { AgentMark, Icon } from "../components/icons/icon.tsx";
 import { WaitNote } from "../components/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
-import { call, isRefusal } from "../state/calls.ts";
+import { call, isRefusal, RELAYED } from "../state/calls.ts";
 import { isRemote, withShownName } from "../state/remote.ts";
 import { wakeSentence } from "protocol/derived/wakes.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -14,6 +14,7 @@ import type { Peer } from "../state/records.ts";
 import { only, useResource } from "../state/resource.ts";
 import { filter, link, route } from "../state/router.ts";
 import { livePeers, peers, peersById } from "../state/store.ts";
+import { PeerLeases } from "./holdings/lease_list.tsx";
 import { sortPeers } from "./mesh/order.ts";
 import { Activity, PeerList } from "./mesh/peer_card.tsx";
 import { Actions } from "./peer/actions.tsx";
@@ -135,6 +136,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         <WaitNote peer={peer} />
         {sleep !== undefined && <p class="hint">{visible(sleep)}</p>}
         {!isRemote(peer) && <BudgetLines of={peer.peer_id} />}
+        {!isRemote(peer) && !RELAYED && <PeerLeases peer_id={peer.peer_id} />}
       </div>
       <Choices<Tab>
         label="Part"

@@ -6,12 +6,9 @@ import { keepText, readKept } from "./storage.ts";
 export type Theme = "device" | "dark" | "light";
 
 const KEY = "mesh-theme";
-const QUERY = /\(prefers-color-scheme: (dark|light)\)/g;
+const SCHEME = /dark|light/;
 
 export const theme = signal<Theme>(toTheme(readKept(KEY)));
-
-/** The conditions as they were written, by their owners. */
-const written = new WeakMap<object, string>();
 
 export function chooseTheme(chosen: Theme): void {
   theme.value = chosen;
@@ -19,26 +16,18 @@ export function chooseTheme(chosen: Theme): void {
   applyTheme();
 }
 
-/** Replaces the conditions that ask for the device's theme, in the styles and for the browser. */
+/** Sets the colour scheme of the page, and the colour of the browser's own bars. */
 export function applyTheme(): void {
-  for (const { cssRules } of document.styleSheets) {
-    for (const rule of cssRules) {
-      if (!(rule instanceof CSSMediaRule)) continue;
-      rule.media.mediaText = conditionOf(rule, rule.media.mediaText);
-    }
-  }
-  for (const meta of document.querySelectorAll<HTMLMetaElement>("meta[name=theme-color]")) {
-    meta.media = conditionOf(meta, meta.media);
-  }
-}
-
-function conditionOf(owner: object, condition: string): string {
-  const before = written.get(owner) ?? condition;
-  written.set(owner, before);
   const chosen = theme.value;
-  if (chosen === "device") return before;
-  // Always true, or never.
-  return before.replaceAll(QUERY, (_, asked) => asked === chosen ? "(width >= 0)" : "(width < 0)");
+  document.documentElement.style.colorScheme = chosen === "device" ? "" : chosen;
+  for (const meta of document.querySelectorAll<HTMLMetaElement>("meta[name=theme-color]")) {
+    const scheme = meta.dataset["scheme"] ??= SCHEME.exec(meta.media)?.[0] ?? "";
+    meta.media = chosen === "device"
+      ? `(prefers-color-scheme: ${scheme})`
+      : scheme === chosen
+      ? "all"
+      : "not all";
+  }
 }
 
 function toTheme(kept: string | null): Theme {

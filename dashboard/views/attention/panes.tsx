@@ -142,28 +142,17 @@ function entryOfQuestion(shown: ShownQuestion): Entry {
 }
 
 function entryOfPeer(peer: Peer): Entry {
-  return {
-    id: peer.peer_id,
-    of: peer,
-    peer_id: peer.peer_id,
-    name: peer.name,
-    title: waitSentence(peer) ?? peer.description ?? "",
-    since: peer.waits_for?.since ?? peer.last_seen,
-    state: peer.waits_for?.kind ?? "awaiting_input",
-    card: <WaitingAgent peer={peer} />,
-  };
+  const { peer_id, name, waits_for, last_seen, description } = peer;
+  const { since = last_seen, kind: state = "awaiting_input" } = waits_for ?? {};
+  const title = waitSentence(peer) ?? description ?? "";
+  const card = <WaitingAgent peer={peer} />;
+  return { id: peer_id, of: peer, peer_id, name, title, since, state, card };
 }
 
 function entryOfNote(item: InboxItem): Entry {
-  return {
-    id: item.item_id,
-    of: item,
-    peer_id: item.from_peer_id,
-    name: item.from,
-    title: firstLine(item.text),
-    since: item.created_at,
-    card: <Note item={item} />,
-  };
+  const { item_id: id, from_peer_id: peer_id, from: name, created_at: since } = item;
+  const title = firstLine(item.text);
+  return { id, of: item, peer_id, name, title, since, card: <Note item={item} /> };
 }
 
 /** The last messages between the person and the sender, from before the item. */

@@ -3,14 +3,12 @@
 import * as at from "protocol/generated/endpoints.ts";
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { WireResponse } from "kit/http/client.ts";
 import { Age, ResourceView, State } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { call } from "../../state/calls.ts";
+import type { Digest } from "../../state/records.ts";
 import { useResource } from "../../state/resource.ts";
 import { link } from "../../state/router.ts";
-
-type Digest = WireResponse<typeof at.getDigest>;
 
 const SHOWN_MAX = 20;
 
@@ -30,50 +28,53 @@ function DigestView() {
   const resource = useResource("digest", ["asks", "inbox", "jobs", "turns"], load);
   return (
     <ResourceView resource={resource}>
-      {({ decisions, answers, checks, limits, waiting, counts }) => (
-        <>
-          <Section title="Waits for you" count={counts.waiting} of={waiting}>
-            {({ from, text, created_at }) => (
-              <>
-                <a href={link("attention")}>
-                  <bdi>{visible(from)}</bdi>
-                </a>: <bdi>{visible(text)}</bdi> <Age at={created_at} />
-              </>
-            )}
-          </Section>
-          <Section title="Your decisions" count={counts.decisions} of={decisions}>{ended}</Section>
-          <Section title="Answers" count={counts.answers} of={answers}>{ended}</Section>
-          <Section title="Jobs and checks" count={counts.checks} of={checks}>
-            {({ job_id, title, state, checks, ended_at }) => (
-              <>
-                <a href={link("jobs", job_id)}>
-                  <bdi>{visible(title)}</bdi>
-                </a>{" "}
-                <State of={state} /> {checks.map(({ name, exit }) => (
-                  <span key={name}>
-                    {visible(name)} {exit === 0 ? "passed" : "failed"}
-                    {" "}
-                  </span>
-                ))}
-                <Age at={ended_at} />
-              </>
-            )}
-          </Section>
-          <Section title="Limits, budgets and loops" count={counts.limits} of={limits}>
-            {({ peer_name, subject, reason, event, at }) => (
-              <>
-                <bdi>{visible(peer_name ?? subject ?? "")}</bdi>: {visible(reason ?? event)}{" "}
-                <Age at={at} />
-              </>
-            )}
-          </Section>
-          {Object.values(counts).every((count) => count === 0) && (
-            <p class="hint">Nothing happened, and nothing waits for you.</p>
-          )}
-        </>
-      )}
+      {(digest) => <DigestSections digest={digest} />}
     </ResourceView>
   );
+}
+
+export function DigestSections({ digest }: { digest: Digest }) {
+  const { decisions, answers, checks, limits, waiting, counts } = digest;
+  return (
+    <div class="stack">
+      <Section title="Waits for you" count={counts.waiting} of={waiting}>
+        {({ from, text, created_at }) => (
+          <>
+            <a href={link("attention")}>
+              <bdi>{visible(from)}</bdi>
+            </a>: <bdi>{visible(text)}</bdi> <Age at={created_at} />
+          </>
+        )}
+      </Section>
+      <Section title="Your decisions" count={counts.decisions} of={decisions}>{ended}</Section>
+      <Section title="Answers" count={counts.answers} of={answers}>{ended}</Section>
+      <Section title="Jobs and checks" count={counts.checks} of={checks}>
+        {({ job_id, title, state, checks, ended_at }) => (
+          <>
+            <a href={link("jobs", job_id)}>
+              <bdi>{visible(title)}</bdi>
+            </a>{" "}
+            <State of={state} /> {visible(checks.map(resultOf).join(", "))} <Age at={ended_at} />
+          </>
+        )}
+      </Section>
+      <Section title="Limits, budgets and loops" count={counts.limits} of={limits}>
+        {({ peer_name, subject, reason, event, at }) => (
+          <>
+            <bdi>{visible(peer_name ?? subject ?? "")}</bdi>: {visible(reason ?? event)}{" "}
+            <Age at={at} />
+          </>
+        )}
+      </Section>
+      {Object.values(counts).every((count) => count === 0) && (
+        <p class="hint">Nothing happened, and nothing waits for you.</p>
+      )}
+    </div>
+  );
+}
+
+function resultOf({ name, exit }: Digest["checks"][number]["checks"][number]): string {
+  return `${name} ${exit === 0 ? "passed" : "failed"}`;
 }
 
 function ended(
@@ -101,10 +102,16 @@ function Section<Entry>({ title, count, of, children }: {
 }) {
   if (count === 0) return null;
   return (
-    <>
+    <section>
       <h3>{`${title} (${count})`}</h3>
-      <ul>{of.map((entry, index) => <li key={index}>{children(entry)}</li>)}</ul>
+      <ul>
+        {of.map((entry, index) => (
+          <li key={index}>
+            <p>{children(entry)}</p>
+          </li>
+        ))}
+      </ul>
       {count > of.length && <p class="hint">{`${count - of.length} more: mesh digest`}</p>}
-    </>
+    </section>
   );
 }

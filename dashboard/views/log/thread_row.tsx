@@ -1,5 +1,6 @@
 /** One thread of the log as a row, which opens in place with its texts, files and traces. */
 
+import { FoldRow } from "../../components/act/fold_row.tsx";
 import { Age, Clock, State } from "../../components/basics.tsx";
 import { Content, firstLine, To, Voice } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
@@ -13,7 +14,7 @@ export function ThreadRow({ thread: { first, rest } }: { thread: Thread }) {
   const reply = first.kind === "ask" && first.reply ? firstLine(first.reply) : "";
   return (
     <li class="log-row">
-      <button type="button" class="row list-row" data-row aria-expanded={open} onClick={turn}>
+      <FoldRow open={open} turn={turn}>
         <Age at={first.created_at} />
         <Parties message={first} />
         <span class="kind hint">{first.kind}</span>
@@ -22,7 +23,7 @@ export function ThreadRow({ thread: { first, rest } }: { thread: Thread }) {
           {reply && <span class="replied">↳ {visible(reply)}</span>}
         </span>
         <State of={stateOf(first)} />
-      </button>
+      </FoldRow>
       {open && <Detail first={first} rest={rest} />}
     </li>
   );

@@ -1,4 +1,4 @@
-/** Threads of the log: which messages belong together, of which day, and which stay while read. */
+/** Threads of the log: their messages, their day, and the threads that stay while they are read. */
 
 import type { Message } from "../../state/records.ts";
 

@@ -129,7 +129,7 @@ function toSizedCircle(circle: string, members: readonly Member[], width: number
   };
 }
 
-/** The smallest ring on which `count` nodes do not overlap; a block if there is none. */
+/** The smallest ring on which `count` nodes do not overlap; a block if no ring is large enough. */
 function sizeOf(count: number, rx_max: number): Size {
   if (count < 2) return { rx: 0, ry: 0, columns: 0 };
   for (let ry = NODE.height / 2; ry <= RING_RY_MAX; ry += STEP_PX) {

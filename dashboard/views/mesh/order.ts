@@ -39,7 +39,7 @@ function seenAt({ last_seen }: Peer): number {
   return last_seen === null ? 0 : Date.parse(last_seen);
 }
 
-/** The age in seconds of the oldest open ask to the peer; negative if there is none. */
+/** The age in seconds of the oldest open ask to the peer; negative without an open ask. */
 function waitOf({ pending_ask_count, oldest_pending_age_seconds }: Peer): number {
   return pending_ask_count === 0 ? -1 : oldest_pending_age_seconds ?? 0;
 }

@@ -29,6 +29,8 @@ const SILENT_MS = 10 * 60_000;
 const LOW_CONTEXT_PERCENT = 15;
 /** The interval at which the ages of the evidence are read again. */
 const LOOK_MS = 60_000;
+/** The age up to which a loaded list is not read again for its ages. */
+const FRESH_MS = 1000;
 
 /**
  * No event announces that a peer was seen, so the list is loaded again while it is visible.
@@ -39,7 +41,7 @@ export function useFreshAges(): void {
       if (!document.hidden) allPeers.refresh();
     };
     // The first load may still be under way.
-    if (allPeers.value.peek() !== undefined) look();
+    if (allPeers.isOlderThan(FRESH_MS)) look();
     const timer = setInterval(look, LOOK_MS);
     return () => clearInterval(timer);
   }, []);

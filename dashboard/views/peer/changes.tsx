@@ -5,6 +5,8 @@ import { ResourceView } from "../../components/basics.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Peer } from "../../state/records.ts";
+import { FileUses } from "../holdings/file_uses.tsx";
+import { Overlaps } from "../holdings/overlaps.tsx";
 import { only, useResource } from "../../state/resource.ts";
 
 /** The shortest time between two reads: each runs git. */
@@ -19,6 +21,7 @@ export function PeerChanges({ peer: { peer_id } }: { peer: Peer }) {
     (await call(at.readChanges, { params, query: { file } })).files[0];
   return (
     <div class="scroll-area changes" tabIndex={0} role="region" aria-label="Changes">
+      <Overlaps of={peer_id} />
       <ResourceView resource={resource}>
         {(changes) => (
           <ChangesView
@@ -26,6 +29,7 @@ export function PeerChanges({ peer: { peer_id } }: { peer: Peer }) {
             id={peer_id}
             loadFile={loadFile}
             refresh={resource.refresh}
+            usesOf={(path) => <FileUses path={path} />}
           />
         )}
       </ResourceView>

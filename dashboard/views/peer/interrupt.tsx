@@ -35,7 +35,8 @@ export function StopButton({ peer }: { peer: Peer }) {
         else notify(`Not stopped: ${reason}`);
       }}
     >
-      <Icon name="interrupt" />Stop
+      <Icon name="interrupt" />
+      <span>Stop</span>
     </button>
   );
 }

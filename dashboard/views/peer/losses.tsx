@@ -87,7 +87,7 @@ function ageOf(at: string): string {
   return `${duration((now.value - Date.parse(at)) / 1000)} ago`;
 }
 
-/** The lists of losses, with a sentence for each kind of which nothing is lost. */
+/** The lists of losses, with a sentence for each kind that loses nothing. */
 export function LossList({ peer }: { peer: Peer }) {
   const load = () => loadLosses(peer);
   const resource = useResource(`${peer.peer_id} losses`, ["messages", "asks", "jobs"], load);

@@ -1,6 +1,7 @@
 /** Timeline: what an agent did, one row for each tool call, live while it works. */
 
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { FoldRow } from "../../components/act/fold_row.tsx";
 import { type TimelineCall, type TimelineRow, toTimeline } from "protocol/derived/timeline.ts";
 import { useFold } from "../../components/act/folds.ts";
 import { Steady } from "../../components/act/steady_content.tsx";
@@ -171,19 +172,13 @@ function ReadsRow(
   const [open, turn] = useFold(`timeline/${peer_id}/reads ${key}`, false);
   return (
     <>
-      <button
-        type="button"
-        class="timeline-row row list-row"
-        data-row
-        aria-expanded={open}
-        onClick={turn}
-      >
+      <FoldRow open={open} turn={turn}>
         <span class="tool">{title}</span>
         <span class="argument" dir="auto">
           {visible(calls.map(({ argument }) => argument).filter(Boolean).join(", "))}
         </span>
         <Duration ms={duration_ms} />
-      </button>
+      </FoldRow>
       {open && (
         <ol class="timeline-rows stack tight">
           {calls.map((call) => (
@@ -211,19 +206,13 @@ function CallRow({ call, peer_id }: { call: TimelineCall; peer_id: string }) {
   const [open, turn] = useFold(`timeline/${peer_id}/${key}`, false);
   return (
     <>
-      <button
-        type="button"
-        class="timeline-row row list-row"
-        data-row
-        aria-expanded={open}
-        onClick={turn}
-      >
+      <FoldRow open={open} turn={turn}>
         {at !== null && <Clock at={at} />}
         <bdi class="tool">{visible(tool)}</bdi>
         <span class="argument" dir="auto">{visible(argument)}</span>
         <State of={state === "ended" ? "no result" : state} tone={TONES[state]} />
         <Duration ms={duration_ms} />
-      </button>
+      </FoldRow>
       {open && <CallDetail call={call} />}
     </>
   );

@@ -72,7 +72,7 @@ function valueOf(key: Key): string {
   return "paste" in key ? key.paste : key.key;
 }
 
-/** A text that is longer than a request in parts, none of which cuts a character. */
+/** Splits a text that is longer than a request; no part ends within a character. */
 function splitKey(key: Key): Key[] {
   if ("key" in key || valueOf(key).length <= CHARS_MAX) return [key];
   const parts = partsOf(valueOf(key));

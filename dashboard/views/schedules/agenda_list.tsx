@@ -1,12 +1,13 @@
 /** The calendar as a list: a section for each day, a row for each fire. */
 
 import { useState } from "preact/hooks";
+import { FoldRow } from "../../components/act/fold_row.tsx";
 import { Age } from "../../components/basics.tsx";
 import { firstLine, To } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { now } from "../../state/store.ts";
 import { type Day, dayText, type Fire } from "./agenda.ts";
-import { kindOf, Recipient, ScheduleCard } from "./card.tsx";
+import { Recipient, ScheduleCard } from "./card.tsx";
 
 export function Agenda({ days, refresh }: { days: readonly Day[]; refresh: () => void }) {
   return (
@@ -38,13 +39,7 @@ function FireRow(
   const instant = new Date(at).toISOString();
   return (
     <li class={`log-row ${repeated ? "repeated" : ""}`}>
-      <button
-        type="button"
-        class="row list-row fire"
-        data-row
-        aria-expanded={open}
-        onClick={() => setOpen(!open)}
-      >
+      <FoldRow open={open} turn={() => setOpen(!open)}>
         <time dateTime={instant}>
           {new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" })}
         </time>
@@ -53,13 +48,15 @@ function FireRow(
           <To />
           <Recipient schedule={schedule} />
         </span>
-        <span class="kind hint">{kindOf(schedule)}</span>
-        <span class="first clip" dir="auto">{visible(firstLine(schedule.text))}</span>
+        <span class="kind hint">{schedule.kind}</span>
+        <span class="first clip" dir="auto">
+          {schedule.digest && <span class="chip">digest</span>} {visible(firstLine(schedule.text))}
+        </span>
         <span class="fire-when hint row">
           {schedule.cron && <code>{schedule.cron}</code>}
           <Age at={instant} future />
         </span>
-      </button>
+      </FoldRow>
       {open && (
         <ul class="row-detail stack">
           <ScheduleCard schedule={schedule} refresh={refresh} />

@@ -16,9 +16,7 @@ export function Recipient({ schedule: { to_peer } }: { schedule: Schedule }) {
   return <bdi class="who">{visible(nameOfPeer(to_peer))}</bdi>;
 }
 
-export function kindOf({ kind, digest }: Schedule): string {
-  return digest ? `${kind}, with digest` : kind;
-}
+const DIGEST_HINT = "A digest of the time since its last message follows the text";
 
 export function ScheduleCard({ schedule, refresh }: { schedule: Schedule; refresh: () => void }) {
   const { schedule_id, state, cron, next_fire_at } = schedule;
@@ -30,7 +28,8 @@ export function ScheduleCard({ schedule, refresh }: { schedule: Schedule; refres
         <bdi class="who">{visible(schedule.from_peer_name)}</bdi>
         <To />
         <Recipient schedule={schedule} />
-        <span class="kind hint">{kindOf(schedule)}</span>
+        <span class="kind hint">{schedule.kind}</span>
+        {schedule.digest && <span class="chip" title={DIGEST_HINT}>with a digest</span>}
         <State of={state} />
         <span class="grow" />
         {next_fire_at && (

@@ -6,6 +6,7 @@
 import type { Page } from "playwright-core";
 import { listAsks } from "protocol/asks/contract.ts";
 import { listJobs } from "protocol/jobs/contract.ts";
+import { takeLease } from "protocol/holdings/leases.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { LIMITS } from "../../../dashboard/gallery/limits.ts";
 import { DashboardLab } from "../../support/dashboard/dashboard_lab.ts";
@@ -35,6 +36,7 @@ const painter = all.find(({ name }) => name === "painter")?.peer_id ?? "";
 const { asks } = await lab.call(listAsks, { query: { state: "closed" } });
 const { work, recurring } = await lab.call(listJobs, { query: {} });
 const failed = work.find(({ state }) => state === "failed")?.job_id ?? "";
+await lab.call(takeLease, { body: { resource: "port", name: "web", pid: Deno.pid } });
 const VIEWS = {
   attention: "#/attention",
   approval: `#/attention?at=${day.permission.id}`,
@@ -55,6 +57,7 @@ const VIEWS = {
   closed_asks: "#/asks?state=closed",
   ask: `#/asks/${asks[0]?.correlation_id}`,
   map: "#/mesh?tab=map",
+  leases: "#/mesh?tab=holdings",
   jobs: "#/jobs",
   job: `#/jobs/${failed}`,
   recurring_job: `#/jobs/${recurring[0]?.calendar_id}`,

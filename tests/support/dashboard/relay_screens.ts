@@ -35,11 +35,23 @@ export async function takeRelayPictures(
   for (const [screen, options] of Object.entries(screens)) {
     for (const colorScheme of ["dark", "light"] as const) {
       const page = await lab.open(daemon.daemon_id, "", { ...options, colorScheme });
-      await takeViews(page, `${folder}/${screen}-${colorScheme}`);
+      const prefix = `${folder}/${screen}-${colorScheme}`;
+      await takeViews(page, prefix);
+      const stranger = await page.context().browser()?.newContext({ ...options, colorScheme });
+      if (stranger) await takeSmallPages(await stranger.newPage(), lab.relay.issuer, prefix);
+      await stranger?.close();
       await page.context().close();
     }
   }
   return lab.offences;
+}
+
+/** The pages of the relay for a browser that is not signed in. */
+async function takeSmallPages(page: Page, issuer: string, prefix: string): Promise<void> {
+  for (const [name, path] of [["sign-in", "/"], ["pairing", "/pair"]] as const) {
+    await page.goto(`${issuer}${path}`);
+    await page.screenshot({ path: `${prefix}-${name}.png` });
+  }
 }
 
 async function takeViews(page: Page, prefix: string): Promise<void> {

@@ -77,7 +77,7 @@ browserTest(
     await page.keyboard.press("Tab");
     assert.match(await page.evaluate("document.activeElement.textContent"), /^Attention/);
     const shape = () =>
-      page.evaluate("getComputedStyle(document.querySelector('.top-bar .dot')).clipPath");
+      page.evaluate("document.querySelector('.top-bar .dot path').getAttribute('d')");
     const live = await shape();
     await lab.daemon.kill();
     await page.getByRole("banner").getByText("Disconnected").waitFor();

@@ -59,7 +59,7 @@ async function show(page: Page, view: string): Promise<void> {
   await page.evaluate(`{
     for (const fold of document.querySelectorAll("details")) fold.open = true;
     for (const row of document.querySelectorAll("main [aria-expanded=false]")) {
-      if (row.matches(".row, .timeline-row, .changed-row")) row.click();
+      if (row.matches(".row")) row.click();
     }
   }`);
 }
