@@ -132,6 +132,7 @@ export const DIGEST: Digest = {
     event: "turn_failed",
     peer_id: "peer-1",
     peer_name: "api",
+    subject: null,
     reason: "rate_limit",
     at: ago(8000),
   }],

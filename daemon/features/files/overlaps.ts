@@ -1,7 +1,7 @@
 /** Messages to two agents, once a day for each file, that both write it. */
 
 import { DAY_MS } from "kit/core/duration.ts";
-import { cleanLine, firstLineOf } from "kit/core/text.ts";
+import { firstLineOf } from "kit/core/text.ts";
 import { quotedLine } from "protocol/messages/frame_markers.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
