@@ -75,6 +75,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   lease: [],
   file_overlap: [],
   budget: [],
+  policy_denied: [],
   looping: PEERS,
   usage_counted: [],
   peer_restart_offline_ignored: PEERS,

@@ -109,7 +109,7 @@ function sharedGuard(
 ) {
   return {
     whenDurable: (options) => ctx.db.whenDurable(options),
-    checkActor: (actor, parts) => actors.check(actor, parts),
+    checkActor: (actor, parts, verb) => actors.check(actor, parts, verb),
     idempotencyStore: idempotency,
     bodies: new BodyLimiter(ctx.clock),
     error: (error) => ctx.background.failed("A route failed", error),
@@ -237,13 +237,16 @@ function openActors(
   features: Features,
   callers: Callers,
 ): { actors: Actors; callingPeers: CallingPeers } {
-  const { asks, ctx, directory, handover, identityLookup, schedules, subscriptions } = features;
+  const { asks, ctx, directory, handover, identityLookup, origins } = features;
+  const { schedules, subscriptions } = features;
   const { processes } = features.platform;
   const callingPeers = new CallingPeers(ctx, { ...features, processes });
   const actors = new Actors({
     callers,
     callingPeers,
+    db: ctx.db,
     directory,
+    origins,
     identityLookup,
     makerOf: (id) => (schedules.get(id) ?? subscriptions.get(id))?.from_peer_id ?? undefined,
     recipientOf: (correlation_id) => asks.get(correlation_id)?.to_peer_id,

@@ -11,8 +11,10 @@ import type { AskEffects } from "../features/asks/ask_closer.ts";
 import type { Asks } from "../features/asks/asks.ts";
 import type { Machines } from "../machines/machines.ts";
 import type { HookEffects } from "../features/hooks/hook_events.ts";
+import type { ReportedCommits } from "../features/blame/commits.ts";
 import type { FileUses } from "../features/files/file_uses.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
+import type { Origins } from "../features/origins/origins.ts";
 import type { Budgets } from "../features/budgets/budgets.ts";
 import type { Context } from "../data/context.ts";
 import type { BudgetCards } from "../features/breakers/budget_cards.ts";
@@ -27,6 +29,7 @@ import type { Linking } from "../features/lifecycle/linking.ts";
 import type { Delivery, SendEffects } from "../features/messages/delivery.ts";
 import type { Dispatcher } from "../features/messages/dispatcher.ts";
 import { idsIn } from "../features/messages/framing.ts";
+import { findStepped } from "../features/messages/ledger/rows.ts";
 import { findMessage } from "../features/messages/ledger/ledger.ts";
 import type { DeliveryState } from "protocol/messages/states.ts";
 import type { StepListener } from "../features/messages/ledger/steps.ts";
@@ -59,11 +62,13 @@ interface AffectedFeatures {
   readonly endedTurns: EndedTurns;
   readonly fileUses: FileUses;
   readonly machines: Machines | undefined;
+  readonly origins: Origins;
   readonly jobs: Jobs;
   readonly limits: AccountLimits;
   readonly linking: Linking;
   readonly loops: Loops;
   readonly receipts: Receipts;
+  readonly reportedCommits: ReportedCommits;
   readonly requestStorms: RequestStorms;
   readonly records: PeerRecords;
   readonly sockets: Sockets;
@@ -102,7 +107,9 @@ export class Effects {
 
   /** A peer got a prompt, with this message in it. A message that it read before is nothing new. */
   #promptRead(peer_id: string, id: string | undefined): void {
-    const { budgets, charges, ctx } = this.#features;
+    const { budgets, charges, ctx, origins } = this.#features;
+    if (id === undefined) origins.promptRead(peer_id);
+    else if (findStepped(ctx.db, id)?.to_peer_id === peer_id) origins.messageRead(peer_id, id);
     if (!budgets.isAny) return;
     ctx.db.transact((tx) => {
       charges.chargeTime(tx, peer_id);
@@ -120,13 +127,14 @@ export class Effects {
     { delivery_id, to_peer_id, transport }: Parameters<StepListener["stepped"]>[0],
     state: DeliveryState,
   ): void {
-    const { budgets, charges, ctx } = this.#features;
+    const { budgets, charges, ctx, origins } = this.#features;
+    const isRead = READ_WHEN_SENT.has(transport);
+    if (state === "sent" && isRead) origins.messageRead(to_peer_id, delivery_id);
     if (!budgets.isAny || state !== "sent") return;
     ctx.db.transact((tx) => {
       if (!budgets.concerns(tx, delivery_id, to_peer_id)) return;
       charges.chargeTime(tx, to_peer_id);
       budgets.askReached(tx, delivery_id, to_peer_id);
-      const isRead = READ_WHEN_SENT.has(transport);
       const message = isRead ? findMessage(tx, delivery_id) : undefined;
       if (!message) return;
       budgets.messageRead(tx, to_peer_id, message);
@@ -241,7 +249,11 @@ export class Effects {
     peerOfPrompt: (peer_id, prompt) => this.#features.linking.peerOfPrompt(peer_id, prompt),
     requestBegins: (peer_id) => this.#features.requestStorms.over(peer_id),
     staysAtLimit: (peer_id) => this.#features.limits.stays(peer_id),
-    callRan: (peer_id, call) => this.#features.loops.callRan(peer_id, call),
+    callRan: (peer_id, call) => {
+      const { loops, reportedCommits } = this.#features;
+      loops.callRan(peer_id, call);
+      reportedCommits.callRan(peer_id, call);
+    },
   };
 
   readonly spawn: SpawnEffects = {

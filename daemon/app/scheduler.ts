@@ -50,6 +50,7 @@ export function tick(
   features.fileUses.tick(monotonic);
   features.charges.tick();
   features.budgetCards.tick();
+  features.origins.prune();
   features.loops.tick();
   relayClient?.tick(monotonic);
   features.machines?.tick(now);

@@ -39,6 +39,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   lease: [],
   file_overlap: [],
   budget: ["budgets"],
+  policy_denied: [],
   looping: ["peers"],
   usage_counted: ["usage", "budgets"],
   turn_failed: ["peers", "turns"],

@@ -62,9 +62,9 @@ export function spawnRoutes(
       const work = () => commit(() => spawns.record(launched, origin));
       return await spawns.storeOrUndo(launched, work);
     }, { sender, again: (before) => spawns.refresh(before) }),
-    route(contracts.forkPeer, async ({ params, body }) => {
+    route(contracts.forkPeer, async ({ params, body, caller, headers }) => {
       const { launched, source_peer_id } = await forks.launchSibling(params.id, body);
-      const record = () => spawns.record(launched, { proven_human: false });
+      const record = () => spawns.record(launched, originOf(caller, headers));
       return { ...await spawns.storeOrUndo(launched, record), source_peer_id };
     }),
     ...restartRoutes(restarts, originOf),

@@ -115,7 +115,13 @@ export class Subscriptions {
         settled_at: null,
       };
       rows.insert(tx, subscription);
-      this.#deps.budgets.include(tx, subscription.subscription_id, from);
+      this.#deps.budgets.include(
+        tx,
+        subscription.subscription_id,
+        from,
+        requestContext,
+        "schedule",
+      );
       const { subscription_id, state } = subscription;
       events.append("subscription_changed", { subscription_id, state });
       return subscription;

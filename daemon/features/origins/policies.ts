@@ -1,0 +1,117 @@
+/** Checks acts of chains against the rules of the setting `policy`. All checks are made here. */
+
+import type { Context } from "../../data/context.ts";
+import { type Chain, isOutside, type OriginKind, originText } from "protocol/origins/record.ts";
+import { type DeniedAct, type PolicyRule, readAct, type Verb } from "protocol/origins/policy.ts";
+import { Problem } from "protocol/problems.ts";
+
+/** An act that a rule may deny. */
+export interface CheckedAct {
+  readonly verb: Verb;
+  readonly from: { readonly peer_id: string | null; readonly name: string };
+  readonly to?:
+    | { readonly peer_id: string; readonly name: string; readonly role: string }
+    | undefined;
+}
+
+interface PoliciesDeps {
+  readonly rules: readonly PolicyRule[];
+  /** The tags of a peer. */
+  tagsOf(peer_id: string): readonly string[];
+  /** Called for each act that a rule refuses. */
+  refused(): void;
+}
+
+interface Rule {
+  readonly name: string;
+  readonly origin: OriginKind;
+  readonly texts: readonly string[];
+  readonly acts: readonly DeniedAct[];
+}
+
+export class Policies {
+  readonly #ctx: Context;
+  readonly #deps: PoliciesDeps;
+  readonly #rules: readonly Rule[];
+
+  constructor(ctx: Context, deps: PoliciesDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+    this.#rules = deps.rules.map(({ origin, deny }, at) => ({
+      name: `policy.${at}`,
+      origin,
+      texts: deny,
+      acts: deny.flatMap((text) => readAct(text) ?? []),
+    }));
+  }
+
+  get isAny(): boolean {
+    return this.#rules.length > 0;
+  }
+
+  /** The rules in their order, as people wrote them. */
+  list() {
+    return this.#rules.map(({ name, origin, texts }) => ({
+      rule: name,
+      origin,
+      deny: [...texts],
+    }));
+  }
+
+  /** Throws `policy_denied`, and logs that, if a rule denies the act to the chain. */
+  mustAllow(chain: Chain, { verb, from, to }: CheckedAct): void {
+    if (!this.isAny) return;
+    const tags = to ? this.#deps.tagsOf(to.peer_id) : [];
+    const recipients = to
+      ? [
+        to.name,
+        to.peer_id,
+        ...tags.map((tag) => `@${tag}`),
+        ...to.role === "human" ? ["human"] : [],
+      ]
+      : [];
+    const rule = this.denying(kindsOf(chain), { verb, recipients });
+    if (rule === undefined) return;
+    this.#deps.refused();
+    this.#ctx.events.append("policy_denied", {
+      rule,
+      verb,
+      origin: chain.origin,
+      root: chain.root,
+      from_peer_id: from.peer_id,
+      from: from.name,
+    });
+    throw new Problem("policy_denied", {
+      rule,
+      verb,
+      to: to ? ` to ${to.name}` : "",
+      origin: originText(chain),
+      root: chain.root,
+    });
+  }
+
+  allows(chain: Chain, verb: Verb): boolean {
+    return this.denying(kindsOf(chain), { verb, recipients: [] }) === undefined;
+  }
+
+  /** The first rule that denies an act to one of these origins. */
+  denying(
+    origins: readonly OriginKind[],
+    { verb, recipients }: { readonly verb: Verb; readonly recipients: readonly string[] },
+  ): string | undefined {
+    return this.#rules.find(({ origin, acts }) =>
+      origins.includes(origin) &&
+      acts.some((act) =>
+        act.verb === verb && (act.recipient === null || recipients.includes(act.recipient))
+      )
+    )?.name;
+  }
+}
+
+/** The origin of a chain, and the one outside that another machine reports. */
+export function kindsOf(chain: Chain): OriginKind[] {
+  const { origin, reported } = chain;
+  return isOutside(chain) && reported !== null && reported !== "person"
+    ? [origin, reported]
+    : [origin];
+}
