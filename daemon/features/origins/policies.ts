@@ -1,8 +1,10 @@
 /** Checks acts of chains against the rules of the setting `policy`. All checks are made here. */
 
+import type * as z from "zod";
 import type { Context } from "../../data/context.ts";
 import { type Chain, isOutside, type OriginKind, originText } from "protocol/origins/record.ts";
 import { type DeniedAct, type PolicyRule, readAct, type Verb } from "protocol/origins/policy.ts";
+import type { EVENTS } from "protocol/events.ts";
 import { Problem } from "protocol/problems.ts";
 
 /** An act that a rule may deny. */
@@ -73,7 +75,7 @@ export class Policies {
     const rule = this.denying(kindsOf(chain), { verb, recipients });
     if (rule === undefined) return;
     this.#deps.refused();
-    this.#ctx.events.append("policy_denied", {
+    this.#report({
       rule,
       verb,
       origin: chain.origin,
@@ -88,6 +90,13 @@ export class Policies {
       origin: originText(chain),
       root: chain.root,
     });
+  }
+
+  /** Logs a refusal after the refused transaction, which the refusal rolls back. */
+  #report(refusal: z.input<typeof EVENTS["policy_denied"]>): void {
+    const { background, db, events } = this.#ctx;
+    const append = () => db.transact(() => events.append("policy_denied", refusal));
+    background.run("A refusal was not logged", Promise.resolve().then(append));
   }
 
   allows(chain: Chain, verb: Verb): boolean {

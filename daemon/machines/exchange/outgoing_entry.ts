@@ -53,9 +53,9 @@ export function toEntry(
   };
 }
 
-/** The chain as the other machine learns it. One that came from a third machine is named as such. */
-function reportOf({ origin, name, root }: Chain): ReportedChain {
-  return { origin, name: name && name.slice(0, REPORTED_CHARS_MAX), root };
+/** The chain as the other machine learns it: what a third machine reports is passed on. */
+function reportOf({ origin, reported, name, root }: Chain): ReportedChain {
+  return { origin: reported ?? origin, name: name && name.slice(0, REPORTED_CHARS_MAX), root };
 }
 
 /**
