@@ -6,7 +6,7 @@
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Context } from "../data/context.ts";
 import type { Terminals } from "../host/tmux/terminals.ts";
-import { TOOL_PERMISSION } from "../features/asks/answers.ts";
+import { TOOL_PERMISSION } from "protocol/messages/question.ts";
 import type { RoutingPorts } from "../features/asks/routing/router.ts";
 import type { QuestionPorts } from "../features/asks/questions/questions.ts";
 import * as askRows from "../features/asks/store.ts";

@@ -13,6 +13,7 @@ import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
 import type { Dispatcher, HoldPorts } from "./dispatcher.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
+import { TOOL_PERMISSION } from "protocol/messages/question.ts";
 import type { Origins } from "../origins/origins.ts";
 import type { Chain } from "protocol/origins/record.ts";
 import { Verb } from "protocol/origins/policy.ts";
@@ -247,7 +248,10 @@ export class Delivery {
   #chainOf(tx: Tx, draft: MessageDraft, id: string): Chain | null {
     const { origins } = this.#deps;
     const { caused_by, kind, remote_origin: arrived, from, voice, sent_by, reply_to } = draft;
-    if (arrived) return origins.chainOfArrived({ id, from: from.name, ...arrived });
+    if (arrived) {
+      const is_person = voice === "human";
+      return origins.chainOfArrived({ id, from: from.name, is_person, ...arrived });
+    }
     const isReply = kind === "ack";
     if (!isReply && caused_by === undefined && draft.proofs === undefined) return null;
     const { proven_human, ...proofs } = draft.proofs ?? {};
@@ -259,7 +263,7 @@ export class Delivery {
         ...proofs,
         caused_by,
         proven_human: isPerson,
-        sent_by: isPerson ? sent_by : undefined,
+        sent_by: voice === "peer" && isPerson ? sent_by : undefined,
       },
       answers: isReply ? draft.correlation_id : null,
       follows: reply_to,
@@ -271,7 +275,9 @@ export class Delivery {
     const { origins } = this.#deps;
     const verb = Verb.safeParse(draft.kind).data;
     if (!origins.hasRules || draft.notice || verb === undefined) return;
-    const { attachments = [], from, to } = draft;
+    const { attachments = [], from, question, to } = draft;
+    // A person decides about a tool, and is asked whatever may be sent.
+    if (question?.["scope"] === TOOL_PERMISSION) return;
     origins.mustAllow(chain, { verb, from, to });
     if (attachments.length > 0) origins.mustAllow(chain, { verb: "attachments", from, to });
   }

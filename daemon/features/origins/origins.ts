@@ -8,7 +8,7 @@ import { setLatest } from "kit/core/bounded_map.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
-import { type Chain, isOutside, type ReportedChain } from "protocol/origins/record.ts";
+import { type Chain, isOutside, originText, type ReportedChain } from "protocol/origins/record.ts";
 import type { Verb } from "protocol/origins/policy.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { Policies } from "./policies.ts";
@@ -57,6 +57,8 @@ export interface ArrivedAct {
   readonly from: string;
   readonly machine: string;
   readonly reported: ReportedChain | undefined;
+  /** True for the human of a machine that may administer this one. */
+  readonly is_person: boolean;
 }
 
 /** A message that a peer has read or owes an answer. */
@@ -140,7 +142,8 @@ export class Origins {
   }
 
   /** The chain of a message from another machine, whose report is that machine's word. */
-  chainOfArrived({ id, from, machine, reported }: ArrivedAct): Chain {
+  chainOfArrived({ id, from, machine, reported, is_person }: ArrivedAct): Chain {
+    if (is_person) return { ...begin("person", id, from), machine };
     return {
       ...begin("machine", id, reported?.name ?? from),
       machine,
@@ -151,6 +154,12 @@ export class Origins {
   /** The chain that a peer works for; undefined if it is not known. `id` begins a new one. */
   workOf(db: Reader, peer_id: string, id: string): Chain | undefined {
     return this.#workOf(db, peer_id, id, 0);
+  }
+
+  /** What began a peer's work, if that is outside of this machine and its user. */
+  outsideOf(db: Reader, peer_id: string): string | undefined {
+    const work = this.workOf(db, peer_id, "");
+    return isOutside(work) ? originText(work) : undefined;
   }
 
   /** The chain of a job, schedule, subscription, spawn or started peer. */

@@ -2,9 +2,17 @@
 
 import assert from "node:assert/strict";
 import { explainPolicy, readAct } from "protocol/origins/policy.ts";
+import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
+import { listInbox } from "protocol/inbox.ts";
 import { setPeer } from "protocol/peers/groups.ts";
 import { readConfig } from "../../../../daemon/app/config.ts";
-import { ask, connectPeer, eventData, post } from "../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  eventData,
+  post,
+} from "../../../support/daemon/peer_clients.ts";
 import { type World, world } from "../../../support/world.ts";
 
 /** Agents api and web of a mesh with these rules; api works for a guest, and web for nobody. */
@@ -108,4 +116,35 @@ Deno.test("a rule of the configuration may be written as YAML, and mistakes name
   assert.throws(() => read("policy: [{origin: person, deny: [spawn]}]"), /policy/);
   assert.throws(() => read("policy: [{origin: guest, deny: ['spawn: api']}]"), /no recipient/);
   assert.deepEqual(readAct("ask: @tests"), { verb: "ask", recipient: "@tests" });
+});
+
+Deno.test("a permission that a guest's chain asks for shows its origin to the person", async () => {
+  await using w = world({
+    hooks: { "claude-code": claudeCodeHooks },
+    settings: {
+      "human.name": "sam",
+      "approvals.gated_tools": "*",
+      policy: '[{"origin":"guest","deny":["ask"]}]',
+    },
+  });
+  await addPeer(w, "api", { backend: "claude-code", runtime_session_id: "s-1", path: "/work" });
+  const { ctx, directory, origins } = w.daemon;
+  const from = { peer_id: null, name: "mcp-share-0123456789ab" };
+  const { peer_id } = directory.findAnywhere("api");
+  ctx.db.transact((tx) => origins.include(tx, peer_id, from, { via: "relay" }, undefined));
+  const asked = w.post("/hooks/claude-code", {
+    session_id: "s-1",
+    cwd: "/work",
+    hook_event_name: "PermissionRequest",
+    tool_name: "Bash",
+    tool_input: { command: "make" },
+  });
+  await w.clock.settle();
+  const [item] = (await w.call(listInbox, { query: {} })).items;
+  assert.match(item?.text ?? "", /It works for: guest mcp-share-0123456789ab/);
+  assert.equal(item?.question?.act?.covers_text, false);
+  const reply = { surface: "cli", text: "", option_id: "deny" };
+  await w.post(`/inbox/${item?.item_id}/reply`, reply);
+  await w.clock.advance(400_000);
+  await asked;
 });
