@@ -27,7 +27,7 @@ import {
   formatInstant,
 } from "../output/time.ts";
 import { wrap } from "../screen/lines.ts";
-import { originText } from "protocol/origins/record.ts";
+import { originText } from "protocol/derived/origins.ts";
 import { budgetLine } from "protocol/derived/budgets.ts";
 import { findBudgets } from "./sessions/budgets.ts";
 import { waitOf } from "./waiting/peer_waits.ts";

@@ -4,7 +4,7 @@ import type { WireResponse } from "kit/http/client.ts";
 import type { getMessage } from "protocol/messages/log.ts";
 import type { getTrace } from "protocol/messages/contract.ts";
 import { currentState, formatReason, TRANSPORT_LABELS } from "protocol/derived/delivery_state.ts";
-import { originText } from "protocol/origins/record.ts";
+import { originText } from "protocol/derived/origins.ts";
 import { endedInTerminal } from "protocol/derived/endings.ts";
 import { markdownLine } from "./markdown.ts";
 import { toPlainText } from "./terminal.ts";

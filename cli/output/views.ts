@@ -16,7 +16,7 @@ import { statusWithSleep } from "protocol/derived/wakes.ts";
 import { waitState } from "protocol/derived/waits.ts";
 import { formatCloseReason } from "./message_explanation.ts";
 import { actLines } from "./act.ts";
-import { originText } from "protocol/origins/record.ts";
+import { originText } from "protocol/derived/origins.ts";
 import { styled, type StyledText, type Terminal } from "./terminal.ts";
 import {
   CLOCK_TIME_COLUMNS,

@@ -108,8 +108,12 @@ export class Effects {
   /** A peer got a prompt, with this message in it. A message that it read before is nothing new. */
   #promptRead(peer_id: string, id: string | undefined): void {
     const { budgets, charges, ctx, origins } = this.#features;
-    if (id === undefined) origins.promptRead(peer_id);
-    else if (findStepped(ctx.db, id)?.to_peer_id === peer_id) origins.messageRead(peer_id, id);
+    const stepped = id === undefined ? undefined : findStepped(ctx.db, id);
+    if (stepped?.to_peer_id !== peer_id) origins.promptRead(peer_id);
+    else {
+      const wasRead = stepped.state === "seen" || READ_WHEN_SENT.has(stepped.transport);
+      origins.promptWith(peer_id, stepped.delivery_id, !wasRead);
+    }
     if (!budgets.isAny) return;
     ctx.db.transact((tx) => {
       charges.chargeTime(tx, peer_id);

@@ -106,6 +106,7 @@ export function featureRoutes(
     ...relayRoutes({ apps, shares }),
     ...spawnRoutes(features, {
       isProvenHuman,
+      peerOf: (caller) => callers.peerOf(caller),
       refusalOfCopy: (source, from_peer, { caller, headers }) =>
         transcripts.refusalOfCopy(source, readerOf(from_peer, caller, headers)),
       refusalOfResume: (earlier, from_peer, { caller, headers }) =>
@@ -199,7 +200,7 @@ function callerChecksOf(
       const { via } = caller;
       const is_elsewhere = via === "relay" || via === "machine";
       const surface = proven_human ? surfaceOf(caller) : undefined;
-      const calling_peer = unverified ? callers.peerOf(caller) : undefined;
+      const calling_peer = () => callers.peerOf(caller);
       const origin = { via, surface, calling_peer };
       return { proven_human, unverified, is_elsewhere, sent_by, traceparent, ...origin };
     },

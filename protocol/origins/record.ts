@@ -16,9 +16,6 @@ export const ORIGINS = [
 export const OriginKind = z.enum(ORIGINS);
 export type OriginKind = z.output<typeof OriginKind>;
 
-/** The origins outside of this machine and its user. */
-const OUTSIDE: readonly (OriginKind | null)[] = ["app", "guest", "machine"];
-
 const Began = z.object({
   origin: OriginKind.describe(
     "`person`: proved to be a person; `app`: a client of the relay; `guest`: somebody with a shared " +
@@ -49,21 +46,3 @@ export const ReportedChain = Began.extend({
   root: z.string().max(255),
 });
 export type ReportedChain = z.output<typeof ReportedChain>;
-
-/** True for a chain that began outside of this machine and its user. */
-export function isOutside(chain: Chain | null | undefined): chain is Chain {
-  return chain !== null && chain !== undefined && OUTSIDE.includes(chain.origin);
-}
-
-/** The origin in a frame, such as `guest` or `machine:guest`. */
-export function originMark({ origin, reported }: Chain): string {
-  return reported === null ? origin : `${origin}:${reported}`;
-}
-
-/** A phrase about what began a chain, such as `guest mcp-share-0123 (ask-3f9c04d1a2b7)`. */
-export function originText({ origin, name, root, surface, machine, reported }: Chain): string {
-  const where = surface === null ? "" : ` at ${surface}`;
-  const report = reported === null ? "" : `, which says: ${reported}`;
-  const from = machine === null ? "" : ` on machine ${machine}${report}`;
-  return `${origin}${name === null ? "" : ` ${name}`}${where}${from} (${root})`;
-}

@@ -10,6 +10,7 @@ import { HOST_TARGETS, SCRIPT_TARGETS } from "./host_faults.ts";
 import { IDENTITY_TARGETS } from "./identity_faults.ts";
 import { MACHINE_TARGETS } from "./machine_faults.ts";
 import { MESSAGE_TARGETS } from "./message_faults.ts";
+import { ORIGIN_TARGETS } from "./origin_faults.ts";
 import { RELAY_TARGETS } from "./relay_faults.ts";
 import { SETTINGS_TARGETS } from "./settings_faults.ts";
 import { SPEAKER_TARGETS } from "./speaker_faults.ts";
@@ -32,5 +33,6 @@ export const TARGETS: readonly Target[] = [
   ...HOST_TARGETS,
   ...IDENTITY_TARGETS,
   ...SPEAKER_TARGETS,
+  ...ORIGIN_TARGETS,
   ...SCRIPT_TARGETS,
 ];

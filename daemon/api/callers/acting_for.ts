@@ -78,10 +78,9 @@ export class Actors {
     const name = textOf(body, field) ?? ANONYMOUS_SENDER;
     const found = directory.findSender(name, { circle: textOf(body, "circle") });
     const from = { peer_id: found?.peer_id ?? null, name: found?.name ?? name };
-    for (const peer_id of new Set([from.peer_id, calling_peer])) {
-      const known = calling_peer === peer_id ? calling_peer : undefined;
-      const proofs = { via: caller.via, calling_peer: known };
-      const chain = origins.chainOf(db, { from, proofs, id: name });
+    const proofs = { via: caller.via, calling_peer: () => calling_peer };
+    for (const peer_id of new Set([from.peer_id, calling_peer ?? from.peer_id])) {
+      const chain = origins.chainOf(db, { from: { ...from, peer_id }, proofs, id: name });
       origins.mustAllow(chain, { verb, from });
     }
   }

@@ -11,7 +11,7 @@ import {
   type BlameLink,
   type BlameQuery,
 } from "protocol/origins/blame.ts";
-import { originText } from "protocol/origins/record.ts";
+import { originText } from "protocol/derived/origins.ts";
 import { allowedFolder, type FolderScope } from "../spawn/folders.ts";
 import * as attempts from "../jobs/fires/store.ts";
 import * as jobs from "../jobs/store.ts";

@@ -3,7 +3,7 @@
 import { cleanText, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 import { Question, toQuestionTags } from "protocol/messages/question.ts";
 import { neutralizeMarks, quotedName, tagAttributes } from "protocol/messages/frame_markers.ts";
-import { isOutside, originMark } from "protocol/origins/record.ts";
+import { isOutside, originMark } from "protocol/derived/origins.ts";
 import { toTag } from "protocol/messages/attachments.ts";
 import type { OutgoingMessage } from "../agents/adapter.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";

@@ -16,8 +16,8 @@ export interface RequestContext {
   readonly via?: Caller["via"] | undefined;
   /** Where a person acts: `terminal`, `dashboard`, `relay`, or a chat surface. */
   readonly surface?: string | undefined;
-  /** The registered peer whose process sends the request in another name. */
-  readonly calling_peer?: string | undefined;
+  /** Finds the registered peer whose process sends the request. */
+  readonly calling_peer?: (() => string | undefined) | undefined;
   readonly traceparent?: string | undefined;
   /** True if the recipient may be the sender: of a schedule, or of a message after a restart. */
   readonly may_be_caller?: boolean | undefined;

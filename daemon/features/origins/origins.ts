@@ -8,7 +8,8 @@ import { setLatest } from "kit/core/bounded_map.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
-import { type Chain, isOutside, originText, type ReportedChain } from "protocol/origins/record.ts";
+import type { Chain, ReportedChain } from "protocol/origins/record.ts";
+import { isOutside, originText } from "protocol/derived/origins.ts";
 import type { Verb } from "protocol/origins/policy.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { Policies } from "./policies.ts";
@@ -35,8 +36,8 @@ export interface OriginProofs {
   readonly via?: "page" | "relay" | "machine" | undefined;
   /** Where a person acts: `terminal`, `dashboard`, `relay`, or a chat surface. */
   readonly surface?: string | undefined;
-  /** The registered peer whose process sends the request, where it is not the named sender. */
-  readonly calling_peer?: string | undefined;
+  /** Finds the registered peer whose process sends the request. */
+  readonly calling_peer?: (() => string | undefined) | undefined;
   readonly caused_by?: string | undefined;
 }
 
@@ -61,17 +62,12 @@ export interface ArrivedAct {
   readonly is_person: boolean;
 }
 
-/** A message that a peer has read or owes an answer. */
-interface KnownMessage {
-  readonly chain: Chain | null;
-}
-
 /** Questions to the ledger of messages, which is a higher feature. */
 export interface OriginPorts {
   /** The chain of a message or of an ask; undefined for an unknown id. */
   chainOfMessage(id: string): Chain | null | undefined;
   /** The last message with a chain that a peer has read, among the newest of the ledger. */
-  lastRead(peer_id: string): KnownMessage | undefined;
+  lastRead(peer_id: string): string | undefined;
   /** The chain of the oldest open ask that has reached a peer and began outside. */
   outsideOwed(peer_id: string): Chain | undefined;
 }
@@ -101,8 +97,8 @@ export class Origins {
 
   /** A peer has read a message. Only its id is noted, on the way of each message. */
   messageRead(peer_id: string, delivery_id: string): void {
-    const before = this.#read.get(peer_id)?.ids ?? [];
-    if (before[0] === delivery_id) return;
+    const { ids: before = [], by_itself = false } = this.#read.get(peer_id) ?? {};
+    if (before[0] === delivery_id && !by_itself) return;
     const ids = [delivery_id, ...before.filter((id) => id !== delivery_id)].slice(0, READ_MAX);
     setLatest(this.#read, peer_id, { ids, by_itself: false }, PEERS_MAX);
   }
@@ -113,9 +109,18 @@ export class Origins {
     return read && !read.by_itself ? read.ids[0] : undefined;
   }
 
+  /**
+   * A peer got a prompt with a message in it. An agent writes its own prompts, so one with a message
+   * that it had read before counts as a prompt without a message, unless it is the latest one.
+   */
+  promptWith(peer_id: string, delivery_id: string, is_new: boolean): void {
+    if (is_new) this.messageRead(peer_id, delivery_id);
+    else if (this.#readBy(peer_id).ids[0] !== delivery_id) this.promptRead(peer_id);
+  }
+
   /** A peer got a prompt without a message. */
   promptRead(peer_id: string): void {
-    const ids = this.#read.get(peer_id)?.ids ?? [];
+    const { ids } = this.#readBy(peer_id);
     setLatest(this.#read, peer_id, { ids, by_itself: true }, PEERS_MAX);
   }
 
@@ -227,11 +232,12 @@ export class Origins {
    * nothing proves may be part of a chain from outside, so such work of the named peer counts.
    */
   #workOfSender(db: Reader, { from, proofs, id }: CausedAct): Chain | undefined {
-    const { calling_peer, unverified } = proofs;
-    const caller = calling_peer ?? from.peer_id;
+    const { unverified } = proofs;
+    const calling = from.peer_id === null || unverified ? proofs.calling_peer?.() : undefined;
+    const caller = calling ?? from.peer_id;
     if (caller === null) return undefined;
     const work = this.workOf(db, caller, id);
-    const isKnown = calling_peer !== undefined || !unverified || isOutside(work);
+    const isKnown = calling !== undefined || !unverified || isOutside(work);
     return isKnown ? work : undefined;
   }
 
@@ -263,12 +269,21 @@ export class Origins {
    */
   #lastChain(peer_id: string): Chain | undefined {
     const { ports } = this.#deps;
-    const read = this.#read.get(peer_id);
-    if (!read) return ports.lastRead(peer_id)?.chain ?? undefined;
+    const read = this.#readBy(peer_id);
     const chains = read.ids.flatMap((id) => ports.chainOfMessage(id) ?? []);
     const [last] = chains;
     if (read.by_itself) return undefined;
     return last?.origin === "unknown" ? chains.find(isOutside) ?? last : last;
+  }
+
+  /** What a peer has read last, from the ledger after a restart. */
+  #readBy(peer_id: string): LastRead {
+    const known = this.#read.get(peer_id);
+    if (known) return known;
+    const id = this.#deps.ports.lastRead(peer_id);
+    const read = { ids: id === undefined ? [] : [id], by_itself: false };
+    setLatest(this.#read, peer_id, read, PEERS_MAX);
+    return read;
   }
 
   #put(tx: Tx, subject: string, chain: Chain): void {

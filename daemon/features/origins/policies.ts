@@ -2,7 +2,8 @@
 
 import type * as z from "zod";
 import type { Context } from "../../data/context.ts";
-import { type Chain, isOutside, type OriginKind, originText } from "protocol/origins/record.ts";
+import type { Chain, OriginKind } from "protocol/origins/record.ts";
+import { isOutside, originText } from "protocol/derived/origins.ts";
 import { type DeniedAct, type PolicyRule, readAct, type Verb } from "protocol/origins/policy.ts";
 import type { EVENTS } from "protocol/events.ts";
 import { Problem } from "protocol/problems.ts";

@@ -33,6 +33,8 @@ type RefusalOf<P> = (
 interface SpawnRoutesDeps {
   /** True if the request comes from a proven human origin (contract 2). */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
+  /** The registered peer whose process sends the request. */
+  peerOf(caller: Caller): string | undefined;
   /** A copy knows everything that the peer has read. */
   readonly refusalOfCopy: RefusalOf<StoredPeer>;
   /** The peer is the last one of the session that is resumed, if there was one. */
@@ -41,12 +43,14 @@ interface SpawnRoutesDeps {
 
 export function spawnRoutes(
   { directory, forks, restarts, resumptions, spawns }: SpawnFeatures,
-  { isProvenHuman, refusalOfCopy, refusalOfResume }: SpawnRoutesDeps,
+  { isProvenHuman, peerOf, refusalOfCopy, refusalOfResume }: SpawnRoutesDeps,
 ): Route[] {
   /** The proofs of a request's origin, as a spawn or a restart stores them. */
   const originOf = (caller: Caller, headers: Headers): RequestContext => ({
     proven_human: isProvenHuman(caller, headers),
     unverified: caller.unverified,
+    via: caller.via,
+    calling_peer: () => peerOf(caller),
   });
   const sender = ({ body }: { body: { from_peer?: string | undefined } }) =>
     directory.senderId(body.from_peer ?? ANONYMOUS_SENDER);

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
 import { rowOf } from "kit/data/sqlite.ts";
 import { Chain } from "protocol/origins/record.ts";
-import { idParams, WHERE_ID } from "./rows.ts";
+import { DELIVERY_ID, idParams, WHERE_ID } from "./rows.ts";
 
 /** After a restart, the message that a peer read last is searched for among so many. */
 const SCANNED_MAX = 10_000;
@@ -19,9 +19,9 @@ export function chainOfMessage(db: Reader, id: string): Chain | null | undefined
 
 /** The newest message with a chain that a peer has read, by its transport or its agent's prompt. */
 export function lastRead(db: Reader, to_peer_id: string) {
-  return db.get(
-    ChainRow,
-    `select chain from messages
+  return db.value(
+    z.string(),
+    `select ${DELIVERY_ID} from messages
      where seq > (select coalesce(max(seq), 0) - :scanned_max from messages)
        and to_peer_id = :to_peer_id and chain is not null
        and (seen_at is not null or (sent_at is not null and rung in ('hook', 'websocket')))

@@ -9,7 +9,7 @@ import { type Reader, rowOf, toAssignments, type Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "protocol/reasons.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
 import type { Ask } from "protocol/asks/contract.ts";
-import { isOutside } from "protocol/origins/record.ts";
+import { isOutside } from "protocol/derived/origins.ts";
 import { toWire } from "protocol/messages/attachments.ts";
 import { type AskFields, StoredMessage } from "protocol/messages/contract.ts";
 import { DELIVERY_ID, identOf, idParams, selectMessages, selectOf, WHERE_ID } from "./rows.ts";

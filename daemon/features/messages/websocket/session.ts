@@ -3,7 +3,7 @@
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { KeepAlive } from "kit/net/keep_alive.ts";
 import { toWire } from "protocol/messages/attachments.ts";
-import { isOutside, originMark } from "protocol/origins/record.ts";
+import { isOutside, originMark } from "protocol/derived/origins.ts";
 import { expiryField } from "protocol/messages/question.ts";
 import { CLOSE, type CloseReasonCode, type Outbound } from "./frames.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";

@@ -1,6 +1,7 @@
 /** Chains: what began each message, kept through every hop, and what ends it. */
 
 import assert from "node:assert/strict";
+import * as ledger from "../../../../daemon/features/messages/ledger/ledger.ts";
 import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
 import { ackAsk, getAsk, openAsk } from "protocol/asks/contract.ts";
 import { getMessage } from "protocol/messages/log.ts";
@@ -10,6 +11,7 @@ import { restartableWorld } from "../../../support/daemon/restartable.ts";
 import { create } from "../../../support/daemon/jobs.ts";
 import { laptopAndBuildbox, pass } from "../../../support/machines/memory_network.ts";
 import { daemonId, relayWorld, SECRET } from "../../../support/relay/relay_world.ts";
+import { framed } from "../../../support/sessions/usage_world.ts";
 import { FakeSockets, type World, world } from "../../../support/world.ts";
 
 const SETTINGS = { "human.name": "sam", "breakers.loops": "off" };
@@ -180,4 +182,40 @@ Deno.test("a chain that comes back from another machine is marked as that machin
   const back = messages[0].chain;
   assert.deepEqual([back.origin, back.machine, back.reported], ["machine", "buildbox", "guest"]);
   assert.equal((await chainOf(laptop, first))?.[0], "guest");
+});
+
+Deno.test("an agent cannot leave a guest's ask with the id of a person's message that it read before", async () => {
+  const sockets = new FakeSockets();
+  sockets.holders = [77];
+  const hooks = { "claude-code": claudeCodeHooks };
+  await using w = world({ settings: SETTINGS, hooks, at_terminal: true, sockets });
+  const { peer_id: web } = await addPeer(w, "web", { circle: "main" });
+  await addPeer(w, "api", { backend: "claude-code", circle: "main", runtime_session_id: "s-1" });
+  const reads = (prompt: string) =>
+    w.post("/hooks/claude-code", {
+      session_id: "s-1",
+      cwd: "/work",
+      hook_event_name: "UserPromptSubmit",
+      prompt,
+    });
+  const asks = async () => {
+    const body = { from_peer: "api", to_peer: "web", text: "?" };
+    const { correlation_id } = await w.daemon.call(openAsk, { body });
+    return (await chainOf(w, String(correlation_id)))?.[0];
+  };
+  const body = { from_peer: "sam", to_peer: "api", text: "Build it" };
+  const headers = { "x-mesh-terminal": "77" };
+  const { correlation_id: own } = await w.call(openAsk, { body, headers });
+  await reads(framed(String(own)));
+  assert.equal(await asks(), "person");
+  const from = { peer_id: null, name: "mcp-share-0123456789ab" };
+  const { ctx, delivery, origins } = w.daemon;
+  ctx.db.transact((tx) => origins.include(tx, web, from, { via: "relay" }, undefined));
+  const guest = await ask(w, "web", "api", "Begin");
+  const message = delivery.findMessage(guest);
+  ctx.db.transact((tx) => ledger.update(tx, message?.seq ?? 0, { state: "sent" }));
+  await reads(framed(guest));
+  assert.equal(await asks(), "guest");
+  await reads(framed(String(own)));
+  assert.equal(await asks(), "guest");
 });

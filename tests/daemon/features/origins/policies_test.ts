@@ -13,7 +13,7 @@ import {
   eventData,
   post,
 } from "../../../support/daemon/peer_clients.ts";
-import { type World, world } from "../../../support/world.ts";
+import { FakeSockets, type World, world } from "../../../support/world.ts";
 
 /** Agents api and web of a mesh with these rules; api works for a guest, and web for nobody. */
 async function rulesWorld(policy: string) {
@@ -83,7 +83,11 @@ Deno.test("rules name tags and peers, and another machine's guest is a guest", a
   assert.throws(check("machine", "guest"), /policy\.0/);
   check("machine", null)();
   check("person", "guest")();
-  const tagged = await w.call(setPeer, { params: { id: "web" }, body: { tags: ["tests"] } });
+  const tagged = await w.call(setPeer, {
+    params: { id: "web" },
+    query: {},
+    body: { tags: ["tests"] },
+  });
   await w.clock.settle();
   assert.deepEqual(tagged.tags, ["tests"]);
   const body = { from_peer: "api", to_peer: "web", text: "?" };
@@ -147,4 +151,25 @@ Deno.test("a permission that a guest's chain asks for shows its origin to the pe
   await w.post(`/inbox/${item?.item_id}/reply`, reply);
   await w.clock.advance(400_000);
   await asked;
+});
+
+Deno.test("a program in the shell of an agent that works for a guest cannot act in no agent's name", async () => {
+  const sockets = new FakeSockets();
+  const policy = '[{"origin":"guest","deny":["spawn","jobs","ask: human"]}]';
+  await using w = world({ settings: { "human.name": "sam", policy }, sockets });
+  w.processes.start(41);
+  const { peer_id } = await addPeer(w, "api", { circle: "main", agent_pid: 41 });
+  await connectPeer(w, "web", { circle: "main" });
+  const { ctx, origins } = w.daemon;
+  const from = { peer_id: null, name: "mcp-share-0123456789ab" };
+  ctx.db.transact((tx) => origins.include(tx, peer_id, from, { via: "relay" }, undefined));
+  sockets.holders = [41];
+  const denied = [403, "policy_denied"];
+  assert.deepEqual((await refusal(w, "/spawn", { path: "/work", backend: "codex" })).code, denied);
+  const job = { prompt: "Build", assigned_peer: "web" };
+  assert.deepEqual((await refusal(w, "/jobs", job)).code, denied);
+  const body = { from_peer: "a-script", to_peer: "sam", text: "May I?" };
+  assert.deepEqual((await refusal(w, "/ask", body)).code, denied);
+  sockets.holders = [];
+  assert.deepEqual((await refusal(w, "/ask", body)).code, [200, null]);
 });
