@@ -10,10 +10,9 @@ import { HOST_TARGETS, SCRIPT_TARGETS } from "./host_faults.ts";
 import { IDENTITY_TARGETS } from "./identity_faults.ts";
 import { MACHINE_TARGETS } from "./machine_faults.ts";
 import { MESSAGE_TARGETS } from "./message_faults.ts";
-import { ORIGIN_TARGETS } from "./origin_faults.ts";
 import { RELAY_TARGETS } from "./relay_faults.ts";
 import { SETTINGS_TARGETS } from "./settings_faults.ts";
-import { SPEAKER_TARGETS } from "./speaker_faults.ts";
+import { ORIGIN_TARGETS, SPEAKER_TARGETS } from "./speaker_faults.ts";
 import { WORK_TARGETS } from "./work_faults.ts";
 import type { Target } from "./target.ts";
 

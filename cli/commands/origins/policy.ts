@@ -40,5 +40,5 @@ function showRules(to: Terminal, rules: Rules): void {
     RULE: ({ rule }) => styled("cyan", rule),
     ORIGIN: ({ origin }) => origin,
     DENIES: ({ deny }) => deny.join(", "),
-  }, { essential: ["RULE"], empty: "No rules: see `policy` in docs/origin.md." });
+  }, { essential: ["RULE"], empty: "No rules. The setting `policy` has them." });
 }

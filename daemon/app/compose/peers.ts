@@ -11,7 +11,6 @@ import { Policies } from "../../features/origins/policies.ts";
 import { Charges } from "../../features/budgets/charges.ts";
 import { BudgetNotes } from "../../features/budgets/notes.ts";
 import { AgentPeers } from "../../features/peers/agent_peers.ts";
-import * as peerRows from "../../features/peers/store.ts";
 import { PeerChanges } from "../../features/peers/changes.ts";
 import { Directory } from "../../features/peers/directory.ts";
 import { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
@@ -32,7 +31,6 @@ function openBudgets(
 ) {
   const policies = new Policies(ctx, {
     rules: config.policy,
-    tagsOf: (peer_id) => peerRows.get(ctx.db, peer_id)?.tags ?? [],
     refused: () => meters.limitReached("policy_denied"),
   });
   const origins = new Origins(ctx, { ...lower, policies, ports: ports.origins });

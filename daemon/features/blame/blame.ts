@@ -1,4 +1,4 @@
-/** Follows lines of a file to what began the work that wrote them, and says how each step is known. */
+/** Follows lines of a file to what began the work on them, and says how each step is known. */
 
 import type { Context } from "../../data/context.ts";
 import { dirname, resolve } from "kit/core/path.ts";

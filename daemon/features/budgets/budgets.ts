@@ -175,9 +175,9 @@ export class Budgets {
   }
 
   /**
-   * Records that a job, a schedule or an agent that a peer starts belongs to the chain of the peer's
-   * work, and counts to its budget. `begins` is set for what starts work later, by itself. Throws
-   * `budget_spent`.
+   * Records that a job, a schedule or an agent that a peer starts belongs to the chain of the
+   * peer's work, and counts to its budget. `begins` is set for what starts work later, by itself.
+   * Throws `budget_spent`.
    */
   include(
     tx: Tx,

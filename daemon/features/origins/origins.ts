@@ -110,8 +110,8 @@ export class Origins {
   }
 
   /**
-   * A peer got a prompt with a message in it. An agent writes its own prompts, so one with a message
-   * that it had read before counts as a prompt without a message, unless it is the latest one.
+   * A peer got a prompt with a message in it. An agent writes its own prompts, so a message that
+   * it had read before counts as none, unless it is the latest one.
    */
   promptWith(peer_id: string, delivery_id: string, is_new: boolean): void {
     if (is_new) this.messageRead(peer_id, delivery_id);
@@ -264,8 +264,8 @@ export class Origins {
   }
 
   /**
-   * The chain of what a peer read last. Notices of the daemon have none. A message of unknown origin
-   * does not end work that began outside: its sender may be a part of that work.
+   * The chain of what a peer read last. Notices of the daemon have none. A message of unknown
+   * origin does not end work that began outside: its sender may be a part of that work.
    */
   #lastChain(peer_id: string): Chain | undefined {
     const { ports } = this.#deps;

@@ -7,6 +7,7 @@ import { isOutside, originText } from "protocol/derived/origins.ts";
 import { type DeniedAct, type PolicyRule, readAct, type Verb } from "protocol/origins/policy.ts";
 import type { EVENTS } from "protocol/events.ts";
 import { Problem } from "protocol/problems.ts";
+import * as peers from "../peers/store.ts";
 
 /** An act that a rule may deny. */
 export interface CheckedAct {
@@ -19,8 +20,6 @@ export interface CheckedAct {
 
 interface PoliciesDeps {
   readonly rules: readonly PolicyRule[];
-  /** The tags of a peer. */
-  tagsOf(peer_id: string): readonly string[];
   /** Called for each act that a rule refuses. */
   refused(): void;
 }
@@ -64,7 +63,7 @@ export class Policies {
   /** Throws `policy_denied`, and logs that, if a rule denies the act to the chain. */
   mustAllow(chain: Chain, { verb, from, to }: CheckedAct): void {
     if (!this.isAny) return;
-    const tags = to ? this.#deps.tagsOf(to.peer_id) : [];
+    const tags = to ? peers.get(this.#ctx.db, to.peer_id)?.tags ?? [] : [];
     const recipients = to
       ? [
         to.name,
@@ -119,7 +118,7 @@ export class Policies {
 }
 
 /** The origin of a chain, and the one outside that another machine reports. */
-export function kindsOf(chain: Chain): OriginKind[] {
+function kindsOf(chain: Chain): OriginKind[] {
   const { origin, reported } = chain;
   return isOutside(chain) && reported !== null && reported !== "person"
     ? [origin, reported]
