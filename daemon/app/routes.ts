@@ -106,7 +106,7 @@ export function featureRoutes(
     ...relayRoutes({ apps, shares }),
     ...spawnRoutes(features, {
       isProvenHuman,
-      peerOf: (caller) => callers.peerOf(caller),
+      requestContextOf: checks.requestContextOf,
       refusalOfCopy: (source, from_peer, { caller, headers }) =>
         transcripts.refusalOfCopy(source, readerOf(from_peer, caller, headers)),
       refusalOfResume: (earlier, from_peer, { caller, headers }) =>

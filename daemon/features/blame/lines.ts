@@ -5,7 +5,7 @@
 
 import { join } from "kit/core/path.ts";
 import { showHiddenOnLine } from "kit/core/hidden.ts";
-import { namesIn, readWhole } from "../../host/agent_files.ts";
+import { readWhole } from "../../host/agent_files.ts";
 import { Git, type GitHost } from "../changes/git/git.ts";
 import { type Repository, statOf } from "../changes/git/repository.ts";
 

@@ -4,7 +4,7 @@ import type { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
-import type { RequestContext } from "../messages/request_context.ts";
+import type { CallerChecks, RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import * as contracts from "protocol/spawn/contract.ts";
@@ -30,11 +30,9 @@ type RefusalOf<P> = (
   request: { readonly caller: Caller; readonly headers: Headers },
 ) => Problem | undefined;
 
-interface SpawnRoutesDeps {
+interface SpawnRoutesDeps extends Pick<CallerChecks, "requestContextOf"> {
   /** True if the request comes from a proven human origin (contract 2). */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
-  /** The registered peer whose process sends the request. */
-  peerOf(caller: Caller): string | undefined;
   /** A copy knows everything that the peer has read. */
   readonly refusalOfCopy: RefusalOf<StoredPeer>;
   /** The peer is the last one of the session that is resumed, if there was one. */
@@ -43,15 +41,8 @@ interface SpawnRoutesDeps {
 
 export function spawnRoutes(
   { directory, forks, restarts, resumptions, spawns }: SpawnFeatures,
-  { isProvenHuman, peerOf, refusalOfCopy, refusalOfResume }: SpawnRoutesDeps,
+  { isProvenHuman, requestContextOf: originOf, refusalOfCopy, refusalOfResume }: SpawnRoutesDeps,
 ): Route[] {
-  /** The proofs of a request's origin, as a spawn or a restart stores them. */
-  const originOf = (caller: Caller, headers: Headers): RequestContext => ({
-    proven_human: isProvenHuman(caller, headers),
-    unverified: caller.unverified,
-    via: caller.via,
-    calling_peer: () => peerOf(caller),
-  });
   const sender = ({ body }: { body: { from_peer?: string | undefined } }) =>
     directory.senderId(body.from_peer ?? ANONYMOUS_SENDER);
   return [

@@ -28,6 +28,28 @@ async function post(url: string, path: string, body: object, headers = {}) {
   return answer;
 }
 
+/** The agents api of Codex and web of Claude Code in a repository. */
+async function agentsIn(folder: string, url: string) {
+  const register = (name: string, backend: Vendor) =>
+    post(url, "/peers", {
+      name,
+      backend,
+      circle: "main",
+      path: folder,
+      runtime_session_id: SESSIONS[backend],
+    });
+  const hook = (backend: Vendor, event: string, more: object) =>
+    post(url, `/hooks/${backend}`, {
+      session_id: SESSIONS[backend],
+      cwd: folder,
+      hook_event_name: event,
+      ...more,
+    });
+  const api = await register("api", "codex");
+  await register("web", "claude-code");
+  return { api, hook };
+}
+
 Deno.test("mesh blame leads from a line over agents of two vendors back to an app [4.blame.chain]", async () => {
   using repo = new TestRepository();
   await using relay = new RealRelay();
@@ -39,23 +61,7 @@ Deno.test("mesh blame leads from a line over agents of two vendors back to an ap
   await using daemon = await RealDaemon.start(relay.url, env);
   const { url, daemon_id } = daemon;
   await until("the tunnel", () => relay.connected(daemon_id));
-  const register = (name: string, backend: Vendor) =>
-    post(url, "/peers", {
-      name,
-      backend,
-      circle: "main",
-      path: repo.folder,
-      runtime_session_id: SESSIONS[backend],
-    });
-  const hook = (backend: Vendor, event: string, more: object) =>
-    post(url, `/hooks/${backend}`, {
-      session_id: SESSIONS[backend],
-      cwd: repo.folder,
-      hook_event_name: event,
-      ...more,
-    });
-  const api = await register("api", "codex");
-  await register("web", "claude-code");
+  const { api, hook } = await agentsIn(repo.folder, url);
 
   const body = JSON.stringify({ from_peer: APP, to_peer: api.peer_id, text: "Build it" });
   const headers = { "content-type": "application/json" };
