@@ -138,7 +138,7 @@ Deno.test("an origin in the sender's body changes nothing, and an app is an app"
   assert.equal(chain.origin, "app");
 });
 
-Deno.test("a chain is kept over a crash of the daemon", async () => {
+Deno.test("a chain is kept over a crash of the daemon, and by an agent that it started", async () => {
   using state = restartableWorld({ settings: SETTINGS });
   await using w = state.start();
   await connectPeer(w, "api", { circle: "main" });
@@ -147,6 +147,7 @@ Deno.test("a chain is kept over a crash of the daemon", async () => {
   const from = { peer_id: null, name: "mcp-share-0123456789ab" };
   const { peer_id } = directory.findAnywhere("api");
   ctx.db.transact((tx) => origins.include(tx, peer_id, from, { via: "relay" }, undefined));
+  await post(w, "/peers/api/turn", { turn_state: "working", prompt: "Begin anew" });
   const id = await ask(w, "api", "web", "Which port?");
   await w.clock.settle();
   assert.equal((await chainOf(w, id))?.[0], "guest");
