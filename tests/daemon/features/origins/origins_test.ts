@@ -148,9 +148,9 @@ Deno.test("a chain is kept over a crash of the daemon, and by an agent that it s
   const { peer_id } = directory.findAnywhere("api");
   ctx.db.transact((tx) => origins.include(tx, peer_id, from, { via: "relay" }, undefined));
   await post(w, "/peers/api/turn", { turn_state: "working", prompt: "Begin anew" });
-  const id = await ask(w, "api", "web", "Which port?");
+  const { delivery_id } = await notify(w, "api", "web", "Look");
   await w.clock.settle();
-  assert.equal((await chainOf(w, id))?.[0], "guest");
+  assert.equal((await chainOf(w, delivery_id))?.[0], "guest");
   await using later = state.startFromCrash();
   await connectPeer(later, "web", { circle: "main" });
   const next = await ask(later, "web", "api", "And now?");
