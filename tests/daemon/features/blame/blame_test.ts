@@ -16,7 +16,7 @@ const PIDS = { api: 41, web: 42 } as const;
 const TERMINAL = { "x-mesh-terminal": "77" };
 
 /** The agents api and web in a repository with a file, and a person at a terminal. */
-async function blameWorld(
+async function openWorld(
   settings: Readonly<Record<string, string>> = {},
   hasProcesses = false,
 ) {
@@ -51,6 +51,12 @@ async function blameWorld(
       hook_event_name: event,
       ...more,
     });
+  return { w, repo, sockets, hook };
+}
+
+/** The same world, with what its agents do. */
+async function blameWorld(...options: Parameters<typeof openWorld>) {
+  const { w, repo, sockets, hook } = await openWorld(...options);
   return {
     w,
     repo,
