@@ -66,7 +66,7 @@ export const BranchPoint = z.object({
 });
 export type BranchPoint = z.output<typeof BranchPoint>;
 
-export const ChangesState = z.enum([
+export const CHANGES_STATES = [
   "ok",
   "no_folder",
   "no_repository",
@@ -76,7 +76,8 @@ export const ChangesState = z.enum([
   "git_missing",
   "git_failed",
   "too_slow",
-]);
+] as const;
+export const ChangesState = z.enum(CHANGES_STATES);
 export type ChangesState = z.output<typeof ChangesState>;
 
 export const Changes = z.object({

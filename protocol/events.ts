@@ -50,6 +50,8 @@ export const EVENTS = {
   file_overlap: z.object({ path: id, first_peer_id: id, second_peer_id: id }),
   /** A budget was opened, warned at two thirds, spent, granted again or stopped. */
   budget: z.object({ budget_id: id, scope: id, subject: id, state: id, event: id }),
+  /** A rule of `policy` refused an act of a chain. */
+  policy_denied: z.object({ rule: id, verb: id, origin: id, root: id, ...from }),
   /** A turn repeats its calls, or two peers answer each other without anything new. */
   looping: z.object({
     peer_id: id,

@@ -68,6 +68,7 @@ export const handOff = contract({
     ask: z.boolean().default(false).describe("Sends an ask, which the other acks or declines"),
     circle: Name.optional().describe("Look up the names in this circle only"),
   }),
+  verb: "handoffs",
   actor: { field: "body.from_peer" },
   returns: z.object({
     ok: z.literal(true),
@@ -93,6 +94,7 @@ export const handOff = contract({
     "rate_limited",
     "hop_limit",
     "budget_spent",
+    "policy_denied",
     "storage_failed",
   ],
 });
@@ -120,6 +122,7 @@ export const switchPeer = contract({
     circle: Name.optional(),
     from_peer: Sender.optional(),
   }),
+  verb: "handoffs",
   actor: { field: "body.from_peer" },
   returns: Restart.extend({
     peer_id: z.string(),
@@ -132,7 +135,14 @@ export const switchPeer = contract({
     /** Way to bring back the earlier session; null if it goes on, or is unknown. */
     way_back: z.string().nullable(),
   }),
-  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "same_backend", "spawn_disabled"],
+  fails: [
+    "unknown_peer",
+    "ambiguous_peer",
+    "peer_elsewhere",
+    "same_backend",
+    "spawn_disabled",
+    "policy_denied",
+  ],
 });
 export type SwitchRequest = z.output<typeof switchPeer.body>;
 export type SwitchResult = z.output<typeof switchPeer.returns>;

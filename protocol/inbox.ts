@@ -174,6 +174,7 @@ const replyFails = [
   ...TARGET_FAILS,
   "queue_full",
   "budget_spent",
+  "policy_denied",
   "human_not_proven",
 ] as const;
 

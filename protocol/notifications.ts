@@ -58,6 +58,7 @@ export const notifyPeer = contract({
     "queue_full",
     "rate_limited",
     "budget_spent",
+    "policy_denied",
     "budget_needs_prices",
   ],
 });
@@ -100,6 +101,7 @@ export const broadcast = contract({
     "no_tagged_peer",
     "group_too_large",
     "budget_spent",
+    "policy_denied",
   ],
 });
 export type Broadcast = z.output<typeof broadcast.body>;

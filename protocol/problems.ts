@@ -114,6 +114,8 @@ export const PROBLEMS = {
   rate_limited:         problem(429, "More than {limit} messages a minute to {peer_id}", "wait, or put more into one message", { peer_id: id, limit: number, retry_after_seconds: number }),
   hop_limit:            problem(429, "{reply_to} is the last of a chain of {limit} asks, which is the limit without the human", "ask the human, or send an ask without reply_to", { reply_to: id, limit: number }),
   budget_spent:         problem(429, "The budget {budget_id} of {subject} is {state}: {used}, by {by}", "replies and messages to the human still pass; a person allows more in the inbox, or begins new work", { budget_id: id, subject: text, state: text, used: text, by: text, question_id: id.nullable() }),
+  policy_denied:        problem(403, "The rule {rule} denies {verb}{to} to this chain, which began with: {origin}", "a person can do it, or change `policy` in the configuration; see `mesh policy`", { rule: id, verb: text, to: text, origin: text, root: id }),
+  unknown_act:          problem(422, `"{act}" is not an act of a rule`, "did you mean {meant}? Acts: {allowed}", { act: text, allowed: text, meant: text }),
   budget_needs_prices:  problem(422, "A budget in {currency} needs prices in {currency}; configured: {configured}", "set usage.prices, or give tokens, turns or a time", { currency: text, configured: text }),
   unknown_trace:        problem(404, "Unknown trace: {trace_id}", "use a correlation_id or a delivery_id", { trace_id: id }),
   unknown_message:      problem(404, "Unknown message: {id}", "", { id }),

@@ -27,6 +27,7 @@ import {
   formatInstant,
 } from "../output/time.ts";
 import { wrap } from "../screen/lines.ts";
+import { originText } from "protocol/derived/origins.ts";
 import { budgetLine } from "protocol/derived/budgets.ts";
 import { findBudgets } from "./sessions/budgets.ts";
 import { holdOf } from "./waiting/peer_waits.ts";
@@ -256,6 +257,7 @@ function showMessage(to: Terminal, message: Message): void {
     ask: correlation_id === message_id ? null : correlation_id,
     from: message.from_peer_name,
     to: message.to_peer_name,
+    origin: message.chain && originText(message.chain),
     state: reason === null ? state : `${state}: ${reason}`,
     outcome: message.outcome,
     "reply to": message.reply_to,

@@ -76,6 +76,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   file_overlap: [],
   joint_failure: [],
   budget: [],
+  policy_denied: [],
   looping: PEERS,
   usage_counted: [],
   peer_restart_offline_ignored: PEERS,

@@ -4,6 +4,7 @@ import type { WireResponse } from "kit/http/client.ts";
 import type { getMessage } from "protocol/messages/log.ts";
 import type { getTrace } from "protocol/messages/contract.ts";
 import { currentState, formatReason, TRANSPORT_LABELS } from "protocol/derived/delivery_state.ts";
+import { originText } from "protocol/derived/origins.ts";
 import { endedInTerminal } from "protocol/derived/endings.ts";
 import { markdownLine } from "./markdown.ts";
 import { toPlainText } from "./terminal.ts";
@@ -40,7 +41,10 @@ export function explainMessage(
   const { text, succeeded } = currentState(message, stages);
   const current = { at: null, text: `Now: ${text}`, succeeded };
   const reason = wait === undefined ? [] : [{ at: null, text: `${wait}.`, succeeded: false }];
-  return [...sentences, current, ...reason];
+  const began = message.chain
+    ? [{ at: null, text: `Its work began with: ${originText(message.chain)}.`, succeeded: true }]
+    : [];
+  return [...sentences, ...began, current, ...reason];
 }
 
 /** The sentence on one stage; undefined for a stage that other stages already imply. */

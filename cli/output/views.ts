@@ -16,6 +16,7 @@ import { statusWithSleep } from "protocol/derived/wakes.ts";
 import { waitState } from "protocol/derived/waits.ts";
 import { formatCloseReason } from "./message_explanation.ts";
 import { actLines } from "./act.ts";
+import { originText } from "protocol/derived/origins.ts";
 import { styled, type StyledText, type Terminal } from "./terminal.ts";
 import {
   CLOCK_TIME_COLUMNS,
@@ -127,6 +128,7 @@ export function showAsk(to: Terminal, ask: Ask, { wait, budgets = [] }: AskNotes
     ask: styled("cyan", ask.correlation_id),
     from: ask.from_peer_name,
     to: ask.to_peer_name,
+    origin: ask.chain && originText(ask.chain),
     state: formatAskState(ask),
     now: wait ? styled("yellow", wait) : null,
     budget: budgets.join("; ") || null,

@@ -110,7 +110,7 @@ function sharedGuard(
   return {
     whenDurable: (options) => ctx.db.whenDurable(options),
     letAnswerLeave: () => ctx.db.letAnswerLeave(),
-    checkActor: (actor, parts) => actors.check(actor, parts),
+    checkActor: (actor, parts, verb) => actors.check(actor, parts, verb),
     idempotencyStore: idempotency,
     bodies: new BodyLimiter(ctx.clock),
     error: (error) => ctx.background.failed("A route failed", error),
@@ -238,8 +238,8 @@ function openActors(
   features: Features,
   callers: Callers,
 ): { actors: Actors; callingPeers: CallingPeers } {
-  const { asks, budgets, ctx, directory, handover, identityLookup, schedules, subscriptions } =
-    features;
+  const { asks, budgets, ctx, directory, handover, identityLookup, origins } = features;
+  const { schedules, subscriptions } = features;
   const { processes } = features.platform;
   const callingPeers = new CallingPeers(ctx, { ...features, processes });
   const actors = new Actors({
@@ -248,6 +248,7 @@ function openActors(
     callers,
     callingPeers,
     directory,
+    origins,
     identityLookup,
     makerOf: (id) => (schedules.get(id) ?? subscriptions.get(id))?.from_peer_id ?? undefined,
     recipientOf: (correlation_id) => asks.get(correlation_id)?.to_peer_id,

@@ -22,6 +22,7 @@ import { READERS } from "protocol/transcripts.ts";
 import { OVERLAPS } from "protocol/holdings/files.ts";
 import { AMOUNT_FORM, parseAmount } from "protocol/budgets/amount.ts";
 import { BudgetText, LOOP_ACTIONS, PeerBudgets } from "protocol/budgets/contract.ts";
+import { Policy, POLICY_FORM, policyMistakes } from "protocol/origins/policy.ts";
 import { Prices, PRICES_FORM } from "protocol/usage.ts";
 import { configPath, type Env, isLoopback } from "../host/paths.ts";
 import { DEFAULT_HOST, DEFAULT_PORT } from "../host/runtime_file.ts";
@@ -107,6 +108,15 @@ const map = <S extends z.ZodType>(shape: S, description: string) =>
     shape.describe(description),
   ).describe(description);
 
+/** Rules; the environment passes them as YAML in one line. */
+const policy = z.preprocess(
+  (raw) => typeof raw === "string" ? tryYaml(raw) : raw,
+  z.unknown().superRefine((raw, context) => {
+    for (const message of policyMistakes(raw)) context.addIssue({ code: "custom", message });
+  }).pipe(Policy),
+)
+  .describe(POLICY_FORM);
+
 // deno-fmt-ignore
 export const SETTINGS = {
   // key                              shape                                                 default
@@ -148,6 +158,7 @@ export const SETTINGS = {
   "usage.prices":                     map(Prices, PRICES_FORM)                               .optional(),
   "budgets.day":                      BudgetText.describe(`a budget: ${AMOUNT_FORM}`)         .optional(),
   "budgets.peers":                    map(PeerBudgets, "a map from a peer's name, with * for any text, to its budget for a day") .default({}),
+  "policy":                           policy                                                 .default([]),
   "breakers.loops":                   z.enum(LOOP_ACTIONS).describe(LOOP_ACTIONS.join(", ")) .default("report"),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
   "joint_checks.check":               Name.describe("the name of a check of jobs.checks")        .optional(),

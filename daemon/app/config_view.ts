@@ -47,6 +47,7 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "usage.prices":                       "shown",
   "budgets.day":                        "shown",
   "budgets.peers":                      "shown",
+  "policy":                             "shown",
   "breakers.loops":                     "shown",
   "jobs.checks":                        "names",
   "joint_checks.check":                 "shown",
@@ -99,10 +100,15 @@ export function settingsInForce(
   return { path, settings };
 }
 
+/** A word of a list, or the text of a rule. */
+function toText(part: string | Config["policy"][number]): string {
+  return typeof part === "string" ? part : `${part.origin}: deny ${part.deny.join(", ")}`;
+}
+
 /** A value that may leave the process. A secret stays in it, whatever the table says. */
 function visibleValue(form: Setting["form"], value: Config[Key]): Setting["value"] {
   if (form === "hidden" || value === undefined || value instanceof Secret) return null;
-  if (Array.isArray(value)) return [...value];
+  if (Array.isArray(value)) return value.map(toText);
   if (typeof value === "object") {
     return form === "shown" ? JSON.stringify(value) : Object.keys(value).sort();
   }

@@ -11,14 +11,16 @@ import type { AskEffects } from "../features/asks/ask_closer.ts";
 import type { Asks } from "../features/asks/asks.ts";
 import type { Machines } from "../machines/machines.ts";
 import type { HookEffects } from "../features/hooks/hook_events.ts";
+import type { ReportedCommits } from "../features/blame/commits.ts";
 import type { FileUses } from "../features/files/file_uses.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
+import type { Origins } from "../features/origins/origins.ts";
 import type { Budgets } from "../features/budgets/budgets.ts";
 import type { Context } from "../data/context.ts";
 import type { BudgetCards } from "../features/breakers/budget_cards.ts";
 import type { Loops } from "../features/breakers/loops.ts";
 import type { Charges } from "../features/budgets/charges.ts";
-import type { BudgetReading } from "../features/budgets/reading.ts";
+import type { MessageReading } from "../features/budgets/reading.ts";
 import { fireIdsIn } from "../features/jobs/executors.ts";
 import type { Jobs } from "../features/jobs/jobs.ts";
 import type { AccountLimits } from "../features/limits/limits.ts";
@@ -50,7 +52,7 @@ interface AffectedFeatures {
   readonly asks: Asks;
   readonly budgets: Budgets;
   readonly budgetCards: BudgetCards;
-  readonly budgetReading: BudgetReading;
+  readonly messageReading: MessageReading;
   readonly charges: Charges;
   readonly ctx: Context;
   readonly delivery: Delivery;
@@ -59,11 +61,13 @@ interface AffectedFeatures {
   readonly endedTurns: EndedTurns;
   readonly fileUses: FileUses;
   readonly machines: Machines | undefined;
+  readonly origins: Origins;
   readonly jobs: Jobs;
   readonly limits: AccountLimits;
   readonly linking: Linking;
   readonly loops: Loops;
   readonly receipts: Receipts;
+  readonly reportedCommits: ReportedCommits;
   readonly requestStorms: RequestStorms;
   readonly records: PeerRecords;
   readonly sockets: Sockets;
@@ -105,13 +109,13 @@ export class Effects {
       return { dropped_deliveries, closed_asks: asks.closeAllTo(peer_id, reason) };
     },
     promptSeen: (peer_id, prompt) => {
-      const { agentWork, budgetReading, jobs, limits, receipts, requestStorms, wakes } =
+      const { agentWork, messageReading, jobs, limits, receipts, requestStorms, wakes } =
         this.#features;
       const ids = idsIn(prompt);
       limits.promptSeen(peer_id);
       requestStorms.promptSeen(peer_id);
       wakes.promptSeen(peer_id, ids);
-      budgetReading.promptSeen(peer_id, ids.at(-1));
+      messageReading.promptSeen(peer_id, ids.at(-1));
       agentWork.promptSeen(peer_id, ids);
       receipts.prove(peer_id, ids);
       jobs.turns.promptSeen(peer_id, fireIdsIn(prompt, ids));
@@ -164,8 +168,8 @@ export class Effects {
   readonly messages: DeliveryEffects & SendEffects & StepListener & RemoteEffects = {
     stepped: (message, state) => {
       const { delivery_id } = message;
-      const { agentWork, budgetReading, jobs, limits, machines, telemetry } = this.#features;
-      budgetReading.stepped(message, state);
+      const { agentWork, messageReading, jobs, limits, machines, telemetry } = this.#features;
+      messageReading.stepped(message, state);
       agentWork.stepped(message, state);
       limits.stepped(message, state);
       telemetry?.noteStep(delivery_id);
@@ -205,7 +209,11 @@ export class Effects {
     peerOfPrompt: (peer_id, prompt) => this.#features.linking.peerOfPrompt(peer_id, prompt),
     requestBegins: (peer_id) => this.#features.requestStorms.over(peer_id),
     staysAtLimit: (peer_id) => this.#features.limits.stays(peer_id),
-    callRan: (peer_id, call) => this.#features.loops.callRan(peer_id, call),
+    callRan: (peer_id, call) => {
+      const { loops, reportedCommits } = this.#features;
+      loops.callRan(peer_id, call);
+      reportedCommits.callRan(peer_id, call);
+    },
   };
 
   readonly spawn: SpawnEffects = {

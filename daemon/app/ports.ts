@@ -6,11 +6,13 @@
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Context } from "../data/context.ts";
 import type { Terminals } from "../host/tmux/terminals.ts";
-import { TOOL_PERMISSION } from "../features/asks/answers.ts";
+import { TOOL_PERMISSION } from "protocol/messages/question.ts";
 import type { RoutingPorts } from "../features/asks/routing/router.ts";
 import type { QuestionPorts } from "../features/asks/questions/questions.ts";
 import * as askRows from "../features/asks/store.ts";
 import type { Loops } from "../features/breakers/loops.ts";
+import type { OriginPorts } from "../features/origins/origins.ts";
+import * as chainRows from "../features/messages/ledger/chains.ts";
 import type { BudgetPorts } from "../features/budgets/budgets.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
@@ -100,6 +102,12 @@ export class Ports {
       const peer = peerRows.get(this.#deps.db, peer_id);
       return peer ? this.#features.wakes.viewOf(peer) : null;
     },
+  };
+
+  readonly origins: OriginPorts = {
+    chainOfMessage: (id) => chainRows.chainOfMessage(this.#deps.db, id),
+    lastRead: (peer_id) => chainRows.lastRead(this.#deps.db, peer_id),
+    outsideOwed: (peer_id) => chainRows.outsideOwed(this.#deps.db, peer_id),
   };
 
   readonly budgets: BudgetPorts = {

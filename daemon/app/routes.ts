@@ -29,6 +29,8 @@ import { RemoteChanges } from "../machines/calls/remote_changes.ts";
 import { callRoutes } from "../machines/calls/routes.ts";
 import { interruptElsewhere } from "../machines/calls/peer_routes.ts";
 import { fileRoutes } from "../features/files/routes.ts";
+import { blameRoutes } from "../features/blame/routes.ts";
+import { policyRoutes } from "../features/origins/routes.ts";
 import { budgetRoutes } from "../features/budgets/routes.ts";
 import { handoffRoutes } from "../features/handoffs/routes.ts";
 import { hookRoutes } from "../features/hooks/routes.ts";
@@ -105,6 +107,7 @@ export function featureRoutes(
     ...relayRoutes({ apps, shares }),
     ...spawnRoutes(features, {
       isProvenHuman,
+      requestContextOf: checks.requestContextOf,
       refusalOfCopy: (source, from_peer, { caller, headers }) =>
         transcripts.refusalOfCopy(source, readerOf(from_peer, caller, headers)),
       refusalOfResume: (earlier, from_peer, { caller, headers }) =>
@@ -115,6 +118,7 @@ export function featureRoutes(
     ...wakeRoutes(features, checks),
     ...notificationRoutes(features, checks),
     ...messageRoutes(features),
+    ...policyRoutes(features),
     ...budgetRoutes({ ...features, count: () => features.tokenCounting.countAll() }),
     ...inboxRoutes(features, checks, new RemoteInbox({ calls: features.calls?.client, directory })),
     ...pushRoutes(features.pushes, { isProvenHuman }),
@@ -139,6 +143,7 @@ function workRoutes(
     ...transcriptRoutes(features, readerOf, (query, reader) => usageReports.report(query, reader)),
     ...changesRoutes(features, readerOf, new RemoteChanges(calls?.client)),
     ...jointCheckRoutes(features, readerOf),
+    ...blameRoutes(features, readerOf),
     ...fileRoutes({ ctx, fileUses, isReadable: config.transcripts !== "off" }, readerOf),
     ...leaseRoutes({ ...features, ...platform, db: ctx.db }, {
       callerOf: readerOf,
@@ -175,6 +180,12 @@ function personOf(directory: Directory): string {
   return human ? `@${human.name}` : "a person";
 }
 
+/** Where a person acts. */
+function surfaceOf({ device_id, human, via }: Caller): string {
+  if (device_id !== undefined) return "device";
+  return via ?? (human ? "dashboard" : "terminal");
+}
+
 function callerChecksOf(
   callers: Callers,
   { directory, telemetry }: Features,
@@ -188,8 +199,12 @@ function callerChecksOf(
       const { unverified } = caller;
       const proven_human = isProvenHuman(caller, headers);
       const sent_by = proven_human ? personOf(directory) : undefined;
-      const is_elsewhere = caller.via === "relay" || caller.via === "machine";
-      return { proven_human, unverified, is_elsewhere, sent_by, traceparent };
+      const { via } = caller;
+      const is_elsewhere = via === "relay" || via === "machine";
+      const surface = proven_human ? surfaceOf(caller) : undefined;
+      const calling_peer = () => callers.peerOf(caller);
+      const origin = { via, surface, calling_peer };
+      return { proven_human, unverified, is_elsewhere, sent_by, traceparent, ...origin };
     },
     isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
   };

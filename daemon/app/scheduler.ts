@@ -51,6 +51,7 @@ export function tick(
   features.jointChecks.tick(monotonic);
   features.charges.tick();
   features.budgetCards.tick();
+  features.origins.prune();
   features.loops.tick();
   relayClient?.tick(monotonic);
   features.machines?.tick(now);

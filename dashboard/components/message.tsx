@@ -1,6 +1,7 @@
 /** A message: one line, and below it the text, the reply, the attachments and the trace. */
 
 import type { Attachment, Message } from "../state/records.ts";
+import { isOutside, originMark } from "protocol/derived/origins.ts";
 import { useFold } from "./act/folds.ts";
 import { link } from "../state/router.ts";
 import { Attachments } from "./attachments.tsx";
@@ -35,6 +36,11 @@ export function Voice({ of }: { of: Message["reply_voice"] }) {
   return of === "unverified" ? <State of="unverified" tone="warn" /> : null;
 }
 
+/** A mark beside a message whose chain began outside; older daemons send no chain. */
+export function Origin({ of }: { of: Message["chain"] | undefined }) {
+  return isOutside(of) ? <State of={originMark(of)} tone="warn" /> : null;
+}
+
 /** A mark beside an urgent message; messages of the human are always urgent. */
 function Urgent({ message: { urgent, voice } }: { message: Message }) {
   return urgent && voice !== "human" ? <State of="urgent" tone="warn" /> : null;
@@ -59,6 +65,7 @@ export function Bubble(
       <header>
         <PeerLink id={from_peer_id} name={from_peer_name} />
         <Voice of={message.voice} />
+        <Origin of={message.chain} />
         <To />
         <PeerLink id={to_peer_id} name={to_peer_name} />
         <span class="kind hint">{kind}</span>

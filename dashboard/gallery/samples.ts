@@ -106,6 +106,7 @@ const MESSAGE: Message = {
   voice: "peer",
   unverified: false,
   sent_by: null,
+  chain: null,
   urgent: false,
   reply_voice: null,
 };

@@ -40,6 +40,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   file_overlap: ["files"],
   joint_failure: [],
   budget: ["budgets"],
+  policy_denied: [],
   looping: ["peers"],
   usage_counted: ["usage", "budgets"],
   turn_failed: ["peers", "turns"],

@@ -172,13 +172,18 @@ function tryParse(parse: (text: string) => unknown, text: string): unknown {
   }
 }
 
+/** The message of a check that has none of its own. */
+const UNNAMED = "Invalid input";
+
 function describeMistake(
   key: string,
   raw: RawSetting | undefined,
   shape: z.ZodType,
   error: z.ZodError,
 ) {
-  const allowed = descriptionOf(shape) ?? error.issues[0]?.message ?? "";
+  const [issue] = error.issues;
+  const why = issue?.code === "custom" && issue.message !== UNNAMED ? ` (${issue.message})` : "";
+  const allowed = (descriptionOf(shape) ?? issue?.message ?? "") + why;
   const inner = error.issues[0]?.path.join(".");
   const at = inner ? `${key}.${inner}` : key;
   // A map such as `profiles` may hold a secret too.

@@ -61,6 +61,8 @@ export interface Contract {
   readonly rawBody?: z.ZodType;
   readonly returns: z.ZodType;
   readonly actor?: Actor | typeof NO_ACTOR;
+  /** The act that a policy may deny to work of some origin; the check of the actor enforces it. */
+  readonly verb?: string;
   /** The refusals of this route beside those that any route may give (guard, format, storage). */
   readonly fails?: readonly string[];
   /** Takes an `Idempotency-Key`: a repeated request is answered but not executed (contract 1). */

@@ -115,10 +115,10 @@ export interface RouteGuard {
   /** Determines the caller. Throws if the contract does not allow this caller. */
   authorize(request: Request, contract: Contract, remote: Deno.NetAddr | undefined): Caller;
   /**
-   * Checks that the caller may act as the contract's actor; returns the caller with what is proved.
-   * Absent if no route has an actor.
+   * Checks that the caller may act as the contract's actor, and that no policy denies it the
+   * contract's act; returns the caller with what is proved. Absent if no route has an actor.
    */
-  checkActor?(actor: Actor, parts: RequestParts): Caller | Promise<Caller>;
+  checkActor?(actor: Actor, parts: RequestParts, verb?: string): Caller | Promise<Caller>;
   /** No response is sent before its writes are on the disk (see `Database.whenDurable`). */
   whenDurable(options?: { soon: boolean }): Promise<void> | undefined;
   /** Lets an answer leave before the commit (see `Database.letAnswerLeave`). */
@@ -192,12 +192,12 @@ export function toJsonResponse<C extends Contract>(contract: C, answer: Answer<C
 
 /** The caller of a request in a peer's name; undefined if the route has no actor. */
 function actingCaller(
-  { actor }: Contract,
+  { actor, verb }: Contract,
   parsed: RequestParts,
   { checkActor }: RouteGuard,
 ): Caller | Promise<Caller> | undefined {
   if (actor === undefined || actor === NO_ACTOR) return undefined;
-  return checkActor?.(actor, parsed);
+  return checkActor?.(actor, parsed, verb);
 }
 
 /**

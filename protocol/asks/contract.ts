@@ -14,6 +14,7 @@ import {
 } from "kit/core/schema.ts";
 import { AttachmentRefs, Attachments } from "protocol/messages/attachments.ts";
 import { DeliveryState, TARGET_FAILS, Urgent } from "protocol/messages/contract.ts";
+import { Chain } from "protocol/origins/record.ts";
 import { GivenBudget } from "protocol/budgets/contract.ts";
 import { AuthorKind, GivenMetadata, Wake } from "protocol/peers/record.ts";
 import { Option, OPTIONS_MAX, Question } from "protocol/messages/question.ts";
@@ -93,6 +94,7 @@ export const Ask = z.object({
   /** The author kind of the asker. */
   voice: AuthorKind,
   unverified: z.boolean().describe("Whether nothing proves that its sender sent it"),
+  chain: Chain.nullable(),
   circle: nullableString,
   text: z.string(),
   attachments: Attachments,
@@ -190,6 +192,7 @@ export const openAsk = contract({
     "rate_limited",
     "hop_limit",
     "budget_spent",
+    "policy_denied",
     "budget_needs_prices",
   ],
 });

@@ -55,6 +55,7 @@ export const askMany = contract({
     "queue_full",
     "rate_limited",
     "budget_spent",
+    "policy_denied",
     "budget_needs_prices",
     "no_tagged_peer",
     "group_too_large",

@@ -124,7 +124,7 @@ export const queryPeer = contract({
     error: nullableString,
     status: z.enum(["answered", "acked", "declined", "timed_out", "offline", "closed"]),
   }),
-  fails: [...TARGET_FAILS, "queue_full", "budget_spent", "shutting_down"],
+  fails: [...TARGET_FAILS, "queue_full", "budget_spent", "policy_denied", "shutting_down"],
 });
 export type Query = z.output<typeof queryPeer.body>;
 export type QueryResult = z.output<typeof queryPeer.returns>;

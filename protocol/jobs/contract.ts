@@ -154,6 +154,7 @@ export const createJob = contract({
       issues.addIssue({ code: "custom", message, path: [field], input: body });
     }
   }).meta(CONFLICTS),
+  verb: "jobs",
   actor: { field: "body.created_by" },
   returns: z.union([Job, Template]),
   fails: [
@@ -162,6 +163,7 @@ export const createJob = contract({
     "unknown_check",
     "path_not_allowed",
     "budget_spent",
+    "policy_denied",
     "budget_needs_prices",
   ],
 });

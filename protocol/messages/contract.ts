@@ -8,6 +8,7 @@ import { TransportName } from "protocol/agents/contract.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
 import { Attachments } from "protocol/messages/attachments.ts";
 import { readTrace } from "kit/http/traceparent.ts";
+import { Chain } from "protocol/origins/record.ts";
 import { deliveryMachine } from "protocol/messages/states.ts";
 
 export const DeliveryState = z.enum(deliveryMachine.states);
@@ -32,6 +33,9 @@ export const Delivery = z.object({
   sent_by: nullableString.describe("The person who sent it in the sender's name; null for none"),
   /** True if it may be read within a running turn: its sender says so, or the human sent it. */
   urgent: z.boolean(),
+  chain: Chain.nullable().describe(
+    "What began the work that it belongs to; null for a notice of the daemon, or an older message",
+  ),
   text: z.string(),
   attachments: Attachments,
   state: DeliveryState,
@@ -119,6 +123,7 @@ export const getTrace = contract({
     trace_id: z.string(),
     kind: Kind,
     unverified: z.boolean().describe("Whether nothing proves that its sender sent it"),
+    chain: Chain.nullable(),
     stages: z.array(Stage),
   }),
   fails: ["unknown_trace"],

@@ -28,6 +28,7 @@ export const Message = z.object({
   unverified: deliveryFields.unverified,
   sent_by: deliveryFields.sent_by,
   urgent: deliveryFields.urgent,
+  chain: deliveryFields.chain,
   circle: nullableString,
   text: z.string(),
   attachments: deliveryFields.attachments,

@@ -9,6 +9,8 @@ import { neutralizeMarks, toReferences } from "protocol/messages/frame_markers.t
 export const Option = z.object({ id: DisplayText.min(1).max(255), title: DisplayText.max(1000) });
 export type Option = z.output<typeof Option>;
 export const OPTIONS_MAX = 50;
+/** The scope of tool permissions, which the human decides (contract 3). */
+export const TOOL_PERMISSION = "tool_permission";
 /** A stored question has every field; what the asker left out has its default (contract 2). */
 export const Question = z.object({
   kind: z.enum(["choice", "text", "acknowledge"]),

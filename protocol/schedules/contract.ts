@@ -91,9 +91,10 @@ export const createSchedule = contract({
       ],
     }],
   }),
+  verb: "schedules",
   actor: { field: "body.from_peer" },
   returns: Schedule,
-  fails: [...recipientFails, "schedules_full", "budget_spent"],
+  fails: [...recipientFails, "schedules_full", "budget_spent", "policy_denied"],
 });
 export type CreateSchedule = z.output<typeof createSchedule.body>;
 
@@ -158,9 +159,16 @@ export const editSchedule = contract({
       { anyOf: [forbids("fire_at"), forbids("cron")] },
     ],
   }),
+  verb: "schedules",
   actor: { otherwise: "maker" },
   returns: Schedule,
-  fails: ["unknown_schedule", "schedule_settled", ...recipientFails, "budget_spent"],
+  fails: [
+    "unknown_schedule",
+    "schedule_settled",
+    ...recipientFails,
+    "budget_spent",
+    "policy_denied",
+  ],
 });
 export type EditSchedule = z.output<typeof editSchedule.body>;
 

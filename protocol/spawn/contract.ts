@@ -98,6 +98,7 @@ export const START_FAILS = [
   "path_not_allowed",
   "source_pane_required",
   "budget_spent",
+  "policy_denied",
 ] as const;
 
 export const Spawned = z.object({
@@ -165,6 +166,7 @@ export const spawnPeer = contract({
       "What to lease for the agent until it ends: it has each in a variable MESH_LEASE_…",
     ),
   }),
+  verb: "spawn",
   actor: { field: "body.from_peer" },
   returns: Spawned,
   fails: [
@@ -194,6 +196,7 @@ export const forkPeer = contract({
     circle: Name.optional(),
     from_peer: Sender.optional(),
   }),
+  verb: "spawn",
   actor: { field: "body.from_peer" },
   returns: Spawned.extend({ source_peer_id: z.string() }),
   fails: [...PEER_FAILS, "peer_retired", "same_backend", ...START_FAILS, "spawn_failed"],

@@ -21,9 +21,10 @@ export const restartPeer = contract({
     circle: Name.optional(),
     from_peer: Sender.optional(),
   }),
+  verb: "restart",
   actor: { field: "body.from_peer" },
   returns: Restart,
-  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "spawn_disabled"],
+  fails: ["unknown_peer", "ambiguous_peer", "peer_elsewhere", "spawn_disabled", "policy_denied"],
 });
 export type RestartRequest = z.output<typeof restartPeer.body>;
 

@@ -23,6 +23,7 @@ export const forkSession = contract({
     message: Text.optional().describe("A message for the copy once it has registered"),
     from_peer: Sender.optional(),
   }),
+  verb: "spawn",
   actor: { field: "body.from_peer" },
   returns: Spawned.extend({
     source_peer_id: z.string(),
@@ -118,6 +119,7 @@ export const resumeSession = contract({
     from_peer: Sender.optional(),
     source_pane: PaneId.optional(),
   }),
+  verb: "spawn",
   actor: { field: "body.from_peer" },
   returns: Spawned.extend({
     session_id: z.string(),

@@ -76,6 +76,7 @@ export const createSubscription = contract({
     until: When.optional().describe("Tell each occurrence until then, and not only the first"),
     circle: Name.optional(),
   }),
+  verb: "subscriptions",
   actor: { field: "body.from_peer" },
   returns: Subscription,
   fails: [
@@ -85,6 +86,7 @@ export const createSubscription = contract({
     "unknown_ask",
     "subscriptions_full",
     "budget_spent",
+    "policy_denied",
   ],
 });
 export type CreateSubscription = z.output<typeof createSubscription.body>;

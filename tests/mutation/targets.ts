@@ -12,7 +12,7 @@ import { MACHINE_TARGETS } from "./machine_faults.ts";
 import { MESSAGE_TARGETS } from "./message_faults.ts";
 import { RELAY_TARGETS } from "./relay_faults.ts";
 import { SETTINGS_TARGETS } from "./settings_faults.ts";
-import { SPEAKER_TARGETS } from "./speaker_faults.ts";
+import { ORIGIN_TARGETS, SPEAKER_TARGETS } from "./speaker_faults.ts";
 import { WORK_TARGETS } from "./work_faults.ts";
 import type { Target } from "./target.ts";
 
@@ -32,5 +32,6 @@ export const TARGETS: readonly Target[] = [
   ...HOST_TARGETS,
   ...IDENTITY_TARGETS,
   ...SPEAKER_TARGETS,
+  ...ORIGIN_TARGETS,
   ...SCRIPT_TARGETS,
 ];

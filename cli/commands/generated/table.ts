@@ -1580,6 +1580,37 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "policy",
+  "usage": "policy",
+  "summary": "List the rules on what may come of apps, guests and other machines",
+  "details": "The setting `policy` has the rules: [{origin: guest, deny: [spawn, jobs, ask: human]}]. A rule counts for all that its origin causes: follow-ups, replies, jobs, started agents.",
+  "example": "mesh policy",
+  "flags": {
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "policy",
+  "usage": "policy test <act...>",
+  "summary": "Tell what the rules would do with an act",
+  "example": "mesh policy test --origin guest \"ask: human\"",
+  "flags": {
+   "--origin <origin>": "what began the chain: person, app, guest, machine, schedule, peer, unknown",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
+  "module": "blame",
+  "usage": "blame <file:line>",
+  "summary": "Show what a line came from: commit, agent, messages, and who began the work",
+  "details": "Each step says how it is known: git, reported by the agent's hook, recorded by the daemon, inferred from times, or claimed by a text in the repository. What is not known is said. Several lines: src/a.ts:40-60. Exit code 1: nothing could be read.",
+  "example": "mesh blame src/a.ts:42",
+  "flags": {
+   "--from <peer>": "send as this peer",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "budgets",
   "usage": "budgets [peer]",
   "summary": "Show budgets: what was used of them, and by whom",

@@ -2,10 +2,13 @@
 
 import type { Actor } from "kit/http/contract.ts";
 import type { Caller, RequestParts } from "kit/http/route.ts";
+import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { Database } from "kit/data/sqlite.ts";
+import { Verb } from "protocol/origins/policy.ts";
 import { Problem } from "protocol/problems.ts";
 import { type SettleDeliveries, settleDeliveries } from "protocol/messages/contract.ts";
 import type { Budgets } from "../../features/budgets/budgets.ts";
+import type { Origins } from "../../features/origins/origins.ts";
 import type { Directory } from "../../features/peers/directory.ts";
 import type { IdentityLookup } from "../../features/peers/identity/identity_lookup.ts";
 import { recordedProcess } from "../../features/peers/identity/known_peer.ts";
@@ -24,6 +27,7 @@ interface ActorsDeps {
   readonly callers: Callers;
   readonly callingPeers: Pick<CallingPeers, "certifiedId">;
   readonly directory: Directory;
+  readonly origins: Pick<Origins, "chainOf" | "hasRules" | "mustAllow">;
   readonly identityLookup: Pick<IdentityLookup, "get" | "looksLikeIdentified">;
   /** The recipient of an ask; undefined for an unknown ask. */
   recipientOf(correlation_id: string): string | undefined;
@@ -51,14 +55,36 @@ export class Actors {
    * The caller with its proof. Throws `not_your_identity` if it is proved to be another registered
    * peer, or if it would take messages from a queue without a proof.
    */
-  check(actor: Actor, parts: RequestParts): Caller | Promise<Caller> {
+  check(actor: Actor, parts: RequestParts, verb?: string): Caller | Promise<Caller> {
     const { caller, headers } = parts;
+    if (verb !== undefined) this.#mustAllow(Verb.parse(verb), actor, parts);
     // A tool or a verb of `/ws`, whose caller the daemon has identified already.
     if (caller.remote === undefined && caller.via === undefined) return caller;
     const certificate = headers.get(CERTIFICATE_HEADER);
     if (certificate === null) return this.#decide(actor, parts, undefined);
     return this.#deps.callingPeers.certifiedId(certificate)
       .then((peer_id) => this.#decide(actor, parts, peer_id));
+  }
+
+  /**
+   * Throws `policy_denied` if a rule denies the act to the chain of the named peer's work, or to that
+   * of the peer whose process sends the request.
+   */
+  #mustAllow(verb: Verb, actor: Actor, parts: RequestParts): void {
+    const { callers, directory, origins, db } = this.#deps;
+    if (!origins.hasRules) return;
+    const { body, caller, headers } = parts;
+    if (callers.isHuman(caller, headers)) return;
+    const calling_peer = caller.remote && callers.peerOf(caller);
+    const [field = ""] = actor.field?.split(".").slice(-1) ?? [];
+    const name = textOf(body, field) ?? ANONYMOUS_SENDER;
+    const found = directory.findSender(name, { circle: textOf(body, "circle") });
+    const from = { peer_id: found?.peer_id ?? null, name: found?.name ?? name };
+    const proofs = { via: caller.via, calling_peer: () => calling_peer };
+    for (const peer_id of new Set([from.peer_id, calling_peer ?? from.peer_id])) {
+      const chain = origins.chainOf(db, { from: { ...from, peer_id }, proofs, id: name });
+      origins.mustAllow(chain, { verb, from });
+    }
   }
 
   /** The peer that the caller's certificate names, if it sends one. */

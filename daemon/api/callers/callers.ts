@@ -86,6 +86,13 @@ export class Callers {
     return remote && this.#deps.sockets.holderOf(this.#connectionOf(remote));
   }
 
+  /** The nearest registered peer at or above the calling process, where the kernel proves it. */
+  peerOf(caller: Pick<Caller, "remote">): string | undefined {
+    const { identityLookup, processes } = this.#deps;
+    const lineage = lineageOf(processes, this.#processOf(caller, undefined));
+    return identityLookup.peerOfProcesses(lineage)?.peer?.peer_id ?? undefined;
+  }
+
   /** True if this process sends the request, or a descendant of it that is no other peer's. */
   isPeerProcess(pid: number | undefined, caller: Pick<Caller, "remote">): boolean {
     const own = processIdOf(this.#deps.processes, pid);

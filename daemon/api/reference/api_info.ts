@@ -43,6 +43,8 @@ export const TAGS: readonly Tag[] = [
     "The limits of agents' accounts: until when they last, and what waits for them." },
   { name: "Budgets", ids: ["budgets"], description:
     "Limits on what asks, jobs, peers and days use, with what was used by whom." },
+  { name: "Origins", ids: ["policy", "blame"], description:
+    "What began the work of a message or a line, and the rules on what may come of it." },
   { name: "Changes", ids: ["changes"], description:
     "What changed in the folders of peers and jobs: git's status and diff, read only." },
   { name: "Files and leases", ids: ["files", "leases"], description:

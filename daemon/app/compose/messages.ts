@@ -21,8 +21,7 @@ export function openMessages(
   { config, ctx, effects, idCodec, identity, meters, platform, ports }: Foundation,
   openedPeers: PeerFeatures,
 ) {
-  const { agentPeers, budgets, budgetNotes, directory, reachability, sockets, steps, waits } =
-    openedPeers;
+  const { agentPeers, budgetNotes, directory, reachability, steps, waits } = openedPeers;
   const records = new PeerRecords(ctx, {
     daemon_id: identity.daemon_id,
     description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
@@ -52,7 +51,7 @@ export function openMessages(
   const queue_ttl_ms = config["daemon.queue.ttl_seconds"] * 1000;
   const remote = { ...effects.messages, ...ports.messages };
   const holds = ports.messages;
-  const parts = { budgets, dispatcher, idCodec, limits, ports: holds, remote, sockets, steps };
+  const parts = { ...openedPeers, dispatcher, idCodec, limits, ports: holds, remote };
   const leases = new Ages(ctx.clock);
   const queue = { leases, queue_ttl_ms };
   const delivery = new Delivery(ctx, { ...parts, ...queue, effects: effects.messages });

@@ -6,9 +6,11 @@ import { Steps } from "../../features/messages/ledger/steps.ts";
 import { PeerReachability } from "../../features/messages/reachability.ts";
 import { Sockets } from "../../features/messages/websocket/sockets.ts";
 import { Budgets } from "../../features/budgets/budgets.ts";
+import { Origins } from "../../features/origins/origins.ts";
+import { Policies } from "../../features/origins/policies.ts";
 import { Charges } from "../../features/budgets/charges.ts";
 import { BudgetNotes } from "../../features/budgets/notes.ts";
-import { BudgetReading } from "../../features/budgets/reading.ts";
+import { MessageReading } from "../../features/budgets/reading.ts";
 import { AgentPeers } from "../../features/peers/agent_peers.ts";
 import { PeerChanges } from "../../features/peers/changes.ts";
 import { Directory } from "../../features/peers/directory.ts";
@@ -23,13 +25,19 @@ import { PeerTurns } from "../../features/peers/turns.ts";
 import { PeerWaits } from "../../features/peers/waits.ts";
 import type { Foundation } from "./foundation.ts";
 
-/** Budgets, and what is charged to them. */
+/** The chains of messages with their rules; budgets, and what is charged to them. */
 function openBudgets(
   { config, ctx, meters, ports }: Foundation,
   lower: { readonly directory: Directory; readonly remotePeers: RemotePeers },
 ) {
+  const policies = new Policies(ctx, {
+    rules: config.policy,
+    refused: () => meters.limitReached("policy_denied"),
+  });
+  const origins = new Origins(ctx, { ...lower, policies, ports: ports.origins });
   const budgets = new Budgets(ctx, {
     ...lower,
+    origins,
     currency: config["usage.prices"]?.currency,
     day: config["budgets.day"],
     peers: config["budgets.peers"],
@@ -39,9 +47,11 @@ function openBudgets(
   });
   const charges = new Charges(ctx, { ...lower, budgets });
   return {
+    origins,
+    policies,
     budgets,
     budgetNotes: new BudgetNotes(ctx, { ...lower, budgets }),
-    budgetReading: new BudgetReading(ctx, { budgets, charges, ports: ports.budgets }),
+    messageReading: new MessageReading(ctx, { budgets, charges, origins, ports: ports.budgets }),
     charges,
   };
 }

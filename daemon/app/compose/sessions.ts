@@ -29,6 +29,8 @@ import { UsageReports } from "../../features/usage/report.ts";
 import { AgentWork } from "../../features/usage/work.ts";
 import { Usage } from "../../features/transcripts/usage.ts";
 import type { Config } from "../config.ts";
+import { Blame } from "../../features/blame/blame.ts";
+import { ReportedCommits } from "../../features/blame/commits.ts";
 import { BudgetCards } from "../../features/breakers/budget_cards.ts";
 import { Loops } from "../../features/breakers/loops.ts";
 import type { Interrupts } from "../../features/lifecycle/interrupts.ts";
@@ -148,11 +150,12 @@ export function openChanges(
   return { changes };
 }
 
-/** The use of files by agents. */
+/** The use of files by agents, and where their lines came from. */
 export function openFiles(
-  { config, ctx, meters, platform: { git, machine }, shutdownSignal }: Foundation,
-  { notifications, transcripts }: LowerFeatures,
+  { config, ctx, meters, platform, shutdownSignal }: Foundation,
+  { notifications, origins, transcripts }: LowerFeatures,
 ) {
+  const { git, machine } = platform;
   const isOn = config["files.overlaps"] === "tell";
   const overlaps = new Overlaps(ctx, {
     notifications,
@@ -160,7 +163,18 @@ export function openFiles(
     found: (kind) => meters.overlapFound(kind),
   });
   const branches = new Branches(ctx, { git, machine, overlaps, shutdownSignal });
-  return { fileUses: new FileUses(ctx, { branches, overlaps, transcripts }) };
+  const fileUses = new FileUses(ctx, { branches, overlaps, transcripts });
+  const blame = new Blame(ctx, {
+    git,
+    fileUses,
+    reads_sessions: config.transcripts !== "off",
+    folders: {
+      allowed: config["spawn.allowed_paths"] ?? [HOME],
+      home: platform.terminals.home,
+    },
+    shutdownSignal,
+  });
+  return { fileUses, blame, reportedCommits: new ReportedCommits(ctx, { origins }) };
 }
 
 /** The joining and checking of work trees, which is off without a check. */

@@ -3,14 +3,11 @@
 import { invalidField } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Ask, Outcome, Resolution, TypedAnswer } from "protocol/asks/contract.ts";
-import type { Option, Question } from "protocol/messages/question.ts";
+import { type Option, type Question, TOOL_PERMISSION } from "protocol/messages/question.ts";
 import { WAKE_SCOPE } from "protocol/wakes.ts";
 import { ALLOW, DENY, findOption } from "protocol/derived/waiting.ts";
 import type { AnswerAsk } from "protocol/asks/questions.ts";
 import type { CloseReason } from "protocol/asks/states.ts";
-
-/** The scope of tool permissions, and the only option that permits the tool (contract 3). */
-export const TOOL_PERMISSION = "tool_permission";
 
 /** The scope of questions about spent budgets, which only the daemon asks. */
 export const BUDGET_QUESTION = "budget";

@@ -101,6 +101,7 @@ export class Asks {
         is_elsewhere: requestContext.is_elsewhere,
         budget: body.budget,
         caused_by: requestContext.caused_by,
+        proofs: requestContext,
         opening: {
           reply_delivery: body.reply_delivery,
           origin: body.origin ?? null,

@@ -17,7 +17,7 @@ export const EXPIRES_AT = `iif(question ->> 'blocking',
   null)`;
 
 const ASK_COLUMNS = `correlation_id, from_peer_id, from_peer_name, to_peer_id, to_peer_name, voice,
-  voice = 'unverified' as unverified, circle,
+  voice = 'unverified' as unverified, chain, circle,
   text, attachments, reply_to, parent_id, question, answer, origin, routing, reply_delivery,
   ask_state as state, case ask_state when 'open' then 'pending' else 'resolved' end as status,
   close_reason, outcome, reply, reply_voice, coalesce(reply_attachments, '[]') as reply_attachments,

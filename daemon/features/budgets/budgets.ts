@@ -14,6 +14,7 @@ import type { StoredMessage } from "protocol/messages/contract.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { Problem } from "protocol/problems.ts";
 import { definitionOf } from "../agents/registry.ts";
+import type { OriginProofs, Origins } from "../origins/origins.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { RemotePeers } from "../peers/remote/remote_peers.ts";
 import { BudgetedPeers } from "./budgeted_peers.ts";
@@ -61,6 +62,7 @@ export interface BudgetPorts {
 
 interface BudgetsDeps extends DaySettings {
   readonly directory: Directory;
+  readonly origins: Pick<Origins, "include" | "inherit">;
   readonly remotePeers: Pick<RemotePeers, "address">;
   /** The currency of the configured prices. */
   readonly currency: string | undefined;
@@ -179,10 +181,18 @@ export class Budgets {
   }
 
   /**
-   * Records that a job, a schedule or an agent that a peer starts counts to the budget of the
-   * peer's work. Throws `budget_spent`.
+   * Records that a job, a schedule or an agent that a peer starts belongs to the chain of the
+   * peer's work, and counts to its budget. `begins` is set for what starts work later, by itself.
+   * Throws `budget_spent`.
    */
-  include(tx: Tx, subject: string, from: BudgetedMessage["from"]): void {
+  include(
+    tx: Tx,
+    subject: string,
+    from: BudgetedMessage["from"],
+    proofs: OriginProofs,
+    begins?: "schedule",
+  ): void {
+    this.#deps.origins.include(tx, subject, from, proofs, begins);
     if (!this.isAny) return;
     const own = from.peer_id === null ? undefined : this.workOf(tx, from.peer_id);
     const chain = this.chainOf(tx, own);
@@ -190,8 +200,9 @@ export class Budgets {
     if (own !== undefined) this.#put(tx, subject, own);
   }
 
-  /** Work that comes of other work, such as a run of a recurring job, counts to its budget. */
+  /** Work that comes of other work, such as a run of a recurring job, is part of its chain. */
   inherit(tx: Tx, subject: string, of: string): void {
+    this.#deps.origins.inherit(tx, subject, of);
     const budget_id = this.isAny ? store.memberOf(tx, of) : undefined;
     if (budget_id) this.#put(tx, subject, budget_id);
   }

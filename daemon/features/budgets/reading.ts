@@ -1,8 +1,9 @@
-/** Moves agents between budgets: an agent works under the budget of the message that it reads. */
+/** What an agent reads decides the origin of its work, and the budget that it works under. */
 
 import type { Context } from "../../data/context.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { DeliveryState } from "protocol/messages/states.ts";
+import type { Origins } from "../origins/origins.ts";
 import type { BudgetPorts, Budgets } from "./budgets.ts";
 import type { Charges } from "./charges.ts";
 
@@ -12,17 +13,18 @@ const READ_WHEN_SENT: ReadonlySet<string | null> = new Set(["hook", "websocket",
 /** The fields of a delivery that tell whose work changes when it is read. */
 export type SteppedDelivery = Pick<StoredMessage, "delivery_id" | "to_peer_id" | "transport">;
 
-interface BudgetReadingDeps {
+interface MessageReadingDeps {
   readonly budgets: Budgets;
   readonly charges: Charges;
+  readonly origins: Pick<Origins, "messageRead" | "promptRead" | "promptWith">;
   readonly ports: Pick<BudgetPorts, "messageOf">;
 }
 
-export class BudgetReading {
+export class MessageReading {
   readonly #ctx: Context;
-  readonly #deps: BudgetReadingDeps;
+  readonly #deps: MessageReadingDeps;
 
-  constructor(ctx: Context, deps: BudgetReadingDeps) {
+  constructor(ctx: Context, deps: MessageReadingDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
   }
@@ -31,9 +33,9 @@ export class BudgetReading {
   promptSeen(peer_id: string, id: string | undefined): void {
     const { budgets, charges, ports } = this.#deps;
     const { db } = this.#ctx;
-    if (!budgets.isAny) return;
     const message = id === undefined ? undefined : ports.messageOf(id);
-    if (!budgets.concerns(db, peer_id, message?.delivery_id)) return;
+    this.#noteOrigin(peer_id, message);
+    if (!budgets.isAny || !budgets.concerns(db, peer_id, message?.delivery_id)) return;
     db.transact((tx) => {
       charges.chargeTime(tx, peer_id);
       if (message?.to_peer_id !== peer_id || message.seen_at !== null) {
@@ -46,17 +48,26 @@ export class BudgetReading {
 
   /** Called for each step of a delivery. An ask that went out is owed an answer. */
   stepped({ delivery_id, to_peer_id, transport }: SteppedDelivery, state: DeliveryState): void {
-    const { budgets, charges, ports } = this.#deps;
+    const { budgets, charges, origins, ports } = this.#deps;
     const { db } = this.#ctx;
-    if (!budgets.isAny || state !== "sent") return;
+    if (state !== "sent") return;
+    const isRead = READ_WHEN_SENT.has(transport);
+    if (isRead) origins.messageRead(to_peer_id, delivery_id);
+    if (!budgets.isAny) return;
     if (!budgets.concerns(db, to_peer_id, delivery_id)) return;
     db.transact((tx) => {
       charges.chargeTime(tx, to_peer_id);
       budgets.askReached(tx, delivery_id, to_peer_id);
-      const message = READ_WHEN_SENT.has(transport) ? ports.messageOf(delivery_id) : undefined;
+      const message = isRead ? ports.messageOf(delivery_id) : undefined;
       if (!message) return;
       budgets.messageRead(tx, to_peer_id, message);
       charges.promptRead(tx, to_peer_id);
     });
+  }
+  #noteOrigin(peer_id: string, message: StoredMessage | undefined): void {
+    const { origins } = this.#deps;
+    if (message?.to_peer_id !== peer_id) return origins.promptRead(peer_id);
+    const wasRead = message.state === "seen" || READ_WHEN_SENT.has(message.transport);
+    origins.promptWith(peer_id, message.delivery_id, !wasRead);
   }
 }

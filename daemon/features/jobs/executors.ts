@@ -5,6 +5,7 @@ import type { AgentTransports } from "../agents/transports.ts";
 import type { Backend } from "protocol/agents/contract.ts";
 import { isLive } from "../peers/directory.ts";
 import { hasEnded, recordedProcess } from "../peers/identity/known_peer.ts";
+import type { Origins } from "../origins/origins.ts";
 import type { Peers } from "../peers/peers.ts";
 import type { TurnEvidence } from "../peers/turn_end.ts";
 import { idleSince } from "../peers/turns.ts";
@@ -31,6 +32,8 @@ export interface StartRequest {
   readonly resumes: string | undefined;
   /** A word in the pane, which identifies it after a crash before the agent was stored. */
   readonly mark: string;
+  /** The job whose chain the agent belongs to. */
+  readonly job_id: string;
 }
 
 /** A started agent that is not yet stored. */
@@ -45,6 +48,7 @@ export interface StartedExecutor {
 interface ExecutorsDeps {
   /** The name of this machine. */
   readonly machine: string;
+  readonly origins: Pick<Origins, "memberChain" | "mustAllow">;
   readonly peers: Pick<Peers, "offline">;
   readonly processes: ProcessTable;
   readonly shutdownSignal: AbortSignal;
@@ -101,8 +105,11 @@ export class Executors {
    * Starts an agent. It resumes the session of the peer `resumes`, if its adapter supports that and
    * the session is on the disk. Throws a `Problem` on a refusal.
    */
-  async start({ resumes, mark, ...request }: StartRequest): Promise<StartedExecutor> {
-    const { spawns } = this.#deps;
+  async start({ resumes, mark, job_id, ...request }: StartRequest): Promise<StartedExecutor> {
+    const { origins, spawns } = this.#deps;
+    const chain = origins.memberChain(this.#ctx.db, job_id);
+    const from = { peer_id: request.from_peer ?? null, name: job_id };
+    if (chain) origins.mustAllow(chain, { verb: "spawn", from });
     const extraArgs = resumes === undefined
       ? undefined
       : await this.#resumeArgs(resumes, request.path);
@@ -110,7 +117,7 @@ export class Executors {
     const launched = await spawns.launcher.launch(body, undefined, { extraArgs, mark });
     return {
       resumed: extraArgs !== undefined,
-      record: () => spawns.record(launched, { proven_human: false, caused_by: mark }).spawn_id,
+      record: () => spawns.record(launched, { proven_human: false, caused_by: job_id }).spawn_id,
       undo: () => spawns.undo(launched),
     };
   }

@@ -82,14 +82,14 @@ export class Jobs {
     return this.#ctx.db.transact((tx) => {
       if (cron !== undefined) {
         const template = this.#templates.create(fields, { cron, timezone });
-        budgets.include(tx, template.calendar_id, from);
+        budgets.include(tx, template.calendar_id, from, requestContext, "schedule");
         return this.#toTemplate(template);
       }
       const times = { due_at, deadline_at: deadline_at ?? null, expires_at: expires_at ?? null };
       const job = this.#createJob(
         fields,
         { source_kind: "request", source_id: null, ...times },
-        (job_id) => budgets.include(tx, job_id, from),
+        (job_id) => budgets.include(tx, job_id, from, requestContext),
       );
       return this.#toJob(job);
     });

@@ -13,6 +13,10 @@ import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
 import type { Dispatcher, HoldPorts } from "./dispatcher.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
+import { TOOL_PERMISSION } from "protocol/messages/question.ts";
+import type { Origins } from "../origins/origins.ts";
+import type { Chain } from "protocol/origins/record.ts";
+import { Verb } from "protocol/origins/policy.ts";
 import type { Budgets } from "../budgets/budgets.ts";
 import type { LimitedMessage, Limits } from "./limits.ts";
 import type { RemoteDelivery, RemoteOrigin } from "./remote_delivery.ts";
@@ -56,6 +60,7 @@ export interface SendEffects {
 interface DeliveryDeps {
   readonly effects: SendEffects;
   readonly budgets: Pick<Budgets, "admit" | "join">;
+  readonly origins: Pick<Origins, "chainOf" | "chainOfArrived" | "hasRules" | "mustAllow">;
   readonly remote: RemoteDelivery;
   readonly dispatcher: Dispatcher;
   readonly idCodec: IdCodec;
@@ -101,6 +106,7 @@ export class Delivery {
       const budget = budgets.admit(tx, draft);
       const hops = this.#deps.limits.checkAndCount(draft, !session && !isForInbox);
       const message = this.#toMessage(tx, draft, session);
+      if (message.chain) this.#mustAllow(draft, message.chain);
       const { kind, correlation_id, opening } = draft;
       ledger.insert(tx, message, opening);
       // Few messages begin with a reason, so the insert leaves it out.
@@ -238,6 +244,44 @@ export class Delivery {
     });
   }
 
+  /** The chain of a message; null for a notice of the daemon that no work causes. */
+  #chainOf(tx: Tx, draft: MessageDraft, id: string): Chain | null {
+    const { origins } = this.#deps;
+    const { caused_by, kind, remote_origin: arrived, from, voice, sent_by, reply_to } = draft;
+    if (arrived) {
+      const is_person = voice === "human";
+      return origins.chainOfArrived({ id, from: from.name, is_person, ...arrived });
+    }
+    const isReply = kind === "ack";
+    if (!isReply && caused_by === undefined && draft.proofs === undefined) return null;
+    const { proven_human, ...proofs } = draft.proofs ?? {};
+    const isPerson = voice === "human" || (proven_human === true && sent_by !== undefined);
+    return origins.chainOf(tx, {
+      from,
+      id,
+      proofs: {
+        ...proofs,
+        caused_by,
+        proven_human: isPerson,
+        sent_by: voice === "peer" && isPerson ? sent_by : undefined,
+      },
+      answers: isReply ? draft.correlation_id : null,
+      follows: reply_to,
+    });
+  }
+
+  /** Throws `policy_denied`. Replies and notices of the daemon always pass. */
+  #mustAllow(draft: MessageDraft, chain: Chain): void {
+    const { origins } = this.#deps;
+    const verb = Verb.safeParse(draft.kind).data;
+    if (!origins.hasRules || draft.notice || verb === undefined) return;
+    const { attachments = [], from, question, to } = draft;
+    // A person decides about a tool, and is asked whatever may be sent.
+    if (question?.["scope"] === TOOL_PERMISSION) return;
+    origins.mustAllow(chain, { verb, from, to });
+    if (attachments.length > 0) origins.mustAllow(chain, { verb: "attachments", from, to });
+  }
+
   /** The trace of the ask that a message answers or follows up on; otherwise a new one. */
   #traceparentOf({ reply_to, correlation_id }: MessageDraft): string {
     const { db, ids } = this.#ctx;
@@ -260,14 +304,17 @@ export class Delivery {
     const { kind, from, to, opening } = draft;
     const seq = this.#numbers.next(tx);
     const ident = this.#deps.idCodec.ident(seq);
+    const delivery_id = `${kind === "notify" ? "notif" : "qd"}-${ident}`;
+    const correlation_id = draft.correlation_id ?? (kind === "ask" ? `ask-${ident}` : null);
+    const root = opening?.parent_id ?? (kind === "ask" ? correlation_id : null) ?? delivery_id;
     const isForInbox = isLocalHuman(to); // The inbox receives the message in this transaction.
     // The queue of another machine's peer is on that machine, and the bus has a limit of its own.
     const ttl_ms = draft.ttl_ms ?? (to.daemon_id === null ? this.#deps.queue_ttl_ms : undefined);
     return {
       seq,
-      delivery_id: `${kind === "notify" ? "notif" : "qd"}-${ident}`,
+      delivery_id,
       kind,
-      correlation_id: draft.correlation_id ?? (kind === "ask" ? `ask-${ident}` : null),
+      correlation_id,
       item_id: draft.item_id ?? null,
       from_peer_id: from.peer_id,
       from_peer_name: from.name,
@@ -277,6 +324,7 @@ export class Delivery {
       text: draft.text,
       attachments: draft.attachments ?? [],
       voice: draft.voice,
+      chain: this.#chainOf(tx, draft, root),
       unverified: draft.voice === "unverified",
       sent_by: from.peer_id === null || draft.voice !== "peer" ? null : draft.sent_by ?? null,
       urgent: draft.urgent ?? draft.voice === "human",

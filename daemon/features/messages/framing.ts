@@ -3,6 +3,7 @@
 import { cleanText, escapeMarkup, toDisplayName } from "kit/core/text.ts";
 import { Question, toQuestionTags } from "protocol/messages/question.ts";
 import { neutralizeMarks, quotedName, tagAttributes } from "protocol/messages/frame_markers.ts";
+import { isOutside, originMark } from "protocol/derived/origins.ts";
 import { toTag } from "protocol/messages/attachments.ts";
 import type { OutgoingMessage } from "../agents/adapter.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
@@ -54,13 +55,14 @@ function humanFrame(message: StoredMessage): string {
  * tags, because they are the peer's data, too.
  */
 function peerFrame(message: StoredMessage): string {
-  const { kind, circle, text, voice, urgent, from_peer_name, sent_by } = message;
+  const { kind, circle, text, voice, urgent, from_peer_name, sent_by, chain } = message;
   const attributes = tagAttributes({
     type: kind,
     id: proofId(message),
     re: kind === "ack" ? message.correlation_id : message.reply_to,
     from: `@${toDisplayName(from_peer_name)}`,
     by: sent_by,
+    origin: isOutside(chain) ? originMark(chain) : null,
     circle,
     outcome: kind === "ack" ? message.outcome : null,
     unverified: voice === "unverified" ? "true" : null,

@@ -3,6 +3,7 @@
 import { setLatest } from "kit/core/bounded_map.ts";
 import type { Context } from "../../data/context.ts";
 import { isProblem, Problem } from "protocol/problems.ts";
+import type { OriginProofs } from "../origins/origins.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { Kind } from "protocol/messages/contract.ts";
 import * as ledger from "./ledger/ledger.ts";
@@ -41,6 +42,8 @@ export interface LimitedMessage {
   readonly budget?: string | undefined;
   /** The job, schedule or other work on whose behalf it is sent. */
   readonly caused_by?: string | undefined;
+  /** What the request proves of its origin; the daemon itself sends a message without it. */
+  readonly proofs?: OriginProofs | undefined;
   readonly remote_origin?: RemoteOrigin;
 }
 

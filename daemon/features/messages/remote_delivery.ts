@@ -1,6 +1,7 @@
 /** Messages to peers of other machines, as the delivery of messages needs them. */
 
 import type { Reason } from "protocol/reasons.ts";
+import type { ReportedChain } from "protocol/origins/record.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 
@@ -10,6 +11,9 @@ export interface RemoteOrigin {
   readonly at: number;
   /** Number of earlier follow-ups on all machines. */
   readonly hops: number;
+  /** The name of the machine, and the chain that it reports. */
+  readonly machine: string;
+  readonly reported: ReportedChain | undefined;
   /** The id under which messages are counted: an announced peer, or all others of its machine. */
   readonly counted_as: string;
 }

@@ -12,6 +12,12 @@ export interface RequestContext {
   readonly is_elsewhere?: boolean | undefined;
   /** The name of the calling person in a frame. */
   readonly sent_by?: string | undefined;
+  /** How the request came in, if no program on this machine sends it. */
+  readonly via?: Caller["via"] | undefined;
+  /** Where a person acts: `terminal`, `dashboard`, `relay`, or a chat surface. */
+  readonly surface?: string | undefined;
+  /** Finds the registered peer whose process sends the request. */
+  readonly calling_peer?: (() => string | undefined) | undefined;
   readonly traceparent?: string | undefined;
   /** True if the recipient may be the sender: of a schedule, or of a message after a restart. */
   readonly may_be_caller?: boolean | undefined;

@@ -72,6 +72,7 @@ export class Notifications {
         notice: requestContext.notice ?? false,
         budget: body.budget,
         caused_by: requestContext.caused_by,
+        proofs: daemon ? undefined : requestContext,
       });
       const added = isLocalHuman(to) ? inbox.add(ticket.message) : undefined;
       events.append("notification", {
@@ -142,6 +143,8 @@ export class Notifications {
         attachments: this.#deps.attachments.attach(body.attachments),
         circle,
         traceparent: requestContext.traceparent ?? beginTrace(this.#ctx.ids),
+        caused_by: requestContext.caused_by,
+        proofs: requestContext,
       };
       const sent_to: { peer_id: string; name: string; delivery_id: string }[] = [];
       const skipped: { peer_id: string; reason: string }[] = [];
@@ -158,7 +161,7 @@ export class Notifications {
         const sent = this.#sendOne({ ...draft, to });
         if (sent instanceof Refusal) {
           failed.push({ peer_id, error: sent.code });
-          if (sent.code === "budget_spent") spent ??= sent;
+          if (sent.code === "budget_spent" || sent.code === "policy_denied") spent ??= sent;
         } else sent_to.push({ peer_id, name, delivery_id: sent.delivery_id });
       }
       if (spent && sent_to.length === 0) throw spent;
@@ -204,7 +207,12 @@ export class Notifications {
 }
 
 /** The limits that refuse single copies of a broadcast. */
-const COPY_LIMITS: readonly ProblemCode[] = ["queue_full", "rate_limited", "budget_spent"];
+const COPY_LIMITS: readonly ProblemCode[] = [
+  "queue_full",
+  "rate_limited",
+  "budget_spent",
+  "policy_denied",
+];
 
 function reasonToSkip(
   to: Address,

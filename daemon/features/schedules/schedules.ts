@@ -70,7 +70,7 @@ export class Schedules {
         settled_at: null,
       };
       rows.insert(tx, schedule);
-      this.#deps.budgets.include(tx, schedule.schedule_id, from);
+      this.#deps.budgets.include(tx, schedule.schedule_id, from, requestContext, "schedule");
       return this.#publishChange(schedule);
     });
   }
@@ -102,7 +102,8 @@ export class Schedules {
       };
       rows.update(tx, schedule);
       const { from_peer_id: peer_id, from_peer_name: name } = before;
-      this.#deps.budgets.include(tx, schedule_id, { peer_id, name });
+      const editor = { peer_id, name };
+      this.#deps.budgets.include(tx, schedule_id, editor, requestContext, "schedule");
       return this.#publishChange(schedule);
     });
   }

@@ -4,7 +4,7 @@ import type { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
 import { refuseUntrusted } from "../../host/trusted_socket.ts";
-import type { RequestContext } from "../messages/request_context.ts";
+import type { CallerChecks, RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import * as contracts from "protocol/spawn/contract.ts";
@@ -30,7 +30,7 @@ type RefusalOf<P> = (
   request: { readonly caller: Caller; readonly headers: Headers },
 ) => Problem | undefined;
 
-interface SpawnRoutesDeps {
+interface SpawnRoutesDeps extends Pick<CallerChecks, "requestContextOf"> {
   /** True if the request comes from a proven human origin (contract 2). */
   isProvenHuman(caller: Caller, headers: Headers): boolean;
   /** A copy knows everything that the peer has read. */
@@ -41,13 +41,8 @@ interface SpawnRoutesDeps {
 
 export function spawnRoutes(
   { directory, forks, restarts, resumptions, spawns }: SpawnFeatures,
-  { isProvenHuman, refusalOfCopy, refusalOfResume }: SpawnRoutesDeps,
+  { isProvenHuman, requestContextOf: originOf, refusalOfCopy, refusalOfResume }: SpawnRoutesDeps,
 ): Route[] {
-  /** The proofs of a request's origin, as a spawn or a restart stores them. */
-  const originOf = (caller: Caller, headers: Headers): RequestContext => ({
-    proven_human: isProvenHuman(caller, headers),
-    unverified: caller.unverified,
-  });
   const sender = ({ body }: { body: { from_peer?: string | undefined } }) =>
     directory.senderId(body.from_peer ?? ANONYMOUS_SENDER);
   return [
@@ -62,9 +57,9 @@ export function spawnRoutes(
       const work = () => commit(() => spawns.record(launched, origin));
       return await spawns.storeOrUndo(launched, work);
     }, { sender, again: (before) => spawns.refresh(before) }),
-    route(contracts.forkPeer, async ({ params, body }) => {
+    route(contracts.forkPeer, async ({ params, body, caller, headers }) => {
       const { launched, source_peer_id } = await forks.launchSibling(params.id, body);
-      const record = () => spawns.record(launched, { proven_human: false });
+      const record = () => spawns.record(launched, originOf(caller, headers));
       return { ...await spawns.storeOrUndo(launched, record), source_peer_id };
     }),
     ...restartRoutes(restarts, originOf),

@@ -76,10 +76,11 @@ export class Spawns {
       settled_at: null,
     };
     return db.transact((tx) => {
+      const { budgets, directory } = this.#deps;
+      const { caused_by } = requestContext;
       // The agent of a job works for the job, and not for the peer that created it.
-      if (requestContext.caused_by === undefined) {
-        this.#deps.budgets.include(tx, spawn_id, this.#deps.directory.sender(launched.from));
-      }
+      if (caused_by !== undefined) budgets.inherit(tx, spawn_id, caused_by);
+      else budgets.include(tx, spawn_id, directory.sender(launched.from), requestContext);
       this.registrations.add(spawn);
       return this.#toAnswer(rows.get(db, spawn_id) ?? spawn);
     });

@@ -115,8 +115,8 @@ export class Subscriptions {
         settled_at: null,
       };
       rows.insert(tx, subscription);
-      this.#deps.budgets.include(tx, subscription.subscription_id, from);
       const { subscription_id, state } = subscription;
+      this.#deps.budgets.include(tx, subscription_id, from, requestContext, "schedule");
       events.append("subscription_changed", { subscription_id, state });
       return subscription;
     });

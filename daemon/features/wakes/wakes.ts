@@ -24,6 +24,7 @@ import type { Notifications } from "../notifications/notifications.ts";
 import { type Directory, isLive, isOnline, mustGetPeer } from "../peers/directory.ts";
 import { DAEMON_RESTART, type Peers } from "../peers/peers.ts";
 import type { PeerProfiles } from "../peers/profiles.ts";
+import type { Origins } from "../origins/origins.ts";
 import * as peerRows from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { Terminals } from "../../host/tmux/terminals.ts";
@@ -55,6 +56,7 @@ export interface WakesDeps {
   readonly limits: Pick<AccountLimits, "holdOf" | "isLimited">;
   readonly linking: Linking;
   readonly notifications: Pick<Notifications, "tryNotifyFromDaemon">;
+  readonly origins: Pick<Origins, "allows">;
   readonly peers: Pick<Peers, "offline">;
   readonly profiles: Pick<PeerProfiles, "setWakePolicy">;
   readonly resumptions: Resumptions;
@@ -150,6 +152,9 @@ export class Wakes {
       const peer = peerRows.get(this.#ctx.db, peer_id);
       if (!peer || !isAgent(peer)) return;
       const mayWake = this.#mayWake(peer, { ...message, is_elsewhere });
+      if (!this.#deps.origins.allows(message.chain, "wake")) {
+        return ledger.setBlockedReason(tx, peer_id, "asleep");
+      }
       const wake = this.#records.openOf(peer_id);
       if (wake) return this.#join(tx, wake, { delivery_id, mayWake });
       const isNew = peer.offline_reason === DAEMON_RESTART &&

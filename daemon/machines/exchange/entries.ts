@@ -5,6 +5,7 @@ import { Milliseconds, Name, Sender, Text, TextOrEmpty } from "kit/core/schema.t
 import { cleanLine } from "kit/core/text.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { CloseReasons, Outcome, TypedAnswer } from "protocol/asks/contract.ts";
+import { ReportedChain } from "protocol/origins/record.ts";
 import { Question } from "protocol/messages/question.ts";
 import { peerId } from "../../features/peers/remote/schemas.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
@@ -28,6 +29,8 @@ export const MessageEntry = z.object({
   voice: AuthorKind,
   /** Absent from machines that do not know it. */
   urgent: z.boolean().optional(),
+  /** Absent from machines that do not know it. */
+  chain: ReportedChain.optional().catch(undefined),
   text: Text,
   circle: Name.nullable(),
   question: Question.nullable(),

@@ -83,6 +83,8 @@ export class IncomingMessages {
       remote_origin: {
         at: created_at,
         hops: entry.hops,
+        machine: machine.name,
+        reported: entry.chain,
         // A machine can invent as many ids as it likes.
         counted_as: from.peer_id !== null && this.#deps.remotePeer(from.peer_id)
           ? from.peer_id

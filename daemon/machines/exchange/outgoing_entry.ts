@@ -3,10 +3,14 @@
 import type { Tx } from "kit/data/sqlite.ts";
 import { sha256 } from "kit/host/node_library.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
+import type { Chain, ReportedChain } from "protocol/origins/record.ts";
 import * as ledger from "../../features/messages/ledger/ledger.ts";
 import type { ExchangeDeps } from "./deps.ts";
 import type { MessageEntry } from "./entries.ts";
 import * as rows from "./store.ts";
+
+/** Maximum characters of a name in a report. */
+const REPORTED_CHARS_MAX = 255;
 
 /** A message on its way to another machine. */
 interface ForwardContext {
@@ -36,6 +40,7 @@ export function toEntry(
     to_peer_id,
     voice,
     urgent,
+    ...(message.chain && { chain: reportOf(message.chain) }),
     text,
     circle,
     question: message.question as MessageEntry["question"],
@@ -46,6 +51,11 @@ export function toEntry(
     created_at,
     expires_at,
   };
+}
+
+/** The chain as the other machine learns it: what a third machine reports is passed on. */
+function reportOf({ origin, reported, name, root }: Chain): ReportedChain {
+  return { origin: reported ?? origin, name: name && name.slice(0, REPORTED_CHARS_MAX), root };
 }
 
 /**

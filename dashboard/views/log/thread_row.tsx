@@ -2,7 +2,7 @@
 
 import { FoldRow } from "../../components/act/fold_row.tsx";
 import { Age, Clock, State } from "../../components/basics.tsx";
-import { Content, firstLine, To, Voice } from "../../components/message.tsx";
+import { Content, firstLine, Origin, To, Voice } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import { useFold } from "../../components/act/folds.ts";
 import type { Message } from "../../state/records.ts";
@@ -30,12 +30,13 @@ export function ThreadRow({ thread: { first, rest } }: { thread: Thread }) {
 }
 
 function Parties(
-  { message: { from_peer_name, to_peer_name, kind, voice } }: { message: Message },
+  { message: { chain, from_peer_name, to_peer_name, kind, voice } }: { message: Message },
 ) {
   return (
     <span class="parties row clip">
       <bdi class="who">{visible(from_peer_name)}</bdi>
       <Voice of={voice} />
+      <Origin of={chain} />
       <To sign={kind === "broadcast" ? "⇉" : "→"} />
       <bdi class="who">{visible(to_peer_name)}</bdi>
     </span>

@@ -15,7 +15,13 @@ function explanation(
   message: Parameters<typeof messageOf>[0],
   ...stages: ReturnType<typeof stage>[]
 ) {
-  const trace = { trace_id: "notif-1", kind: "notify" as const, unverified: false, stages };
+  const trace = {
+    trace_id: "notif-1",
+    kind: "notify" as const,
+    unverified: false,
+    chain: null,
+    stages,
+  };
   return explainMessage(messageOf(message), trace).map(({ text }) => text);
 }
 

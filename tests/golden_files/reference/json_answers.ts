@@ -19,6 +19,8 @@ import { listLimits, resumeLimit } from "protocol/limits/contract.ts";
 import { listDevices, removeDevice } from "protocol/api/devices.ts";
 import { getDigest } from "protocol/messages/digest.ts";
 import { recall } from "protocol/asks/recall.ts";
+import { blameLines } from "protocol/origins/blame.ts";
+import { explainPolicy } from "protocol/origins/policy.ts";
 import { listBudgets } from "protocol/budgets/contract.ts";
 import { readChanges, readJobChanges } from "protocol/changes.ts";
 import {
@@ -156,6 +158,9 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "push remove":     [{ contract: unsubscribePush }],
   "usage":           [{ contract: listUsage }],
   "budgets":         [{ contract: listBudgets }],
+  "policy":          [{ contract: explainPolicy }],
+  "policy test":     [{ contract: explainPolicy }],
+  "blame":           [{ contract: blameLines }],
   "recall":          [{ contract: recall }],
   "digest":          [{ contract: getDigest }],
   "limits":          [{ contract: listLimits }],

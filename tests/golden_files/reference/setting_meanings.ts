@@ -44,6 +44,7 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "leases.ports": "The first and the last port that `mesh lease port` gives; see [files-and-leases.md](../files-and-leases.md#leases).",
   "budgets.day": "What all agents of this machine may use on a day, such as `2M-tokens`; see [budgets.md](../budgets.md#days-and-peers).",
   "budgets.peers": "What a peer may use on a day, by its name; see [budgets.md](../budgets.md#days-and-peers).",
+  "policy": "Rules on what may come of work that began with an app, a guest, another machine, a schedule, an agent or an unknown program, such as `[{origin: guest, deny: [spawn, 'ask: human']}]`; see [origin.md](../origin.md#rules).",
   "breakers.loops": "What happens if agents repeat themselves: nothing (`off`), you are told (`report`), or they are interrupted as well (`interrupt`); see [budgets.md](../budgets.md#loops).",
   "jobs.checks": "Programs that a job may name as its checks; see [jobs.md](../jobs.md#checks).",
   "joint_checks.check": "The check that runs on work trees of one repository, joined pairwise; without it, none is joined. See [landing.md](../landing.md).",

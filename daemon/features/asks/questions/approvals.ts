@@ -16,7 +16,8 @@ import type {
 } from "../../agents/adapter.ts";
 import { endingOf, SETTLE_MS } from "../../agents/question_evidence.ts";
 import type { AgentTransports } from "../../agents/transports.ts";
-import { TOOL_PERMISSION } from "../answers.ts";
+import { TOOL_PERMISSION } from "protocol/messages/question.ts";
+import type { Origins } from "../../origins/origins.ts";
 import type { AgentPeers } from "../../peers/agent_peers.ts";
 import type { Directory } from "../../peers/directory.ts";
 import type { Attachments } from "../../messages/attachments/attachments.ts";
@@ -43,6 +44,7 @@ interface ApprovalsDeps {
   readonly agentPeers: Pick<AgentPeers, "find" | "getRecord">;
   readonly attachments: Pick<Attachments, "adopt">;
   readonly directory: Directory;
+  readonly origins: Pick<Origins, "outsideOf">;
   readonly questions: Questions;
   readonly transports: Pick<AgentTransports, "adapterOf">;
   /** True if a process runs. */
@@ -99,11 +101,12 @@ export class Approvals {
     const { questions, shutdownSignal } = this.#deps;
     if (shutdownSignal.aborted || signal.aborted) return undefined;
     if (this.#pendingOf(request.session_id).length >= PENDING_MAX) return undefined;
-    const act = this.#toAct(request);
+    const began = this.#deps.origins.outsideOf(this.#ctx.db, request.peer_id);
+    const act = { ...this.#toAct(request), ...began !== undefined && { covers_text: false } };
     const attachments = act.is_cut ? [await this.#storeInput(request)] : [];
     if (shutdownSignal.aborted || signal.aborted) return undefined;
     const context = { proven_human: false };
-    const body = this.#toQuestion(request);
+    const body = this.#toQuestion(request, began);
     const ask = questions.openAtTerminal(body, context, { act, attachments });
     const { correlation_id } = ask;
     const question: PendingQuestion = { correlation_id, call: this.#toCall(request), noted: [] };
@@ -218,12 +221,17 @@ export class Approvals {
     return await this.#deps.attachments.adopt(bytes, named);
   }
 
-  #toQuestion({ peer_id, session_id, tool, input }: ToolRequest): AskBlocking {
+  /** `began` names what began the agent's work, if that is outside. */
+  #toQuestion(
+    { peer_id, session_id, tool, input }: ToolRequest,
+    began: string | undefined,
+  ): AskBlocking {
     const { directory, timeout_seconds } = this.#deps;
     const name = directory.address(peer_id)?.name ?? peer_id;
     const toolName = clean(tool, TOOL_CHARS);
     return {
-      prompt: `@${name} wants to use ${toolName}: ${describeInput(input)}`,
+      prompt: `@${name} wants to use ${toolName}: ${describeInput(input)}` +
+        (began === undefined ? "" : `\nIt works for: ${clean(began, VALUE_CHARS)}`),
       options: OPTIONS,
       scope: TOOL_PERMISSION,
       timeout_seconds,

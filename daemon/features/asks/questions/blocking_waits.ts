@@ -5,7 +5,8 @@
 
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../../data/context.ts";
-import { TERMINAL, TOOL_PERMISSION } from "../answers.ts";
+import { TERMINAL } from "../answers.ts";
+import { TOOL_PERMISSION } from "protocol/messages/question.ts";
 import type { Asks } from "../asks.ts";
 import type { Ask, Outcome } from "protocol/asks/contract.ts";
 import * as rows from "../store.ts";

@@ -6,14 +6,8 @@ import type { Address, Wake } from "protocol/peers/record.ts";
 import { wakeSentence } from "protocol/derived/wakes.ts";
 import type { PeerWaits } from "../../peers/waits.ts";
 import type { EndedThere } from "../../agents/question_evidence.ts";
-import {
-  alreadyClosed,
-  isForPerson,
-  replyOf,
-  TERMINAL,
-  toAnswer,
-  TOOL_PERMISSION,
-} from "../answers.ts";
+import { alreadyClosed, isForPerson, replyOf, TERMINAL, toAnswer } from "../answers.ts";
+import { TOOL_PERMISSION } from "protocol/messages/question.ts";
 import { type AskContext, type Asks, type AsksDeps, mustBeAsker } from "../asks.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import { actOf } from "protocol/derived/acts/act.ts";
@@ -233,6 +227,7 @@ export class Questions {
       question: { ...this.#toQuestion(body), ...(act && { act }) },
       attachments: [...at_terminal?.attachments ?? []],
       traceparent: request.traceparent,
+      proofs: request,
       voice: directory.authorKindOf(from, request),
       circle: from.circle ?? to.circle,
       opening: { reply_delivery: "pull", origin, parent_id: null, routing: null },

@@ -145,6 +145,7 @@ export class SpawnedExecutors {
 function startRequestOf(job: StoredJob): Omit<StartRequest, "resumes" | "mark"> {
   const { path, backend, profile } = job.execution.target;
   return {
+    job_id: job.job_id,
     path: path ?? "",
     backend: backend ?? ANY_PROGRAM,
     ...(profile !== null && { profile }),

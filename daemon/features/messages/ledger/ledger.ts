@@ -9,6 +9,7 @@ import { type Reader, rowOf, toAssignments, type Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "protocol/reasons.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
 import type { Ask } from "protocol/asks/contract.ts";
+import { isOutside } from "protocol/derived/origins.ts";
 import { toWire } from "protocol/messages/attachments.ts";
 import { type AskFields, StoredMessage } from "protocol/messages/contract.ts";
 import { DELIVERY_ID, identOf, idParams, selectMessages, selectOf, WHERE_ID } from "./rows.ts";
@@ -34,6 +35,8 @@ const NEW_ROW: {
   attachments: ({ attachments }) =>
     attachments.length === 0 ? "[]" : JSON.stringify(toWire(attachments)),
   voice: ({ voice }) => voice,
+  chain: ({ chain }) => chain && JSON.stringify(chain),
+  outside: ({ chain }) => isOutside(chain) ? 1 : 0,
   sent_by: ({ sent_by }) => sent_by,
   urgent: ({ urgent }) => urgent ? 1 : 0,
   reply_to: ({ reply_to }) => reply_to,

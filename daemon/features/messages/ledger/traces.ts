@@ -35,6 +35,7 @@ export function traceOf({ db, clock }: Context, trace_id: string): Trace {
     trace_id,
     kind: message.kind,
     unverified: message.unverified,
+    chain: message.chain,
     stages: stages.map((stage, index) => ({ seq: index + 1, ...stage })),
   };
 }

@@ -189,6 +189,9 @@ const fromFields = {
   sent_by: z.string().optional().describe(
     "The person who sent it in the sender's name; absent if the sender did",
   ),
+  origin: z.string().optional().describe(
+    "What began its chain, if that is outside: `app`, `guest`, or `machine` with what it reports",
+  ),
   urgent: z.literal(true).optional().describe(
     "Whether it may be read within a running turn; absent if not",
   ),

@@ -3,6 +3,7 @@
 import type { Clock, Monotonic } from "kit/core/clock.ts";
 import { KeepAlive } from "kit/net/keep_alive.ts";
 import { toWire } from "protocol/messages/attachments.ts";
+import { isOutside, originMark } from "protocol/derived/origins.ts";
 import { expiryField } from "protocol/messages/question.ts";
 import { CLOSE, type CloseReasonCode, type Outbound } from "./frames.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
@@ -125,6 +126,7 @@ export function toFrame(message: StoredMessage, framed?: string): Outbound {
     from_peer_id: message.from_peer_id,
     voice: message.voice,
     ...(message.sent_by !== null && { sent_by: message.sent_by }),
+    ...(isOutside(message.chain) && { origin: originMark(message.chain) }),
     ...(framed !== undefined && { framed }),
   };
   const more = {

@@ -87,6 +87,7 @@ function messageOf(
     circle: "bench",
     text: textOf(seq),
     attachments: [],
+    chain: null,
     voice: "peer",
     unverified: false,
     sent_by: null,

@@ -225,6 +225,7 @@ Deno.test("deliveries are listed by peer and state, with the conservation count 
     "attachments",
     "attempted_at",
     "attempts",
+    "chain",
     "correlation_id",
     "created_at",
     "delivery_id",

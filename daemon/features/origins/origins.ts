@@ -1,0 +1,296 @@
+/**
+ * The chain of each message: what began the work that it belongs to. A chain passes through asks,
+ * replies, follow-ups, jobs, schedules and started agents, and is found out here, never taken from
+ * the sender's body. Where the cause of a message is not known, its origin is `unknown`.
+ */
+
+import { setLatest } from "kit/core/bounded_map.ts";
+import { DAY_MS } from "kit/core/duration.ts";
+import type { Reader, Tx } from "kit/data/sqlite.ts";
+import type { Context } from "../../data/context.ts";
+import type { Chain, ReportedChain } from "protocol/origins/record.ts";
+import { isOutside, originText } from "protocol/derived/origins.ts";
+import type { Verb } from "protocol/origins/policy.ts";
+import type { Directory } from "../peers/directory.ts";
+import type { Policies } from "./policies.ts";
+import * as store from "./store.ts";
+
+/** Time for which a chain is kept after its job, schedule or peer was used last. */
+const KEPT_MS = 35 * DAY_MS;
+/** Maximum peers whose last messages are in memory; others are looked up in the ledger. */
+const PEERS_MAX = 10_000;
+/** Messages of each peer in memory. Those without an origin of their own change nothing. */
+const READ_MAX = 4;
+/** Maximum peers above a peer that was started by another one. */
+const PARENTS_MAX = 16;
+/** A share's link speaks under such a name, which the relay gives it. */
+const GUEST = "mcp-share-";
+
+/** The proofs of a request, as far as its origin depends on them. */
+export interface OriginProofs {
+  readonly proven_human?: boolean;
+  /** The person who sends in the name of a peer. */
+  readonly sent_by?: string | undefined;
+  /** True if nothing proves that the caller is the sender. */
+  readonly unverified?: boolean | undefined;
+  readonly via?: "page" | "relay" | "machine" | undefined;
+  /** Where a person acts: `terminal`, `dashboard`, `relay`, or a chat surface. */
+  readonly surface?: string | undefined;
+  /** Finds the registered peer whose process sends the request. */
+  readonly calling_peer?: (() => string | undefined) | undefined;
+  readonly caused_by?: string | undefined;
+}
+
+/** A message or another act whose chain is to be found. */
+export interface CausedAct {
+  readonly from: { readonly peer_id: string | null; readonly name: string };
+  readonly proofs: OriginProofs;
+  /** The id that becomes the root of a new chain. */
+  readonly id: string;
+  /** The ask that the act answers, or that it follows up on. */
+  readonly answers?: string | null | undefined;
+  readonly follows?: string | null | undefined;
+}
+
+/** A message from another machine. */
+export interface ArrivedAct {
+  readonly id: string;
+  readonly from: string;
+  readonly machine: string;
+  readonly reported: ReportedChain | undefined;
+  /** True for the human of a machine that may administer this one. */
+  readonly is_person: boolean;
+}
+
+/** Questions to the ledger of messages, which is a higher feature. */
+export interface OriginPorts {
+  /** The chain of a message or of an ask; undefined for an unknown id. */
+  chainOfMessage(id: string): Chain | null | undefined;
+  /** The last message with a chain that a peer has read, among the newest of the ledger. */
+  lastRead(peer_id: string): string | undefined;
+  /** The chain of the oldest open ask that has reached a peer and began outside. */
+  outsideOwed(peer_id: string): Chain | undefined;
+}
+
+interface OriginsDeps {
+  readonly directory: Directory;
+  readonly policies: Policies;
+  readonly ports: OriginPorts;
+}
+
+/** What a peer has read last: messages, the newest first, or a prompt without one. */
+interface LastRead {
+  readonly ids: readonly string[];
+  readonly by_itself: boolean;
+}
+
+export class Origins {
+  readonly #ctx: Context;
+  readonly #deps: OriginsDeps;
+  readonly #read = new Map<string, LastRead>();
+  #pruned_at = Number.NEGATIVE_INFINITY;
+
+  constructor(ctx: Context, deps: OriginsDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** A peer has read a message. Only its id is noted, on the way of each message. */
+  messageRead(peer_id: string, delivery_id: string): void {
+    const { ids: before = [], by_itself = false } = this.#read.get(peer_id) ?? {};
+    if (before[0] === delivery_id && !by_itself) return;
+    const ids = [delivery_id, ...before.filter((id) => id !== delivery_id)].slice(0, READ_MAX);
+    setLatest(this.#read, peer_id, { ids, by_itself: false }, PEERS_MAX);
+  }
+
+  /** The id of the message that a peer works on; undefined after a prompt without one. */
+  lastMessage(peer_id: string): string | undefined {
+    const read = this.#read.get(peer_id);
+    return read && !read.by_itself ? read.ids[0] : undefined;
+  }
+
+  /**
+   * A peer got a prompt with a message in it. An agent writes its own prompts, so a message that
+   * it had read before counts as none, unless it is the latest one.
+   */
+  promptWith(peer_id: string, delivery_id: string, is_new: boolean): void {
+    if (is_new) this.messageRead(peer_id, delivery_id);
+    else if (this.#readBy(peer_id).ids[0] !== delivery_id) this.promptRead(peer_id);
+  }
+
+  /** A peer got a prompt without a message. */
+  promptRead(peer_id: string): void {
+    const { ids } = this.#readBy(peer_id);
+    setLatest(this.#read, peer_id, { ids, by_itself: true }, PEERS_MAX);
+  }
+
+  /** The chain of an act on this machine. */
+  chainOf(db: Reader, act: CausedAct): Chain {
+    const { from, proofs, id, answers, follows } = act;
+    const { caused_by, proven_human, sent_by, surface, via } = proofs;
+    if (answers) return this.#deps.ports.chainOfMessage(answers) ?? begin("unknown", id, from.name);
+    if (caused_by !== undefined) {
+      return this.memberChain(db, caused_by) ?? begin("unknown", caused_by, from.name);
+    }
+    if (proven_human || sent_by !== undefined) {
+      return { ...begin("person", id, sent_by ?? from.name), surface: surface ?? null };
+    }
+    const earlier = follows ? this.#deps.ports.chainOfMessage(follows) : undefined;
+    if (via === "relay") {
+      if (isOutside(earlier)) return earlier;
+      return begin(from.name.startsWith(GUEST) ? "guest" : "app", id, from.name);
+    }
+    if (via === "machine") return { ...begin("machine", id, from.name), machine: "unknown" };
+    const own = this.#workOfSender(db, act);
+    if (isOutside(own)) return own;
+    return isOutside(earlier) ? earlier : own ?? begin("unknown", id, from.name);
+  }
+
+  /** The chain of a message from another machine, whose report is that machine's word. */
+  chainOfArrived({ id, from, machine, reported, is_person }: ArrivedAct): Chain {
+    if (is_person) return { ...begin("person", id, from), machine };
+    return {
+      ...begin("machine", id, reported?.name ?? from),
+      machine,
+      reported: reported?.origin ?? null,
+    };
+  }
+
+  /** The chain that a peer works for; undefined if it is not known. `id` begins a new one. */
+  workOf(db: Reader, peer_id: string, id: string): Chain | undefined {
+    return this.#workOf(db, peer_id, id, 0);
+  }
+
+  /** What began a peer's work, if that is outside of this machine and its user. */
+  outsideOf(db: Reader, peer_id: string): string | undefined {
+    const work = this.workOf(db, peer_id, "");
+    return isOutside(work) ? originText(work) : undefined;
+  }
+
+  /** The chain of a job, schedule, subscription, spawn or started peer. */
+  memberChain(db: Reader, subject: string): Chain | undefined {
+    const member = store.get(db, subject);
+    if (!member) return undefined;
+    const now = this.#ctx.clock.now();
+    if (now - member.used_at > DAY_MS) {
+      this.#ctx.db.transact((tx) => store.put(tx, { ...member, used_at: now }));
+    }
+    return member.chain;
+  }
+
+  /** Records the chain of what a peer starts or schedules. */
+  include(
+    tx: Tx,
+    subject: string,
+    from: CausedAct["from"],
+    proofs: OriginProofs,
+    begins: "schedule" | undefined,
+  ): void {
+    const chain = this.chainOf(tx, { from, proofs, id: subject });
+    const isNew = begins === "schedule" && ["person", "unknown"].includes(chain.origin);
+    this.#put(tx, subject, isNew ? begin("schedule", subject, chain.name) : chain);
+  }
+
+  /** Work that comes of other work, such as a run of a recurring job, belongs to its chain. */
+  inherit(tx: Tx, subject: string, of: string): void {
+    const chain = this.memberChain(tx, of);
+    if (chain) this.#put(tx, subject, chain);
+  }
+
+  /** Throws `policy_denied` if a rule denies an act to a chain. */
+  mustAllow(
+    chain: Chain,
+    act: {
+      readonly verb: Verb;
+      readonly to?: { readonly peer_id: string; readonly name: string; readonly role: string };
+      readonly from: CausedAct["from"];
+    },
+  ): void {
+    this.#deps.policies.mustAllow(chain, act);
+  }
+
+  /** True if no rule denies an act without a recipient to a chain. */
+  allows(chain: Chain | null, verb: Verb): boolean {
+    return chain === null || this.#deps.policies.allows(chain, verb);
+  }
+
+  /** True if any rule may refuse an act. */
+  get hasRules(): boolean {
+    return this.#deps.policies.isAny;
+  }
+
+  /** Removes the chains of what was not used for long. */
+  prune(): void {
+    const { clock, db } = this.#ctx;
+    if (clock.monotonic() - this.#pruned_at < DAY_MS) return;
+    this.#pruned_at = clock.monotonic();
+    db.transact((tx) => store.prune(tx, clock.now() - KEPT_MS));
+  }
+
+  /**
+   * The work of the sender, or of the peer whose process sends in another name. A sender that
+   * nothing proves may be part of a chain from outside, so such work of the named peer counts.
+   */
+  #workOfSender(db: Reader, { from, proofs, id }: CausedAct): Chain | undefined {
+    const { unverified } = proofs;
+    const calling = from.peer_id === null || unverified ? proofs.calling_peer?.() : undefined;
+    const caller = calling ?? from.peer_id;
+    if (caller === null) return undefined;
+    const work = this.workOf(db, caller, id);
+    const isKnown = calling !== undefined || !unverified || isOutside(work);
+    return isKnown ? work : undefined;
+  }
+
+  #workOf(db: Reader, peer_id: string, id: string, depth: number): Chain | undefined {
+    const { directory, ports } = this.#deps;
+    const started = this.memberChain(db, peer_id);
+    const read = this.#lastChain(peer_id);
+    const isLasting = read?.origin === "person" || isOutside(read);
+    if (isLasting) return read;
+    const owed = ports.outsideOwed(peer_id);
+    if (owed) return owed;
+    // An agent writes its own prompts, so none takes it out of a chain that began outside.
+    if (isOutside(started)) return started;
+    if (read) return read;
+    const address = directory.address(peer_id);
+    const isItself = this.#read.get(peer_id)?.by_itself;
+    if (!isItself && started) return started;
+    const parent = address?.parent_runtime_id && depth < PARENTS_MAX
+      ? directory.parentOf(address)
+      : null;
+    const above = parent === null ? undefined : this.#workOf(db, parent, id, depth + 1);
+    if (above) return above;
+    return isItself ? begin("peer", id, address?.name ?? null) : undefined;
+  }
+
+  /**
+   * The chain of what a peer read last. Notices of the daemon have none. A message of unknown
+   * origin does not end work that began outside: its sender may be a part of that work.
+   */
+  #lastChain(peer_id: string): Chain | undefined {
+    const { ports } = this.#deps;
+    const read = this.#readBy(peer_id);
+    const chains = read.ids.flatMap((id) => ports.chainOfMessage(id) ?? []);
+    const [last] = chains;
+    if (read.by_itself) return undefined;
+    return last?.origin === "unknown" ? chains.find(isOutside) ?? last : last;
+  }
+
+  /** What a peer has read last, from the ledger after a restart. */
+  #readBy(peer_id: string): LastRead {
+    const known = this.#read.get(peer_id);
+    if (known) return known;
+    const id = this.#deps.ports.lastRead(peer_id);
+    const read = { ids: id === undefined ? [] : [id], by_itself: false };
+    setLatest(this.#read, peer_id, read, PEERS_MAX);
+    return read;
+  }
+
+  #put(tx: Tx, subject: string, chain: Chain): void {
+    store.put(tx, { subject, chain, used_at: this.#ctx.clock.now() });
+  }
+}
+
+function begin(origin: Chain["origin"], root: string, name: string | null): Chain {
+  return { origin, name, root, surface: null, machine: null, reported: null };
+}
