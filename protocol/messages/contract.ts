@@ -8,6 +8,7 @@ import { TransportName } from "protocol/agents/contract.ts";
 import { AuthorKind } from "protocol/peers/record.ts";
 import { Attachments } from "protocol/messages/attachments.ts";
 import { readTrace } from "kit/http/traceparent.ts";
+import { MessageProof } from "protocol/proofs/contract.ts";
 import { deliveryMachine } from "protocol/messages/states.ts";
 
 export const DeliveryState = z.enum(deliveryMachine.states);
@@ -60,6 +61,7 @@ export const StoredMessage = Delivery.extend({
   settled_at: Instant.nullable(),
   traceparent: z.string(),
   repeatable: z.boolean(),
+  proof: MessageProof.nullable(),
 });
 export type StoredMessage = z.output<typeof StoredMessage>;
 

@@ -10,12 +10,14 @@ import type { Directory } from "../peers/directory.ts";
 import type { Asks } from "./asks.ts";
 import { foldAskKeys } from "protocol/asks/body_keys.ts";
 import * as contracts from "protocol/asks/contract.ts";
+import type { Ask } from "protocol/asks/contract.ts";
 import { askMany, getMany } from "protocol/asks/many.ts";
 import type { MultiAsks } from "./multi_asks.ts";
 import { answerAsk, askBlocking, queryPeer } from "protocol/asks/questions.ts";
 import type { Questions } from "./questions/questions.ts";
 import type { Routing } from "protocol/asks/routing.ts";
 import type { Wake } from "protocol/peers/record.ts";
+import type { Proof } from "protocol/proofs/contract.ts";
 import type { Router, UnnamedAsk } from "./routing/router.ts";
 
 const PAGE_ROWS = 100;
@@ -37,6 +39,10 @@ interface AskRoutesDeps {
   readonly wakes: {
     /** Waits until it is decided how an ask to an offline peer goes on. Null if it is no agent. */
     settled(peer_id: string): Promise<Wake | null>;
+  };
+  readonly proofs: {
+    /** The check of an ask's answer; undefined if nothing is checked. */
+    viewOf(correlation_id: string, how: { readonly brief: boolean }): Proof | undefined;
   };
 }
 
@@ -117,27 +123,34 @@ function isNamed(body: UnnamedAsk & { to_peer?: string | undefined }): body is c
 }
 
 export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
-  const { asks, directory, questions } = deps;
+  const { asks, directory, proofs, questions } = deps;
   const { requestContextOf, isHumanAnswer } = checks;
+  const withProof = <R extends { readonly correlation_id: string }>(found: R, brief = false) => {
+    const proof = proofs.viewOf(found.correlation_id, { brief });
+    return proof ? { ...found, proof } : found;
+  };
+  const inList = (found: readonly Ask[]) => found.map((ask) => withProof(ask, true));
   /** A peer by name, or by the id of any peer ever known, because messages outlive peers. */
   const findEverKnown = (argument: string) =>
     directory.address(argument) ?? directory.resolveAnywhere(argument);
   return [
     openRoute(deps, checks),
-    route(contracts.listAsks, ({ query }) =>
-      asks.page({
+    route(contracts.listAsks, async ({ query }) => {
+      const page = await asks.page({
         state: query.state ?? null,
         peer_id: query.peer_id === undefined ? null : findEverKnown(query.peer_id).peer_id,
         before: query.cursor ?? Number.MAX_SAFE_INTEGER,
         limit: query.limit ?? PAGE_ROWS,
-      })),
+      });
+      return { ...page, asks: inList(page.asks) };
+    }),
     route(contracts.pendingAsks, ({ query }) => {
       const { pane_id, peer_id, tmux_socket, direction } = query;
       const peer = pane_id
         ? directory.findByPane(pane_id, tmux_socket)
         : directory.findSender(peer_id ?? ANONYMOUS_SENDER) ??
           { peer_id: null, name: peer_id ?? ANONYMOUS_SENDER };
-      return { asks: asks.pending(peer, direction) };
+      return { asks: inList(asks.pending(peer, direction)) };
     }),
     route(contracts.askHistory, async ({ query }) => {
       const { pane_id, tmux_socket, since } = query;
@@ -147,10 +160,11 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
       const { peer_id, mesh_session_id } = peer;
       return { threads: await asks.history(peer_id, since), mesh_session_id };
     }),
-    route(contracts.getAsk, ({ params }) => asks.mustGet(params.id)),
+    route(contracts.getAsk, ({ params }) => withProof(asks.mustGet(params.id))),
     route(contracts.ackAsk, ({ body, caller, headers }) => {
       questions.mustBeHuman(body.correlation_id, () => isHumanAnswer(caller, headers));
-      return { ...OK, close_reason: asks.ack(body, requestContextOf(caller, headers)) };
+      const close_reason = asks.ack(body, requestContextOf(caller, headers));
+      return { ...OK, close_reason, ...(close_reason === null && { proof: "proving" as const }) };
     }),
     route(contracts.declineAsk, ({ body, caller, headers }) => {
       return { ...OK, close_reason: asks.decline(body, requestContextOf(caller, headers)) };
@@ -160,13 +174,15 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
       const requestContext = requestContextOf(caller, headers);
       return { ...OK, close_reason: asks.cancel(params.id, { asker, reason }, requestContext) };
     }),
-    route(contracts.waitAsk, ({ params, body, signal }) =>
-      asks.wait({
+    route(contracts.waitAsk, async ({ params, body, signal }) => {
+      const found = await asks.wait({
         correlation_id: params.id,
         asker: body.peer_id,
         ms_max: body.timeout_seconds * 1000,
         signal,
-      })),
+      });
+      return found.status === "resolved" ? withProof(found) : found;
+    }),
     ...questionRoutes(deps, checks),
   ];
 }
