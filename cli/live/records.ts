@@ -77,6 +77,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   budget: [],
   looping: PEERS,
   usage_counted: [],
+  proof: ASKS,
   peer_restart_offline_ignored: PEERS,
   wake: ["peers", "messages", "queued"],
   peer_restart_started: PEERS,

@@ -79,6 +79,18 @@ function stageSentence(
       return `${to} could not be woken: ${detail ?? "no reason is recorded"}.`;
     case "reminded":
       return `${to} ended its turn without an answer, and was reminded by its hook.`;
+    case "answer_proving":
+      return `${to} answered, and the answer was held while it was checked.`;
+    case "answer_returned":
+      return `The answer was refuted, and went back to ${to}. ${detail ?? ""}`.trim();
+    case "answer_verified":
+      return `The answer was verified. ${detail ?? ""}`.trim();
+    case "answer_refuted":
+      return `The answer was refuted, and was passed on as such. ${detail ?? ""}`.trim();
+    case "answer_unproved":
+      return `The answer could not be checked, and was passed on as such. ${detail ?? ""}`.trim();
+    case "answer_withdrawn":
+      return "The check of the answer ended, because the ask ended otherwise.";
     case "restated":
       return `An agent was told of it again, ${detail}.`;
     case "restated_seen":

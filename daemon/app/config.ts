@@ -149,7 +149,7 @@ export const SETTINGS = {
   "budgets.day":                      BudgetText.describe(`a budget: ${AMOUNT_FORM}`)         .optional(),
   "budgets.peers":                    map(PeerBudgets, "a map from a peer's name, with * for any text, to its budget for a day") .default({}),
   "breakers.loops":                   z.enum(LOOP_ACTIONS).describe(LOOP_ACTIONS.join(", ")) .default("report"),
-  "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
+  "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds, files}") .default({}),
   "push.contact":                     push_contact                                           .default(PUSH_CONTACT),
   "push.allow_local":                 flag                                                   .default(false),
   "asks.reminders":                   flag                                                   .default(true),

@@ -1,4 +1,4 @@
--- The daemon's tables after 43 migration(s).
+-- The daemon's tables after 44 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -488,7 +488,7 @@ CREATE TABLE "messages" (
 
   under_way integer generated always as
     (state = 'attempting' or (state = 'sent' and repeatable)) virtual
-, urgent integer not null default 0 check (urgent in (0, 1)), sent_by text) strict;
+, urgent integer not null default 0 check (urgent in (0, 1)), sent_by text, proof text) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 
@@ -604,6 +604,34 @@ CREATE INDEX peers_process on peers (agent_pid) where agent_pid is not null;
 CREATE INDEX peers_session on peers (runtime_session_id) where runtime_session_id is not null;
 
 CREATE INDEX peers_tagged on peers (peer_id) where tags <> '[]';
+
+CREATE TABLE proofs (
+  seq integer primary key,
+  correlation_id text not null unique,
+  to_peer_id text not null,
+  state text not null check (state in
+    ('awaiting', 'proving', 'returned', 'verified', 'refuted', 'unproved', 'withdrawn')),
+  checks text not null,
+  claims text not null,
+  folder text,
+  -- Hashes of the files that define the checks, by check, at the time of the ask.
+  files text,
+  answer text,
+  answers integer not null,
+  -- Starts of the checks of the present answer: more than one if the daemon ended during them.
+  runs integer not null,
+  reason text,
+  results text not null,
+  created_at integer not null,
+  answered_at integer,
+  ended_at integer
+) strict;
+
+CREATE INDEX proofs_ended on proofs (ended_at) where ended_at is not null;
+
+CREATE INDEX proofs_open on proofs (state) where state in ('awaiting', 'proving', 'returned');
+
+CREATE INDEX proofs_peer on proofs (to_peer_id, state);
 
 CREATE TABLE push_messages (
   seq integer primary key,

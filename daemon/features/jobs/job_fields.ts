@@ -1,5 +1,6 @@
 /** Makes job records from requests, with their defaults, and shortens them for lists. */
 
+import { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";

@@ -65,7 +65,7 @@ function peerFrame(message: StoredMessage): string {
     by: sent_by,
     circle,
     outcome: kind === "ack" ? message.outcome : null,
-    proof: kind === "ack" ? message.proof?.state : null,
+    proof: kind === "ack" ? message.proof?.state ?? null : null,
     unverified: voice === "unverified" ? "true" : null,
     urgent: urgent ? "true" : null,
   });
@@ -93,7 +93,7 @@ function tags(message: StoredMessage): string[] {
 }
 
 /** A finding. Claims and outputs are text of the recipient and its programs: data, too. */
-function findingTag({ kind, name, outcome, reason, output }: ProofResult): string {
+export function findingTag({ kind, name, outcome, reason, output }: ProofResult): string {
   const text = [reason, ...output === "" ? [] : [output]].join("\n");
   return `<finding ${tagAttributes({ [kind]: name, outcome })}>${escapeMarkup(text)}</finding>`;
 }

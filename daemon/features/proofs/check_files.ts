@@ -23,13 +23,13 @@ const DEFAULT_FILES: readonly string[] = [
 ];
 
 /** The patterns of the files that define a check: the paths that its command names, and `files`. */
-export function patternsOf({ argv, files = DEFAULT_FILES }: Checks[string]): string[] {
+export function patternsOf({ argv, files }: Checks[string]): string[] {
   const words = argv.map((word) => word.replace(/^-[^=]*=/, "").replace(/^\.\//, ""));
   const paths = words.filter((word) =>
     /^[^-/]/.test(word) && !/[*?\0]/.test(word) &&
     word.split("/").every((part) => part !== "" && part !== "." && part !== "..")
   );
-  return [...paths.flatMap((path) => [path, `${path}/**`]), ...files];
+  return [...paths.flatMap((path) => [path, `${path}/**`]), ...files ?? DEFAULT_FILES];
 }
 
 /** The hashes of the files that define a check; null if they are too many or too large. */

@@ -45,7 +45,8 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "budgets.day": "What all agents of this machine may use on a day, such as `2M-tokens`; see [budgets.md](../budgets.md#days-and-peers).",
   "budgets.peers": "What a peer may use on a day, by its name; see [budgets.md](../budgets.md#days-and-peers).",
   "breakers.loops": "What happens if agents repeat themselves: nothing (`off`), you are told (`report`), or they are interrupted as well (`interrupt`); see [budgets.md](../budgets.md#loops).",
-  "jobs.checks": "Programs that a job may name as its checks; see [jobs.md](../jobs.md#checks).",
+  "jobs.checks": "Programs that jobs and asks may name as their checks; see [jobs.md](../jobs.md#checks) and " +
+    "[proven-answers.md](../proven-answers.md).",
   "push.contact": "The address, `mailto:` or `https:`, by which the operator of a push service reaches you.",
   "push.allow_local": "Whether pushes may be sent to addresses of this machine and of private networks, for a push service of your own.",
   "asks.briefings":

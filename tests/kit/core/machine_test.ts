@@ -26,6 +26,7 @@ const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
   wake: ["wakes", "state"],
   limit: ["limits", "state"],
   budget: ["budgets", "state"],
+  proof: ["proofs", "state"],
   relay_client:   "memory",
   bus_connection: "memory",
   oauth_client:        ["oauth_clients",        "state"],

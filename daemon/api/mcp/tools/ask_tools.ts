@@ -29,6 +29,7 @@ import {
   idempotencyHeaders,
   maybe,
   peer,
+  prove,
   seconds,
   urgent,
 } from "./fields.ts";
@@ -55,6 +56,7 @@ const ask = tool({
     reply_to: z.string().optional().describe("An ask that this one follows up on"),
     urgent,
     budget,
+    prove,
     options: z.array(z.union([z.string(), Option]).transform(toOption)).pipe(GivenOptions)
       .optional().describe(
         'The answers to choose from, such as ["yes", "no"]; the reply names one of them',

@@ -16,6 +16,7 @@ import {
   idempotencyHeaders,
   maybe,
   peer,
+  prove,
   seconds,
 } from "./fields.ts";
 import { charsPerText, truncate } from "./quoting.ts";
@@ -38,6 +39,7 @@ const ask = tool({
       "After this time open asks are closed; without it they stay open for a day",
     ),
     budget,
+    prove,
     idempotency_key,
   }),
   output: z.object({
