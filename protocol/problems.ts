@@ -104,6 +104,7 @@ export const PROBLEMS = {
   ask_not_here:         problem(404, "Unknown ask: {correlation_id}", "your inbox is on {machine}: reply with `mesh inbox reply`, or use `mesh --machine {machine} …`; `mesh asks` lists those of this machine", { correlation_id: id, machine: text }, "unknown_ask"),
   prove_person:         problem(422, "{peer} is a person: there is no folder in which an answer could be checked", "leave out prove", { peer: text }),
   prove_elsewhere:      problem(409, "{peer} runs on {machine}, and its answers cannot be checked from here", "ask it on that machine, such as with `mesh --machine {machine} ask`, or leave out prove", { peer: text, machine: text }),
+  prove_from_relay:     problem(403, "Nothing is checked for a request through the relay", "leave out prove and claims, or set relay.allow_admin on the machine"),
   prove_question:       problem(422, "The answer to a structured question cannot be checked", "leave out prove, or ask without options"),
   answer_in_proof:      problem(409, "The answer to {correlation_id} is being checked", "wait for the result: an answer that is refuted comes back to you as a message", { correlation_id: id }),
   answer_checked_first: problem(409, "The answer to {correlation_id} is checked first, and cannot go to others before", "answer its asker alone, without --all", { correlation_id: id }),

@@ -36,6 +36,8 @@ import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
 import { LimitList } from "../views/limits.tsx";
 import { Report } from "../views/usage.tsx";
+import { PROOFS } from "./proofs.ts";
+import { ProofView } from "../components/proof.tsx";
 import { LIMITS } from "./limits.ts";
 import { CHANGES } from "./changes.ts";
 import { ActView, useSight } from "../views/attention/act_view.tsx";
@@ -103,6 +105,9 @@ export function Gallery() {
       </Part>
       <Part name="Waits">
         {WAITS.map((peer) => <WaitNote key={peer.waits_for.kind} peer={peer} />)}
+      </Part>
+      <Part name="Checked answers">
+        {PROOFS.map((proof) => <ProofView key={proof.state} proof={proof} />)}
       </Part>
       <Part name="Trace">
         <Stages trace={{ stages: STAGES }} />

@@ -8,6 +8,7 @@ import { WaitNote } from "../components/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
 import { isRemote, withShownName } from "../state/remote.ts";
+import { recordSentence } from "protocol/derived/proofs.ts";
 import { wakeSentence } from "protocol/derived/wakes.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Peer } from "../state/records.ts";
@@ -110,6 +111,7 @@ function Unknown() {
 function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
   const { backend, model, circle, path, description } = peer;
   const sleep = wakeSentence(peer.name, peer.wake);
+  const record = recordSentence(peer);
   return (
     <header class="peer-head">
       <a class="button quiet back" href={link("mesh")} aria-label="All peers">
@@ -134,6 +136,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         {description && <p class="task hint">{visible(description)}</p>}
         <WaitNote peer={peer} />
         {sleep !== undefined && <p class="hint">{visible(sleep)}</p>}
+        {record !== undefined && <p class="hint">{visible(record)}</p>}
         {!isRemote(peer) && <BudgetLines of={peer.peer_id} />}
       </div>
       <Choices<Tab>

@@ -147,6 +147,7 @@ export const PROVE_FAILS = [
   "prove_person",
   "prove_elsewhere",
   "prove_question",
+  "prove_from_relay",
 ] as const;
 
 export const openAsk = contract({
@@ -305,6 +306,7 @@ export const ackAsk = contract({
     "human_not_proven",
     "answer_in_proof",
     "claims_elsewhere",
+    "prove_from_relay",
   ],
 });
 export type AckAsk = z.output<typeof ackAsk.body>;

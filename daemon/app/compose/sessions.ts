@@ -158,6 +158,7 @@ export function openProofs(
     ...lower,
     git,
     history_ms,
+    relay_admin: config["relay.allow_admin"],
     readable: { allowed: config["spawn.allowed_paths"] ?? [HOME], home: terminals.home },
     secrets: [identity.hook_token, ...secretsOf(config)],
     send,

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { OK } from "kit/http/contract.ts";
-import { type Route, route } from "kit/http/route.ts";
+import { type Caller, type Route, route } from "kit/http/route.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import { type CallerChecks, senderOf } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
@@ -43,11 +43,13 @@ interface AskRoutesDeps {
   readonly proofs: {
     /** The check of an ask's answer; undefined if nothing is checked. */
     viewOf(correlation_id: string, how: { readonly brief: boolean }): Proof | undefined;
+    /** Throws `prove_from_relay` for a caller whose requests start no checks. */
+    mustMayProve(via: Caller["via"]): void;
   };
 }
 
 function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Route {
-  const { asks, delivery, directory, router, wakes } = deps;
+  const { asks, delivery, directory, proofs, router, wakes } = deps;
   const replay = {
     sender: senderOf(directory),
     /** A repeated request gets the first ids and the current state of the delivery. */
@@ -58,11 +60,13 @@ function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Rou
   };
   if (!router) {
     return route(contracts.openAsk, ({ body, caller, headers, commit }) => {
+      if (body.prove) proofs.mustMayProve(caller.via);
       const open = () => asks.open(body, requestContextOf(caller, headers));
       return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, wakes });
     }, replay);
   }
   return route(routedAsk, async ({ body, caller, headers, signal, commit }) => {
+    if (body.prove) proofs.mustMayProve(caller.via);
     const requestContext = requestContextOf(caller, headers);
     // An ask with `to_peer` is never rerouted (specification 7, rule 5).
     const open = isNamed(body)
@@ -163,6 +167,7 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
     route(contracts.getAsk, ({ params }) => withProof(asks.mustGet(params.id))),
     route(contracts.ackAsk, ({ body, caller, headers }) => {
       questions.mustBeHuman(body.correlation_id, () => isHumanAnswer(caller, headers));
+      if (body.claims?.length) proofs.mustMayProve(caller.via);
       const close_reason = asks.ack(body, requestContextOf(caller, headers));
       return { ...OK, close_reason, ...(close_reason === null && { proof: "proving" as const }) };
     }),
@@ -188,7 +193,7 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
 }
 
 function questionRoutes(
-  { directory, multiAsks, questions }: AskRoutesDeps,
+  { directory, multiAsks, proofs, questions }: AskRoutesDeps,
   { requestContextOf, isHumanAnswer }: CallerChecks,
 ): Route[] {
   return [
@@ -208,8 +213,10 @@ function questionRoutes(
     ),
     route(
       askMany,
-      ({ body, caller, headers, commit }) =>
-        commit(() => multiAsks.ask(body, requestContextOf(caller, headers))),
+      ({ body, caller, headers, commit }) => {
+        if (body.prove) proofs.mustMayProve(caller.via);
+        return commit(() => multiAsks.ask(body, requestContextOf(caller, headers)));
+      },
       { sender: senderOf(directory), again: (before) => before },
     ),
     route(getMany, ({ params }) => multiAsks.result(params.parent_id)),

@@ -6,6 +6,7 @@
 
 import type { Context } from "../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
+import type { Caller } from "kit/http/route.ts";
 import { messageOf } from "kit/core/text.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
@@ -40,6 +41,8 @@ interface ProofsDeps extends VerificationDeps {
   readonly delivery: Delivery;
   readonly directory: Directory;
   readonly history_ms: number;
+  /** The setting `relay.allow_admin`. */
+  readonly relay_admin: boolean;
   readonly shutdownSignal: AbortSignal;
 }
 
@@ -70,6 +73,11 @@ export class Proofs {
     const checks = [...new Set(names)];
     this.#deps.checkRunner.mustKnow(checks);
     return { state: "awaiting", note: noteOfAsk(checks), checks, results: [] };
+  }
+
+  /** A check executes what agents wrote, which a request through the relay starts nowhere else. */
+  mustMayProve(via: Caller["via"]): void {
+    if (via === "relay" && !this.#deps.relay_admin) throw new Problem("prove_from_relay", {});
   }
 
   /** Called in the transaction that stores an ask whose answer is to be checked. */
@@ -276,7 +284,8 @@ export class Proofs {
   #settle(tx: Tx, proof: StoredProof, results: ProofResult[]): void {
     const outcomes = new Set(results.map(({ outcome }) => outcome));
     if (!outcomes.has("refuted")) {
-      const event = outcomes.has("unknown") ? "undecided" : "held_true";
+      const isProved = outcomes.size > 0 && !outcomes.has("unknown");
+      const event = isProved ? "held_true" : "undecided";
       return this.#finish(tx, proof, event, results);
     }
     const isFirst = proof.answers === 1;

@@ -16,6 +16,7 @@ export function noteOfAnswer(state: ProofState, results: readonly ProofResult[])
 
 /** The parts of an answer that hold, and those that do not. */
 export function summaryOf(results: readonly ProofResult[]): string {
+  if (results.length === 0) return "Nothing was checked: its author makes no claim any more.";
   const sentences = (["verified", "refuted", "unknown"] as const).flatMap((outcome) => {
     const found = results.filter((result) => result.outcome === outcome);
     return found.length === 0 ? [] : [`${LABELS[outcome]}: ${listOf(found)}.`];

@@ -94,6 +94,22 @@ Deno.test("a branch merges, conflicts, or does not exist", async () => {
   assert.deepEqual(repository.git("status", "--porcelain"), "", "nothing was written");
 });
 
+Deno.test("no program that a repository names runs for a claim", async () => {
+  using repository = new TestRepository();
+  repository.write("a.txt", "one\n");
+  repository.write(".gitattributes", "* filter=evil merge=evil diff=evil\n");
+  const commit = repository.commit();
+  repository.git("config", "filter.evil.clean", repository.canary("clean"));
+  repository.git("config", "filter.evil.smudge", repository.canary("smudge"));
+  repository.git("config", "merge.evil.driver", repository.canary("merge"));
+  repository.git("config", "core.fsmonitor", repository.canary("fsmonitor"));
+  repository.git("branch", "other");
+  repository.write(".git/hooks/post-checkout", repository.canary("hook"));
+  await outcomeOf(`commit:${commit}`, repository.folder);
+  await outcomeOf("merges:other", repository.folder);
+  assert.deepEqual(repository.ran(), []);
+});
+
 Deno.test("without a repository, claims on commits are unknown", async () => {
   const folder = await Deno.realPath(await Deno.makeTempDir());
   try {
