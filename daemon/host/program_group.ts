@@ -126,8 +126,8 @@ export interface RunResult {
 
 /**
  * Runs a program to its end. After the timeout, or if the signal aborts, ends it with all processes
- * that it started. If the program ends by itself, processes that it leaves behind go on, except with
- * `leaves_none`. Throws if the program does not exist.
+ * that it started. If the program ends by itself, processes that it leaves behind go on, except
+ * with `leaves_none`. Throws if the program does not exist.
  */
 export async function runProgram(
   argv: readonly string[],

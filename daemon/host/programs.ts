@@ -18,8 +18,9 @@ export interface ProgramResult {
 
 export interface ProgramRunner {
   /**
-   * Runs a program in a folder, and ends all processes that it leaves behind. Never throws for anything that the program does. `cwd` is the real
-   * path that the caller approved; if that path contains a symbolic link by now, nothing runs.
+   * Runs a program in a folder, and ends all processes that it leaves behind. Never throws for
+   * anything that the program does. `cwd` is the real path that the caller approved; if that path
+   * contains a symbolic link by now, nothing runs.
    */
   run(
     argv: readonly string[],

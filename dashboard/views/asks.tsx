@@ -3,9 +3,9 @@
 import { Act, Age, Choices, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Attachments, PeerLink, To } from "../components/message.tsx";
-import { BudgetLines } from "../components/budget_lines.tsx";
-import { ProofView } from "../components/proof.tsx";
-import { WaitNoteOf } from "../components/wait_note.tsx";
+import { BudgetLines } from "../components/notes/budget_lines.tsx";
+import { ProofView } from "../components/notes/proof.tsx";
+import { WaitNoteOf } from "../components/notes/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { TraceView } from "../components/trace.tsx";
 import { call, isRefusal } from "../state/calls.ts";

@@ -2,9 +2,9 @@
 
 import { Choices, Empty, ResourceView } from "../components/basics.tsx";
 import { Subagents } from "../components/children.tsx";
-import { BudgetLines } from "../components/budget_lines.tsx";
+import { BudgetLines } from "../components/notes/budget_lines.tsx";
 import { AgentMark, Icon } from "../components/icons/icon.tsx";
-import { WaitNote } from "../components/wait_note.tsx";
+import { WaitNote } from "../components/notes/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal } from "../state/calls.ts";
 import { isRemote, withShownName } from "../state/remote.ts";

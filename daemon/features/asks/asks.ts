@@ -149,14 +149,14 @@ export class Asks {
   }
 
   /**
-   * Acknowledges an ask, or answers it with a message (contract 3). Null if the answer is held until
-   * it is checked.
+   * Acknowledges an ask, or answers it with a message (contract 3). Null if the answer is held
+   * until it is checked.
    */
   ack(
-    { correlation_id, message = "", option_id, attachments: ids = [], claims = [], from_peer }:
-      AckAsk,
+    { correlation_id, option_id, claims = [], from_peer, ...body }: AckAsk,
     requestContext: AskContext,
   ): CloseReason | null {
+    const { message = "", attachments: ids = [] } = body;
     return this.#ctx.db.transact(() => {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);

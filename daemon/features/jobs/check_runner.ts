@@ -51,8 +51,8 @@ export class CheckRunner {
   }
 
   /**
-   * Runs one check. A peer may have chosen the path, and an agent can replace the folder with a link.
-   * So each run resolves the path again, and requires a folder within `spawn.allowed_paths`.
+   * Runs one check. A peer may have chosen the path, and an agent can replace the folder with a
+   * link. So each run resolves the path again, and requires a folder within `spawn.allowed_paths`.
    */
   async run(name: string, path: string | null, signal: AbortSignal): Promise<CheckOutcome> {
     const notRun = (output_tail: string) => ({ name, exit: null, output_tail });

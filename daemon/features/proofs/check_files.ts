@@ -23,7 +23,7 @@ const DEFAULT_FILES: readonly string[] = [
 ];
 
 /** The patterns of the files that define a check: the paths that its command names, and `files`. */
-export function patternsOf({ argv, files }: Checks[string]): string[] {
+function patternsOf({ argv, files }: Checks[string]): string[] {
   const words = argv.map((word) => word.replace(/^-[^=]*=/, "").replace(/^\.\//, ""));
   const paths = words.filter((word) =>
     /^[^-/]/.test(word) && !/[*?\0]/.test(word) &&

@@ -1,7 +1,7 @@
 /**
  * Proven answers: holds an answer until the daemon has run the checks that the asker named and
- * verified the claims that its author made. A refuted answer goes back to its author once. An answer
- * that was accepted always reaches the asker or stays on record.
+ * verified the claims that its author made. A refuted answer goes back to its author once. An
+ * answer that was accepted always reaches the asker or stays on record.
  */
 
 import type { Context } from "../../data/context.ts";

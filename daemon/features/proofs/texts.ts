@@ -10,7 +10,7 @@ export function noteOfAsk(checks: readonly string[]): string {
 }
 
 /** The line in the frame of an answer. */
-export function noteOfAnswer(state: ProofState, results: readonly ProofResult[]): string {
+function noteOfAnswer(state: ProofState, results: readonly ProofResult[]): string {
   return `The daemon has checked this answer: ${state}. ${summaryOf(results)}`;
 }
 

@@ -1,10 +1,10 @@
 /** The check of an answer: its state, and each finding with the output behind it, folded. */
 
 import { proofSentence } from "protocol/derived/proofs.ts";
-import type { Ask } from "../state/records.ts";
-import { State } from "./basics.tsx";
-import { Markdown } from "./markdown.tsx";
-import { visible } from "./text/visible.tsx";
+import type { Ask } from "../../state/records.ts";
+import { State } from "../basics.tsx";
+import { Markdown } from "../markdown.tsx";
+import { visible } from "../text/visible.tsx";
 
 type Proof = NonNullable<Ask["proof"]>;
 type Result = Proof["results"][number];
