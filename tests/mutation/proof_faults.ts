@@ -38,8 +38,8 @@ export const PROOF_TARGETS: readonly Target[] = [
       ],
       [
         "checks that a restart cut off do not run again",
-        "if (this.#open.size > 0) rows.provingIds",
-        "if (false) rows.provingIds",
+        "for (const id of this.#records.proving(RUNNING_MAX * 2)) this.#start(id);",
+        "",
       ],
       [
         "a request through the relay starts checks",

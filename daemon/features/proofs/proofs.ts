@@ -13,17 +13,15 @@ import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Address } from "protocol/peers/record.ts";
 import { Problem, recoverableProblem } from "protocol/problems.ts";
 import type { MessageProof, Proof, ProofRecord, ProofResult } from "protocol/proofs/contract.ts";
-import { type ProofEvent, proofMachine } from "protocol/proofs/states.ts";
+import type { ProofEvent } from "protocol/proofs/states.ts";
 import type { GivenAnswer } from "../asks/ask_closer.ts";
 import type { Asks } from "../asks/asks.ts";
 import type { CheckRunner } from "../jobs/check_runner.ts";
 import type { Delivery } from "../messages/delivery.ts";
-import * as ledger from "../messages/ledger/ledger.ts";
-import { insertStage } from "../messages/ledger/stages.ts";
 import { DAEMON } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
 import { nameAndMachine } from "../peers/remote/remote_directory.ts";
-import * as peers from "../peers/store.ts";
+import { ProofRecords } from "./records.ts";
 import * as rows from "./store.ts";
 import type { HeldAnswer, StoredProof } from "./store.ts";
 import { noteOfAsk, proofOfAnswer, refusalText, summaryOf } from "./texts.ts";
@@ -33,7 +31,6 @@ import { Verification, type VerificationDeps } from "./verification.ts";
 const RUNNING_MAX = 4;
 /** Starts of the checks of one answer after which a daemon that ended each time gives up. */
 const RUNS_MAX = 5;
-const FORGET_ROWS_MAX = 100;
 
 interface ProofsDeps extends VerificationDeps {
   readonly asks: Asks;
@@ -50,17 +47,14 @@ export class Proofs {
   readonly #ctx: Context;
   readonly #deps: ProofsDeps;
   readonly #verification: Verification;
-  /** The asks with an open proof. Other asks cost no query. */
-  readonly #open: Set<string>;
+  readonly #records: ProofRecords;
   readonly #running = new Map<string, AbortController>();
-  #isAny: boolean;
 
   constructor(ctx: Context, deps: ProofsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
     this.#verification = new Verification(ctx.clock, deps);
-    this.#open = new Set(rows.openIds(ctx.db));
-    this.#isAny = rows.isAny(ctx.db);
+    this.#records = new ProofRecords(ctx);
   }
 
   /** What an ask says about its checks. Throws if an answer of this recipient cannot be checked. */
@@ -84,7 +78,7 @@ export class Proofs {
   asked({ correlation_id, to_peer_id }: StoredMessage, checks: readonly string[]): void {
     if (correlation_id === null) return;
     this.#ctx.db.transact((tx) => {
-      const { folder } = this.#insert(tx, { correlation_id, to_peer_id, checks });
+      const { folder } = this.#records.insert(tx, { correlation_id, to_peer_id, checks });
       this.#ctx.db.afterCommit(() => {
         const reading = this.#readFiles(correlation_id, checks, folder);
         void this.#ctx.background.run("The files of checks were not read", reading);
@@ -97,7 +91,7 @@ export class Proofs {
     const { correlation_id, to_peer_id } = ask;
     const { clock, db } = this.#ctx;
     const { directory } = this.#deps;
-    const known = this.#openProof(correlation_id);
+    const known = this.#records.openOf(correlation_id);
     if (!known && claims.length === 0) return false;
     if (known?.state === "proving") throw new Problem("answer_in_proof", { correlation_id });
     const asker = ask.from_peer_id === null ? undefined : directory.address(ask.from_peer_id);
@@ -116,8 +110,8 @@ export class Proofs {
       traceparent: details.traceparent,
     };
     db.transact((tx) => {
-      const proof = known ?? this.#insert(tx, { correlation_id, to_peer_id, checks: [] });
-      this.#step(tx, proof, "answered", {
+      const proof = known ?? this.#records.insert(tx, { correlation_id, to_peer_id, checks: [] });
+      this.#records.step(tx, proof, "answered", {
         answer,
         claims: [...claims],
         answers: proof.answers + 1,
@@ -132,7 +126,7 @@ export class Proofs {
   }
 
   refuseWhileProving({ correlation_id }: Ask): void {
-    if (this.#openProof(correlation_id)?.state !== "proving") return;
+    if (this.#records.openOf(correlation_id)?.state !== "proving") return;
     throw new Problem("answer_in_proof", { correlation_id });
   }
 
@@ -141,7 +135,7 @@ export class Proofs {
    * its repair goes to the asker now. One that is being checked goes there afterwards.
    */
   hasHeldAnswer({ correlation_id }: Ask): boolean {
-    const proof = this.#openProof(correlation_id);
+    const proof = this.#records.openOf(correlation_id);
     if (proof?.state === "proving") return true;
     if (proof?.state !== "returned") return false;
     this.#ctx.db.transact((tx) => this.#finish(tx, proof, "given_up", proof.results));
@@ -150,81 +144,28 @@ export class Proofs {
 
   /** Called in the transaction that closes an ask. */
   askClosed({ correlation_id }: Ask): void {
-    const proof = this.#openProof(correlation_id);
+    const proof = this.#records.openOf(correlation_id);
     if (!proof) return;
     this.#ctx.db.transact((tx) => {
-      this.#step(tx, proof, "withdrawn", { ended_at: this.#ctx.clock.now() });
+      this.#records.step(tx, proof, "withdrawn", { ended_at: this.#ctx.clock.now() });
     });
     this.#ctx.db.afterCommit(() => this.#running.get(correlation_id)?.abort());
   }
 
   /** The proof of an ask, as its record shows it; `brief` leaves out the output. */
-  viewOf(correlation_id: string, { brief }: { readonly brief: boolean }): Proof | undefined {
-    const proof = this.#isAny ? rows.get(this.#ctx.db, correlation_id) : undefined;
-    if (!proof) return undefined;
-    const { correlation_id: _id, to_peer_id: _to, files: _files, answer, runs: _, ...shown } =
-      proof;
-    return {
-      ...shown,
-      results: brief ? shown.results.map((result) => ({ ...result, output: "" })) : shown.results,
-      undelivered: shown.state === "withdrawn" ? answer?.reply ?? null : null,
-    };
+  viewOf(correlation_id: string, how: { readonly brief: boolean }): Proof | undefined {
+    return this.#records.viewOf(correlation_id, how);
   }
 
   /** The outcomes of a peer's answers; null for a peer without any. */
   recordOf(peer_id: string): ProofRecord | null {
-    if (!this.#isAny) return null;
-    const record = rows.recordOf(this.#ctx.db, peer_id);
-    return record.verified + record.refuted + record.unproved > 0 ? record : null;
+    return this.#records.ofPeer(peer_id);
   }
 
   /** Called once a second. Starts the checks that wait or were cut off. */
   tick(now: number): void {
-    if (!this.#isAny) return;
-    const { db } = this.#ctx;
-    if (this.#open.size > 0) rows.provingIds(db, RUNNING_MAX * 2).forEach((id) => this.#start(id));
-    const before = now - this.#deps.history_ms;
-    if (rows.hasEndedBefore(db, before)) {
-      db.transact((tx) => rows.removeEndedBefore(tx, before, FORGET_ROWS_MAX));
-    }
-  }
-
-  #openProof(correlation_id: string): StoredProof | undefined {
-    if (!this.#open.has(correlation_id)) return undefined;
-    const proof = rows.get(this.#ctx.db, correlation_id);
-    return proof && !proofMachine.isFinal(proof.state) ? proof : undefined;
-  }
-
-  #insert(
-    tx: Tx,
-    { correlation_id, to_peer_id, checks }: {
-      readonly correlation_id: string;
-      readonly to_peer_id: string;
-      readonly checks: readonly string[];
-    },
-  ): StoredProof {
-    const proof: StoredProof = {
-      correlation_id,
-      to_peer_id,
-      state: "awaiting",
-      checks: [...checks],
-      claims: [],
-      // An agent that registers another folder later is not checked there.
-      folder: peers.get(tx, to_peer_id)?.path ?? null,
-      files: null,
-      answer: null,
-      answers: 0,
-      runs: 0,
-      reason: null,
-      results: [],
-      created_at: this.#ctx.clock.now(),
-      answered_at: null,
-      ended_at: null,
-    };
-    rows.insert(tx, proof);
-    this.#open.add(correlation_id);
-    this.#isAny = true;
-    return proof;
+    for (const id of this.#records.proving(RUNNING_MAX * 2)) this.#start(id);
+    this.#records.forget(now - this.#deps.history_ms);
   }
 
   /** Reads the files that define the checks as they are now, before the agent works on the ask. */
@@ -236,7 +177,7 @@ export class Proofs {
     const files = await this.#verification.filesOf(checks, folder);
     if (this.#deps.shutdownSignal.aborted) return;
     this.#ctx.db.transact((tx) => {
-      const proof = this.#openProof(correlation_id);
+      const proof = this.#records.openOf(correlation_id);
       if (proof?.state === "awaiting") rows.update(tx, { ...proof, files });
     });
   }
@@ -255,7 +196,7 @@ export class Proofs {
   async #prove(correlation_id: string, withdrawn: AbortSignal): Promise<void> {
     const { db } = this.#ctx;
     const begun = db.transact((tx) => {
-      const proof = this.#openProof(correlation_id);
+      const proof = this.#records.openOf(correlation_id);
       if (proof?.state !== "proving") return undefined;
       const counted = { ...proof, runs: proof.runs + 1 };
       rows.update(tx, counted);
@@ -265,20 +206,25 @@ export class Proofs {
     const signal = AbortSignal.any([withdrawn, this.#deps.shutdownSignal]);
     const results = begun.runs > RUNS_MAX
       ? undecided(begun, `The daemon ended during the checks ${RUNS_MAX} times`)
-      : await this.#verification.run(begun, signal).catch((error: unknown) => {
-        signal.throwIfAborted();
-        this.#ctx.log.error("An answer could not be checked", { correlation_id, error });
-        return undecided(begun, `It could not be checked: ${messageOf(error)}`);
-      }).catch((error: unknown) => {
-        if (signal.aborted) return undefined;
-        throw error;
-      });
+      : await this.#findingsOn(begun, signal);
     // After a shutdown the checks run again.
     if (!results || signal.aborted) return;
     db.transact((tx) => {
-      const proof = this.#openProof(correlation_id);
+      const proof = this.#records.openOf(correlation_id);
       if (proof?.state === "proving") this.#settle(tx, proof, results);
     });
+  }
+
+  /** What was found about an answer; undefined if nobody waits for it any more. */
+  async #findingsOn(proof: StoredProof, signal: AbortSignal): Promise<ProofResult[] | undefined> {
+    try {
+      return await this.#verification.run(proof, signal);
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      const { correlation_id } = proof;
+      this.#ctx.log.error("An answer could not be checked", { correlation_id, error });
+      return undecided(proof, `It could not be checked: ${messageOf(error)}`);
+    }
   }
 
   #settle(tx: Tx, proof: StoredProof, results: ProofResult[]): void {
@@ -290,7 +236,10 @@ export class Proofs {
     }
     const isFirst = proof.answers === 1;
     if (isFirst && this.#sendBack(proof, results)) {
-      return void this.#step(tx, proof, "sent_back", { results, reason: summaryOf(results) });
+      return void this.#records.step(tx, proof, "sent_back", {
+        results,
+        reason: summaryOf(results),
+      });
     }
     this.#finish(tx, proof, "disproved", results);
   }
@@ -326,52 +275,11 @@ export class Proofs {
     const { answer } = proof;
     const ended_at = this.#ctx.clock.now();
     const reason = summaryOf(results);
-    const ended = this.#step(tx, proof, event, { results, reason, ended_at });
+    const ended = this.#records.step(tx, proof, event, { results, reason, ended_at });
     if (!answer) throw new Error("A proof without an answer has no outcome");
     const { close_reason, ...details } = answer;
     const ask = asks.mustGet(proof.correlation_id);
     asks.closer.close(ask, close_reason, { ...details, proof: proofOfAnswer(ended.state, ended) });
-  }
-
-  /** Takes a step: stores it, and reports it on the ask, in its trace and as an event. */
-  #step(
-    tx: Tx,
-    proof: StoredProof,
-    event: ProofEvent,
-    change: Partial<StoredProof>,
-  ): StoredProof {
-    const { correlation_id } = proof;
-    const state = proofMachine.step(proof.state, event);
-    const next = { ...proof, ...change, state };
-    const isFinal = proofMachine.isFinal(state);
-    rows.update(tx, isFinal ? { ...next, files: null } : next);
-    if (isFinal) this.#ctx.db.afterCommit(() => void this.#open.delete(correlation_id));
-    const message = ledger.findMessage(tx, correlation_id);
-    if (!message) return next;
-    const note = proof.checks.length > 0 ? noteOfAsk(proof.checks) : "";
-    ledger.setProof(tx, message.seq, { state, note, checks: proof.checks, results: [] });
-    const isGood = state === "proving" || state === "verified";
-    insertStage(tx, {
-      delivery_id: message.delivery_id,
-      stage: `answer_${state}`,
-      status: isGood ? "ok" : "fail",
-      ts: this.#ctx.clock.now(),
-      detail: next.reason,
-    });
-    const count = (outcome: ProofResult["outcome"]) =>
-      next.results.filter((result) => result.outcome === outcome).length;
-    this.#ctx.events.append("proof", {
-      correlation_id,
-      state,
-      from_peer_id: message.from_peer_id,
-      from: message.from_peer_name,
-      to_peer_id: message.to_peer_id,
-      to: message.to_peer_name,
-      verified: count("verified"),
-      refuted: count("refuted"),
-      unknown: count("unknown"),
-    });
-    return next;
   }
 }
 
