@@ -10,7 +10,6 @@ import { HOST_TARGETS, SCRIPT_TARGETS } from "./host_faults.ts";
 import { IDENTITY_TARGETS } from "./identity_faults.ts";
 import { MACHINE_TARGETS } from "./machine_faults.ts";
 import { MESSAGE_TARGETS } from "./message_faults.ts";
-import { PROOF_TARGETS } from "./proof_faults.ts";
 import { RELAY_TARGETS } from "./relay_faults.ts";
 import { SETTINGS_TARGETS } from "./settings_faults.ts";
 import { SPEAKER_TARGETS } from "./speaker_faults.ts";
@@ -34,5 +33,4 @@ export const TARGETS: readonly Target[] = [
   ...IDENTITY_TARGETS,
   ...SPEAKER_TARGETS,
   ...SCRIPT_TARGETS,
-  ...PROOF_TARGETS,
 ];
