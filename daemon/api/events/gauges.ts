@@ -65,6 +65,10 @@ function defineWork(metrics: Metrics, { db, jobs, limits, now }: GaugeSources): 
     label: "state",
   }, limits);
   metrics.gauges(
+    { name: "mesh_proofs", help: "Stored checks of answers by state", label: "state" },
+    () => rows.proofsByState(db),
+  );
+  metrics.gauges(
     { name: "mesh_budgets", help: "Stored budgets by state", label: "state" },
     () => rows.budgetsByState(db),
   );

@@ -61,7 +61,7 @@ export interface ClosingDetails extends Partial<Omit<RequestContext, "may_be_cal
   readonly cancelled_by?: Address | undefined;
   /** The outcome, if it differs from the usual outcome of the close reason. */
   readonly outcome?: Outcome;
-  /** The author kind of a reply that came from another machine; otherwise it is determined here. */
+  /** The author kind of a reply from another machine, or of a held one. */
   readonly reply_voice?: AuthorKind;
   readonly attachments?: Attachments;
   /** The outcome of the checks of the answer. */

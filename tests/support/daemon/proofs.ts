@@ -1,5 +1,6 @@
 /** A world with checks, whose programs end as a test decides. */
 
+import assert from "node:assert/strict";
 import { ackAsk, getAsk } from "protocol/asks/contract.ts";
 import * as rows from "../../../daemon/features/proofs/store.ts";
 import type { Outbound } from "../../../daemon/features/messages/websocket/frames.ts";
@@ -71,13 +72,15 @@ export function askOf(w: World, id: string) {
   return w.call(getAsk, { params: { id } });
 }
 
-/** Waits until the proof of an ask is in a state. */
+/** Waits until the answer to an ask is checked, which must lead to this state. */
 export async function waitForProof(w: World, id: string, state: string) {
-  const isReached = () => rows.get(w.daemon.ctx.db, id)?.state === state;
-  await w.clock.advanceUntil(`a proof that is ${state}`, isReached, 0);
+  const stateNow = () => rows.get(w.daemon.ctx.db, id)?.state ?? "awaiting";
+  const isDecided = () => stateNow() !== "awaiting" && stateNow() !== "proving";
+  await w.clock.advanceUntil(`a proof that is ${state}`, isDecided, 0);
   await w.clock.settle();
   const ask = await askOf(w, id);
-  if (!ask.proof) throw new Error(`${id} has no proof`);
+  assert.ok(ask.proof);
+  assert.equal(ask.proof.state, state);
   return { ask, proof: ask.proof };
 }
 

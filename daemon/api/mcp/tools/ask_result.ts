@@ -22,7 +22,9 @@ export const Ending = {
   option_id: maybe,
   closed_at: maybe,
   reply_attachments: z.array(AttachedFile).describe("Files of the reply; read each at its path"),
-  proof: Proof.optional().describe("What the daemon found when it checked the answer"),
+  proof: Proof.pick({ state: true, reason: true, results: true }).optional().describe(
+    "What the daemon found when it checked the answer",
+  ),
 };
 export type Ending = z.output<z.ZodObject<typeof Ending>>;
 

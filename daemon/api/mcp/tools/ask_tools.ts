@@ -141,7 +141,11 @@ async function waitFor(id: string, seconds: number, toolContext: ToolContext) {
     body: { peer_id: callerId(toolContext.caller), timeout_seconds },
   });
   if (found.status === "resolved") {
-    return { text: await formatEnding(found, toolContext), data: found };
+    const text = await formatEnding(found, toolContext);
+    const { proof, ...data } = found;
+    if (!proof) return { text, data };
+    const { state, reason, results } = proof;
+    return { text, data: { ...data, proof: { state, reason, results } } };
   }
   const wait = await waitOfRecipient(id, toolContext);
   const text = `No reply to ${id} in ${timeout_seconds} s. ${wait}The ask stays open: ${

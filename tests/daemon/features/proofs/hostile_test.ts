@@ -140,7 +140,7 @@ Deno.test("through the relay, checks and claims need relay.allow_admin", async (
     await using w = await r.daemon(1, { settings, programs: new ScriptedPrograms() });
     await provingPeers(w, home.folder);
     const id = await ask(w, "web", "api");
-    const refusalOf = async (path: string, more: Record<string, unknown>) => {
+    const refusalOf = async (path: `/${string}`, more: Record<string, unknown>) => {
       const body = JSON.stringify({ from_peer: "web", to_peer: "api", text: "Go", ...more });
       const init = { origin: "browser", method: "POST", body } as const;
       return (await (await r.ask(1, path, init)).json()).error === "prove_from_relay";
