@@ -17,7 +17,7 @@ export function proofSentence({ state, checks, reason }: ShownProof): string {
     case "returned":
       return `the answer was refuted, and is back at its author. ${reason ?? ""}`.trim();
     default:
-      return `${state}. ${reason ?? ""}`.trim();
+      return reason === null ? state : `${state}. ${reason}`;
   }
 }
 

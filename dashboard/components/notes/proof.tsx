@@ -10,12 +10,13 @@ type Proof = NonNullable<Ask["proof"]>;
 type Result = Proof["results"][number];
 
 export function ProofView({ proof }: { proof: Proof }) {
-  const { state, results, undelivered } = proof;
+  const { state, results, reason, undelivered } = proof;
+  const text = proof.ended_at === null ? proofSentence(proof) : reason;
   return (
     <section class="stack tight" aria-label="Check of the answer">
       <p class="cluster">
         <State of={state} />
-        <span class="hint">{visible(proofSentence(proof))}</span>
+        {text && <span class="hint">{visible(text)}</span>}
       </p>
       {results.length > 0 && (
         <ul class="checks stack">

@@ -32,10 +32,10 @@ export async function provingFolder() {
 /** Programs that end with the next exit of their last word; a program without one waits. */
 export class ScriptedPrograms implements ProgramRunner {
   readonly ran: string[] = [];
+  /** The programs that were ended. */
+  readonly ended: string[] = [];
   readonly exits: Record<string, (number | null)[]>;
   output = "3 tests failed";
-  /** Called before a program ends. */
-  during: () => void = () => undefined;
 
   constructor(exits: Record<string, (number | null)[]> = {}) {
     this.exits = exits;
@@ -47,12 +47,12 @@ export class ScriptedPrograms implements ProgramRunner {
   ): Promise<{ exit: number | null; output: string }> {
     const name = argv.at(-1) ?? "";
     this.ran.push(name);
-    this.during();
     const exit = this.exits[name]?.shift();
     if (exit !== undefined) return { exit, output: this.output };
     const { promise, resolve } = Promise.withResolvers<void>();
     signal.addEventListener("abort", () => resolve(), { once: true });
     await promise;
+    this.ended.push(name);
     return { exit: null, output: "ended" };
   }
 }

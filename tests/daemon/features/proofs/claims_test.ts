@@ -5,10 +5,16 @@ import { sha256Of } from "../../../../daemon/features/proofs/check_files.ts";
 import { type ClaimHost, verifyClaim } from "../../../../daemon/features/proofs/claims.ts";
 import { realGit, TestRepository } from "../../../support/repositories/repository.ts";
 
+/** The hosts to which requests went. */
+const called = new Set<string>();
+
 const host: ClaimHost = {
   clock: systemClock,
   git: realGit,
-  send: (request) => fetch(request),
+  send: (request) => {
+    called.add(new URL(request.url).hostname);
+    return fetch(request);
+  },
   signal: new AbortController().signal,
 };
 
@@ -160,6 +166,7 @@ Deno.test("an address answers, fails, redirects away, or is silent", async () =>
   answers["/ok"] = new Response("ok");
   assert.equal(await outcomeOf(at("/ok"), "/"), "verified");
   for (const path of ["/failing", "/away"]) assert.equal(await outcomeOf(at(path), "/"), "refuted");
+  assert.deepEqual([...called], ["127.0.0.1"]);
   await server.shutdown();
   assert.equal(await outcomeOf(at("/ok"), "/"), "refuted");
 });

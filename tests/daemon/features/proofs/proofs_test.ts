@@ -157,9 +157,11 @@ Deno.test("a cancelled ask ends its checks, and keeps the held answer on record"
   await provingPeers(w, home.folder);
   const id = await ask(w, "web", "api", "Fix it", PROVE);
   await answer(w, id, "Done");
+  await w.clock.advanceUntil("a check", () => programs.ran.length > 0, 0);
   await w.call(cancelAsk, { params: { id }, body: { peer_id: "web" } });
   const { ask: closed, proof } = await waitForProof(w, id, "withdrawn");
   assert.deepEqual([closed.outcome, proof.undelivered], ["cancelled", "Done"]);
+  assert.deepEqual(programs.ended, ["tests"]);
 });
 
 Deno.test("an answer outlives its author: its checks run, and a refutation reaches the asker", async () => {
