@@ -43,6 +43,16 @@ export function explainMessage(
   return [...sentences, current, ...reason];
 }
 
+/** The stages of an answer that is checked. The detail says what was found. */
+const CHECKED: Readonly<Record<string, string>> = {
+  answer_proving: "An answer was given, and held while it was checked.",
+  answer_returned: "The answer was refuted, and went back to its author.",
+  answer_verified: "The answer was verified.",
+  answer_refuted: "The answer was refuted, and was passed on as such.",
+  answer_unproved: "The answer could not be checked, and was passed on as such.",
+  answer_withdrawn: "The check of the answer ended, because the ask ended otherwise.",
+};
+
 /** The sentence on one stage; undefined for a stage that other stages already imply. */
 function stageSentence(
   message: Message,
@@ -79,18 +89,6 @@ function stageSentence(
       return `${to} could not be woken: ${detail ?? "no reason is recorded"}.`;
     case "reminded":
       return `${to} ended its turn without an answer, and was reminded by its hook.`;
-    case "answer_proving":
-      return `${to} answered, and the answer was held while it was checked.`;
-    case "answer_returned":
-      return `The answer was refuted, and went back to ${to}. ${detail ?? ""}`.trim();
-    case "answer_verified":
-      return `The answer was verified. ${detail ?? ""}`.trim();
-    case "answer_refuted":
-      return `The answer was refuted, and was passed on as such. ${detail ?? ""}`.trim();
-    case "answer_unproved":
-      return `The answer could not be checked, and was passed on as such. ${detail ?? ""}`.trim();
-    case "answer_withdrawn":
-      return "The check of the answer ended, because the ask ended otherwise.";
     case "restated":
       return `An agent was told of it again, ${detail}.`;
     case "restated_seen":
@@ -107,6 +105,7 @@ function stageSentence(
     case "closed":
       return closedSentence(message);
     default:
+      if (stage in CHECKED) return `${CHECKED[stage]} ${detail ?? ""}`.trim();
       return `${stage.replaceAll("_", " ")}${detail ? `: ${formatReason(detail)}` : ""}.`;
   }
 }

@@ -127,8 +127,31 @@ function isNamed(body: UnnamedAsk & { to_peer?: string | undefined }): body is c
 }
 
 export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
-  const { asks, directory, proofs, questions } = deps;
+  const { asks, proofs, questions } = deps;
   const { requestContextOf, isHumanAnswer } = checks;
+  return [
+    openRoute(deps, checks),
+    ...recordRoutes(deps),
+    route(contracts.ackAsk, ({ body, caller, headers }) => {
+      questions.mustBeHuman(body.correlation_id, () => isHumanAnswer(caller, headers));
+      if (body.claims?.length) proofs.mustMayProve(caller.via);
+      const close_reason = asks.ack(body, requestContextOf(caller, headers));
+      return { ...OK, close_reason, ...(close_reason === null && { proof: "proving" as const }) };
+    }),
+    route(contracts.declineAsk, ({ body, caller, headers }) => {
+      return { ...OK, close_reason: asks.decline(body, requestContextOf(caller, headers)) };
+    }),
+    route(contracts.cancelAsk, ({ params, body, caller, headers }) => {
+      const { peer_id: asker, reason } = body;
+      const requestContext = requestContextOf(caller, headers);
+      return { ...OK, close_reason: asks.cancel(params.id, { asker, reason }, requestContext) };
+    }),
+    ...questionRoutes(deps, checks),
+  ];
+}
+
+/** Routes that read asks, or wait for their ends. */
+function recordRoutes({ asks, directory, proofs }: AskRoutesDeps): Route[] {
   const withProof = <R extends { readonly correlation_id: string }>(found: R, brief = false) => {
     const proof = proofs.viewOf(found.correlation_id, { brief });
     return proof ? { ...found, proof } : found;
@@ -138,7 +161,6 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
   const findEverKnown = (argument: string) =>
     directory.address(argument) ?? directory.resolveAnywhere(argument);
   return [
-    openRoute(deps, checks),
     route(contracts.listAsks, async ({ query }) => {
       const page = await asks.page({
         state: query.state ?? null,
@@ -165,20 +187,6 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
       return { threads: await asks.history(peer_id, since), mesh_session_id };
     }),
     route(contracts.getAsk, ({ params }) => withProof(asks.mustGet(params.id))),
-    route(contracts.ackAsk, ({ body, caller, headers }) => {
-      questions.mustBeHuman(body.correlation_id, () => isHumanAnswer(caller, headers));
-      if (body.claims?.length) proofs.mustMayProve(caller.via);
-      const close_reason = asks.ack(body, requestContextOf(caller, headers));
-      return { ...OK, close_reason, ...(close_reason === null && { proof: "proving" as const }) };
-    }),
-    route(contracts.declineAsk, ({ body, caller, headers }) => {
-      return { ...OK, close_reason: asks.decline(body, requestContextOf(caller, headers)) };
-    }),
-    route(contracts.cancelAsk, ({ params, body, caller, headers }) => {
-      const { peer_id: asker, reason } = body;
-      const requestContext = requestContextOf(caller, headers);
-      return { ...OK, close_reason: asks.cancel(params.id, { asker, reason }, requestContext) };
-    }),
     route(contracts.waitAsk, async ({ params, body, signal }) => {
       const found = await asks.wait({
         correlation_id: params.id,
@@ -188,7 +196,6 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
       });
       return found.status === "resolved" ? withProof(found) : found;
     }),
-    ...questionRoutes(deps, checks),
   ];
 }
 

@@ -73,6 +73,7 @@ Deno.test("an output cannot leave its tag, name a message as seen, or show a sec
   assert.match(framed, /\(mesh\] The daemon has checked this answer: verified/);
   assert.match(framed, /^\[mesh\] <peer-message [^>]* proof="refuted">/);
   assert.equal(framed.match(/<finding /g)?.length, 1);
+  assert.equal(framed.match(/<\/peer-message>/g)?.length, 1);
 });
 
 Deno.test("the frame of the ask names the checks, and ends with the daemon's own line", async () => {
