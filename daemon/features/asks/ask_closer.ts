@@ -167,7 +167,7 @@ export class AskCloser {
       to,
       voice: this.#authorKindOf(ask, side, known),
       sent_by: known.sent_by,
-      text: ask.reply ?? "",
+      text: toAckText(ask.reply ?? "", to, known.proof),
       attachments: ask.reply_attachments,
       circle: ask.circle,
       correlation_id: ask.correlation_id,
@@ -221,4 +221,9 @@ export class AskCloser {
   #resolveWaiters(closedAsk: Ask): void {
     this.#waiters.get(closedAsk.correlation_id)?.forEach((resolve) => resolve(closedAsk));
   }
+}
+
+/** An inbox item has no frame, so the daemon's line on the proof is the first of its text. */
+function toAckText(reply: string, to: Address, proof: MessageProof | undefined): string {
+  return proof && isLocalHuman(to) ? `${proof.note}\n\n${reply}` : reply;
 }

@@ -254,6 +254,19 @@ Deno.test("a check that its author changed since the ask is said to be changed",
   assert.equal(ack.proof?.results[0]?.changed, true);
 });
 
+Deno.test("the item in a person's inbox begins with the outcome of the checks", async () => {
+  using home = await provingFolder();
+  const programs = new ScriptedPrograms({ tests: [0] });
+  const settings = { ...home.settings, "human.name": "sam" };
+  await using w = world({ settings, programs });
+  await provingPeers(w, home.folder);
+  const id = await ask(w, "sam", "api", "Fix it", PROVE);
+  await answer(w, id, "Done");
+  await waitForProof(w, id, "verified");
+  const { items } = await (await w.fetch("/inbox")).json();
+  assert.match(items[0].text, /^The daemon has checked this answer: verified\. .*\n\nDone$/);
+});
+
 Deno.test("a wait for the answer ends with the outcome of the checks", async () => {
   using home = await provingFolder();
   const programs = new ScriptedPrograms({ tests: [0] });
