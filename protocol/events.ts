@@ -147,6 +147,18 @@ export const EVENTS = {
     replied: z.boolean(),
     surface: nullableString,
   }),
+  /** A step in the check of an answer. */
+  proof: z.object({
+    correlation_id: id,
+    state: id,
+    from_peer_id: nullableString,
+    from: z.string(),
+    to_peer_id: id,
+    to: z.string(),
+    verified: z.number().int(),
+    refuted: z.number().int(),
+    unknown: z.number().int(),
+  }),
   chat_turn: z.object({ peer_id: id, role: id, turn_id: nullableString }),
   spawn: z.object({
     spawn_id: id,

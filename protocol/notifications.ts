@@ -5,7 +5,7 @@ import { byId, contract, nullableString } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { Problem } from "protocol/problems.ts";
 import { Tag } from "protocol/peers/record.ts";
-import { ackAsk } from "protocol/asks/contract.ts";
+import { ackAsk, Closed } from "protocol/asks/contract.ts";
 import { AttachmentRefs } from "protocol/messages/attachments.ts";
 import { GivenBudget } from "protocol/budgets/contract.ts";
 import { DeliveryState, TARGET_FAILS, Urgent } from "protocol/messages/contract.ts";
@@ -116,11 +116,11 @@ export const replyAll = contract({
   params: byId,
   body: z.object({ from_peer: Sender.optional().describe("The recipient of the ask"), text: Text }),
   actor: { field: "body.from_peer", otherwise: "recipient" },
-  returns: ackAsk.returns.extend({
+  returns: Closed.extend({
     sent_to: z.array(z.object({ peer_id: z.string(), name: z.string(), delivery_id: z.string() })),
     failed: z.array(z.object({ peer_id: z.string(), name: z.string(), error: z.string() })),
   }),
-  fails: [...ackAsk.fails, "group_too_large"],
+  fails: [...ackAsk.fails, "answer_checked_first", "group_too_large"],
 });
 export type ReplyAll = z.output<typeof replyAll.body>;
 export type RepliedAll = z.output<typeof replyAll.returns>;

@@ -81,6 +81,14 @@ export const WAIT_FLAGS = {
 export const BUDGET_FLAG = {
   "--budget <amount>": "what it may use with all that it causes: 50k-tokens, 20-turns, 30m, 2usd",
 } as const;
+export const PROVE_FLAG = {
+  "--prove <check> ...": "hold the answer until this check of jobs.checks has run; repeatable",
+} as const;
+/** The names of the checks; several are separated by commas or given one by one. */
+export function readProve(args: Args): string[] | undefined {
+  const names = args.list("prove").flatMap((list) => list.split(",")).map((name) => name.trim());
+  return names.length > 0 ? names : undefined;
+}
 export const CIRCLE_FLAG = { "--circle <name>": "look up the peer's name in this circle" } as const;
 
 /** The arguments and flags of one command line, by name. */

@@ -11,8 +11,8 @@ export const SUMMARY = "Agent Mesh lets coding agents, and you, ask each other q
 const FOOTER = `
 On a terminal, mesh without a command is a live view of peers, messages and what waits for you.
 Each command has more: mesh help COMMAND. Errors of a command with --json are JSON, too.
-Exit codes: 0 done; 1 refused, failed, or still open after --timeout; 2 wrong usage or
-configuration; 3 no daemon answers; 130 Ctrl-C.`;
+Exit codes: 0 done; 1 refused, failed, still open after --timeout, or answered but not verified;
+2 wrong usage or configuration; 3 no daemon answers; 130 Ctrl-C.`;
 
 const COLUMNS = 90;
 /** Text in fewer columns than this is not wrapped. */

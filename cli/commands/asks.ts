@@ -29,6 +29,8 @@ import {
   FROM_FLAG,
   JSON_FLAG,
   mustHaveText,
+  PROVE_FLAG,
+  readProve,
   WAIT_FLAGS,
 } from "../command/command.ts";
 import { formatCloseReason } from "../output/message_explanation.ts";
@@ -60,6 +62,7 @@ export const ASK_COMMANDS: readonly Command[] = [
       ...ATTACH_FLAG,
       ...URGENT_FLAG,
       ...BUDGET_FLAG,
+      ...PROVE_FLAG,
       "--option <text> ...": "an answer to choose from; repeat it for each (up to 50)",
       "--reply-to <ask>": "follow up this earlier ask",
       "--route": "let routing.strategy choose the peer: mesh ask --route TEXT",
@@ -76,14 +79,22 @@ export const ASK_COMMANDS: readonly Command[] = [
     runsInDaemon: true,
     summary: "Acknowledge an ask, or answer it with text",
     aliases: ["reply"],
-    flags: { "--all": "also notify the other peers of its thread", ...ATTACH_FLAG },
+    flags: {
+      "--all": "also notify the other peers of its thread",
+      "--claim <claim> ...": "a claim for the daemon to verify: commit:SHA, " +
+        "file:PATH=sha256:HEX, http://127.0.0.1:PORT/, merges:BRANCH",
+      ...ATTACH_FLAG,
+    },
+    details: "An answer with claims, or to an ask with checks, is held until they are verified.",
     example: 'mesh ack ask-3f9c04d1a2b7 "Port 8080"',
     hasSender: true,
     call: async (context, args): Promise<ReplyResult> => {
       const from_peer = (await context.sender(args)).peer;
       const message = await context.readText(args.get("text"));
+      const claims = args.list("claim");
       if (args.flag("all")) {
         if (args.list("attach").length > 0) throw new UsageError("--all takes no files");
+        if (claims.length > 0) throw new UsageError("--all takes no claims");
         const body = { from_peer, text: mustHaveText(message ?? "") };
         const params = { id: args.text("id") };
         return await context.call(replyAll, { params, body });
@@ -92,11 +103,15 @@ export const ASK_COMMANDS: readonly Command[] = [
         correlation_id: args.text("id"),
         from_peer,
         message,
+        claims: claims.length > 0 ? claims : undefined,
         ...await resolveAttachments(context, args),
       };
       return await context.call(ackAsk, { body });
     },
     show: (closed, { terminal }) => {
+      if (closed.close_reason === null) {
+        return terminal.print(styled("yellow", "held"), ": the daemon checks the answer first");
+      }
       terminal.print(styled("green", "closed"), `: ${formatCloseReason(closed.close_reason)}`);
       const { sent_to, failed = [] } = closed;
       if (!sent_to) return;
@@ -272,6 +287,7 @@ async function ask(context: CommandContext, args: Args): Promise<number> {
       ...readUrgent(args),
       reply_to: args.get("replyTo"),
       budget: args.get("budget"),
+      prove: readProve(args),
       question: options.length > 0 ? toChoice(options) : undefined,
       reply_delivery: args.flag("wait") ? "pull" : "push",
     },

@@ -12,6 +12,7 @@ import {
 } from "protocol/generated/endpoints.ts";
 import { budgetLine, loopSentence } from "protocol/derived/budgets.ts";
 import { waitSentence } from "protocol/derived/waits.ts";
+import { recordSentence } from "protocol/derived/proofs.ts";
 import { wakeSentence } from "protocol/derived/wakes.ts";
 import { addressFor } from "../../daemon/host/terminal_addresses.ts";
 import { Backend } from "protocol/agents/contract.ts";
@@ -162,6 +163,7 @@ function showPeer(
     sleep: wakeSentence(peer.name, peer.wake),
     looping: loopSentence(peer),
     budget: budgets.join("; ") || null,
+    answers: recordSentence(peer),
     via: viaOf(peer),
     reason: peer.inbound_reason && formatReason(peer.inbound_reason),
     path: peer.path,

@@ -13,6 +13,8 @@ import {
   FROM_FLAG,
   interruptible,
   JSON_FLAG,
+  PROVE_FLAG,
+  readProve,
 } from "../command/command.ts";
 import { EXIT, UsageError } from "../client/failures.ts";
 import { styled, type Terminal } from "../output/terminal.ts";
@@ -48,6 +50,7 @@ export const QUESTION_COMMANDS: readonly Command[] = [
         "close asks that are unanswered after this time, such as 90 (s) or 2m",
       "--circle <name>": "look up the peers' names in this circle",
       ...BUDGET_FLAG,
+      ...PROVE_FLAG,
       ...FROM_FLAG,
       ...JSON_FLAG,
     },
@@ -98,6 +101,7 @@ export async function askEach(
       timeout_seconds,
       circle: args.get("circle"),
       budget: args.get("budget"),
+      prove: readProve(args),
       reply_delivery: wait ? "pull" : "push",
     },
   });

@@ -79,6 +79,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   policy_denied: [],
   looping: PEERS,
   usage_counted: [],
+  proof: ASKS,
   peer_restart_offline_ignored: PEERS,
   wake: ["peers", "messages", "queued"],
   peer_restart_started: PEERS,

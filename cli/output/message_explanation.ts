@@ -47,6 +47,16 @@ export function explainMessage(
   return [...sentences, ...began, current, ...reason];
 }
 
+/** The stages of an answer that is checked. The detail says what was found. */
+const CHECKED: Readonly<Record<string, string>> = {
+  answer_proving: "An answer was given, and held while it was checked.",
+  answer_returned: "The answer was refuted, and went back to its author.",
+  answer_verified: "The answer was verified.",
+  answer_refuted: "The answer was refuted, and was passed on as such.",
+  answer_unproved: "The answer could not be checked, and was passed on as such.",
+  answer_withdrawn: "The check of the answer ended, because the ask ended otherwise.",
+};
+
 /** The sentence on one stage; undefined for a stage that other stages already imply. */
 function stageSentence(
   message: Message,
@@ -99,6 +109,7 @@ function stageSentence(
     case "closed":
       return closedSentence(message);
     default:
+      if (stage in CHECKED) return `${CHECKED[stage]} ${detail ?? ""}`.trim();
       return `${stage.replaceAll("_", " ")}${detail ? `: ${formatReason(detail)}` : ""}.`;
   }
 }

@@ -12,6 +12,7 @@ import { showHidden } from "kit/core/hidden.ts";
 import { endedInTerminal, endingOfItem } from "protocol/derived/endings.ts";
 import { isSubagent } from "protocol/derived/peers.ts";
 import { isPermission } from "protocol/derived/waiting.ts";
+import { proofSentence, resultSentence } from "protocol/derived/proofs.ts";
 import { statusWithSleep } from "protocol/derived/wakes.ts";
 import { waitState } from "protocol/derived/waits.ts";
 import { formatCloseReason } from "./message_explanation.ts";
@@ -132,6 +133,7 @@ export function showAsk(to: Terminal, ask: Ask, { wait, budgets = [] }: AskNotes
     state: formatAskState(ask),
     now: wait ? styled("yellow", wait) : null,
     budget: budgets.join("; ") || null,
+    proof: ask.proof && styledProof(ask.proof),
     question: ask.question && [ask.question.kind, ask.question.scope].filter(Boolean).join(", "),
     answer: ask.answer?.option_id,
     "reply to": ask.reply_to,
@@ -147,11 +149,33 @@ export function showAsk(to: Terminal, ask: Ask, { wait, budgets = [] }: AskNotes
   const { prompt, options = [] } = ask.question ?? {};
   if (prompt && prompt !== ask.text) to.printText(prompt);
   showOptions(to, options, ask.answer?.option_id);
+  if (ask.proof) showFindings(to, ask.proof);
   if (ask.reply === null && ask.reply_attachments.length === 0) return;
   to.print();
   to.print(styled("bold", `${ask.responder ?? ask.to_peer_name}:`));
   if (ask.reply !== null) to.printMessage(ask.reply);
   showFiles(to, ask.reply_attachments);
+}
+
+type Proof = NonNullable<Ask["proof"]>;
+
+function styledProof(proof: Proof): StyledText {
+  const isGood = proof.state === "verified" || proof.state === "awaiting";
+  return styled(isGood ? "green" : "yellow", proofSentence(proof));
+}
+
+/** Prints what was found, with the output of checks that do not hold. */
+function showFindings(to: Terminal, { results, undelivered }: Proof): void {
+  if (results.length > 0) to.print();
+  for (const result of results) {
+    const isGood = result.outcome === "verified" && !result.changed;
+    to.print(styled(isGood ? "green" : "yellow", resultSentence(result)));
+    if (result.output !== "" && result.outcome !== "verified") to.printText(result.output);
+  }
+  if (undelivered === null) return;
+  to.print();
+  to.print(styled("bold", "An answer that was held as the ask ended:"));
+  to.printMessage(undelivered);
 }
 
 /** Prints a message. The text that a person permits stays exactly as it is. */
@@ -202,6 +226,9 @@ export function showResolution(to: Terminal, answer: Resolution): void {
   if (replyText) to.printText(replyText);
   else if (!succeeded) to.print(formatCloseReason(answer.close_reason));
   showFiles(to, answer.reply_attachments);
+  if (!answer.proof) return;
+  to.print(styledProof(answer.proof));
+  showFindings(to, answer.proof);
 }
 
 export function showInbox(to: Terminal, items: readonly InboxItem[], clock: Clock): void {

@@ -160,7 +160,7 @@ export const SETTINGS = {
   "budgets.peers":                    map(PeerBudgets, "a map from a peer's name, with * for any text, to its budget for a day") .default({}),
   "policy":                           policy                                                 .default([]),
   "breakers.loops":                   z.enum(LOOP_ACTIONS).describe(LOOP_ACTIONS.join(", ")) .default("report"),
-  "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds}") .default({}),
+  "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds, files}") .default({}),
   "joint_checks.check":               Name.describe("the name of a check of jobs.checks")        .optional(),
   "push.contact":                     push_contact                                           .default(PUSH_CONTACT),
   "push.allow_local":                 flag                                                   .default(false),

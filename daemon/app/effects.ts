@@ -34,6 +34,7 @@ import type { StepListener } from "../features/messages/ledger/steps.ts";
 import type { DeliveryEffects, Receipts } from "../features/messages/receipts.ts";
 import type { RemoteEffects } from "../features/messages/remote_delivery.ts";
 import type { Sockets } from "../features/messages/websocket/sockets.ts";
+import type { Proofs } from "../features/proofs/proofs.ts";
 import type { EndedTurns } from "../features/notifications/ended_turns.ts";
 import type { PeerEffects } from "../features/peers/changes.ts";
 import type { Directory } from "../features/peers/directory.ts";
@@ -62,6 +63,7 @@ interface AffectedFeatures {
   readonly fileUses: FileUses;
   readonly machines: Machines | undefined;
   readonly origins: Origins;
+  readonly proofs: Proofs;
   readonly jobs: Jobs;
   readonly limits: AccountLimits;
   readonly linking: Linking;
@@ -190,9 +192,14 @@ export class Effects {
 
   readonly asks: AskEffects = {
     askWaits: (message, sender) => this.#features.wakes.askWaits(message, sender),
+    proofAsked: (message, checks) => this.#features.proofs.asked(message, checks),
+    holdAnswer: (ask, answer) => this.#features.proofs.holdAnswer(ask, answer),
+    refuseWhileProving: (ask) => this.#features.proofs.refuseWhileProving(ask),
+    hasHeldAnswer: (ask) => this.#features.proofs.hasHeldAnswer(ask),
     askClosing: (ask) => this.#features.machines?.exchange.askClosing(ask),
     askClosed: (ask) => {
-      const { budgetCards, budgets, machines, wakes } = this.#features;
+      const { budgetCards, budgets, machines, proofs, wakes } = this.#features;
+      proofs.askClosed(ask);
       budgets.askClosed(ask.correlation_id);
       budgetCards.askClosed(ask);
       machines?.exchange.askClosed(ask);

@@ -30,6 +30,8 @@ import { LIMITED } from "../features/limits/deps.ts";
 import { findAskParts, findMessage, firstQueued } from "../features/messages/ledger/ledger.ts";
 import type { RemotePorts } from "../features/messages/remote_delivery.ts";
 import type { SocketPorts } from "../features/messages/websocket/sockets.ts";
+import type { ProofPorts } from "../features/asks/asks.ts";
+import type { Proofs } from "../features/proofs/proofs.ts";
 import * as peerRows from "../features/peers/store.ts";
 import type { PeerPorts } from "../features/peers/registration.ts";
 import type { RecordPorts } from "../features/peers/records.ts";
@@ -54,6 +56,7 @@ interface AskedFeatures {
   readonly limits: AccountLimits;
   readonly loops: Loops;
   readonly machines: Machines | undefined;
+  readonly proofs: Proofs;
   readonly wakes: Wakes;
 }
 
@@ -84,6 +87,7 @@ export class Ports {
     isSuperseded: (peer_id, agent_pid) => isSuperseded(this.#deps.db, peer_id, agent_pid),
     limitOf: (peer_id) => this.#features.limits.waitOf(peer_id),
     loopOf: (peer_id) => this.#features.loops.loopOf(peer_id),
+    proofsOf: (peer_id) => this.#features.proofs.recordOf(peer_id),
     pending: (peer_id) => askRows.pendingOf(this.#deps.db, peer_id),
     wakeOf: (peer) => this.#features.wakes.viewOf(peer),
     pendingOfAll: () => askRows.pendingOfAll(this.#deps.db),
@@ -96,7 +100,8 @@ export class Ports {
       ),
   };
 
-  readonly asks: QuestionPorts & RoutingPorts = {
+  readonly asks: QuestionPorts & RoutingPorts & ProofPorts = {
+    proofFor: (checks, to) => this.#features.proofs.proofFor(checks, to),
     isLimited: (peer_id) => this.#features.limits.isLimited(peer_id),
     sleepOf: (peer_id) => {
       const peer = peerRows.get(this.#deps.db, peer_id);

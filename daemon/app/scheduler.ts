@@ -33,6 +33,7 @@ export function tick(
   features.spawns.registrations.tick();
   features.wakes.tick();
   features.jobs.tick(now);
+  features.proofs.tick(now);
   features.schedules.tick(now);
   features.subscriptions.tick(now);
   features.spawnLog.tick(now);

@@ -21,12 +21,21 @@ interface WholeFile {
 export function readWhole(
   path: string,
   bytes_max: number,
-  { own = false, inside }: WholeFile = {},
+  which: WholeFile = {},
 ): string | undefined {
-  return decode(read(path, ({ size, uid }, descriptor) => {
+  return decode(readBytes(path, bytes_max, which));
+}
+
+/** As `readWhole`, for a file that may be no text. */
+export function readBytes(
+  path: string,
+  bytes_max: number,
+  { own = false, inside }: WholeFile = {},
+): Uint8Array<ArrayBuffer> | undefined {
+  return read(path, ({ size, uid }, descriptor) => {
     if (size > bytes_max || (own && uid !== Deno.uid())) return undefined;
     return inside !== undefined && isElsewhere(path, descriptor) ? undefined : { from: 0, size };
-  }));
+  });
 }
 
 /**
@@ -116,7 +125,7 @@ export function namesIn(folder: string): string[] {
 function read(
   path: string,
   choose: (file: Stats, descriptor: number) => { from: number; size: number } | undefined,
-): Uint8Array | undefined {
+): Uint8Array<ArrayBuffer> | undefined {
   const { closeSync, constants, fstatSync, openSync, readSync } = fs();
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
   const file = unlessError(isAbsent, () => openSync(path, flags));

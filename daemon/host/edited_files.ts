@@ -26,24 +26,40 @@ export async function editsIn(
   glob: string,
   { since, until }: { readonly since: number; readonly until: number },
 ): Promise<Found> {
-  const { fixed, pattern, depth_max } = splitGlob(glob);
   const edits: Edit[] = [];
-  const folders: (readonly string[])[] = [fixed];
+  const is_complete = await eachFile(folder, [glob], (path) => {
+    const file = unlessMissing(() => Deno.lstatSync(join(folder, ...path)));
+    const modified_at = file?.mtime?.getTime();
+    if (modified_at === undefined || modified_at <= since || modified_at > until) return;
+    edits.push({ path: path.join("/"), modified_at });
+  });
+  return { edits, is_complete };
+}
+
+/**
+ * Calls `visit` for each file that matches a pattern, by the parts of its path. Follows no symbolic
+ * link. Returns false if the folder holds more entries than one scan reads.
+ */
+export async function eachFile(
+  folder: string,
+  globs: readonly string[],
+  visit: (path: readonly string[]) => void,
+): Promise<boolean> {
+  const split = globs.map(splitGlob);
+  const depth_max = Math.max(...split.map((glob) => glob.depth_max));
+  const everywhere = split.find(({ fixed }) => fixed.length === 0);
+  const folders = (everywhere ? [everywhere] : split).map(({ fixed }) => fixed);
   let entries = 0;
   for (let parents = folders.pop(); parents; parents = folders.pop()) {
     for await (const { name, isDirectory, isFile } of entriesOf(join(folder, ...parents))) {
       entries += 1;
-      if (entries > ENTRIES_MAX) return { edits, is_complete: false };
+      if (entries > ENTRIES_MAX) return false;
       const path = [...parents, name];
       if (isDirectory && !SKIPPED.has(name) && path.length < depth_max) folders.push(path);
-      if (!isFile || !matchesGlob(pattern, path)) continue;
-      const file = unlessMissing(() => Deno.lstatSync(join(folder, ...path)));
-      const modified_at = file?.mtime?.getTime();
-      if (modified_at === undefined || modified_at <= since || modified_at > until) continue;
-      edits.push({ path: path.join("/"), modified_at });
+      if (isFile && split.some(({ pattern }) => matchesGlob(pattern, path))) visit(path);
     }
   }
-  return { edits, is_complete: true };
+  return true;
 }
 
 /** The entries of a folder; empty if it does not exist yet. */

@@ -18,8 +18,9 @@ export interface ProgramResult {
 
 export interface ProgramRunner {
   /**
-   * Runs a program in a folder. Never throws for anything that the program does. `cwd` is the real
-   * path that the caller approved; if that path contains a symbolic link by now, nothing runs.
+   * Runs a program in a folder, and ends all processes that it leaves behind. Never throws for
+   * anything that the program does. `cwd` is the real path that the caller approved; if that path
+   * contains a symbolic link by now, nothing runs.
    */
   run(
     argv: readonly string[],
@@ -43,7 +44,8 @@ export function programRunnerOf(
         using folder = openFolder(cwd);
         const mark = newMark();
         using _noted = started?.add(mark);
-        const options = { cwd: folder.path, env: clean, clock, timeout_ms, signal, mark };
+        const limits = { timeout_ms, signal, leaves_none: true };
+        const options = { cwd: folder.path, env: clean, clock, mark, ...limits };
         const { code, timed_out, output } = await runProgram(argv, options);
         if (!timed_out) return { exit: code, output };
         return { exit: null, output: `${output}\nThe program took too long: ended` };

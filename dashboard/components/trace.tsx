@@ -8,7 +8,7 @@ import type { Message, Trace } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
 import { ResourceView } from "./basics.tsx";
 import { visible } from "./text/visible.tsx";
-import { WaitNoteOf } from "./wait_note.tsx";
+import { WaitNoteOf } from "./notes/wait_note.tsx";
 
 export function TraceView({ id }: { id: string }) {
   const load = async () => {

@@ -32,18 +32,20 @@ import { Markdown } from "../components/markdown.tsx";
 import { Bubble, PeerLink } from "../components/message.tsx";
 import { emptyWhen, WhenFields } from "../components/time/when_fields.tsx";
 import { Stages } from "../components/trace.tsx";
-import { WaitNote } from "../components/wait_note.tsx";
 import { FileUseList } from "../views/holdings/file_uses.tsx";
 import { LeaseList } from "../views/holdings/lease_list.tsx";
 import { OverlapList } from "../views/holdings/overlaps.tsx";
 import { PortUseList } from "../views/holdings/port_uses.tsx";
 import { DigestSections } from "../views/log/digest.tsx";
 import { PeerList } from "../views/mesh/peer_card.tsx";
+import { WaitNote } from "../components/notes/wait_note.tsx";
 import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
 import { LimitList } from "../views/limits.tsx";
 import { Report } from "../views/usage.tsx";
 import { BUDGETS, DIGEST, FILES, LEASES, OVERLAPS, PORTS } from "./holdings.ts";
+import { PROOFS } from "./proofs.ts";
+import { ProofView } from "../components/notes/proof.tsx";
 import { LIMITS } from "./limits.ts";
 import { CHANGES } from "./changes.ts";
 import { ActView, useSight } from "../views/attention/act_view.tsx";
@@ -111,6 +113,9 @@ export function Gallery() {
       </Part>
       <Part name="Waits">
         {WAITS.map((peer) => <WaitNote key={peer.waits_for.kind} peer={peer} />)}
+      </Part>
+      <Part name="Checked answers">
+        {PROOFS.map((proof) => <ProofView key={proof.state} proof={proof} />)}
       </Part>
       <Part name="Trace">
         <Stages trace={{ stages: STAGES }} />

@@ -36,6 +36,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_restart_failed: ["peers"],
   peer_not_addressable: ["peers", "asks", "messages"],
   ask: ["asks", "messages", "peers"],
+  proof: ["asks", "messages", "peers"],
   lease: ["leases"],
   file_overlap: ["files"],
   joint_failure: [],

@@ -3,8 +3,9 @@
 import { Act, Age, Choices, Empty, ResourceView, State } from "../components/basics.tsx";
 import { Markdown } from "../components/markdown.tsx";
 import { Attachments, PeerLink, To } from "../components/message.tsx";
-import { BudgetLines } from "../components/budget_lines.tsx";
-import { WaitNoteOf } from "../components/wait_note.tsx";
+import { BudgetLines } from "../components/notes/budget_lines.tsx";
+import { ProofView } from "../components/notes/proof.tsx";
+import { WaitNoteOf } from "../components/notes/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { TraceView } from "../components/trace.tsx";
 import { call, isRefusal } from "../state/calls.ts";
@@ -128,6 +129,7 @@ function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
         <To />
         <PeerLink id={ask.to_peer_id} name={ask.to_peer_name} />
         <State of={ask.outcome ?? ask.state} />
+        {ask.proof && <State of={ask.proof.state} />}
         <span class="grow" />
         <Age at={ask.created_at} suffix=" ago" />
       </header>
@@ -147,6 +149,7 @@ function AskCard({ ask, last }: { ask: Ask; last: boolean }) {
           <Attachments of={ask.reply_attachments} />
         </div>
       )}
+      {ask.proof && <ProofView proof={ask.proof} />}
       {ask.state === "open" && !last && <WaitNoteOf id={ask.to_peer_id} />}
       {last && <BudgetLines of={correlation_id} />}
       <p class="hint">

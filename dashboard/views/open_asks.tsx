@@ -2,7 +2,7 @@
 
 import { Age, State } from "../components/basics.tsx";
 import { firstLine, To } from "../components/message.tsx";
-import { WaitNoteOf } from "../components/wait_note.tsx";
+import { WaitNoteOf } from "../components/notes/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import type { Ask } from "../state/records.ts";
 import { link } from "../state/router.ts";

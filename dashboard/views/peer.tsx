@@ -2,12 +2,13 @@
 
 import { Choices, Empty, ResourceView } from "../components/basics.tsx";
 import { Subagents } from "../components/children.tsx";
-import { BudgetLines } from "../components/budget_lines.tsx";
+import { BudgetLines } from "../components/notes/budget_lines.tsx";
 import { AgentMark, Icon } from "../components/icons/icon.tsx";
-import { WaitNote } from "../components/wait_note.tsx";
+import { WaitNote } from "../components/notes/wait_note.tsx";
 import { visible } from "../components/text/visible.tsx";
 import { call, isRefusal, RELAYED } from "../state/calls.ts";
 import { isRemote, withShownName } from "../state/remote.ts";
+import { recordSentence } from "protocol/derived/proofs.ts";
 import { wakeSentence } from "protocol/derived/wakes.ts";
 import * as at from "protocol/generated/endpoints.ts";
 import type { Peer } from "../state/records.ts";
@@ -111,6 +112,7 @@ function Unknown() {
 function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
   const { backend, model, circle, path, description } = peer;
   const sleep = wakeSentence(peer.name, peer.wake);
+  const record = recordSentence(peer);
   return (
     <header class="peer-head">
       <a class="button quiet back" href={link("mesh")} aria-label="All peers">
@@ -135,6 +137,7 @@ function PeerHead({ peer, tab }: { peer: Peer; tab: Tab }) {
         {description && <p class="task hint">{visible(description)}</p>}
         <WaitNote peer={peer} />
         {sleep !== undefined && <p class="hint">{visible(sleep)}</p>}
+        {record !== undefined && <p class="hint">{visible(record)}</p>}
         {!isRemote(peer) && <BudgetLines of={peer.peer_id} />}
         {!isRemote(peer) && !RELAYED && <PeerLeases peer_id={peer.peer_id} />}
       </div>

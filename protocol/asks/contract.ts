@@ -21,6 +21,8 @@ import { Option, OPTIONS_MAX, Question } from "protocol/messages/question.ts";
 import { foldNamedAskKeys, refuseRepeatedKeys } from "protocol/asks/body_keys.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "protocol/asks/states.ts";
 import { Routing } from "protocol/asks/routing.ts";
+import { GivenClaims } from "protocol/proofs/claims.ts";
+import { GivenProve, Proof } from "protocol/proofs/contract.ts";
 
 export const WAIT_SECONDS_MAX = 50;
 export const WAIT_SECONDS = 45;
@@ -122,6 +124,9 @@ export const Ask = z.object({
   /** When the recipient's stop hook reminded it of the ask. */
   reminded_at: Instant.nullable(),
   closed_at: Instant.nullable(),
+  proof: Proof.optional().describe(
+    "The check of its answer, in responses; absent if nothing is checked. A list has no `output`",
+  ),
 }).meta({ id: "Ask" });
 export type Ask = z.output<typeof Ask>;
 
@@ -137,6 +142,15 @@ const askFields = {
   urgent: Urgent,
   budget: GivenBudget,
 };
+
+/** The refusals of an ask whose answer is to be checked. */
+export const PROVE_FAILS = [
+  "unknown_check",
+  "prove_person",
+  "prove_elsewhere",
+  "prove_question",
+  "prove_from_relay",
+] as const;
 
 export const openAsk = contract({
   id: "asks.open",
@@ -158,6 +172,7 @@ export const openAsk = contract({
       ),
       origin: Origin.optional().describe("Where the human wrote it: a surface and its message"),
       fallback_to: z.string().optional().describe("Who gets it if the routing strategy fails"),
+      prove: GivenProve,
       dry_run: z.boolean().optional().describe("Only say who would get it"),
     }),
   ),
@@ -194,6 +209,7 @@ export const openAsk = contract({
     "budget_spent",
     "policy_denied",
     "budget_needs_prices",
+    ...PROVE_FAILS,
   ],
 });
 export type OpenAsk = z.output<typeof openAsk.body>;
@@ -249,9 +265,19 @@ export const pendingAsks = contract({
 });
 
 /** The result of closing an ask. */
-const Closed = z.object({
+export const Closed = z.object({
   ok: z.literal(true),
   close_reason: CloseReasons.describe("How the ask ended"),
+});
+
+/** The result of an answer, which may be held until it is checked. */
+export const Answered = Closed.extend({
+  close_reason: CloseReasons.nullable().describe(
+    "How the ask ended; null while the answer is held, and the ask is open",
+  ),
+  proof: z.literal("proving").optional().describe(
+    "Present if the answer is held until the daemon has checked it",
+  ),
 });
 
 export const ackAsk = contract({
@@ -268,10 +294,11 @@ export const ackAsk = contract({
     ),
     option_id: z.string().max(255).optional().describe("The chosen option, as in `POST /answer`"),
     attachments: AttachmentRefs.optional().describe("Uploaded files, by their ids"),
+    claims: GivenClaims,
     from_peer: Sender.optional().describe("The recipient of the ask"),
   }),
   actor: { field: "body.from_peer", otherwise: "recipient" },
-  returns: Closed,
+  returns: Answered,
   fails: [
     "unknown_ask",
     "ask_not_here",
@@ -281,6 +308,9 @@ export const ackAsk = contract({
     "unknown_option",
     "ambiguous_peer",
     "human_not_proven",
+    "answer_in_proof",
+    "claims_elsewhere",
+    "prove_from_relay",
   ],
 });
 export type AckAsk = z.output<typeof ackAsk.body>;
@@ -300,7 +330,14 @@ export const declineAsk = contract({
   }),
   actor: { field: "body.from_peer", otherwise: "recipient" },
   returns: Closed,
-  fails: ["unknown_ask", "ask_not_here", "not_the_recipient", "already_closed", "ambiguous_peer"],
+  fails: [
+    "unknown_ask",
+    "ask_not_here",
+    "not_the_recipient",
+    "already_closed",
+    "ambiguous_peer",
+    "answer_in_proof",
+  ],
 });
 export type DeclineAsk = z.output<typeof declineAsk.body>;
 
@@ -332,6 +369,7 @@ export const Resolution = z.object({
   reply_attachments: Attachments,
   responder: nullableString,
   closed_at: Instant,
+  proof: Proof.optional().describe("The check of the answer; absent if nothing was checked"),
 });
 export type Resolution = z.output<typeof Resolution>;
 

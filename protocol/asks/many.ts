@@ -5,7 +5,8 @@ import { contract, nullableString } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { TARGET_FAILS } from "protocol/messages/contract.ts";
 import { GivenBudget } from "protocol/budgets/contract.ts";
-import { CloseReasons, Outcome, ReplyDelivery } from "protocol/asks/contract.ts";
+import { GivenProve } from "protocol/proofs/contract.ts";
+import { CloseReasons, Outcome, PROVE_FAILS, ReplyDelivery } from "protocol/asks/contract.ts";
 import { askMachine } from "protocol/asks/states.ts";
 
 export const PEERS_MAX = 100;
@@ -47,6 +48,7 @@ export const askMany = contract({
       .transform((seconds) => Math.min(seconds, TIMEOUT_SECONDS_MAX)).optional(),
     reply_delivery: ReplyDelivery.default("push"),
     budget: GivenBudget,
+    prove: GivenProve,
   }),
   actor: { field: "body.from_peer" },
   returns: z.object({ parent_id: z.string(), children: z.array(ChildAsk) }),
@@ -60,6 +62,7 @@ export const askMany = contract({
     "no_tagged_peer",
     "group_too_large",
     "peer_limited",
+    ...PROVE_FAILS,
   ],
 });
 export type AskMany = z.output<typeof askMany.body>;

@@ -57,6 +57,8 @@ export const Checks = z.record(
   z.strictObject({
     argv: z.array(z.string().min(1)).min(1),
     timeout_seconds: z.number().min(1).max(3600).default(300),
+    /** The files that define the check, as patterns in the folder. */
+    files: z.array(shortText(500, 1)).max(50).optional(),
   }),
 );
 export type Checks = z.output<typeof Checks>;

@@ -9,6 +9,7 @@ import { AuthorKind } from "protocol/peers/record.ts";
 import { Attachments } from "protocol/messages/attachments.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { Chain } from "protocol/origins/record.ts";
+import { MessageProof } from "protocol/proofs/contract.ts";
 import { deliveryMachine } from "protocol/messages/states.ts";
 
 export const DeliveryState = z.enum(deliveryMachine.states);
@@ -64,6 +65,7 @@ export const StoredMessage = Delivery.extend({
   settled_at: Instant.nullable(),
   traceparent: z.string(),
   repeatable: z.boolean(),
+  proof: MessageProof.nullable(),
 });
 export type StoredMessage = z.output<typeof StoredMessage>;
 

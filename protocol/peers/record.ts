@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import { Instant, Name, Sender, shortText } from "kit/core/schema.ts";
+import { ProofRecord } from "protocol/proofs/contract.ts";
 import { Backend, Transport, TurnState } from "protocol/agents/contract.ts";
 import { lookalikesOf, skeletonOf } from "protocol/peers/lookalikes.ts";
 import { peerMachine } from "protocol/peers/states.ts";
@@ -174,6 +175,8 @@ export const Peer = z.object({
   waits_for: Wait.nullable(),
   /** A loop in which it is: absent for none. */
   looping: Looping.optional(),
+  /** The outcomes of its checked answers: absent for none. A record of facts, and no score. */
+  proofs: ProofRecord.optional(),
   last_seen: Instant.nullable(),
   /** When it went offline or retired, and the code of the reason; null for a live peer. */
   offline_since: Instant.nullable(),

@@ -90,14 +90,6 @@ CREATE INDEX budgets_spent on budgets (state) where state = 'spent';
 
 CREATE INDEX budgets_subject on budgets (subject, day);
 
-CREATE TABLE chain_members (
-  subject text primary key,
-  chain text not null,
-  used_at integer not null
-) strict, without rowid;
-
-CREATE INDEX chain_members_used on chain_members (used_at);
-
 CREATE TABLE chosen_ids (
   correlation_id text primary key,
   seq integer not null references messages (seq) on delete cascade
@@ -496,7 +488,7 @@ CREATE TABLE "messages" (
 
   under_way integer generated always as
     (state = 'attempting' or (state = 'sent' and repeatable)) virtual
-, urgent integer not null default 0 check (urgent in (0, 1)), sent_by text, chain text, outside integer not null default 0) strict;
+, urgent integer not null default 0 check (urgent in (0, 1)), sent_by text, proof text) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 
@@ -505,9 +497,6 @@ CREATE INDEX messages_expiring on messages (expires_at)
 
 CREATE INDEX messages_open on messages (created_at, seq, to_peer_id)
   where ask_state = 'open';
-
-CREATE INDEX messages_outside on messages (to_peer_id, seq)
-  where outside = 1 and ask_state = 'open';
 
 CREATE INDEX messages_queued on messages (to_peer_id, seq, kind) where state = 'queued';
 
@@ -615,6 +604,34 @@ CREATE INDEX peers_process on peers (agent_pid) where agent_pid is not null;
 CREATE INDEX peers_session on peers (runtime_session_id) where runtime_session_id is not null;
 
 CREATE INDEX peers_tagged on peers (peer_id) where tags <> '[]';
+
+CREATE TABLE proofs (
+  seq integer primary key,
+  correlation_id text not null unique,
+  to_peer_id text not null,
+  state text not null check (state in
+    ('awaiting', 'proving', 'returned', 'verified', 'refuted', 'unproved', 'withdrawn')),
+  checks text not null,
+  claims text not null,
+  folder text,
+  -- Hashes of the files that define the checks, by check, at the time of the ask.
+  files text,
+  answer text,
+  answers integer not null,
+  -- Starts of the checks of the present answer: more than one if the daemon ended during them.
+  runs integer not null,
+  reason text,
+  results text not null,
+  created_at integer not null,
+  answered_at integer,
+  ended_at integer
+) strict;
+
+CREATE INDEX proofs_ended on proofs (ended_at) where ended_at is not null;
+
+CREATE INDEX proofs_open on proofs (state) where state in ('awaiting', 'proving', 'returned');
+
+CREATE INDEX proofs_peer on proofs (to_peer_id, state);
 
 CREATE TABLE push_messages (
   seq integer primary key,
@@ -743,17 +760,6 @@ CREATE INDEX remote_peers_circle on remote_peers (circle);
 CREATE INDEX remote_peers_daemon on remote_peers (daemon_id);
 
 CREATE INDEX remote_peers_name on remote_peers (name);
-
-CREATE TABLE reported_commits (
-  repository text not null,
-  prefix text not null,
-  peer_id text not null,
-  message_id text,
-  at integer not null,
-  primary key (repository, prefix, peer_id)
-) strict, without rowid;
-
-CREATE INDEX reported_commits_old on reported_commits (at);
 
 CREATE TABLE restarts (
   seq integer primary key,

@@ -31,6 +31,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/subscriptions",
   "daemon/features/transcripts",
   "daemon/features/changes",
+  "daemon/features/proofs",
   "daemon/features/files",
   "daemon/features/joint_checks",
   "daemon/features/recall",

@@ -358,6 +358,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
    "--urgent": "let an agent at work read it after its next tool call",
    "--budget <amount>": "what it may use with all that it causes: 50k-tokens, 20-turns, 30m, 2usd",
+   "--prove <check> ...": "hold the answer until this check of jobs.checks has run; repeatable",
    "--option <text> ...": "an answer to choose from; repeat it for each (up to 50)",
    "--reply-to <ask>": "follow up this earlier ask",
    "--route": "let routing.strategy choose the peer: mesh ask --route TEXT",
@@ -376,9 +377,11 @@ export const COMMANDS: readonly TableEntry[] = [
   "aliases": [
    "reply"
   ],
+  "details": "An answer with claims, or to an ask with checks, is held until they are verified.",
   "example": "mesh ack ask-3f9c04d1a2b7 \"Port 8080\"",
   "flags": {
    "--all": "also notify the other peers of its thread",
+   "--claim <claim> ...": "a claim for the daemon to verify: commit:SHA, file:PATH=sha256:HEX, http://127.0.0.1:PORT/, merges:BRANCH",
    "--attach <file> ...": "attach a file: a path, or the att-… id of an upload; repeatable",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
@@ -621,6 +624,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--timeout <duration>": "close asks that are unanswered after this time, such as 90 (s) or 2m",
    "--circle <name>": "look up the peers' names in this circle",
    "--budget <amount>": "what it may use with all that it causes: 50k-tokens, 20-turns, 30m, 2usd",
+   "--prove <check> ...": "hold the answer until this check of jobs.checks has run; repeatable",
    "--from <peer>": "send as this peer",
    "--json": "print the answer as JSON"
   },

@@ -6,6 +6,7 @@
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
 import { type getAsk, waitAsk } from "protocol/generated/endpoints.ts";
+import { isProved } from "protocol/derived/proofs.ts";
 import { PENDING, WAIT_SECONDS } from "protocol/asks/contract.ts";
 import { holdOf } from "./peer_waits.ts";
 import { type ShownAsk, withProgress } from "../ask_progress.ts";
@@ -54,7 +55,7 @@ export async function waitForReply(
     else if (answer.status === "resolved") showResolution(terminal, answer);
     if (answer.status === "resolved") {
       if (!args.flag("json")) printFollowUp(context, ask);
-      return EXIT.done;
+      return answer.proof && !isProved(answer.proof) ? EXIT.refused : EXIT.done;
     }
     if (!showsProgress) await printWait(context, ask);
     printStillOpen(context, ask);

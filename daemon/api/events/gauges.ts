@@ -75,6 +75,10 @@ function defineWork(metrics: Metrics, { db, jobs, leases, limits, now }: GaugeSo
     () => rows.wakesByState(db),
   );
   metrics.gauges(
+    { name: "mesh_proofs", help: "Stored checks of answers by state", label: "state" },
+    () => rows.proofsByState(db),
+  );
+  metrics.gauges(
     { name: "mesh_budgets", help: "Stored budgets by state", label: "state" },
     () => rows.budgetsByState(db),
   );

@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
 import { Kind } from "protocol/messages/contract.ts";
 import { wakeMachine } from "../../features/wakes/states.ts";
+import { proofMachine } from "protocol/proofs/states.ts";
 import { budgetMachine } from "protocol/budgets/states.ts";
 import { PeerStatus } from "protocol/peers/record.ts";
 
@@ -28,6 +29,7 @@ export const STATEMENTS = {
     from schedules where state = 'active'`,
   peers_by_status: `select status as name, count(*) as count from peers
     where dropped_at is null and closed = 0 group by status`,
+  proofs_by_state: "select state as name, count(*) as count from proofs group by state",
   budgets_by_state: "select state as name, count(*) as count from budgets group by state",
   wakes_by_state: "select state as name, count(*) as count from wakes group by state",
 } as const;
@@ -51,6 +53,10 @@ export function schedules(db: Reader, now: number): z.output<typeof Schedules> {
 
 export function peersByStatus(db: Reader): Record<string, number> {
   return toCounts(PeerStatus.options, db.all(NamedCount, STATEMENTS.peers_by_status));
+}
+
+export function proofsByState(db: Reader): Record<string, number> {
+  return toCounts(proofMachine.states, db.all(NamedCount, STATEMENTS.proofs_by_state));
 }
 
 export function budgetsByState(db: Reader): Record<string, number> {

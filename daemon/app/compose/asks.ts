@@ -38,7 +38,7 @@ export function openAsks(foundation: Foundation, lower: MessageFeatures) {
     effects: effects.asks,
   };
   const ask_ttl_ms = config["daemon.ask_ttl_hours"] * HOUR_MS;
-  const asks = new Asks(ctx, { ...shared, ask_ttl_ms });
+  const asks = new Asks(ctx, { ...shared, ask_ttl_ms, ports: ports.asks });
   const wait_ms_max = config["approvals.timeout_seconds"] * 1000;
   const questions = new Questions(ctx, {
     ...shared,

@@ -15,6 +15,7 @@ import {
   openFiles,
   openHandoffs,
   openJointChecks,
+  openProofs,
   openSpawns,
   openTranscripts,
   openUsage,
@@ -30,6 +31,7 @@ import type { Machines } from "../../machines/machines.ts";
 import { cardMadeAt, forgetLeft, leftBefore, recordIdentityRefusal } from "../identity.ts";
 import { Executors } from "../../features/jobs/executors.ts";
 import { Recall } from "../../features/recall/recall.ts";
+import { CheckRunner } from "../../features/jobs/check_runner.ts";
 import { Jobs } from "../../features/jobs/jobs.ts";
 
 export type Features = ReturnType<typeof compose>;
@@ -52,6 +54,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openLimits(foundation, { ...asks, ...lifecycle }),
   };
   const sessions = { ...spawns, ...openTranscripts(foundation) };
+  const jobs = openJobs(foundation, spawns);
   const features = {
     ...foundation,
     ...sessions,
@@ -68,7 +71,8 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...lifecycle,
     ...openWakes(foundation, { ...spawns, ...lifecycle }),
     ...openHooks(foundation, asks),
-    ...openJobs(foundation, spawns),
+    ...jobs,
+    ...openProofs(foundation, { ...spawns, ...jobs }),
     ...openUsage(foundation, sessions),
     ...openBreakers(foundation, { ...sessions, ...lifecycle }),
     schedules: new Schedules(foundation.ctx, {
@@ -116,14 +120,15 @@ function openJobs(foundation: Foundation, lower: SpawnFeatures & ReturnType<type
   const { config, ctx, platform, shutdownSignal, history_ms } = foundation;
   const { machine, processes, programs, terminals } = platform;
   const executors = new Executors(ctx, { ...lower, machine, processes, shutdownSignal });
+  const folders = { allowed: config["spawn.allowed_paths"] ?? [], home: terminals.home };
+  const checkRunner = new CheckRunner({ checks: config["jobs.checks"], folders, programs });
   const jobs = new Jobs(ctx, {
     ...lower,
-    checks: config["jobs.checks"],
+    checkRunner,
     executors,
-    folders: { allowed: config["spawn.allowed_paths"] ?? [], home: terminals.home },
+    folders,
     history_ms,
-    programs,
     shutdownSignal,
   });
-  return { jobs };
+  return { checkRunner, jobs };
 }

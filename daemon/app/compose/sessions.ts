@@ -16,6 +16,8 @@ import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 import type { openLimits } from "./limits.ts";
 import { Transcripts } from "../../features/transcripts/transcripts.ts";
+import type { CheckRunner } from "../../features/jobs/check_runner.ts";
+import { Proofs } from "../../features/proofs/proofs.ts";
 import { Changes } from "../../features/changes/changes.ts";
 import { FileUses } from "../../features/files/file_uses.ts";
 import { Branches } from "../../features/files/branches.ts";
@@ -148,6 +150,26 @@ export function openChanges(
     shutdownSignal,
   });
   return { changes };
+}
+
+/** The checks of answers. */
+export function openProofs(
+  foundation: Foundation,
+  lower: AskFeatures & { readonly checkRunner: CheckRunner },
+) {
+  const { config, ctx, history_ms, identity, platform, shutdownSignal } = foundation;
+  const { git, send, terminals } = platform;
+  const proofs = new Proofs(ctx, {
+    ...lower,
+    git,
+    history_ms,
+    relay_admin: config["relay.allow_admin"],
+    readable: { allowed: config["spawn.allowed_paths"] ?? [HOME], home: terminals.home },
+    secrets: [identity.hook_token, ...secretsOf(config)],
+    send,
+    shutdownSignal,
+  });
+  return { proofs };
 }
 
 /** The use of files by agents, and where their lines came from. */

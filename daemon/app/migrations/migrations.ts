@@ -44,6 +44,7 @@ import budgets from "./044_budgets.sql" with { type: "text" };
 import leases from "./045_leases.sql" with { type: "text" };
 import fileUses from "./046_file_uses.sql" with { type: "text" };
 import leasesOfProcesses from "./049_leases_of_processes.sql" with { type: "text" };
+import proofs from "./050_proofs.sql" with { type: "text" };
 import origins from "./051_origins.sql" with { type: "text" };
 import jointChecks from "./053_joint_checks.sql" with { type: "text" };
 
@@ -92,6 +93,7 @@ export const migrations: readonly string[] = [
   leases,
   fileUses,
   leasesOfProcesses,
+  proofs,
   origins,
   jointChecks,
 ];

@@ -10,6 +10,7 @@ import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "protocol/peers/record.ts";
 import type { Ask, Outcome, TypedAnswer } from "protocol/asks/contract.ts";
+import type { MessageProof } from "protocol/proofs/contract.ts";
 import { asksForDecision, isDecidedThere } from "./answers.ts";
 import { askMachine, CLOSE_RULES, type CloseReason } from "protocol/asks/states.ts";
 
@@ -23,6 +24,17 @@ export interface HumanInbox {
 export interface AskEffects {
   /** An ask waits for an agent that is offline. `is_elsewhere`: it comes from another machine. */
   askWaits(message: StoredMessage, sender: { readonly is_elsewhere: boolean }): void;
+  /** An ask is stored whose answer these checks must pass. */
+  proofAsked(message: StoredMessage, checks: readonly string[]): void;
+  /** The recipient answers. True if the answer is held until it is checked: the ask stays open. */
+  holdAnswer(ask: Ask, answer: GivenAnswer): boolean;
+  /** Throws `answer_in_proof` while an answer is being checked. */
+  refuseWhileProving(ask: Ask): void;
+  /**
+   * The ask would end without an answer. True if it has a held answer, which closes it now or once
+   * its checks have run.
+   */
+  hasHeldAnswer(ask: Ask): boolean;
   /** An ask is closed and its delivery is about to end: another machine may need to know. */
   askClosing(ask: Ask): void;
   /** An ask is closed and its delivery has ended: another machine may need to know. */
@@ -49,9 +61,18 @@ export interface ClosingDetails extends Partial<Omit<RequestContext, "may_be_cal
   readonly cancelled_by?: Address | undefined;
   /** The outcome, if it differs from the usual outcome of the close reason. */
   readonly outcome?: Outcome;
-  /** The author kind of a reply that came from another machine; otherwise it is determined here. */
+  /** The author kind of a reply from another machine, or of a held one. */
   readonly reply_voice?: AuthorKind;
   readonly attachments?: Attachments;
+  /** The outcome of the checks of the answer. */
+  readonly proof?: MessageProof;
+}
+
+/** An answer of the recipient, as it will close the ask. */
+export interface GivenAnswer {
+  readonly close_reason: CloseReason;
+  readonly details: ClosingDetails;
+  readonly claims: readonly string[];
 }
 
 type Waiter = (ask: Ask) => void;
@@ -146,12 +167,13 @@ export class AskCloser {
       to,
       voice: this.#authorKindOf(ask, side, known),
       sent_by: known.sent_by,
-      text: ask.reply ?? "",
+      text: toAckText(ask.reply ?? "", to, known.proof),
       attachments: ask.reply_attachments,
       circle: ask.circle,
       correlation_id: ask.correlation_id,
       traceparent,
       closing: { close_reason: ask.close_reason, outcome: ask.outcome },
+      proof: known.proof,
     });
     if (isLocalHuman(to)) this.#deps.human.add(ticket.message);
   }
@@ -171,6 +193,11 @@ export class AskCloser {
       : [ask.from_peer_id, ask.from_peer_name];
     const role = peer_id === null ? null : directory.address(peer_id)?.role ?? null;
     return directory.authorKindOf({ role, name }, proofs);
+  }
+
+  /** Ends an open ask without an answer, unless it has a held one. */
+  end(ask: Ask, close_reason: CloseReason, details: ClosingDetails): void {
+    if (!this.#deps.effects.hasHeldAnswer(ask)) this.close(ask, close_reason, details);
   }
 
   /** Waits until the ask is closed; undefined on timeout, shutdown, or when the caller is gone. */
@@ -194,4 +221,9 @@ export class AskCloser {
   #resolveWaiters(closedAsk: Ask): void {
     this.#waiters.get(closedAsk.correlation_id)?.forEach((resolve) => resolve(closedAsk));
   }
+}
+
+/** An inbox item has no frame, so the daemon's line on the proof is the first of its text. */
+function toAckText(reply: string, to: Address, proof: MessageProof | undefined): string {
+  return proof && isLocalHuman(to) ? `${proof.note}\n\n${reply}` : reply;
 }

@@ -23,6 +23,7 @@ import {
 } from "protocol/asks/contract.ts";
 import { AskCloser, type AskCloserDeps } from "./ask_closer.ts";
 import { askMachine, type CloseReason } from "protocol/asks/states.ts";
+import type { MessageProof } from "protocol/proofs/contract.ts";
 import type { Routing } from "protocol/asks/routing.ts";
 import * as rows from "./store.ts";
 import { readRanges } from "../messages/ledger/ranges.ts";
@@ -35,7 +36,14 @@ const THREADS_MAX = 1000;
 /** Closed asks that a history reads before other requests run. It takes 3 to 5 ms. */
 const HISTORY_STEP_ASKS = 1500;
 
+/** A question of asks to the proofs. */
+export interface ProofPorts {
+  /** What the ask says about its checks. Throws if the answer cannot be checked. */
+  proofFor(checks: readonly string[], to: Address): MessageProof;
+}
+
 export interface AsksDeps extends AskCloserDeps {
+  readonly ports: ProofPorts;
   readonly attachments: Attachments;
   readonly ask_ttl_ms: number;
 }
@@ -81,6 +89,8 @@ export class Asks {
       const scope = { circle, bypass_circle, caller: from, may_be_caller };
       const to = directory.target(body.to_peer, scope);
       const before = reply_to === null ? undefined : this.mustGet(reply_to);
+      const proof = body.prove && this.#deps.ports.proofFor(body.prove, to);
+      if (proof && body.question) throw new Problem("prove_question", {});
       const attachments = files.attach(body.attachments);
       if (body.dry_run) return { ticket: undefined, to, inbox: undefined };
       if (before && before.state === "open" && before.to_peer_id === from.peer_id) {
@@ -102,6 +112,7 @@ export class Asks {
         budget: body.budget,
         caused_by: requestContext.caused_by,
         proofs: requestContext,
+        proof,
         opening: {
           reply_delivery: body.reply_delivery,
           origin: body.origin ?? null,
@@ -118,6 +129,7 @@ export class Asks {
     const { events } = this.#ctx;
     const ticket = this.#deps.delivery.send({ ...draft, kind: "ask" });
     const { message } = ticket;
+    if (draft.proof) this.#deps.effects.proofAsked(message, draft.proof.checks);
     const parties = {
       correlation_id: message.correlation_id ?? "",
       from_peer_id: message.from_peer_id,
@@ -137,11 +149,15 @@ export class Asks {
     return { ticket, to, inbox: isLocalHuman(to) ? this.#deps.human.add(message) : undefined };
   }
 
-  /** Acknowledges an ask, or answers it with a message (contract 3). */
+  /**
+   * Acknowledges an ask, or answers it with a message (contract 3). Null if the answer is held
+   * until it is checked.
+   */
   ack(
-    { correlation_id, message = "", option_id, attachments: ids = [], from_peer }: AckAsk,
+    { correlation_id, option_id, claims = [], from_peer, ...body }: AckAsk,
     requestContext: AskContext,
-  ): CloseReason {
+  ): CloseReason | null {
+    const { message = "", attachments: ids = [] } = body;
     return this.#ctx.db.transact(() => {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
@@ -153,6 +169,8 @@ export class Asks {
       const attachments = this.#deps.attachments.attach(ids);
       const { close_reason, ...reply } = toAckClosing(ask, { message, option_id }, ids.length > 0);
       const details = { responder, ...requestContext, attachments, ...reply };
+      const answer = { close_reason, details, claims };
+      if (this.#deps.effects.holdAnswer(ask, answer)) return null;
       return this.closer.close(ask, close_reason, details);
     });
   }
@@ -166,6 +184,7 @@ export class Asks {
       const ask = this.mustGet(correlation_id);
       const responder = this.#responder(ask, from_peer);
       if (ask.state === "closed") throw alreadyClosed(ask);
+      this.#deps.effects.refuseWhileProving(ask);
       return this.closer.close(ask, "declined", { responder, ...requestContext, reply: reason });
     });
   }
@@ -196,7 +215,7 @@ export class Asks {
     this.#ctx.db.transact(() => {
       const ask = this.mustGet(correlation_id);
       if (ask.state === "open") {
-        this.closer.close(ask, "send_failed", { responder: null, reply: reason });
+        this.closer.end(ask, "send_failed", { responder: null, reply: reason });
       }
     });
   }
@@ -206,7 +225,7 @@ export class Asks {
     const { db } = this.#ctx;
     return db.transact(() => {
       const asks = rows.openTo(db, peer_id);
-      for (const ask of asks) this.closer.close(ask, why, { responder: null });
+      for (const ask of asks) this.closer.end(ask, why, { responder: null });
       return asks.length;
     });
   }
@@ -295,7 +314,7 @@ export class Asks {
     const stale = rows.stale(db, { before, human_id, home_human_id, limit: EVICT_ROWS_MAX });
     if (stale.length === 0) return;
     const closing = { responder: null };
-    db.transact(() => stale.forEach((ask) => this.closer.close(ask, "evicted", closing)));
+    db.transact(() => stale.forEach((ask) => this.closer.end(ask, "evicted", closing)));
   }
 
   #responder(ask: Ask, from_peer: string | undefined): string {

@@ -150,20 +150,20 @@ export class MultiAsks {
   /** The id of the recipient that an argument names, or the reason why it cannot be asked. */
   #resolve(
     to_peer: string,
-    { from_peer, text, circle, reply_delivery }: AskMany,
+    { from_peer, text, circle, reply_delivery, prove }: AskMany,
     requestContext: AskContext,
   ): string | Problem {
-    const draft = { from_peer, to_peer, text, circle, reply_delivery, dry_run: true };
+    const draft = { from_peer, to_peer, text, circle, reply_delivery, prove, dry_run: true };
     return orProblem(() => this.#deps.asks.open(draft, requestContext).to.peer_id);
   }
 
   #askOne(
     { peer, to }: Recipient,
-    { from_peer, text, circle, reply_delivery, budget }: AskMany,
+    { from_peer, text, circle, reply_delivery, budget, prove }: AskMany,
     requestContext: AskContext,
   ): ChildAsk | Problem {
     if (to instanceof Refusal) return to;
-    const draft = { from_peer, to_peer: to, text, circle, reply_delivery, budget };
+    const draft = { from_peer, to_peer: to, text, circle, reply_delivery, budget, prove };
     const { asks } = this.#deps;
     return orProblem(() => {
       const { ticket } = this.#ctx.db.transactNested(() => asks.open(draft, requestContext));
@@ -175,7 +175,7 @@ export class MultiAsks {
   #evict(correlation_id: string): void {
     const { asks } = this.#deps;
     const ask = asks.get(correlation_id);
-    if (ask?.state === "open") asks.closer.close(ask, "evicted", { responder: null });
+    if (ask?.state === "open") asks.closer.end(ask, "evicted", { responder: null });
   }
 
   /** The result of a child. An ask that retention has deleted counts as failed. */

@@ -3,19 +3,21 @@
 import * as z from "zod";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { OK } from "kit/http/contract.ts";
-import { type Route, route } from "kit/http/route.ts";
+import { type Caller, type Route, route } from "kit/http/route.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import { type CallerChecks, senderOf } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { Asks } from "./asks.ts";
 import { foldAskKeys } from "protocol/asks/body_keys.ts";
 import * as contracts from "protocol/asks/contract.ts";
+import type { Ask } from "protocol/asks/contract.ts";
 import { askMany, getMany } from "protocol/asks/many.ts";
 import type { MultiAsks } from "./multi_asks.ts";
 import { answerAsk, askBlocking, queryPeer } from "protocol/asks/questions.ts";
 import type { Questions } from "./questions/questions.ts";
 import type { Routing } from "protocol/asks/routing.ts";
 import type { Wake } from "protocol/peers/record.ts";
+import type { Proof } from "protocol/proofs/contract.ts";
 import type { Router, UnnamedAsk } from "./routing/router.ts";
 
 const PAGE_ROWS = 100;
@@ -38,10 +40,16 @@ interface AskRoutesDeps {
     /** Waits until it is decided how an ask to an offline peer goes on. Null if it is no agent. */
     settled(peer_id: string): Promise<Wake | null>;
   };
+  readonly proofs: {
+    /** The check of an ask's answer; undefined if nothing is checked. */
+    viewOf(correlation_id: string, how: { readonly brief: boolean }): Proof | undefined;
+    /** Throws `prove_from_relay` for a caller whose requests start no checks. */
+    mustMayProve(via: Caller["via"]): void;
+  };
 }
 
 function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Route {
-  const { asks, delivery, directory, router, wakes } = deps;
+  const { asks, delivery, directory, proofs, router, wakes } = deps;
   const replay = {
     sender: senderOf(directory),
     /** A repeated request gets the first ids and the current state of the delivery. */
@@ -52,11 +60,13 @@ function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Rou
   };
   if (!router) {
     return route(contracts.openAsk, ({ body, caller, headers, commit }) => {
+      if (body.prove) proofs.mustMayProve(caller.via);
       const open = () => asks.open(body, requestContextOf(caller, headers));
       return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, delivery, wakes });
     }, replay);
   }
   return route(routedAsk, async ({ body, caller, headers, signal, commit }) => {
+    if (body.prove) proofs.mustMayProve(caller.via);
     const requestContext = requestContextOf(caller, headers);
     // An ask with `to_peer` is never rerouted (specification 7, rule 5).
     const open = isNamed(body)
@@ -122,40 +132,16 @@ function isNamed(body: UnnamedAsk & { to_peer?: string | undefined }): body is c
 }
 
 export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
-  const { asks, directory, questions } = deps;
+  const { asks, proofs, questions } = deps;
   const { requestContextOf, isHumanAnswer } = checks;
-  /** A peer by name, or by the id of any peer ever known, because messages outlive peers. */
-  const findEverKnown = (argument: string) =>
-    directory.address(argument) ?? directory.resolveAnywhere(argument);
   return [
     openRoute(deps, checks),
-    route(contracts.listAsks, ({ query }) =>
-      asks.page({
-        state: query.state ?? null,
-        peer_id: query.peer_id === undefined ? null : findEverKnown(query.peer_id).peer_id,
-        before: query.cursor ?? Number.MAX_SAFE_INTEGER,
-        limit: query.limit ?? PAGE_ROWS,
-      })),
-    route(contracts.pendingAsks, ({ query }) => {
-      const { pane_id, peer_id, tmux_socket, direction } = query;
-      const peer = pane_id
-        ? directory.findByPane(pane_id, tmux_socket)
-        : directory.findSender(peer_id ?? ANONYMOUS_SENDER) ??
-          { peer_id: null, name: peer_id ?? ANONYMOUS_SENDER };
-      return { asks: asks.pending(peer, direction) };
-    }),
-    route(contracts.askHistory, async ({ query }) => {
-      const { pane_id, tmux_socket, since } = query;
-      const peer = pane_id
-        ? directory.findByPane(pane_id, tmux_socket)
-        : findEverKnown(query.peer_id ?? "");
-      const { peer_id, mesh_session_id } = peer;
-      return { threads: await asks.history(peer_id, since), mesh_session_id };
-    }),
-    route(contracts.getAsk, ({ params }) => asks.mustGet(params.id)),
+    ...recordRoutes(deps),
     route(contracts.ackAsk, ({ body, caller, headers }) => {
       questions.mustBeHuman(body.correlation_id, () => isHumanAnswer(caller, headers));
-      return { ...OK, close_reason: asks.ack(body, requestContextOf(caller, headers)) };
+      if (body.claims?.length) proofs.mustMayProve(caller.via);
+      const close_reason = asks.ack(body, requestContextOf(caller, headers));
+      return { ...OK, close_reason, ...(close_reason === null && { proof: "proving" as const }) };
     }),
     route(contracts.declineAsk, ({ body, caller, headers }) => {
       return { ...OK, close_reason: asks.decline(body, requestContextOf(caller, headers)) };
@@ -165,19 +151,61 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
       const requestContext = requestContextOf(caller, headers);
       return { ...OK, close_reason: asks.cancel(params.id, { asker, reason }, requestContext) };
     }),
-    route(contracts.waitAsk, ({ params, body, signal }) =>
-      asks.wait({
-        correlation_id: params.id,
-        asker: body.peer_id,
-        ms_max: body.timeout_seconds * 1000,
-        signal,
-      })),
     ...questionRoutes(deps, checks),
   ];
 }
 
+/** Routes that read asks, or wait for their ends. */
+function recordRoutes({ asks, directory, proofs }: AskRoutesDeps): Route[] {
+  const withProof = <R extends { readonly correlation_id: string }>(found: R, brief = false) => {
+    const proof = proofs.viewOf(found.correlation_id, { brief });
+    return proof ? { ...found, proof } : found;
+  };
+  const inList = (found: readonly Ask[]) => found.map((ask) => withProof(ask, true));
+  /** A peer by name, or by the id of any peer ever known, because messages outlive peers. */
+  const findEverKnown = (argument: string) =>
+    directory.address(argument) ?? directory.resolveAnywhere(argument);
+  return [
+    route(contracts.listAsks, async ({ query }) => {
+      const page = await asks.page({
+        state: query.state ?? null,
+        peer_id: query.peer_id === undefined ? null : findEverKnown(query.peer_id).peer_id,
+        before: query.cursor ?? Number.MAX_SAFE_INTEGER,
+        limit: query.limit ?? PAGE_ROWS,
+      });
+      return { ...page, asks: inList(page.asks) };
+    }),
+    route(contracts.pendingAsks, ({ query }) => {
+      const { pane_id, peer_id, tmux_socket, direction } = query;
+      const peer = pane_id
+        ? directory.findByPane(pane_id, tmux_socket)
+        : directory.findSender(peer_id ?? ANONYMOUS_SENDER) ??
+          { peer_id: null, name: peer_id ?? ANONYMOUS_SENDER };
+      return { asks: inList(asks.pending(peer, direction)) };
+    }),
+    route(contracts.askHistory, async ({ query }) => {
+      const { pane_id, tmux_socket, since } = query;
+      const peer = pane_id
+        ? directory.findByPane(pane_id, tmux_socket)
+        : findEverKnown(query.peer_id ?? "");
+      const { peer_id, mesh_session_id } = peer;
+      return { threads: await asks.history(peer_id, since), mesh_session_id };
+    }),
+    route(contracts.getAsk, ({ params }) => withProof(asks.mustGet(params.id))),
+    route(contracts.waitAsk, async ({ params, body, signal }) => {
+      const found = await asks.wait({
+        correlation_id: params.id,
+        asker: body.peer_id,
+        ms_max: body.timeout_seconds * 1000,
+        signal,
+      });
+      return found.status === "resolved" ? withProof(found) : found;
+    }),
+  ];
+}
+
 function questionRoutes(
-  { directory, multiAsks, questions }: AskRoutesDeps,
+  { directory, multiAsks, proofs, questions }: AskRoutesDeps,
   { requestContextOf, isHumanAnswer }: CallerChecks,
 ): Route[] {
   return [
@@ -197,8 +225,10 @@ function questionRoutes(
     ),
     route(
       askMany,
-      ({ body, caller, headers, commit }) =>
-        commit(() => multiAsks.ask(body, requestContextOf(caller, headers))),
+      ({ body, caller, headers, commit }) => {
+        if (body.prove) proofs.mustMayProve(caller.via);
+        return commit(() => multiAsks.ask(body, requestContextOf(caller, headers)));
+      },
       { sender: senderOf(directory), again: (before) => before },
     ),
     route(getMany, ({ params }) => multiAsks.result(params.parent_id)),

@@ -33,6 +33,8 @@ function asksWhere(db: Reader, condition: string, params: Params): Ask[] {
 }
 
 const OPEN_TO = "ask_state = 'open' and to_peer_id = :to_peer_id";
+/** Leaves out the asks with an answer that is being checked. */
+const IS_OWED = "coalesce(proof ->> 'state', '') <> 'proving'";
 
 /** Selects asks with their row numbers, which are the cursors of pages. */
 const SELECT_NUMBERED_ASK = `select seq, ${ASK_COLUMNS} from messages`;
@@ -46,9 +48,14 @@ export function openTo(db: Reader, to_peer_id: string): Ask[] {
   return asksWhere(db, `${OPEN_TO} order by created_at, seq`, { to_peer_id });
 }
 
+/** The open asks to a peer that wait for an answer from it. */
+export function owedBy(db: Reader, to_peer_id: string): Ask[] {
+  return asksWhere(db, `${OPEN_TO} and ${IS_OWED} order by created_at, seq`, { to_peer_id });
+}
+
 /** The oldest open asks to a peer that it has seen, and was not reminded of. */
 export function unanswered(db: Reader, to_peer_id: string, limit: number): Ask[] {
-  const condition = `${OPEN_TO} and seen_at is not null and reminded_at is null`;
+  const condition = `${OPEN_TO} and seen_at is not null and reminded_at is null and ${IS_OWED}`;
   const first = `${condition} order by created_at, seq limit :limit`;
   return asksWhere(db, first, { to_peer_id, limit });
 }
@@ -60,7 +67,7 @@ export function seenBefore(
 ): Ask[] {
   return asksWhere(
     db,
-    `${OPEN_TO} and seen_at <= :at order by created_at, seq limit :limit`,
+    `${OPEN_TO} and ${IS_OWED} and seen_at <= :at order by created_at, seq limit :limit`,
     filter,
   );
 }

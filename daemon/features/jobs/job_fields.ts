@@ -4,8 +4,9 @@ import { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
-import type { Checks, JobBody } from "protocol/jobs/contract.ts";
+import type { JobBody } from "protocol/jobs/contract.ts";
 import type { Execution, Job, JobInList, Template, TemplateInList } from "protocol/jobs/record.ts";
+import type { CheckRunner } from "./check_runner.ts";
 import type { StoredJob } from "./store.ts";
 import type { StoredTemplate } from "./template_store.ts";
 
@@ -26,17 +27,16 @@ export type JobSource =
 export function toJobFields(
   body: JobBody,
   requestContext: RequestContext,
-  { directory, checks }: { readonly directory: Directory; readonly checks: Checks },
+  { directory, checkRunner }: {
+    readonly directory: Directory;
+    readonly checkRunner: Pick<CheckRunner, "mustKnow">;
+  },
 ): JobFields {
   const caller = directory.sender(body.created_by ?? ANONYMOUS_SENDER);
   const scope = { circle: body.circle, caller };
   const assigned = body.assigned_peer && directory.findNotRetired(body.assigned_peer, scope);
   const owner = body.owner_peer && directory.findNotRetired(body.owner_peer, scope);
-  const known = Object.keys(checks);
-  const check = body.checks?.find((name) => !known.includes(name));
-  if (check !== undefined) {
-    throw new Problem("unknown_check", { check, allowed: known.join(", ") || "none" });
-  }
+  checkRunner.mustKnow(body.checks ?? []);
   const proven_human = requestContext.proven_human && caller.role === "human";
   const { unverified = false } = requestContext;
   return {

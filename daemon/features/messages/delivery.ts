@@ -9,6 +9,7 @@ import type { IdCodec } from "./id_codec.ts";
 import type { Attachments } from "protocol/messages/attachments.ts";
 import { type Address, type AuthorKind, isLocalHuman } from "protocol/peers/record.ts";
 import type { AskFields, StoredMessage } from "protocol/messages/contract.ts";
+import type { MessageProof } from "protocol/proofs/contract.ts";
 import { beginTrace, continueTrace } from "kit/http/traceparent.ts";
 import type { Dispatcher, HoldPorts } from "./dispatcher.ts";
 import * as ledger from "./ledger/ledger.ts";
@@ -45,6 +46,7 @@ export interface MessageDraft extends LimitedMessage {
   readonly traceparent?: string | undefined;
   readonly closing?: Pick<StoredMessage, "close_reason" | "outcome">;
   readonly opening?: AskFields;
+  readonly proof?: MessageProof | undefined;
   /** Maximum wait; by default the queue's. Asks ignore it: they wait as long as they are open. */
   readonly ttl_ms?: number;
   /** Set for a message that comes from another machine. */
@@ -111,6 +113,7 @@ export class Delivery {
       ledger.insert(tx, message, opening);
       // Few messages begin with a reason, so the insert leaves it out.
       if (message.reason !== null) ledger.update(tx, message.seq, { reason: message.reason });
+      if (message.proof) ledger.setProof(tx, message.seq, message.proof);
       if (kind === "ask" && correlation_id) ledger.insertChosenId(tx, correlation_id, message.seq);
       if (budget || draft.budget !== undefined) {
         const parent_id = opening?.parent_id ?? null;
@@ -346,6 +349,7 @@ export class Delivery {
       close_reason: draft.closing?.close_reason ?? null,
       outcome: draft.closing?.outcome ?? null,
       closed_at: null,
+      proof: draft.proof ?? null,
     };
   }
 }

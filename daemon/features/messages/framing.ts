@@ -7,6 +7,7 @@ import { isOutside, originMark } from "protocol/derived/origins.ts";
 import { toTag } from "protocol/messages/attachments.ts";
 import type { OutgoingMessage } from "../agents/adapter.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
+import type { ProofResult } from "protocol/proofs/contract.ts";
 
 /** Cleans foreign text: removes control and hidden characters, neutralizes `[mesh` markers. */
 export function printable(text: string): string {
@@ -45,6 +46,7 @@ function humanFrame(message: StoredMessage): string {
   return [
     `[mesh] @${quotedName(from_peer_name)} → @${quotedName(to_peer_name)}: ${printable(text)}`,
     ...tags(message),
+    ...notes(message),
     message.kind === "ask" ? answerHint(message) : `[mesh ${proofId(message)}]`,
   ].join("\n");
 }
@@ -65,12 +67,16 @@ function peerFrame(message: StoredMessage): string {
     origin: isOutside(chain) ? originMark(chain) : null,
     circle,
     outcome: kind === "ack" ? message.outcome : null,
+    proof: kind === "ack" ? message.proof?.state ?? null : null,
     unverified: voice === "unverified" ? "true" : null,
     urgent: urgent ? "true" : null,
   });
   const body = [escapeMarkup(printable(text)), ...tags(message)].join("\n");
   const lines = [`[mesh] <peer-message ${attributes}>${body}</peer-message>`];
+  lines.push(...notes(message));
   if (kind === "ask") lines.push(answerHint(message));
+  // Ends the daemon's line: ids in the text after it prove nothing.
+  else if (message.proof) lines.push(`[mesh ${proofId(message)}]`);
   return lines.join("\n");
 }
 
@@ -83,7 +89,20 @@ export function framedLength(message: StoredMessage): number {
 function tags(message: StoredMessage): string[] {
   const question = questionOf(message);
   const questionTags = question ? toQuestionTags(question, message.text) : [];
-  return [...message.attachments.map(toTag), ...questionTags].map(printable);
+  const outputs = (message.proof?.results ?? []).filter(({ outcome }) => outcome !== "verified");
+  return [...message.attachments.map(toTag), ...questionTags, ...outputs.map(findingTag)]
+    .map(printable);
+}
+
+/** A finding. Claims and outputs are text of the recipient and its programs: data, too. */
+export function findingTag({ kind, name, outcome, reason, output }: ProofResult): string {
+  const text = [reason, ...output === "" ? [] : [output]].join("\n");
+  return `<finding ${tagAttributes({ [kind]: name, outcome })}>${escapeMarkup(text)}</finding>`;
+}
+
+/** A line of the daemon on the proof of an answer, without any text of others. */
+function notes({ proof }: StoredMessage): string[] {
+  return proof?.note ? [`[mesh] ${proof.note}`] : [];
 }
 
 function questionOf({ kind, question }: StoredMessage): Question | undefined {

@@ -1,6 +1,6 @@
 /** Replies to all: the reply closes an ask, and the others of its thread are notified of it. */
 
-import { recoverableProblem } from "protocol/problems.ts";
+import { Problem, recoverableProblem } from "protocol/problems.ts";
 import type { Context } from "../../data/context.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { AskContext, Asks } from "../asks/asks.ts";
@@ -45,6 +45,7 @@ export class ThreadReplies {
       mustBeFew(`The thread of ${correlation_id}`, members.length);
       const reply = { correlation_id, message: text, from_peer };
       const close_reason = this.#asks.ack(reply, requestContext);
+      if (close_reason === null) throw new Problem("answer_checked_first", { correlation_id });
       const sent_to: RepliedAll["sent_to"] = [];
       const failed: RepliedAll["failed"] = [];
       const body = {

@@ -5,6 +5,7 @@ import { Problem } from "protocol/problems.ts";
 import { kindOf } from "../../host/terminal_addresses.ts";
 import type { Transport } from "protocol/agents/contract.ts";
 import type { PeerFilter } from "protocol/peers/contract.ts";
+import type { ProofRecord } from "protocol/proofs/contract.ts";
 import type { Peer, Wake } from "protocol/peers/record.ts";
 import type { Directory } from "./directory.ts";
 import type { PendingFields, RemoteRecords } from "./remote/remote_records.ts";
@@ -49,6 +50,8 @@ export interface RecordPorts {
   waitingQuestions(): ReadonlyMap<string, WaitingQuestion>;
   /** The limit of a peer's account, which another of its peers may have reported. */
   limitOf(peer_id: string): KnownWait | undefined;
+  /** The outcomes of the answers of a peer that were checked; null for none. */
+  proofsOf(peer_id: string): ProofRecord | null;
   /** The loop in which a peer is; undefined for none. */
   loopOf(peer_id: string): Peer["looping"];
 }
@@ -150,6 +153,7 @@ export class PeerRecords {
     const transport = human ? "none" : this.#deps.reachability.transport(peer_id);
     const isOver = stored.status === "offline" || stored.status === "retired";
     const looping = this.#deps.ports.loopOf(peer_id);
+    const proofs = this.#deps.ports.proofsOf(peer_id);
     const isFresh = now - (described_at ?? now) <= this.#deps.description_ttl_ms;
     return {
       ...record,
@@ -172,6 +176,7 @@ export class PeerRecords {
       waits_for: this.#deps.waits.of(stored, questions),
       wake: this.#deps.ports.wakeOf(stored),
       ...(looping && { looping }),
+      ...(proofs && { proofs }),
       ...this.#toFields(pending),
     };
   }

@@ -20,6 +20,7 @@ export const StoredPeer = Peer.omit({
   waits_for: true,
   wake: true,
   looping: true,
+  proofs: true,
   offline_since: true,
   pending_ask_count: true,
   oldest_pending_age_seconds: true,

@@ -108,7 +108,7 @@ export class WakeQuestions {
 
 /** The number of open asks to a peer, and the ids of those that it has received. */
 export function openAsksOf(ctx: Pick<Context, "db">, peer_id: string) {
-  const open = askRows.openTo(ctx.db, peer_id);
+  const open = askRows.owedBy(ctx.db, peer_id);
   const queued = new Set(ledger.queuedAsks(ctx.db, peer_id, open.length));
   const isQueued = ({ correlation_id }: Ask) =>
     queued.has(ledger.findMessage(ctx.db, correlation_id)?.delivery_id ?? "");

@@ -4,7 +4,7 @@ import { useSwipe } from "../../components/act/swipe.ts";
 import { Age, State } from "../../components/basics.tsx";
 import { AgentMark } from "../../components/icons/icon.tsx";
 import { PeerLink } from "../../components/message.tsx";
-import { WaitNote } from "../../components/wait_note.tsx";
+import { WaitNote } from "../../components/notes/wait_note.tsx";
 import type { Peer } from "../../state/records.ts";
 import { go, link } from "../../state/router.ts";
 import { Where } from "./ask_card.tsx";

@@ -118,3 +118,50 @@ Deno.test("the sender is --from, else the peer that calls, else the human, else 
   inbox = none("no_human");
   assert.partialDeepStrictEqual(await runAs([], true, tmux), { from_peer: "cli" });
 });
+
+const PROOF = {
+  checks: ["tests"],
+  claims: [],
+  folder: "/work",
+  answers: 2,
+  reason: "Does not hold: the check tests.",
+  undelivered: null,
+  results: [{
+    kind: "check",
+    name: "tests",
+    outcome: "refuted",
+    reason: "It exited with 1",
+    output: "3 failed",
+    changed: true,
+    changed_files: ["tests/a_test.ts"],
+  }],
+  created_at: ANSWERED.closed_at,
+  answered_at: ANSWERED.closed_at,
+  ended_at: ANSWERED.closed_at,
+};
+
+for (const [state, exit] of [["verified", 0], ["refuted", 1], ["unproved", 1]] as const) {
+  Deno.test(`\`ask --prove --wait\` exits with ${exit} for an answer that is ${state}`, async () => {
+    await using p = answeringDaemon({
+      "POST /ask": () => OPENED,
+      "POST /asks/ask-000000000001/wait": () => ({ ...ANSWERED, proof: { ...PROOF, state } }),
+    });
+    const args = ["ask", "api", "Fix it", "--prove", "tests,lint", "--prove", "e2e", "--wait"];
+    const { code, out } = await p.mesh(args);
+    assert.equal(code, exit);
+    assert.partialDeepStrictEqual(p.received[0]?.body, { prove: ["tests", "lint", "e2e"] });
+    assert.match(out, new RegExp(`${state}\\. Does not hold: the check tests\\.`));
+    assert.match(out, /its files were changed since the ask: tests\/a_test\.ts\n3 failed/);
+  });
+}
+
+Deno.test("`ack --claim` says that the answer is held", async () => {
+  await using p = answeringDaemon({
+    "POST /ack": () => ({ ok: true, close_reason: null, proof: "proving" }),
+  });
+  const claims = ["commit:0123abc", "merges:login"];
+  const flags = claims.flatMap((claim) => ["--claim", claim]);
+  const { code, out } = await p.mesh(["ack", "ask-000000000001", "Done", ...flags]);
+  assert.deepEqual([code, out], [0, "held: the daemon checks the answer first\n"]);
+  assert.partialDeepStrictEqual(p.received.at(-1)?.body, { message: "Done", claims });
+});

@@ -109,6 +109,7 @@ function assertProper({ operation, path }: FuzzRequest, status: number, text: st
 
 /** Refusals of a request that matches its schemas, by rules that no schema can express. */
 const RULES = [
+  "Not a claim that the daemon can verify",
   "exactly one of", // Two parameters of a query.
   "both origin and act",
   "an instant with its offset",

@@ -46,7 +46,8 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "budgets.peers": "What a peer may use on a day, by its name; see [budgets.md](../budgets.md#days-and-peers).",
   "policy": "Rules on what may come of work that began with an app, a guest, another machine, a schedule, an agent or an unknown program, such as `[{origin: guest, deny: [spawn, 'ask: human']}]`; see [origin.md](../origin.md#rules).",
   "breakers.loops": "What happens if agents repeat themselves: nothing (`off`), you are told (`report`), or they are interrupted as well (`interrupt`); see [budgets.md](../budgets.md#loops).",
-  "jobs.checks": "Programs that a job may name as its checks; see [jobs.md](../jobs.md#checks).",
+  "jobs.checks": "Programs that jobs and asks may name as their checks; see [jobs.md](../jobs.md#checks) and " +
+    "[proven-answers.md](../proven-answers.md).",
   "joint_checks.check": "The check that runs on work trees of one repository, joined pairwise; without it, none is joined. See [landing.md](../landing.md).",
   "push.contact": "The address, `mailto:` or `https:`, by which the operator of a push service reaches you.",
   "push.allow_local": "Whether pushes may be sent to addresses of this machine and of private networks, for a push service of your own.",

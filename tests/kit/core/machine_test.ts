@@ -27,6 +27,7 @@ const COLUMNS: Record<string, [table: string, column: string] | "memory"> = {
   limit: ["limits", "state"],
   budget: ["budgets", "state"],
   joint_report: ["joint_reports", "state"],
+  proof: ["proofs", "state"],
   relay_client:   "memory",
   bus_connection: "memory",
   oauth_client:        ["oauth_clients",        "state"],

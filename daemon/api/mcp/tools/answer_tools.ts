@@ -6,17 +6,27 @@ import { Text, TextOrEmpty } from "kit/core/schema.ts";
 import { invalidField } from "kit/core/problem.ts";
 import { Problem } from "protocol/problems.ts";
 import { ackAsk, declineAsk } from "protocol/asks/contract.ts";
+import { GivenClaims } from "protocol/proofs/claims.ts";
 import { answerAsk } from "protocol/asks/questions.ts";
 import { quotedName } from "protocol/messages/frame_markers.ts";
 import { replyAll } from "protocol/notifications.ts";
 import { getPeer } from "protocol/peers/contract.ts";
 import { SEND_HINTS, type Tool, tool } from "../tool.ts";
-import { attachments, callerId, correlation_id, mustBePeer } from "./fields.ts";
+import { attachments, callerId, correlation_id, maybe, mustBePeer } from "./fields.ts";
 
 const ClosedFields = { ok: z.literal(true), correlation_id: z.string(), close_reason: z.string() };
 
-function toClosed(correlation_id: string, { ok, close_reason }: WireResponse<typeof ackAsk>) {
+function toClosed(correlation_id: string, { ok, close_reason }: WireResponse<typeof declineAsk>) {
   const text = `${correlation_id} is closed: ${close_reason}.`;
+  return { text, data: { ok, correlation_id, close_reason } };
+}
+
+/** The result of an answer, which is held if it has to be checked. */
+function toAnswered(correlation_id: string, { ok, close_reason }: WireResponse<typeof ackAsk>) {
+  if (close_reason !== null) return toClosed(correlation_id, { ok, close_reason });
+  const text =
+    `${correlation_id} stays open: your answer is held while the daemon checks it. You ` +
+    "get a message if it is refuted, and then repair it and answer again. You need not wait.";
   return { text, data: { ok, correlation_id, close_reason } };
 }
 
@@ -37,24 +47,35 @@ const ack = tool({
     message: TextOrEmpty.optional(),
     option_id,
     attachments,
+    claims: GivenClaims,
     reply_all: z.boolean().optional().describe(
       "Also notify the other peers of the thread: of earlier asks that it continues, of later " +
         "ones, and of the same ask_many",
     ),
   }),
-  output: z.object(ClosedFields),
-  async run({ correlation_id, message, option_id, attachments, reply_all }, { caller, call }) {
+  output: z.object({
+    ...ClosedFields,
+    close_reason: maybe.describe("Null while the answer is held, and the ask is open"),
+  }),
+  async run(
+    { correlation_id, message, option_id, attachments, claims, reply_all },
+    { caller, call },
+  ) {
     if (reply_all) {
-      if (!message || attachments || option_id !== undefined) {
-        throw invalidField("reply_all", "Needs a message, and takes no attachments or option");
+      if (!message || attachments || claims || option_id !== undefined) {
+        throw invalidField(
+          "reply_all",
+          "Needs a message, and takes no attachments, claims or option",
+        );
       }
       const answer = { from_peer: callerId(caller), text: message };
       const sent = await call(replyAll, { params: { id: correlation_id }, body: answer });
       const { text, data } = toClosed(correlation_id, sent);
       return { text: `${text}\n${formatMembers(sent)}`, data };
     }
-    const body = { correlation_id, message, option_id, attachments, from_peer: callerId(caller) };
-    return toClosed(correlation_id, await call(ackAsk, { body }));
+    const answer = { message, option_id, attachments, claims };
+    const body = { correlation_id, ...answer, from_peer: callerId(caller) };
+    return toAnswered(correlation_id, await call(ackAsk, { body }));
   },
 });
 

@@ -5,6 +5,9 @@ import { ApiError, type Call, type WireResponse } from "kit/http/client.ts";
 import { getAsk, waitAsk } from "protocol/asks/contract.ts";
 import { toTag } from "protocol/messages/attachments.ts";
 import { holdSentence } from "protocol/derived/holds.ts";
+import { findingTag } from "../../../features/messages/framing.ts";
+import { proofSentence } from "protocol/derived/proofs.ts";
+import { Proof } from "protocol/proofs/contract.ts";
 import { quotedName } from "protocol/messages/frame_markers.ts";
 import { getPeer } from "protocol/peers/contract.ts";
 import type { ToolContext } from "../tool.ts";
@@ -22,6 +25,9 @@ export const Ending = {
   option_id: maybe,
   closed_at: maybe,
   reply_attachments: z.array(AttachedFile).describe("Files of the reply; read each at its path"),
+  proof: Proof.pick({ state: true, reason: true, results: true }).optional().describe(
+    "What the daemon found when it checked the answer",
+  ),
 };
 export type Ending = z.output<z.ZodObject<typeof Ending>>;
 
@@ -41,7 +47,7 @@ type Resolution = Extract<WireResponse<typeof waitAsk>, { status: "resolved" }>;
 /** The fields of a closed ask that are shown. Every route that returns a closed ask has them. */
 type ResolvedAsk = Pick<
   Resolution,
-  "correlation_id" | "outcome" | "reply" | "responder" | "reply_attachments"
+  "correlation_id" | "outcome" | "reply" | "responder" | "reply_attachments" | "proof"
 >;
 
 /**
@@ -53,10 +59,12 @@ export async function formatEnding(
   { caller, call }: { caller: McpCaller; call: Call },
 ): Promise<string> {
   const { correlation_id, outcome, responder, reply_attachments } = ask;
-  const files = reply_attachments.map(toTag);
+  const failed = (ask.proof?.results ?? []).filter((result) => result.outcome !== "verified");
+  const files = [...reply_attachments.map(toTag), ...failed.map(findingTag)];
   const reply = ask.reply ?? "";
   const responderName = quotedName(responder ?? "nobody");
-  const head = `${correlation_id} is closed: ${outcome}, by @${responderName}.`;
+  const proof = ask.proof ? ` Checked by the daemon: ${proofSentence(ask.proof)}` : "";
+  const head = `${correlation_id} is closed: ${outcome}, by @${responderName}.${proof}`;
   if (!reply && files.length === 0) return `${head} The reply has no text.`;
   const { reply_voice } = await call(getAsk, { params: { id: correlation_id } });
   if (reply_voice === "human") {
@@ -69,6 +77,7 @@ export async function formatEnding(
     re: correlation_id,
     from: nameTag(responder),
     outcome,
+    ...(ask.proof && { proof: ask.proof.state }),
     ...unverified,
   };
   return `${head}\n${quote(attributes, reply, files)}`;

@@ -29,6 +29,7 @@ import {
   idempotencyHeaders,
   maybe,
   peer,
+  prove,
   seconds,
   urgent,
 } from "./fields.ts";
@@ -55,6 +56,7 @@ const ask = tool({
     reply_to: z.string().optional().describe("An ask that this one follows up on"),
     urgent,
     budget,
+    prove,
     options: z.array(z.union([z.string(), Option]).transform(toOption)).pipe(GivenOptions)
       .optional().describe(
         'The answers to choose from, such as ["yes", "no"]; the reply names one of them',
@@ -140,7 +142,11 @@ async function waitFor(id: string, seconds: number, toolContext: ToolContext) {
     body: { peer_id: callerId(toolContext.caller), timeout_seconds },
   });
   if (found.status === "resolved") {
-    return { text: await formatEnding(found, toolContext), data: found };
+    const text = await formatEnding(found, toolContext);
+    const { proof, ...data } = found;
+    if (!proof) return { text, data };
+    const { state, reason, results } = proof;
+    return { text, data: { ...data, proof: { state, reason, results } } };
   }
   const wait = await waitOfRecipient(id, toolContext);
   const text = `No reply to ${id} in ${timeout_seconds} s. ${wait}The ask stays open: ${

@@ -5,6 +5,7 @@ import { IdempotencyKey, Name } from "kit/core/schema.ts";
 import { Problem } from "protocol/problems.ts";
 import { getPeer } from "protocol/peers/contract.ts";
 import { ATTACHMENTS_MAX } from "protocol/messages/attachments.ts";
+import { GivenProve } from "protocol/proofs/contract.ts";
 import { GivenBudget } from "protocol/budgets/contract.ts";
 import type { McpCaller } from "../identify.ts";
 import type { ToolContext } from "../tool.ts";
@@ -21,6 +22,7 @@ export const urgent = z.boolean().optional().describe(
     "its tool calls, where its program allows that",
 );
 export const budget = GivenBudget;
+export const prove = GivenProve;
 export const seconds = z.number().min(0).optional();
 export const correlation_id = z.string().min(1)
   .describe("The id of the ask, such as ask-3f9c04d1a2b7");

@@ -18,6 +18,7 @@ import {
   idempotencyHeaders,
   maybe,
   peer,
+  prove,
   seconds,
 } from "./fields.ts";
 import { charsPerText, printable, truncate } from "./quoting.ts";
@@ -40,6 +41,7 @@ const ask = tool({
       "After this time open asks are closed; without it they stay open for a day",
     ),
     budget,
+    prove,
     idempotency_key,
   }),
   output: z.object({

@@ -1,18 +1,17 @@
 /** Dependencies of fires on the jobs feature and on other features. */
 
-import type { ProgramRunner } from "../../../host/programs.ts";
 import type { AccountLimits } from "../../limits/limits.ts";
 import type { Delivery } from "../../messages/delivery.ts";
 import type { Notifications } from "../../notifications/notifications.ts";
 import type { FolderScope } from "../../spawn/folders.ts";
 import type { Spawns } from "../../spawn/spawns.ts";
-import type { Checks } from "protocol/jobs/contract.ts";
+import type { CheckRunner } from "../check_runner.ts";
 import type { Executors } from "../executors.ts";
 import type { Notices } from "../notices.ts";
 import type { JobSteps } from "../transitions.ts";
 
 export interface FireDeps {
-  readonly checks: Checks;
+  readonly checkRunner: CheckRunner;
   readonly delivery: Delivery;
   readonly executors: Executors;
   /** The folders in which agents may start and checks may run. */
@@ -20,7 +19,6 @@ export interface FireDeps {
   readonly limits: Pick<AccountLimits, "isLimited">;
   readonly notices: Notices;
   readonly notifications: Notifications;
-  readonly programs: ProgramRunner;
   readonly running: RunningWork;
   readonly shutdownSignal: AbortSignal;
   readonly spawns: Spawns;

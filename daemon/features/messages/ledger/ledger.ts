@@ -12,6 +12,7 @@ import type { Ask } from "protocol/asks/contract.ts";
 import { isOutside } from "protocol/derived/origins.ts";
 import { toWire } from "protocol/messages/attachments.ts";
 import { type AskFields, StoredMessage } from "protocol/messages/contract.ts";
+import type { MessageProof } from "protocol/proofs/contract.ts";
 import { DELIVERY_ID, identOf, idParams, selectMessages, selectOf, WHERE_ID } from "./rows.ts";
 
 /** The columns of a new row. All others are null, or have their default. */
@@ -378,6 +379,12 @@ export function closeAsk(tx: Tx, closed: AskClosing, at: number): void {
       at,
     },
   );
+}
+
+/** Records what a message says about a proof. */
+export function setProof(tx: Tx, seq: number, proof: MessageProof): void {
+  const text = JSON.stringify(proof);
+  tx.run("update messages set proof = :text where seq = :seq", { seq, text });
 }
 
 export function setPull(tx: Tx, correlation_id: string): void {

@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { IdempotencyKey, Name, shortText } from "kit/core/schema.ts";
 import { Traceparent } from "protocol/messages/contract.ts";
+import { MessageProof } from "protocol/proofs/contract.ts";
 import {
   AuthorKind,
   GivenMetadata,
@@ -229,6 +230,9 @@ const Ask = z.object({
   expires_at: z.string().optional().describe(
     "When the asker of a blocking question stops waiting; absent for other asks",
   ),
+  prove: z.array(z.string()).optional().describe(
+    "The checks that the daemon runs before the asker gets the answer; absent without any",
+  ),
 });
 
 const Ack = z.object({
@@ -240,6 +244,9 @@ const Ack = z.object({
   text: nullableString.describe("The reply, or the reason why there is none; null without a text"),
   attachments: Attachments.optional().describe("The reply's files; absent without any"),
   traceparent: z.string().describe("The W3C trace context of the ask"),
+  proof: MessageProof.pick({ state: true, results: true }).optional().describe(
+    "What the daemon found when it checked the answer; absent if nothing was checked",
+  ),
 });
 
 const InboxItemFrame = z.object({

@@ -137,7 +137,7 @@ export function toFrame(message: StoredMessage, framed?: string): Outbound {
   if (kind === "ack") {
     const { close_reason, outcome } = message;
     const closing = { correlation_id, close_reason, outcome, text: text || null };
-    return { type: kind, ...from, ...closing, ...more };
+    return { type: kind, ...from, ...closing, ...more, ...proofOf(message) };
   }
   const to = { to_peer: message.to_peer_name, to_peer_id: message.to_peer_id };
   const fields = { ...from, ...to, text, ...more };
@@ -148,7 +148,13 @@ export function toFrame(message: StoredMessage, framed?: string): Outbound {
       ...fields,
       ...(message.reply_to && { reply_to: message.reply_to }),
       ...(message.question && { question: message.question, ...expiryField(message) }),
+      ...(message.proof?.checks.length && { prove: message.proof.checks }),
     };
   }
   return { type: kind === "broadcast" ? kind : "notify", ...fields };
+}
+
+/** The outcome of the checks of an answer. */
+function proofOf({ proof }: StoredMessage) {
+  return proof ? { proof: { state: proof.state, results: proof.results } } : {};
 }

@@ -110,6 +110,7 @@ function messageOf(
     close_reason: null,
     outcome: null,
     closed_at: open || !isAsk ? null : now,
+    proof: null,
   };
 }
 

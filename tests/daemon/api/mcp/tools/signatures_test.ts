@@ -9,11 +9,11 @@ type ToolEffect = "looks" | "settles" | "says";
 /** From contract 6; a question mark marks an optional argument. */
 // deno-fmt-ignore
 const SIGNATURES: [tool: string, effect: ToolEffect, takes: string][] = [
-  ["ask",             "says",    "peer message circle? attachments? reply_to? urgent? budget? options? idempotency_key? wait_seconds?"],
+  ["ask",             "says",    "peer message circle? attachments? reply_to? urgent? budget? prove? options? idempotency_key? wait_seconds?"],
   ["wait_on_ack",     "settles", "correlation_id timeout_seconds?"],
-  ["ask_many",        "says",    "peers message circle? timeout_seconds? budget? idempotency_key?"],
+  ["ask_many",        "says",    "peers message circle? timeout_seconds? budget? prove? idempotency_key?"],
   ["ask_many_result", "looks",   "parent_id"],
-  ["ack",             "says",    "correlation_id message? option_id? attachments? reply_all?"],
+  ["ack",             "says",    "correlation_id message? option_id? attachments? claims? reply_all?"],
   ["decline",         "says",    "correlation_id reason"],
   ["answer",          "says",    "correlation_id option_id? text? outcome? message?"],
   ["list_asks",       "looks",   "direction? state?"],

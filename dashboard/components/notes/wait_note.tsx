@@ -3,8 +3,8 @@
 import { loopSentence } from "protocol/derived/budgets.ts";
 import { type WaitingPeer, waitSentence } from "protocol/derived/waits.ts";
 import type { Peer } from "protocol/wire.ts";
-import { peersById } from "../state/store.ts";
-import { visible } from "./text/visible.tsx";
+import { peersById } from "../../state/store.ts";
+import { visible } from "../text/visible.tsx";
 
 export function WaitNote({ peer }: { peer: WaitingPeer & Partial<Pick<Peer, "looping">> }) {
   const sentences = [waitSentence(peer), loopSentence(peer)].filter((text) => text !== undefined);

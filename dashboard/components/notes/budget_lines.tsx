@@ -2,10 +2,10 @@
 
 import { budgetLine } from "protocol/derived/budgets.ts";
 import * as at from "protocol/generated/endpoints.ts";
-import { call } from "../state/calls.ts";
-import type { Budget } from "../state/records.ts";
-import { useResource } from "../state/resource.ts";
-import { visible } from "./text/visible.tsx";
+import { call } from "../../state/calls.ts";
+import type { Budget } from "../../state/records.ts";
+import { useResource } from "../../state/resource.ts";
+import { visible } from "../text/visible.tsx";
 
 /** `of`: an ask or a peer by its id. */
 export function BudgetLines({ of }: { of: string }) {
