@@ -13,7 +13,7 @@ import {
   ResourceView,
   State,
 } from "../components/basics.tsx";
-import { BudgetList } from "../components/budget_lines.tsx";
+import { BudgetList } from "../components/notes/budget_lines.tsx";
 import { Subagents } from "../components/children.tsx";
 import { ChangesView } from "../components/changes.tsx";
 import { LineChart } from "../components/chart.tsx";

@@ -19,7 +19,7 @@ import { DETAILS } from "../changes/details.ts";
 import { GitFailed, type GitHost } from "../changes/git/git.ts";
 import { findRepository } from "../changes/git/repository.ts";
 import type { FileUses } from "../files/file_uses.ts";
-import { FilePlaces } from "../files/places.ts";
+import { FilePlaces, repositoryKey } from "../files/places.ts";
 import * as uses from "../files/store.ts";
 import * as peers from "../peers/store.ts";
 import type { Reader } from "../transcripts/transcripts.ts";
@@ -100,7 +100,7 @@ export class Blame {
       ? undefined
       : peers.get(this.#ctx.db, reader.peer_id);
     if (!asker) throw new Problem("human_not_proven", {});
-    const own = new FilePlaces().repositoryOf(asker.path ?? "");
+    const own = repositoryKey(asker.path);
     const allowed = await allowedFolder(dirname(resolve(path)), this.#deps.folders);
     if (own === "" || own !== repository || !allowed.ok) {
       throw new Problem("not_your_files", { path });

@@ -3,7 +3,7 @@
 import { setLatest } from "kit/core/bounded_map.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import type { Context } from "../../data/context.ts";
-import { FilePlaces } from "../files/places.ts";
+import { repositoryKey } from "../files/places.ts";
 import type { Origins } from "../origins/origins.ts";
 import * as peers from "../peers/store.ts";
 import * as store from "./store.ts";
@@ -61,7 +61,7 @@ export class ReportedCommits {
     const folder = peers.get(this.#ctx.db, peer_id)?.path ?? "";
     const known = this.#repositories.get(folder);
     if (known !== undefined) return known;
-    const repository = new FilePlaces().repositoryOf(folder);
+    const repository = repositoryKey(folder);
     setLatest(this.#repositories, folder, repository, FOLDERS_MAX);
     return repository;
   }

@@ -15,7 +15,8 @@ import type {
 import { Problem } from "protocol/problems.ts";
 import type { Context } from "../../data/context.ts";
 import { Git, GitFailed, type GitHost } from "../changes/git/git.ts";
-import { findRepository, realPath, type Repository } from "../changes/git/repository.ts";
+import { type Repository, repositoryOf } from "../changes/git/repository.ts";
+import { repositoryKey } from "../files/places.ts";
 import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import { isSubagent } from "../peers/subagents.ts";
@@ -100,7 +101,7 @@ export class JointChecks {
     const { check_name = null } = this.#deps;
     const asker = peer_id === undefined ? undefined : peers.get(this.#ctx.db, peer_id);
     if (!isHuman && !asker) throw new Problem("human_not_proven", {});
-    const own = asker && !isHuman ? repositoryOf(asker)?.common_dir ?? "" : undefined;
+    const own = asker && !isHuman ? repositoryKey(asker.path) : undefined;
     const isShown = (id: string) =>
       isHuman || peers.get(this.#ctx.db, id)?.circle === asker?.circle;
     const repositories = [...this.#found].flatMap(([repository, { work_trees, pairs, ...rest }]) =>
@@ -150,9 +151,9 @@ export class JointChecks {
     const trees = new Map<string, { peer: StoredPeer; repository: Repository }>();
     for (const peer of peers.livePeers(this.#ctx.db)) {
       if (peer.machine !== this.#deps.machine || isSubagent(peer)) continue;
-      const repository = repositoryOf(peer);
+      const repository = repositoryOf(peer.path);
       // Of two peers in one folder, the first one stands for its work.
-      if (repository && !trees.has(repository.root)) {
+      if (typeof repository !== "string" && !trees.has(repository.root)) {
         trees.set(repository.root, { peer, repository });
       }
     }
@@ -297,12 +298,6 @@ export class JointChecks {
     });
     return { work_trees, pairs: shownPairs };
   }
-}
-
-function repositoryOf(peer: StoredPeer): Repository | undefined {
-  const folder = peer.path === null ? undefined : realPath(peer.path);
-  const repository = folder === undefined ? "no_folder" : findRepository(folder);
-  return typeof repository === "string" ? undefined : repository;
 }
 
 /** Work that changed nothing concerns nobody. */
