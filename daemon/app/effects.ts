@@ -6,6 +6,7 @@
 
 import * as z from "zod";
 import { Peer } from "protocol/peers/record.ts";
+import type { Reviews } from "../features/reviews/reviews.ts";
 import type { Telemetry } from "../api/telemetry/telemetry.ts";
 import type { AskEffects } from "../features/asks/ask_closer.ts";
 import type { Asks } from "../features/asks/asks.ts";
@@ -66,6 +67,7 @@ interface AffectedFeatures {
   readonly receipts: Receipts;
   readonly requestStorms: RequestStorms;
   readonly records: PeerRecords;
+  readonly reviews: Reviews;
   readonly sockets: Sockets;
   readonly spawns: Spawns;
   readonly subagents: Subagents;
@@ -186,10 +188,12 @@ export class Effects {
     },
     closeSocket: (peer_id, reason) => this.#features.sockets.getSession(peer_id)?.close(reason),
     stateChanged: (before, after) => {
-      const { charges, fileUses, loops, subagents, subscriptions, tokenCounting } = this.#features;
+      const { charges, fileUses, loops, reviews, subagents } = this.#features;
+      const { subscriptions, tokenCounting } = this.#features;
       subscriptions.peerChanged(before, after);
       tokenCounting.peerChanged(after);
       fileUses.peerChanged(after);
+      reviews.peerChanged(after);
       charges.peerChanged(after);
       loops.peerChanged(after);
       subagents.peerChanged(after);
@@ -224,10 +228,11 @@ export class Effects {
     askWaits: (message, sender) => this.#features.wakes.askWaits(message, sender),
     askClosing: (ask) => this.#features.machines?.exchange.askClosing(ask),
     askClosed: (ask) => {
-      const { budgetCards, budgets, machines, wakes } = this.#features;
+      const { budgetCards, budgets, machines, reviews, wakes } = this.#features;
       budgets.askClosed(ask.correlation_id);
       budgetCards.askClosed(ask);
       machines?.exchange.askClosed(ask);
+      reviews.askClosed(ask);
       wakes.askClosed(ask);
     },
   };

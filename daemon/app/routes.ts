@@ -52,6 +52,8 @@ import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
 import { digestRoutes } from "../features/digest/routes.ts";
 import { recallRoutes } from "../features/recall/routes.ts";
+import { reviewRoutes } from "../features/reviews/routes.ts";
+import { RemoteReviews } from "../machines/calls/remote_reviews.ts";
 import { changesRoutes } from "../features/changes/routes.ts";
 import { type ReaderOf, readersOf } from "../features/transcripts/readers.ts";
 import { transcriptRoutes } from "../features/transcripts/routes.ts";
@@ -122,6 +124,11 @@ export function featureRoutes(
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
     ...workRoutes(features, { callers, readerOf }),
+    ...reviewRoutes(features, {
+      ...checks,
+      readerOf,
+      elsewhere: new RemoteReviews(features.calls?.client),
+    }),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),

@@ -48,6 +48,7 @@ export function tick(
   features.tokenCounting.tick();
   features.leases.tick(monotonic);
   features.fileUses.tick(monotonic);
+  features.reviews.summaries.tick(monotonic);
   features.charges.tick();
   features.budgetCards.tick();
   features.loops.tick();

@@ -21,12 +21,21 @@ interface WholeFile {
 export function readWhole(
   path: string,
   bytes_max: number,
-  { own = false, inside }: WholeFile = {},
+  options: WholeFile = {},
 ): string | undefined {
-  return decode(read(path, ({ size, uid }, descriptor) => {
+  return decode(readBytes(path, bytes_max, options));
+}
+
+/** As `readWhole`, but the bytes. */
+export function readBytes(
+  path: string,
+  bytes_max: number,
+  { own = false, inside }: WholeFile = {},
+): Uint8Array | undefined {
+  return read(path, ({ size, uid }, descriptor) => {
     if (size > bytes_max || (own && uid !== Deno.uid())) return undefined;
     return inside !== undefined && isElsewhere(path, descriptor) ? undefined : { from: 0, size };
-  }));
+  });
 }
 
 /**

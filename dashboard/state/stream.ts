@@ -37,6 +37,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_not_addressable: ["peers", "asks", "messages"],
   ask: ["asks", "messages", "peers"],
   lease: [],
+  review_changed: ["reviews"],
   file_overlap: [],
   budget: ["budgets"],
   looping: ["peers"],

@@ -45,6 +45,8 @@ export const TAGS: readonly Tag[] = [
     "Limits on what asks, jobs, peers and days use, with what was used by whom." },
   { name: "Changes", ids: ["changes"], description:
     "What changed in the folders of peers and jobs: git's status and diff, read only." },
+  { name: "Reviews", ids: ["reviews"], description:
+    "The changes of agents that are ready for a person, and what the person decides." },
   { name: "Files and leases", ids: ["files", "leases"], description:
     "Who reads and writes a file, and what one process has for itself until it ends." },
   { name: "Attachments", ids: ["attachments"], description: "Files that messages carry by their ids." },

@@ -18,6 +18,7 @@ import {
   openTranscripts,
   openUsage,
   openWakes,
+  reviewSettings,
   type SpawnFeatures,
 } from "./sessions.ts";
 import { type AskFeatures, openAsks } from "./asks.ts";
@@ -28,6 +29,7 @@ import { openPeers } from "./peers.ts";
 import type { Machines } from "../../machines/machines.ts";
 import { cardMadeAt, forgetLeft, leftBefore, recordIdentityRefusal } from "../identity.ts";
 import { Executors } from "../../features/jobs/executors.ts";
+import { Reviews } from "../../features/reviews/reviews.ts";
 import { Recall } from "../../features/recall/recall.ts";
 import { Jobs } from "../../features/jobs/jobs.ts";
 
@@ -51,12 +53,14 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openLimits(foundation, { ...asks, ...lifecycle }),
   };
   const sessions = { ...spawns, ...openTranscripts(foundation) };
+  const work = { ...openChanges(foundation, sessions), ...openUsage(foundation, sessions) };
   const features = {
     ...foundation,
     ...sessions,
+    ...work,
+    reviews: new Reviews(foundation.ctx, { ...sessions, ...work, ...reviewSettings(foundation) }),
     machines,
     ...openHandoffs(foundation, sessions),
-    ...openChanges(foundation, sessions),
     ...openFiles(foundation, sessions),
     recall: new Recall(foundation.ctx, {
       ...sessions,
@@ -67,7 +71,6 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openWakes(foundation, { ...spawns, ...lifecycle }),
     ...openHooks(foundation, asks),
     ...openJobs(foundation, spawns),
-    ...openUsage(foundation, sessions),
     ...openBreakers(foundation, { ...sessions, ...lifecycle }),
     schedules: new Schedules(foundation.ctx, {
       ...foundation,

@@ -43,6 +43,7 @@ import briefings from "./043_briefings.sql" with { type: "text" };
 import budgets from "./044_budgets.sql" with { type: "text" };
 import leases from "./045_leases.sql" with { type: "text" };
 import fileUses from "./046_file_uses.sql" with { type: "text" };
+import reviews from "./052_reviews.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -88,4 +89,5 @@ export const migrations: readonly string[] = [
   budgets,
   leases,
   fileUses,
+  reviews,
 ];
