@@ -63,15 +63,8 @@ export class Summaries {
   }
 
   tick(now: Monotonic): void {
-    const due = [...this.#ended].filter(([, at]) => now - at >= AFTER_TURN_MS);
-    if (due.length > 0) {
-      for (const [peer_id] of due) this.#ended.delete(peer_id);
-      const found = new Set(due.map(([peer_id]) => peer_id));
-      for (const { folder, peers } of workFolders(this.#ctx, this.#deps.machine).values()) {
-        if (peers.some(({ peer_id }) => found.has(peer_id))) this.#due.add(folder);
-      }
-      this.#start();
-    }
+    this.#endedBefore(now - AFTER_TURN_MS);
+    this.#start();
     if (now - this.#pruned_at < DAY_MS) return;
     this.#pruned_at = now;
     const before = this.#ctx.clock.now() - KEPT_DAYS * DAY_MS;
@@ -88,7 +81,19 @@ export class Summaries {
     for (const folder of folders) {
       if (Math.abs(clock.now() - (known.get(folder) ?? 0)) >= FRESH_MS) this.#due.add(folder);
     }
+    this.#endedBefore(clock.monotonic());
     this.#start();
+  }
+
+  /** Makes the folders due in which a turn has ended by this time. */
+  #endedBefore(monotonic: number): void {
+    const due = [...this.#ended].flatMap(([peer_id, at]) => at <= monotonic ? peer_id : []);
+    if (due.length === 0) return;
+    for (const peer_id of due) this.#ended.delete(peer_id);
+    const found = new Set(due);
+    for (const { folder, peers } of workFolders(this.#ctx, this.#deps.machine).values()) {
+      if (peers.some(({ peer_id }) => found.has(peer_id))) this.#due.add(folder);
+    }
   }
 
   /** Waits for the reads that are due, as far as the limit allows. */
