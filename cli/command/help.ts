@@ -35,7 +35,7 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
   ] },
   { title: "Agents", commands: [
     "peer", "run", "attach", "screen", "type", "interrupt", "wake", "tag", "transcript", "changes",
-    "usage", "limits", "budgets", "who", "lease", "leases",
+    "review", "usage", "limits", "budgets", "who", "lease", "leases",
     "fork", "resume", "handoff", "orphans", "link", "share",
   ] },
   { title: "Machines", commands: ["machines"] },

@@ -7,7 +7,7 @@ import { useFold } from "./act/folds.ts";
 import { Act, Age, Empty, State } from "./basics.tsx";
 import { Counts } from "./counts.tsx";
 import { Copy } from "./copy.tsx";
-import { Diff } from "./diff.tsx";
+import { Diff, type LineParts } from "./diff.tsx";
 import { visible } from "./text/visible.tsx";
 
 /** Files whose lines are shown at first, if there are no more lines than this in all. */
@@ -21,9 +21,11 @@ interface ChangesProps {
   /** Loads one file with its lines. */
   readonly loadFile: (path: string) => Promise<ChangedFile | undefined>;
   readonly refresh: () => void;
+  /** For changes whose lines can be commented on. */
+  readonly linesOf?: (path: string) => LineParts;
 }
 
-export function ChangesView({ changes, id, loadFile, refresh }: ChangesProps) {
+export function ChangesView({ changes, id, loadFile, refresh, linesOf }: ChangesProps) {
   const { state, files, left_out, added, removed, read_at } = changes;
   if (state !== "ok") return <NoChanges changes={changes} refresh={refresh} />;
   const isOpen = files.length <= OPEN_FILES_MAX && added + removed <= OPEN_LINES_MAX;
@@ -50,7 +52,13 @@ export function ChangesView({ changes, id, loadFile, refresh }: ChangesProps) {
       <ol class="stack tight">
         {files.map((file) => (
           <li key={file.path} class="changed-file">
-            <FileChanges file={file} id={id} isOpenAtFirst={isOpen} loadFile={loadFile} />
+            <FileChanges
+              file={file}
+              id={id}
+              isOpenAtFirst={isOpen}
+              loadFile={loadFile}
+              lines={linesOf?.(file.path)}
+            />
           </li>
         ))}
       </ol>
@@ -101,11 +109,12 @@ function NoChanges({ changes, refresh }: { changes: Changes; refresh: () => void
 }
 
 function FileChanges(
-  { file, id, isOpenAtFirst, loadFile }: {
+  { file, id, isOpenAtFirst, loadFile, lines }: {
     file: ChangedFile;
     id: string;
     isOpenAtFirst: boolean;
     loadFile: ChangesProps["loadFile"];
+    lines?: LineParts | undefined;
   },
 ) {
   const [isOpen, turn] = useFold(`changes/${id}/${file.path}`, isOpenAtFirst);
@@ -130,13 +139,18 @@ function FileChanges(
         )}
         <Counts text={counts} />
       </button>
-      {isOpen && <Lines file={file} loadFile={loadFile} />}
+      {isOpen && <Lines file={file} loadFile={loadFile} lines={lines} />}
     </>
   );
 }
 
 /** The lines of a file; all of them that the daemon gives, if the reader asks for more. */
-function Lines({ file: listed, loadFile }: Pick<ChangesProps, "loadFile"> & { file: ChangedFile }) {
+function Lines(
+  { file: listed, loadFile, lines }: Pick<ChangesProps, "loadFile"> & {
+    file: ChangedFile;
+    lines?: LineParts | undefined;
+  },
+) {
   const [loaded, setLoaded] = useState<ChangedFile>();
   // A file that has changed since is shown as it is now.
   const file = loaded?.added === listed.added && loaded.removed === listed.removed
@@ -149,6 +163,7 @@ function Lines({ file: listed, loadFile }: Pick<ChangesProps, "loadFile"> & { fi
     <div class="changed-lines rail">
       {hunks && hunks.length > 0 && (
         <Diff
+          lines={lines}
           file={{
             path,
             old_path: old_path ?? undefined,

@@ -241,6 +241,7 @@ function renderStyles(): string {
     "relay",
     "peer",
     "diff",
+    "review",
     "records",
     "map",
     "charts",

@@ -1,22 +1,18 @@
 /** Comments on lines of a diff: each is an ask to the author, with the line as it was. */
 
-import { showHidden } from "kit/core/hidden.ts";
 import type { GivenComment, ReviewComment } from "protocol/reviews/contract.ts";
 import { lineNow } from "protocol/reviews/lines.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Context } from "../../data/context.ts";
-import { maskSecrets } from "../agents/sessions/secrets.ts";
 import * as askRows from "../asks/store.ts";
 import type { FolderList } from "../changes/changes.ts";
+import { Budget, shownHunks } from "../changes/git/patch.ts";
 import { type FoundFile, readNow } from "../changes/git/reader.ts";
 import type { RequestContext } from "../messages/request_context.ts";
 import type { Reader } from "../transcripts/transcripts.ts";
 import { fileId } from "./digest.ts";
 import type { FoundReview, Reviews, ReviewsDeps } from "./reviews.ts";
 import * as store from "./store.ts";
-
-/** Maximum characters of a line that is shown and sent. */
-const LINE_CHARS_MAX = 2_000;
 
 /** A comment with the line that it is about. */
 interface PlacedComment extends GivenComment {
@@ -157,12 +153,11 @@ async function linesOf(
   return cleaned(lines, deps);
 }
 
+/** Masked, bounded and without hidden characters, exactly as the diff shows lines. */
 function cleaned(lines: string[] | undefined, { secrets }: LineDeps): string[] | undefined {
-  return lines?.map((line) =>
-    showHidden(maskSecrets(line.slice(0, 4 * LINE_CHARS_MAX), secrets).text).slice(
-      0,
-      LINE_CHARS_MAX,
-    )
-      .toWellFormed()
-  );
+  if (!lines) return undefined;
+  const hunk = { old_start: 1, new_start: 1, lines: lines.map((line) => `+${line}`) };
+  const budget = new Budget(Number.MAX_SAFE_INTEGER);
+  const { hunks } = shownHunks([hunk], { secrets, lines_max: lines.length, budget });
+  return hunks[0]?.lines.map((line) => line.slice(1)) ?? [];
 }

@@ -28,6 +28,13 @@ import {
   replyInboxItem,
   unreadInboxItem,
 } from "protocol/inbox.ts";
+import {
+  acceptReviews,
+  commentReview,
+  listReviews,
+  placeReview,
+  readReview,
+} from "protocol/reviews/contract.ts";
 import { listLeases, takeLease, whoUsesPort } from "protocol/holdings/leases.ts";
 import { whoUsesFile } from "protocol/holdings/files.ts";
 import { interruptPeer } from "protocol/interrupts.ts";
@@ -147,6 +154,13 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "who":             [{ contract: whoUsesFile, when: "a file" }, { contract: whoUsesPort, when: "port" }],
   "lease":           [{ contract: takeLease, }],
   "leases":          [{ contract: listLeases }],
+  "review":          [
+    { contract: listReviews, when: "without a name" },
+    { contract: readReview, when: "with a name, or `--next`" },
+    { contract: acceptReviews, when: "with `--accept`" },
+    { contract: commentReview, when: "with `--comment` or `--send-back`" },
+    { contract: placeReview, when: "with `--in` or `--out`" },
+  ],
   "devices":         [{ contract: listDevices }],
   "devices remove":  [{ contract: removeDevice }],
   "push":            [{ contract: listPush }],

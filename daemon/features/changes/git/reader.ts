@@ -24,7 +24,7 @@ const UNTRACKED_BYTES_MAX = 1_048_576;
 /** Maximum bytes of untracked files that are read for one answer. */
 const UNTRACKED_TOTAL_MAX = 16_777_216;
 /** A file with commented lines is not read beyond this size. */
-const LINES_BYTES_MAX = 4_194_304;
+const LINES_BYTES_MAX = 1_048_576;
 /** Bytes in which git looks for a NUL, by which it knows a binary file. */
 const BINARY_PROBE = 8_000;
 
