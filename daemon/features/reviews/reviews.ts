@@ -85,8 +85,8 @@ export class Reviews {
   ): Promise<ReviewList> {
     const folders = workFolders(this.#ctx, this.deps.machine);
     const shown = await this.#visible(folders, reader);
-    // A page that shows the count alone makes no git run.
-    if (limit > 0) this.summaries.refresh(shown.map(({ folder }) => folder));
+    // A page that shows the count alone reads only folders that were never read.
+    this.summaries.refresh(shown.map(({ folder }) => folder), limit > 0);
     if (fresh) await this.summaries.whenRead();
     const stored = store.all(this.#ctx.db);
     const reviews = this.#toReviews(folders, stored)

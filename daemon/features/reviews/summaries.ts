@@ -74,12 +74,14 @@ export class Summaries {
     });
   }
 
-  /** Begins to read the folders whose summaries are missing or old. */
-  refresh(folders: Iterable<string>): void {
+  /** Begins to read the folders whose summaries are missing and, if `old`, those that are old. */
+  refresh(folders: Iterable<string>, old: boolean): void {
     const { db, clock } = this.#ctx;
     const known = new Map(store.all(db).map((review) => [review.folder, review.read_at ?? 0]));
+    const isOld = (read_at: number) => old && Math.abs(clock.now() - read_at) >= FRESH_MS;
     for (const folder of folders) {
-      if (Math.abs(clock.now() - (known.get(folder) ?? 0)) >= FRESH_MS) this.#due.add(folder);
+      const read_at = known.get(folder);
+      if (read_at === undefined || isOld(read_at)) this.#due.add(folder);
     }
     this.#endedBefore(clock.monotonic());
     this.#start();
