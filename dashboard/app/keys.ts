@@ -28,7 +28,7 @@ export const KEYS: readonly (readonly [keys: string, text: string])[] = [
   ["Enter", "Open the row"],
   ["a", "Answer the row, or the first question"],
   ["1, 2, 3", "Allow, deny, deny and say why: the permission in the row"],
-  ["a, s, c, n, x", "In Review: accept, send back, comment on a line, next, mark"],
+  ["a, s, c, e, n, x", "In Review: accept, send back, comment on a line, send, next, mark"],
   ["/", "Search"],
   ["c", "Write to the peer"],
   ["n", "Start an agent"],

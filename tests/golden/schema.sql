@@ -775,6 +775,8 @@ CREATE TABLE review_comments (
   at integer not null
 ) strict, without rowid;
 
+CREATE INDEX review_comments_ask on review_comments (correlation_id);
+
 CREATE INDEX review_comments_of on review_comments (review_id, at);
 
 CREATE TABLE reviews (

@@ -241,11 +241,11 @@ function renderStyles(): string {
     "relay",
     "peer",
     "diff",
-    "review",
     "records",
     "map",
     "charts",
     "phone",
+    "review",
   ];
   const text = parts.map((part) => readGolden(`dashboard/styles/${part}.css`)).join("");
   return text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/\n\s*/g, "\n").trimStart();

@@ -31,3 +31,4 @@ create table review_comments (
 ) strict, without rowid;
 
 create index review_comments_of on review_comments (review_id, at);
+create index review_comments_ask on review_comments (correlation_id);

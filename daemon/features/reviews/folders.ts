@@ -3,6 +3,7 @@
 import { DAY_MS } from "kit/core/duration.ts";
 import { cleanLine } from "kit/core/text.ts";
 import type { Reader } from "kit/data/sqlite.ts";
+import type { Ask } from "protocol/asks/contract.ts";
 import type { Review } from "protocol/reviews/contract.ts";
 import type { Context } from "../../data/context.ts";
 import * as askRows from "../asks/store.ts";
@@ -12,6 +13,7 @@ import * as jobRows from "../jobs/store.ts";
 import type { StoredJob } from "../jobs/store.ts";
 import * as peers from "../peers/store.ts";
 import type { FolderPeer } from "../peers/store.ts";
+import * as store from "./store.ts";
 
 /** Days for which the folder of a peer that is gone is looked at, and its jobs. */
 const KEPT_DAYS = 14;
@@ -93,7 +95,9 @@ export function taskOf(
       ended_at: job.updated_at,
     };
   }
-  const current = ask ?? askRows.openTo(db, author.peer_id).find(({ seen_at }) => seen_at !== null);
+  const isTask = ({ seen_at, correlation_id }: Ask) =>
+    seen_at !== null && !store.isOfReview(db, correlation_id);
+  const current = ask ?? askRows.openTo(db, author.peer_id).find(isTask);
   if (!current) return null;
   return {
     kind: "ask",

@@ -93,6 +93,13 @@ export function commentAsks(db: Reader, since: number) {
   return db.all(CommentAsk, `select ${columns} from review_comments where at >= :since`, { since });
 }
 
+/** True if a person sent this ask about a review: a comment, or the changes back. */
+export function isOfReview(db: Reader, correlation_id: string): boolean {
+  const statement = `select 1 from review_comments where correlation_id = :correlation_id
+    union all select 1 from reviews where correlation_id = :correlation_id limit 1`;
+  return db.value(z.number(), statement, { correlation_id }) !== undefined;
+}
+
 export function pruneComments(tx: Tx, before: number): void {
   tx.run("delete from review_comments where at < :before", { before });
 }

@@ -166,7 +166,8 @@ export class Summaries {
   #answeredIn(found: readonly { readonly peer_id: string }[]): string | undefined {
     const ids = found.flatMap(({ peer_id }) => this.#answered.get(peer_id) ?? []);
     for (const { peer_id } of found) this.#answered.delete(peer_id);
-    return ids.at(-1);
+    // A comment of the review is no task of its own.
+    return ids.filter((id) => !store.isOfReview(this.#ctx.db, id)).at(-1);
   }
 
   #summaryOf(list: FolderList, author_id: string | undefined, task_id: string | null): Summary {

@@ -303,7 +303,7 @@ function Decisions(
         <Acting refusal={refusal} letter="c" run={comment}>Comment</Acting>
         <Acting refusal={undefined} letter="n" run={() => Promise.resolve(next())}>Next</Acting>
         {drafts.length > 0 && (
-          <Acting refusal={refusal} run={send} class="primary">
+          <Acting refusal={refusal} letter="e" run={send} class="primary">
             Send {drafts.length} {drafts.length === 1 ? "comment" : "comments"}
           </Acting>
         )}

@@ -121,7 +121,7 @@ Deno.test("changes that are sent back are ready again once their author has answ
   assert.deepEqual([back.rank.waiting_asks, back.rank.words], [0, "4 lines in 1 file"]);
   await at.w.post("/ack", { correlation_id: id, message: "done" });
   const [again] = (await at.list()).reviews;
-  assert.deepEqual([again.state, again.task.id], ["ready", id]);
+  assert.deepEqual([again.state, again.task, again.decision.kind], ["ready", null, "sent_back"]);
 });
 
 Deno.test("a person takes changes out of the queue and puts those at work in [4.reviews.place]", async () => {

@@ -51,7 +51,7 @@ browserTest("a person comments, sends back and accepts by keys alone", async (la
   await person.type("Mend it");
   await person.press("Control+Enter");
   await until("the ask", () => first?.frames.some(({ text }) => text?.includes("Mend it")));
-  const rows = page.getByRole("main").locator("[data-row]");
+  const rows = page.getByRole("main").locator(".review-row");
   await until("three are left", async () => await rows.count() === 3);
   const name = await pane.locator("header a").first().textContent();
   await person.press("a");
@@ -64,11 +64,11 @@ browserTest("on a phone, one review is shown at a time", async (lab) => {
   await trees.connect(lab);
   const page = await lab.open("", PHONE);
   await page.getByRole("link", { name: "3 ready to review" }).click();
-  const rows = page.getByRole("main").locator("[data-row]");
+  const rows = page.getByRole("main").locator(".review-row");
   await rows.first().waitFor();
   if (PICTURES) await page.screenshot({ path: `${PICTURES}/phone_list.png` });
   assert.deepEqual(await violationsOf(page), []);
-  await rows.first().click();
+  await rows.first().getByRole("link").click();
   await page.getByRole("button", { name: /^Accept/ }).waitFor();
   await page.getByText("notes", { exact: false }).first().waitFor();
   if (PICTURES) await page.screenshot({ path: `${PICTURES}/phone.png` });
@@ -84,7 +84,7 @@ browserTest("forty ready changes in six repositories are listed in 300 ms", asyn
   const page = await lab.open("", DESK);
   // The summaries are read once; after that, the list runs no git.
   await page.goto(`${lab.daemon.base}/dashboard#/review`);
-  const rows = page.getByRole("main").locator("[data-row]");
+  const rows = page.getByRole("main").locator(".review-row");
   await until("all are read", async () => await rows.count() === 40, 60_000);
   const times: number[] = [];
   for (let run = 0; run < RUNS; run++) {
@@ -104,7 +104,7 @@ const SHOWN_MS = `new Promise((resolve) => {
   const began = performance.now();
   location.hash = "#/review";
   const look = () => requestAnimationFrame(() =>
-    document.querySelectorAll("main [data-row]").length === 40
+    document.querySelectorAll("main .review-row").length === 40
       ? resolve(performance.now() - began)
       : look());
   look();
