@@ -175,7 +175,8 @@ export class Reviews {
     this.mustBePerson(reader);
     const { stored, at } = await this.find(id, reader);
     this.#ctx.db.transact((tx) => {
-      store.update(tx, { ...store.get(tx, stored.review_id) ?? stored, placed });
+      const now = store.get(tx, stored.review_id) ?? stored;
+      store.update(tx, { ...now, placed, ...(placed === "in" && NO_DECISION) });
       this.publish(stored.review_id, at.author.peer_id, "placed");
     });
   }
@@ -252,6 +253,15 @@ export class Reviews {
     return toReviews(this.#ctx, stored, facts);
   }
 }
+
+/** What is put into the queue is to be decided again. */
+const NO_DECISION = {
+  decision: null,
+  decided_at: null,
+  decided_by: null,
+  decision_digest: null,
+  correlation_id: null,
+} as const;
 
 /** A review for its author: nothing of other peers, and no cost. */
 function ownView(review: Review): Review {
