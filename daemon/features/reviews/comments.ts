@@ -3,15 +3,15 @@
 import type { GivenComment, ReviewComment } from "protocol/reviews/contract.ts";
 import { lineNow } from "protocol/reviews/lines.ts";
 import { Problem } from "protocol/problems.ts";
+import type { Address } from "protocol/peers/record.ts";
 import type { Context } from "../../data/context.ts";
 import * as askRows from "../asks/store.ts";
 import type { FolderList } from "../changes/changes.ts";
 import { Budget, shownHunks } from "../changes/git/patch.ts";
 import { type FoundFile, readNow } from "../changes/git/reader.ts";
 import type { RequestContext } from "../messages/request_context.ts";
-import type { Reader } from "../transcripts/transcripts.ts";
 import { fileId } from "./digest.ts";
-import type { FoundReview, Reviews, ReviewsDeps } from "./reviews.ts";
+import type { FoundReview, ReviewsDeps } from "./deps.ts";
 import * as store from "./store.ts";
 
 /** A comment with the line that it is about. */
@@ -50,14 +50,11 @@ export function sendComments(
   ctx: Context,
   { stored: { review_id, folder }, at: { author } }: FoundReview,
   comments: readonly PlacedComment[],
-  { reviews, deps: { asks }, reader, context }: {
-    readonly reviews: Reviews;
-    readonly deps: Pick<ReviewsDeps, "asks">;
-    readonly reader: Reader;
+  { asks, person, context }: Pick<ReviewsDeps, "asks"> & {
+    readonly person: Address;
     readonly context: RequestContext;
   },
 ): string[] {
-  const person = reviews.mustBePerson(reader);
   return ctx.db.transact((tx) => {
     const correlation_ids = comments.map((comment, index) => {
       const count = comments.length > 1 ? ` ${index + 1} of ${comments.length}` : "";
@@ -90,7 +87,8 @@ export function sendComments(
       });
       return correlation_id;
     });
-    reviews.publish(review_id, author.peer_id, "commented");
+    const { peer_id } = author;
+    ctx.events.append("review_changed", { review_id, peer_id, event: "commented" });
     return correlation_ids;
   });
 }

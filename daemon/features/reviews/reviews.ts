@@ -8,20 +8,19 @@ import { byRank } from "protocol/reviews/order.ts";
 import type { Context } from "../../data/context.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import type { ChangesQuery } from "protocol/changes.ts";
-import type { Asks } from "../asks/asks.ts";
 import * as askRows from "../asks/store.ts";
-import type { Changes, FolderList } from "../changes/changes.ts";
 import { realPath } from "../changes/git/repository.ts";
 import type { RequestContext } from "../messages/request_context.ts";
+import type { Address } from "protocol/peers/record.ts";
 import type { PeerState } from "../peers/changes.ts";
-import { type Directory, isOnMachine } from "../peers/directory.ts";
+import { isOnMachine } from "../peers/directory.ts";
 import * as peers from "../peers/store.ts";
-import { allowedFolder, type FolderScope } from "../spawn/folders.ts";
+import { allowedFolder } from "../spawn/folders.ts";
 import type { Reader } from "../transcripts/transcripts.ts";
-import type { UsageReports } from "../usage/report.ts";
 import * as usageRows from "../usage/store.ts";
 import { type WorkFolder, workFolders } from "./folders.ts";
 import { shownComments } from "./comments.ts";
+import type { FoundReview, ReviewsDeps } from "./deps.ts";
 import { type QueueFacts, toReviews } from "./queue.ts";
 import type { StoredReview } from "./store.ts";
 import * as store from "./store.ts";
@@ -30,30 +29,14 @@ import { Summaries } from "./summaries.ts";
 /** Days for which answers to comments are counted in the list. */
 const COMMENT_DAYS = 30;
 
-export interface ReviewsDeps {
-  readonly asks: Asks;
-  readonly changes: Changes;
-  readonly directory: Directory;
-  /** The folders of which agents may read their own changes. */
-  readonly folders: FolderScope;
-  readonly machine: string;
-  readonly secrets: readonly string[];
-  readonly shutdownSignal: AbortSignal;
-  readonly usageReports: UsageReports;
-}
-
 interface ReadRequest {
   readonly query: ChangesQuery;
   readonly reader: Reader;
   readonly signal: AbortSignal;
 }
 
-/** A review that a request names, with its folder as it is now. */
-export interface FoundReview {
-  readonly stored: StoredReview;
-  readonly at: WorkFolder;
-  readonly list: FolderList;
-}
+/** The person, who finds every review. */
+export const PERSON: Reader = { isHuman: true, isElsewhere: false, peer_id: undefined };
 
 export class Reviews {
   readonly #ctx: Context;
@@ -124,9 +107,8 @@ export class Reviews {
   }
 
   /** Records that a person accepts a diff. Null if it is accepted, else why it is not. */
-  async accept(id: string, digest: string | undefined, reader: Reader): Promise<string | null> {
-    const person = this.mustBePerson(reader);
-    const { stored } = await this.find(id, reader);
+  async accept(id: string, digest: string | undefined, person: Address): Promise<string | null> {
+    const { stored } = await this.find(id, PERSON);
     const { summary, review_id } = stored;
     if (!summary || summary.files_total === 0) return "It has no changes";
     if (summary.digest === null) return `It cannot be accepted: ${summary.inexact}`;
@@ -147,9 +129,8 @@ export class Reviews {
   sendBack(
     { stored, at }: FoundReview,
     text: string,
-    { reader, context }: { readonly reader: Reader; readonly context: RequestContext },
+    { person, context }: { readonly person: Address; readonly context: RequestContext },
   ): string {
-    const person = this.mustBePerson(reader);
     return this.#ctx.db.transact((tx) => {
       const { ticket } = this.deps.asks.open({
         from_peer: person.peer_id,
@@ -170,10 +151,9 @@ export class Reviews {
     });
   }
 
-  /** Puts a review into the queue or takes it out. */
-  async place(id: string, placed: StoredReview["placed"], reader: Reader): Promise<void> {
-    this.mustBePerson(reader);
-    const { stored, at } = await this.find(id, reader);
+  /** Puts a review into the queue or takes it out, for a person. */
+  async place(id: string, placed: StoredReview["placed"]): Promise<void> {
+    const { stored, at } = await this.find(id, PERSON);
     this.#ctx.db.transact((tx) => {
       const now = store.get(tx, stored.review_id) ?? stored;
       store.update(tx, { ...now, placed, ...(placed === "in" && NO_DECISION) });
@@ -181,7 +161,8 @@ export class Reviews {
     });
   }
 
-  mustBePerson(reader: Reader) {
+  /** The person who decides. Routes call it before a verb that decides. */
+  mustBePerson(reader: Reader): Address {
     if (!reader.isHuman) throw new Problem("human_not_proven", {});
     return this.deps.directory.mustHuman();
   }

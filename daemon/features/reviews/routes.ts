@@ -1,8 +1,9 @@
 /** Routes of reviews. What decides or sends is for a person; with `machine`, another one answers. */
 
-import { type Caller, type Route, route } from "kit/http/route.ts";
+import { type Route, route } from "kit/http/route.ts";
 import { OK } from "kit/http/contract.ts";
 import { Problem } from "protocol/problems.ts";
+import type { Address } from "protocol/peers/record.ts";
 import * as contracts from "protocol/reviews/contract.ts";
 import type { Context } from "../../data/context.ts";
 import type { CallerChecks } from "../messages/request_context.ts";
@@ -11,7 +12,7 @@ import type { ReaderOf } from "../transcripts/readers.ts";
 import type { Reader } from "../transcripts/transcripts.ts";
 import { placeComments, sendComments } from "./comments.ts";
 import { cleanAnswer, cleanDetail, cleanList, type ReviewsElsewhere } from "./elsewhere.ts";
-import type { Reviews } from "./reviews.ts";
+import { PERSON, type Reviews } from "./reviews.ts";
 
 interface ReviewRoutesDeps {
   readonly ctx: Context;
@@ -76,7 +77,6 @@ function decisionRoutes(
     route(contracts.acceptReviews, async ({ body, caller, headers }) => {
       const { machine, reviews: given } = body;
       const reader = readerOf(undefined, caller, headers);
-      mustBeHuman(reader);
       if (machine !== undefined) {
         mustPassOn(reader);
         const request = {
@@ -87,9 +87,10 @@ function decisionRoutes(
         const answer = await elsewhere.request(machine, request);
         return cleanAnswer(machine, contracts.acceptReviews.returns, answer, secrets);
       }
+      const person = reviews.mustBePerson(reader);
       const results = [];
       for (const { id, digest } of given) {
-        const detail = await acceptOne(reviews, { id, digest, reader });
+        const detail = await acceptOne(reviews, { id, digest, person });
         results.push({ id, accepted: detail === null, detail });
       }
       return { results };
@@ -97,12 +98,14 @@ function decisionRoutes(
     route(contracts.placeReview, async ({ params, body, caller, headers }) => {
       const { machine, placed } = body;
       const reader = readerOf(undefined, caller, headers);
-      mustBeHuman(reader);
       if (machine !== undefined) {
         mustPassOn(reader);
         const path = `${pathOf(params.id)}/place` as const;
         await elsewhere.request(machine, { method: "POST", path, body: { placed } });
-      } else await reviews.place(params.id, placed, reader);
+      } else {
+        reviews.mustBePerson(reader);
+        await reviews.place(params.id, placed);
+      }
       return OK;
     }),
   ];
@@ -111,14 +114,14 @@ function decisionRoutes(
 /** One of several: the others are decided although this one is unknown. */
 async function acceptOne(
   reviews: Reviews,
-  { id, digest, reader }: {
+  { id, digest, person }: {
     readonly id: string;
     readonly digest: string | undefined;
-    readonly reader: Reader;
+    readonly person: Address;
   },
 ): Promise<string | null> {
   try {
-    return await reviews.accept(id, digest, reader);
+    return await reviews.accept(id, digest, person);
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     return error.toBody().detail;
@@ -129,12 +132,6 @@ function sendRoutes(
   { ctx, directory, reviews }: ReviewRoutesDeps,
   { readerOf, requestContextOf, elsewhere }: ReviewChecks,
 ): Route[] {
-  /** The person, and what proves it, before anything is awaited. */
-  const personOf = (caller: Caller, headers: Headers) => {
-    const reader = readerOf(undefined, caller, headers);
-    mustBeHuman(reader);
-    return { reader, context: requestContextOf(caller, headers) };
-  };
   const replay = {
     // On another machine, the person of that machine sends.
     sender: () => directory.human()?.peer_id ?? "",
@@ -147,21 +144,24 @@ function sendRoutes(
   return [
     route(contracts.sendBackReview, async ({ params, body, caller, headers, commit }) => {
       const { machine, text } = body;
-      const { reader, context } = personOf(caller, headers);
+      const reader = readerOf(undefined, caller, headers);
       if (machine !== undefined) {
         mustPassOn(reader);
         const answer = await passOn(machine, `${pathOf(params.id)}/send-back`, { text }, headers);
         return commit(() => answer);
       }
-      const found = await reviews.find(params.id, reader);
+      // Both before anything is awaited, while the calling process still exists.
+      const person = reviews.mustBePerson(reader);
+      const context = requestContextOf(caller, headers);
+      const found = await reviews.find(params.id, PERSON);
       return commit(() => ({
         ...OK,
-        correlation_ids: [reviews.sendBack(found, text, { reader, context })],
+        correlation_ids: [reviews.sendBack(found, text, { person, context })],
       }));
     }, replay),
     route(contracts.commentReview, async ({ params, body, caller, headers, commit }) => {
       const { machine, comments } = body;
-      const { reader, context } = personOf(caller, headers);
+      const reader = readerOf(undefined, caller, headers);
       if (machine !== undefined) {
         mustPassOn(reader);
         const answer = await passOn(
@@ -172,19 +172,18 @@ function sendRoutes(
         );
         return commit(() => answer);
       }
-      const found = await reviews.find(params.id, reader);
+      // Both before anything is awaited, while the calling process still exists.
+      const person = reviews.mustBePerson(reader);
+      const context = requestContextOf(caller, headers);
+      const found = await reviews.find(params.id, PERSON);
       const placed = await placeComments(found, comments, reviews.deps);
-      const sending = { reviews, deps: reviews.deps, reader, context };
+      const sending = { asks: reviews.deps.asks, person, context };
       return commit(() => ({
         ...OK,
         correlation_ids: sendComments(ctx, found, placed, sending),
       }));
     }, replay),
   ];
-}
-
-function mustBeHuman({ isHuman }: Reader): void {
-  if (!isHuman) throw new Problem("human_not_proven", {});
 }
 
 /** Only a person here reaches other machines; two machines do not pass a request back and forth. */

@@ -27,7 +27,7 @@ export function keepDrafts(review_id: string, next: readonly CommentDraft[]): vo
 }
 
 /** Kept drafts; invalid data is left out. */
-export function parseDrafts(kept: string): CommentDraft[] {
+function parseDrafts(kept: string): CommentDraft[] {
   try {
     const found: unknown = JSON.parse(kept);
     return Array.isArray(found) ? found.filter(isDraft) : [];

@@ -2,20 +2,20 @@
 
 import { useState } from "preact/hooks";
 import * as at from "protocol/generated/endpoints.ts";
-import { Choices, Empty, ResourceView, State } from "../components/basics.tsx";
-import { AgentMark } from "../components/icons/icon.tsx";
-import { Counts } from "../components/counts.tsx";
-import { visible } from "../components/text/visible.tsx";
-import { hasTwoPanes } from "../state/browser/width.ts";
-import { call, errorText } from "../state/calls.ts";
-import { hasOtherMachines } from "../state/network.ts";
-import { refreshTopics, useResource } from "../state/resource.ts";
-import { filter, go, link, route } from "../state/router.ts";
-import { notify } from "../state/store.ts";
-import { useRefusal } from "./peer/interrupt.tsx";
-import { Acting } from "./review/acting.tsx";
-import { ReviewDetail } from "./review/detail.tsx";
-import { type Entry, loadDesk, loadElsewhere } from "./review/entries.ts";
+import { Choices, Empty, ResourceView, State } from "../../components/basics.tsx";
+import { AgentMark } from "../../components/icons/icon.tsx";
+import { Counts } from "../../components/counts.tsx";
+import { visible } from "../../components/text/visible.tsx";
+import { hasTwoPanes } from "../../state/browser/width.ts";
+import { call, errorText } from "../../state/calls.ts";
+import { hasOtherMachines } from "../../state/network.ts";
+import { refreshTopics, useResource } from "../../state/resource.ts";
+import { filter, go, link, route } from "../../state/router.ts";
+import { notify } from "../../state/store.ts";
+import { useRefusal } from "../peer/interrupt.tsx";
+import { Acting } from "./acting.tsx";
+import { ReviewDetail } from "./detail.tsx";
+import { type Entry, loadDesk, loadElsewhere } from "./entries.ts";
 
 const TOPICS = ["reviews", "asks", "jobs", "turns"] as const;
 /** The shortest time between two loads of the list. */
