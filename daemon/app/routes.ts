@@ -123,12 +123,7 @@ export function featureRoutes(
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
-    ...workRoutes(features, { callers, readerOf }),
-    ...reviewRoutes(features, {
-      ...checks,
-      readerOf,
-      elsewhere: new RemoteReviews(features.calls?.client),
-    }),
+    ...workRoutes(features, { callers, checks, readerOf }),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),
@@ -138,12 +133,21 @@ export function featureRoutes(
 /** Routes of what agents did, use and hold. */
 function workRoutes(
   features: Features,
-  { callers, readerOf }: { readonly callers: Callers; readonly readerOf: ReaderOf },
+  { callers, checks, readerOf }: {
+    readonly callers: Callers;
+    readonly checks: CallerChecks;
+    readonly readerOf: ReaderOf;
+  },
 ): Route[] {
   const { calls, config, ctx, fileUses, platform, usageReports } = features;
   return [
     ...transcriptRoutes(features, readerOf, (query, reader) => usageReports.report(query, reader)),
     ...changesRoutes(features, readerOf, new RemoteChanges(calls?.client)),
+    ...reviewRoutes(features, {
+      ...checks,
+      readerOf,
+      elsewhere: new RemoteReviews(calls?.client),
+    }),
     ...fileRoutes({ ctx, fileUses, isReadable: config.transcripts !== "off" }, readerOf),
     ...leaseRoutes({ ...features, ...platform, db: ctx.db }, {
       callerOf: readerOf,

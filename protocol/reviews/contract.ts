@@ -217,7 +217,7 @@ export type ReviewDetail = z.output<typeof readReview.returns>;
 export const acceptReviews = contract({
   id: "reviews.accept",
   method: "POST",
-  path: "/reviews/accept",
+  path: "/reviews",
   summary: "Record that a person accepts exactly these diffs; nothing is merged or pushed",
   access: "caller",
   tunnel: "admin",

@@ -75,23 +75,14 @@ function toReview(
   const { author } = at;
   const job = latestJob(at, jobs);
   const { review_id, folder, placed, decision, decided_at, decided_by, read_at } = stored;
-  const { paths: _paths, new_files, root: _root, ...shown } = summary;
-  const pending = facts.waiting.get(author.peer_id);
-  const lines = shown.added + shown.removed;
+  const { paths: _paths, new_files: _new, root: _root, ...shown } = summary;
   const comments = facts.comments.get(review_id) ?? [];
   const isClosed = (id: string) => askRows.ask(db, id)?.state !== "open";
   const answered = comments.filter(({ correlation_id }) => isClosed(correlation_id)).length;
   const isAnswered = stored.correlation_id === null || isClosed(stored.correlation_id);
   // The person's own comments wait for the author; the review does not hold them up.
   const own = comments.length - answered + (isAnswered ? 0 : 1);
-  const rank = {
-    waiting_asks: Math.max(0, (pending?.count ?? 0) - own),
-    waiting_jobs: jobs.waiting.get(author.peer_id) ?? 0,
-    waiting_since: pending?.oldest ?? null,
-    new_files,
-    failing_neighbours:
-      joined.filter(({ entry }) => latestJob(entry.at, jobs)?.state === "failed").length,
-  };
+  const rank = rankOf({ at, summary, joined }, { facts, jobs, own });
   return {
     review_id,
     state: stateOf(stored, {
@@ -118,7 +109,7 @@ function toReview(
       files: files.slice(0, SHARED_NAMED_MAX),
       files_total: files.length,
     })),
-    rank: { ...rank, words: rankWords({ ...rank, lines, files: shown.files_total }) },
+    rank,
     decision: decision === null || decided_at === null ? null : {
       kind: decision,
       at: decided_at,
@@ -130,6 +121,29 @@ function toReview(
     comments: { sent: comments.length, answered },
     read_at: read_at ?? 0,
   };
+}
+
+/** What waits for the author without `own` asks of the person, and the risk. */
+function rankOf(
+  { at, summary, joined }: Pick<Entry, "at" | "summary"> & { readonly joined: readonly Shared[] },
+  { facts, jobs, own }: {
+    readonly facts: QueueFacts;
+    readonly jobs: PeerJobs;
+    readonly own: number;
+  },
+): Review["rank"] {
+  const { peer_id } = at.author;
+  const pending = facts.waiting.get(peer_id);
+  const rank = {
+    waiting_asks: Math.max(0, (pending?.count ?? 0) - own),
+    waiting_jobs: jobs.waiting.get(peer_id) ?? 0,
+    waiting_since: pending?.oldest ?? null,
+    new_files: summary.new_files,
+    failing_neighbours:
+      joined.filter(({ entry }) => latestJob(entry.at, jobs)?.state === "failed").length,
+  };
+  const lines = summary.added + summary.removed;
+  return { ...rank, words: rankWords({ ...rank, lines, files: summary.files_total }) };
 }
 
 /** The state, from what a person decided and from what happens in the folder. */

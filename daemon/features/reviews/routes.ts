@@ -81,7 +81,7 @@ function decisionRoutes(
         mustPassOn(reader);
         const request = {
           method: "POST",
-          path: "/reviews/accept",
+          path: "/reviews",
           body: { reviews: given },
         } as const;
         const answer = await elsewhere.request(machine, request);

@@ -15,7 +15,7 @@ export interface ReviewAnswer {
   readonly [field: string]: any;
 }
 
-export async function reviewWorld(settings: Readonly<Record<string, string>> = {}) {
+export function reviewWorld(settings: Readonly<Record<string, string>> = {}) {
   const repo = new TestRepository();
   repo.write("a.txt", "one\ntwo\nthree\n");
   repo.write("b.txt", "b\n");

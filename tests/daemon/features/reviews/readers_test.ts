@@ -20,7 +20,7 @@ Deno.test("an agent reads its own review alone, and decides nothing [4.reviews.r
   assert.equal((await at.get("/reviews?from_peer=web", {})).error, "human_not_proven");
   assert.equal((await at.get("/reviews", {})).error, "human_not_proven");
   const acts: [string, unknown][] = [
-    ["/reviews/accept", { reviews: [{ id: "api" }] }],
+    ["/reviews", { reviews: [{ id: "api" }] }],
     ["/reviews/api/send-back", { text: "no" }],
     ["/reviews/api/place", { placed: "in" }],
     ["/reviews/api/comments", { comments: [{ file: "a.txt", line: 1, text: "x" }] }],
@@ -85,7 +85,7 @@ Deno.test("a diff with more files than a list holds cannot be accepted, and the 
   for (let at = 0; at < 1_200; at++) Deno.writeTextFileSync(join(folder, "many", `${at}`), "x\n");
   const [review] = (await at.list()).reviews;
   assert.deepEqual([review.digest, review.files_total], [null, 1_200]);
-  const { results: [result] } = await at.post("/reviews/accept", { reviews: [{ id: "api" }] });
+  const { results: [result] } = await at.post("/reviews", { reviews: [{ id: "api" }] });
   assert.equal(result.accepted, false);
   assert.match(result.detail, /not all changed files are known/);
 });

@@ -86,7 +86,7 @@ Deno.test("accepting records exactly this diff, and a later change makes it read
   at.write(folder, "a.txt", "1\n");
   const [before] = (await at.list()).reviews;
   const accept = (digest?: string) =>
-    at.post("/reviews/accept", { reviews: [{ id: before.review_id, digest }, { id: "nobody" }] });
+    at.post("/reviews", { reviews: [{ id: before.review_id, digest }, { id: "nobody" }] });
   at.write(folder, "a.txt", "2\n");
   await at.w.clock.advance(1_500);
   const old = await accept(before.digest);

@@ -52,10 +52,10 @@ Deno.test("a person reads and accepts reviews of a machine that this one may adm
   const reviews = [{ id, digest: review.digest }];
   const machine = "buildbox";
   assert.equal(
-    (await at.post("/reviews/accept", { reviews, machine }, {})).error,
+    (await at.post("/reviews", { reviews, machine }, {})).error,
     "human_not_proven",
   );
-  const { results } = await at.post("/reviews/accept", { reviews, machine });
+  const { results } = await at.post("/reviews", { reviews, machine });
   assert.deepEqual(results, [{ id, accepted: true, detail: null }]);
   assert.equal((await at.get("/reviews?machine=buildbox")).ready, 0);
   const placed = await at.post(`/reviews/${id}/place`, { placed: "in", machine });
