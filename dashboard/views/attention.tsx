@@ -3,7 +3,7 @@
 import { useEffect } from "preact/hooks";
 import { RecordBoundary } from "../components/act/record_boundary.tsx";
 import { Empty, ResourceView } from "../components/basics.tsx";
-import { call } from "../state/calls.ts";
+import { call, RELAYED } from "../state/calls.ts";
 import { hasTwoPanes } from "../state/browser/width.ts";
 import type { InboxItem, Peer } from "../state/records.ts";
 import * as at from "protocol/generated/endpoints.ts";
@@ -42,7 +42,8 @@ export function Attention() {
 
 /** How many changes of agents wait for a person's review. */
 function ReadyReviews() {
-  const isPerson = sessionState.value === "human";
+  // A machine behind a relay may not allow it, and each refusal would be an error in the console.
+  const isPerson = sessionState.value === "human" && !RELAYED;
   const load = async () => {
     return isPerson ? (await call(at.listReviews, { query: { limit: "0" } })).ready : 0;
   };
