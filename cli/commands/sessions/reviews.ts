@@ -9,6 +9,7 @@ import {
   readReview,
   sendBackReview,
 } from "protocol/generated/endpoints.ts";
+import { counted } from "protocol/reviews/order.ts";
 import { lineWords } from "protocol/reviews/lines.ts";
 import {
   answerCommand,
@@ -138,7 +139,7 @@ function showList({ reviews, reading }: List, { terminal }: CommandContext): voi
     task: ({ task }) => task?.title ?? "",
     joined: ({ joined }) => joined.map(({ name }) => name).join(", "),
   }, { empty: "Nothing is ready to review", essential: ["peer", "state", "why"] });
-  if (reading > 0) terminal.print(styled("dim", `Still reading ${reading} folders`));
+  if (reading > 0) terminal.print(styled("dim", `Still reading ${counted(reading, "folder")}`));
 }
 
 function stateOf({ state, decision }: Review): string {

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import * as at from "protocol/generated/endpoints.ts";
+import { counted } from "protocol/reviews/order.ts";
 import { Choices, Empty, ResourceView, State } from "../../components/basics.tsx";
 import { AgentMark } from "../../components/icons/icon.tsx";
 import { Counts } from "../../components/counts.tsx";
@@ -127,7 +128,7 @@ function List(
           />
         ))}
       </ul>
-      {reading > 0 && <p class="hint" role="status">Reading {reading.toLocaleString()} folders…</p>}
+      {reading > 0 && <p class="hint" role="status">Reading {counted(reading, "folder")}…</p>}
     </>
   );
 }
