@@ -35,7 +35,7 @@ export const HELP_GROUPS: readonly HelpGroup[] = [
   ] },
   { title: "Agents", commands: [
     "peer", "run", "attach", "screen", "type", "interrupt", "wake", "tag", "transcript", "changes",
-    "usage", "limits", "budgets", "policy", "blame", "who", "lease", "leases", "landing",
+    "review", "usage", "limits", "budgets", "policy", "blame", "who", "lease", "leases", "landing",
     "fork", "resume", "handoff", "orphans", "link", "share",
   ] },
   { title: "Machines", commands: ["machines"] },

@@ -32,6 +32,7 @@ export const MODULES = {
   screens: async () => (await import("./screens.ts")).SCREEN_COMMANDS,
   sessions: async () => (await import("./sessions/transcripts.ts")).SESSION_COMMANDS,
   changes: async () => (await import("./changes.ts")).CHANGES_COMMANDS,
+  reviews: async () => [(await import("./sessions/reviews.ts")).REVIEW],
   who: async () => [(await import("./holdings/who.ts")).WHO],
   leases: async () => (await import("./holdings/leases.ts")).LEASE_COMMANDS,
   landing: async () => [(await import("./holdings/landing.ts")).LANDING],

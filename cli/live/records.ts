@@ -73,6 +73,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   peer_removed: ["peers", "asks"],
   peer_contradiction: [],
   lease: [],
+  review_changed: [],
   file_overlap: [],
   joint_failure: [],
   budget: [],

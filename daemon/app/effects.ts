@@ -6,6 +6,7 @@
 
 import * as z from "zod";
 import { Peer } from "protocol/peers/record.ts";
+import type { Reviews } from "../features/reviews/reviews.ts";
 import type { Telemetry } from "../api/telemetry/telemetry.ts";
 import type { AskEffects } from "../features/asks/ask_closer.ts";
 import type { Asks } from "../features/asks/asks.ts";
@@ -72,6 +73,7 @@ interface AffectedFeatures {
   readonly reportedCommits: ReportedCommits;
   readonly requestStorms: RequestStorms;
   readonly records: PeerRecords;
+  readonly reviews: Reviews;
   readonly sockets: Sockets;
   readonly spawns: Spawns;
   readonly subagents: Subagents;
@@ -156,10 +158,12 @@ export class Effects {
     },
     closeSocket: (peer_id, reason) => this.#features.sockets.getSession(peer_id)?.close(reason),
     stateChanged: (before, after) => {
-      const { charges, fileUses, loops, subagents, subscriptions, tokenCounting } = this.#features;
+      const { charges, fileUses, loops, reviews, subagents } = this.#features;
+      const { subscriptions, tokenCounting } = this.#features;
       subscriptions.peerChanged(before, after);
       tokenCounting.peerChanged(after);
       fileUses.peerChanged(after);
+      reviews.peerChanged(after);
       charges.peerChanged(after);
       loops.peerChanged(after);
       subagents.peerChanged(after);
@@ -198,11 +202,12 @@ export class Effects {
     hasHeldAnswer: (ask) => this.#features.proofs.hasHeldAnswer(ask),
     askClosing: (ask) => this.#features.machines?.exchange.askClosing(ask),
     askClosed: (ask) => {
-      const { budgetCards, budgets, machines, proofs, wakes } = this.#features;
+      const { budgetCards, budgets, machines, proofs, reviews, wakes } = this.#features;
       proofs.askClosed(ask);
       budgets.askClosed(ask.correlation_id);
       budgetCards.askClosed(ask);
       machines?.exchange.askClosed(ask);
+      reviews.askClosed(ask);
       wakes.askClosed(ask);
     },
   };

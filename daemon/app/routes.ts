@@ -55,6 +55,8 @@ import { spawnRoutes } from "../features/spawn/routes.ts";
 import { subscriptionRoutes } from "../features/subscriptions/routes.ts";
 import { digestRoutes } from "../features/digest/routes.ts";
 import { recallRoutes } from "../features/recall/routes.ts";
+import { reviewRoutes } from "../features/reviews/routes.ts";
+import { RemoteReviews } from "../machines/calls/remote_reviews.ts";
 import { changesRoutes } from "../features/changes/routes.ts";
 import { type ReaderOf, readersOf } from "../features/transcripts/readers.ts";
 import { transcriptRoutes } from "../features/transcripts/routes.ts";
@@ -126,7 +128,7 @@ export function featureRoutes(
     ...jobRoutes(features, checks),
     ...scheduleRoutes(features, checks),
     ...subscriptionRoutes(features, checks),
-    ...workRoutes(features, { callers, readerOf }),
+    ...workRoutes(features, { callers, checks, readerOf }),
     ...attachmentRoutes(features.attachments),
     ...shortIdRoutes({ db: features.ctx.db, messages: features.messages }),
     ...selftestRoutes(features.platform.knownFailures),
@@ -136,7 +138,11 @@ export function featureRoutes(
 /** Routes of what agents did, use and hold. */
 function workRoutes(
   features: Features,
-  { callers, readerOf }: { readonly callers: Callers; readonly readerOf: ReaderOf },
+  { callers, checks, readerOf }: {
+    readonly callers: Callers;
+    readonly checks: CallerChecks;
+    readonly readerOf: ReaderOf;
+  },
 ): Route[] {
   const { calls, config, ctx, fileUses, platform, usageReports } = features;
   return [
@@ -144,6 +150,11 @@ function workRoutes(
     ...changesRoutes(features, readerOf, new RemoteChanges(calls?.client)),
     ...jointCheckRoutes(features, readerOf),
     ...blameRoutes(features, readerOf),
+    ...reviewRoutes(features, {
+      ...checks,
+      readerOf,
+      elsewhere: new RemoteReviews(calls?.client),
+    }),
     ...fileRoutes({ ctx, fileUses, isReadable: config.transcripts !== "off" }, readerOf),
     ...leaseRoutes({ ...features, ...platform, db: ctx.db }, {
       callerOf: readerOf,

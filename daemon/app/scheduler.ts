@@ -50,6 +50,7 @@ export function tick(
   features.leases.tick(monotonic);
   features.fileUses.tick(monotonic);
   features.jointChecks.tick(monotonic);
+  features.reviews.summaries.tick(monotonic);
   features.charges.tick();
   features.budgetCards.tick();
   features.origins.prune();

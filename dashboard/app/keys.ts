@@ -28,6 +28,7 @@ export const KEYS: readonly (readonly [keys: string, text: string])[] = [
   ["Enter", "Open the row"],
   ["a", "Answer the row, or the first question"],
   ["1, 2, 3", "Allow, deny, deny and say why: the permission in the row"],
+  ["a, s, c, e, n, x", "In Review: accept, send back, comment on a line, send, next, mark"],
   ["/", "Search"],
   ["c", "Write to the peer"],
   ["n", "Start an agent"],
@@ -65,6 +66,7 @@ function press(key: string): boolean {
     go(link(view.name));
     return true;
   }
+  if (pressInView(key)) return true;
   switch (key) {
     case "g":
       sequence_until = performance.now() + SEQUENCE_MS;
@@ -132,6 +134,13 @@ function answer(): boolean {
   if (found) found.focus();
   else go(link("attention"));
   return true;
+}
+
+/** Presses the button of the view that has this key, and clicks nothing in a sequence. */
+function pressInView(key: string): boolean {
+  const button = document.querySelector<HTMLElement>(`main [data-view-key="${CSS.escape(key)}"]`);
+  button?.click();
+  return button !== null;
 }
 
 /** Presses the button of the focused row that has this key. */

@@ -34,6 +34,7 @@ const TABS: readonly Tab[] = [
 const REST_ICONS: Readonly<Record<string, IconName>> = {
   log: "log",
   asks: "asks",
+  review: "changes",
   schedules: "schedules",
   usage: "usage",
   health: "health",

@@ -49,6 +49,7 @@ export const VIEWS: readonly View[] = [
   later(["log", "Log", "l"], "reading", ({ Log }) => Log),
   later(["asks", "Asks", "q"], "reading", ({ Asks }) => Asks),
   later(["jobs", "Jobs", "j"], "managing", ({ Jobs }) => Jobs),
+  later(["review", "Review", "v"], "managing", ({ Review }) => Review),
   later(["schedules", "Schedules", "s"], "managing", ({ Schedules }) => Schedules),
   later(["usage", "Usage", "u"], "managing", ({ Usage }) => Usage),
   later(["health", "Health", "h"], "managing", ({ Health }) => Health),

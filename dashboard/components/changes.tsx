@@ -9,7 +9,7 @@ import { useFold } from "./act/folds.ts";
 import { Act, Age, Empty, State } from "./basics.tsx";
 import { Counts } from "./counts.tsx";
 import { Copy } from "./copy.tsx";
-import { Diff } from "./diff.tsx";
+import { Diff, type LineParts } from "./diff.tsx";
 import { visible } from "./text/visible.tsx";
 
 /** Files whose lines are shown at first, if there are no more lines than this in all. */
@@ -25,9 +25,13 @@ interface ChangesProps {
   readonly refresh: () => void;
   /** Shows which agents used a file, by its absolute path. */
   readonly usesOf?: (path: string) => ComponentChildren;
+  /** For changes whose lines can be commented on. */
+  readonly linesOf?: (path: string) => LineParts;
 }
 
-export function ChangesView({ changes, id, loadFile, refresh, usesOf }: ChangesProps) {
+export function ChangesView(
+  { changes, id, loadFile, refresh, usesOf, linesOf }: ChangesProps,
+) {
   const { state, root, files, left_out, added, removed, read_at } = changes;
   if (state !== "ok") return <NoChanges changes={changes} refresh={refresh} />;
   const isOpen = files.length <= OPEN_FILES_MAX && added + removed <= OPEN_LINES_MAX;
@@ -54,7 +58,13 @@ export function ChangesView({ changes, id, loadFile, refresh, usesOf }: ChangesP
       <ol class="stack tight">
         {files.map((file) => (
           <li key={file.path} class="changed-file">
-            <FileChanges file={file} id={id} isOpenAtFirst={isOpen} loadFile={loadFile}>
+            <FileChanges
+              file={file}
+              id={id}
+              isOpenAtFirst={isOpen}
+              loadFile={loadFile}
+              lines={linesOf?.(file.path)}
+            >
               {usesOf && <Users uses={() => usesOf(`${root}/${file.path}`)} />}
             </FileChanges>
           </li>
@@ -107,11 +117,12 @@ function NoChanges({ changes, refresh }: { changes: Changes; refresh: () => void
 }
 
 function FileChanges(
-  { file, id, isOpenAtFirst, loadFile, children }: {
+  { file, id, isOpenAtFirst, loadFile, lines, children }: {
     file: ChangedFile;
     id: string;
     isOpenAtFirst: boolean;
     loadFile: ChangesProps["loadFile"];
+    lines?: LineParts | undefined;
     children: ComponentChildren;
   },
 ) {
@@ -131,7 +142,7 @@ function FileChanges(
         )}
         <Counts text={counts} />
       </FoldRow>
-      {isOpen && <Lines file={file} loadFile={loadFile}>{children}</Lines>}
+      {isOpen && <Lines file={file} loadFile={loadFile} lines={lines}>{children}</Lines>}
     </>
   );
 }
@@ -146,9 +157,9 @@ function Users({ uses }: { uses: () => ComponentChildren }) {
 
 /** The lines of a file; all of them that the daemon gives, if the reader asks for more. */
 function Lines(
-  { file: listed, loadFile, children }: {
+  { file: listed, loadFile, lines, children }: Pick<ChangesProps, "loadFile"> & {
     file: ChangedFile;
-    loadFile: ChangesProps["loadFile"];
+    lines?: LineParts | undefined;
     children: ComponentChildren;
   },
 ) {
@@ -164,6 +175,7 @@ function Lines(
     <div class="changed-lines rail">
       {hunks && hunks.length > 0 && (
         <Diff
+          lines={lines}
           file={{
             path,
             old_path: old_path ?? undefined,

@@ -1,5 +1,6 @@
 /** The changes of a file: its lines with their numbers and signs, removed and added in colour. */
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type DiffLine, type FileDiff, numberLines } from "protocol/derived/diff.ts";
 import { exactly, visible } from "./text/visible.tsx";
@@ -8,12 +9,20 @@ import { exactly, visible } from "./text/visible.tsx";
 const LINES_MAX = 40;
 const CHARS_MAX = 8000;
 
+/** For a diff whose lines can be commented on. */
+export interface LineParts {
+  readonly choose: (line: DiffLine) => void;
+  /** The parts below a line. */
+  readonly below: (line: DiffLine) => ComponentChildren;
+}
+
 /** `whole` and `showWhole`: for a parent that must know whether everything is shown. */
 export function Diff(
-  { file, whole: isWholeOutside, showWhole }: {
+  { file, whole: isWholeOutside, showWhole, lines: parts }: {
     file: FileDiff;
     whole?: boolean;
     showWhole?: () => void;
+    lines?: LineParts | undefined;
   },
 ) {
   const [isWholeHere, setWhole] = useState(false);
@@ -39,7 +48,9 @@ export function Diff(
             </tr>
           </thead>
           {shown.map((lines, index) => (
-            <tbody key={index}>{lines.map((line, at) => <Line key={at} line={line} />)}</tbody>
+            <tbody key={index}>
+              {lines.map((line, at) => <Line key={at} line={line} parts={parts} />)}
+            </tbody>
           ))}
         </table>
       )}
@@ -72,17 +83,48 @@ function DiffCounts({ file: { added, removed } }: { file: FileDiff }) {
 
 const KINDS: Readonly<Record<string, string>> = { "+": "added", "-": "removed", "\\": "remark" };
 
-function Line({ line: { sign, text, old, new: fresh } }: { line: DiffLine }) {
+function Line({ line, parts }: { line: DiffLine; parts?: LineParts | undefined }) {
+  const { sign, text, old, new: fresh } = line;
   const shown = exactly(text);
+  const below = parts?.below(line);
+  const isRemoved = sign === "-";
   return (
-    <tr class={KINDS[sign]}>
-      <td class="line-number">{old}</td>
-      <td class="line-number">{fresh}</td>
-      <td class="sign">{sign === "-" ? "−" : sign}</td>
-      <td class="line" dir="auto">
-        {sign === "+" ? <ins>{shown}</ins> : sign === "-" ? <del>{shown}</del> : shown}
-      </td>
-    </tr>
+    <>
+      <tr class={KINDS[sign]}>
+        <td class="line-number">
+          {parts && isRemoved ? <LineButton of={line} {...parts} /> : old}
+        </td>
+        <td class="line-number">
+          {parts && !isRemoved && sign !== "\\" ? <LineButton of={line} {...parts} /> : fresh}
+        </td>
+        <td class="sign">{isRemoved ? "−" : sign}</td>
+        <td class="line" dir="auto">
+          {sign === "+" ? <ins>{shown}</ins> : isRemoved ? <del>{shown}</del> : shown}
+        </td>
+      </tr>
+      {below && (
+        <tr>
+          <td colSpan={4}>{below}</td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+/** The number of a line, which comments on it. Keys move between lines, so Tab passes them by. */
+function LineButton({ of, choose }: { of: DiffLine } & LineParts) {
+  const number = of.sign === "-" ? of.old : of.new;
+  return (
+    <button
+      type="button"
+      class="quiet"
+      data-line={of.sign}
+      tabIndex={-1}
+      aria-label={`Comment on ${of.sign === "-" ? "removed line" : "line"} ${number}`}
+      onClick={() => choose(of)}
+    >
+      {number}
+    </button>
   );
 }
 

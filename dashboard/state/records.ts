@@ -24,6 +24,10 @@ export type UsageReport = Exclude<UsageAnswer, SessionUsages>;
 export type AgentTurn = WireResponse<typeof at.listTurns>["turns"][number];
 export type Changes = Omit<WireResponse<typeof at.readChanges>, "peer_id" | "name">;
 export type ChangedFile = Changes["files"][number];
+export type ReviewList = WireResponse<typeof at.listReviews>;
+export type ReviewDetail = WireResponse<typeof at.readReview>;
+export type Review = ReviewDetail["review"];
+export type ReviewComment = ReviewDetail["comments"][number];
 /** The fields of an attachment that decide how it is shown. */
 export type FileFacts = Pick<Attachment, "id" | "filename" | "size" | "content_type">;
 export type Trace = WireResponse<typeof at.getTrace>;

@@ -13,6 +13,7 @@ export type Topic =
   | "messages"
   | "inbox"
   | "jobs"
+  | "reviews"
   | "schedules"
   | "subscriptions"
   | "health"

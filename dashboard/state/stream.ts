@@ -38,6 +38,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   ask: ["asks", "messages", "peers"],
   proof: ["asks", "messages", "peers"],
   lease: ["leases"],
+  review_changed: ["reviews"],
   file_overlap: ["files"],
   joint_failure: [],
   budget: ["budgets"],

@@ -3,8 +3,12 @@
 import { useEffect } from "preact/hooks";
 import { RecordBoundary } from "../components/act/record_boundary.tsx";
 import { Empty, ResourceView } from "../components/basics.tsx";
+import { call, RELAYED } from "../state/calls.ts";
 import { hasTwoPanes } from "../state/browser/width.ts";
 import type { InboxItem, Peer } from "../state/records.ts";
+import * as at from "protocol/generated/endpoints.ts";
+import { useResource } from "../state/resource.ts";
+import { sessionState } from "../state/session.ts";
 import { filter, link, route } from "../state/router.ts";
 import { inbox, livePeers, unreadNotes, waitingAsks, waitingPeers } from "../state/store.ts";
 import { Notes, Snoozed } from "./attention/notes.tsx";
@@ -12,6 +16,9 @@ import { Panes } from "./attention/panes.tsx";
 import { Questions, shownQuestions } from "./attention/questions.tsx";
 import { WaitingAgent } from "./attention/waiting_agent.tsx";
 import { FirstRun } from "./first_run.tsx";
+
+/** The shortest time between two loads of the number of ready reviews. */
+const REVIEWS_INTERVAL_MS = 3_000;
 
 export function Attention() {
   const notes = unreadNotes.value, peers = waitingPeers.value;
@@ -24,11 +31,30 @@ export function Attention() {
           {hasTwoPanes.value
             ? !calm && <Panes notes={notes} peers={peers} />
             : <Column notes={notes} peers={peers} />}
+          <ReadyReviews />
           {calm && <Calm registered={box !== null} />}
           <Snoozed />
         </div>
       )}
     </ResourceView>
+  );
+}
+
+/** How many changes of agents wait for a person's review. */
+function ReadyReviews() {
+  // A machine behind a relay may not allow it, and each refusal would be an error in the console.
+  const isPerson = sessionState.value === "human" && !RELAYED;
+  const load = async () => {
+    return isPerson ? (await call(at.listReviews, { query: { limit: "0" } })).ready : 0;
+  };
+  const options = { interval_ms: REVIEWS_INTERVAL_MS };
+  const topics = ["reviews", "turns"] as const;
+  const ready = useResource(`ready reviews ${isPerson}`, topics, load, options).value.value ?? 0;
+  if (ready === 0) return null;
+  return (
+    <p>
+      <a href={link("review")}>{ready.toLocaleString()} ready to review</a>
+    </p>
   );
 }
 

@@ -6,6 +6,7 @@ export { Jobs } from "./jobs.tsx";
 export { MachineGroups } from "./machines/machine_groups.tsx";
 export { MeshMap } from "./map/mesh_map.tsx";
 export { Relay } from "./relay/relay.tsx";
+export { Review } from "./review/review.tsx";
 export { Schedules } from "./schedules.tsx";
 export { Settings } from "./settings.tsx";
 export { Usage } from "./usage.tsx";

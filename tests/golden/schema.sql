@@ -790,6 +790,37 @@ CREATE INDEX restarts_open on restarts (seq) where finished_at is null;
 
 CREATE INDEX restarts_peer on restarts (peer_id, seq);
 
+CREATE TABLE review_comments (
+  comment_id text primary key,
+  review_id text not null,
+  file text not null,
+  side text not null check (side in ('new', 'old')),
+  line integer not null,
+  line_text text not null,
+  blob text,
+  text text not null,
+  correlation_id text not null,
+  at integer not null
+) strict, without rowid;
+
+CREATE INDEX review_comments_ask on review_comments (correlation_id);
+
+CREATE INDEX review_comments_of on review_comments (review_id, at);
+
+CREATE TABLE reviews (
+  review_id text primary key,
+  folder text not null unique,
+  summary text,
+  read_at integer,
+  task_id text,
+  placed text check (placed in ('in', 'out')),
+  decision text check (decision in ('accepted', 'sent_back')),
+  decided_at integer,
+  decided_by text,
+  decision_digest text,
+  correlation_id text
+) strict, without rowid;
+
 CREATE TABLE schedules (
   seq integer primary key,
   schedule_id text not null unique,

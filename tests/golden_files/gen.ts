@@ -245,6 +245,7 @@ function renderStyles(): string {
     "map",
     "charts",
     "phone",
+    "review",
   ];
   const text = parts.map((part) => readGolden(`dashboard/styles/${part}.css`)).join("");
   return text.replaceAll(/\/\*[\s\S]*?\*\//g, "").replaceAll(/\n\s*/g, "\n").trimStart();

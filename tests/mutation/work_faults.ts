@@ -7,6 +7,7 @@ const JOBS = ["tests/daemon/features/jobs"];
 const SCHEDULES = ["tests/daemon/features/schedules"];
 const INBOX = ["tests/daemon/features/inbox", "tests/daemon/features/asks"];
 
+const REVIEWS = ["tests/daemon/features/reviews"];
 const EVIDENCE = ["tests/daemon/features/agents/question_evidence_test.ts"];
 const APPROVALS = ["tests/daemon/features/asks/questions/approvals_test.ts"];
 
@@ -530,6 +531,75 @@ export const WORK_TARGETS: readonly Target[] = [
         "an output can close the tag of its message",
         "outcome })}>${escapeMarkup(text)}</finding>`;",
         "outcome })}>${text}</finding>`;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/reviews/queue.ts",
+    tests: REVIEWS,
+    faults: [
+      [
+        "changes of an agent at work are ready",
+        'return isWorking ? "working" : "ready";',
+        'return "ready";',
+      ],
+      [
+        "an accepted review stays accepted after a change",
+        "digest !== null && digest === decision_digest",
+        "digest !== null",
+      ],
+      [
+        "a review that was sent back is ready before its author has answered",
+        'if (decision === "sent_back" && !isAnswered) return "sent_back";',
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/reviews/reviews.ts",
+    tests: REVIEWS,
+    faults: [
+      [
+        "a diff is accepted that the person has not seen",
+        "digest !== undefined && digest !== summary.digest",
+        "false",
+      ],
+      [
+        "an agent decides about reviews",
+        'if (!reader.isHuman) throw new Problem("human_not_proven", {});',
+        "",
+      ],
+      [
+        "an agent reads the reviews of others",
+        "filter(({ author }) => author.peer_id === peer_id)",
+        "filter(() => true)",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/reviews/comments.ts",
+    tests: REVIEWS,
+    faults: [
+      [
+        "a comment is sent about a line that the person has not seen",
+        "if (seen !== undefined && seen !== line_text) {",
+        "if (false) {",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/reviews/digest.ts",
+    tests: REVIEWS,
+    faults: [
+      [
+        "a change of the content of a file keeps the digest",
+        "return { mode, id: blobId(bytes, hashing.algorithm) };",
+        'return { mode, id: "" };',
+      ],
+      [
+        "the digest of an incomplete list is exact",
+        "if (files_total > files.length || left_out.length > 0) {",
+        "if (false) {",
       ],
     ],
   },

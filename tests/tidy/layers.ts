@@ -37,6 +37,7 @@ export const LAYERS: readonly string[] = [
   "daemon/features/recall",
   "daemon/features/digest",
   "daemon/features/usage",
+  "daemon/features/reviews",
   "daemon/features/breakers",
   "daemon/features/handoffs",
   "daemon/features/blame",

@@ -1504,6 +1504,26 @@ export const COMMANDS: readonly TableEntry[] = [
   }
  },
  {
+  "module": "reviews",
+  "usage": "review [name] [text]",
+  "summary": "Review the changes of agents that are ready, in order; accept or send them back",
+  "details": "Without a name: the queue, what holds up most work first. With one: the diff, with the comments on its lines and their answers. Nothing is merged or pushed: accepting records your decision on exactly this diff, and a later change of it makes the review ready again. Only a person decides; an agent sees its own. Exit code 1: nothing is ready, or something was not accepted.",
+  "example": "mesh review api --comment src/login.ts:42 \"Why twice?\"",
+  "flags": {
+   "--all": "also changes that are not ready: accepted, sent back, at work, taken out",
+   "--next": "show the first of the queue",
+   "--stat": "only the files, not their lines",
+   "--file <path>": "only this file",
+   "--accept": "record that you accept exactly this diff; several names with commas",
+   "--send-back <text>": "send it back to its author with this text, as an ask",
+   "--comment <file:line>": "send the text after it to the author, as a comment on this line",
+   "--old": "the line of --comment is a removed one, by its number before",
+   "--in": "put it into the queue although an agent works there",
+   "--out": "take it out of the queue",
+   "--json": "print the answer as JSON"
+  }
+ },
+ {
   "module": "who",
   "usage": "who <what> [port]",
   "summary": "Show which agents read and wrote a file, or who uses a port",

@@ -47,6 +47,8 @@ export const TAGS: readonly Tag[] = [
     "What began the work of a message or a line, and the rules on what may come of it." },
   { name: "Changes", ids: ["changes"], description:
     "What changed in the folders of peers and jobs: git's status and diff, read only." },
+  { name: "Reviews", ids: ["reviews"], description:
+    "The changes of agents that are ready for a person, and what the person decides." },
   { name: "Files and leases", ids: ["files", "leases"], description:
     "Who reads and writes a file, and what one process has for itself until it ends." },
   { name: "Joint checks", ids: ["joint_checks"], description:

@@ -20,6 +20,7 @@ import {
   openTranscripts,
   openUsage,
   openWakes,
+  reviewSettings,
   type SpawnFeatures,
 } from "./sessions.ts";
 import { type AskFeatures, openAsks } from "./asks.ts";
@@ -30,6 +31,7 @@ import { openPeers } from "./peers.ts";
 import type { Machines } from "../../machines/machines.ts";
 import { cardMadeAt, forgetLeft, leftBefore, recordIdentityRefusal } from "../identity.ts";
 import { Executors } from "../../features/jobs/executors.ts";
+import { Reviews } from "../../features/reviews/reviews.ts";
 import { Recall } from "../../features/recall/recall.ts";
 import { CheckRunner } from "../../features/jobs/check_runner.ts";
 import { Jobs } from "../../features/jobs/jobs.ts";
@@ -55,12 +57,14 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   };
   const sessions = { ...spawns, ...openTranscripts(foundation) };
   const jobs = openJobs(foundation, spawns);
+  const work = { ...openChanges(foundation, sessions), ...openUsage(foundation, sessions) };
   const features = {
     ...foundation,
     ...sessions,
+    ...work,
+    reviews: new Reviews(foundation.ctx, { ...sessions, ...work, ...reviewSettings(foundation) }),
     machines,
     ...openHandoffs(foundation, sessions),
-    ...openChanges(foundation, sessions),
     ...openFiles(foundation, sessions),
     ...openJointChecks(foundation, sessions),
     recall: new Recall(foundation.ctx, {
@@ -73,7 +77,6 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openHooks(foundation, asks),
     ...jobs,
     ...openProofs(foundation, { ...spawns, ...jobs }),
-    ...openUsage(foundation, sessions),
     ...openBreakers(foundation, { ...sessions, ...lifecycle }),
     schedules: new Schedules(foundation.ctx, {
       ...foundation,

@@ -152,6 +152,19 @@ export function openChanges(
   return { changes };
 }
 
+/** The settings of reviews. */
+export function reviewSettings({ config, identity, platform, shutdownSignal }: Foundation) {
+  return {
+    folders: {
+      allowed: config["spawn.allowed_paths"] ?? [HOME],
+      home: platform.terminals.home,
+    },
+    machine: platform.machine,
+    secrets: [identity.hook_token, ...secretsOf(config)],
+    shutdownSignal,
+  };
+}
+
 /** The checks of answers. */
 export function openProofs(
   foundation: Foundation,

@@ -46,6 +46,7 @@ import fileUses from "./046_file_uses.sql" with { type: "text" };
 import leasesOfProcesses from "./049_leases_of_processes.sql" with { type: "text" };
 import proofs from "./050_proofs.sql" with { type: "text" };
 import origins from "./051_origins.sql" with { type: "text" };
+import reviews from "./052_reviews.sql" with { type: "text" };
 import jointChecks from "./053_joint_checks.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
@@ -95,5 +96,6 @@ export const migrations: readonly string[] = [
   leasesOfProcesses,
   proofs,
   origins,
+  reviews,
   jointChecks,
 ];

@@ -20,7 +20,8 @@ import type { Reader, Transcripts } from "../transcripts/transcripts.ts";
 import { DETAILS } from "./details.ts";
 import { type ChangesElsewhere, cleanChanges } from "./elsewhere.ts";
 import { GitFailed, type GitHost } from "./git/git.ts";
-import { type FolderChanges, type FoundFile, listChanges, readHunks } from "./git/reader.ts";
+import { type FolderChanges, type FoundFile, listChanges, readBefore } from "./git/reader.ts";
+import { readHunks } from "./git/reader.ts";
 import { findRepository, realPath, type Repository } from "./git/repository.ts";
 import { SharedReads } from "./shared_reads.ts";
 
@@ -48,6 +49,12 @@ interface ChangesRequest {
 }
 
 type PeerChanges = Result & { readonly peer_id: string; readonly name: string };
+
+/** The changed files of a folder, and its repository. */
+export interface FolderList {
+  readonly repository: Repository;
+  readonly changes: FolderChanges;
+}
 
 export class Changes {
   readonly #ctx: Context;
@@ -101,6 +108,34 @@ export class Changes {
     return { job_id, ...await this.#read(path, job.title, request) };
   }
 
+  /** The changes in a folder of a work tree, for a reader that the caller has let in. */
+  ofFolder(folder: string, of: string, request: ChangesRequest): Promise<Result> {
+    return this.#read(folder, of, request);
+  }
+
+  /** The changed files of a folder without their lines, or why they cannot be read. */
+  async listFolder(folder: string): Promise<FolderList | Exclude<ChangesState, "ok">> {
+    const repository = findRepository(folder);
+    if (typeof repository === "string") return repository;
+    try {
+      const changes = await this.#list(repository, folder, this.#deps.shutdownSignal);
+      return { repository, changes };
+    } catch (error) {
+      if (error instanceof GitFailed) return error.why;
+      throw error;
+    }
+  }
+
+  /** The lines of a file before the changes of its folder; undefined if it has none to read. */
+  async linesBefore(
+    { repository, changes: { base } }: FolderList,
+    path: string,
+  ): Promise<string[] | undefined> {
+    const { git: host, shutdownSignal: signal } = this.#deps;
+    const read = () => readBefore(repository, { commit: base.commit, path }, { host, signal });
+    return await this.#inTurn(repository.root, signal, read);
+  }
+
   /** A person may read the changes of every peer; others, if they may read its transcript. */
   #refuse(peer: StoredPeer, reader: Reader): void {
     if (reader.isHuman) return;
@@ -152,14 +187,7 @@ export class Changes {
   ): Promise<Result> {
     const signal = AbortSignal.any([abandoned, this.#deps.shutdownSignal]);
     const host = this.#deps.git;
-    const changes = await this.#lists.read(folder, signal, (ended) => {
-      const all = AbortSignal.any([ended, this.#deps.shutdownSignal]);
-      return this.#inTurn(
-        folder,
-        all,
-        () => listChanges(repository, folder, { host, signal: all }),
-      );
-    });
+    const changes = await this.#list(repository, folder, signal);
     const { base, files: found, left_out, files_total, ...facts } = changes;
     const chosen = chosenFiles(found, query);
     const secrets = this.#deps.secrets;
@@ -180,6 +208,15 @@ export class Changes {
       left_out: [...left_out, ...shown.left_out],
       masked: shown.masked,
     };
+  }
+
+  #list(repository: Repository, folder: string, signal: AbortSignal): Promise<FolderChanges> {
+    const host = this.#deps.git;
+    return this.#lists.read(folder, signal, (ended) => {
+      const all = AbortSignal.any([ended, this.#deps.shutdownSignal]);
+      const list = () => listChanges(repository, folder, { host, signal: all });
+      return this.#inTurn(folder, all, list);
+    });
   }
 
   /** One read of a folder at a time, and few in all. */

@@ -91,3 +91,16 @@ export function prune(tx: Tx, before: number): void {
        (select 1 from peers where peers.peer_id = file_readings.peer_id)`,
   );
 }
+
+/** The files of a repository that a peer had written before a time. */
+export function writtenBefore(
+  db: Reader,
+  filter: { readonly repository: string; readonly peer_id: string; readonly before: number },
+): string[] {
+  return db.values(
+    z.string(),
+    `select distinct path from file_uses where repository = :repository
+       and peer_id = :peer_id and wrote = 1 and first_at < :before`,
+    { ...filter },
+  );
+}

@@ -301,6 +301,34 @@ export function liveAndEndedPeers(db: Reader): StoredPeer[] {
   return [...livePeers(db), ...peersWhere(db, ended)];
 }
 
+/** The fields of a peer that has a folder. */
+const FolderPeer = StoredPeer.pick({
+  peer_id: true,
+  name: true,
+  backend: true,
+  circle: true,
+  path: true,
+  status: true,
+  turn_state: true,
+  turn_at: true,
+  last_seen: true,
+  registered_at: true,
+});
+export type FolderPeer = z.output<typeof FolderPeer>;
+const folderPeersWhere = readerOf(FolderPeer);
+
+/** The agents of a machine with a folder that were seen since then, the latest first. */
+export function withFolders(
+  db: Reader,
+  params: { readonly machine: string; readonly since: number; readonly limit: number },
+): FolderPeer[] {
+  const condition =
+    `machine = :machine and path is not null and role <> 'human' and not (${SUBAGENT})
+    and dropped_at is null and (status in ('online', 'busy') or last_seen >= :since)
+    order by coalesce(turn_at, last_seen, registered_at) desc limit :limit`;
+  return folderPeersWhere(db, condition, { ...params });
+}
+
 /** The processes and panes of live peers. Every request of a person reads them. */
 export function liveProcesses(db: Reader) {
   return liveProcessesWhere(db, `${LIVE} and (agent_pid is not null or pane_id is not null)`);

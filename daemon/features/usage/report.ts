@@ -11,6 +11,7 @@ import { isSubagent } from "../peers/subagents.ts";
 import { invalidField } from "kit/core/problem.ts";
 import {
   type Prices,
+  USAGE_DAYS_DEFAULT,
   USAGE_ROWS_MAX,
   type UsageBy,
   type UsageQuery,
@@ -67,6 +68,19 @@ export class UsageReports {
       prices: prices ? { currency: prices.currency, as_of: prices.as_of } : null,
       left_out: await this.#leftOut(query.peer_id, reader),
     };
+  }
+
+  /** What was counted so far of some chains of the last days, by chain; absent if nothing was. */
+  ofChains(chains: readonly string[]): Map<string, Sums & { readonly currency: string | null }> {
+    const { clock, db } = this.#ctx;
+    const from = dateOf(new Date(clock.now() - USAGE_DAYS_DEFAULT * DAY_MS));
+    const currency = this.#deps.prices?.currency ?? null;
+    const groups = new Map<string, Sums & { currency: string | null }>();
+    for (const sum of store.sumsOfChains(db, { chains, from })) {
+      const total = added(groups.get(sum.key) ?? EMPTY, this.#priced(sum));
+      groups.set(sum.key, { ...total, currency });
+    }
+    return groups;
   }
 
   #rangeOf({ from, to, days }: UsageQuery): { from: string; to: string } {

@@ -154,17 +154,32 @@ function paramsOf({ from, to, peers }: SumFilter) {
   return { from, to, peers: peers && JSON.stringify(peers) };
 }
 
+const SUMS = TOKEN_KINDS.flatMap((kind) => [
+  `sum(${kind}) as ${kind}`,
+  `sum(iif(${kind} is null, requests, 0)) as no_${kind}`,
+]).join(", ");
+
 /** The sums of each group and model. */
 export function sumsBy(db: Reader, by: UsageBy, filter: SumFilter): GroupSum[] {
-  const sums = TOKEN_KINDS.flatMap((kind) => [
-    `sum(${kind}) as ${kind}`,
-    `sum(iif(${kind} is null, requests, 0)) as no_${kind}`,
-  ]);
   return db.all(
     GroupSum,
-    `select ${GROUPS[by]} as key, model, sum(requests) as requests, ${sums.join(", ")}
+    `select ${GROUPS[by]} as key, model, sum(requests) as requests, ${SUMS}
      from usage_days where ${IN_RANGE} group by ${GROUPS[by]}, model`,
     paramsOf(filter),
+  );
+}
+
+/** The sums of some chains since a day, by chain and model. */
+export function sumsOfChains(
+  db: Reader,
+  { chains, from }: { readonly chains: readonly string[]; readonly from: string },
+): GroupSum[] {
+  const chosen = "select value from json_each(:chains)";
+  return db.all(
+    GroupSum,
+    `select chain as key, model, sum(requests) as requests, ${SUMS}
+     from usage_days where day >= :from and chain in (${chosen}) group by chain, model`,
+    { from, chains: JSON.stringify(chains) },
   );
 }
 

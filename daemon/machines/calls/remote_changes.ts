@@ -49,7 +49,8 @@ export class RemoteChanges implements ChangesElsewhere {
   }
 }
 
-function detailOf(answer: unknown): string | undefined {
+/** The sentence of a refusal of another machine. */
+export function detailOf(answer: unknown): string | undefined {
   if (typeof answer !== "object" || answer === null || !("detail" in answer)) return undefined;
   return cleanLine(String(answer.detail).slice(0, REASON_CHARS_MAX));
 }

@@ -136,6 +136,7 @@ const STATES = new Set([
   "unknown_check",
   "not_a_question",
   "to_self",
+  "no_such_line",
   "push_address_refused",
   "push_keys_refused",
 ]);

@@ -30,6 +30,13 @@ import {
   replyInboxItem,
   unreadInboxItem,
 } from "protocol/inbox.ts";
+import {
+  acceptReviews,
+  commentReview,
+  listReviews,
+  placeReview,
+  readReview,
+} from "protocol/reviews/contract.ts";
 import { listLeases, takeLease, whoUsesPort } from "protocol/holdings/leases.ts";
 import { whoUsesFile } from "protocol/holdings/files.ts";
 import { listJointChecks } from "protocol/joint_checks/contract.ts";
@@ -151,6 +158,13 @@ export const ROUTE_ANSWERS: Readonly<Record<string, OfRoute>> = {
   "who":             [{ contract: whoUsesFile, when: "a file" }, { contract: whoUsesPort, when: "port" }],
   "lease":           [{ contract: takeLease, when: "held; `null` after `--release` of a lease that nobody holds" }],
   "leases":          [{ contract: listLeases }],
+  "review":          [
+    { contract: listReviews, when: "without a name" },
+    { contract: readReview, when: "with a name, or `--next`" },
+    { contract: acceptReviews, when: "with `--accept`" },
+    { contract: commentReview, when: "with `--comment` or `--send-back`" },
+    { contract: placeReview, when: "with `--in` or `--out`" },
+  ],
   "devices":         [{ contract: listDevices }],
   "devices remove":  [{ contract: removeDevice }],
   "push":            [{ contract: listPush }],

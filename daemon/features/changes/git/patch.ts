@@ -13,6 +13,10 @@ export interface ListedFile {
   /** git's letter: A, M, D, R, C, T or U. */
   readonly letter: string;
   readonly isSubmodule: boolean;
+  /** git's mode and the ids of its content before and after; zeros where git has not read it. */
+  readonly mode: string;
+  readonly before_id: string;
+  readonly after_id: string;
   /** Null for a binary file. */
   readonly added: number | null;
   readonly removed: number | null;
@@ -27,15 +31,15 @@ export function listedFiles(text: string): ListedFile[] {
   const counts = new Map<string, readonly [added: number | null, removed: number | null]>();
   for (let at = 0; at + 1 < fields.length; at++) {
     const field = fields[at] ?? "";
-    const raw = /^:(\d{6}) (\d{6}) [0-9a-f]+ [0-9a-f]+ ([A-Z])\d*$/.exec(field);
+    const raw = /^:(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) ([A-Z])\d*$/.exec(field);
     if (raw) {
-      const [, before, after, letter = ""] = raw;
+      const [, before, mode = "", before_id = "", after_id = "", letter = ""] = raw;
       const isMoved = letter === "R" || letter === "C";
       const old_path = isMoved ? fields[++at] ?? "" : null;
       const path = fields[++at] ?? "";
-      const isSubmodule = before === SUBMODULE_MODE || after === SUBMODULE_MODE;
+      const isSubmodule = before === SUBMODULE_MODE || mode === SUBMODULE_MODE;
       // An unmerged file may have a second line, on its content in the folder.
-      listed.set(path, { path, old_path, letter, isSubmodule });
+      listed.set(path, { path, old_path, letter, isSubmodule, mode, before_id, after_id });
       continue;
     }
     const [, added = "", removed = "", name = ""] = /^(\d+|-)\t(\d+|-)\t([^]*)$/.exec(field) ?? [];

@@ -23,6 +23,8 @@ export const LINES_MAX = { many: 500, alone: 10_000 } as const;
 const UNTRACKED_BYTES_MAX = 1_048_576;
 /** Maximum bytes of untracked files that are read for one answer. */
 const UNTRACKED_TOTAL_MAX = 16_777_216;
+/** A file with commented lines is not read beyond this size. */
+const LINES_BYTES_MAX = 1_048_576;
 /** Bytes in which git looks for a NUL, by which it knows a binary file. */
 const BINARY_PROBE = 8_000;
 
@@ -57,6 +59,11 @@ export interface FoundFile {
   /** The name itself; `file.path` is as it is shown. */
   readonly path: string;
   readonly old_path: string | null;
+  /** git's mode, empty for an untracked file. */
+  readonly mode: string;
+  /** The ids of its content before and after; zeros or empty where git has not read it. */
+  readonly before_id: string;
+  readonly after_id: string;
   readonly file: ChangedFile;
 }
 
@@ -162,10 +169,14 @@ const STATUSES: Readonly<Record<string, ChangedFile["status"]>> = {
 
 function toFound(listed: ListedFile, letters: string | undefined): FoundFile {
   const { path, old_path, letter, isSubmodule, added, removed } = listed;
+  const { mode, before_id, after_id } = listed;
   const isUnmerged = /U|AA|DD/.test(letters ?? "");
   return {
     path,
     old_path,
+    mode,
+    before_id,
+    after_id,
     file: {
       path: showHiddenOnLine(path),
       old_path: old_path === null ? null : showHiddenOnLine(old_path),
@@ -197,6 +208,9 @@ function untrackedFile(root: string, path: string, budget: { bytes: number }): F
   return {
     path,
     old_path: null,
+    mode: "",
+    before_id: "",
+    after_id: "",
     file: {
       path: showHiddenOnLine(path),
       old_path: null,
@@ -269,6 +283,37 @@ async function patchesOf(
     { bytes_max: PATCH_BYTES_MAX },
   );
   return { hunks: hunksByPath(text), cut };
+}
+
+/** The lines of a file in a commit; undefined if it has no such text within the limits. */
+export async function readBefore(
+  repository: Repository,
+  { commit, path }: { readonly commit: string | null; readonly path: string },
+  { host, signal }: Reading,
+): Promise<string[] | undefined> {
+  if (commit === null) return undefined;
+  await using git = await Git.open(repository, host, signal);
+  const { text, cut } = await git.run(["cat-file", "blob", `${commit}:${path}`], {
+    bytes_max: LINES_BYTES_MAX,
+    allowed: [0, 128],
+  });
+  return cut !== null || text === "" || text.slice(0, BINARY_PROBE).includes("\0")
+    ? undefined
+    : linesOf(text);
+}
+
+/** False for a path that leads out of the folder or into `.git`; a tree may have any name. */
+export function isOrdinary(path: string): boolean {
+  return path.split("/").every((part) => !["", ".", "..", ".git"].includes(part.toLowerCase()));
+}
+
+/** The lines of a file as it is now; undefined if it is no text within the limits. */
+export function readNow({ root }: Repository, path: string): string[] | undefined {
+  if (!isOrdinary(path)) return undefined;
+  const text = readWhole(join(root, path), LINES_BYTES_MAX, { inside: root });
+  return text === undefined || text.slice(0, BINARY_PROBE).includes("\0")
+    ? undefined
+    : linesOf(text);
 }
 
 function untrackedHunks(root: string, path: string): Hunk[] | undefined {

@@ -1,0 +1,211 @@
+/**
+ * The stored summaries of what changed in the folders of agents. A summary is read again after a
+ * turn has ended there, and when a person asks after a minute: then git runs, one folder at a time.
+ */
+
+import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
+import type { Monotonic } from "kit/core/clock.ts";
+import { timeout } from "kit/core/timeout.ts";
+import type { Context } from "../../data/context.ts";
+import type { Changes, FolderList } from "../changes/changes.ts";
+import * as fileUses from "../files/store.ts";
+import * as askRows from "../asks/store.ts";
+import * as peers from "../peers/store.ts";
+import { digestOf } from "./digest.ts";
+import { workFolders } from "./folders.ts";
+import * as store from "./store.ts";
+import type { StoredReview, Summary } from "./store.ts";
+
+/** Time after the end of a turn until its folder is read: agents write a little longer. */
+const AFTER_TURN_MS = 1_000;
+/** Age at which a summary is read again if a person looks. */
+const FRESH_MS = MINUTE_MS;
+/** Time for which a person waits for fresh summaries. */
+const WAIT_MS_MAX = 10_000;
+/** Days for which reviews without any new read, and comments, are kept. */
+const KEPT_DAYS = 90;
+
+interface SummariesDeps {
+  readonly changes: Pick<Changes, "listFolder">;
+  readonly machine: string;
+  readonly shutdownSignal: AbortSignal;
+}
+
+export class Summaries {
+  readonly #ctx: Context;
+  readonly #deps: SummariesDeps;
+  /** The peers whose turns ended, with the time of the end by the monotonic clock. */
+  readonly #ended = new Map<string, number>();
+  /** The asks that peers answered last, until they are stored with a summary. */
+  readonly #answered = new Map<string, string>();
+  /** The folders that are to be read, in this order. */
+  readonly #due = new Set<string>();
+  #running: Promise<void> | undefined;
+  #pruned_at = Number.NEGATIVE_INFINITY;
+
+  constructor(ctx: Context, deps: SummariesDeps) {
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  /** Number of folders that are being read or will be. */
+  get reading(): number {
+    return this.#due.size;
+  }
+
+  turnEnded(peer_id: string): void {
+    this.#ended.set(peer_id, this.#ctx.clock.monotonic());
+  }
+
+  askAnswered(peer_id: string, correlation_id: string): void {
+    this.#answered.set(peer_id, correlation_id);
+    this.turnEnded(peer_id);
+  }
+
+  tick(now: Monotonic): void {
+    this.#endedBefore(now - AFTER_TURN_MS);
+    this.#start();
+    if (now - this.#pruned_at < DAY_MS) return;
+    this.#pruned_at = now;
+    const before = this.#ctx.clock.now() - KEPT_DAYS * DAY_MS;
+    this.#ctx.db.transact((tx) => {
+      store.prune(tx, before);
+      store.pruneComments(tx, before);
+    });
+  }
+
+  /** Begins to read the folders whose summaries are missing and, if `old`, those that are old. */
+  refresh(folders: Iterable<string>, old: boolean): void {
+    const { db, clock } = this.#ctx;
+    const known = new Map(store.all(db).map((review) => [review.folder, review.read_at ?? 0]));
+    const isOld = (read_at: number) => old && Math.abs(clock.now() - read_at) >= FRESH_MS;
+    for (const folder of folders) {
+      const read_at = known.get(folder);
+      if (read_at === undefined || isOld(read_at)) this.#due.add(folder);
+    }
+    this.#endedBefore(clock.monotonic());
+    this.#start();
+  }
+
+  /** Makes the folders due in which a turn has ended by this time. */
+  #endedBefore(monotonic: number): void {
+    const due = [...this.#ended].flatMap(([peer_id, at]) => at <= monotonic ? peer_id : []);
+    if (due.length === 0) return;
+    for (const peer_id of due) this.#ended.delete(peer_id);
+    const found = new Set(due);
+    for (const { folder, peers } of workFolders(this.#ctx, this.#deps.machine).values()) {
+      if (peers.some(({ peer_id }) => found.has(peer_id))) this.#due.add(folder);
+    }
+  }
+
+  /** Waits for the reads that are due, as far as the limit allows. */
+  async whenRead(): Promise<void> {
+    await timeout(this.#ctx.clock, WAIT_MS_MAX, async (signal) => {
+      while (this.#running && !signal.aborted) await this.#running;
+    });
+  }
+
+  /** Reads a folder now, and stores its summary. */
+  async read(folder: string): Promise<{ review: StoredReview; list: FolderList | undefined }> {
+    const found = await this.#deps.changes.listFolder(folder);
+    const list = typeof found === "string" ? undefined : found;
+    return { review: this.#store(folder, list), list };
+  }
+
+  #start(): void {
+    if (this.#running || this.#due.size === 0) return;
+    const running = this.#readDue().finally(() => this.#running = undefined);
+    this.#running = running;
+    this.#ctx.background.run("The changes of agents could not be read", running);
+  }
+
+  async #readDue(): Promise<void> {
+    for (const folder of this.#due) {
+      if (this.#deps.shutdownSignal.aborted) return;
+      try {
+        await this.read(folder);
+      } finally {
+        this.#due.delete(folder);
+      }
+    }
+  }
+
+  #store(folder: string, list: FolderList | undefined): StoredReview {
+    const { db, clock, ids, events } = this.#ctx;
+    return db.transact((tx) => {
+      const before = store.ofFolder(tx, folder);
+      const author = workFolders(this.#ctx, this.#deps.machine).get(folder);
+      const task_id = this.#answeredIn(author?.peers ?? []) ?? before?.task_id ?? null;
+      const summary = list ? this.#summaryOf(list, author?.author.peer_id, task_id) : null;
+      const after: StoredReview = {
+        review_id: before?.review_id ?? ids.next("review"),
+        folder,
+        placed: before?.placed ?? null,
+        decision: before?.decision ?? null,
+        decided_at: before?.decided_at ?? null,
+        decided_by: before?.decided_by ?? null,
+        decision_digest: before?.decision_digest ?? null,
+        correlation_id: before?.correlation_id ?? null,
+        summary,
+        read_at: clock.now(),
+        task_id,
+      };
+      if (before) store.update(tx, after);
+      else store.insert(tx, after);
+      const isSame = before && before.task_id === task_id &&
+        before.summary?.digest === summary?.digest && before.summary?.head === summary?.head;
+      if (!isSame) {
+        const { review_id } = after;
+        const peer_id = author?.author.peer_id ?? null;
+        events.append("review_changed", { review_id, peer_id, event: "read" });
+      }
+      return after;
+    });
+  }
+
+  #answeredIn(found: readonly { readonly peer_id: string }[]): string | undefined {
+    const ids = found.flatMap(({ peer_id }) => this.#answered.get(peer_id) ?? []);
+    for (const { peer_id } of found) this.#answered.delete(peer_id);
+    // A comment of the review is no task of its own.
+    return ids.filter((id) => !store.isOfReview(this.#ctx.db, id)).at(-1);
+  }
+
+  #summaryOf(list: FolderList, author_id: string | undefined, task_id: string | null): Summary {
+    const { repository: { root, common_dir: repository }, changes } = list;
+    const { branch, head, files, files_total } = changes;
+    const paths = files.map(({ file }) => file.path);
+    return {
+      ...digestOf(list),
+      root,
+      repository,
+      branch,
+      head,
+      added: files.reduce((sum, { file }) => sum + (file.added ?? 0), 0),
+      removed: files.reduce((sum, { file }) => sum + (file.removed ?? 0), 0),
+      files_total,
+      paths,
+      new_files: this.#newFiles({ repository, paths: files.map(({ path }) => path) }, {
+        author_id,
+        task_id,
+      }),
+    };
+  }
+
+  /** The number of files that the author had not written before its task began. */
+  #newFiles(
+    { repository, paths }: { readonly repository: string; readonly paths: readonly string[] },
+    { author_id, task_id }: {
+      readonly author_id: string | undefined;
+      readonly task_id: string | null;
+    },
+  ): number | null {
+    const { db } = this.#ctx;
+    const before = task_id === null ? undefined : askRows.ask(db, task_id)?.created_at;
+    const author = author_id === undefined ? undefined : peers.get(db, author_id);
+    // Without the agent's records, nothing says which files it has written.
+    if (before === undefined || !author?.session_proved) return null;
+    const written = fileUses.writtenBefore(db, { repository, peer_id: author.peer_id, before });
+    const known = new Set(written);
+    return paths.filter((path) => !known.has(path)).length;
+  }
+}

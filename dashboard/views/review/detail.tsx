@@ -1,0 +1,90 @@
+/** One review: its facts, the person's decisions, and its diff with the comments on its lines. */
+
+import { useRef, useState } from "preact/hooks";
+import * as at from "protocol/generated/endpoints.ts";
+import type { DiffLine } from "protocol/derived/diff.ts";
+import { ResourceView } from "../../components/basics.tsx";
+import { ChangesView } from "../../components/changes.tsx";
+import type { LineParts } from "../../components/diff.tsx";
+import { call } from "../../state/calls.ts";
+import type { ReviewDetail as Detail } from "../../state/records.ts";
+import { only, useResource } from "../../state/resource.ts";
+import { Decisions } from "./decisions.tsx";
+import type { Entry } from "./entries.ts";
+import { Facts } from "./facts.tsx";
+import { lineComments, Sent } from "./line_comments.tsx";
+import { moveByKey } from "./line_keys.ts";
+
+/** The shortest time between two reads: each runs git. */
+const INTERVAL_MS = 3_000;
+
+interface DetailProps {
+  readonly entry: Entry;
+  /** Goes to the next review that is ready. */
+  readonly next: () => void;
+}
+
+export function ReviewDetail({ entry, next }: DetailProps) {
+  const { machine, review: { review_id } } = entry;
+  const params = { id: review_id }, query = { machine };
+  const load = (signal: AbortSignal) => call(at.readReview, { params, query, signal });
+  const topics = ["reviews", "asks", "turns"] as const;
+  const options = { interval_ms: INTERVAL_MS };
+  const resource = only(useResource(`review ${entry.key}`, topics, load, options), [review_id]);
+  return (
+    <ResourceView resource={resource}>
+      {(detail) => <Loaded detail={detail} entry={entry} next={next} refresh={resource.refresh} />}
+    </ResourceView>
+  );
+}
+
+function Loaded(
+  { detail, entry, next, refresh }: DetailProps & { detail: Detail; refresh: () => void },
+) {
+  const { review, changes, comments } = detail;
+  const { key, machine } = entry;
+  const [chosen, setChosen] = useState<{ file: string; line: DiffLine }>();
+  const area = useRef<HTMLDivElement>(null);
+  const linesOf = (file: string): LineParts => ({
+    choose: (line) => setChosen({ file, line }),
+    below: (line) =>
+      lineComments({
+        draftKey: key,
+        file,
+        line,
+        comments,
+        review,
+        isChosen: chosen?.file === file && isSame(chosen.line, line),
+        close: () => setChosen(undefined),
+      }),
+  });
+  const shownFiles = new Set(changes.files.flatMap(({ path, hunks }) => hunks ? [path] : []));
+  const rest = comments.filter(({ now, file }) => now.line === null || !shownFiles.has(file));
+  const loadFile = async (file: string) => {
+    const request = { params: { id: review.review_id }, query: { file, machine } };
+    return (await call(at.readReview, request)).changes.files[0];
+  };
+  return (
+    <div ref={area} class="stack loose" onKeyDown={(event) => moveByKey(event, area.current)}>
+      <Facts review={review} />
+      <Decisions entry={entry} review={review} next={next} area={area} />
+      {rest.length > 0 && (
+        <section class="stack">
+          <h2>Comments on lines that are not shown below</h2>
+          {rest.map((comment) => <Sent key={comment.comment_id} comment={comment} of={review} />)}
+        </section>
+      )}
+      <ChangesView
+        changes={changes}
+        id={key}
+        loadFile={loadFile}
+        refresh={refresh}
+        linesOf={linesOf}
+      />
+    </div>
+  );
+}
+
+function isSame(one: DiffLine, other: DiffLine): boolean {
+  return one.sign === other.sign && one.old === other.old && one.new === other.new;
+}
