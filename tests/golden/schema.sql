@@ -1,4 +1,4 @@
--- The daemon's tables after 44 migration(s).
+-- The daemon's tables after 48 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -89,6 +89,14 @@ CREATE UNIQUE INDEX budgets_question on budgets (question_id) where question_id 
 CREATE INDEX budgets_spent on budgets (state) where state = 'spent';
 
 CREATE INDEX budgets_subject on budgets (subject, day);
+
+CREATE TABLE chain_members (
+  subject text primary key,
+  chain text not null,
+  used_at integer not null
+) strict, without rowid;
+
+CREATE INDEX chain_members_used on chain_members (used_at);
 
 CREATE TABLE chosen_ids (
   correlation_id text primary key,
@@ -299,6 +307,22 @@ CREATE INDEX jobs_state on jobs (state);
 CREATE INDEX jobs_waiting on jobs (assigned_peer_id)
   where state = 'queued' and look_at is null;
 
+CREATE TABLE joint_reports (
+  report_id text primary key,
+  repository text not null,
+  first_peer_id text not null,
+  second_peer_id text not null,
+  check_name text not null,
+  state text not null check (state in ('asked', 'with_human', 'settled')),
+  tree text not null,
+  correlation_id text,
+  created_at integer not null,
+  updated_at integer not null
+) strict;
+
+CREATE UNIQUE INDEX joint_reports_open on joint_reports (first_peer_id, second_peer_id)
+  where state <> 'settled';
+
 CREATE TABLE leases (
   lease_id text primary key,
   resource text not null,
@@ -311,7 +335,7 @@ CREATE TABLE leases (
   pid integer,
   process_started text,
   taken_at integer not null
-) strict, without rowid;
+, of_agent integer not null default 1) strict, without rowid;
 
 CREATE UNIQUE INDEX leases_of_one on leases (resource, coalesce(name, '')) where port is null;
 
@@ -488,7 +512,7 @@ CREATE TABLE "messages" (
 
   under_way integer generated always as
     (state = 'attempting' or (state = 'sent' and repeatable)) virtual
-, urgent integer not null default 0 check (urgent in (0, 1)), sent_by text, proof text) strict;
+, urgent integer not null default 0 check (urgent in (0, 1)), sent_by text, proof text, chain text, outside integer not null default 0) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 
@@ -497,6 +521,9 @@ CREATE INDEX messages_expiring on messages (expires_at)
 
 CREATE INDEX messages_open on messages (created_at, seq, to_peer_id)
   where ask_state = 'open';
+
+CREATE INDEX messages_outside on messages (to_peer_id, seq)
+  where outside = 1 and ask_state = 'open';
 
 CREATE INDEX messages_queued on messages (to_peer_id, seq, kind) where state = 'queued';
 
@@ -760,6 +787,17 @@ CREATE INDEX remote_peers_circle on remote_peers (circle);
 CREATE INDEX remote_peers_daemon on remote_peers (daemon_id);
 
 CREATE INDEX remote_peers_name on remote_peers (name);
+
+CREATE TABLE reported_commits (
+  repository text not null,
+  prefix text not null,
+  peer_id text not null,
+  message_id text,
+  at integer not null,
+  primary key (repository, prefix, peer_id)
+) strict, without rowid;
+
+CREATE INDEX reported_commits_old on reported_commits (at);
 
 CREATE TABLE restarts (
   seq integer primary key,
