@@ -6,6 +6,7 @@ import { DisplayText, Instant, QueryFlag, Sender, shortText, Text } from "kit/co
 import { Changes, DIFFS_MAX } from "protocol/changes.ts";
 import { contract, nullableString } from "protocol/contract.ts";
 import { queryInteger } from "kit/core/schema.ts";
+import { Chain } from "protocol/origins/record.ts";
 import { PEER_FAILS } from "protocol/peers/record.ts";
 import { TARGET_FAILS } from "protocol/messages/contract.ts";
 
@@ -39,7 +40,7 @@ export const ReviewRank = z.object({
   waiting_since: Instant.nullable(),
   /** Changed files that the author had not written before this task; null if that is not known. */
   new_files: Count.nullable(),
-  /** Reviews with some of the same files whose job has failed. */
+  /** Peers whose work fails together with it, or shares files with it and its last job failed. */
   failing_neighbours: Count,
   /** The facts in a line, such as `waits: 2 asks · 340 lines · 3 new files`. */
   words: z.string(),
@@ -79,9 +80,13 @@ export const Review = z.object({
     state: z.string(),
     /** The name of the peer that asked. */
     from: nullableString,
+    /** What began its chain; null if that is not known. */
+    chain: Chain.nullable(),
     ended_at: Instant.nullable(),
   }).nullable(),
-  /** The outcomes of the job's checks. */
+  /** Names of peers whose work fails together with it, by the last joint check. */
+  fails_with: z.array(z.string()),
+  /** The outcomes of the job's checks, or of the checks and claims of the answer. */
   checks: z.array(z.object({ name: z.string(), passed: z.boolean() })),
   /** Tokens of the chain that the author works on; null if none were counted. */
   cost: z.object({

@@ -9,6 +9,7 @@ import {
   readReview,
   sendBackReview,
 } from "protocol/generated/endpoints.ts";
+import { originText } from "protocol/derived/origins.ts";
 import { counted } from "protocol/reviews/order.ts";
 import { lineWords } from "protocol/reviews/lines.ts";
 import {
@@ -153,14 +154,16 @@ function showDetail(
   { terminal, clock }: CommandContext,
   args: Args,
 ): void {
-  const { author, rank, task, checks, joined, inexact } = review;
+  const { author, rank, task, checks, joined, fails_with, inexact } = review;
   terminal.printFields({
     review: `${author.name}: ${stateOf(review)}`,
     order: rank.words,
     task: task && `${task.title} (${task.id}${task.from === null ? "" : `, from ${task.from}`})`,
+    origin: task?.chain && originText(task.chain),
     checks: checks.map(({ name, passed }) => `${name} ${passed ? "passed" : "failed"}`).join(", "),
     cost: costOf(review),
     joined: joined.map(({ name, files }) => `${name} (${files.join(", ")})`).join("; "),
+    "fails with": fails_with.join(", "),
     compared: inexact && styled("yellow", inexact),
   });
   terminal.print();

@@ -57,7 +57,11 @@ export function compose(config: Config, db_path: string, platform: Platform) {
   };
   const sessions = { ...spawns, ...openTranscripts(foundation) };
   const jobs = openJobs(foundation, spawns);
-  const work = { ...openChanges(foundation, sessions), ...openUsage(foundation, sessions) };
+  const work = {
+    ...openChanges(foundation, sessions),
+    ...openUsage(foundation, sessions),
+    ...openJointChecks(foundation, sessions),
+  };
   const features = {
     ...foundation,
     ...sessions,
@@ -66,7 +70,6 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     machines,
     ...openHandoffs(foundation, sessions),
     ...openFiles(foundation, sessions),
-    ...openJointChecks(foundation, sessions),
     recall: new Recall(foundation.ctx, {
       ...sessions,
       machine: platform.machine,

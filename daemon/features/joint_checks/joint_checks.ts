@@ -117,6 +117,16 @@ export class JointChecks {
     return { check: check_name, running: this.#isRunning, repositories };
   }
 
+  /** The peers whose work fails together with that of a peer, by the last check of the pair. */
+  failingWith(peer_id: string): string[] {
+    return [...this.#found.values()].flatMap(({ pairs }) =>
+      pairs.filter(({ result }) => result === "failed").flatMap((pair) => {
+        const ids = [pair.first_peer_id, pair.second_peer_id];
+        return ids.includes(peer_id) ? ids.filter((id) => id !== peer_id) : [];
+      })
+    );
+  }
+
   async #pass(trials: Trials): Promise<void> {
     const { folder, shutdownSignal } = this.#deps;
     // A daemon that was killed left its folders behind.

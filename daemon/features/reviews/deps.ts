@@ -2,6 +2,8 @@
 
 import type { Asks } from "../asks/asks.ts";
 import type { Changes, FolderList } from "../changes/changes.ts";
+import type { JointChecks } from "../joint_checks/joint_checks.ts";
+import type { Origins } from "../origins/origins.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { FolderScope } from "../spawn/folders.ts";
 import type { UsageReports } from "../usage/report.ts";
@@ -14,7 +16,9 @@ export interface ReviewsDeps {
   readonly directory: Directory;
   /** The folders of which agents may read their own changes. */
   readonly folders: FolderScope;
+  readonly jointChecks: Pick<JointChecks, "failingWith">;
   readonly machine: string;
+  readonly origins: Pick<Origins, "memberChain">;
   readonly secrets: readonly string[];
   readonly shutdownSignal: AbortSignal;
   readonly usageReports: UsageReports;

@@ -4,6 +4,7 @@ import { DAY_MS } from "kit/core/duration.ts";
 import { cleanLine } from "kit/core/text.ts";
 import type { Reader } from "kit/data/sqlite.ts";
 import type { Ask } from "protocol/asks/contract.ts";
+import type { Chain } from "protocol/origins/record.ts";
 import type { Review } from "protocol/reviews/contract.ts";
 import type { Context } from "../../data/context.ts";
 import * as askRows from "../asks/store.ts";
@@ -13,6 +14,7 @@ import * as jobRows from "../jobs/store.ts";
 import type { StoredJob } from "../jobs/store.ts";
 import * as peers from "../peers/store.ts";
 import type { FolderPeer } from "../peers/store.ts";
+import * as proofs from "../proofs/store.ts";
 import * as store from "./store.ts";
 
 /** Days for which the folder of a peer that is gone is looked at, and its jobs. */
@@ -81,7 +83,11 @@ export function peerJobs({ db, clock }: Context): PeerJobs {
 export function taskOf(
   db: Reader,
   author: FolderPeer,
-  { job, task_id }: { readonly job: StoredJob | undefined; readonly task_id: string | null },
+  { job, task_id, chainOfJob }: {
+    readonly job: StoredJob | undefined;
+    readonly task_id: string | null;
+    readonly chainOfJob: (job_id: string) => Chain | undefined;
+  },
 ): Review["task"] {
   const ask = task_id === null ? undefined : askRows.ask(db, task_id);
   if (job && job.updated_at > (ask?.closed_at ?? 0)) {
@@ -92,6 +98,7 @@ export function taskOf(
       title: titleOf(job.title),
       state: job.state,
       from: maker === null ? null : peers.address(db, maker)?.name ?? null,
+      chain: chainOfJob(job.job_id) ?? null,
       ended_at: job.updated_at,
     };
   }
@@ -105,12 +112,22 @@ export function taskOf(
     title: titleOf(current.text),
     state: current.state,
     from: current.from_peer_name,
+    chain: current.chain,
     ended_at: current.closed_at,
   };
 }
 
 function titleOf(text: string): string {
   return cleanLine(text.trimStart().split("\n", 1)[0] ?? "").slice(0, TITLE_CHARS_MAX);
+}
+
+/** The outcomes of the checks and claims of an answer. One that is not known is in no list. */
+export function answerChecks(db: Reader, correlation_id: string): Review["checks"] {
+  return (proofs.get(db, correlation_id)?.results ?? []).flatMap(({ name, outcome }) =>
+    outcome === "unknown"
+      ? []
+      : [{ name: cleanLine(name).slice(0, TITLE_CHARS_MAX), passed: outcome === "verified" }]
+  );
 }
 
 /** The outcomes that a job stores for its checks. */

@@ -2,10 +2,20 @@
 
 import type { Review, ReviewState } from "protocol/reviews/contract.ts";
 import { rankWords } from "protocol/reviews/order.ts";
+import type { Chain } from "protocol/origins/record.ts";
 import type { Context } from "../../data/context.ts";
 import * as askRows from "../asks/store.ts";
+import * as peers from "../peers/store.ts";
 import type { UsageReports } from "../usage/report.ts";
-import { checksOf, isAtWork, type PeerJobs, peerJobs, taskOf, type WorkFolder } from "./folders.ts";
+import {
+  answerChecks,
+  checksOf,
+  isAtWork,
+  type PeerJobs,
+  peerJobs,
+  taskOf,
+  type WorkFolder,
+} from "./folders.ts";
 import type { StoredReview, Summary } from "./store.ts";
 
 /** Maximum shared files that are named. */
@@ -19,6 +29,10 @@ export interface QueueFacts {
   readonly costs: ReturnType<UsageReports["ofChains"]>;
   readonly waiting: ReturnType<typeof askRows.pendingOfAll>;
   readonly comments: ReadonlyMap<string, readonly { readonly correlation_id: string }[]>;
+  /** The peers whose work fails together with that of each peer. */
+  readonly failingWith: (peer_id: string) => readonly string[];
+  /** The chain of a job, as it was stored when the job was created. */
+  readonly chainOfJob: (job_id: string) => Chain | undefined;
 }
 
 /** A review whose folder has changes. */
@@ -82,7 +96,13 @@ function toReview(
   const isAnswered = stored.correlation_id === null || isClosed(stored.correlation_id);
   // The person's own comments wait for the author; the review does not hold them up.
   const own = comments.length - answered + (isAnswered ? 0 : 1);
-  const rank = rankOf({ at, summary, joined }, { facts, jobs, own });
+  const failing = facts.failingWith(author.peer_id);
+  const rank = rankOf({ at, summary, joined, failing }, { facts, jobs, own });
+  const task = taskOf(db, author, {
+    job,
+    task_id: stored.task_id,
+    chainOfJob: facts.chainOfJob,
+  });
   return {
     review_id,
     state: stateOf(stored, {
@@ -100,8 +120,9 @@ function toReview(
     others: at.peers.filter((peer) => peer !== author).map(({ name }) => name),
     folder,
     ...shown,
-    task: taskOf(db, author, { job, task_id: stored.task_id }),
-    checks: checksOf(job),
+    task,
+    fails_with: failing.map((id) => peers.address(db, id)?.name ?? id),
+    checks: task?.kind === "ask" ? answerChecks(db, task.id) : checksOf(job),
     cost: costOf(author.peer_id, facts),
     joined: joined.map(({ entry, files }) => ({
       review_id: entry.stored.review_id,
@@ -125,7 +146,10 @@ function toReview(
 
 /** What waits for the author without `own` asks of the person, and the risk. */
 function rankOf(
-  { at, summary, joined }: Pick<Entry, "at" | "summary"> & { readonly joined: readonly Shared[] },
+  { at, summary, joined, failing }: Pick<Entry, "at" | "summary"> & {
+    readonly joined: readonly Shared[];
+    readonly failing: readonly string[];
+  },
   { facts, jobs, own }: {
     readonly facts: QueueFacts;
     readonly jobs: PeerJobs;
@@ -134,13 +158,14 @@ function rankOf(
 ): Review["rank"] {
   const { peer_id } = at.author;
   const pending = facts.waiting.get(peer_id);
+  const failed = joined.filter(({ entry }) => latestJob(entry.at, jobs)?.state === "failed");
+  const neighbours = new Set([...failing, ...failed.map(({ entry }) => entry.at.author.peer_id)]);
   const rank = {
     waiting_asks: Math.max(0, (pending?.count ?? 0) - own),
     waiting_jobs: jobs.waiting.get(peer_id) ?? 0,
     waiting_since: pending?.oldest ?? null,
     new_files: summary.new_files,
-    failing_neighbours:
-      joined.filter(({ entry }) => latestJob(entry.at, jobs)?.state === "failed").length,
+    failing_neighbours: neighbours.size,
   };
   const lines = summary.added + summary.removed;
   return { ...rank, words: rankWords({ ...rank, lines, files: summary.files_total }) };

@@ -230,6 +230,8 @@ export class Reviews {
       costs: wanted.length > 0 ? this.deps.usageReports.ofChains(wanted) : new Map(),
       waiting: askRows.pendingOfAll(db),
       comments: Map.groupBy(comments, ({ review_id }) => review_id),
+      failingWith: (peer_id) => this.deps.jointChecks.failingWith(peer_id),
+      chainOfJob: (job_id) => this.deps.origins.memberChain(db, job_id),
     };
     return toReviews(this.#ctx, stored, facts);
   }
@@ -246,5 +248,5 @@ const NO_DECISION = {
 
 /** A review for its author: nothing of other peers, and no cost. */
 function ownView(review: Review): Review {
-  return { ...review, others: [], joined: [], cost: null };
+  return { ...review, others: [], joined: [], fails_with: [], cost: null };
 }

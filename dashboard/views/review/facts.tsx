@@ -4,11 +4,12 @@ import type { ComponentChildren } from "preact";
 import { Age, State } from "../../components/basics.tsx";
 import { PeerLink } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
+import { originText } from "protocol/derived/origins.ts";
 import type { Review } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
 
 export function Facts({ review }: { review: Review }) {
-  const { author, others, state, rank, checks, decision, inexact } = review;
+  const { author, others, state, rank, checks, decision, fails_with, inexact } = review;
   const hasChanged = decision?.kind === "accepted" && !decision.is_current;
   return (
     <header class="stack tight">
@@ -33,6 +34,11 @@ export function Facts({ review }: { review: Review }) {
         )}
         <Cost review={review} />
         <Joined review={review} />
+        {fails_with.length > 0 && (
+          <Fact name="Fails together with">
+            <State of="failed" tone="bad" /> <bdi>{visible(fails_with.join(", "))}</bdi>
+          </Fact>
+        )}
         {others.length > 0 && (
           <Fact name="Same folder">
             <bdi>{visible(others.join(", "))}</bdi>
@@ -65,6 +71,7 @@ function Task({ review: { task } }: { review: Review }) {
     <Fact name="Task">
       <a href={link(task.kind === "ask" ? "asks" : "jobs", task.id)}>{visible(task.title)}</a>
       {task.from !== null && <span class="hint">, from {visible(task.from)}</span>}
+      {task.chain && <span class="hint">; began with {visible(originText(task.chain))}</span>}
     </Fact>
   );
 }

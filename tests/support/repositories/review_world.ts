@@ -1,6 +1,7 @@
 /** A daemon whose agents work in the work trees of one repository, and a person at a terminal. */
 
 import { join } from "node:path";
+import type { ProgramRunner } from "../../../daemon/host/programs.ts";
 import { addPeer } from "../daemon/peer_clients.ts";
 import { FakeSockets, world } from "../world.ts";
 import { realGit, TestRepository } from "./repository.ts";
@@ -15,7 +16,11 @@ export interface ReviewAnswer {
   readonly [field: string]: any;
 }
 
-export function reviewWorld(settings: Readonly<Record<string, string>> = {}) {
+/** Checks run only with a runner of programs. */
+export function reviewWorld(
+  settings: Readonly<Record<string, string>> = {},
+  programs?: ProgramRunner,
+) {
   const repo = new TestRepository();
   repo.write("a.txt", "one\ntwo\nthree\n");
   repo.write("b.txt", "b\n");
@@ -31,6 +36,7 @@ export function reviewWorld(settings: Readonly<Record<string, string>> = {}) {
     at_terminal: true,
     sockets,
     git: realGit,
+    ...programs && { programs },
   });
   let pid = 40;
   const request = async (path: string, init: RequestInit): Promise<ReviewAnswer> => {

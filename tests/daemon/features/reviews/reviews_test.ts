@@ -1,8 +1,11 @@
 /** The queue of reviews: what is ready, in which order, and what a person decides. */
 
 import assert from "node:assert/strict";
+import { systemClock } from "kit/core/clock.ts";
+import { programRunnerOf } from "../../../../daemon/host/programs.ts";
 import { ask } from "../../../support/daemon/peer_clients.ts";
 import { type ReviewAnswer, reviewWorld } from "../../../support/repositories/review_world.ts";
+import { until } from "../../../support/waiting.ts";
 
 const names = ({ reviews }: ReviewAnswer) =>
   reviews.map(({ author, state }: { author: { name: string }; state: string }) =>
@@ -136,4 +139,38 @@ Deno.test("a person takes changes out of the queue and puts those at work in [4.
   assert.deepEqual(names(await at.list()), ["api ready"]);
   await at.post("/reviews/api/place", { placed: null });
   assert.deepEqual(names(await at.list("all=true")), ["api working"]);
+});
+
+Deno.test("a review shows what began its task, and what the checked answer has shown", async () => {
+  const settings = { "jobs.checks": JSON.stringify({ tests: { argv: ["tests"] } }) };
+  await using at = await reviewWorld(settings, { run: async () => ({ exit: 0, output: "" }) });
+  const { folder } = await at.agent("api");
+  at.write(folder, "b.txt", "b\nc\n");
+  const body = { from_peer: "sam", to_peer: "api", text: "Mend the login", prove: ["tests"] };
+  const { correlation_id } = await at.post("/ask", body);
+  await at.w.post("/ack", { correlation_id, message: "done" });
+  await until("the checks to end", () => at.w.daemon.ctx.background.size === 0);
+  const [{ task, checks }] = (await at.list()).reviews;
+  assert.deepEqual([task.id, task.chain.origin], [correlation_id, "person"]);
+  assert.deepEqual(checks, [{ name: "tests", passed: true }]);
+});
+
+Deno.test("a review names the peers whose work fails together with it", async () => {
+  const both = "if grep -q A2 a.txt && grep -q B2 a.txt; then exit 1; fi";
+  const settings = {
+    "jobs.checks": JSON.stringify({ tests: { argv: ["sh", "-c", both] } }),
+    "joint_checks.check": "tests",
+  };
+  const env = { PATH: Deno.env.get("PATH") ?? "" };
+  await using at = await reviewWorld(settings, programRunnerOf(systemClock, env));
+  const [api, web] = [await at.agent("api"), await at.agent("web")];
+  at.write(api.folder, "a.txt", "A2\ntwo\nthree\n");
+  at.write(web.folder, "a.txt", "one\ntwo\nthree\nB2\n");
+  await at.w.tick(1);
+  await until("the joint checks to end", () => at.w.daemon.ctx.background.size === 0);
+  const { reviews } = await at.list();
+  const found = reviews.map((
+    { author, fails_with, rank }: ReviewAnswer,
+  ) => [author.name, fails_with, rank.failing_neighbours]);
+  assert.deepEqual(found.toSorted(), [["api", ["web"], 1], ["web", ["api"], 1]]);
 });
