@@ -158,8 +158,8 @@ export function noteSummary(note: string, file: string, line: number): string {
   const session = own.map((row) => /^ {2}(\S+) ([\d,-]+)$/.exec(row))
     .find((match) => match && isIn(line, match[2] ?? ""))?.[1];
   if (session === undefined) return shown(note.replace(/\s+/g, " ").trim());
-  const tool = new RegExp(`"tool" *: *"([^"\\\\]{1,60})"`).exec(json)?.[1];
-  const model = new RegExp(`"model" *: *"([^"\\\\]{1,60})"`).exec(json)?.[1];
+  const tool = /"tool" ?: ?"([^"\\]{1,60})"/.exec(json)?.[1];
+  const model = /"model" ?: ?"([^"\\]{1,60})"/.exec(json)?.[1];
   return shown(`session ${session}${tool ? ` of ${tool}` : ""}${model ? `, ${model}` : ""}`);
 }
 
