@@ -22,8 +22,10 @@ const TEXT_CHARS_MAX = 300;
 const COMMITS_MAX = 20;
 
 /** The keys of trailers that tools of agents write. */
-const TRAILER =
-  /^(co-authored-by|assisted-by|generated-by|generated-with|entire-[\w-]+|ai-[\w-]+|[\w-]*session[\w-]*|[\w-]*checkpoint[\w-]*): *(\S.*)$/i;
+const TRAILER_KEY =
+  /^(?:co-authored-by|assisted-by|generated-by|generated-with)$|^entire-|^ai-|session|checkpoint/i;
+/** A trailer: a key, a colon and a value. */
+const TRAILER = /^([\w-]{1,64}): ?(?=.)/;
 
 /** Consecutive lines of the same commit; null for lines that are not committed. */
 export interface LineSpan {
@@ -109,9 +111,10 @@ async function readCommit(
 ): Promise<BlamedCommit> {
   const { text } = await git.run(["cat-file", "commit", id], { bytes_max: COMMIT_BYTES_MAX });
   const [head = "", ...paragraphs] = text.split("\n\n");
-  const [, author = "", seconds = "0"] = /^author (.*) <[^>\n]*> (\d{1,12}) /m.exec(head) ?? [];
+  const [, author = "", seconds = "0"] =
+    /^author ([^<\n]{0,500}) <[^>\n]{0,500}> (\d{1,12}) /m.exec(head) ?? [];
   const message = paragraphs.join("\n\n");
-  const trailers = message.split("\n").flatMap((row) => TRAILER.test(row) ? shown(row) : []);
+  const trailers = message.split("\n").flatMap((row) => isAgentTrailer(row) ? shown(row) : []);
   const notes: { ref: string; text: string }[] = [];
   for (const ref of refs) {
     const note = await readNote(git, ref, id);
@@ -177,4 +180,9 @@ function isIn(line: number, ranges: string): boolean {
 
 function shown(text: string): string {
   return showHiddenOnLine(text.slice(0, TEXT_CHARS_MAX));
+}
+
+function isAgentTrailer(row: string): boolean {
+  const key = TRAILER.exec(row)?.[1];
+  return key !== undefined && TRAILER_KEY.test(key);
 }

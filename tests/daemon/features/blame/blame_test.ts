@@ -228,7 +228,7 @@ Deno.test("nothing of a hostile repository runs, and its files do not lead elsew
   assert.deepEqual(shown(found), ["commit git sam", "gap unknown"]);
   assert.equal((await at.blame("odd\nname:1.txt", 1)).state, "ok");
   Deno.symlinkSync("/etc/passwd", join(repo.folder, "link.txt"));
-  assert.equal((await at.blame("link.txt", 1)).state, "no_file");
+  assert.equal((await at.blame("link.txt", 1)).state, "no_repository");
   repo.write("large.txt", new Uint8Array(5_000_000).fill(10));
   assert.equal((await at.blame("large.txt", 1)).state, "no_file");
   assert.equal((await at.blame("a.txt", 1)).lines[0]?.links[0]?.id, forged);
