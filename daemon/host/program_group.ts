@@ -110,6 +110,8 @@ export interface RunOptions extends Pick<StartOptions, "cwd" | "env"> {
   readonly input?: string | undefined;
   /** The mark, for a caller that must find the program after its own crash. */
   readonly mark?: string;
+  /** True to end the processes that the program leaves behind. */
+  readonly ends_all?: boolean;
 }
 
 export interface RunResult {
@@ -124,12 +126,12 @@ export interface RunResult {
 
 /**
  * Runs a program to its end. After the timeout, or if the signal aborts, ends it with all processes
- * that it started. If the program ends by itself, processes that it leaves behind go on. Throws if
- * the program does not exist.
+ * that it started. If the program ends by itself, processes that it leaves behind go on, unless
+ * `ends_all`. Throws if the program does not exist.
  */
 export async function runProgram(
   argv: readonly string[],
-  { clock, timeout_ms, signal, input, mark, ...options }: RunOptions,
+  { clock, timeout_ms, signal, input, mark, ends_all = false, ...options }: RunOptions,
 ): Promise<RunResult> {
   const stdin = input === undefined ? "null" : "piped";
   const piped = { stdin, stdout: "piped", stderr: "piped" } as const;
@@ -142,7 +144,7 @@ export async function runProgram(
   );
   if (input !== undefined) void writeInput(child, input);
   const status = await timeout(clock, timeout_ms, child.status, signal);
-  if (!status) await group.end(clock);
+  if (!status || ends_all) await group.end(clock);
   await timeout(clock, OUTPUT_MS_MAX, read);
   await Promise.all(readers.map((reader) => reader.cancel()));
   return {

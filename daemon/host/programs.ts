@@ -23,7 +23,13 @@ export interface ProgramRunner {
    */
   run(
     argv: readonly string[],
-    options: { readonly cwd: string; readonly timeout_ms: number; readonly signal: AbortSignal },
+    options: {
+      readonly cwd: string;
+      readonly timeout_ms: number;
+      readonly signal: AbortSignal;
+      /** True to end the processes that the program leaves behind. */
+      readonly ends_all?: boolean;
+    },
   ): Promise<ProgramResult>;
 }
 
@@ -38,12 +44,12 @@ export function programRunnerOf(
 ): ProgramRunner {
   const clean = withoutSecrets(env);
   return {
-    async run(argv, { cwd, timeout_ms, signal }) {
+    async run(argv, { cwd, timeout_ms, signal, ends_all = false }) {
       try {
         using folder = openFolder(cwd);
         const mark = newMark();
         using _noted = started?.add(mark);
-        const options = { cwd: folder.path, env: clean, clock, timeout_ms, signal, mark };
+        const options = { cwd: folder.path, env: clean, clock, timeout_ms, signal, mark, ends_all };
         const { code, timed_out, output } = await runProgram(argv, options);
         if (!timed_out) return { exit: code, output };
         return { exit: null, output: `${output}\nThe program took too long: ended` };
