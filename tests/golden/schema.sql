@@ -1,4 +1,4 @@
--- The daemon's tables after 44 migration(s).
+-- The daemon's tables after 45 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
