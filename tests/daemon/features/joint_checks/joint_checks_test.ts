@@ -51,7 +51,7 @@ Deno.test("works that touch no common file are joined only if one imports what t
   assert.equal((await at.messages("web"))[0]?.["kind"], "ask");
   const [first, second] = joined.repositories[0].work_trees;
   assert.deepEqual([first.name, second.name], ["api", "web"]);
-  assert.match(second.reason, /imports what api changes/);
+  assert.match(second.reason, /imports changes of api/);
 });
 
 Deno.test("the report shows the smallest part of each work that fails together", async () => {

@@ -9,11 +9,11 @@ import { getAsk } from "protocol/asks/contract.ts";
 import { listJointChecks } from "protocol/joint_checks/contract.ts";
 import { listPeers, registerPeer } from "protocol/peers/contract.ts";
 import { spawnPeer } from "protocol/spawn/contract.ts";
-import { type CodexUnderTest, prepareStandaloneCodex } from "../../support/e2e/agent_setups.ts";
-import { binOf, claudeCode, codexCli } from "../../support/e2e/installed_agents.ts";
-import { Lab, withLab } from "../../support/e2e/lab.ts";
-import { run } from "../../support/e2e/programs.ts";
-import { until } from "../../support/waiting.ts";
+import { type CodexUnderTest, prepareStandaloneCodex } from "../../../support/e2e/agent_setups.ts";
+import { binOf, claudeCode, codexCli } from "../../../support/e2e/installed_agents.ts";
+import { Lab, withLab } from "../../../support/e2e/lab.ts";
+import { makeWorkTrees } from "../../../support/e2e/work_trees.ts";
+import { until } from "../../../support/waiting.ts";
 
 /** Two passes of joint checks begin within this time of each other. */
 const PASS_MS_MAX = 120_000;
@@ -46,23 +46,10 @@ const CODEX_RULES = [
   },
 ];
 
-/** The repository in `api`, with the work tree `web`. */
-function makeWorkTrees({ dir }: Lab): void {
-  const [api, web] = [join(dir, "api"), join(dir, "web")];
-  const git = (...args: string[]) => run("git", ["-C", api, ...args]);
-  git("init", "-q", "-b", "main");
-  git("config", "user.name", "sam");
-  git("config", "user.email", "sam@example.com");
-  Deno.writeTextFileSync(join(api, "lib.sh"), "total() { echo $(($1 + $2)); }\n");
-  Deno.writeTextFileSync(
-    join(api, "lib_test.sh"),
-    'source ./lib.sh\n[ "$(total 1 2)" = 3 ]\n',
-  );
-  git("add", "-A");
-  git("commit", "-q", "-m", "A function and its test");
-  git("worktree", "add", "-q", "-b", "rename", web);
-  git("checkout", "-q", "-b", "call");
-}
+const FILES = {
+  "lib.sh": "total() { echo $(($1 + $2)); }\n",
+  "lib_test.sh": 'source ./lib.sh\n[ "$(total 1 2)" = 3 ]\n',
+};
 
 const CONFIG = {
   daemon: { port: 0, circle_boundary: "machine" },
@@ -86,7 +73,7 @@ class JointFixture implements AsyncDisposable {
 
   async up(): Promise<void> {
     const { lab, codex } = this;
-    makeWorkTrees(lab);
+    makeWorkTrees(lab.dir, FILES);
     const commands = {
       "claude-code": [binOf(claudeCode), "--permission-mode", "manual"],
       codex: [codex.bin, ...codex.command.slice(1)],
