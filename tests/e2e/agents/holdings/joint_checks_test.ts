@@ -5,9 +5,11 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import type { Backend } from "protocol/agents/contract.ts";
 import { getAsk } from "protocol/asks/contract.ts";
 import { listJointChecks } from "protocol/joint_checks/contract.ts";
 import { listPeers, registerPeer } from "protocol/peers/contract.ts";
+
 import { spawnPeer } from "protocol/spawn/contract.ts";
 import { type CodexUnderTest, prepareStandaloneCodex } from "../../../support/e2e/agent_setups.ts";
 import { binOf, claudeCode, codexCli } from "../../../support/e2e/installed_agents.ts";
@@ -94,7 +96,7 @@ class JointFixture implements AsyncDisposable {
   }
 
   /** Starts an agent in its work tree, and waits until it has done its first work. */
-  async work(name: "api" | "web", backend: string, message: string): Promise<void> {
+  async work(name: "api" | "web", backend: Backend, message: string): Promise<void> {
     const { dir, tmux_socket } = this.lab;
     await this.call(spawnPeer, {
       query: { tmux_socket },

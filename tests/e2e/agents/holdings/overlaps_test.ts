@@ -29,9 +29,9 @@ withLab(import.meta.url, "two agents that write one file are each informed once"
   const [api, web] = [await writes("api", 1), await writes("web", 2)];
   const told = (name: string) => lab.model.asked(`You and @${name}-claude-code both write`);
   await until("the information of both", () => told("api").length > 0 && told("web").length > 0);
-  const { prompt } = told("api")[0] ?? {};
+  const { prompt = "" } = told("api")[0] ?? {};
   assert(
-    prompt?.includes("both write shared.txt") && prompt.includes(join(lab.dir, "api")),
+    prompt.includes("both write shared.txt") && prompt.includes(join(lab.dir, "api")),
     prompt,
   );
   assert(prompt.includes("mesh ask api-claude-code"), prompt);
