@@ -1,4 +1,4 @@
-/** Kills the daemon during a joint check and after its report: nothing stays, nothing is doubled. */
+/** Kills the daemon during a joint check and after its report: nothing is left or doubled. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

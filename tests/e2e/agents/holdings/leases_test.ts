@@ -1,4 +1,4 @@
-/** Leases of real processes: through the restart of a real agent, and for a pid that is used again. */
+/** Leases of real processes: through the restart of an agent, and for a pid that is used again. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** Two real Claude Codes write one file of a repository in two work trees: each learns of it once. */
+/** Two real Claude Codes write one file in two work trees: each learns of it once. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
