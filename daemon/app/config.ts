@@ -10,6 +10,7 @@ import {
   type SettingsSources,
   type SettingsValues,
 } from "kit/core/settings.ts";
+import { nearest } from "kit/core/near_words.ts";
 import { Name } from "kit/core/schema.ts";
 import { messageOf } from "kit/core/text.ts";
 import { fileRefusal } from "kit/host/file_errors.ts";
@@ -292,7 +293,9 @@ function missingCheck(config: Partial<Config>): string[] {
   const names = Object.keys(config["jobs.checks"] ?? {});
   if (name === undefined || names.includes(name)) return [];
   const allowed = names.length === 0 ? "a check has to be in jobs.checks" : names.join(", ");
-  return [`joint_checks.check: found "${name}", which is no check; allowed: ${allowed}`];
+  const meant = nearest(name, names);
+  const question = meant === undefined ? "" : `. Did you mean ${meant}?`;
+  return [`joint_checks.check: found "${name}", which is no check; allowed: ${allowed}${question}`];
 }
 
 /** A relay needs an address and a secret. */

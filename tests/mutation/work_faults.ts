@@ -31,8 +31,18 @@ export const WORK_TARGETS: readonly Target[] = [
       ],
       [
         "half-written files of a turn count",
-        'peer.turn_state !== "working"',
-        "true",
+        'await takeSnapshot(git, peer.turn_state !== "working")',
+        "await takeSnapshot(git, true)",
+      ],
+      [
+        "a turn of an author settles a report",
+        'every(({ peer }) => peer.turn_state !== "working")',
+        "every(() => true)",
+      ],
+      [
+        "a peer that anybody registered is shown the work of others",
+        "if (!peer.session_proved) continue;",
+        "",
       ],
     ],
   },
@@ -46,9 +56,14 @@ export const WORK_TARGETS: readonly Target[] = [
         "true",
       ],
       [
+        "an author who comes back is asked again",
+        'if (statuses.includes("offline") && !statuses.includes("retired")) continue;',
+        "",
+      ],
+      [
         "the human is informed although the authors still talk",
-        'ask?.state !== "open" ||',
-        'ask?.state === "open" ||',
+        'ask?.state !== "open" && (',
+        "(",
       ],
     ],
   },

@@ -50,13 +50,16 @@ function showRepository(
       result === "unknown" && detail !== null ? detail : reason,
   }, { essential: ["order", "peer", "check"] });
   const nameOf = (id: string) => work_trees.find(({ peer_id }) => peer_id === id)?.name ?? id;
-  for (const { first_peer_id, second_peer_id, result, files, correlation_id } of pairs) {
+  for (const { first_peer_id, second_peer_id, result, files, detail, correlation_id } of pairs) {
+    const names = `${nameOf(first_peer_id)} and ${nameOf(second_peer_id)}`;
+    if (result === "unknown" && detail !== null) {
+      // A check that took too long ends with that.
+      terminal.print(`${names} are not known to fit: ${detail.trimEnd().split("\n").at(-1)}`);
+    }
     if (result !== "failed" && result !== "conflict") continue;
     const does = result === "failed" ? "fail together" : "cannot be merged without conflicts";
     const where = files.length > 0 ? `: ${files.join(", ")}` : "";
     const asked = correlation_id === null ? "" : ` (${correlation_id})`;
-    terminal.print(
-      `${nameOf(first_peer_id)} and ${nameOf(second_peer_id)} ${does}${where}${asked}`,
-    );
+    terminal.print(`${names} ${does}${where}${asked}`);
   }
 }

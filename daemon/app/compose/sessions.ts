@@ -227,7 +227,7 @@ export function openJointChecks(
   });
   const jointChecks = new JointChecks(ctx, {
     check_name,
-    trials: check && new Trials({ check, programs, folder, shutdownSignal }),
+    trials: check && new Trials({ check, programs, folder, log: ctx.log, shutdownSignal }),
     reports,
     folders: { allowed: config["spawn.allowed_paths"] ?? [], home: terminals.home },
     folder,

@@ -14,6 +14,7 @@ import type {
 } from "protocol/joint_checks/contract.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Context } from "../../data/context.ts";
+import { DETAILS } from "../changes/details.ts";
 import { Git, GitFailed, type GitHost } from "../changes/git/git.ts";
 import { type Repository, repositoryOf } from "../changes/git/repository.ts";
 import { repositoryKey } from "../files/places.ts";
@@ -84,14 +85,14 @@ export class JointChecks {
 
   /** Called once a second; starts a pass when one is due. */
   tick(now: Monotonic): void {
-    const { trials } = this.#deps;
-    if (!trials || this.#isRunning || now < this.#due_at) return;
+    if (this.#isRunning || now < this.#due_at) return;
     this.#isRunning = true;
     const { background, clock } = this.#ctx;
-    const pass = this.#pass(trials).finally(() => {
+    const pass = this.#pass().finally(() => {
       this.#isRunning = false;
       const ended_at = clock.monotonic();
       this.#due_at = ended_at + Math.max(PAUSE_MS_MIN, ended_at - now);
+      if (!this.#deps.trials) this.#due_at = Number.POSITIVE_INFINITY;
     });
     background.run("Joint checks failed", pass);
   }
@@ -127,10 +128,11 @@ export class JointChecks {
     );
   }
 
-  async #pass(trials: Trials): Promise<void> {
-    const { folder, shutdownSignal } = this.#deps;
+  async #pass(): Promise<void> {
+    const { folder, shutdownSignal, trials } = this.#deps;
     // A daemon that was killed left its folders behind.
-    await removeFolder(folder);
+    await removeFolder(folder, this.#ctx.log);
+    if (!trials) return;
     await Deno.mkdir(folder, { recursive: true, mode: 0o700 });
     const runs_max = trials.runs + RUNS_MAX;
     const groups = this.#groups();
@@ -138,9 +140,7 @@ export class JointChecks {
       if (!groups.has(repository)) this.#found.delete(repository);
     }
     this.#deps.reports.settleGone(
-      new Set(
-        [...groups.values()].flatMap((group) => group.map(({ peer }) => peer.peer_id)),
-      ),
+      [...groups.values()].map((group) => new Set(group.map(({ peer }) => peer.peer_id))),
     );
     for (const [common_dir, group] of groups) {
       const objects = await Deno.makeTempDir({ dir: folder, prefix: "objects-" });
@@ -151,7 +151,7 @@ export class JointChecks {
         if (!(error instanceof GitFailed)) throw error;
         this.#ctx.log.debug("Work trees could not be joined", { repository: common_dir, error });
       } finally {
-        await Deno.remove(objects, { recursive: true });
+        await removeFolder(objects, this.#ctx.log);
       }
     }
   }
@@ -159,8 +159,13 @@ export class JointChecks {
   /** The peers of this machine in two or more work trees of a repository, by the repository. */
   #groups(): Map<string, { peer: StoredPeer; repository: Repository }[]> {
     const trees = new Map<string, { peer: StoredPeer; repository: Repository }>();
-    for (const peer of peers.livePeers(this.#ctx.db)) {
+    const live = peers.livePeers(this.#ctx.db).toSorted((a, b) =>
+      a.registered_at - b.registered_at || a.peer_id.localeCompare(b.peer_id)
+    );
+    for (const peer of live) {
       if (peer.machine !== this.#deps.machine || isSubagent(peer)) continue;
+      // Any caller may register a peer in any folder; the agent's own report proves it.
+      if (!peer.session_proved) continue;
       const repository = repositoryOf(peer.path);
       // Of two peers in one folder, the first one stands for its work.
       if (typeof repository !== "string" && !trees.has(repository.root)) {
@@ -179,6 +184,7 @@ export class JointChecks {
     group: readonly { peer: StoredPeer; repository: Repository }[],
     run: { readonly objects: string; readonly trials: Trials; readonly runs_max: number },
   ): Promise<void> {
+    const taken_at = this.#ctx.clock.now();
     const trees: WorkTree[] = [];
     for (const { peer, repository } of group) {
       const snapshot = await this.#snapshotOf(peer, repository, run.objects);
@@ -205,7 +211,13 @@ export class JointChecks {
       if (typeof tree.snapshot !== "string") tree.trial = await trial(tree.snapshot.tree);
     };
     for (const pair of pairs) {
-      await this.#checkPair(git, pair, { ...run, trial, tryTree });
+      try {
+        await this.#checkPair(git, pair, { ...run, taken_at, trial, tryTree });
+      } catch (error) {
+        if (!(error instanceof GitFailed) || shutdownSignal.aborted) throw error;
+        // Such as a git that is older than 2.38, which merges in a work tree only.
+        pair.detail = DETAILS[error.why];
+      }
       show();
     }
     for (const tree of trees) await tryTree(tree);
@@ -226,11 +238,12 @@ export class JointChecks {
       return await takeSnapshot(git, peer.turn_state !== "working");
     } catch (error) {
       if (!(error instanceof GitFailed) || shutdownSignal.aborted) throw error;
-      return error.message;
+      return DETAILS[error.why] ?? error.message;
     }
   }
 
-  async #checkPair(git: Git, pair: Pair, { trials, trial, tryTree }: {
+  async #checkPair(git: Git, pair: Pair, { taken_at, trials, trial, tryTree }: {
+    readonly taken_at: number;
     readonly trials: Trials;
     readonly trial: (tree: string) => Promise<Trial>;
     readonly tryTree: (tree: WorkTree) => Promise<void>;
@@ -238,21 +251,30 @@ export class JointChecks {
     const { first, second } = pair;
     if (typeof first.snapshot === "string" || typeof second.snapshot === "string") return;
     const { reports } = this.#deps;
+    // During a turn, what is not committed is left out: it may be what fails, or what repairs it.
+    const isWhole = [first, second].every(({ peer }) => peer.turn_state !== "working");
+    const settle = () => {
+      if (isWhole) reports.fits(first.peer, second.peer);
+    };
     if (pair.files.length === 0) {
       pair.result = "apart";
-      return reports.fits(first.peer, second.peer);
+      return settle();
     }
     const works = { first: first.snapshot, second: second.snapshot };
     const tree = await joinedTree(git, works.first.commit, works.second.commit);
     if (tree === undefined) return void (pair.result = "conflict");
     const joined = await trial(tree);
     Object.assign(pair, joined);
-    if (joined.result === "passed") return reports.fits(first.peer, second.peer);
+    if (joined.result === "passed") return settle();
     if (joined.result !== "failed") return;
     await tryTree(first);
     await tryTree(second);
     const passApart = first.trial.result === "passed" && second.trial.result === "passed";
-    if (!passApart || reports.isReported(first.peer, second.peer)) return;
+    if (!passApart) return;
+    if (reports.isReported(first.peer, second.peer)) {
+      if (isWhole) reports.stillFails(first.peer, second.peer, taken_at);
+      return;
+    }
     // A check that fails now and then is no evidence.
     const confirmed = await trials.run(git, tree, { isConfirming: true });
     Object.assign(pair, confirmed);

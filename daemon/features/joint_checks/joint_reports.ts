@@ -83,29 +83,36 @@ export class JointReports {
     if (report) this.#ctx.db.transact((tx) => this.#step(tx, report, "settled"));
   }
 
-  /** Settles the reports on peers that have no work tree any longer. */
-  settleGone(peer_ids: ReadonlySet<string>): void {
+  /**
+   * Settles the reports on peers that no longer work in two work trees of a repository. An agent
+   * that is offline may come back to its work.
+   */
+  settleGone(groups: readonly ReadonlySet<string>[]): void {
     const { db } = this.#ctx;
     for (const report of store.open(db)) {
-      const { first_peer_id, second_peer_id } = report;
-      if (peer_ids.has(first_peer_id) && peer_ids.has(second_peer_id)) continue;
+      const ids = [report.first_peer_id, report.second_peer_id];
+      const statuses = ids.map((id) => peers.get(db, id)?.status ?? "retired");
+      if (statuses.includes("offline") && !statuses.includes("retired")) continue;
+      if (groups.some((group) => ids.every((id) => group.has(id)))) continue;
       db.transact((tx) => this.#step(tx, report, "settled"));
     }
   }
 
-  /**
-   * True if a report on two peers is not settled. The human is informed if their ask is closed or
-   * old, since their joined work still fails.
-   */
+  /** True if a report on two peers is not settled. */
   isReported(first: StoredPeer, second: StoredPeer): boolean {
+    return this.#find(first, second) !== undefined;
+  }
+
+  /** Informs the human if the work of two peers failed after their ask was closed, or is old. */
+  stillFails(first: StoredPeer, second: StoredPeer, taken_at: number): void {
     const { clock, db } = this.#ctx;
     const report = this.#find(first, second);
-    if (!report) return false;
-    const { state, correlation_id, created_at } = report;
+    if (report?.state !== "asked") return;
+    const { correlation_id, created_at } = report;
     const ask = correlation_id === null ? undefined : asks.ask(db, correlation_id);
-    const isOver = ask?.state !== "open" || clock.now() - created_at > SETTLE_MS_MAX;
-    if (state === "asked" && isOver) db.transact((tx) => this.#tellHuman(tx, report));
-    return true;
+    const isClosed = ask?.state !== "open" && (ask?.closed_at ?? 0) <= taken_at;
+    const isOver = isClosed || clock.now() - created_at > SETTLE_MS_MAX;
+    if (isOver) db.transact((tx) => this.#tellHuman(tx, report));
   }
 
   /** Asks one author and informs the other. Peers of two circles may not read each other's work. */

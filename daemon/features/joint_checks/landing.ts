@@ -65,7 +65,9 @@ export function landingOrder<Work extends LandingWork>(
     }[work.result];
     return [
       own,
-      ...needed.map(({ work: { name } }) => `imports what ${name} changes`),
+      ...needed.length > 0
+        ? [`imports changes of ${needed.map(({ work: { name } }) => name).join(", ")}`]
+        : [],
       ...place.opponents.length > 0
         ? [`does not fit with ${place.opponents.map(nameOf).join(", ")}`]
         : [],

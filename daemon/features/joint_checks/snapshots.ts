@@ -52,7 +52,7 @@ export interface Snapshot {
 /** Takes a snapshot, or returns the reason why there is none. */
 export async function takeSnapshot(git: Git, withUncommitted: boolean): Promise<Snapshot | string> {
   const { head, branch, base } = await comparisonOf(git);
-  if (head === null || base.commit === null) return "its repository has no commit yet";
+  if (head === null || base.commit === null) return "its branch has no commit";
   const operation = operationIn(git.repository);
   if (operation !== null && withUncommitted) return `a ${operation} is not finished`;
   const names = withUncommitted ? await uncommittedNames(git) : [];

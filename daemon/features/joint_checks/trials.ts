@@ -1,6 +1,7 @@
 /** Runs the check on trees of files, each in a temporary folder, one at a time, at low priority. */
 
 import { setLatest } from "kit/core/bounded_map.ts";
+import type { Log } from "kit/core/log.ts";
 import type { Checks } from "protocol/jobs/contract.ts";
 import type { CheckResult } from "protocol/joint_checks/contract.ts";
 import type { ProgramRunner } from "../../host/programs.ts";
@@ -30,6 +31,7 @@ export interface Trial {
 
 interface TrialsDeps {
   readonly check: Checks[string];
+  readonly log: Log;
   readonly programs: ProgramRunner;
   /** The folder in which temporary folders are made. */
   readonly folder: string;
@@ -69,31 +71,33 @@ export class Trials {
       if (refusal !== null) return { result: "unknown", detail: refusal };
       const cwd = await Deno.realPath(folder);
       const argv = ["/bin/sh", "-c", IDLE, "sh", ...check.argv];
-      const options = { cwd, timeout_ms: check.timeout_seconds * 1000, signal };
+      const timeout_ms = check.timeout_seconds * 1000;
+      const options = { cwd, timeout_ms, signal };
       const { exit, output } = await programs.run(argv, options);
       signal.throwIfAborted();
       if (exit === 0) return { result: "passed", detail: null };
       const detail = output.slice(-TAIL_CHARS_MAX).toWellFormed();
-      return { result: exit === null || NOT_RUN.has(exit) ? "unknown" : "failed", detail };
+      if (exit !== null && !NOT_RUN.has(exit)) return { result: "failed", detail };
+      return { result: "unknown", detail: detail || "a signal ended the check" };
     } finally {
-      await removeFolder(folder);
+      await removeFolder(folder, this.#deps.log);
     }
   }
 }
 
 /** Writes the files of a tree to a folder; returns the reason if they are too many or too large. */
 async function writeTree(git: Git, tree: string, folder: string): Promise<string | null> {
-  const { text, cut } = await git.run(["ls-tree", "-r", "-l", "-z", tree], {
-    bytes_max: LIST_BYTES_MAX,
-  });
-  const sizes = text.split("\0").slice(0, -1).map((entry) =>
-    Number(/^\d+ \w+ \w+ +(\d+)\t/.exec(entry)?.[1] ?? 0)
-  );
-  const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  if (cut !== null || sizes.length > TREE_FILES_MAX || bytes > TREE_BYTES_MAX) {
-    return "the repository is too large to be checked in a temporary folder";
-  }
   try {
+    const { text, cut } = await git.run(["ls-tree", "-r", "-l", "-z", tree], {
+      bytes_max: LIST_BYTES_MAX,
+    });
+    const sizes = text.split("\0").slice(0, -1).map((entry) =>
+      Number(/^\d+ \w+ \w+ +(\d+)\t/.exec(entry)?.[1] ?? 0)
+    );
+    const bytes = sizes.reduce((sum, size) => sum + size, 0);
+    if (cut !== null || sizes.length > TREE_FILES_MAX || bytes > TREE_BYTES_MAX) {
+      return "the repository is too large to be checked in a temporary folder";
+    }
     await git.run(["read-tree", tree], { bytes_max: OUTPUT_BYTES_MAX });
     const write = ["--work-tree", folder, "checkout-index", "--all", "--force"];
     await git.run(write, { bytes_max: OUTPUT_BYTES_MAX });
@@ -104,16 +108,30 @@ async function writeTree(git: Git, tree: string, folder: string): Promise<string
   }
 }
 
-/** Removes a folder. A check may have left folders in it that cannot be written. */
-export async function removeFolder(folder: string): Promise<void> {
+/**
+ * Removes a folder. A check may have left folders in it that cannot be written, and a process that
+ * still writes to it: then the next pass removes it.
+ */
+export async function removeFolder(folder: string, log: Log): Promise<void> {
+  try {
+    if (!await isRemoved(folder)) {
+      makeWritable(folder);
+      await Deno.remove(folder, { recursive: true });
+    }
+  } catch (error) {
+    log.warn("A folder of a joint check could not be removed", { folder, error });
+  }
+}
+
+/** False if parts of the folder cannot be written. */
+async function isRemoved(folder: string): Promise<boolean> {
   try {
     await Deno.remove(folder, { recursive: true });
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return;
-    if (!(error instanceof Deno.errors.PermissionDenied)) throw error;
-    makeWritable(folder);
-    await Deno.remove(folder, { recursive: true });
+    if (error instanceof Deno.errors.PermissionDenied) return false;
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
   }
+  return true;
 }
 
 function makeWritable(folder: string): void {

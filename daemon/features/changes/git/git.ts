@@ -6,7 +6,7 @@
 
 import { isNotInstalled, type ReadOutput } from "../../../host/program_output.ts";
 import { namesIn, readWhole } from "../../../host/agent_files.ts";
-import { join } from "kit/core/path.ts";
+import { dirname, join } from "kit/core/path.ts";
 import { CONFIG_BYTES_MAX, realPath, type Repository, statOf } from "./repository.ts";
 import { readOwnSettings, readSettings, type Settings } from "./settings.ts";
 
@@ -82,7 +82,9 @@ export class Git implements AsyncDisposable {
     signal: AbortSignal,
     objects?: string,
   ): Promise<Git> {
-    const own = await Deno.realPath(await Deno.makeTempDir({ prefix: "mesh-git-" }));
+    // Beside the new objects, so that whoever removes these after a crash removes both.
+    const dir = objects === undefined ? {} : { dir: dirname(objects) };
+    const own = await Deno.realPath(await Deno.makeTempDir({ ...dir, prefix: "mesh-git-" }));
     try {
       const run = (args: readonly string[]) => host.readOutput(args, runOptions(own, host, signal));
       const config = join(repository.common_dir, "config");
@@ -125,7 +127,7 @@ export class Git implements AsyncDisposable {
           GIT_INDEX_FILE: join(this.#own, "index"),
           ...writes || this.#objects !== undefined
             ? {
-              GIT_ALTERNATE_OBJECT_DIRECTORIES: join(common_dir, "objects"),
+              GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(join(common_dir, "objects")),
               GIT_OBJECT_DIRECTORY: this.#objects ?? join(this.#own, "objects"),
             }
             : { GIT_OBJECT_DIRECTORY: join(common_dir, "objects") },
@@ -148,6 +150,11 @@ export class Git implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await Deno.remove(this.#own, { recursive: true });
   }
+}
+
+/** A path in a list of paths, which colons part. */
+function quoted(path: string): string {
+  return `"${path.replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
 function runOptions(own: string, { env }: GitHost, signal: AbortSignal) {

@@ -2,124 +2,7 @@
 
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
-import { systemClock } from "kit/core/clock.ts";
-import { programRunnerOf } from "../../../../daemon/host/programs.ts";
-import { addPeer } from "../../../support/daemon/peer_clients.ts";
-import { realGit, TestRepository } from "../../../support/repositories/repository.ts";
-import { until } from "../../../support/waiting.ts";
-import { FakeSockets, world } from "../../../support/world.ts";
-
-const PIDS = { api: 41, web: 42, far: 43 } as const;
-type Peer = keyof typeof PIDS;
-
-/** Fails if both marks are in the files: neither work alone has both. */
-const CHECK =
-  'if grep -qs A2 a.txt lib.txt && grep -qs B2 a.txt use.txt; then echo "both"; exit 1; fi';
-
-interface Options {
-  readonly argv?: readonly string[];
-  readonly isOff?: boolean;
-  readonly settings?: Readonly<Record<string, string>>;
-  readonly circles?: Partial<Record<Peer, string>>;
-  readonly prepare?: (repo: TestRepository) => void;
-}
-
-/** A repository with the work trees of api and web, and the folder of far around it. */
-function workTrees(prepare?: (repo: TestRepository) => void) {
-  const repo = new TestRepository();
-  const lines = Array.from({ length: 20 }, (_, at) => `line ${at}`);
-  repo.write("a.txt", `${lines.join("\n")}\n`);
-  repo.write("other.txt", "other\n");
-  prepare?.(repo);
-  repo.commit();
-  const trees = { api: join(repo.parent, "api"), web: join(repo.parent, "web"), far: repo.parent };
-  for (const name of ["api", "web"] as const) {
-    repo.git("worktree", "add", "-q", "-b", `work-${name}`, trees[name]);
-  }
-  return { repo, trees };
-}
-
-/** Changes files in the work trees of api and web. */
-function editorOf(repo: TestRepository, trees: Readonly<Record<Peer, string>>) {
-  return {
-    /** Changes one line of a file in a peer's work tree. */
-    change(peer: "api" | "web", file: string, line: number, text: string): void {
-      const path = join(trees[peer], file);
-      const lines = Deno.readTextFileSync(path).split("\n");
-      lines[line] = text;
-      Deno.writeTextFileSync(path, lines.join("\n"));
-    },
-    write(peer: "api" | "web", file: string, text: string): void {
-      Deno.writeTextFileSync(join(trees[peer], file), text);
-    },
-    commit(peer: "api" | "web"): void {
-      repo.gitIn(trees[peer], "add", "-A");
-      repo.gitIn(trees[peer], "commit", "-q", "-m", "work");
-    },
-  };
-}
-
-/** The agents api and web in two work trees of a repository, far in a folder without one. */
-async function jointWorld(
-  { argv = ["sh", "-c", CHECK], isOff = false, settings, circles, prepare }: Options = {},
-) {
-  const { repo, trees } = workTrees(prepare);
-  const sockets = new FakeSockets();
-  const w = world({
-    settings: {
-      "human.name": "sam",
-      "spawn.allowed_paths": JSON.stringify([repo.parent]),
-      "jobs.checks": JSON.stringify({ tests: { argv } }),
-      ...!isOff && { "joint_checks.check": "tests" },
-      ...settings,
-    },
-    at_terminal: true,
-    sockets,
-    git: realGit,
-    programs: programRunnerOf(systemClock, { PATH: Deno.env.get("PATH") ?? "" }),
-  });
-  for (const [name, agent_pid] of Object.entries(PIDS) as [Peer, number][]) {
-    w.processes.start(agent_pid);
-    const circle = circles?.[name] ?? "main";
-    await addPeer(w, name, { backend: "claude-code", circle, path: trees[name], agent_pid });
-  }
-  const list = async (from?: Peer) => {
-    sockets.holders = [from === undefined ? 77 : PIDS[from]];
-    const headers: Record<string, string> = from === undefined ? { "x-mesh-terminal": "77" } : {};
-    const query = from === undefined ? "" : `?from_peer=${from}`;
-    return await (await w.fetch(`/joint-checks${query}`, { headers })).json();
-  };
-  return {
-    w,
-    repo,
-    trees,
-    list,
-    ...editorOf(repo, trees),
-    /** Runs a pass to its end. */
-    async pass() {
-      await w.tick(61);
-      await until("the end of a pass", () => w.daemon.ctx.background.size === 0);
-      assert.deepEqual(w.logged, []);
-      return await list();
-    },
-    async messages(peer: string): Promise<Record<string, string>[]> {
-      const { messages } = await (await w.fetch(`/messages?peer=${peer}`)).json();
-      return messages.filter(({ from_peer_name }: Record<string, unknown>) =>
-        from_peer_name === "mesh"
-      );
-    },
-    async [Symbol.asyncDispose]() {
-      await w[Symbol.asyncDispose]();
-      repo[Symbol.dispose]();
-    },
-  };
-}
-
-/** Both works change a.txt, in lines that git merges, and fail together. */
-function failTogether(at: Awaited<ReturnType<typeof jointWorld>>): void {
-  at.change("api", "a.txt", 0, "A2");
-  at.change("web", "a.txt", 19, "B2");
-}
+import { CHECK, failTogether, jointWorld } from "../../../support/repositories/joint_world.ts";
 
 Deno.test("two works that pass apart and fail together are one ask between their authors", async () => {
   await using at = await jointWorld();
@@ -168,7 +51,7 @@ Deno.test("works that touch no common file are joined only if one imports what t
   assert.equal((await at.messages("web"))[0]?.["kind"], "ask");
   const [first, second] = joined.repositories[0].work_trees;
   assert.deepEqual([first.name, second.name], ["api", "web"]);
-  assert.match(second.reason, /imports what api changes/);
+  assert.match(second.reason, /imports changes of api/);
 });
 
 Deno.test("the report shows the smallest part of each work that fails together", async () => {
@@ -226,6 +109,49 @@ Deno.test("the human is informed once if the authors end their ask and the work 
   assert.match(found[0]?.["text"] ?? "", /passes "tests" apart and fails it together/);
 });
 
+Deno.test("a turn of an author neither settles a report nor informs the human", async () => {
+  await using at = await jointWorld();
+  failTogether(at);
+  await at.pass();
+  const [ask] = await at.messages("api");
+  await at.w.post("/peers/api/turn", { turn_state: "working", prompt: "go" });
+  assert.equal((await at.pass()).repositories[0].pairs[0].correlation_id, ask?.["correlation_id"]);
+  const answer = { correlation_id: ask?.["correlation_id"], from_peer: "api", message: "no" };
+  await at.w.post("/ack", answer);
+  at.commit("api");
+  assert.equal((await at.pass()).repositories[0].pairs[0].result, "failed");
+  assert.equal((await at.messages("sam")).length, 0);
+  await at.w.post("/peers/api/turn", { turn_state: "idle" });
+  await at.pass();
+  assert.equal((await at.messages("api")).length, 1);
+  assert.equal((await at.messages("sam")).length, 1);
+});
+
+Deno.test("an author who is offline for a while is not asked again", async () => {
+  await using at = await jointWorld();
+  failTogether(at);
+  await at.pass();
+  const setStatus = (status: string) =>
+    at.w.daemon.ctx.db.transact((tx) =>
+      tx.run("update peers set status = :status where name = 'web'", { status })
+    );
+  setStatus("offline");
+  assert.deepEqual((await at.pass()).repositories, []);
+  setStatus("online");
+  assert.equal((await at.pass()).repositories[0].pairs[0].result, "failed");
+  assert.equal((await at.messages("api")).length, 1);
+});
+
+Deno.test("a peer whose agent did not report its session is not joined, and reads no other's work", async () => {
+  await using at = await jointWorld();
+  failTogether(at);
+  at.w.daemon.ctx.db.transact((tx) =>
+    tx.run("update peers set session_proved = 0 where name = 'web'", {})
+  );
+  assert.deepEqual((await at.pass()).repositories, []);
+  assert.deepEqual([await at.messages("api"), await at.messages("web")], [[], []]);
+});
+
 Deno.test("authors of two circles are not shown each other's work: the human is informed", async () => {
   await using at = await jointWorld({ circles: { web: "other" } });
   failTogether(at);
@@ -278,40 +204,6 @@ Deno.test("conflicts, a program that is not there and a folder that is not allow
   failTogether(outside);
   const [{ work_trees: [tree] }] = (await outside.pass()).repositories;
   assert.match(tree.detail, /spawn.allowed_paths/);
-});
-
-Deno.test("no program that a repository names runs, and nothing in it is written", async () => {
-  await using at = await jointWorld();
-  failTogether(at);
-  const { repo } = at;
-  const names = ["filter.bad.clean", "filter.bad.smudge", "merge.bad.driver", "core.fsmonitor"];
-  for (const name of names) repo.git("config", name, repo.canary(name));
-  repo.git("config", "filter.bad.required", "true");
-  Deno.writeTextFileSync(join(repo.folder, ".git/info/attributes"), "* filter=bad merge=bad\n");
-  at.write("api", ".gitattributes", "* filter=bad merge=bad\n");
-  for (const hook of ["post-checkout", "post-index-change", "reference-transaction"]) {
-    const path = join(repo.folder, ".git/hooks", hook);
-    Deno.writeTextFileSync(path, `#!/bin/sh\n${repo.canary(hook)}\n`);
-    Deno.chmodSync(path, 0o755);
-  }
-  const count = () => [...Deno.readDirSync(join(repo.folder, ".git/objects"))].length;
-  const before = count();
-  assert.equal((await at.pass()).repositories[0].pairs[0].result, "failed");
-  assert.deepEqual([repo.ran(), count()], [[], before]);
-});
-
-Deno.test("links, nested repositories and folders that a check closes leave nothing behind", async () => {
-  const script = "mkdir -p shut/deep && chmod 0 shut; sleep 300 >/dev/null 2>&1 & exit 0";
-  const argv = ["sh", "-c", script];
-  await using at = await jointWorld({ argv });
-  failTogether(at);
-  Deno.symlinkSync("/etc/passwd", join(at.trees.api, "link"));
-  Deno.mkdirSync(join(at.trees.api, "nested"));
-  at.repo.gitIn(join(at.trees.api, "nested"), "init", "-q");
-  Deno.writeTextFileSync(join(at.trees.api, "nested", "x"), "x");
-  const [{ pairs: [pair] }] = (await at.pass()).repositories;
-  assert.equal(pair.result, "passed");
-  assert.deepEqual([...Deno.readDirSync(join(at.w.files_dir, "joint-checks"))], []);
 });
 
 Deno.test("work that fails alone is shown, and not reported", async () => {

@@ -1,0 +1,173 @@
+/**
+ * Real agents: Claude Code renames a function that Codex calls, in two work trees. Their branches
+ * merge, fail together, and are settled by the two.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import type { Backend } from "protocol/agents/contract.ts";
+import { getAsk } from "protocol/asks/contract.ts";
+import { listJointChecks } from "protocol/joint_checks/contract.ts";
+import { listPeers, registerPeer } from "protocol/peers/contract.ts";
+
+import { spawnPeer } from "protocol/spawn/contract.ts";
+import { type CodexUnderTest, prepareStandaloneCodex } from "../../../support/e2e/agent_setups.ts";
+import { binOf, claudeCode, codexCli } from "../../../support/e2e/installed_agents.ts";
+import { Lab, withLab } from "../../../support/e2e/lab.ts";
+import { makeWorkTrees } from "../../../support/e2e/work_trees.ts";
+import { until } from "../../../support/waiting.ts";
+
+/** Two passes of joint checks begin within this time of each other. */
+const PASS_MS_MAX = 120_000;
+
+const RENAME = "sed -i s/total/add/ lib.sh lib_test.sh && git commit -qam 'Rename total'";
+const CALL = `printf 'source ./lib.sh\\n[ "$(total 2 2)" = 4 ]\\n' > call_test.sh`;
+/** Passes before and after the rename. */
+const REPAIR = "sed -i 's/total 2 2/add 2 2 || total 2 2/' call_test.sh";
+
+const CLAUDE_RULES = [
+  { match: /Rename it/, steps: [{ tool: "Bash", args: { command: RENAME } }, { say: "Renamed" }] },
+  {
+    match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
+    steps: [
+      { tool: "ack", args: { correlation_id: "$1", message: "The name add stays" } },
+      { say: "Answered" },
+    ],
+  },
+];
+const CODEX_RULES = [
+  { match: /Call it/, steps: [{ tool: "exec_command", args: { cmd: CALL } }, { say: "Called" }] },
+  {
+    match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
+    steps: [
+      { tool: "ask", args: { peer: "web", message: "Which name stays?" } },
+      { tool: "exec_command", args: { cmd: REPAIR } },
+      { tool: "ack", args: { correlation_id: "$1", message: "I call add now" } },
+      { say: "Settled" },
+    ],
+  },
+];
+
+const FILES = {
+  "lib.sh": "total() { echo $(($1 + $2)); }\n",
+  "lib_test.sh": 'source ./lib.sh\n[ "$(total 1 2)" = 3 ]\n',
+};
+
+const CONFIG = {
+  daemon: { port: 0, circle_boundary: "machine" },
+  jobs: {
+    checks: { tests: { argv: ["bash", "-c", "for t in *_test.sh; do bash $t || exit 1; done"] } },
+  },
+};
+
+class JointFixture implements AsyncDisposable {
+  readonly lab = new Lab({
+    bare: true,
+    permissions: ["mcp__mesh", "Bash"],
+    projects: ["api", "web"],
+    rules: CLAUDE_RULES,
+  });
+  readonly codex: CodexUnderTest = prepareStandaloneCodex(this.lab, binOf(codexCli), CODEX_RULES);
+
+  get call() {
+    return this.lab.mesh.call;
+  }
+
+  async up(): Promise<void> {
+    const { lab, codex } = this;
+    makeWorkTrees(lab.dir, FILES);
+    const commands = {
+      "claude-code": [binOf(claudeCode), "--permission-mode", "manual"],
+      codex: [codex.bin, ...codex.command.slice(1)],
+    };
+    const spawn = { commands, allowed_paths: [lab.dir], env: { ...lab.env, ...codex.env } };
+    await lab.mesh.setUp({ config: { ...CONFIG, spawn } });
+    await this.#start();
+  }
+
+  /** Kills the daemon and starts it with joint checks: the first pass begins at once. */
+  async switchOn(): Promise<void> {
+    await this.lab.mesh.crash();
+    await this.#start({ MESH_JOINT_CHECKS__CHECK: "tests" });
+  }
+
+  async #start(more: Record<string, string> = {}): Promise<void> {
+    await this.lab.mesh.up({ TMUX: `${this.lab.tmux_socket},1,0`, ...more });
+  }
+
+  /** Starts an agent in its work tree, and waits until it has done its first work. */
+  async work(name: "api" | "web", backend: Backend, message: string): Promise<void> {
+    const { dir, tmux_socket } = this.lab;
+    await this.call(spawnPeer, {
+      query: { tmux_socket },
+      body: { path: join(dir, name), backend, name, message },
+    });
+    const { model } = name === "api" ? this.codex.model : this.lab;
+    await until(`the work of ${name}`, async () => {
+      const { peers } = await this.call(listPeers, { query: {} });
+      const isIdle = peers.find((peer) => peer.name === name)?.turn_state === "idle";
+      return isIdle && model.asked(message).some(({ results }) => results.length > 0);
+    });
+  }
+
+  /** This test is a peer in the repository, so that it may read the results. */
+  async join(): Promise<void> {
+    const { peers } = await this.call(listPeers, { query: {} });
+    const circle = peers.find(({ name }) => name === "api")?.circle;
+    const self = { name: "reader", path: join(this.lab.dir, "api"), backend: "generic" as const };
+    await this.call(registerPeer, { body: { ...self, circle, agent_pid: Deno.pid } });
+  }
+
+  async pair() {
+    const { repositories } = await this.call(listJointChecks, { query: { from_peer: "reader" } });
+    return repositories[0]?.pairs[0];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.lab.endAgents(); // Before the model of Codex, which it would ask again.
+    await this.codex.model[Symbol.asyncDispose]();
+    await this.lab[Symbol.asyncDispose]();
+  }
+}
+
+withLab(
+  import.meta.url,
+  "Claude Code and Codex settle branches that merge cleanly and fail together",
+  async () => {
+    await using fixture = new JointFixture();
+    const { lab, codex } = fixture;
+    await fixture.up();
+    await fixture.work("web", "claude-code", "Rename it");
+    await fixture.work("api", "codex", "Call it");
+    await fixture.switchOn();
+    await fixture.join();
+    const id = await until("the ask to Codex", async () => {
+      return (await fixture.pair())?.correlation_id;
+    }, PASS_MS_MAX);
+    const asked = await until("the ask at its model", () => {
+      return codex.model.model.asked(`id="${id}"`)[0]?.prompt;
+    });
+    for (const part of ["@web", "lib.sh", "-total()", "+add()", "total 2 2", "not found"]) {
+      assert(asked.includes(part), `${part} in ${asked}`);
+    }
+    const { reply } = await until("its answer", async () => {
+      const ask = await fixture.call(getAsk, { params: { id } });
+      return ask.state === "closed" && ask;
+    });
+    assert.equal(reply, "I call add now");
+    await until("the information of Claude Code", () => {
+      return lab.model.asked("@api is asked to settle this with you").length > 0;
+    });
+    await until("the answer of Claude Code", () => {
+      return codex.model.model.asked("The name add stays").length > 0;
+    });
+    const pair = await until("a pass that is green", async () => {
+      const found = await fixture.pair();
+      return found?.result === "passed" && found;
+    }, PASS_MS_MAX);
+    assert.equal(pair.correlation_id, null, "the report is settled");
+    const asks = codex.model.model.asked('<peer-message type="ask"');
+    assert.equal(new Set(asks.map(({ prompt }) => prompt)).size, 1, "it was asked once");
+  },
+  codexCli,
+);
