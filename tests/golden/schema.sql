@@ -1,4 +1,4 @@
--- The daemon's tables after 45 migration(s).
+-- The daemon's tables after 48 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -89,6 +89,14 @@ CREATE UNIQUE INDEX budgets_question on budgets (question_id) where question_id 
 CREATE INDEX budgets_spent on budgets (state) where state = 'spent';
 
 CREATE INDEX budgets_subject on budgets (subject, day);
+
+CREATE TABLE chain_members (
+  subject text primary key,
+  chain text not null,
+  used_at integer not null
+) strict, without rowid;
+
+CREATE INDEX chain_members_used on chain_members (used_at);
 
 CREATE TABLE chosen_ids (
   correlation_id text primary key,
@@ -504,7 +512,7 @@ CREATE TABLE "messages" (
 
   under_way integer generated always as
     (state = 'attempting' or (state = 'sent' and repeatable)) virtual
-, urgent integer not null default 0 check (urgent in (0, 1)), sent_by text) strict;
+, urgent integer not null default 0 check (urgent in (0, 1)), sent_by text, proof text, chain text, outside integer not null default 0) strict;
 
 CREATE INDEX messages_closed on messages (closed_at) where closed_at is not null;
 
@@ -513,6 +521,9 @@ CREATE INDEX messages_expiring on messages (expires_at)
 
 CREATE INDEX messages_open on messages (created_at, seq, to_peer_id)
   where ask_state = 'open';
+
+CREATE INDEX messages_outside on messages (to_peer_id, seq)
+  where outside = 1 and ask_state = 'open';
 
 CREATE INDEX messages_queued on messages (to_peer_id, seq, kind) where state = 'queued';
 
@@ -620,6 +631,34 @@ CREATE INDEX peers_process on peers (agent_pid) where agent_pid is not null;
 CREATE INDEX peers_session on peers (runtime_session_id) where runtime_session_id is not null;
 
 CREATE INDEX peers_tagged on peers (peer_id) where tags <> '[]';
+
+CREATE TABLE proofs (
+  seq integer primary key,
+  correlation_id text not null unique,
+  to_peer_id text not null,
+  state text not null check (state in
+    ('awaiting', 'proving', 'returned', 'verified', 'refuted', 'unproved', 'withdrawn')),
+  checks text not null,
+  claims text not null,
+  folder text,
+  -- Hashes of the files that define the checks, by check, at the time of the ask.
+  files text,
+  answer text,
+  answers integer not null,
+  -- Starts of the checks of the present answer: more than one if the daemon ended during them.
+  runs integer not null,
+  reason text,
+  results text not null,
+  created_at integer not null,
+  answered_at integer,
+  ended_at integer
+) strict;
+
+CREATE INDEX proofs_ended on proofs (ended_at) where ended_at is not null;
+
+CREATE INDEX proofs_open on proofs (state) where state in ('awaiting', 'proving', 'returned');
+
+CREATE INDEX proofs_peer on proofs (to_peer_id, state);
 
 CREATE TABLE push_messages (
   seq integer primary key,
@@ -749,6 +788,17 @@ CREATE INDEX remote_peers_daemon on remote_peers (daemon_id);
 
 CREATE INDEX remote_peers_name on remote_peers (name);
 
+CREATE TABLE reported_commits (
+  repository text not null,
+  prefix text not null,
+  peer_id text not null,
+  message_id text,
+  at integer not null,
+  primary key (repository, prefix, peer_id)
+) strict, without rowid;
+
+CREATE INDEX reported_commits_old on reported_commits (at);
+
 CREATE TABLE restarts (
   seq integer primary key,
   restart_id text not null unique,
@@ -777,6 +827,37 @@ CREATE TABLE restarts (
 CREATE INDEX restarts_open on restarts (seq) where finished_at is null;
 
 CREATE INDEX restarts_peer on restarts (peer_id, seq);
+
+CREATE TABLE review_comments (
+  comment_id text primary key,
+  review_id text not null,
+  file text not null,
+  side text not null check (side in ('new', 'old')),
+  line integer not null,
+  line_text text not null,
+  blob text,
+  text text not null,
+  correlation_id text not null,
+  at integer not null
+) strict, without rowid;
+
+CREATE INDEX review_comments_ask on review_comments (correlation_id);
+
+CREATE INDEX review_comments_of on review_comments (review_id, at);
+
+CREATE TABLE reviews (
+  review_id text primary key,
+  folder text not null unique,
+  summary text,
+  read_at integer,
+  task_id text,
+  placed text check (placed in ('in', 'out')),
+  decision text check (decision in ('accepted', 'sent_back')),
+  decided_at integer,
+  decided_by text,
+  decision_digest text,
+  correlation_id text
+) strict, without rowid;
 
 CREATE TABLE schedules (
   seq integer primary key,
