@@ -13,7 +13,7 @@ export function ProofView({ proof }: { proof: Proof }) {
   const { state, results, reason, undelivered } = proof;
   const text = proof.ended_at === null ? proofSentence(proof) : reason;
   return (
-    <section class="stack tight" aria-label="Check of the answer">
+    <div class="stack tight" role="group" aria-label="Check of the answer">
       <p class="cluster">
         <State of={state} />
         {text && <span class="hint">{visible(text)}</span>}
@@ -29,7 +29,7 @@ export function ProofView({ proof }: { proof: Proof }) {
           <Markdown text={undelivered} />
         </div>
       )}
-    </section>
+    </div>
   );
 }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import { programRunnerOf } from "../../../../daemon/host/programs.ts";
-import { ask } from "../../../support/daemon/peer_clients.ts";
+import { ask, reportSessions } from "../../../support/daemon/peer_clients.ts";
 import { type ReviewAnswer, reviewWorld } from "../../../support/repositories/review_world.ts";
 import { until } from "../../../support/waiting.ts";
 
@@ -166,6 +166,7 @@ Deno.test("a review names the peers whose work fails together with it", async ()
   const [api, web] = [await at.agent("api"), await at.agent("web")];
   at.write(api.folder, "a.txt", "A2\ntwo\nthree\n");
   at.write(web.folder, "a.txt", "one\ntwo\nthree\nB2\n");
+  reportSessions(at.w);
   await at.w.tick(1);
   await until("the joint checks to end", () => at.w.daemon.ctx.background.size === 0);
   const { reviews } = await at.list();
