@@ -41,7 +41,7 @@ export function explainMessage(
   const { text, succeeded } = currentState(message, stages);
   const current = { at: null, text: `Now: ${text}`, succeeded };
   const reason = wait === undefined ? [] : [{ at: null, text: `${wait}.`, succeeded: false }];
-  const began = message.chain
+  const began = message.chain && !isItsSender(message.chain, message)
     ? [{ at: null, text: `Its work began with: ${originText(message.chain)}.`, succeeded: true }]
     : [];
   return [...sentences, ...began, current, ...reason];
@@ -166,4 +166,13 @@ export function formatCloseReason(reason: string): string {
     reply_to: "replaced by a follow-up",
   };
   return names[reason] ?? reason.replaceAll("_", " ");
+}
+
+/** True if the first sentence says it all: the sender began the work with this message. */
+function isItsSender(
+  { origin, root }: NonNullable<Message["chain"]>,
+  { delivery_id, correlation_id }: Message,
+): boolean {
+  const isOwn = root === delivery_id || root === correlation_id;
+  return isOwn && (origin === "peer" || origin === "unknown");
 }

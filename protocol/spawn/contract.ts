@@ -4,7 +4,7 @@ import * as z from "zod";
 import { byId, contract } from "protocol/contract.ts";
 import { Name, Sender, Text } from "kit/core/schema.ts";
 import { CircleBoundary, PaneId, PEER_FAILS, TmuxSocket, Wait } from "protocol/peers/record.ts";
-import { leaseVariable, readLeaseWords } from "protocol/derived/leases.ts";
+import { leaseVariable, readLeaseWords } from "protocol/holdings/lease_words.ts";
 import { LeaseWords } from "protocol/holdings/leases.ts";
 import { Backend } from "protocol/agents/contract.ts";
 

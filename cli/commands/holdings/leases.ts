@@ -2,7 +2,7 @@
 
 import { ApiError, type WireResponse } from "kit/http/client.ts";
 import { pause } from "kit/core/timeout.ts";
-import { leaseSentence, leaseWords } from "protocol/derived/leases.ts";
+import { leaseSentence, leaseWords } from "protocol/holdings/lease_words.ts";
 import { listLeases, releaseLease, takeLease } from "protocol/generated/endpoints.ts";
 import {
   answerCommand,

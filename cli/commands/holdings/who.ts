@@ -2,7 +2,7 @@
 
 import type { WireResponse } from "kit/http/client.ts";
 import { whoUsesFile, whoUsesPort } from "protocol/generated/endpoints.ts";
-import { portSentences } from "protocol/derived/leases.ts";
+import { portSentences } from "protocol/holdings/lease_words.ts";
 import { PORT } from "protocol/holdings/leases.ts";
 import { answerCommand, type Args, type CommandContext } from "../../command/command.ts";
 import { EXIT, UsageError } from "../../client/failures.ts";

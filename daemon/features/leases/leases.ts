@@ -6,7 +6,7 @@ import type { Context } from "../../data/context.ts";
 import type { ProcessId, ProcessTable } from "../../host/processes.ts";
 import type { PortTable } from "../../host/sockets/ports.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { leaseHolder, leaseVariable, leaseWords } from "protocol/derived/leases.ts";
+import { leaseHolder, leaseVariable, leaseWords } from "protocol/holdings/lease_words.ts";
 import { type Lease, PORT } from "protocol/holdings/leases.ts";
 import { Problem } from "protocol/problems.ts";
 import { recordedProcess } from "../peers/identity/known_peer.ts";

@@ -3,6 +3,7 @@
  * turn has ended there, and when a person asks after a minute: then git runs, one folder at a time.
  */
 
+import { setLatest } from "kit/core/bounded_map.ts";
 import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
 import type { Monotonic } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
@@ -22,6 +23,8 @@ const AFTER_TURN_MS = 1_000;
 const FRESH_MS = MINUTE_MS;
 /** Time for which a person waits for fresh summaries. */
 const WAIT_MS_MAX = 10_000;
+/** Maximum folders without a repository that are remembered. */
+const WITHOUT_MAX = 1_000;
 /** Days for which reviews without any new read, and comments, are kept. */
 const KEPT_DAYS = 90;
 
@@ -38,6 +41,8 @@ export class Summaries {
   readonly #ended = new Map<string, number>();
   /** The asks that peers answered last, until they are stored with a summary. */
   readonly #answered = new Map<string, string>();
+  /** Folders without a repository, with the time at which each was read. */
+  readonly #without = new Map<string, number>();
   /** The folders that are to be read, in this order. */
   readonly #due = new Set<string>();
   #running: Promise<void> | undefined;
@@ -80,7 +85,7 @@ export class Summaries {
     const known = new Map(store.all(db).map((review) => [review.folder, review.read_at ?? 0]));
     const isOld = (read_at: number) => old && Math.abs(clock.now() - read_at) >= FRESH_MS;
     for (const folder of folders) {
-      const read_at = known.get(folder);
+      const read_at = known.get(folder) ?? this.#without.get(folder);
       if (read_at === undefined || isOld(read_at)) this.#due.add(folder);
     }
     this.#endedBefore(clock.monotonic());
@@ -150,6 +155,11 @@ export class Summaries {
         read_at: clock.now(),
         task_id,
       };
+      if (!before && !list) {
+        // A folder without a repository is no review: it is remembered, and not stored.
+        setLatest(this.#without, folder, clock.now(), WITHOUT_MAX);
+        return after;
+      }
       if (before) store.update(tx, after);
       else store.insert(tx, after);
       const isSame = before && before.task_id === task_id &&

@@ -15,7 +15,7 @@ import {
 } from "../peers/identity/naming.ts";
 import { loadTransliteration } from "../peers/identity/transliteration.ts";
 import { commandOf } from "./commands.ts";
-import { readLeaseWords } from "protocol/derived/leases.ts";
+import { readLeaseWords } from "protocol/holdings/lease_words.ts";
 import type { Commands, SpawnRequest } from "protocol/spawn/contract.ts";
 import type { LaunchedAgent, SpawnDeps } from "./deps.ts";
 import { mustBeAllowed } from "./folders.ts";

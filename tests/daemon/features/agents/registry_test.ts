@@ -39,6 +39,7 @@ const NAMING: Readonly<Record<string, string>> = {
   "dashboard/components/icons/drawings.ts": "the marks of agents on the page",
   "dashboard/components/icons/icon.tsx": "the mark of an agent without one of its own",
   "dashboard/gallery/limits.ts": "samples for the gallery of components",
+  "dashboard/gallery/machines.ts": "samples for the gallery of components",
   "dashboard/views/spawn/cannot_start.tsx":
     "the choices of a page, whose daemon may be of another version",
   "protocol/agents/contract.ts": "the enum on the wire, and the backend of an unnamed agent",

@@ -61,6 +61,7 @@ Deno.test("Claude Code's StopFailure ends the turn, and an error of another form
     await report({ hook_event_name: "UserPromptSubmit", prompt: "Go on" });
     assert.deepEqual(await report({ hook_event_name: "StopFailure", error }), { status: 200 });
   }
+  await w.tick(0); // The answer leaves before the commit and its effects.
   assert.deepEqual(
     eventData(w, "turn_failed").map(({ error }) => error),
     ["overloaded", "unknown", "unknown"],
