@@ -146,6 +146,15 @@ async function serveUntilSignal(
   return 0;
 }
 
+/** A private folder, without what a daemon that was killed has left in it. */
+function emptyFolder(path: string): string {
+  Deno.mkdirSync(path, { recursive: true, mode: 0o700 });
+  for (const { name } of Deno.readDirSync(path)) {
+    Deno.removeSync(join(path, name), { recursive: true });
+  }
+  return path;
+}
+
 /** The real parts of this machine. */
 async function platformOf(
   settings: ConfigInForce,
@@ -190,7 +199,11 @@ async function platformOf(
     files: filesIn(join(state, "attachments")),
     programs: programRunnerOf(clock, env, started),
     ports: machinePorts,
-    git: { readOutput: outputReaderOf(clock, started), env },
+    git: {
+      readOutput: outputReaderOf(clock, started),
+      env,
+      folder: emptyFolder(join(state, "git")),
+    },
     joining_folder: join(state, "joint-checks"),
     openSocket,
     openTelemetry,

@@ -14,6 +14,8 @@ import { readOwnSettings, readSettings, type Settings } from "./settings.ts";
 export interface GitHost {
   readonly readOutput: ReadOutput;
   readonly env: Readonly<Record<string, string>>;
+  /** The folder in which temporary folders are made, which a start empties; default: the system's. */
+  readonly folder?: string;
 }
 
 /** Time limit of one run of git. */
@@ -82,9 +84,10 @@ export class Git implements AsyncDisposable {
     signal: AbortSignal,
     objects?: string,
   ): Promise<Git> {
-    // Beside the new objects, so that whoever removes these after a crash removes both.
-    const dir = objects === undefined ? {} : { dir: dirname(objects) };
-    const own = await Deno.realPath(await Deno.makeTempDir({ ...dir, prefix: "mesh-git-" }));
+    // Beside the new objects, so that one removal after a crash removes both.
+    const dir = objects === undefined ? host.folder : dirname(objects);
+    const place = { ...dir !== undefined && { dir }, prefix: "mesh-git-" };
+    const own = await Deno.realPath(await Deno.makeTempDir(place));
     try {
       const run = (args: readonly string[]) => host.readOutput(args, runOptions(own, host, signal));
       const config = join(repository.common_dir, "config");
