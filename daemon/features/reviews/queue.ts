@@ -6,6 +6,7 @@ import type { Chain } from "protocol/origins/record.ts";
 import type { Context } from "../../data/context.ts";
 import * as askRows from "../asks/store.ts";
 import * as peers from "../peers/store.ts";
+import type { FolderPeer } from "../peers/store.ts";
 import type { UsageReports } from "../usage/report.ts";
 import {
   answerChecks,
@@ -110,13 +111,7 @@ function toReview(
       isWorking: at.peers.some((peer) => isAtWork(peer) || jobs.running.has(peer.peer_id)),
       isAnswered,
     }),
-    author: {
-      peer_id: author.peer_id,
-      name: author.name,
-      backend: author.backend,
-      circle: author.circle,
-      status: author.status,
-    },
+    author: toAuthor(author),
     others: at.peers.filter((peer) => peer !== author).map(({ name }) => name),
     folder,
     ...shown,
@@ -124,12 +119,7 @@ function toReview(
     fails_with: failing.map((id) => peers.address(db, id)?.name ?? id),
     checks: task?.kind === "ask" ? answerChecks(db, task.id) : checksOf(job),
     cost: costOf(author.peer_id, facts),
-    joined: joined.map(({ entry, files }) => ({
-      review_id: entry.stored.review_id,
-      name: entry.at.author.name,
-      files: files.slice(0, SHARED_NAMED_MAX),
-      files_total: files.length,
-    })),
+    joined: joined.map(toJoined),
     rank,
     decision: decision === null || decided_at === null ? null : {
       kind: decision,
@@ -141,6 +131,19 @@ function toReview(
     placed,
     comments: { sent: comments.length, answered },
     read_at: read_at ?? 0,
+  };
+}
+
+function toAuthor({ peer_id, name, backend, circle, status }: FolderPeer): Review["author"] {
+  return { peer_id, name, backend, circle, status };
+}
+
+function toJoined({ entry, files }: Shared): Review["joined"][number] {
+  return {
+    review_id: entry.stored.review_id,
+    name: entry.at.author.name,
+    files: files.slice(0, SHARED_NAMED_MAX),
+    files_total: files.length,
   };
 }
 

@@ -14,7 +14,7 @@ import { readOwnSettings, readSettings, type Settings } from "./settings.ts";
 export interface GitHost {
   readonly readOutput: ReadOutput;
   readonly env: Readonly<Record<string, string>>;
-  /** The folder in which temporary folders are made, which a start empties; default: the system's. */
+  /** The folder of temporary folders, which a start empties; by default the system's. */
   readonly folder?: string;
 }
 

@@ -143,7 +143,8 @@ Deno.test("a person takes changes out of the queue and puts those at work in [4.
 
 Deno.test("a review shows what began its task, and what the checked answer has shown", async () => {
   const settings = { "jobs.checks": JSON.stringify({ tests: { argv: ["tests"] } }) };
-  await using at = await reviewWorld(settings, { run: async () => ({ exit: 0, output: "" }) });
+  const programs = { run: () => Promise.resolve({ exit: 0, output: "" }) };
+  await using at = await reviewWorld(settings, programs);
   const { folder } = await at.agent("api");
   at.write(folder, "b.txt", "b\nc\n");
   const body = { from_peer: "sam", to_peer: "api", text: "Mend the login", prove: ["tests"] };
