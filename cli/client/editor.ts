@@ -18,13 +18,16 @@ export async function openEditor(env: Env, path: string): Promise<void> {
   throw new CommandError(`The editor "${editor}" ended with code ${code}; set EDITOR to another`);
 }
 
-/** Runs a program on this terminal until it ends. */
+/** Runs a program on this terminal until it ends. `onStart` gets its process id. */
 export async function runOnTerminal(
   [program = "", ...args]: readonly string[],
   options: Pick<Deno.CommandOptions, "env" | "clearEnv">,
+  onStart?: (pid: number) => void,
 ): Promise<Deno.CommandStatus> {
   const stdio = { stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;
-  return await new Deno.Command(program, { args, ...options, ...stdio }).spawn().status;
+  const child = new Deno.Command(program, { args, ...options, ...stdio }).spawn();
+  onStart?.(child.pid);
+  return await child.status;
 }
 
 /**

@@ -9,6 +9,17 @@ const IDENTITY = [
 
 export const IDENTITY_TARGETS: readonly Target[] = [
   {
+    file: "cli/commands/run/agents.ts",
+    tests: ["tests/cli/commands/run/run_test.ts"],
+    faults: [
+      [
+        "without tmux any agent gets the name of the one that was started",
+        "isDescendant(agent_pid, pid)",
+        "agent_pid !== pid",
+      ],
+    ],
+  },
+  {
     file: "daemon/features/peers/identity/identity.ts",
     tests: IDENTITY,
     faults: [

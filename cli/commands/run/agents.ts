@@ -3,9 +3,12 @@
  * daemon, and starts the agent in a pane, or in this terminal where there is no tmux.
  */
 
+import { pause } from "kit/core/timeout.ts";
+import { messageOf } from "kit/core/text.ts";
+import { isDescendant } from "../../../daemon/host/processes.ts";
 import type { AgentDefinition } from "../../../daemon/features/agents/definition.ts";
 import { AGENTS } from "../../../daemon/features/agents/registry.ts";
-import { listPeers, setPeer, spawnPeer } from "protocol/generated/endpoints.ts";
+import { listPeers, renamePeer, setPeer, spawnPeer } from "protocol/generated/endpoints.ts";
 import type { Spawned } from "protocol/spawn/contract.ts";
 import { startDaemon } from "../../client/daemon_process.ts";
 import { runOnTerminal } from "../../client/editor.ts";
@@ -28,6 +31,8 @@ export const AGENT_FLAGS = {
   "-y, --yes": "connect the agent without asking",
 } as const;
 const COUNT_MAX = 20;
+/** The interval at which an agent in this terminal is looked for. */
+const LOOK_MS = 500;
 /** Time within which the daemon sees that a pane has ended. */
 const ENDED_MS_MAX = 3_000;
 
@@ -146,15 +151,58 @@ async function show(context: CommandContext, spawned: Spawned): Promise<void> {
 
 /** Runs the agent in this terminal, where no pane can be made. */
 async function runHere(
-  { env, terminal }: CommandContext,
+  context: CommandContext,
   { programs: [program = ""], title }: AgentDefinition,
   args: Args,
 ): Promise<number> {
+  const { env, terminal } = context;
   const needsPane = args.flag("detach") || args.get("profile") !== undefined;
   if (needsPane || countOf(args) > 1 || terminal.device.keys === undefined) {
     throw new CommandError("tmux is not installed, without which an agent needs its own terminal");
   }
   terminal.print(`${title} runs in this terminal, because tmux is not installed`);
-  const { code } = await runOnTerminal([program, ...args.list("args")], { env });
+  const ended = new AbortController();
+  let named: Promise<string | undefined> | undefined;
+  const argv = [program, ...args.list("args")];
+  const { code } = await runOnTerminal(argv, { env }, (pid) => {
+    const { signal } = ended;
+    named = nameHere(context, pid, { name: args.get("name"), tags: args.list("tag"), signal });
+  });
+  ended.abort();
+  const failure = await named;
+  if (failure !== undefined) terminal.printError(`mesh: ${failure}`);
   return code;
+}
+
+/**
+ * Gives the agent of a process its name and its tags, once its hooks have registered it. Returns
+ * the reason if that fails, for after its end: the terminal is the agent's.
+ */
+async function nameHere(
+  { call, clock }: CommandContext,
+  pid: number,
+  { name, tags, signal }: {
+    readonly name: string | undefined;
+    readonly tags: readonly string[];
+    readonly signal: AbortSignal;
+  },
+): Promise<string | undefined> {
+  if (name === undefined && tags.length === 0) return undefined;
+  const until = clock.monotonic() + REGISTERED_MS_MAX;
+  try {
+    while (!signal.aborted && clock.monotonic() < until) {
+      const { peers } = await call(listPeers, { query: {} });
+      const own = peers.find(({ agent_pid }) => agent_pid !== null && isDescendant(agent_pid, pid));
+      if (own) {
+        const peer = { params: { id: own.peer_id }, query: {} };
+        if (tags.length > 0) await call(setPeer, { ...peer, body: { add_tags: [...tags] } });
+        if (name !== undefined) await call(renamePeer, { ...peer, body: { name } });
+        return undefined;
+      }
+      await pause(clock, LOOK_MS, signal);
+    }
+  } catch (error) {
+    return `The agent has not got its name or its tags: ${messageOf(error)}`;
+  }
+  return "The agent has not got its name or its tags: its hooks have not registered it";
 }

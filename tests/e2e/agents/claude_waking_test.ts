@@ -85,6 +85,8 @@ withLab(
     const claude = await fixture.lab.claude("api");
     await claude.sendPrompt("@@SAY ready");
     await until("its turn's end", async () => (await fixture.peer())?.turn_state === "idle");
+    // A hook of the session's start waits until the tools of mesh have connected.
+    await until("its inbox", async () => (await fixture.peer())?.transport === "native");
     await until("no hook", () => countWaitingHooks() === 0);
     assert.deepEqual(await fixture.tell("Lindau"), ["attempting native", "sent", "seen"]);
     await until("no hook", () => countWaitingHooks() === 0);

@@ -1,8 +1,11 @@
 /** `mesh run`: any program as a peer in a pane, with a real daemon and a real tmux. */
 
 import assert from "node:assert/strict";
-import { RealDaemon } from "../../../support/programs/child.ts";
+import { readTextOrNothing } from "../../../../daemon/host/paths.ts";
+import { RealDaemon, temporary } from "../../../support/programs/child.ts";
 import { meshCommand } from "../../../support/programs/program.ts";
+import { runCli } from "../../../../cli.ts";
+import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 import { until } from "../../../support/waiting.ts";
 import { answeringDaemon, deadPort, HEALTH } from "../../../support/cli/answering_daemon.ts";
 import { type Terminal, withTmux } from "../../../support/host/private_tmux.ts";
@@ -142,4 +145,39 @@ Deno.test("mesh run says why it cannot run a program", async () => {
   const nobody = { MESH_DAEMON__PORT: deadPort(), PATH: Deno.env.get("PATH") ?? "" };
   assert.equal((await d.mesh(["run", "cat"], KEYS, nobody)).code, 3);
   assert.equal((await d.mesh(["run"], KEYS)).code, 2);
+});
+
+/** A folder with an agent that writes its process id and waits; there is no tmux. */
+function agentWithoutTmux(dir: string): { PATH: string; HOME: string } {
+  const bin = `${dir}/bin`;
+  Deno.mkdirSync(bin);
+  const script = `#!/bin/sh
+echo $$ > ${dir}/pid
+while [ ! -e ${dir}/go ]; do /bin/sleep 0.02; done
+`;
+  Deno.writeTextFileSync(`${bin}/claude`, script, { mode: 0o755 });
+  return { PATH: bin, HOME: dir };
+}
+
+Deno.test("without tmux an agent gets its name by its process, and nobody else does", async () => {
+  using dir = temporary();
+  await using daemon = await RealDaemon.start(dir.path);
+  const env = { MESH_STATE: dir.path, MESH_CONFIG: `${dir.path}/config.yaml` };
+  const register = async (name: string, agent_pid: number) => {
+    const body = JSON.stringify({ name, path: dir.path, backend: "claude-code", agent_pid });
+    const response = await fetch(`${daemon.base}/peers`, { method: "POST", body });
+    return (await response.json()).peer_id;
+  };
+  const nameOf = async (peer_id: string) => {
+    return (await (await fetch(`${daemon.base}/peers/${peer_id}`)).json()).name;
+  };
+  const other = await register("other", Deno.pid);
+  const { terminal, lines } = capturedTerminal(KEYS);
+  const args = ["run", "claude", "--yes", "--name", "api"];
+  const running = runCli(args, { ...env, ...agentWithoutTmux(dir.path) }, terminal);
+  const pid = await until("the agent", () => readTextOrNothing(`${dir.path}/pid`)?.trim());
+  const own = await register("claude", Number(pid));
+  await until("its name", async () => await nameOf(own) === "api");
+  Deno.writeTextFileSync(`${dir.path}/go`, "");
+  assert.deepEqual([await running, lines.err, await nameOf(other)], [0, "", "other"]);
 });
