@@ -10,34 +10,30 @@ import { until } from "../../support/waiting.ts";
 
 const FORGED = `commit:${"deadbeef".repeat(5)}`;
 
+/** Waits within the turn until the test has seen that an answer came back. */
+const wait = (file: string): ScriptedReply["steps"][number] => ({
+  tool: "Bash",
+  args: { command: `until [ -e ${file} ]; do sleep 0.05; done`, description: "Waits" },
+});
+
 const RULES: readonly ScriptedReply[] = [
-  {
-    match: /Your answer to (ask-[0-9a-f]+) was not passed on[^]*check "green"/,
-    steps: [
-      { tool: "Bash", args: { command: "touch ./green", description: "Repairs it" } },
-      { tool: "ack", args: { correlation_id: "$1", message: "Now it is repaired" } },
-      { say: "Repaired" },
-    ],
-  },
-  {
-    match: /Your answer to (ask-[0-9a-f]+) was not passed on[^]*no such commit/,
-    steps: [
-      { tool: "ack", args: { correlation_id: "$1", message: "I insist", claims: [FORGED] } },
-      { say: "Insisted" },
-    ],
-  },
   {
     match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"[^>]*>Commit it/,
     steps: [
       { tool: "ack", args: { correlation_id: "$1", message: "Committed", claims: [FORGED] } },
-      { say: "Said" },
+      wait("back-2"),
+      { tool: "ack", args: { correlation_id: "$1", message: "I insist", claims: [FORGED] } },
+      { say: "Insisted" },
     ],
   },
   {
     match: /<peer-message type="ask" id="(ask-[0-9a-f]+)"/,
     steps: [
       { tool: "ack", args: { correlation_id: "$1", message: "It is done" } },
-      { say: "Said" },
+      wait("back-1"),
+      { tool: "Bash", args: { command: "touch ./green", description: "Repairs it" } },
+      { tool: "ack", args: { correlation_id: "$1", message: "Now it is repaired" } },
+      { say: "Repaired" },
     ],
   },
 ];
@@ -46,7 +42,7 @@ withLab(
   import.meta.url,
   "Claude Code says done with a red check, is refuted, repairs it, and is verified",
   async () => {
-    const permissions = ["mcp__mesh", "Bash(touch:*)"];
+    const permissions = ["mcp__mesh", "Bash"];
     await using lab = new Lab({ rules: RULES, bare: true, permissions, projects: ["api"] });
     const checks = { green: { argv: ["test", "-f", "green"], files: [] } };
     const config = { spawn: { allowed_paths: [lab.dir] }, jobs: { checks } };
@@ -62,11 +58,18 @@ withLab(
       const asker = { from_peer: "cli", to_peer: peer_id, reply_delivery: "pull" as const };
       return (await call(openAsk, { body: { ...asker, text, prove } })).correlation_id ?? "";
     };
-    const closed = async (id: string) =>
-      await until("the end of the ask", async () => {
+    let backs = 0;
+    const closed = async (id: string) => {
+      await until("the refuted answer to be back", async () => {
+        const { proof } = await call(getAsk, { params: { id } });
+        return proof?.state === "returned";
+      });
+      Deno.writeTextFileSync(join(lab.dir, "api", `back-${++backs}`), "");
+      return await until("the end of the ask", async () => {
         const ask = await call(getAsk, { params: { id } });
         return ask.state === "closed" && ask;
       }, 60_000);
+    };
     const repaired = await closed(await open("Fix the flaky test", ["green"]));
     assert.deepEqual(
       [repaired.proof?.state, repaired.proof?.answers, repaired.reply],
@@ -82,5 +85,9 @@ withLab(
       ["refuted", [FORGED], "I insist"],
     );
     assert.match(forged.proof?.results[0]?.reason ?? "", /no such commit/);
+    for (const id of [repaired.correlation_id, forged.correlation_id]) {
+      const isRead = ({ raw }: { raw: string }) => raw.includes(`Your answer to ${id} was not`);
+      assert.ok(lab.model.requests.some(isRead), "the model reads that its answer came back");
+    }
   },
 );
