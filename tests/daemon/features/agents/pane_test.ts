@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { type Monotonic, systemClock } from "kit/core/clock.ts";
 import type { AgentPeer } from "../../../../daemon/features/agents/adapter.ts";
 import { claudeScreen } from "../../../../daemon/features/agents/claude_code/claude_code.ts";
-import { startTimeOf } from "../../../../daemon/host/processes.ts";
+import { foregroundOf, startTimeOf } from "../../../../daemon/host/processes.ts";
 import {
   addressee,
   assertNothingTyped,
@@ -121,6 +121,7 @@ for (const [what, reason, arrange] of REFUSED) {
 withTmux("a screen without a composer refuses, and nothing is typed", async (terminal) => {
   const pane = terminal.start("cat");
   const pid = Number(terminal.format(pane, "#{pane_pid}"));
+  await until("cat in the foreground", () => foregroundOf(pid) === pid);
   const receipt = await paneTransport(terminal).deliver(
     addressee(terminal, { pane, pid }),
     outgoingMessage("x"),

@@ -1,7 +1,7 @@
 /** Joint checks of repositories and programs that misbehave, or that are unusual. */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { isAlive } from "../../../../daemon/host/processes.ts";
 import { CHECK, failTogether, jointWorld } from "../../../support/repositories/joint_world.ts";
 import { TestRepository } from "../../../support/repositories/repository.ts";
@@ -50,7 +50,7 @@ Deno.test("processes that a check leaves behind end with it, in a session of the
   const pids = Deno.readTextFileSync(file).trim().split("\n").map(Number);
   assert.ok(pids.length >= 6, "three checks ran or more");
   assert.deepEqual(pids.filter((pid) => isAlive(pid)), []);
-  Deno.removeSync(file);
+  Deno.removeSync(dirname(file), { recursive: true });
 });
 
 Deno.test("of an output of 100 MB, the end is kept", async () => {
