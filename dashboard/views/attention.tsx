@@ -40,7 +40,7 @@ export function Attention() {
   );
 }
 
-/** How many changes of agents wait for a person's review. */
+/** The number of changes that wait for a person's review. */
 function ReadyReviews() {
   // A machine behind a relay may not allow it, and each refusal would be an error in the console.
   const isPerson = sessionState.value === "human" && !RELAYED;

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { nullableString } from "protocol/contract.ts";
 
-/** What can begin a chain. */
+/** The kinds of beginnings of a chain. */
 export const ORIGINS = [
   "person",
   "app",
@@ -27,7 +27,7 @@ const Began = z.object({
 });
 
 /**
- * What began the work that a message belongs to. The daemon finds it out itself, and takes nothing
+ * The beginning of the work that a message belongs to. The daemon finds it, and takes nothing
  * from the sender's body.
  */
 export const Chain = Began.extend({

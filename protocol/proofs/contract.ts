@@ -13,7 +13,7 @@ export const GivenProve = z.array(Name).min(1).max(PROVE_MAX).optional().describ
 /** `unknown`: it could not be decided, and nothing is said about it. */
 export const ProofOutcome = z.enum(["verified", "refuted", "unknown"]);
 
-/** What the daemon found about one check or one claim. */
+/** The finding of the daemon on one check or one claim. */
 export const ProofResult = z.object({
   kind: z.enum(["check", "claim"]),
   name: z.string().describe("The name of the check, or the claim itself"),
@@ -52,7 +52,7 @@ export const Proof = z.object({
 }).meta({ id: "Proof" });
 export type Proof = z.output<typeof Proof>;
 
-/** What a message says about a proof: an ask about the checks to come, an ack about the outcome. */
+/** The part of a message on a proof: of an ask the checks to come, of an ack the outcome. */
 export const MessageProof = z.object({
   state: ProofStates,
   /** A line of the daemon. */

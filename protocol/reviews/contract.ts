@@ -80,7 +80,7 @@ export const Review = z.object({
     state: z.string(),
     /** The name of the peer that asked. */
     from: nullableString,
-    /** What began its chain; null if that is not known. */
+    /** The beginning of its chain; null if that is not known. */
     chain: Chain.nullable(),
     ended_at: Instant.nullable(),
   }).nullable(),

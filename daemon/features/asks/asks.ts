@@ -38,7 +38,7 @@ const HISTORY_STEP_ASKS = 1500;
 
 /** A question of asks to the proofs. */
 export interface ProofPorts {
-  /** What the ask says about its checks. Throws if the answer cannot be checked. */
+  /** The note of an ask on its checks. Throws if the answer cannot be checked. */
   proofFor(checks: readonly string[], to: Address): MessageProof;
 }
 

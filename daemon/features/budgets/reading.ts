@@ -1,4 +1,4 @@
-/** What an agent reads decides the origin of its work, and the budget that it works under. */
+/** The message that an agent reads decides the origin and the budget of its work. */
 
 import type { Context } from "../../data/context.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";

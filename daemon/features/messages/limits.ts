@@ -42,7 +42,7 @@ export interface LimitedMessage {
   readonly budget?: string | undefined;
   /** The job, schedule or other work on whose behalf it is sent. */
   readonly caused_by?: string | undefined;
-  /** What the request proves of its origin; the daemon itself sends a message without it. */
+  /** The proofs of a request's origin; the daemon itself sends a message without them. */
   readonly proofs?: OriginProofs | undefined;
   readonly remote_origin?: RemoteOrigin;
 }

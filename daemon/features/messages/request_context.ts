@@ -12,7 +12,7 @@ export interface RequestContext {
   readonly is_elsewhere?: boolean | undefined;
   /** The name of the calling person in a frame. */
   readonly sent_by?: string | undefined;
-  /** How the request came in, if no program on this machine sends it. */
+  /** The way in of the request, if no program on this machine sends it. */
   readonly via?: Caller["via"] | undefined;
   /** Where a person acts: `terminal`, `dashboard`, `relay`, or a chat surface. */
   readonly surface?: string | undefined;

@@ -78,7 +78,7 @@ interface OriginsDeps {
   readonly ports: OriginPorts;
 }
 
-/** What a peer has read last: messages, the newest first, or a prompt without one. */
+/** The messages that a peer has read last, the newest first, or a prompt without one. */
 interface LastRead {
   readonly ids: readonly string[];
   readonly by_itself: boolean;
@@ -161,7 +161,7 @@ export class Origins {
     return this.#workOf(db, peer_id, id, 0);
   }
 
-  /** What began a peer's work, if that is outside of this machine and its user. */
+  /** The origin of a peer's work, if it is outside of this machine and its user. */
   outsideOf(db: Reader, peer_id: string): string | undefined {
     const work = this.workOf(db, peer_id, "");
     return isOutside(work) ? originText(work) : undefined;
@@ -276,7 +276,7 @@ export class Origins {
     return last?.origin === "unknown" ? chains.find(isOutside) ?? last : last;
   }
 
-  /** What a peer has read last, from the ledger after a restart. */
+  /** The messages that a peer has read last, from the ledger after a restart. */
   #readBy(peer_id: string): LastRead {
     const known = this.#read.get(peer_id);
     if (known) return known;

@@ -15,7 +15,7 @@ import { changedNames } from "../changes/git/reader.ts";
 import { findRepository, realPath, type Repository, statOf } from "../changes/git/repository.ts";
 import { sha256Of } from "./check_files.ts";
 
-/** What was found about a claim, with the reason. */
+/** The finding on a claim, with the reason. */
 export interface Finding {
   readonly outcome: "verified" | "refuted" | "unknown";
   readonly reason: string;

@@ -57,7 +57,7 @@ export class Proofs {
     this.#records = new ProofRecords(ctx);
   }
 
-  /** What an ask says about its checks. Throws if an answer of this recipient cannot be checked. */
+  /** The note of an ask on its checks. Throws if this recipient's answer cannot be checked. */
   proofFor(names: readonly string[], to: Address): MessageProof {
     if (to.role === "human") throw new Problem("prove_person", { peer: to.name });
     if (to.daemon_id !== null) {
@@ -215,7 +215,7 @@ export class Proofs {
     });
   }
 
-  /** What was found about an answer; undefined if nobody waits for it any more. */
+  /** The findings on an answer; undefined if nobody waits for it any more. */
   async #findingsOn(proof: StoredProof, signal: AbortSignal): Promise<ProofResult[] | undefined> {
     try {
       return await this.#verification.run(proof, signal);

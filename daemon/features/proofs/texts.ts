@@ -64,7 +64,7 @@ export function refusalText(correlation_id: string, results: readonly ProofResul
   ].join("\n\n");
 }
 
-/** What the asker's message says about the proof. An answer that holds needs no output. */
+/** The proof in the asker's message. An answer that holds needs no output. */
 export function proofOfAnswer(
   state: ProofState,
   { checks, results }: Pick<MessageProof, "checks" | "results">,

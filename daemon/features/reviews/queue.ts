@@ -147,7 +147,7 @@ function toJoined({ entry, files }: Shared): Review["joined"][number] {
   };
 }
 
-/** What waits for the author without `own` asks of the person, and the risk. */
+/** The work that waits for the author, without `own` asks of the person, and the risk. */
 function rankOf(
   { at, summary, joined, failing }: Pick<Entry, "at" | "summary"> & {
     readonly joined: readonly Shared[];

@@ -237,7 +237,7 @@ export class Reviews {
   }
 }
 
-/** What is put into the queue is to be decided again. */
+/** Changes that are put into the queue are to be decided again. */
 const NO_DECISION = {
   decision: null,
   decided_at: null,
