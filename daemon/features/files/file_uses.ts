@@ -13,6 +13,7 @@ import type { Context } from "../../data/context.ts";
 import type { SessionEntry, SessionFiles } from "../agents/sessions/session_files.ts";
 import { filesIn, type NamedFile } from "../agents/sessions/touched.ts";
 import type { PeerState } from "../peers/changes.ts";
+import { UnreadTurns } from "../peers/unread_turns.ts";
 import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import { isSubagent } from "../peers/subagents.ts";
@@ -22,8 +23,6 @@ import type { Overlaps, WrittenFile } from "./overlaps.ts";
 import { FilePlaces } from "./places.ts";
 import * as store from "./store.ts";
 
-/** Time after the end of a turn until it is read: agents write some records a little later. */
-const AFTER_TURN_MS = 1_000;
 /** The interval at which sessions at work are read. */
 const AT_WORK_MS = 15_000;
 /** Entries of a session that are read at once, and maximum number of such parts. */
@@ -53,8 +52,7 @@ interface Use {
 export class FileUses {
   readonly #ctx: Context;
   readonly #deps: FileUsesDeps;
-  /** The peers whose turns ended, with the time of the end by the monotonic clock. */
-  readonly #ended = new Map<string, number>();
+  readonly #unreadTurns: UnreadTurns;
   /** The calls without a result, by session. */
   readonly #calls = new Map<string, Calls>();
   #running: Promise<void> = Promise.resolve();
@@ -64,24 +62,22 @@ export class FileUses {
   constructor(ctx: Context, deps: FileUsesDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#unreadTurns = new UnreadTurns(ctx.clock);
   }
 
   /** Called when the status or the turn of a peer has changed. */
-  peerChanged({ peer_id, status, turn_state }: PeerState): void {
-    if (turn_state !== "idle" && status !== "offline") return;
-    this.#ended.set(peer_id, this.#ctx.clock.monotonic());
+  peerChanged(peer: PeerState): void {
+    this.#unreadTurns.peerChanged(peer);
   }
 
   tick(now: Monotonic): void {
-    const due = [...this.#ended].filter(([, at]) => now - at >= AFTER_TURN_MS);
-    for (const [peer_id] of due) this.#ended.delete(peer_id);
     const isDue = now - this.#read_at >= AT_WORK_MS;
     if (isDue) this.#read_at = now;
     const { db, background } = this.#ctx;
     const working = isDue
       ? peers.livePeers(db).filter(({ turn_state }) => turn_state === "working")
       : [];
-    const ended = due.flatMap(([peer_id]) => peers.get(db, peer_id) ?? []);
+    const ended = this.#unreadTurns.takeDue().flatMap((peer_id) => peers.get(db, peer_id) ?? []);
     if (ended.length + working.length === 0) return;
     const reading = this.#read([...ended, ...working]);
     background.run("The files of agents could not be read", reading);
@@ -96,7 +92,7 @@ export class FileUses {
   /** Reads what the agents of this machine have recorded so far. */
   async refresh(): Promise<void> {
     const { db } = this.#ctx;
-    const ended = [...this.#ended.keys()].flatMap((peer_id) => peers.get(db, peer_id) ?? []);
+    const ended = this.#unreadTurns.peer_ids.flatMap((peer_id) => peers.get(db, peer_id) ?? []);
     await this.#read([...peers.livePeers(db), ...ended]);
   }
 

@@ -50,8 +50,8 @@ export class Reviews {
   }
 
   /** Called when the status or the turn of a peer has changed. */
-  peerChanged({ peer_id, status, turn_state }: PeerState): void {
-    if (turn_state === "idle" || status === "offline") this.summaries.turnEnded(peer_id);
+  peerChanged(peer: PeerState): void {
+    this.summaries.peerChanged(peer);
   }
 
   /** Called for each ask that is closed. */

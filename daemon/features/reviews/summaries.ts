@@ -11,18 +11,20 @@ import type { Context } from "../../data/context.ts";
 import type { Changes, FolderList } from "../changes/changes.ts";
 import * as fileUses from "../files/store.ts";
 import * as askRows from "../asks/store.ts";
+import type { PeerState } from "../peers/changes.ts";
 import * as peers from "../peers/store.ts";
+import { UnreadTurns } from "../peers/unread_turns.ts";
 import { digestOf } from "./digest.ts";
 import { workFolders } from "./folders.ts";
 import * as store from "./store.ts";
 import type { StoredReview, Summary } from "./store.ts";
 
-/** Time after the end of a turn until its folder is read: agents write a little longer. */
-const AFTER_TURN_MS = 1_000;
 /** Age at which a summary is read again if a person looks. */
 const FRESH_MS = MINUTE_MS;
 /** Time for which a person waits for fresh summaries. */
 const WAIT_MS_MAX = 10_000;
+/** Maximum peers whose last answer is remembered. */
+const ANSWERED_MAX = 1_000;
 /** Maximum folders without a repository that are remembered. */
 const WITHOUT_MAX = 1_000;
 /** Days for which reviews without any new read, and comments, are kept. */
@@ -37,8 +39,7 @@ interface SummariesDeps {
 export class Summaries {
   readonly #ctx: Context;
   readonly #deps: SummariesDeps;
-  /** The peers whose turns ended, with the time of the end by the monotonic clock. */
-  readonly #ended = new Map<string, number>();
+  readonly #unreadTurns: UnreadTurns;
   /** The asks that peers answered last, until they are stored with a summary. */
   readonly #answered = new Map<string, string>();
   /** Folders without a repository, with the time at which each was read. */
@@ -51,6 +52,7 @@ export class Summaries {
   constructor(ctx: Context, deps: SummariesDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#unreadTurns = new UnreadTurns(ctx.clock);
   }
 
   /** Number of folders that are being read or will be. */
@@ -58,17 +60,18 @@ export class Summaries {
     return this.#due.size;
   }
 
-  turnEnded(peer_id: string): void {
-    this.#ended.set(peer_id, this.#ctx.clock.monotonic());
+  /** Called when the status or the turn of a peer has changed. */
+  peerChanged(peer: PeerState): void {
+    this.#unreadTurns.peerChanged(peer);
   }
 
   askAnswered(peer_id: string, correlation_id: string): void {
-    this.#answered.set(peer_id, correlation_id);
-    this.turnEnded(peer_id);
+    setLatest(this.#answered, peer_id, correlation_id, ANSWERED_MAX);
+    this.#unreadTurns.add(peer_id);
   }
 
   tick(now: Monotonic): void {
-    this.#endedBefore(now - AFTER_TURN_MS);
+    this.#addFoldersOf(this.#unreadTurns.takeDue());
     this.#start();
     if (now - this.#pruned_at < DAY_MS) return;
     this.#pruned_at = now;
@@ -88,16 +91,14 @@ export class Summaries {
       const read_at = known.get(folder) ?? this.#without.get(folder);
       if (read_at === undefined || isOld(read_at)) this.#due.add(folder);
     }
-    this.#endedBefore(clock.monotonic());
+    this.#addFoldersOf(this.#unreadTurns.takeAll());
     this.#start();
   }
 
-  /** Makes the folders due in which a turn has ended by this time. */
-  #endedBefore(monotonic: number): void {
-    const due = [...this.#ended].flatMap(([peer_id, at]) => at <= monotonic ? peer_id : []);
-    if (due.length === 0) return;
-    for (const peer_id of due) this.#ended.delete(peer_id);
-    const found = new Set(due);
+  /** Makes the folders of peers due. */
+  #addFoldersOf(peer_ids: readonly string[]): void {
+    if (peer_ids.length === 0) return;
+    const found = new Set(peer_ids);
     for (const { folder, peers } of workFolders(this.#ctx, this.#deps.machine).values()) {
       if (peers.some(({ peer_id }) => found.has(peer_id))) this.#due.add(folder);
     }

@@ -8,6 +8,7 @@ import type { Context } from "../../data/context.ts";
 import type { RequestCursor, RequestPart, RequestTokens } from "../agents/sessions/requests.ts";
 import { definitionOf } from "../agents/registry.ts";
 import type { PeerState } from "../peers/changes.ts";
+import { UnreadTurns } from "../peers/unread_turns.ts";
 import { isSubagent } from "../peers/subagents.ts";
 import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
@@ -25,8 +26,6 @@ import type { Charges } from "../budgets/charges.ts";
  * mesh was installed, is not counted.
  */
 const COUNTED_DAYS = 35;
-/** Time after the end of a turn until it is counted: agents write some records a little later. */
-const AFTER_TURN_MS = 1_000;
 /** Interval at which running turns are counted while there are budgets. */
 const BUDGETED_TURN_MS = 5_000;
 /** Time for which a session that its peer has left is looked at again. */
@@ -57,8 +56,7 @@ interface CountingDeps {
 export class TokenCounting {
   readonly #ctx: Context;
   readonly #deps: CountingDeps;
-  /** The peers whose turns ended, with the time of the end by the monotonic clock. */
-  readonly #ended = new Map<string, number>();
+  readonly #unreadTurns: UnreadTurns;
   #running: Promise<void> = Promise.resolve();
   #pruned_day = "";
   /** The last count of running turns, by the monotonic clock. */
@@ -67,25 +65,24 @@ export class TokenCounting {
   constructor(ctx: Context, deps: CountingDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#unreadTurns = new UnreadTurns(ctx.clock);
   }
 
   /** Called when the status or the turn of a peer has changed. */
-  peerChanged({ peer_id, status, turn_state }: PeerState): void {
-    if (turn_state !== "idle" && status !== "offline") return;
-    this.#ended.set(peer_id, this.#ctx.clock.monotonic());
+  peerChanged(peer: PeerState): void {
+    this.#unreadTurns.peerChanged(peer);
   }
 
   /** Called once a second. Counts the turns that ended. */
   tick(): void {
     const now = this.#ctx.clock.monotonic();
+    const due = new Set(this.#unreadTurns.takeDue());
     if (this.#deps.budgets.isAny && now - this.#counted_at >= BUDGETED_TURN_MS) {
       this.#counted_at = now;
-      for (const peer_id of this.#deps.charges.working) this.#ended.set(peer_id, -Infinity);
+      for (const peer_id of this.#deps.charges.working) due.add(peer_id);
     }
-    const due = [...this.#ended].filter(([, at]) => now - at >= AFTER_TURN_MS);
-    if (due.length === 0) return;
-    for (const [peer_id] of due) this.#ended.delete(peer_id);
-    const counting = this.#afterwards(() => this.#peersWith(due.map(([peer_id]) => peer_id)));
+    if (due.size === 0) return;
+    const counting = this.#afterwards(() => this.#peersWith([...due]));
     this.#ctx.background.run("Tokens could not be counted", counting);
   }
 
@@ -98,7 +95,7 @@ export class TokenCounting {
           const peer = peers.get(db, peer_id);
           return peer ? [{ ...peer, runtime_session_id }] : [];
         });
-      return [...peers.livePeers(db), ...this.#peersWith([...this.#ended.keys()]), ...read];
+      return [...peers.livePeers(db), ...this.#peersWith(this.#unreadTurns.peer_ids), ...read];
     });
   }
 
