@@ -5,7 +5,7 @@ import { NO_ACTOR } from "kit/http/contract.ts";
 import { Instant, Sender } from "kit/core/schema.ts";
 import { contract, nullableString } from "protocol/contract.ts";
 
-/** Results of a check on a work tree: passed, failed, or not known (yet). */
+/** Results of a check on a work tree: passed, failed, or unknown. */
 export const CHECK_RESULTS = ["passed", "failed", "unknown"] as const;
 export type CheckResult = typeof CHECK_RESULTS[number];
 

@@ -507,8 +507,8 @@ export const WORK_TARGETS: readonly Target[] = [
     faults: [
       [
         "a check that could not run refutes the answer",
-        "if (exit === 126 || exit === 127)",
-        "if (exit === 126)",
+        "if (!hasResult(exit))",
+        "if (exit === null)",
       ],
       [
         "secrets in an output reach the asker",

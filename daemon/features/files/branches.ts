@@ -3,6 +3,7 @@
 import { setLatest } from "kit/core/bounded_map.ts";
 import type { Context } from "../../data/context.ts";
 import { Git, GitFailed, type GitHost } from "../changes/git/git.ts";
+import { mergeOf } from "../changes/git/merge.ts";
 import { type Repository, repositoryOf } from "../changes/git/repository.ts";
 import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
@@ -12,7 +13,6 @@ import type { Overlaps } from "./overlaps.ts";
 const COMPARED_MAX = 10;
 /** Maximum pairs of commits that are remembered as compared. */
 const PAIRS_MAX = 1_000;
-const NAMES_BYTES_MAX = 262_144;
 
 interface BranchesDeps {
   readonly git: GitHost;
@@ -65,7 +65,7 @@ export class Branches {
     const pair = [mine, theirs].toSorted().join(" ");
     if (!mine || !theirs || mine === theirs || this.#compared.has(pair)) return;
     setLatest(this.#compared, pair, true, PAIRS_MAX);
-    const paths = await conflictsOf(git, mine, theirs);
+    const { conflicts: paths } = await mergeOf(git, mine, theirs);
     if (paths.length === 0) return;
     overlaps.conflict(own.repository.common_dir, [own.peer, other.peer], paths);
   }
@@ -86,14 +86,4 @@ async function commitOf(git: Git): Promise<string> {
   const args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"];
   const { text } = await git.run(args, { bytes_max: 200, allowed: [0, 1, 128] });
   return text.trim();
-}
-
-/** The files in which a merge of two commits has conflicts. */
-async function conflictsOf(git: Git, mine: string, theirs: string): Promise<string[]> {
-  const args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", mine, theirs];
-  const options = { bytes_max: NAMES_BYTES_MAX, writes: true, allowed: [0, 1] };
-  const { text, cut } = await git.run(args, options);
-  // The first is the tree; of a list that is cut, the last name is not complete.
-  const names = text.split("\0").slice(1).filter((name) => name !== "");
-  return cut === null ? names : names.slice(0, -1);
 }

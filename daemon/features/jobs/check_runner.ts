@@ -9,6 +9,19 @@ import { allowedFolder, type FolderScope } from "../spawn/folders.ts";
 /** Characters kept from the end of a check's output. */
 const TAIL_CHARS_MAX = 4096;
 
+/** Exit codes of a shell that could not run a program: then nothing was checked. */
+const NOT_RUN: ReadonlySet<number> = new Set([126, 127]);
+
+/** True if a program ran to its end, so that its exit code is a result. */
+export function hasResult(exit: number | null): exit is number {
+  return exit !== null && !NOT_RUN.has(exit);
+}
+
+/** The end of a check's output, as it is kept. */
+export function outputTail(output: string): string {
+  return output.slice(-TAIL_CHARS_MAX).toWellFormed();
+}
+
 /** The outcome of one check; `exit` is null if it did not run or timed out. */
 export interface CheckOutcome {
   readonly name: string;
@@ -70,6 +83,6 @@ export class CheckRunner {
       if (!signal.aborted) return this.#deps.programs.run(check.argv, options);
       return Promise.resolve({ exit: null, output: "The check was not started any more" });
     });
-    return { name, exit, output_tail: output.slice(-TAIL_CHARS_MAX).toWellFormed() };
+    return { name, exit, output_tail: outputTail(output) };
   }
 }

@@ -16,6 +16,7 @@ import { Problem } from "protocol/problems.ts";
 import type { Context } from "../../data/context.ts";
 import { DETAILS } from "../changes/details.ts";
 import { Git, GitFailed, type GitHost } from "../changes/git/git.ts";
+import { mergeOf } from "../changes/git/merge.ts";
 import { type Repository, repositoryOf } from "../changes/git/repository.ts";
 import { repositoryKey } from "../files/places.ts";
 import * as peers from "../peers/store.ts";
@@ -36,7 +37,6 @@ const PAUSE_MS_MIN = 60_000;
 const RUNS_MAX = 12;
 /** Maximum work trees of a repository that are compared. */
 const WORK_TREES_MAX = 20;
-const NAMES_BYTES_MAX = 262_144;
 /** Maximum shared files that an answer and a report name. */
 const FILES_MAX = 50;
 
@@ -53,7 +53,7 @@ interface JointChecksDeps {
   readonly shutdownSignal: AbortSignal;
 }
 
-/** A peer's work tree, with its snapshot or the reason why there is none. */
+/** A peer's work tree, with its snapshot, or the reason for a missing one. */
 interface WorkTree {
   readonly peer: StoredPeer;
   readonly repository: Repository;
@@ -345,11 +345,8 @@ function pairsOf(trees: readonly WorkTree[]): Pair[] {
 
 /** The files of two commits together; undefined if git cannot merge them. */
 async function joinedTree(git: Git, first: string, second: string): Promise<string | undefined> {
-  const merge = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z"];
-  const options = { bytes_max: NAMES_BYTES_MAX, writes: true, allowed: [0, 1] };
-  const { text } = await git.run([...merge, first, second], options);
-  const [tree = "", ...conflicts] = text.split("\0");
-  return conflicts.some((name) => name !== "") ? undefined : tree;
+  const { tree, isClean } = await mergeOf(git, first, second);
+  return isClean ? tree : undefined;
 }
 
 /** Searches the first states of two works that fail together. */

@@ -14,6 +14,7 @@ import { maskSecrets } from "../agents/sessions/secrets.ts";
 import type { Asks } from "../asks/asks.ts";
 import * as asks from "../asks/store.ts";
 import type { Git } from "../changes/git/git.ts";
+import { DIFF } from "../changes/git/reader.ts";
 import { taskOf } from "../files/overlaps.ts";
 import { DAEMON, type Notifications } from "../notifications/notifications.ts";
 import type { Directory } from "../peers/directory.ts";
@@ -30,16 +31,11 @@ const OUTPUT_CHARS_MAX = 3_000;
 const DIFF_BYTES_MAX = 65_536;
 const NAMED_FILES_MAX = 5;
 
-const DIFF = [
-  ...["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"],
-  ...["--src-prefix=a/", "--dst-prefix=b/", "-M", "-l200", "-U3"],
-];
-
 /** The part of a peer's work that fails with the other's. */
 export interface JointWork {
   readonly peer: StoredPeer;
   readonly branch: string | null;
-  /** The commits of which the difference is shown. */
+  /** The commits whose difference is shown. */
   readonly before: string;
   readonly after: string;
 }
@@ -196,7 +192,7 @@ export class JointReports {
     const [first, second] = [report.first_peer_id, report.second_peer_id].map((id) =>
       peers.get(db, id)?.name ?? id
     );
-    const human = directory.homeHuman() ?? directory.human();
+    const human = directory.inboxHuman();
     if (!human) return;
     const answer = report.correlation_id === null
       ? "They work in different circles or could not be asked."
@@ -224,19 +220,21 @@ export class JointReports {
       `@${other.peer.name}, and fails on both together. They meet in ${named}${more}.`,
       ...await Promise.all([asked, other].map((work) => this.#workText(git, work))),
       `The end of the output of "${check_name}":`,
-      this.#shown(output.slice(-OUTPUT_CHARS_MAX)),
+      this.#shown(output).slice(-OUTPUT_CHARS_MAX).toWellFormed(),
     ].join("\n\n");
   }
 
   async #workText(git: Git, { peer, branch, before, after }: JointWork): Promise<string> {
-    const args = [...DIFF, before, after];
+    const args = [...DIFF, "--abbrev=8", "-U3", before, after];
     const { text, cut } = await git.run(args, { bytes_max: DIFF_BYTES_MAX });
-    const isCut = cut !== null || text.length > DIFF_CHARS_MAX;
+    // Masked before it is cut: a part of a secret would not be found.
+    const shown = this.#shown(text);
+    const isCut = cut !== null || shown.length > DIFF_CHARS_MAX;
     const task = taskOf(this.#ctx, peer.peer_id);
     return [
       `@${peer.name}${branch === null ? "" : ` on ${cleanLine(branch)}`}` +
       `${task === null ? "" : `, at work on: ${task}`}`,
-      this.#shown(text.slice(0, DIFF_CHARS_MAX)) + (isCut ? "\n… (cut)" : ""),
+      shown.slice(0, DIFF_CHARS_MAX).toWellFormed() + (isCut ? "\n… (cut)" : ""),
     ].join("\n");
   }
 

@@ -7,6 +7,7 @@ import { join } from "kit/core/path.ts";
 import { comparisonOf } from "../changes/git/branch_point.ts";
 import type { Git } from "../changes/git/git.ts";
 import { statusOf } from "../changes/git/patch.ts";
+import { STATUS } from "../changes/git/reader.ts";
 import { operationIn, statOf } from "../changes/git/repository.ts";
 
 const LIST_BYTES_MAX = 4_194_304;
@@ -21,10 +22,6 @@ const IMPORT_BYTES_MAX = 1_048_576;
 /** Maximum changed files whose imports are read. */
 const READ_FILES_MAX = 400;
 
-const STATUS = [
-  ...["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"],
-  "--ignore-submodules=all",
-];
 const AUTHOR = ["-c", "user.name=mesh", "-c", "user.email=mesh@localhost"];
 const IMPORTS = "^[[:space:]]*(import|from|export|use|mod|require|include|#include|source)[^a-z]|" +
   "(require|import)[[:space:]]*[(]";
@@ -49,7 +46,7 @@ export interface Snapshot {
   readonly imports: readonly ImportLine[];
 }
 
-/** Takes a snapshot, or returns the reason why there is none. */
+/** Takes a snapshot, or returns the reason for a missing one. */
 export async function takeSnapshot(git: Git, withUncommitted: boolean): Promise<Snapshot | string> {
   const { head, branch, base } = await comparisonOf(git);
   if (head === null || base.commit === null) return "its branch has no commit";

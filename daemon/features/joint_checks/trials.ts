@@ -5,6 +5,7 @@ import type { Log } from "kit/core/log.ts";
 import type { Checks } from "protocol/jobs/contract.ts";
 import type { CheckResult } from "protocol/joint_checks/contract.ts";
 import type { ProgramRunner } from "../../host/programs.ts";
+import { hasResult, outputTail } from "../jobs/check_runner.ts";
 import type { Git } from "../changes/git/git.ts";
 import { GitFailed } from "../changes/git/git.ts";
 
@@ -15,10 +16,6 @@ const TREE_BYTES_MAX = 536_870_912;
 const TREE_FILES_MAX = 100_000;
 const LIST_BYTES_MAX = 33_554_432;
 const OUTPUT_BYTES_MAX = 65_536;
-/** Characters kept from the end of the output. */
-const TAIL_CHARS_MAX = 4_096;
-/** Exit codes of a shell that cannot run a program. */
-const NOT_RUN: ReadonlySet<number> = new Set([126, 127]);
 /** Lets all other programs run first. */
 const IDLE = 'if command -v ionice >/dev/null; then exec ionice -c 3 nice -n 19 "$@"; fi; ' +
   'exec nice -n 19 "$@"';
@@ -76,8 +73,8 @@ export class Trials {
       const { exit, output } = await programs.run(argv, options);
       signal.throwIfAborted();
       if (exit === 0) return { result: "passed", detail: null };
-      const detail = output.slice(-TAIL_CHARS_MAX).toWellFormed();
-      if (exit !== null && !NOT_RUN.has(exit)) return { result: "failed", detail };
+      const detail = outputTail(output);
+      if (hasResult(exit)) return { result: "failed", detail };
       return { result: "unknown", detail: detail || "a signal ended the check" };
     } finally {
       await removeFolder(folder, this.#deps.log);

@@ -11,6 +11,7 @@ import { readBytes } from "../../host/agent_files.ts";
 import { DETAILS } from "../changes/details.ts";
 import { comparisonOf } from "../changes/git/branch_point.ts";
 import { Git, GitFailed, type GitHost } from "../changes/git/git.ts";
+import { mergeOf } from "../changes/git/merge.ts";
 import { changedNames } from "../changes/git/reader.ts";
 import { findRepository, realPath, type Repository, statOf } from "../changes/git/repository.ts";
 import { sha256Of } from "./check_files.ts";
@@ -172,13 +173,9 @@ async function verifyMerge(git: Git, branch: string): Promise<Finding> {
   const found = await Promise.all(names.map((name) => commitOf(git, name)));
   const target = found.find((commit) => commit !== undefined) ?? head;
   if (target === null) return unknown("The repository has no commit");
-  const { text } = await git.run(["merge-tree", "--write-tree", "--name-only", target, source], {
-    bytes_max: TEXT_BYTES_MAX,
-    writes: true,
-    allowed: [0, 1],
-  });
+  const { isClean } = await mergeOf(git, target, source);
   const into = base.ref === null ? "HEAD" : "its base";
-  if (/^[0-9a-f]+\n?$/.test(text)) return verified(`It merges into ${into}, at ${target}`);
+  if (isClean) return verified(`It merges into ${into}, at ${target}`);
   return refuted(`It conflicts with ${into}, at ${target}`);
 }
 

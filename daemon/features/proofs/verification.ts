@@ -5,7 +5,7 @@ import { cleanText } from "kit/core/text.ts";
 import type { ProofResult } from "protocol/proofs/contract.ts";
 import { maskSecrets } from "../agents/sessions/secrets.ts";
 import type { GitHost } from "../changes/git/git.ts";
-import type { CheckRunner } from "../jobs/check_runner.ts";
+import { type CheckRunner, hasResult } from "../jobs/check_runner.ts";
 import { allowedFolder, type FolderScope } from "../spawn/folders.ts";
 import { changedFiles, hashesOf } from "./check_files.ts";
 import { type Finding, verifyClaim } from "./claims.ts";
@@ -109,10 +109,9 @@ function notRun(reason: string): CheckFinding {
   return { outcome: "unknown", reason };
 }
 
-/** A shell exits with 126 or 127 if it cannot run a program: then nothing was checked. */
 function toFinding(exit: number | null): Finding {
   if (exit === 0) return { outcome: "verified", reason: "It exited with 0" };
   if (exit === null) return notRun("It did not run, or did not end in time: see its output");
-  if (exit === 126 || exit === 127) return notRun(`It could not be run: it exited with ${exit}`);
+  if (!hasResult(exit)) return notRun(`It could not be run: it exited with ${exit}`);
   return { outcome: "refuted", reason: `It exited with ${exit}` };
 }

@@ -28,11 +28,13 @@ const LINES_BYTES_MAX = 1_048_576;
 /** Bytes in which git looks for a NUL, by which it knows a binary file. */
 const BINARY_PROBE = 8_000;
 
-const DIFF = [
+/** Arguments of a diff in which no program of the repository runs. */
+export const DIFF = [
   ...["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"],
   ...["--src-prefix=a/", "--dst-prefix=b/", "--abbrev=64", "-M", "-l200"],
 ];
-const STATUS = [
+/** Arguments of a status that looks into no submodule. */
+export const STATUS = [
   ...["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"],
   ...["--ignore-submodules=all"],
 ];
