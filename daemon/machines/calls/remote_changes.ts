@@ -1,15 +1,12 @@
 /** Reads what changed in the folder of a peer on another machine, with a call to that machine. */
 
-import { cleanLine, tryJson } from "kit/core/text.ts";
-import { isProblem, Problem } from "protocol/problems.ts";
+import { Problem } from "protocol/problems.ts";
 import type { ChangesQuery } from "protocol/changes.ts";
 import type { ChangesElsewhere } from "../../features/changes/elsewhere.ts";
 import type { Address } from "protocol/peers/record.ts";
 import { nameAndMachine } from "../../features/peers/remote/remote_directory.ts";
 import type { CallClient } from "./call_client.ts";
-
-/** Maximum characters of another machine's reason. */
-const REASON_CHARS_MAX = 300;
+import { callForPerson } from "./person_calls.ts";
 
 export class RemoteChanges implements ChangesElsewhere {
   readonly #calls: Pick<CallClient, "call"> | undefined;
@@ -31,26 +28,10 @@ export class RemoteChanges implements ChangesElsewhere {
       limit: String(limit),
       ...(file !== undefined && { file }),
     });
-    try {
-      const response = await this.#calls.call({ daemon_id, name: machine }, {
-        method: "GET",
-        path: `/peers/${encodeURIComponent(peer_id)}/changes?${query}`,
-        headers: new Headers(),
-        // Only a person's request gets here.
-        human: true,
-      });
-      const answer = tryJson(await response.text());
-      if (response.ok) return answer;
-      throw refuse(detailOf(answer) ?? `its status is ${response.status}`);
-    } catch (error) {
-      if (!isProblem(error, "machine_unreachable")) throw error;
-      throw refuse(error.fields.reason);
-    }
+    return await callForPerson(this.#calls, { daemon_id, name: machine }, {
+      method: "GET",
+      path: `/peers/${encodeURIComponent(peer_id)}/changes?${query}`,
+      headers: new Headers(),
+    }, refuse);
   }
-}
-
-/** The sentence of a refusal of another machine. */
-export function detailOf(answer: unknown): string | undefined {
-  if (typeof answer !== "object" || answer === null || !("detail" in answer)) return undefined;
-  return cleanLine(String(answer.detail).slice(0, REASON_CHARS_MAX));
 }

@@ -1,10 +1,10 @@
 /** Passes a person's requests about reviews on to the machine that has them. */
 
-import { cleanLine, tryJson } from "kit/core/text.ts";
-import { isProblem, Problem } from "protocol/problems.ts";
+import { cleanLine } from "kit/core/text.ts";
+import { Problem } from "protocol/problems.ts";
 import type { RequestElsewhere, ReviewsElsewhere } from "../../features/reviews/elsewhere.ts";
 import type { CallClient } from "./call_client.ts";
-import { detailOf } from "./remote_changes.ts";
+import { callForPerson } from "./person_calls.ts";
 
 export class RemoteReviews implements ReviewsElsewhere {
   readonly #calls: Pick<CallClient, "call" | "mustFind"> | undefined;
@@ -26,21 +26,11 @@ export class RemoteReviews implements ReviewsElsewhere {
     if (key !== null) headers.set("idempotency-key", key);
     if (body !== undefined) headers.set("content-type", "application/json");
     const search = query ? `?${new URLSearchParams(query)}` : "";
-    try {
-      const response = await this.#calls.call(this.#calls.mustFind(machine), {
-        method,
-        path: `${path}${search}`,
-        headers,
-        ...(body !== undefined && { body: new TextEncoder().encode(JSON.stringify(body)) }),
-        // Only a person's request gets here.
-        human: true,
-      });
-      const answer = tryJson(await response.text());
-      if (response.ok) return answer;
-      throw refuse(detailOf(answer) ?? `its status is ${response.status}`);
-    } catch (error) {
-      if (!isProblem(error, "machine_unreachable")) throw error;
-      throw refuse(error.fields.reason);
-    }
+    return await callForPerson(this.#calls, this.#calls.mustFind(machine), {
+      method,
+      path: `${path}${search}`,
+      headers,
+      ...(body !== undefined && { body: new TextEncoder().encode(JSON.stringify(body)) }),
+    }, refuse);
   }
 }
