@@ -130,8 +130,8 @@ export class GroupCommit {
   }
 
   /**
-   * Lets an answer leave that does not wait for the commit of the open group, if there is one. That
-   * group takes no further transactions, so whatever follows the answer finds its effects done.
+   * Lets an answer leave without the commit of the open group, if one is open. That group then
+   * closes, so an event that follows the answer finds its effects done.
    */
   letAnswerLeave(): void {
     if (this.#group) this.#group.turnsForAnswer = ANSWER_TURNS;

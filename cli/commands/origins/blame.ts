@@ -1,4 +1,4 @@
-/** `mesh blame`: who and what a line of a file came from. */
+/** `mesh blame`: the work that lines of a file came from. */
 
 import { resolve } from "kit/core/path.ts";
 import type { WireResponse } from "kit/http/client.ts";

@@ -63,8 +63,8 @@ function provenPid(
 }
 
 /**
- * The sender of a request that names a pid which is not its own here, as a client in a namespace of
- * its own does. It only shows that its agent has our tools, and proves no identity.
+ * The process that sends a request under the pid of another pid namespace. It shows that its agent
+ * has the tools of mesh, and is no proof of an identity.
  */
 function senderOf(
   { headers }: Request,

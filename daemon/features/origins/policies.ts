@@ -60,7 +60,7 @@ export class Policies {
     }));
   }
 
-  /** Throws `policy_denied`, and logs that, if a rule denies the act to the chain. */
+  /** Throws and logs `policy_denied` if a rule denies the act to the chain. */
   mustAllow(chain: Chain, { verb, from, to }: CheckedAct): void {
     if (!this.isAny) return;
     const tags = to ? peers.get(this.#ctx.db, to.peer_id)?.tags ?? [] : [];

@@ -148,7 +148,7 @@ export class Directory {
     return this.#names.homeHuman();
   }
 
-  /** The human whose inbox has what this machine reports; undefined if there is none. */
+  /** The human whose inbox has what this machine reports; undefined without one. */
   inboxHuman(): Address | undefined {
     return this.homeHuman() ?? this.human();
   }

@@ -22,7 +22,7 @@ interface JointOptions {
   readonly settings?: Readonly<Record<string, string>>;
   readonly circles?: Partial<Record<Peer, string>>;
   readonly prepare?: (repo: TestRepository) => void;
-  /** The name of the main folder, of which the objects are a part. */
+  /** The name of the main folder, which holds the objects. */
   readonly folder?: string;
   /** Arguments of `git init`. */
   readonly init?: readonly string[];

@@ -62,7 +62,7 @@ Deno.test("a queued message is delivered once the client has listed its tools, b
   assert.match(framed.join(), /Hello/);
 });
 
-Deno.test("a client in a pid namespace of its own is known by the number that the kernel names", async () => {
+Deno.test("a client in its own pid namespace is recognised by the pid that the kernel reports", async () => {
   const { w, framed, send } = await waitingMessage();
   await using _w = w;
   const PID_IN_NAMESPACE = 2;

@@ -87,7 +87,7 @@ Deno.test("jobs, recurring jobs and schedules of a chain count to the budget whe
   const by = { assigned_peer: "web", created_by: "api" };
   const { job_id } = await create(w, { prompt: "Tidy", ...by });
   assert.deepEqual(await budgetsOf(w, { job: job_id }), [w.first]);
-  await createRecurring(w, { prompt: "Sweep", ...by, cron: "0 * * * *" });
+  await createRecurring(w, { prompt: "Remove old branches", ...by, cron: "0 * * * *" });
   const schedule = { from_peer: "api", to_peer: "db", text: "Later", kind: "ask" as const };
   await w.call(createSchedule, { body: { ...schedule, fire_at: "in 2h" } });
   await w.call(ackAsk, { body: { correlation_id: w.first, from_peer: "api", message: "Done" } });
