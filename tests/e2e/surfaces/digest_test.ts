@@ -1,12 +1,11 @@
 /** A scheduled digest of a daemon, in the chat that the program for Telegram shows. */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
 import { createSchedule } from "protocol/schedules/contract.ts";
 import { notify } from "../../support/daemon/peer_clients.ts";
 import { meshArguments } from "../../support/programs/program.ts";
-import { FakeBotApi, TOKEN } from "../../support/telegram/fake_bot_api.ts";
+import { FakeBotApi, surfaceEnvironment } from "../../support/telegram/fake_bot_api.ts";
 import { until } from "../../support/waiting.ts";
 import { LOOPBACK, world } from "../../support/world.ts";
 
@@ -22,14 +21,7 @@ Deno.test("a scheduled digest comes to the chat", async () => {
   const child = new Deno.Command(Deno.execPath(), {
     args: meshArguments(["surface", "telegram"]),
     cwd,
-    env: {
-      MESH_CONFIG: join(cwd, "none.yaml"),
-      MESH_STATE: cwd,
-      MESH_DAEMON__PORT: String(daemon.addr.port),
-      MESH_SURFACES__TELEGRAM__TOKEN: TOKEN,
-      MESH_SURFACES__TELEGRAM__CHAT_ID: "815",
-      TELEGRAM_API_BASE: `http://127.0.0.1:${api.addr.port}`,
-    },
+    env: surfaceEnvironment(cwd, { daemon: daemon.addr.port, api: api.addr.port }),
     stdout: "null",
     stderr: "null",
   }).spawn();

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
 import { FakeMesh } from "../../support/telegram/surface_fixture.ts";
-import { FakeBotApi, TOKEN } from "../../support/telegram/fake_bot_api.ts";
+import { FakeBotApi, surfaceEnvironment } from "../../support/telegram/fake_bot_api.ts";
 import { until } from "../../support/waiting.ts";
 import { meshArguments } from "../../support/programs/program.ts";
 
@@ -63,12 +62,7 @@ Deno.test("the program shows items, carries replies, survives a lost connection,
     args: meshArguments(["surface", "telegram"]),
     cwd,
     env: {
-      MESH_CONFIG: join(cwd, "none.yaml"),
-      MESH_STATE: cwd,
-      MESH_DAEMON__PORT: String(daemon.addr.port),
-      MESH_SURFACES__TELEGRAM__TOKEN: TOKEN,
-      MESH_SURFACES__TELEGRAM__CHAT_ID: "815",
-      TELEGRAM_API_BASE: `http://127.0.0.1:${api.addr.port}`,
+      ...surfaceEnvironment(cwd, { daemon: daemon.addr.port, api: api.addr.port }),
       HTTPS_PROXY: "http://127.0.0.1:9",
       NO_COLOR: "1",
     },

@@ -1,5 +1,6 @@
 /** A fake Bot API that validates calls as the real one does, and fails on request. */
 
+import { join } from "node:path";
 import * as z from "zod";
 import type { Clock } from "kit/core/clock.ts";
 import { paramsOf, StoredFiles } from "./stored_files.ts";
@@ -303,4 +304,19 @@ async function untilAborted(waiting: Promise<void>, signal: AbortSignal): Promis
 function fetchFailed({ url }: Request, why: string): TypeError {
   const cause = new Error(`error sending request for url (${url}): ${why}`);
   return new TypeError("fetch failed", { cause });
+}
+
+/** The environment of the surface's program, with a state of its own in a folder. */
+export function surfaceEnvironment(
+  cwd: string,
+  ports: { readonly daemon: number; readonly api: number },
+): Record<string, string> {
+  return {
+    MESH_CONFIG: join(cwd, "none.yaml"),
+    MESH_STATE: cwd,
+    MESH_DAEMON__PORT: String(ports.daemon),
+    MESH_SURFACES__TELEGRAM__TOKEN: TOKEN,
+    MESH_SURFACES__TELEGRAM__CHAT_ID: "815",
+    TELEGRAM_API_BASE: `http://127.0.0.1:${ports.api}`,
+  };
 }
