@@ -82,6 +82,8 @@ interface OriginsDeps {
 interface LastRead {
   readonly ids: readonly string[];
   readonly by_itself: boolean;
+  /** The chains of these messages, once they were looked up: a chain never changes. */
+  chains?: readonly Chain[];
 }
 
 export class Origins {
@@ -270,9 +272,9 @@ export class Origins {
   #lastChain(peer_id: string): Chain | undefined {
     const { ports } = this.#deps;
     const read = this.#readBy(peer_id);
-    const chains = read.ids.flatMap((id) => ports.chainOfMessage(id) ?? []);
-    const [last] = chains;
     if (read.by_itself) return undefined;
+    const chains = read.chains ??= read.ids.flatMap((id) => ports.chainOfMessage(id) ?? []);
+    const [last] = chains;
     return last?.origin === "unknown" ? chains.find(isOutside) ?? last : last;
   }
 
