@@ -243,7 +243,7 @@ inLongForm(withAgentFixture)(
   },
 );
 
-withAgentFixture(
+inLongForm(withAgentFixture)(
   import.meta.url,
   "the human is asked about Copilot CLI's gated tools, and its /clear starts another session",
   { ...BUILT, config: () => GATED },

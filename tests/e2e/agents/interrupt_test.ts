@@ -176,8 +176,7 @@ for (const { title, agent, prepare, by, work, rules = RULES, args = [] } of CASE
 }
 
 for (const [args, by] of [[[], /server/], [["--no-daemon"], /^Escape/]] as const) {
-  const define = args.length === 0 ? withLab : inLongForm(withLab);
-  define(
+  inLongForm(withLab)(
     import.meta.url,
     `Codex${args.map((arg) => ` ${arg}`).join("")}: ${CLAIM}`,
     async () => {

@@ -153,8 +153,7 @@ for (const { title, agent, prepare, interrupt } of CASES) {
 }
 
 for (const args of [[], ["--no-daemon"]]) {
-  const define = args.length === 0 ? withLab : inLongForm(withLab);
-  define(
+  inLongForm(withLab)(
     import.meta.url,
     `Codex${args.map((arg) => ` ${arg}`).join("")}: ${CLAIM}`,
     async () => {

@@ -56,7 +56,7 @@ const CASES: readonly Case[] = [
 ];
 
 /** The other agents are in the long form. */
-const SHORT = ["Codex", "Copilot CLI"];
+const SHORT = "Codex";
 
 /** Runs one of our commands to its end. */
 async function mesh({ env }: AgentFixture, ...args: string[]) {
@@ -77,7 +77,7 @@ function spawnSettings({ dir }: Lab, { backend, bin, command, env }: AgentUnderT
 }
 
 for (const { title, agent, prepare, before, after } of CASES) {
-  const define = SHORT.includes(title) ? withAgentFixture : inLongForm(withAgentFixture);
+  const define = title === SHORT ? withAgentFixture : inLongForm(withAgentFixture);
   define(
     import.meta.url,
     `${title} is started for a job, completes it with its turn, and is ended`,
@@ -113,7 +113,7 @@ for (const { title, agent, prepare, before, after } of CASES) {
   );
 }
 
-withAgentFixture(
+inLongForm(withAgentFixture)(
   import.meta.url,
   "a job that is cancelled is interrupted, also in Codex's shared server",
   { agent: codexCli, prepare: (lab, bin) => prepareCodex(lab, bin, RULES), config: spawnSettings },
@@ -138,8 +138,7 @@ withAgentFixture(
 );
 
 for (const { title, agent, prepare, before, after } of CASES) {
-  const define = title === "Codex" ? withAgentFixture : inLongForm(withAgentFixture);
-  define(
+  inLongForm(withAgentFixture)(
     import.meta.url,
     `a recurring job resumes the session of ${title}, as the same peer`,
     { agent, prepare: (lab, bin) => prepare(lab, bin, RULES), config: spawnSettings },

@@ -39,7 +39,7 @@ async function waitForAnswer(lab: OpencodeLab, id: string): Promise<void> {
   assert.equal(ask.responder, "api-opencode");
 }
 
-withLab(import.meta.url, "opencode: asked idle, with a draft, and busy", async () => {
+inLongForm(withLab)(import.meta.url, "opencode: asked idle, with a draft, and busy", async () => {
   await using lab = new OpencodeLab(RULES);
   await lab.mesh.setUp({ agent: "opencode" });
   await lab.mesh.up();

@@ -16,7 +16,7 @@ import {
   codexCli,
   type InstallResult,
 } from "../../support/e2e/installed_agents.ts";
-import { Lab, type Preparation, withLab } from "../../support/e2e/lab.ts";
+import { inLongForm, Lab, type Preparation, withLab } from "../../support/e2e/lab.ts";
 import { ANSWERS, ASKS } from "../../support/e2e/model_rules.ts";
 import { inPane } from "../../support/e2e/programs.ts";
 import { until } from "../../support/waiting.ts";
@@ -38,7 +38,7 @@ function installPackage(): Preparation {
   return { env, [Symbol.dispose]: () => installed[Symbol.dispose]() };
 }
 
-withLab(
+inLongForm(withLab)(
   import.meta.url,
   "Claude Code and Codex, in two tmux sessions, ask each other within two minutes of the installation",
   async () => {

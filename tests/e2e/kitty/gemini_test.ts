@@ -5,6 +5,7 @@ import type { View } from "../../../daemon/features/agents/screens.ts";
 import { type AgentFixture, withAgentFixture } from "../../support/e2e/agent_harness.ts";
 import { prepareGemini } from "../../support/e2e/agent_setups.ts";
 import { geminiCli } from "../../support/e2e/installed_agents.ts";
+import { inLongForm } from "../../support/e2e/lab.ts";
 import { Kitty, kittyMissing } from "../../support/host/private_kitty.ts";
 import { until } from "../../support/waiting.ts";
 
@@ -71,5 +72,5 @@ const missing = kittyMissing();
 
 if (missing === undefined) {
   const options = { agent: geminiCli, prepare: prepareGemini };
-  withAgentFixture(import.meta.url, NAME, options, answersInKitty);
+  inLongForm(withAgentFixture)(import.meta.url, NAME, options, answersInKitty);
 } else Deno.test(`${NAME} (skipped: ${missing})`, { ignore: true }, () => undefined);

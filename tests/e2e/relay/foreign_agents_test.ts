@@ -8,10 +8,10 @@ import { installRelease } from "../../support/e2e/installed_agents.ts";
 import { ALL_AGENTS, withLab } from "../../support/e2e/lab.ts";
 import { OAuthRelay } from "../../support/e2e/oauth_lab.ts";
 
-const SHORT = ["Claude Code", "Codex"];
+const SHORT = "Claude Code";
 
 for (const agent of AGENT_APPS) {
-  if (!ALL_AGENTS && !SHORT.includes(agent.title)) continue;
+  if (!ALL_AGENTS && agent.title !== SHORT) continue;
   const name =
     `${agent.title} logs in, calls tools, refreshes, is revoked, and reads only [4.oauth.foreign] [c11.oauth.read-only]`;
   withLab(import.meta.url, name, async () => {

@@ -51,12 +51,17 @@ async function fixtureOf(
 }
 type Fixture = Awaited<ReturnType<typeof fixtureOf>>["fixture"];
 
-/** Switches `api`, and registers what was launched in its pane. */
-async function switchAndRegister({ w, terminals, folder }: Fixture, body = {}) {
+/** Switches `api`, and registers what was launched in its pane, over a connection that it holds. */
+async function switchAndRegister(
+  { w, terminals, folder }: Fixture,
+  body = {},
+  sockets?: FakeSockets,
+) {
   const answer = post(w, "/peers/api/switch", { backend: "gemini", ...body });
   await w.clock.advanceUntil("a launch", () => terminals.launches.length > 0);
   await w.clock.settle();
   const pane = [...terminals.panes.values()].at(-1);
+  if (sockets && pane) sockets.holders = [pane.pane_pid];
   const back = await post(w, "/peers", {
     path: folder,
     backend: "gemini",
@@ -272,8 +277,9 @@ Deno.test("turns go along only for those who may read them, and the hand-over sa
     await addPeer(w, "web", { circle: "main", agent_pid: 60 });
     await addPeer(w, "far", { circle: "other", agent_pid: 61 });
     sockets.holders = who === undefined ? [] : [who === 0 ? agent_pid : who];
-    const { answer } = await switchAndRegister(fixture, from_peer ? { from_peer } : {});
+    const { answer } = await switchAndRegister(fixture, from_peer ? { from_peer } : {}, sockets);
     const title = `${transcripts} ${from_peer} ${who}`;
+    assert.equal(answer.outcome, "restarted", title);
     const text = await fileText(w, answer.attachment_id);
     assert.equal(text.includes("Fix the port"), why === undefined, title);
     if (!why) continue;

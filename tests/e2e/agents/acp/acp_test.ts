@@ -87,7 +87,7 @@ for (
   ] as const
 ) {
   const name = `${agent.command.join(" ")} has mesh's tools by its session alone`;
-  const define = [OPENCODE_ACP, QWEN_ACP].includes(agent) ? withLab : inLongForm(withLab);
+  const define = agent === OPENCODE_ACP ? withLab : inLongForm(withLab);
   define(import.meta.url, name, async () => {
     await using lab = new AcpLab(agent, [rule]);
     await lab.up(agent === CLAUDE_ACP ? "codex" : "claude-code");

@@ -57,7 +57,7 @@ withLab(import.meta.url, "Claude Code is reminded of an ask, and answers", async
   await isRemindedAndAnswers(call, peer_id);
 });
 
-withLab(
+inLongForm(withLab)(
   import.meta.url,
   "Codex is reminded of an ask, and answers",
   async () => {

@@ -112,7 +112,7 @@ inLongForm(withAgentFixture)(
   },
 );
 
-withAgentFixture(
+inLongForm(withAgentFixture)(
   import.meta.url,
   "Copilot CLI reads an urgent message between two tool calls",
   {

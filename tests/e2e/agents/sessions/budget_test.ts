@@ -7,7 +7,7 @@ import { listPeers } from "protocol/peers/contract.ts";
 import { AgentFixture } from "../../../support/e2e/agent_harness.ts";
 import { prepareGemini } from "../../../support/e2e/agent_setups.ts";
 import { binOf, geminiCli } from "../../../support/e2e/installed_agents.ts";
-import { withLab } from "../../../support/e2e/lab.ts";
+import { inLongForm, withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 
 async function test(): Promise<void> {
@@ -49,7 +49,7 @@ async function test(): Promise<void> {
   assert.match(refused, /1 turn of 1 turn/);
 }
 
-withLab(
+inLongForm(withLab)(
   import.meta.url,
   "a real agent uses a budget, and another one is refused by it [4.budget.spent]",
   test,

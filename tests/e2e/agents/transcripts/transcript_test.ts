@@ -6,7 +6,7 @@ import { getUsage, listUsage, readTranscript } from "protocol/transcripts.ts";
 import { AgentFixture } from "../../../support/e2e/agent_harness.ts";
 import { prepareGemini } from "../../../support/e2e/agent_setups.ts";
 import { binOf, geminiCli } from "../../../support/e2e/installed_agents.ts";
-import { withLab } from "../../../support/e2e/lab.ts";
+import { inLongForm, withLab } from "../../../support/e2e/lab.ts";
 import { until } from "../../../support/waiting.ts";
 
 const TOKEN = ["ghp_", "0123456789abcdefghijABCDEFGHIJ"].join("");
@@ -61,7 +61,7 @@ async function test(): Promise<void> {
   assert(usage && (usage.input_tokens ?? 0) > 0 && usage.context_tokens, JSON.stringify(usage));
 }
 
-withLab(
+inLongForm(withLab)(
   import.meta.url,
   "a Claude Code reads a Gemini CLI's transcript, with secrets masked [4.transcript.tool]",
   test,

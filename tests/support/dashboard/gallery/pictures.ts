@@ -42,8 +42,11 @@ const PIXELS_OF = `const pixelsOf = async (base64) => {
 /** A base64 PNG for each name, such as `desk-light/markdown`. */
 export type Pictures = ReadonlyMap<string, string>;
 
-/** Takes a picture of each section in each kind. `style`: another look, as CSS. */
-export async function takePictures(browsers: Browsers, style = ""): Promise<Pictures> {
+/** Takes a picture of each section in each kind, or of those named. `style`: another look, as CSS. */
+export async function takePictures(
+  browsers: Browsers,
+  { style = "", only }: { style?: string; only?: readonly string[] } = {},
+): Promise<Pictures> {
   const ended = new AbortController();
   const gallery = await serveGallery({ port: 0, signal: ended.signal });
   const pictures = new Map<string, string>();
@@ -54,7 +57,7 @@ export async function takePictures(browsers: Browsers, style = ""): Promise<Pict
     await page.addStyleTag({ content: FONTS + style });
     await page.locator(".chart canvas").waitFor();
     await page.waitForLoadState("networkidle");
-    const names = await page.evaluate<string[]>(
+    const names = only ?? await page.evaluate<string[]>(
       `[...document.querySelectorAll("main > section")].map(({ ariaLabel }) => ariaLabel)`,
     );
     for (const name of names) {
