@@ -7,23 +7,20 @@
 
 import { parseArgs } from "node:util";
 import { basename, dirname, join } from "kit/core/path.ts";
-import { systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { fileRefusal, unlessMissing } from "kit/host/file_errors.ts";
 import { VERSION } from "kit/core/version.ts";
 import { fileURLToPath } from "node:url";
 import { programsOnPath } from "../cli/client/program.ts";
 import { type Installed, INSTALLED_FILE } from "../cli/client/installed.ts";
+import { versionOf } from "../cli/client/program_version.ts";
 import { MeshPrograms } from "../daemon/features/agents/settings_files/mesh_programs.ts";
 import { type Env, homePath, xdgFolder } from "../daemon/host/paths.ts";
-import { runProgram } from "../daemon/host/program_group.ts";
 import { DENO_VERSION, writeProgram } from "./pack.ts";
 
 const SOURCES = fileURLToPath(new URL("../", import.meta.url)).replace(/\/$/, "");
 /** Folders of the home that people have on their PATH for programs of their own, best first. */
 const FOLDERS = [".local/bin", "bin", ".bin"];
-/** Time limit for another mesh to print its version. */
-const VERSION_MS_MAX = 10_000;
 const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
 
 /** A reason why nothing was installed. */
@@ -88,7 +85,8 @@ async function checkOthers(launcher: string, env: Env, { force }: Options): Prom
   const folders = pathFolders(env);
   const behind = folders.slice(folders.indexOf(dirname(launcher)) + 1).join(":");
   const hidden = programsOnPath("mesh", { PATH: behind });
-  for (const path of real === undefined ? hidden : [launcher, ...hidden]) {
+  const paths = real === undefined ? hidden : [launcher, ...hidden];
+  for (const path of paths.filter((path) => new MeshPrograms(env, []).includes([path]))) {
     const version = await versionOf(path, env);
     if (!force && version !== undefined && isNewer(version, VERSION)) {
       throw new Refusal(
@@ -97,13 +95,6 @@ async function checkOthers(launcher: string, env: Env, { force }: Options): Prom
       );
     }
   }
-}
-
-async function versionOf(path: string, env: Env): Promise<string | undefined> {
-  if (!new MeshPrograms(env, []).includes([path])) return undefined;
-  const options = { env: { ...env }, clock: systemClock, timeout_ms: VERSION_MS_MAX };
-  const { code, stdout } = await runProgram([path, "--version"], options);
-  return code === 0 ? stdout.trim() : undefined;
 }
 
 function isNewer(version: string, than: string): boolean {
