@@ -42,7 +42,7 @@ function readOptions(args: readonly string[], env: Env): Options {
   });
   const to = values.to ?? env["MESH_INSTALL_DIR"];
   if (to !== undefined && !to.startsWith("/")) {
-    throw new Refusal(`The folder "${to}" is relative; name an absolute one`);
+    throw new Refusal(`The folder "${to}" is relative; give an absolute path`);
   }
   return { to, yes: values.yes ?? false, force: values.force ?? false };
 }
@@ -71,11 +71,15 @@ function programFolder(env: Env): string {
 /** Throws `Refusal` if the launcher would replace a program that is not ours, or a newer mesh. */
 async function checkOthers(launcher: string, env: Env, { force }: Options): Promise<void> {
   const found = unlessMissing(() => Deno.lstatSync(launcher));
-  if (found?.isDirectory) throw new Refusal(`${launcher} is a folder; remove it, or use --to`);
+  if (found?.isDirectory) {
+    throw new Refusal(`${launcher} is a folder: remove it, or choose another folder with --to`);
+  }
   const real = unlessMissing(() => Deno.realPathSync(launcher));
   if (real !== undefined) {
     if (real.includes("/node_modules/") || real.includes("/Cellar/")) {
-      throw new Refusal(`${launcher} belongs to a package manager, which would lose it: use --to`);
+      throw new Refusal(
+        `${launcher} belongs to a package manager: choose another folder with --to`,
+      );
     }
     if (!new MeshPrograms(env, []).includes([launcher])) {
       throw new Refusal(`${launcher} is another program: choose another folder with --to`);
@@ -91,7 +95,7 @@ async function checkOthers(launcher: string, env: Env, { force }: Options): Prom
     if (!force && version !== undefined && isNewer(version, VERSION)) {
       throw new Refusal(
         `${path} is mesh ${version}, newer than ${VERSION} of these sources: use --force to ` +
-          "install all the same",
+          "install it anyway",
       );
     }
   }
@@ -171,7 +175,7 @@ function shellFiles(folder: string, env: Env): ShellFile[] {
   ];
 }
 
-/** Says how to add the launcher's folder to the PATH, and adds it if the user wants it. */
+/** Prints how to add the launcher's folder to the PATH, and adds it if the user wants it. */
 function offerPath(folder: string, env: Env, { yes }: Options): void {
   const files = shellFiles(folder, env);
   print(`\n${folder} is not on your PATH. The line for your shell:`);
@@ -194,7 +198,11 @@ async function main(args: readonly string[], env: Env): Promise<void> {
   await checkOthers(launcher, env, options);
   const folder = install(launcher, env);
   const version = await versionOf(launcher, { ...env, PATH: "/usr/bin:/bin" });
-  if (version !== VERSION) throw new Error(`${launcher} was installed, but does not start`);
+  if (version !== VERSION) {
+    throw new Error(
+      `${launcher} was installed, but does not start; see why: ${launcher} --verbose --version`,
+    );
+  }
   print(`Installed ${launcher}: mesh ${version}, with its own Deno, in ${folder}`);
   const [first] = programsOnPath("mesh", env);
   if (!isOnPath(dirname(launcher), env)) offerPath(dirname(launcher), env, options);
