@@ -147,7 +147,7 @@ Deno.test("mesh run says why it cannot run a program", async () => {
   assert.equal((await d.mesh(["run"], KEYS)).code, 2);
 });
 
-/** A folder with an agent that writes its process id, its folder and its words; there is no tmux. */
+/** A folder with an agent that writes its process id, its folder and its words. It has no tmux. */
 function agentWithoutTmux(dir: string): { PATH: string; HOME: string } {
   const bin = `${dir}/bin`;
   Deno.mkdirSync(bin);
