@@ -6,7 +6,7 @@ import { PARTS_FLAGS } from "../cli/client/program.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
-const complain = (line: string) =>
+const printError = (line: string) =>
   void Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
 
 const { values: { target = Deno.build.target, output = "dist/mesh" } } = parseArgs({
@@ -25,7 +25,7 @@ const { success, stderr } = await new Deno.Command(Deno.execPath(), {
 const errors = new TextDecoder().decode(stderr);
 if (success) print(`Made ${output}`);
 else if (/error sending request|dns error|Setting up base binary/.test(errors)) {
-  complain("No executable was made: the runtime part could not be downloaded from dl.deno.land.");
-  complain("Name a file that has it with DENORT_BIN, or make the npm package: deno task pack");
-} else complain(errors);
+  printError("No executable was made: the runtime part could not be downloaded from dl.deno.land.");
+  printError("Name a file that has it with DENORT_BIN, or make the npm package: deno task pack");
+} else printError(errors);
 Deno.exit(success ? 0 : 1);

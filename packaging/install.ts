@@ -7,23 +7,20 @@
 
 import { parseArgs } from "node:util";
 import { basename, dirname, join } from "kit/core/path.ts";
-import { systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { fileRefusal, unlessMissing } from "kit/host/file_errors.ts";
 import { VERSION } from "kit/core/version.ts";
 import { fileURLToPath } from "node:url";
 import { programsOnPath } from "../cli/client/program.ts";
 import { type Installed, INSTALLED_FILE } from "../cli/client/installed.ts";
+import { versionOf } from "../cli/client/program_version.ts";
 import { MeshPrograms } from "../daemon/features/agents/settings_files/mesh_programs.ts";
 import { type Env, homePath, xdgFolder } from "../daemon/host/paths.ts";
-import { runProgram } from "../daemon/host/program_group.ts";
 import { DENO_VERSION, writeProgram } from "./pack.ts";
 
 const SOURCES = fileURLToPath(new URL("../", import.meta.url)).replace(/\/$/, "");
 /** Folders of the home that people have on their PATH for programs of their own, best first. */
 const FOLDERS = [".local/bin", "bin", ".bin"];
-/** Time limit for another mesh to print its version. */
-const VERSION_MS_MAX = 10_000;
 const print = (line: string) => void Deno.stdout.writeSync(new TextEncoder().encode(`${line}\n`));
 
 /** A reason why nothing was installed. */
@@ -45,7 +42,7 @@ function readOptions(args: readonly string[], env: Env): Options {
   });
   const to = values.to ?? env["MESH_INSTALL_DIR"];
   if (to !== undefined && !to.startsWith("/")) {
-    throw new Refusal(`The folder "${to}" is relative; name an absolute one`);
+    throw new Refusal(`The folder "${to}" is relative; give an absolute path`);
   }
   return { to, yes: values.yes ?? false, force: values.force ?? false };
 }
@@ -74,11 +71,15 @@ function programFolder(env: Env): string {
 /** Throws `Refusal` if the launcher would replace a program that is not ours, or a newer mesh. */
 async function checkOthers(launcher: string, env: Env, { force }: Options): Promise<void> {
   const found = unlessMissing(() => Deno.lstatSync(launcher));
-  if (found?.isDirectory) throw new Refusal(`${launcher} is a folder; remove it, or use --to`);
+  if (found?.isDirectory) {
+    throw new Refusal(`${launcher} is a folder: remove it, or choose another folder with --to`);
+  }
   const real = unlessMissing(() => Deno.realPathSync(launcher));
   if (real !== undefined) {
     if (real.includes("/node_modules/") || real.includes("/Cellar/")) {
-      throw new Refusal(`${launcher} belongs to a package manager, which would lose it: use --to`);
+      throw new Refusal(
+        `${launcher} belongs to a package manager: choose another folder with --to`,
+      );
     }
     if (!new MeshPrograms(env, []).includes([launcher])) {
       throw new Refusal(`${launcher} is another program: choose another folder with --to`);
@@ -88,22 +89,16 @@ async function checkOthers(launcher: string, env: Env, { force }: Options): Prom
   const folders = pathFolders(env);
   const behind = folders.slice(folders.indexOf(dirname(launcher)) + 1).join(":");
   const hidden = programsOnPath("mesh", { PATH: behind });
-  for (const path of real === undefined ? hidden : [launcher, ...hidden]) {
+  const paths = real === undefined ? hidden : [launcher, ...hidden];
+  for (const path of paths.filter((path) => new MeshPrograms(env, []).includes([path]))) {
     const version = await versionOf(path, env);
     if (!force && version !== undefined && isNewer(version, VERSION)) {
       throw new Refusal(
         `${path} is mesh ${version}, newer than ${VERSION} of these sources: use --force to ` +
-          "install all the same",
+          "install it anyway",
       );
     }
   }
-}
-
-async function versionOf(path: string, env: Env): Promise<string | undefined> {
-  if (!new MeshPrograms(env, []).includes([path])) return undefined;
-  const options = { env: { ...env }, clock: systemClock, timeout_ms: VERSION_MS_MAX };
-  const { code, stdout } = await runProgram([path, "--version"], options);
-  return code === 0 ? stdout.trim() : undefined;
 }
 
 function isNewer(version: string, than: string): boolean {
@@ -180,7 +175,7 @@ function shellFiles(folder: string, env: Env): ShellFile[] {
   ];
 }
 
-/** Says how to add the launcher's folder to the PATH, and adds it if the user wants it. */
+/** Prints how to add the launcher's folder to the PATH, and adds it if the user wants it. */
 function offerPath(folder: string, env: Env, { yes }: Options): void {
   const files = shellFiles(folder, env);
   print(`\n${folder} is not on your PATH. The line for your shell:`);
@@ -203,7 +198,11 @@ async function main(args: readonly string[], env: Env): Promise<void> {
   await checkOthers(launcher, env, options);
   const folder = install(launcher, env);
   const version = await versionOf(launcher, { ...env, PATH: "/usr/bin:/bin" });
-  if (version !== VERSION) throw new Error(`${launcher} was installed, but does not start`);
+  if (version !== VERSION) {
+    throw new Error(
+      `${launcher} was installed, but does not start; see why: ${launcher} --verbose --version`,
+    );
+  }
   print(`Installed ${launcher}: mesh ${version}, with its own Deno, in ${folder}`);
   const [first] = programsOnPath("mesh", env);
   if (!isOnPath(dirname(launcher), env)) offerPath(dirname(launcher), env, options);

@@ -3,8 +3,10 @@
 import { cpSync, rmSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/core/version.ts";
+import { HELP } from "../cli/commands/generated/help.ts";
 import { completeScript } from "../daemon/host/scripts/scripts.ts";
 import command from "./command.bash" with { type: "text" };
+import launcher from "./mesh" with { type: "text" };
 import toolchain from "../.ci/deno/package.json" with { type: "json" };
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -29,7 +31,7 @@ function manifest() {
     license: "MIT",
     bin: { mesh: "mesh" },
     man: ["docs/generated/mesh.1"],
-    files: ["mesh", "command.bash", "parts/", "docs/", ...PAGES],
+    files: ["mesh", "help.txt", "command.bash", "parts/", "docs/", ...PAGES],
     os: ["linux", "darwin"],
     optionalDependencies: Object.fromEntries(
       PLATFORMS.map((platform) => [`@deno/${platform}`, DENO_VERSION]),
@@ -48,9 +50,11 @@ export function writeProgram(folder: string): void {
   Deno.writeTextFileSync(`${folder}/package.json`, `${JSON.stringify(manifest(), null, 2)}\n`);
 }
 
-/** Writes the launcher, and the script with which it asks the daemon to run a command. */
+/** Writes the launcher, what it prints, and the script that asks the daemon to run a command. */
 export function writeLauncher(folder: string): void {
-  Deno.copyFileSync(`${ROOT}packaging/mesh`, `${folder}/mesh`);
+  const text = launcher.replace("@version", VERSION);
+  Deno.writeTextFileSync(`${folder}/mesh`, text, { mode: 0o755 });
+  Deno.writeTextFileSync(`${folder}/help.txt`, HELP[""] ?? "");
   Deno.writeTextFileSync(`${folder}/command.bash`, completeScript(command));
 }
 

@@ -21,7 +21,7 @@ export async function openEditor(env: Env, path: string): Promise<void> {
 /** Runs a program on this terminal until it ends. `onStart` gets its process id. */
 export async function runOnTerminal(
   [program = "", ...args]: readonly string[],
-  options: Pick<Deno.CommandOptions, "env" | "clearEnv">,
+  options: Pick<Deno.CommandOptions, "cwd" | "env" | "clearEnv">,
   onStart?: (pid: number) => void,
 ): Promise<Deno.CommandStatus> {
   const stdio = { stdin: "inherit", stdout: "inherit", stderr: "inherit" } as const;

@@ -13,6 +13,9 @@ const BULLET = /^(?<indent>\s*)[-*+] (?:\[(?<box>[ xX])\] )?(?<text>.*)$/;
 const QUOTE = /^ {0,3}> ?(?<text>.*)$/;
 const RULE = /^(?:-{3,}|\*{3,}|_{3,})$/;
 
+/** Characters that a backslash before them keeps from being marks. */
+const ESCAPED = /[\\`*_[\]<>~|#!()]/;
+
 /** A line of Markdown; the marks of a heading, a list or a quotation are shown plainly. */
 export function markdownLine(line: string): StyledText[] {
   if (line.length > LINE_CHARS_MAX) return [line];
@@ -50,6 +53,11 @@ function spans(text: string): StyledText[] {
   const parts: StyledText[] = [];
   let plain = "";
   for (let at = 0; at < text.length;) {
+    if (text[at] === "\\" && ESCAPED.test(text[at + 1] ?? "")) {
+      plain += text[at + 1];
+      at += 2;
+      continue;
+    }
     const span = codeAt(text, at) ?? linkAt(text, at) ?? emphasisAt(text, at);
     if (!span) {
       plain += text[at++];

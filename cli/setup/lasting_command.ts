@@ -1,10 +1,9 @@
 /** The command that the agents call, which must outlive a package cache. */
 
-import { systemClock } from "kit/core/clock.ts";
 import type { Env } from "../../daemon/host/paths.ts";
-import { runProgram } from "../../daemon/host/program_group.ts";
 import { VERSION } from "kit/core/version.ts";
 import { cachedWord, isInPackageCache, meshCommand, programsOnPath } from "../client/program.ts";
+import { versionOf } from "../client/program_version.ts";
 import { INSTALL_COMMAND } from "./installations.ts";
 
 interface AgentCommand {
@@ -32,7 +31,8 @@ export async function lastingCommand(
   if (cachedWord(own) === undefined) return { command: own, is_cached: false };
   const why = "this mesh runs from a package cache that may be emptied";
   for (const path of programsOnPath("mesh", env)) {
-    if (isInPackageCache(Deno.realPathSync(path)) || !await isThisVersion(path, env)) continue;
+    const isCached = isInPackageCache(Deno.realPathSync(path));
+    if (isCached || await versionOf(path, env) !== VERSION) continue;
     if (!replace) {
       return { command: own, is_cached: true, warning: `${why}. Run instead: ${path} setup` };
     }
@@ -42,13 +42,4 @@ export async function lastingCommand(
   const warning = `${why}, and the agents would lose it then. Install it first: ` +
     `${INSTALL_COMMAND}, then run: mesh setup`;
   return { command: own, is_cached: true, warning };
-}
-
-/** Time limit for a program to print its version. */
-const VERSION_MS_MAX = 10_000;
-
-async function isThisVersion(path: string, env: Env): Promise<boolean> {
-  const options = { env: { ...env }, clock: systemClock, timeout_ms: VERSION_MS_MAX };
-  const { code, stdout } = await runProgram([path, "--version"], options);
-  return code === 0 && stdout.trim() === VERSION;
 }

@@ -194,7 +194,8 @@ function personOf(directory: Directory): string {
 /** Where a person acts. */
 function surfaceOf({ device_id, human, via }: Caller): string {
   if (device_id !== undefined) return "device";
-  return via ?? (human ? "dashboard" : "terminal");
+  if (via === "relay" || via === "machine") return via;
+  return human || via === "page" ? "dashboard" : "terminal";
 }
 
 function callerChecksOf(

@@ -11,6 +11,7 @@ import { truncate } from "../../cli/output/table.ts";
 import { formatInstant } from "../../cli/output/time.ts";
 import { endingOfItem } from "protocol/derived/endings.ts";
 import type { Button, ChatStyle } from "./chat.ts";
+import { withPlainDigest } from "./plain_digest.ts";
 
 /** Room for ` (1000/1000):` after the head of each part. */
 const COUNT_UNITS = 16;
@@ -212,7 +213,7 @@ function formatBody(item: ShownItem, act: string | undefined, style: ChatStyle):
   const showsOptionList = options.length > 0 &&
     (options.some((option) => isLong(option, style)) || !optionButtons(item_id, question, style));
   const lines = [
-    act ?? (isExact ? showHidden(text) : text),
+    act ?? (isExact ? showHidden(text) : withPlainDigest(text)),
     ...(prompt ? ["", isExact ? showHidden(prompt) : prompt] : []),
     ...(showsOptionList
       ? ["", ...options.map((option, index) => `${index + 1}. ${optionLabel(option)}`)]

@@ -161,6 +161,22 @@ export const SCRIPT_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "packaging/mesh",
+    tests: ["tests/packaging/launcher_test.ts"],
+    faults: [
+      [
+        "the answer to --help of a command is that of all commands",
+        "if [ $# -eq 1 ]; then",
+        "if true; then",
+      ],
+      [
+        "a version that cannot be written is lost without a word",
+        'echo "@version" 2>/dev/null && exit ;;',
+        'echo "@version" 2>/dev/null; exit ;;',
+      ],
+    ],
+  },
+  {
     file: "packaging/command.bash",
     tests: ["tests/packaging/command_script_test.ts"],
     faults: [

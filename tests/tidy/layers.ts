@@ -114,6 +114,7 @@ export const SHARED: Readonly<Record<string, readonly string[]>> = {
     "dashboard/files/",
     "clients/typescript/package.json",
     "cli/client/",
+    "cli/commands/generated/",
     "daemon/host/",
     "daemon/features/agents/settings_files/",
   ],

@@ -88,7 +88,7 @@ class RunningAgent {
         if (this.#permissions) return this.#permissions.permit(asked, signal);
         return Promise.resolve({ outcome: { outcome: "cancelled" } });
       },
-      ignored: (line) => this.#report(`Ignored, because it is no message: ${line}`),
+      ignored: (line) => this.#report(`Ignored a line that is not a message: ${line}`),
     });
   }
 

@@ -5,6 +5,7 @@
 
 import { pause } from "kit/core/timeout.ts";
 import { messageOf } from "kit/core/text.ts";
+import { unlessMissing } from "kit/host/file_errors.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";
 import type { AgentDefinition } from "../../../daemon/features/agents/definition.ts";
 import { AGENTS } from "../../../daemon/features/agents/registry.ts";
@@ -31,9 +32,9 @@ export const AGENT_FLAGS = {
   "-y, --yes": "connect the agent without asking",
 } as const;
 const COUNT_MAX = 20;
-/** The interval at which an agent in this terminal is looked for. */
-const LOOK_MS = 500;
-/** Time within which the daemon sees that a pane has ended. */
+/** Interval of the search for the peer of an agent in this terminal. */
+const SEARCH_INTERVAL_MS = 500;
+/** Time limit for the daemon to notice that a pane has ended. */
 const ENDED_MS_MAX = 3_000;
 
 /** The words after `mesh run` that name an agent, such as `claude`. */
@@ -52,6 +53,8 @@ export async function runAgents(
 ): Promise<number> {
   const { env, terminal } = context;
   const count = countOf(args);
+  const hasTmux = programsOnPath("tmux", env).length > 0;
+  if (!hasTmux) mustRunHere(context, agent, args);
   const { connectAgent } = await import("../../setup/setup_command.ts");
   const isNew = await connectAgent(agent.id, env, { yes: args.flag("yes") });
   if (isNew && agent.setup?.notice) terminal.print(agent.setup.notice);
@@ -59,10 +62,12 @@ export async function runAgents(
   const fresh = context.with({ readSettings: readClientSettings });
   const { started } = await startDaemon(fresh);
   if (started) terminal.print("Started the daemon");
-  if (programsOnPath("tmux", env).length === 0) return await runHere(fresh, agent, args);
+  if (!hasTmux) return await runHere(fresh, agent, args);
   const agents: Spawned[] = [];
-  for (let number = 0; number < count; number++) agents.push(await start(fresh, agent, args));
-  for (const { display_name, tmux_session, pane_id } of agents) {
+  for (let number = 0; number < count; number++) {
+    const spawned = await start(fresh, agent, args);
+    agents.push(spawned);
+    const { display_name, tmux_session, pane_id } = spawned;
     terminal.print(styled("bold", display_name), `  starts in tmux ${tmux_session} ${pane_id}`);
   }
   const [first] = agents;
@@ -70,7 +75,7 @@ export async function runAgents(
   const tags = args.list("tag");
   const isDetached = args.flag("detach") || terminal.device.keys === undefined;
   if (isDetached || tags.length > 0) {
-    await Promise.all(agents.map((spawned) => settle(fresh, spawned, tags)));
+    await Promise.all(agents.map((spawned) => awaitRegistration(fresh, spawned, tags)));
   }
   if (!isDetached && first) await show(fresh, first);
   return EXIT.done;
@@ -80,10 +85,14 @@ function countOf(args: Args): number {
   const text = args.get("count") ?? "1";
   const count = Number(text);
   if (!/^\d+$/.test(text) || count < 1 || count > COUNT_MAX) {
-    throw new UsageError(`-n is "${text}"; it is a number from 1 to ${COUNT_MAX}`);
+    throw new UsageError(
+      `-n "${text}" is not a number from 1 to ${COUNT_MAX}; give one, such as -n 3`,
+    );
   }
   if (count > 1 && args.get("name") !== undefined) {
-    throw new UsageError("--name is for one agent, and not for several");
+    throw new UsageError(
+      "--name names one agent; leave it out with -n, and each agent gets a name of its own",
+    );
   }
   return count;
 }
@@ -120,7 +129,7 @@ async function freeName({ call }: CommandContext, program: string): Promise<stri
 }
 
 /** Waits until a started agent is a peer, and gives it its tags. */
-async function settle(
+async function awaitRegistration(
   context: CommandContext,
   spawned: Spawned,
   add_tags: readonly string[],
@@ -149,6 +158,35 @@ async function show(context: CommandContext, spawned: Spawned): Promise<void> {
   }
 }
 
+/** Refuses what only an agent in a tmux pane can have. Nothing has been changed yet. */
+function mustRunHere(
+  { terminal }: CommandContext,
+  { programs: [program = ""] }: AgentDefinition,
+  args: Args,
+): void {
+  const count = countOf(args);
+  const flag = count > 1
+    ? `-n ${count}`
+    : args.flag("detach")
+    ? "--detach"
+    : ["--profile", "--circle"].find((flag) => args.get(flag.slice(2)) !== undefined);
+  if (flag !== undefined) {
+    throw new CommandError(
+      `${flag} needs tmux, which is not on the PATH. Install tmux, or run each agent in a ` +
+        `terminal of its own: mesh run ${program}`,
+    );
+  }
+  const folder = args.get("in");
+  if (folder !== undefined && !unlessMissing(() => Deno.statSync(folder))?.isDirectory) {
+    throw new CommandError(`"${folder}" is not a folder; name an existing one with --in`);
+  }
+  if (terminal.device.keys !== undefined) return;
+  throw new CommandError(
+    `Without tmux, ${program} runs in the terminal of this command, which has none. Install ` +
+      `tmux, or run it in a terminal: mesh run ${program}`,
+  );
+}
+
 /** Runs the agent in this terminal, where no pane can be made. */
 async function runHere(
   context: CommandContext,
@@ -156,17 +194,13 @@ async function runHere(
   args: Args,
 ): Promise<number> {
   const { env, terminal } = context;
-  const needsPane = args.flag("detach") || args.get("profile") !== undefined;
-  if (needsPane || countOf(args) > 1 || terminal.device.keys === undefined) {
-    throw new CommandError("tmux is not installed, without which an agent needs its own terminal");
-  }
-  terminal.print(`${title} runs in this terminal, because tmux is not installed`);
+  terminal.print(`${title} runs in this terminal, because tmux is not on the PATH`);
   const ended = new AbortController();
   let named: Promise<string | undefined> | undefined;
   const argv = [program, ...args.list("args")];
-  const { code } = await runOnTerminal(argv, { env }, (pid) => {
-    const { signal } = ended;
-    named = nameHere(context, pid, { name: args.get("name"), tags: args.list("tag"), signal });
+  const cwd = context.absolutePath(args.get("in") ?? Deno.cwd());
+  const { code } = await runOnTerminal(argv, { env, cwd }, (pid) => {
+    named = nameHere(context, pid, args, ended.signal);
   });
   ended.abort();
   const failure = await named;
@@ -181,14 +215,13 @@ async function runHere(
 async function nameHere(
   { call, clock }: CommandContext,
   pid: number,
-  { name, tags, signal }: {
-    readonly name: string | undefined;
-    readonly tags: readonly string[];
-    readonly signal: AbortSignal;
-  },
+  args: Args,
+  signal: AbortSignal,
 ): Promise<string | undefined> {
+  const [name, tags] = [args.get("name"), args.list("tag")];
   if (name === undefined && tags.length === 0) return undefined;
   const until = clock.monotonic() + REGISTERED_MS_MAX;
+  const failed = "The agent did not get its name or its tags";
   try {
     while (!signal.aborted && clock.monotonic() < until) {
       const { peers } = await call(listPeers, { query: {} });
@@ -199,10 +232,10 @@ async function nameHere(
         if (name !== undefined) await call(renamePeer, { ...peer, body: { name } });
         return undefined;
       }
-      await pause(clock, LOOK_MS, signal);
+      await pause(clock, SEARCH_INTERVAL_MS, signal);
     }
   } catch (error) {
-    return `The agent has not got its name or its tags: ${messageOf(error)}`;
+    return `${failed}: ${messageOf(error)}`;
   }
-  return "The agent has not got its name or its tags: its hooks have not registered it";
+  return `${failed}: its hooks have not registered it`;
 }

@@ -55,7 +55,11 @@ export async function runInPane(context: CommandContext, program: PaneProgram): 
 
 function mustFindPane(env: Env): PanePlace {
   const pane = paneOf(env);
-  if (!pane) throw new CommandError("This is neither a tmux pane nor a kitty window");
+  if (!pane) {
+    throw new CommandError(
+      "This is neither a tmux pane nor a kitty window; run the command in one of them",
+    );
+  }
   return pane;
 }
 
@@ -68,7 +72,7 @@ async function mustNotBeInside(
   const owner = await undefinedOnRefusal("no_pane_peer", () => call(peerByPane, request));
   if (!owner?.agent_pid || !isDescendant(Deno.pid, owner.agent_pid)) return;
   throw new CommandError(
-    `${owner.name} runs in this pane and keeps it; use another pane, or: mesh spawn PATH`,
+    `${owner.name} already runs in this pane; use another pane, or: mesh spawn PATH`,
   );
 }
 
@@ -81,7 +85,9 @@ async function sessionOf(
   const asked = ["display-message", "-p", "-t", pane_id, "#{session_name}"];
   const { code, stdout } = await askTmux(["-S", tmux_socket, ...asked], context);
   if (code === 0) return stdout.trimEnd();
-  throw new CommandError(`tmux does not answer on ${tmux_socket}`);
+  throw new CommandError(
+    `tmux does not answer on "${tmux_socket}"; see why: tmux -S ${tmux_socket} list-sessions`,
+  );
 }
 
 /** Runs the program on this terminal, with this environment and no other variables. */
@@ -136,7 +142,9 @@ export async function askTmux(
     if (!result.timed_out) return result;
   } catch (error) {
     if (!(error instanceof Deno.errors.NotFound)) throw error;
-    throw new CommandError("tmux is not installed; mesh run needs it");
+    throw new CommandError("mesh run needs tmux, which is not on the PATH; install it");
   }
-  throw new CommandError(`tmux did not answer within ${ANSWER_MS_MAX / 1000} s`);
+  throw new CommandError(
+    `tmux did not answer within ${ANSWER_MS_MAX / 1000} s; try again, or restart its server`,
+  );
 }

@@ -23,14 +23,14 @@ export const RUN_COMMANDS: readonly Command[] = [
     details:
       `An agent is ${AGENT_PROGRAMS.join(", ")}. The command connects it with mesh if it is not ` +
       "(it shows the files, and asks once), starts the daemon, and starts the agent in a tmux pane " +
-      "that this terminal shows. Words after -- go to the agent, also when it is restarted; only a " +
-      "person at a terminal may add them, and a script names a --profile that has them. Without " +
-      "tmux, it runs in this terminal.\n\nAny other " +
-      "program reads messages as typed lines. In tmux it runs in the current pane, in a kitty " +
-      "that allows remote control on a socket in the current window, else in a new tmux session " +
-      "that this terminal shows. It is typed to while the line " +
-      "at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, " +
-      "and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, " +
+      "that this terminal shows. Words after -- go to the agent, also when it is restarted. Only a " +
+      "person at a terminal may add them; a script names a --profile that has them. Without tmux, " +
+      "one agent runs in this terminal, with --in, --name, --tag and words after --.\n\n" +
+      "Any other program reads messages as typed lines. In tmux it runs in the current pane. In a " +
+      "kitty that allows remote control on a socket, it runs in the current window. Elsewhere it " +
+      "runs in a new tmux session that this terminal shows. Messages are typed while the line at " +
+      "its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and " +
+      "its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, " +
       "SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message " +
       "as a command.\n\n" +
       "With --acp, each message is a prompt of one session, which the next start of the same " +
@@ -71,8 +71,8 @@ async function run(context: CommandContext, args: Args): Promise<number> {
   }
   if (!agent && !args.flag("acp") && terminal.device.keys === undefined) {
     throw new CommandError(
-      "mesh run needs a terminal, because messages are typed into it. An agent that speaks " +
-        "the Agent Client Protocol needs none with --acp. Another program connects to /ws by itself",
+      "mesh run needs a terminal, because messages are typed into it. Run it in a terminal. For " +
+        "an agent that speaks the Agent Client Protocol, use --acp. Other programs connect to /ws",
     );
   }
   if (!await isInstalled({ argv: program.argv, cwd: Deno.cwd() }, [env["PATH"] ?? ""])) {
@@ -100,7 +100,7 @@ function refuseAgentFlags(args: Args, program: string): void {
   );
   if (given === undefined) return;
   throw new UsageError(
-    `--${given} is for an agent (${AGENT_PROGRAMS.join(", ")}), and not for "${program}"`,
+    `--${given} is for agents (${AGENT_PROGRAMS.join(", ")}); leave it out for "${program}"`,
   );
 }
 

@@ -29,12 +29,12 @@ const Program = z.object({
   env: z.record(z.string(), z.string()),
 });
 /** The environment and the host of the session, without the variables of another tmux. */
-type Outside = Parameters<typeof askTmux>[1];
+type OutsideTmux = Parameters<typeof askTmux>[1];
 
 const End = z.object({ code: z.number(), error: z.string().optional() });
 
-/** Variables that tmux sets in its panes. The program must not inherit them from elsewhere. */
-const OF_TMUX = ["TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION"];
+/** Variables that tmux sets in its panes. The program must not inherit those of another pane. */
+const TMUX_VARIABLES = ["TMUX", "TMUX_PANE", "TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION"];
 
 /** Opens the session, and shows it until the program ends or its user detaches from it. */
 export async function runInSession(
@@ -77,9 +77,9 @@ export async function runFromFolder(context: CommandContext, folder: string): Pr
   removeIfPresent(file);
   writeFile(join(folder, FILES.process), String(Deno.pid));
   Deno.chdir(cwd);
-  const ofPane = Object.entries(context.env).filter(([name]) => OF_TMUX.includes(name));
+  const ofPane = Object.entries(context.env).filter(([name]) => TMUX_VARIABLES.includes(name));
   const inPane = context.with({
-    env: { ...without(env, OF_TMUX), ...Object.fromEntries(ofPane) },
+    env: { ...without(env, TMUX_VARIABLES), ...Object.fromEntries(ofPane) },
     readSettings: readClientSettings,
   });
   const end = await endOf(() => runInPane(inPane, { circle: undefined, ...program }));
@@ -103,7 +103,7 @@ function resultOf({ code, error }: z.output<typeof End>): number {
 }
 
 /** A session name that is not in use; a session name has no dots and no colons. */
-async function freeSession(name: string, outside: Outside): Promise<string> {
+async function freeSession(name: string, outside: OutsideTmux): Promise<string> {
   const used = await sessions(outside);
   const wanted = name.replaceAll(/[^A-Za-z0-9_-]+/g, "-") || "mesh";
   let session = wanted;
@@ -111,8 +111,8 @@ async function freeSession(name: string, outside: Outside): Promise<string> {
   return session;
 }
 
-/** The sessions of the server; none without a server. */
-async function sessions(outside: Outside): Promise<string[]> {
+/** The names of the server's sessions. */
+async function sessions(outside: OutsideTmux): Promise<string[]> {
   const { stdout } = await askTmux(["list-sessions", "-F", "#{session_name}"], outside);
   return stdout.split("\n");
 }

@@ -121,7 +121,7 @@ export class Overlaps {
     const files = shared.map(({ own }) => own.place.path);
     this.#send(peer, other, {
       what: `You and @${other.name} both write ${shortList(files)}: @${other.name} did ` +
-        `${minutes} min ago, ${where}.`,
+        `${minutes === 0 ? "just now" : `${minutes} min ago`}, ${where}.`,
       files,
     });
   }

@@ -20,6 +20,8 @@ Deno.test("marks become styles, and their text stays", () => {
     ["see [the page](https://a.b/c)",  "see the page (https://a.b/c)"],
     ["1. first",                       "1. first"],
     ["---",                            "───"],
+    ["\\*no\\* \\`mark\\` \\[x\\](y)",   "*no* `mark` [x](y)"],
+    ["C:\\dir\\new",                   "C:\\dir\\new"],
   ];
   for (const [text, shown] of cases) assert.equal(plain(text), shown, text);
   const styles = markdownLine("**b** `c`").map((part) => typeof part === "object" && part.style);

@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { migrations } from "../../../daemon/app/migrations/migrations.ts";
+import { HookClaims, type HookedWork } from "./hooked_session.ts";
 
 const STORED = {
   message: /"(?:correlation_id|delivery_id)":"(?:ask|notif|qd)-([0-9a-f]{12})"/g,
@@ -33,6 +34,11 @@ const ROWS: Readonly<Record<Kind, string>> = {
 /** The ids that the daemon has sent so far, by kind. */
 export class Claims {
   readonly #ids = new Map<Kind, Set<string>>();
+  readonly hooks: HookClaims;
+
+  constructor(hooked: HookedWork) {
+    this.hooks = new HookClaims(hooked);
+  }
 
   /** Reads what was sent through a socket. */
   read(text: string): void {
@@ -40,6 +46,7 @@ export class Claims {
       const ids = this.#ids.getOrInsertComputed(kind, () => new Set());
       for (const [, id = ""] of text.matchAll(pattern)) ids.add(id);
     }
+    this.hooks.read(text);
   }
 
   count(kind: Kind): number {
@@ -81,6 +88,7 @@ export class Claims {
     return [
       ...broken.map((row) => `a foreign key: ${JSON.stringify(row)}`),
       ...this.#missingRows(db),
+      ...this.hooks.missingIn(db),
       ...findRepeatedTexts(db),
       ...brokenFiles(db, state),
     ];

@@ -9,12 +9,16 @@ import { RealDaemon } from "../../support/programs/child.ts";
 import { Chance } from "../../support/seeded_random.ts";
 import { Claims } from "./claims.ts";
 import { ForgetfulDisk, type Image, type Loss, LOSSES } from "./disk.ts";
+import { type HookedWork, syncsAfterAnswers, workWithHooks } from "./hooked_session.ts";
 import { type AnsweredRequest, load, SETTINGS } from "./load.ts";
 import { type Operation, readTrace, recordedBy, recordingOf } from "./trace.ts";
 
 export interface PowerLossOptions {
   readonly seed: number;
-  /** At most so many points of the recording are tried, each with every loss. */
+  /**
+   * So many points of the recording are tried, each with every loss, and a third as many more after
+   * early answers of hooks, and after their hand-overs.
+   */
   readonly points_max: number;
   /** On so many images a daemon is started. */
   readonly starts: number;
@@ -25,6 +29,8 @@ export interface PowerLossOutcome {
   readonly images: number;
   /** Ids and ends of asks that the daemon told somebody. */
   readonly told: number;
+  /** Images that lack a report of a hook that was answered, which promises nothing. */
+  readonly lost_reports: number;
   readonly daemons_started: number;
   /** Violations, in sentences. */
   readonly failures: string[];
@@ -34,6 +40,7 @@ export interface PowerLossOutcome {
 export interface Recording {
   readonly operations: readonly Operation[];
   readonly answered: readonly AnsweredRequest[];
+  readonly hooked: HookedWork;
 }
 
 /** The state directory lies in a folder of its own, so that its own name can be lost, too. */
@@ -47,21 +54,31 @@ export async function record(folder: string, requests: number): Promise<Recordin
   mkdirSync(dirname(state), { mode: 0o700 });
   const wrapper = recordedBy(trace);
   const daemon = await RealDaemon.start(state, { settings: SETTINGS, wrapper });
-  const answered = await load(daemon, requests);
+  const [sent, hooked] = await Promise.all([
+    load(daemon, requests),
+    workWithHooks(daemon, requests),
+  ]);
+  const answered = [...sent, ...hooked.messages];
   await daemon.kill();
   const text = await recordingOf(trace, daemon.pid);
-  return { operations: readTrace(text, dirname(state)), answered };
+  return { operations: readTrace(text, dirname(state)), answered, hooked };
 }
 
 /** Rebuilds images from a recording and checks them, in the folder in which it was made. */
 export async function losePower(
   folder: string,
-  { operations, answered }: Recording,
+  { operations, answered, hooked }: Recording,
   { seed, points_max, starts }: PowerLossOptions,
 ): Promise<PowerLossOutcome> {
-  const [chance, disk, claims] = [new Chance(seed), new ForgetfulDisk(), new Claims()];
+  const [chance, disk, claims] = [new Chance(seed), new ForgetfulDisk(), new Claims(hooked)];
   const syncs = operations.filter(({ kind }) => kind === "sync ends").length;
-  const points = new Set(evenly(points_max, syncs));
+  const { reports, handovers } = syncsAfterAnswers(operations, hooked);
+  const points = new Set([
+    ...evenly(points_max, syncs),
+    ...[reports, handovers].flatMap((syncs) =>
+      evenly(Math.ceil(points_max / 3), syncs.length).map((at) => syncs[at])
+    ),
+  ]);
   const started = new Set(evenly(starts, points.size));
   const failures: string[] = [];
   let [sync, point] = [0, 0];
@@ -85,7 +102,15 @@ export async function losePower(
   const unread = answered.length - claims.count("message");
   if (unread > 0) failures.push(`${unread} answers are not in the recording`);
   const images = points.size * LOSSES.length;
-  return { syncs, images, told: claims.total, daemons_started: started.size, failures };
+  const { lost_reports } = claims.hooks;
+  return {
+    syncs,
+    images,
+    told: claims.total,
+    lost_reports,
+    daemons_started: started.size,
+    failures,
+  };
 }
 
 /** Evenly spread numbers below a limit, including the last one. */
@@ -105,7 +130,10 @@ function place(image: Image, state: string): string {
   return state;
 }
 
-/** Starts a daemon on an image; it must count every message, and know repeated requests. */
+/**
+ * Starts a daemon on an image. It must count every message and know repeated requests, and the
+ * session with hooks must go on.
+ */
 async function startOn(
   state: string,
   claims: Claims,
@@ -122,5 +150,6 @@ async function startOn(
     const { correlation_id, delivery_id } = await (await fetch(daemon.base + path, init)).json();
     if ((correlation_id ?? delivery_id) !== id) failures.push(`the request of ${id} was repeated`);
   }
-  return [...failures, ...claims.missingIn(state)];
+  failures.push(...claims.missingIn(state));
+  return [...failures, ...await claims.hooks.goOn(daemon, (id) => claims.has(id))];
 }

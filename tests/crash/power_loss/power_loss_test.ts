@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { temporary } from "../../support/programs/child.ts";
 import { losePower, record, type Recording } from "./power_loss.ts";
-import { obstacle } from "./trace.ts";
+import { handsOver } from "./hooked_session.ts";
+import { obstacle, type Operation } from "./trace.ts";
 
 const REQUESTS = 40;
 const POINTS = 15;
@@ -20,9 +21,13 @@ Deno.test({
     const seed = Date.now() % 1_000_000;
     const recording = await record(folder.path, REQUESTS);
     const options = { seed, points_max: POINTS, starts: 1 };
-    const { failures, told } = await losePower(folder.path, recording, options);
+    const { failures, told, lost_reports } = await losePower(folder.path, recording, options);
     assert.deepEqual(failures, [], `seed ${seed}`);
     assert.ok(told > 100, `only ${told} ids were told`);
+    assert.ok(lost_reports > 0, "every report of a hook that was answered is on the disk");
+    const early = { seed, points_max: FEW_POINTS, starts: 0 };
+    const { failures: found } = await losePower(folder.path, withEarlyHandovers(recording), early);
+    assert.match(found.join("\n"), /was shown, and still waits/);
     for (const unsynced of [/mesh\.db-wal$/, /\.part$/, /\/home$/, /\/state$/]) {
       const forgetful = withoutSyncs(recording, unsynced);
       const few = { seed, points_max: FEW_POINTS, starts: 0 };
@@ -33,8 +38,19 @@ Deno.test({
 });
 
 /** The recording of a daemon that would not sync some of its files. */
-function withoutSyncs({ operations, answered }: Recording, path: RegExp): Recording {
+function withoutSyncs({ operations, ...more }: Recording, path: RegExp): Recording {
   const isKept = (operation: Recording["operations"][number]) =>
     !operation.kind.startsWith("sync") || !("path" in operation) || !path.test(operation.path);
-  return { operations: operations.filter(isKept), answered };
+  return { operations: operations.filter(isKept), ...more };
+}
+
+/** The recording of a daemon whose hooks hand messages over before the commit that marks them. */
+function withEarlyHandovers({ operations, ...more }: Recording): Recording {
+  const moved: Operation[] = [];
+  for (const operation of operations) {
+    const isMoved = operation.kind === "sent" && handsOver(operation.text);
+    const at = isMoved ? moved.findLastIndex(({ kind }) => kind === "sync begins") : moved.length;
+    moved.splice(Math.max(0, at), 0, operation);
+  }
+  return { operations: moved, ...more };
 }

@@ -82,7 +82,7 @@ class TraceReader {
       else if (resumed) {
         const { head = "", sync = 0 } = this.#unfinished.get(thread) ?? {};
         this.#unfinished.delete(thread);
-        yield* this.#finish(head + resumed[1], sync);
+        if (!isSend(head, pathOf(head))) yield* this.#finish(head + resumed[1], sync);
       } else if (/^f(?:data)?sync\(/.test(rest)) {
         yield* this.#begin(thread, rest);
         yield* this.#finish(rest, this.#unfinished.get(thread)?.sync ?? 0);
@@ -96,6 +96,9 @@ class TraceReader {
     const path = pathOf(head);
     if (/^f(?:data)?sync\(/.test(head) && this.#isOurs(path)) {
       yield { kind: "sync begins", path, sync };
+    } else if (isSend(head, path)) {
+      // Its receiver may act before the end of the call is recorded.
+      yield { kind: "sent", text: latin1(contentOf(head)) };
     }
   }
 
@@ -106,7 +109,7 @@ class TraceReader {
     const path = pathOf(whole);
     const isOurs = this.#isOurs(path);
     if (/^f(?:data)?sync$/.test(call) && isOurs) yield { kind: "sync ends", path, sync };
-    else if (/^(?:send|write)/.test(call) && path.startsWith("socket:")) {
+    else if (isSend(call, path)) {
       yield { kind: "sent", text: latin1(contentOf(args)) };
     } else if (/write/.test(call) && isOurs) {
       yield this.#write(call, { path, args, bytes: contentOf(args).subarray(0, returned) });
@@ -169,6 +172,10 @@ function notModelled(call: string): Error {
 /** The file or socket behind the descriptor that a call names first. */
 function pathOf(call: string): string {
   return latin1(fromEscapes(/^\w+\(\d+<([^>]*)>/.exec(call)?.[1] ?? ""));
+}
+
+function isSend(call: string, path: string): boolean {
+  return /^(?:send|write)/.test(call) && path.startsWith("socket:");
 }
 
 /** The bytes of all buffers of a write. */

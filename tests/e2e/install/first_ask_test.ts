@@ -85,8 +85,7 @@ async function startCodex(lab: Lab, env: Record<string, string>): Promise<Codex>
   const command = inPane(join(lab.dir, "api"), env, ["codex"]);
   const size = ["-d", "-x", "160", "-y", "50", "-P", "-F", "#{pane_id}"];
   const pane_id = lab.cli("new-session", "-s", "back", ...size, ...command);
-  const shown = (pane: string) => lab.cli("capture-pane", "-p", "-t", pane);
-  const codex = new Codex({ cli: (...args) => lab.cli(...args), screenOf: shown }, pane_id);
+  const codex = new Codex(lab, pane_id);
   await codex.start("api");
   await codex.firstTurn("api");
   return codex;

@@ -7,13 +7,13 @@ import { timeout } from "kit/core/timeout.ts";
 import { getAsk, openAsk } from "protocol/asks/contract.ts";
 import { listJobs } from "protocol/jobs/contract.ts";
 import { getTrace } from "protocol/messages/contract.ts";
-import type { Screen, View } from "../../../daemon/features/agents/screens.ts";
+import type { Screen } from "../../../daemon/features/agents/screens.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { type Backend } from "protocol/agents/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
 import { binOf, type InstallResult } from "./installed_agents.ts";
 import { Lab, withLab } from "./lab.ts";
-import { inPane, run } from "./programs.ts";
+import { inPane, run, viewOf } from "./programs.ts";
 import { retryUntil } from "./typing.ts";
 import { until } from "../waiting.ts";
 
@@ -114,16 +114,8 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
     ].join("\n");
   }
 
-  /** The screen with its colours, and the position of the cursor. */
-  get #view(): View {
-    const lines = this.lab.cli("capture-pane", "-p", "-e", "-t", this.#pane).split("\n");
-    const at = this.lab.cli("display-message", "-p", "-t", this.#pane, "#{cursor_x} #{cursor_y}");
-    const [cursor_x = 0, cursor_y = 0] = at.split(" ").map(Number);
-    return { above: [], lines, cursor_x, cursor_y };
-  }
-
   get isEmpty(): boolean {
-    return this.agentUnderTest.composer.composerEmpty(this.#view) === true;
+    return this.agentUnderTest.composer.composerEmpty(viewOf(this.lab, this.#pane)) === true;
   }
 
   type(...keys: string[]): void {
@@ -153,7 +145,7 @@ export class AgentFixture<W extends AgentUnderTest = AgentUnderTest> implements 
 
   /** Checks that the composer holds exactly this text. */
   holds(text: string): boolean {
-    return this.agentUnderTest.composer.composerHolds(this.#view, text);
+    return this.agentUnderTest.composer.composerHolds(viewOf(this.lab, this.#pane), text);
   }
 
   get call() {

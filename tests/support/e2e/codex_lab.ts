@@ -5,13 +5,14 @@ import { isThreadId } from "../../../daemon/features/agents/codex/threads.ts";
 import { getTrace } from "protocol/messages/contract.ts";
 import { listPeers } from "protocol/peers/contract.ts";
 import { isAlive } from "../../../daemon/host/processes.ts";
+import { codexScreen } from "../../../daemon/features/agents/codex/codex.ts";
 import { codexConfig, codexStartKey } from "../../../daemon/features/agents/codex/fixture.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import type { MessagesModel } from "../../../tools/selftest/model/messages.ts";
 import { ResponsesModel } from "../../../tools/selftest/model/responses.ts";
 import { isRemoved } from "../../../tools/selftest/harness.ts";
 import { binOf, codexCli, makeRunDir } from "./installed_agents.ts";
-import { denoDir, inPane, Mesh, run, tmux, userEnvironment } from "./programs.ts";
+import { denoDir, inPane, Mesh, run, tmux, userEnvironment, viewOf } from "./programs.ts";
 import { submitPrompt } from "./typing.ts";
 import { until } from "../waiting.ts";
 
@@ -119,11 +120,6 @@ export class CodexLab implements AsyncDisposable {
     return tmux(this, args);
   }
 
-  /** The screen of a pane; empty once the pane is gone. */
-  screenOf(pane_id: string): string {
-    return run("tmux", ["-u", "-S", join(this.dir, "tmux"), "capture-pane", "-p", "-t", pane_id]);
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
     // The shared server outlives its terminals until it is stopped.
     await new Deno.Command("codex", {
@@ -147,9 +143,9 @@ const START_MS_MAX = 60_000;
 /** A Codex in its terminal. */
 export class Codex {
   readonly pane_id: string;
-  readonly #lab: Pick<CodexLab, "cli" | "screenOf">;
+  readonly #lab: Pick<CodexLab, "cli" | "dir">;
 
-  constructor(lab: Pick<CodexLab, "cli" | "screenOf">, pane_id: string) {
+  constructor(lab: Pick<CodexLab, "cli" | "dir">, pane_id: string) {
     this.#lab = lab;
     this.pane_id = pane_id;
   }
@@ -163,10 +159,9 @@ export class Codex {
     return /^› Ask Codex to do anything/m.test(this.screen);
   }
 
-  /** The text after the last prompt sign: the composer, or a dialog in its place. */
-  get composer(): string {
-    const shown = this.#lab.screenOf(this.pane_id);
-    return shown.slice(shown.lastIndexOf("\n› ") + 1);
+  /** The adapter reads the composer: the footer names the session by its first prompt (0.171.0). */
+  holds(prompt: string): boolean {
+    return codexScreen.composerHolds(viewOf(this.#lab, this.pane_id), prompt);
   }
 
   /** Answers what Codex asks at its start, and waits until it takes prompts. */

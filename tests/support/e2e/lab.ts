@@ -28,7 +28,7 @@ import {
   makeRunDir,
 } from "./installed_agents.ts";
 import { inPane, Mesh, processesIn, run, tmux, userEnvironment } from "./programs.ts";
-import { submitPrompt } from "./typing.ts";
+import { holdsPrompt, submitPrompt } from "./typing.ts";
 import { print, until } from "../waiting.ts";
 
 /** Marks a test process that runs in the namespace. */
@@ -287,6 +287,10 @@ export class Claude {
     const [top, bottom] = rows.flatMap((row, at) => /^─{8}/.test(row) ? [at] : []).slice(-2);
     if (top === undefined || bottom === undefined || !rows[top + 1]?.startsWith("❯")) return "";
     return rows.slice(top + 1, bottom).join("\n").replace("❯", "").trim();
+  }
+
+  holds(prompt: string): boolean {
+    return holdsPrompt(this.composer, prompt);
   }
 
   type(text: string): void {

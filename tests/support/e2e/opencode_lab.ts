@@ -18,7 +18,7 @@ import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fix
 import { isRemoved } from "../../../tools/selftest/harness.ts";
 import { binOf, makeRunDir, OPENCODE, opencodeCli } from "./installed_agents.ts";
 import { inPane, Mesh, run, tmux, userEnvironment } from "./programs.ts";
-import { retryUntil, typePrompt } from "./typing.ts";
+import { holdsPrompt, retryUntil, typePrompt } from "./typing.ts";
 import { until } from "../waiting.ts";
 
 const START_MS = 60_000;
@@ -123,8 +123,8 @@ export class OpencodeLab implements AsyncDisposable {
   }
 
   /** The whole screen is searched, because every text of a test is unique. */
-  get composer(): string {
-    return this.screen;
+  holds(prompt: string): boolean {
+    return holdsPrompt(this.screen, prompt);
   }
 
   /** Types a prompt, waits until the screen shows it, and submits it until the model has it. */

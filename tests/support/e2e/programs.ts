@@ -10,6 +10,7 @@ import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
 import { getHealth } from "../../../cli/client/daemon_process.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
 import { type Env, readTextOrNothing } from "../../../daemon/host/paths.ts";
+import type { View } from "../../../daemon/features/agents/screens.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";
 import { meshCommand } from "../programs/program.ts";
 import { until } from "../waiting.ts";
@@ -60,6 +61,16 @@ export function tmux({ dir }: HomeFolder, args: readonly string[]): string {
   }).outputSync();
   if (!success) throw new Error(`tmux ${args[0]}: ${new TextDecoder().decode(stderr)}`);
   return new TextDecoder().decode(stdout).trimEnd();
+}
+
+/** A pane's screen with its colours, and its cursor; empty once the pane is gone. */
+export function viewOf({ dir }: Pick<HomeFolder, "dir">, pane_id: string): View {
+  const capture = ["capture-pane", "-p", "-e", "-t", pane_id];
+  const cursor = ["display-message", "-p", "-t", pane_id, "#{cursor_x} #{cursor_y}"];
+  const shown = run("tmux", ["-u", "-S", join(dir, "tmux"), ...capture, ";", ...cursor]);
+  const lines = shown.trimEnd().split("\n");
+  const [cursor_x = 0, cursor_y = 0] = (lines.pop() ?? "").split(" ").map(Number);
+  return { above: [], lines, cursor_x, cursor_y };
 }
 
 /** All processes in the panes of this lab: an agent may be a child of what was started there. */

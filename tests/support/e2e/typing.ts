@@ -11,8 +11,8 @@ const END_CHARS = 40;
 /** The parts of a terminal that typing uses. */
 export interface AgentTerminal {
   readonly screen: string;
-  /** The text in the composer; empty where none is shown. */
-  readonly composer: string;
+  /** True if the composer shows the prompt. It may show only the end of a long one. */
+  holds(prompt: string): boolean;
   keys(...keys: string[]): void;
 }
 
@@ -20,7 +20,7 @@ export interface AgentTerminal {
 export async function submitPrompt(terminal: AgentTerminal, prompt: string): Promise<void> {
   await typePrompt(terminal, prompt);
   const enter = () => terminal.keys("Enter");
-  await retryUntil(terminal, `"${prompt}" to be taken`, enter, () => !holds(terminal, prompt));
+  await retryUntil(terminal, `"${prompt}" to be taken`, enter, () => !terminal.holds(prompt));
 }
 
 /** Types a prompt. It clears the line first, so that a slow screen does not get it twice. */
@@ -29,7 +29,7 @@ export async function typePrompt(terminal: AgentTerminal, prompt: string): Promi
     terminal.keys("C-u");
     terminal.keys("-l", "--", prompt);
   };
-  await retryUntil(terminal, `"${prompt}" in the composer`, type, () => holds(terminal, prompt));
+  await retryUntil(terminal, `"${prompt}" in the composer`, type, () => terminal.holds(prompt));
 }
 
 /** Runs `act`, and again each time that its effect does not show for a while. */
@@ -54,8 +54,8 @@ export async function retryUntil(
   });
 }
 
-/** True if the composer holds a prompt, wherever lines break; a break swallows a space. */
-function holds({ composer }: AgentTerminal, prompt: string): boolean {
+/** True if a text holds a prompt's end, wherever lines break; a break swallows a space. */
+export function holdsPrompt(text: string, prompt: string): boolean {
   const withoutSpace = (text: string) => text.replaceAll(/\s+/g, "");
-  return withoutSpace(composer).includes(withoutSpace(prompt).slice(-END_CHARS));
+  return withoutSpace(text).includes(withoutSpace(prompt).slice(-END_CHARS));
 }

@@ -147,19 +147,19 @@ Deno.test("mesh run says why it cannot run a program", async () => {
   assert.equal((await d.mesh(["run"], KEYS)).code, 2);
 });
 
-/** A folder with an agent that writes its process id and waits; there is no tmux. */
+/** A folder with an agent that writes its process id, its folder and its words. It has no tmux. */
 function agentWithoutTmux(dir: string): { PATH: string; HOME: string } {
   const bin = `${dir}/bin`;
   Deno.mkdirSync(bin);
   const script = `#!/bin/sh
-echo $$ > ${dir}/pid
+echo "$$ $PWD $*" > ${dir}/started
 while [ ! -e ${dir}/go ]; do /bin/sleep 0.02; done
 `;
   Deno.writeTextFileSync(`${bin}/claude`, script, { mode: 0o755 });
   return { PATH: bin, HOME: dir };
 }
 
-Deno.test("without tmux an agent gets its name by its process, and nobody else does", async () => {
+Deno.test("without tmux an agent gets its folder, words, name and tag, and nobody else does", async () => {
   using dir = temporary();
   await using daemon = await RealDaemon.start(dir.path);
   const env = { MESH_STATE: dir.path, MESH_CONFIG: `${dir.path}/config.yaml` };
@@ -168,16 +168,43 @@ Deno.test("without tmux an agent gets its name by its process, and nobody else d
     const response = await fetch(`${daemon.base}/peers`, { method: "POST", body });
     return (await response.json()).peer_id;
   };
-  const nameOf = async (peer_id: string) => {
-    return (await (await fetch(`${daemon.base}/peers/${peer_id}`)).json()).name;
-  };
+  const peer = async (peer_id: string) =>
+    await (await fetch(`${daemon.base}/peers/${peer_id}`)).json();
   const other = await register("other", Deno.pid);
+  const folder = `${dir.path}/project`;
+  Deno.mkdirSync(folder);
   const { terminal, lines } = capturedTerminal(KEYS);
-  const args = ["run", "claude", "--yes", "--name", "api"];
+  const flags = ["--name", "api", "--tag", "backend", "--in", folder];
+  const args = ["run", "claude", "--yes", ...flags, "--", "--model", "opus"];
   const running = runCli(args, { ...env, ...agentWithoutTmux(dir.path) }, terminal);
-  const pid = await until("the agent", () => readTextOrNothing(`${dir.path}/pid`)?.trim());
-  const own = await register("claude", Number(pid));
-  await until("its name", async () => await nameOf(own) === "api");
+  const started = await until(
+    "the agent",
+    () => readTextOrNothing(`${dir.path}/started`)?.trim().split(" "),
+  );
+  assert.deepEqual(started.slice(1), [folder, "--model", "opus"]);
+  const own = await register("claude", Number(started[0]));
+  await until("its name", async () => (await peer(own)).name === "api");
+  assert.deepEqual((await peer(own)).tags, ["backend"]);
   Deno.writeTextFileSync(`${dir.path}/go`, "");
-  assert.deepEqual([await running, lines.err, await nameOf(other)], [0, "", "other"]);
+  assert.deepEqual([await running, lines.err, (await peer(other)).name], [0, "", "other"]);
+});
+
+Deno.test("without tmux, what needs a pane is refused by its flag before anything is changed", async () => {
+  using dir = temporary();
+  const env = { MESH_STATE: `${dir.path}/state`, ...agentWithoutTmux(dir.path) };
+  const files = () => [...Deno.readDirSync(dir.path)].map(({ name }) => name);
+  const run = async (keys: typeof KEYS | Record<string, never>, ...flags: string[]) => {
+    const { terminal, lines } = capturedTerminal(keys);
+    const code = await runCli(["run", "claude", "--yes", ...flags], env, terminal);
+    assert.deepEqual([code, files()], [1, ["bin"]], flags.join(" "));
+    return lines.err;
+  };
+  for (const flags of [["-n", "3"], ["--detach"], ["--profile", "quick"], ["--circle", "blue"]]) {
+    const shown = flags[0] === "-n" ? "-n 3" : flags[0];
+    const text = `mesh: ${shown} needs tmux, which is not on the PATH. Install tmux, or run`;
+    assert.ok((await run(KEYS, ...flags)).includes(text), shown);
+  }
+  const missing = await run(KEYS, "--in", "/missing/folder");
+  assert.match(missing, /"\/missing\/folder" is not a folder; name an existing one with --in/);
+  assert.match(await run({}), /Without tmux, claude runs in the terminal of this command/);
 });

@@ -33,7 +33,7 @@ Deno.test("an answer of tmux and a missing answer are distinguished", async () =
   const at = (PATH: string) => askTmux(["list-sessions"], { env: { PATH }, clock });
   const { code, stdout } = await at(`${bin.folder}:/usr/bin:/bin`);
   assert.deepEqual([code, stdout], [1, "work\n"]);
-  await assert.rejects(at("/nowhere"), /tmux is not installed/);
+  await assert.rejects(at("/nowhere"), /needs tmux, which is not on the PATH/);
 });
 
 Deno.test("a program that takes 20 seconds for its version is awaited if the caller allows it", async () => {

@@ -154,7 +154,7 @@ Deno.test("two agents that write one file within half an hour are told once, wit
   assert.deepEqual(more, []);
   assert.match(
     toApi ?? "",
-    /^You and @web both write src\/a\.ts: @web did 0 min ago, in its own work tree/,
+    /^You and @web both write src\/a\.ts: @web did just now, in its own work tree/,
   );
   assert.match(toApi ?? "", /mesh ask web "I also change src\/a\.ts: …"$/);
   const [toWeb] = await at.told("web");
@@ -239,7 +239,7 @@ Deno.test("files that two agents write at a time are one message, which names fi
   assert.deepEqual(more, []);
   assert.match(
     told,
-    /both write f1\.ts, f2\.ts, f3\.ts, f4\.ts, f5\.ts and 2 more: @web did 0 min/,
+    /both write f1\.ts, f2\.ts, f3\.ts, f4\.ts, f5\.ts and 2 more: @web did just now/,
   );
   assert.equal((await at.told("web")).length, 1);
 });

@@ -6,7 +6,14 @@ import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude
 import { ackAsk, getAsk, openAsk } from "protocol/asks/contract.ts";
 import { getMessage } from "protocol/messages/log.ts";
 import { createSchedule } from "protocol/schedules/contract.ts";
-import { addPeer, ask, connectPeer, notify, post } from "../../../support/daemon/peer_clients.ts";
+import {
+  addPeer,
+  ask,
+  connectPeer,
+  notify,
+  post,
+  signIn,
+} from "../../../support/daemon/peer_clients.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
 import { create } from "../../../support/daemon/jobs.ts";
 import { laptopAndBuildbox, pass } from "../../../support/machines/memory_network.ts";
@@ -113,6 +120,16 @@ Deno.test("a person's chain names the terminal, and a schedule of a person begin
   for (let second = 0; second < 12; second++) await w.tick();
   const { messages: [fired] } = await (await w.fetch("/messages?q=Later")).json();
   assert.deepEqual([fired.chain.origin, fired.chain.root], ["schedule", schedule_id]);
+});
+
+Deno.test("a person's chain names the dashboard, as the documents call the daemon's page", async () => {
+  await using w = world({ settings: SETTINGS });
+  await connectPeer(w, "api", { circle: "main" });
+  const body = { from_peer: "sam", to_peer: "api", text: "Build it" };
+  const { correlation_id = "" } = await w.call(openAsk, { body, headers: await signIn(w) });
+  await w.clock.settle();
+  const { chain } = await w.call(getAsk, { params: { id: String(correlation_id) } });
+  assert.deepEqual([chain?.origin, chain?.surface], ["person", "dashboard"]);
 });
 
 Deno.test("a program that proves nothing is unknown, and an agent without a message is the peer itself", async () => {
