@@ -19,7 +19,7 @@ export function LeaseList({ leases }: { leases: readonly Lease[] }) {
   return (
     <ul class="list">
       {leases.map((lease) => (
-        <li key={lease.lease_id} class="row list-row" data-row tabIndex={-1}>
+        <li key={lease.lease_id} class="lease row list-row" data-row tabIndex={-1}>
           <strong>
             <bdi>{visible(leaseText(lease))}</bdi>
           </strong>
