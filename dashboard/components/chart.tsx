@@ -1,22 +1,15 @@
 /** A line chart with its legend, and the same figures as a table. */
 
 import { useState } from "preact/hooks";
-import { type Run, runsOf, type Scale, scaleOf, type Value } from "./chart_scale.ts";
-
-/** A line of a chart. */
-interface Line {
-  readonly label: string;
-  /** A custom property of the styles, such as `--busy`. */
-  readonly colour: string;
-  readonly values: readonly Value[];
-  readonly filled?: boolean;
-}
-
-export interface ChartData {
-  /** Seconds since 1970, a minute apart. */
-  readonly times: readonly number[];
-  readonly lines: readonly Line[];
-}
+import {
+  type ChartData,
+  type Line,
+  type Run,
+  runsOf,
+  type Scale,
+  scaleOf,
+  type Value,
+} from "./chart_scale.ts";
 
 interface LineChartProps {
   readonly title: string;

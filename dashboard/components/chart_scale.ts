@@ -1,7 +1,22 @@
-/** The scale of a chart: where a value is drawn, which values have a line, and where lines end. */
+/** The data of a chart, and its scale: where values are drawn, and where lines end. */
 
 /** A value of a line; null if it is unknown. */
 export type Value = number | null;
+
+/** A line of a chart. */
+export interface Line {
+  readonly label: string;
+  /** A custom property of the styles, such as `--busy`. */
+  readonly colour: string;
+  readonly values: readonly Value[];
+  readonly filled?: boolean;
+}
+
+export interface ChartData {
+  /** Seconds since 1970, a minute apart. */
+  readonly times: readonly number[];
+  readonly lines: readonly Line[];
+}
 
 export interface Scale {
   /** From 1, at 0, to 0, a little above the largest value. */
