@@ -48,7 +48,9 @@ export function readBelow(
   bytes_max: number,
 ): { readonly text: string | null } | { readonly unread: string } {
   const root = realFolder(folder), parent = realFolder(dirname(path));
-  if (root === undefined) return { unread: "the agent's folder is not known" };
+  if (root === undefined) {
+    return { unread: `the agent's folder ${folder === "" ? "is not known" : "does not exist"}` };
+  }
   const isBelow = (at: string) => at === root || at.startsWith(`${root.replace(/\/$/, "")}/`);
   if (!isBelow(parent ?? resolve(path)) && !isBelow(resolve(path))) return OUTSIDE;
   if (parent === undefined) return { text: null };

@@ -172,7 +172,7 @@ function Lines(
   const isMissing = !binary && status !== "submodule" && (hunks === null || cut);
   const more = async () => setLoaded(await loadFile(path));
   return (
-    <div class="changed-lines rail">
+    <div class="changed-lines rail stack">
       {hunks && hunks.length > 0 && (
         <Diff
           lines={lines}

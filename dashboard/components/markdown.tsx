@@ -87,9 +87,14 @@ function Block({ token, level }: { token: Token; level: number }): ComponentChil
 
 function List({ list, level }: { list: Tokens.List; level: number }) {
   const items = list.items.map((item, index) => (
-    <li key={index}>
+    <li key={index} class={item.task ? "task-item" : undefined}>
       {item.task && (item.checked ? "☑ " : "☐ ")}
-      {blocks(item.tokens.filter(({ type }) => type !== "checkbox"), level + 1)}
+      {blocks(
+        item.tokens.filter(({ type }) =>
+          type !== "checkbox"
+        ),
+        level + 1,
+      )}
     </li>
   ));
   return list.ordered ? <ol start={Number(list.start) || 1}>{items}</ol> : <ul>{items}</ul>;

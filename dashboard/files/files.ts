@@ -2,7 +2,6 @@
 
 import scripts from "./generated/scripts.json" with { type: "json" };
 import styles from "./generated/dashboard.css" with { type: "text" };
-import charts from "./generated/charts.js" with { type: "text" };
 import icon from "./generated/icon.svg" with { type: "text" };
 import icon192 from "./generated/icon_192.png.base64" with { type: "text" };
 import icon512 from "./generated/icon_512.png.base64" with { type: "text" };
@@ -32,8 +31,6 @@ const LOADED = [...MODULES.keys()]
   .filter((name) => name !== scripts.entry && !scripts.imported.includes(name)).map(toModule);
 /** Loaded only by the view that shows a terminal. */
 export const TERMINAL = asset("terminal", "js", SCRIPT_TYPE, terminal);
-/** Loaded when a chart is shown. */
-export const CHARTS = asset("charts", "js", SCRIPT_TYPE, charts);
 /** Loaded when a QR code is shown. */
 export const QR = asset("qr", "js", SCRIPT_TYPE, qr);
 export const STYLES = asset("dashboard", "css", "text/css; charset=utf-8", styles);
@@ -44,7 +41,7 @@ const ICON_512 = asset("icon-512", "png", "image/png", bytesOf(icon512));
 export const MASKABLE_ICON = asset("icon-maskable", "png", "image/png", bytesOf(maskable));
 
 /** The files that the page needs while its server cannot be reached. */
-const PAGE_ASSETS = [SCRIPT, ...IMPORTED, ...LOADED, TERMINAL, CHARTS, QR, STYLES];
+const PAGE_ASSETS = [SCRIPT, ...IMPORTED, ...LOADED, TERMINAL, QR, STYLES];
 export const ASSETS = [...PAGE_ASSETS, ICON, ICON_192, ICON_512, MASKABLE_ICON];
 
 /** The paths from here on are relative to the address of the page, such as `/dashboard`. */

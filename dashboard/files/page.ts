@@ -1,7 +1,6 @@
 /** The page of the dashboard: an empty frame that loads the dashboard's files. */
 
 import {
-  CHARTS,
   ICON,
   IMPORTED,
   LATER,
@@ -40,7 +39,6 @@ export const PAGE = `<!doctype html>
 <meta name="apple-mobile-web-app-title" content="{{title}}">
 <title>{{title}} · Agent Mesh</title>
 <meta name="mesh-part-terminal" content="dashboard/assets/${TERMINAL.name}">
-<meta name="mesh-part-charts" content="dashboard/assets/${CHARTS.name}">
 <meta name="mesh-part-qr" content="dashboard/assets/${QR.name}">
 ${MODULES}
 <link rel="icon" href="dashboard/${paintedPath(ICON)}" type="image/svg+xml">

@@ -2,6 +2,8 @@
 
 import type { Limit } from "../state/records.ts";
 
+const IN_TWO_HOURS = new Date(Date.now() + 7_200_000).toISOString();
+
 const CLEAR: Limit = {
   account_id: "acct-3f9c04d1a2b7",
   backend: "codex",
@@ -14,7 +16,7 @@ const CLEAR: Limit = {
   waits_for: null,
   evidence: null,
   windows: [
-    { window: "five_hour", used_percent: 83, resets_at: "2026-11-28T14:20:00.000Z" },
+    { window: "five_hour", used_percent: 83, resets_at: IN_TWO_HOURS },
     { window: "seven_day", used_percent: 42, resets_at: null },
   ],
   peers: [{ peer_id: "peer-3f9c04d1a2b7", name: "api-codex" }],

@@ -3,7 +3,7 @@
 import { actOf } from "protocol/derived/acts/act.ts";
 import { fileDiff } from "protocol/derived/compare.ts";
 import type { FileDiff } from "protocol/derived/diff.ts";
-import type { ChartData } from "../parts/chart_data.ts";
+import type { ChartData } from "../components/chart_scale.ts";
 import { Resource } from "../state/resource.ts";
 import type { Children, Message, Trace, UsageReport } from "../state/records.ts";
 

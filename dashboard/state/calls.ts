@@ -133,9 +133,12 @@ export function isNetworkError(error: unknown): boolean {
 /** The error texts of Chromium, Firefox and Safari. */
 const NETWORK_ERRORS = /fetch|network|load failed/i;
 
+export const NOT_THROUGH_RELAY =
+  "Not available through a relay. Open the dashboard on that machine itself.";
+
 /** Refusals of routes that do not pass a machine's tunnel; a second try does not help. */
 const UNAVAILABLE: Readonly<Record<string, string>> = {
-  not_through_relay: "Not available through a relay. Open the dashboard on that machine itself.",
+  not_through_relay: NOT_THROUGH_RELAY,
   not_for_devices: "Not available on a paired device. Open the dashboard on that machine itself.",
   relay_admin_off: "Not available through a relay, as relay.allow_admin is off on that machine.",
 };

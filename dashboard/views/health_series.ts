@@ -1,6 +1,6 @@
 /** The figures of the last hour as lines of charts: one value for each minute. */
 
-import type { ChartData } from "../parts/chart_data.ts";
+import type { ChartData } from "../components/chart_scale.ts";
 import type { Figures } from "../state/records.ts";
 
 const MINUTE_MS = 60_000;

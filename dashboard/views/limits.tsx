@@ -9,7 +9,7 @@ import { visible } from "../components/text/visible.tsx";
 import { call } from "../state/calls.ts";
 import type { Limit } from "../state/records.ts";
 import { useResource } from "../state/resource.ts";
-import { peersById } from "../state/store.ts";
+import { now, peersById } from "../state/store.ts";
 
 /** The limits of all accounts; nothing while none is known. */
 export function Limits() {
@@ -46,7 +46,7 @@ function LimitCard({ limit, refresh }: { limit: Limit; refresh: () => void }) {
         <bdi class="hint">{visible(account)}</bdi>
         <State of={state} />
         <span class="grow" />
-        {queued > 0 && <span>{queued} waiting</span>}
+        {queued > 0 && <span class="hint">{queued} waiting</span>}
         {isHeld && (
           <Act run={resume} confirm="One waiting message is sent now, to see if it is answered.">
             Try it now
@@ -59,7 +59,8 @@ function LimitCard({ limit, refresh }: { limit: Limit; refresh: () => void }) {
           {windowWords(window)}: {Math.round(used_percent)} % used
           {resets_at && (
             <>
-              , resets <Age at={resets_at} future />
+              , {Date.parse(resets_at) > now.value ? "resets" : "reset"}{" "}
+              <Age at={resets_at} future />
             </>
           )}
         </p>

@@ -77,7 +77,7 @@ export function Report({ report }: { report: UsageReport }) {
     <div class="stack">
       <dl class="numbers cluster card">
         <Figure name="Input" value={tokenText(total, "input_tokens")} />
-        <Figure name="of it from a cache" value={tokenText(total, "cached_input_read_tokens")} />
+        <Figure name="From a cache" value={tokenText(total, "cached_input_read_tokens")} />
         <Figure name="Output" value={tokenText(total, "output_tokens")} />
         <Figure name="Requests" value={total.requests.toLocaleString("en-US")} />
         <Figure name={prices ? `Price, as of ${prices.as_of}` : "Price"} value={money(total)} />
@@ -116,7 +116,7 @@ function Table({ report, money }: { report: UsageReport; money: (sums: Sums) => 
             <th scope="col">Input</th>
             <th scope="col" class="wide">From a cache</th>
             <th scope="col" class="wide">To a cache</th>
-            <th scope="col">Output</th>
+            <th scope="col" class="wide">Output</th>
             <th scope="col" class="wide">Reasoning</th>
             <th scope="col" class="wide">Requests</th>
             <th scope="col">Price</th>
@@ -134,7 +134,7 @@ function Table({ report, money }: { report: UsageReport; money: (sums: Sums) => 
               <td>{tokenText(row, "input_tokens")}</td>
               <td class="wide">{tokenText(row, "cached_input_read_tokens")}</td>
               <td class="wide">{tokenText(row, "cached_input_write_tokens")}</td>
-              <td>{tokenText(row, "output_tokens")}</td>
+              <td class="wide">{tokenText(row, "output_tokens")}</td>
               <td class="wide">{tokenText(row, "reasoning_tokens")}</td>
               <td class="wide">{row.requests.toLocaleString("en-US")}</td>
               <td>{money(row)}</td>

@@ -75,6 +75,9 @@ export async function readBody(
   return text;
 }
 
+/** The status that nginx logs when a client closes the connection before the response. */
+export const CLIENT_CLOSED_REQUEST = 499;
+
 /** An aborted request body is a 400, not a 500. */
 export async function refuseOnAbort<T>(read: () => Promise<T>): Promise<T> {
   try {

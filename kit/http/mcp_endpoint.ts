@@ -17,7 +17,7 @@ import {
 import * as z from "zod";
 import { CommonProblem } from "kit/core/problem.ts";
 import { VERSION } from "kit/core/version.ts";
-import { BODY_BYTES_MAX, refuseOnAbort } from "kit/http/body.ts";
+import { BODY_BYTES_MAX, CLIENT_CLOSED_REQUEST, refuseOnAbort } from "kit/http/body.ts";
 import { tryJson } from "kit/core/text.ts";
 
 /** No subscriptions are accepted, because the list of tools never changes while a server runs. */
@@ -29,9 +29,6 @@ const VersionInMeta = z.object({
     _meta: z.object({ "io.modelcontextprotocol/protocolVersion": z.string() }),
   }),
 });
-
-/** The status that nginx logs when a client closes the connection before the response. */
-const CLIENT_CLOSED_REQUEST = 499;
 
 interface ToolServerOptions<T extends { readonly listing: Tool }> {
   readonly name: string;

@@ -3,6 +3,7 @@
 import { Hono } from "hono";
 import { CommonProblem, EVENT_STREAM, Refusal } from "kit/core/problem.ts";
 import { refusesItsMethod } from "kit/http/contract.ts";
+import { CLIENT_CLOSED_REQUEST } from "kit/http/body.ts";
 import { compressJson } from "kit/http/encoding.ts";
 import type { Route, RoutedRequest, RouteGuard } from "kit/http/route.ts";
 
@@ -89,12 +90,18 @@ async function toHeadResponse(response: Response | Promise<Response>): Promise<R
   return new Response(null, { status, headers });
 }
 
-/** Waits for the disk, because a refusal may reveal data that the handler has read. */
+/**
+ * Waits for the disk, because a refusal may reveal data that the handler has read. A handler that
+ * ends with its client's connection has not failed.
+ */
 async function toErrorResponse(
   error: unknown,
   guard: RouteGuard,
   request: Request,
 ): Promise<Response> {
+  if (request.signal.aborted && error === request.signal.reason) {
+    return new Response(null, { status: CLIENT_CLOSED_REQUEST });
+  }
   try {
     await guard.whenDurable();
   } catch (storageError) {

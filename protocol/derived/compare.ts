@@ -6,7 +6,7 @@ import { countLines, type FileDiff, type Hunk } from "protocol/derived/diff.ts";
 const CONTEXT_LINES = 3;
 /** Limits the search for common lines, whose time grows with the square of the edits. */
 const EDITS_MAX = 2000;
-const NO_LINE_END = "\\ No newline at end of file";
+export const NO_LINE_END = "\\ No newline at end of file";
 
 /** The hunks of a change. A line keeps every character before its `\n`, so also a `\r`. */
 export function hunksOf(before: string, after: string): Hunk[] {

@@ -42,7 +42,6 @@ export const GOLDEN: Readonly<Record<string, () => string | Promise<string>>> = 
   "daemon/features/agents/opencode/plugin/generated/mesh.js": renderPlugin,
   "dashboard/files/generated/scripts.json": renderScripts,
   "dashboard/files/generated/terminal.js": renderTerminal,
-  "dashboard/files/generated/charts.js": renderCharts,
   "dashboard/files/generated/qr.js": renderQr,
   "dashboard/files/generated/worker.js": renderWorker,
   "dashboard/files/generated/dashboard.css": renderStyles,
@@ -213,11 +212,6 @@ async function bundleMinified(entry: string): Promise<string> {
 /** The terminal of the dashboard, which the page loads when it shows one. */
 function renderTerminal(): Promise<string> {
   return bundleMinified("dashboard/components/terminal/emulator.ts");
-}
-
-/** The script that the dashboard loads when a chart is shown. */
-function renderCharts(): Promise<string> {
-  return bundleMinified("dashboard/parts/charts.ts");
 }
 
 /** The script that the dashboard loads when a QR code is shown. */

@@ -18,7 +18,8 @@ export function BudgetLines({ of }: { of: string }) {
 export function BudgetList({ budgets, of }: { budgets: readonly Budget[]; of: string }) {
   return budgets.map((budget) => (
     <p key={budget.budget_id} class={budget.state === "open" ? "hint" : "reason"}>
-      Budget: {visible(budgetLine(budget, of))}
+      {`Budget${budget.state === "open" ? ":" : ""} `}
+      {visible(budgetLine(budget, of))}
     </p>
   ));
 }

@@ -35,7 +35,7 @@ export function FileUseList({ answer: { file, root, uses } }: { answer: FileAnsw
         {uses.map((use) => (
           <li key={`${use.peer_id} ${use.root} ${use.wrote}`} class="row list-row">
             <PeerLink id={use.peer_id} name={use.name} />
-            <State of={use.wrote ? "wrote" : "read"} tone={use.wrote ? "busy" : "calm"} />
+            <State of={use.wrote ? "wrote" : "read"} tone={use.wrote ? "good" : "calm"} />
             <span class="hint">
               {use.times > 1 && `${use.times} times, last `}
               <Age at={use.last_at} suffix=" ago" />

@@ -4,10 +4,11 @@ import * as at from "protocol/generated/endpoints.ts";
 import { Act, Age } from "../../components/basics.tsx";
 import { PeerLink } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
-import { call, RELAYED } from "../../state/calls.ts";
+import { call, NOT_THROUGH_RELAY, RELAYED } from "../../state/calls.ts";
 import type { Lease } from "../../state/records.ts";
 import { refreshTopics, useResource } from "../../state/resource.ts";
-import { sessionState } from "../../state/session.ts";
+import { useRefusal } from "../peer/interrupt.tsx";
+import { Acting } from "../review/acting.tsx";
 
 /** The resource with its name, and the number of a port. */
 function leaseText({ resource, name, port }: Lease): string {
@@ -18,7 +19,7 @@ export function LeaseList({ leases }: { leases: readonly Lease[] }) {
   return (
     <ul class="list">
       {leases.map((lease) => (
-        <li key={lease.lease_id} class="row list-row" data-row tabIndex={-1}>
+        <li key={lease.lease_id} class="lease row list-row" data-row tabIndex={-1}>
           <strong>
             <bdi>{visible(leaseText(lease))}</bdi>
           </strong>
@@ -29,23 +30,30 @@ export function LeaseList({ leases }: { leases: readonly Lease[] }) {
             {lease.pid === null ? ", while it starts" : `, until process ${lease.pid} ends`}
           </span>
           <span class="grow" />
-          {!RELAYED && sessionState.value === "human" && <EndLease lease={lease} />}
+          <EndLease lease={lease} />
         </li>
       ))}
     </ul>
   );
 }
 
+/** Disabled with the reason where this page may not end it. */
 function EndLease({ lease }: { lease: Lease }) {
+  const unsigned = useRefusal();
+  const refusal = RELAYED ? NOT_THROUGH_RELAY : unsigned;
   const end = async () => {
     await call(at.releaseLease, { params: { id: lease.lease_id }, query: {} });
     refreshTopics(["leases"]);
   };
+  const label = `End it: the lease of ${leaseText(lease)}`;
+  if (refusal !== undefined) {
+    return <Acting refusal={refusal} run={end} class="danger" label={label}>End it</Acting>;
+  }
   return (
     <Act
       run={end}
       class="danger"
-      label={`End the lease of ${leaseText(lease)}`}
+      label={label}
       confirm={`Others may then lease ${
         leaseText(lease)
       }, although ${lease.holder} may still use it.`}

@@ -83,7 +83,6 @@ function JobCard({ job }: { job: JobInList }) {
       <span class="cluster">
         <State of={job.state} />
         {assigned_peer_id && <bdi class="who">{visible(nameOfPeer(assigned_peer_id))}</bdi>}
-        <span class="grow" />
         {waits_for ? <Age at={due_at} future /> : <Age at={job.updated_at} />}
       </span>
       {progress !== null && <Progress value={progress} />}
@@ -118,7 +117,7 @@ function TemplateCard({ template }: { template: TemplateInList }) {
           <code>{cron}</code>
           <span class="hint">{timezone}</span>
           {state === "active" && next !== undefined && (
-            <span>
+            <span class="hint">
               next <Age at={new Date(next).toISOString()} future />
             </span>
           )}

@@ -61,8 +61,8 @@ export function DigestSections({ digest }: { digest: Digest }) {
       <Section title="Limits, budgets and loops" count={counts.limits} of={limits}>
         {({ peer_name, subject, reason, event, at }) => (
           <>
-            <bdi>{visible(peer_name ?? subject ?? "")}</bdi>: {visible(reason ?? event)}{" "}
-            <Age at={at} />
+            <bdi>{visible(peer_name ?? subject ?? "")}</bdi>:{" "}
+            {visible((reason ?? event).replaceAll("_", " "))} <Age at={at} />
           </>
         )}
       </Section>

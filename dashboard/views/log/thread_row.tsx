@@ -4,6 +4,7 @@ import { FoldRow } from "../../components/act/fold_row.tsx";
 import { Age, Clock, State } from "../../components/basics.tsx";
 import { Content, firstLine, Origin, To, Voice } from "../../components/message.tsx";
 import { visible } from "../../components/text/visible.tsx";
+import { momentText } from "../../components/time/times.ts";
 import { useFold } from "../../components/act/folds.ts";
 import type { Message } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
@@ -53,7 +54,7 @@ function Detail({ first, rest }: { first: Message; rest: readonly Message[] }) {
             Circle <bdi>{visible(first.circle)}</bdi>,{" "}
           </>
         )}
-        <time dateTime={first.created_at}>{at.toLocaleString()}</time>,{" "}
+        <time dateTime={first.created_at} title={at.toLocaleString()}>{momentText(+at)}</time>,{" "}
         {first.kind === "ask" ? <a href={link("asks", first.message_id)}>the ask</a> : null}{" "}
         <code>{first.message_id}</code>
       </p>

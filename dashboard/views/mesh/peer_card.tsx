@@ -281,5 +281,5 @@ export function Reach({ peer, brief = false }: { peer: Peer; brief?: boolean }) 
 /** The last two folders of a path. */
 function tail(path: string): string {
   const parts = path.split("/").filter(Boolean);
-  return parts.length > 2 ? `…/${parts.slice(-2).join("/")}` : path;
+  return parts.length > 2 ? parts.slice(-2).join("/") : path;
 }

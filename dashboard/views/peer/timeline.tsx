@@ -247,7 +247,7 @@ function Shortened() {
 
 /** Shown only where the agent has recorded the times. */
 function Duration({ ms }: { ms: number | null }) {
-  return <span class="duration">{ms === null ? "" : durationText(ms)}</span>;
+  return <span class="duration hint">{ms === null ? "" : durationText(ms)}</span>;
 }
 
 const SECOND_MS = 1000, MINUTE_MS = 60_000;

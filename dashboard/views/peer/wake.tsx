@@ -35,7 +35,7 @@ export function WakeButton({ peer }: { peer: Peer }) {
   return (
     <button
       type="button"
-      class="stop-turn"
+      class="stop-turn wake"
       disabled={isBusy}
       aria-disabled={reason !== undefined}
       aria-label={`Wake ${name}`}

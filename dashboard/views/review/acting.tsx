@@ -6,12 +6,14 @@ import { notify } from "../../state/store.ts";
 import { type SubmitHeaders, useSubmit } from "../../components/act/submit.ts";
 
 export function Acting(
-  { refusal, run, letter, children, class: className }: {
+  { refusal, run, letter, label, children, class: className }: {
     /** The reason why it is not allowed; undefined if it is. */
     refusal: string | undefined;
     run: (headers: SubmitHeaders) => Promise<unknown>;
     /** The key that presses it. */
     letter?: string;
+    /** A name that says more than the text. */
+    label?: string;
     children: ComponentChildren;
     class?: string;
   },
@@ -23,6 +25,7 @@ export function Acting(
       <button
         type="button"
         class={className}
+        aria-label={label}
         aria-disabled={isOff}
         title={refusal}
         data-view-key={letter}

@@ -1,6 +1,6 @@
 /** The changes of files that an agent asks permission for, beside the present files. No I/O. */
 
-import { fileDiff, hunksOf } from "protocol/derived/compare.ts";
+import { fileDiff, hunksOf, NO_LINE_END } from "protocol/derived/compare.ts";
 import { countLines, type FileDiff } from "protocol/derived/diff.ts";
 import { numberHunks, type PatchFile } from "protocol/derived/acts/patch.ts";
 
@@ -37,9 +37,13 @@ export function edited(before: FileBefore, path: string, edits: readonly Edit[])
     if (sizeOf(diff) - given <= COMPARED_CHARS_MAX && diff.hunks.length > 0) return diff;
   }
   const hunks = edits.flatMap(({ old, fresh, all }) => {
+    // The end of such a text is not the end of its file.
+    const areAlike = old !== "" && fresh !== "" && !old.endsWith("\n") && !fresh.endsWith("\n");
+    const end = areAlike ? [] : ["\\ No newline at the end of this text"];
     const remark = all ? ["\\ each place where this text is"] : [];
     return hunksOf(old, fresh).map(({ lines }) => {
-      return { old_start: null, new_start: null, lines: [...remark, ...lines] };
+      const shown = lines.flatMap((line) => line === NO_LINE_END ? end : line);
+      return { old_start: null, new_start: null, lines: [...remark, ...shown] };
     });
   });
   const why = "unread" in before ? before.unread : "the text to replace is not once in the file";

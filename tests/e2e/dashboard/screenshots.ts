@@ -18,7 +18,7 @@ import { takeRelayPictures } from "../../support/dashboard/relay_screens.ts";
 const for_docs = Deno.args[0] === "--docs";
 const folder = for_docs ? "docs/pictures" : Deno.args[0] ?? "dist/screenshots";
 /** Small enough for a page of text. */
-const DOCS = { viewport: { width: 1100, height: 640 }, colorScheme: "dark" } as const;
+const DOCS = { viewport: { width: 1100, height: 780 }, colorScheme: "dark" } as const;
 const SCREENS = {
   desktop: { viewport: { width: 1440, height: 900 } },
   phone: { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
@@ -62,6 +62,7 @@ const VIEWS = {
   job: `#/jobs/${failed}`,
   recurring_job: `#/jobs/${recurring[0]?.calendar_id}`,
   new_job: "#/jobs/new",
+  review: "#/review",
   schedules: "#/schedules",
   usage: "#/usage",
   usage_by_agent: "#/usage?by=agent&days=30",
@@ -195,5 +196,8 @@ async function takePhone(lab: DashboardLab): Promise<void> {
 /** Waits until the view has drawn what it loads. */
 async function show(page: Page, view: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(view)}`);
-  await page.waitForTimeout(700);
+  await page.waitForTimeout(200);
+  await page.locator(".skeleton").first().waitFor({ state: "detached" });
+  // New buttons cannot be pressed for some time.
+  await page.waitForTimeout(1000);
 }

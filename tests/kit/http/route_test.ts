@@ -50,7 +50,7 @@ function open(routes: Route[], door: Partial<RouteGuard> = {}) {
   };
   const post = (path: string, body?: BodyInit, headers: Record<string, string> = {}) =>
     ask(path, { method: "POST", headers, ...(body !== undefined && { body }) });
-  return { ask, post, faults };
+  return { fetch, ask, post, faults };
 }
 
 Deno.test("params, query and body are parsed, and an instant is sent as RFC 3339", async () => {
@@ -180,6 +180,18 @@ Deno.test("an unexpected error is a 500 without details, and its cause is logged
   const { status, answer } = await ask("/bare");
   assert.deepEqual([status, answer.error, faults], [500, "internal", [cause]]);
   assert.ok(!JSON.stringify(answer).includes("s3cr3t"));
+});
+
+Deno.test("a handler that ends with its client's connection is a 499, and no error", async () => {
+  const client = new AbortController();
+  const waiting = route(bare, ({ signal }) => {
+    client.abort();
+    signal.throwIfAborted();
+    return OK;
+  });
+  const { fetch, faults } = open([waiting]);
+  const request = new Request("http://mesh.test/bare", { signal: client.signal });
+  assert.deepEqual([(await fetch(request)).status, faults], [499, []]);
 });
 
 Deno.test("the checks are in order: guard, route, token, body", async () => {

@@ -149,8 +149,10 @@ Deno.test("a write to a file is shown against its present text, an edit with its
 Deno.test("without the file, an edit shows its texts, and says why it has no numbers", () => {
   const input = { file_path: "src/a.ts", old_string: "a", new_string: "b" };
   const unread = act("Edit", input, () => ({ unread: "it is a symbolic link" }));
-  assert.deepEqual(lines(unread).filter((line) => !line.startsWith("\\")), ["-a", "+b"]);
+  assert.deepEqual(lines(unread), ["-a", "+b"]);
   assert.equal(unread.files[0]?.note, "No line numbers: it is a symbolic link");
+  const cut = act("Edit", { ...input, new_string: "b\n" }, () => ({ unread: "it is too large" }));
+  assert.deepEqual(lines(cut), ["-a", "\\ No newline at the end of this text", "+b"]);
   const twice = act("Edit", { file_path: "twice.ts", old_string: "same", new_string: "x" });
   assert.equal(twice.files[0]?.hunks[0]?.old_start, null);
   const all = act("Edit", {

@@ -1,8 +1,7 @@
 /** Agents in work trees of several repositories, each with a small change. */
 
 import { join } from "node:path";
-import type { DashboardLab } from "../dashboard/dashboard_lab.ts";
-import type { SocketPeer } from "../dashboard/socket_peer.ts";
+import type { SocketPeer, SocketPeerFields } from "../dashboard/socket_peer.ts";
 import { TestRepository } from "./repository.ts";
 
 /** The change of an agent in its work tree. */
@@ -48,7 +47,9 @@ export class WorkTrees implements Disposable {
   }
 
   /** Connects an agent for each work tree. */
-  async connect(lab: DashboardLab): Promise<SocketPeer[]> {
+  async connect(
+    lab: { peer(fields: SocketPeerFields): Promise<SocketPeer> },
+  ): Promise<SocketPeer[]> {
     const peers = [];
     for (const { name, folder } of this.trees) {
       peers.push(await lab.peer({ name, path: folder, backend: "sdk" }));

@@ -19,7 +19,7 @@ Deno.test("axe finds nothing in the gallery of components, dark or light, on des
     const page = await context.newPage();
     page.on("console", (line) => line.type() === "error" && found.push(line.text()));
     await page.goto(gallery.url);
-    await page.locator(".chart canvas").waitFor();
+    await page.locator(".chart-plot").waitFor();
     const violations = await violationsOf(page);
     found.push(...violations.map((line) => `${viewport.width}: ${line}`));
     const wide = await page.evaluate("document.documentElement.scrollWidth - innerWidth");

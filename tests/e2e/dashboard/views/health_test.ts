@@ -1,22 +1,13 @@
-/** Health: charts that are loaded when they are shown, figures, and the self-test's verdicts. */
+/** Health: charts, figures, and the self-test's verdicts. */
 
 import assert from "node:assert/strict";
 import { VERDICTS_FILE } from "protocol/agents/selftest.ts";
 import { browserTest } from "../../../support/dashboard/browser_tests.ts";
 import { until } from "../../../support/waiting.ts";
 
-browserTest("charts are loaded only when Health is shown, and follow new messages", async (lab) => {
+browserTest("the charts of Health follow new messages", async (lab) => {
   const [api, web] = [await lab.peer({ name: "api" }), await lab.peer({ name: "web" })];
-  const page = await lab.open();
-  const loaded: string[] = [];
-  page.on("request", (request) => loaded.push(request.url()));
-  await page.goto(`${lab.daemon.base}/dashboard#/mesh`);
-  await page.reload();
-  await page.getByRole("link", { name: "api" }).waitFor();
-  assert.equal(loaded.filter((url) => url.includes("/charts.")).length, 0);
-  await page.evaluate("location.hash = '#/health'");
-  await page.locator(".chart canvas").nth(2).waitFor();
-  assert.equal(loaded.filter((url) => url.includes("/charts.")).length, 1);
+  const page = await lab.open("#/health");
   const chart = page.locator("figure", { hasText: "Messages a minute" });
   await chart.getByText("As a table").click();
   for (let count = 1; count <= 3; count++) {
@@ -31,20 +22,31 @@ browserTest("charts are loaded only when Health is shown, and follow new message
 });
 
 browserTest(
-  "a chart that cannot be loaded says so, and is loaded when it is tried again",
+  "the lines of a chart have the colours of a theme that is chosen later",
   async (lab) => {
-    const page = await lab.open();
-    let fail = true;
-    await page.route(/\/charts\./, (route) => fail ? route.abort() : route.continue());
-    await page.evaluate("location.hash = '#/health'");
-    const failed = page.locator(".chart .failed").first();
-    await failed.waitFor();
-    fail = false;
-    await failed.getByRole("button", { name: "Try again" }).click();
-    await page.locator(".chart canvas").first().waitFor();
-    lab.forgive(/ERR_FAILED/);
+    const page = await lab.open("#/health", { colorScheme: "dark" });
+    await page.locator(".chart-plot .chart-area").first().waitFor({ state: "attached" });
+    const colour = () =>
+      page.evaluate<string>("getComputedStyle(document.querySelector('.chart-area')).fill");
+    assert.equal(await colour(), "rgb(124, 183, 255)");
+    await page.evaluate("document.documentElement.style.colorScheme = 'light'");
+    assert.equal(await colour(), "rgb(11, 92, 173)");
+    await page.evaluate("document.documentElement.style.colorScheme = ''");
+    await page.emulateMedia({ colorScheme: "light" });
+    assert.equal(await colour(), "rgb(11, 92, 173)");
   },
 );
+
+browserTest("a chart shows the values of the minute under the pointer", async (lab) => {
+  const page = await lab.open("#/health");
+  const chart = page.locator("figure", { hasText: "Messages a minute" });
+  const shown = chart.locator("figcaption .hint .hint");
+  const last = await shown.textContent();
+  await chart.locator(".chart-plot").hover({ position: { x: 2, y: 20 } });
+  await until("an earlier minute", async () => await shown.textContent() !== last);
+  await chart.getByText("As a table").hover();
+  await until("the last minute", async () => await shown.textContent() === last);
+});
 
 browserTest("the verdicts of the self-test are a table, with what failed", async (lab) => {
   const agents = {

@@ -17,7 +17,7 @@ browserTest(
     const { port } = await lab.call(takeLease, { body });
     await page.getByText(`port web ${port}`).waitFor();
     await page.getByText(`until process ${Deno.pid} ends`).waitFor();
-    await page.getByRole("button", { name: `End the lease of port web ${port}` }).click();
+    await page.getByRole("button", { name: `End it: the lease of port web ${port}` }).click();
     await page.getByText("may still use it").waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "End it" }).click();
     await page.getByText("Nothing is leased").waitFor();

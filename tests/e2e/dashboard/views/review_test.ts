@@ -78,6 +78,46 @@ browserTest("on a phone, one review is shown at a time", async (lab) => {
   await page.getByText("nothing was merged or pushed", { exact: false }).first().waitFor();
 });
 
+browserTest(
+  "the changes of other machines are listed with theirs, and are accepted there",
+  async (lab) => {
+    using trees = new WorkTrees(1, 1);
+    await trees.connect(lab);
+    lab.network.fill();
+    const page = await lab.open("", DESK);
+    // The daemon has no other machine: buildbox has the same change, and the others do not answer.
+    await page.route(/\/reviews.*machine=/, async (route) => {
+      const url = new URL(route.request().url());
+      const machine = url.searchParams.get("machine");
+      if (machine !== "dm-attic" && machine !== "dm-cloud") {
+        url.searchParams.delete("machine");
+        return await route.continue({ url: url.href });
+      }
+      const problem = { error: "reviews_elsewhere", detail: "Its reviews could not be read" };
+      await route.fulfill({ status: 502, json: problem });
+    });
+    const accepted: { machine?: string; reviews: unknown[] }[] = [];
+    await page.route(/\/reviews$/, async (route) => {
+      accepted.push(route.request().postDataJSON());
+      await route.fulfill({ json: { results: [{ id: "review", accepted: true, detail: null }] } });
+    });
+    await page.getByRole("link", { name: "1 ready to review" }).click();
+    const row = page.locator(".review-row", { hasText: "agent0@buildbox" });
+    await row.getByRole("link").click();
+    assert.equal(await page.locator(".review-row").count(), 2);
+    for (const machine of ["attic", "cloud"]) {
+      await page.getByText(`${machine}: Its reviews could not be read.`).waitFor();
+    }
+    const pane = page.getByRole("region", { name: "The chosen review" });
+    await pane.getByText("notes", { exact: false }).first().waitFor();
+    assert.deepEqual(await violationsOf(page), []);
+    await pane.getByRole("button", { name: /^Accept/ }).click();
+    await page.getByText("nothing was merged or pushed", { exact: false }).first().waitFor();
+    assert.deepEqual(accepted.map(({ machine }) => machine), ["buildbox"]);
+    lab.forgive(/502/);
+  },
+);
+
 browserTest("forty ready changes in six repositories are listed in 300 ms", async (lab) => {
   using trees = new WorkTrees(40, 6);
   await trees.connect(lab);

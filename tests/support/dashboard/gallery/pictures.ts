@@ -55,7 +55,7 @@ export async function takePictures(
     const page = await pageOf(browsers, options);
     await page.goto(gallery.url);
     await page.addStyleTag({ content: FONTS + style });
-    await page.locator(".chart canvas").waitFor();
+    await page.locator(".chart-plot").waitFor();
     await page.waitForLoadState("networkidle");
     const names = only ?? await page.evaluate<string[]>(
       `[...document.querySelectorAll("main > section")].map(({ ariaLabel }) => ariaLabel)`,
