@@ -238,13 +238,13 @@ export interface WaitingHooks {
 }
 
 /**
- * After a prompt, the agent announces its first request to its model by a hook. An agent that works
- * hard for longer without announcing one repeats a request that its provider refuses.
+ * After a prompt, the agent announces its first request to its model by a hook. An agent that
+ * receives data for longer without announcing one repeats a request that its provider refuses.
  */
 export interface RequestStorm {
   readonly after_ms: number;
-  /** The time for which the agent's process has used a processor; undefined if unknown. */
-  workedMs(peer: AgentPeer): number | undefined;
+  /** Bytes that the agent's process has received until now; undefined if unknown. */
+  receivedBytes(peer: AgentPeer): number | undefined;
 }
 
 /** Reaches and observes one kind of agent; loaded by its definition (`definition.ts`). */

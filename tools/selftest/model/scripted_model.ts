@@ -22,7 +22,7 @@ export abstract class ModelServer implements ScriptedModel {
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #held: PromiseWithResolvers<void> | undefined;
   /** Answers in place of the script, such as a provider does at a limit. */
-  refusal: ((request: Request) => Response | undefined) | undefined;
+  refusal: ((request: Request) => Response | Promise<Response> | undefined) | undefined;
   #ids = 0;
 
   constructor(rules: readonly ScriptedReply[] = [], path = "") {

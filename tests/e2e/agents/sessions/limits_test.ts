@@ -1,6 +1,7 @@
 /** Real agents at limits of their accounts: what follows waits, and goes on after the reset. */
 
 import assert from "node:assert/strict";
+import { systemClock } from "kit/core/clock.ts";
 import { getAsk, openAsk } from "protocol/asks/contract.ts";
 import { listLimits } from "protocol/limits/contract.ts";
 import { getMessage } from "protocol/messages/log.ts";
@@ -180,5 +181,49 @@ inLongForm(withAgentFixture)(
       return (await call(getMessage, { params: { id } })).reason === "account_limited";
     });
     assert(fixture.screen.includes("1. Keep trying"), "the dialog is left as it was");
+  },
+);
+
+/** Time for which a wait is observed: longer than that of a storm. */
+const WAIT_MS = 14_000;
+
+/** Programs that take all processors until they are disposed of. */
+function busyLoops(count: number): AsyncDisposable {
+  const loop = ["-c", "while :; do :; done"];
+  const loops = Array.from({ length: count }, () => new Deno.Command("sh", { args: loop }).spawn());
+  return {
+    async [Symbol.asyncDispose]() {
+      for (const loop of loops) loop.kill("SIGKILL");
+      await Promise.all(loops.map(({ status }) => status));
+    },
+  };
+}
+
+inLongForm(withAgentFixture)(
+  import.meta.url,
+  "Gemini CLI on a busy machine: a slow provider is waited for, and a storm of requests interrupted",
+  {
+    agent: geminiCli,
+    // A fixed model is not chosen by another one, whose requests are those of the storm.
+    prepare: (lab, bin) => ({ ...prepareGemini(lab, bin), command: ["gemini"] }),
+  },
+  async (fixture) => {
+    const { call, agentUnderTest: { model } } = fixture;
+    const peer = await fixture.start();
+    await fixture.answer(await fixture.ask(peer.peer_id, "Which port?"));
+    await until("the end of the turn", () => fixture.screen.includes("DONE 1"));
+    await using _ = busyLoops(3 * navigator.hardwareConcurrency);
+    const limit = async () => (await call(listLimits, {})).limits[0];
+    const answers = Promise.withResolvers<void>();
+    model.refusal = ({ method }) =>
+      method === "POST" ? answers.promise.then(() => dailyQuota()) : undefined;
+    await fixture.sendPrompt("Name a lake");
+    await fixture.waitForTurn("working");
+    await systemClock.sleep(WAIT_MS);
+    assert.equal((await limit())?.state, "clear", "an agent that waits is at no limit");
+    answers.resolve();
+    await until("the storm to be found", async () => (await limit())?.state === "exhausted");
+    assert.equal((await limit())?.evidence?.source, "process table");
+    await until("the interrupt", () => fixture.screen.includes("Request cancelled"));
   },
 );
