@@ -14,8 +14,13 @@ const CLEAR: Limit = {
   waits_for: null,
   evidence: null,
   windows: [
-    { window: "five_hour", used_percent: 83, resets_at: "2026-11-28T14:20:00.000Z" },
-    { window: "seven_day", used_percent: 42, resets_at: null },
+    {
+      window: "five_hour",
+      used_percent: 83,
+      resets_at: "2026-11-28T14:20:00.000Z",
+      at: "2026-11-28T12:00:00.000Z",
+    },
+    { window: "seven_day", used_percent: 42, resets_at: null, at: null },
   ],
   peers: [{ peer_id: "peer-3f9c04d1a2b7", name: "api-codex" }],
   queued: 0,

@@ -54,12 +54,17 @@ function LimitCard({ limit, refresh }: { limit: Limit; refresh: () => void }) {
         )}
       </header>
       {state !== "clear" && <p class={isHeld ? "reason" : "hint"}>{visible(detail)}</p>}
-      {windows.map(({ window, used_percent, resets_at }) => (
+      {windows.map(({ window, used_percent, resets_at, at: recorded_at }) => (
         <p key={window} class="hint">
           {windowWords(window)}: {Math.round(used_percent)} % used
           {resets_at && (
             <>
               , resets <Age at={resets_at} future />
+            </>
+          )}
+          {recorded_at && (
+            <>
+              , recorded <Age at={recorded_at} suffix=" ago" />
             </>
           )}
         </p>

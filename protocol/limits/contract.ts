@@ -16,6 +16,8 @@ export const LimitWindow = z.object({
   window: z.string(),
   used_percent: z.number(),
   resets_at: Instant.nullable(),
+  /** When the agent recorded it; null if it recorded no time. */
+  at: Instant.nullable(),
 });
 export type LimitWindow = z.output<typeof LimitWindow>;
 

@@ -34,11 +34,29 @@ export class LimitRecords {
 
   /** The accounts of agents, also of those that sleep; the limited ones first. */
   list(): Limit[] {
+    const stored = new Map(rows.all(this.#ctx.db).map((limit) => [limit.account_id, limit]));
+    return this.#withPeers(stored)
+      .map(({ account, peers }) => this.#toLimit(account, stored.get(account.account_id), peers))
+      .toSorted((a, b) => rank(a) - rank(b) || a.account.localeCompare(b.account));
+  }
+
+  /** The highest used share of each window, over the accounts of one kind of agent. */
+  highestUse(): { backend: string; window: string; used_percent: number }[] {
+    const highest = new Map<string, ReturnType<LimitRecords["highestUse"]>[number]>();
+    for (const { account: { backend }, peers } of this.#withPeers(new Map())) {
+      for (const { window, used_percent } of this.#windowsOf(peers)) {
+        const key = `${backend} ${window}`;
+        if (used_percent <= (highest.get(key)?.used_percent ?? -1)) continue;
+        highest.set(key, { backend: backend ?? "", window, used_percent });
+      }
+    }
+    return [...highest.values()];
+  }
+
+  #withPeers(stored: ReadonlyMap<string, StoredLimit>) {
     const { accounts } = this.#deps;
-    const { db } = this.#ctx;
-    const peers = peerRows.liveAndEndedPeers(db);
+    const peers = peerRows.liveAndEndedPeers(this.#ctx.db);
     const byAccount = new Map<string, { account: Account; peers: StoredPeer[] }>();
-    const stored = new Map(rows.all(db).map((limit) => [limit.account_id, limit]));
     for (const limit of stored.values()) {
       if (limit.state !== "clear") byAccount.set(limit.account_id, { account: limit, peers: [] });
     }
@@ -51,9 +69,7 @@ export class LimitRecords {
         if (account) byAccount.get(account.account_id)?.peers.push(peer);
       }
     }
-    return [...byAccount.values()]
-      .map(({ account, peers }) => this.#toLimit(account, stored.get(account.account_id), peers))
-      .toSorted((a, b) => rank(a) - rank(b) || a.account.localeCompare(b.account));
+    return [...byAccount.values()];
   }
 
   mustGet(account_id: string): Limit {
@@ -149,13 +165,16 @@ export class LimitRecords {
       : "Its limit is over; the next message goes alone, to see if it answers again.";
   }
 
-  /** The windows in the records of the peer that was seen last. */
+  /** The present windows in the records of the peer that was seen last. */
   #windowsOf(peers: readonly StoredPeer[]): LimitWindow[] {
+    const now = this.#ctx.clock.now();
     const byTime = peers.toSorted((a, b) => (b.turn_at ?? 0) - (a.turn_at ?? 0));
     for (const { backend, runtime_session_id } of byTime) {
       const read = this.#deps.transports.adapterOf(backend)?.limitWindows;
-      const windows = runtime_session_id === null ? [] : read?.(runtime_session_id) ?? [];
-      if (windows.length > 0) return [...windows];
+      const known = runtime_session_id === null ? [] : read?.(runtime_session_id) ?? [];
+      // The use of a window that has been reset since is unknown.
+      const windows = known.filter(({ resets_at }) => resets_at === null || resets_at > now);
+      if (windows.length > 0) return windows;
     }
     return [];
   }

@@ -48,8 +48,7 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
     lastEnd: ends,
     storm: {
       after_ms: STORM_AFTER_MS,
-      receivedBytes: ({ agent_pid }) =>
-        agent_pid === null ? undefined : receivedBytes(agent_pid),
+      receivedBytes: ({ agent_pid }) => agent_pid === null ? undefined : receivedBytes(agent_pid),
     },
     account: () => ({ home: options.config_dir }),
     resume: (session) => resumeOf(options.config_dir, session),

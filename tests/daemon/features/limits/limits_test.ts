@@ -272,6 +272,27 @@ Deno.test("the metrics count accounts by the state of their limits", async () =>
   assert.match(metrics, /mesh_account_limits\{state="exhausted"\} 1/);
 });
 
+Deno.test("a record of a used window is shown with its time, and not after the window's reset", async () => {
+  await using at = await limitWorld();
+  const { w, api, limit } = at;
+  const now = w.clock.now();
+  const five = { window: "five_hour", used_percent: 83, resets_at: now + 60_000, at: now };
+  const seven = { window: "seven_day", used_percent: 42, resets_at: null, at: now };
+  at.agents.codex.windows.set(api.session_id, [five, seven]);
+  const recorded_at = new Date(now).toISOString();
+  const found = (await limit()).windows;
+  assert.deepEqual(found.map(({ used_percent, at }) => [used_percent, at]), [
+    [83, recorded_at],
+    [42, recorded_at],
+  ]);
+  const metrics = async () => await (await w.fetch("/metrics")).text();
+  const sample = 'mesh_account_used_ratio{backend="codex",window="five_hour"} 0.83';
+  assert((await metrics()).includes(sample), sample);
+  await w.tick(61);
+  assert.deepEqual((await limit()).windows.map(({ window }) => window), ["seven_day"]);
+  assert(!(await metrics()).includes('window="five_hour"'));
+});
+
 Deno.test("a program that only says that it is idle again has answered the probe", async () => {
   await using at = await limitWorld();
   const { w } = at;

@@ -59,6 +59,22 @@ function planUsedUp(resets_s: number): Response {
   });
 }
 
+/** The headers of an answer within a plan, as Claude Code 2.1.329 reads them. */
+function planUsed(resets_s: number): Record<string, string> {
+  const name = "anthropic-ratelimit-unified";
+  return {
+    [`${name}-status`]: "allowed_warning",
+    [`${name}-reset`]: String(resets_s),
+    [`${name}-representative-claim`]: "five_hour",
+    [`${name}-5h-status`]: "allowed_warning",
+    [`${name}-5h-reset`]: String(resets_s),
+    [`${name}-5h-utilization`]: "0.83",
+    [`${name}-7d-status`]: "allowed",
+    [`${name}-7d-reset`]: String(resets_s + 300_000),
+    [`${name}-7d-utilization`]: "0.42",
+  };
+}
+
 /** Continues with the ask that a limit cut off, as the daemon's message names it. */
 const GOES_ON = {
   match: /The limit of your account is over\. .*(ask-[0-9a-f]+)/,
@@ -143,6 +159,31 @@ inLongForm(withLab)(
     await until("an answer", isAnswered, CONTINUES_MS_MAX);
     assert.equal((await limit())?.state, "clear");
     assert(lab.model.asked("usage limit has reset").length > 0, "Claude Code went on by itself");
+  },
+);
+
+withLab(
+  import.meta.url,
+  "Claude Code: the status line that setup adds tells how far the windows of a plan are used",
+  async () => {
+    await using lab = new Lab({ rules: [ANSWERS], bare: true, subscription: true });
+    const resets_s = Math.floor(Date.now() / 1000) + 7_200;
+    lab.model.headers = planUsed(resets_s);
+    await lab.mesh.setUp({ args: ["--status-line"] });
+    await lab.mesh.up();
+    const api = await lab.claude("api");
+    await api.sendPrompt("Name a lake");
+    const windows = await until("the windows", async () => {
+      const { limits } = await lab.mesh.call(listLimits, {});
+      const found = limits.find(({ backend }) => backend === "claude-code")?.windows ?? [];
+      return found.length > 0 && found;
+    });
+    assert.deepEqual(windows.map(({ window, used_percent }) => [window, used_percent]), [
+      ["five_hour", 83],
+      ["seven_day", 42],
+    ]);
+    assert.equal(Date.parse(windows[0]?.resets_at ?? ""), resets_s * 1000);
+    assert(Date.now() - Date.parse(windows[0]?.at ?? "") < 60_000);
   },
 );
 

@@ -38,8 +38,8 @@ export const LIMIT_INVARIANTS: readonly Invariant[] = [
 function checkAnswered({ goodTurns, start: { at, event_id, limit }, w }: Storm): void {
   const { clock, daemon: { ctx: { events } } } = w;
   const changes = events.read({ since: event_id, limit: 1_000, type: "limit_changed" });
-  const isAnswered = changes.some(({ data: { account_id, reason } }) =>
-    account_id === limit?.account_id && reason === "answered"
+  const isAnswered = changes.some(({ type, data }) =>
+    type === "limit_changed" && data.account_id === limit?.account_id && data.reason === "answered"
   );
   if (!isAnswered || !limit) return;
   const { probe_peer_id, probe_at } = limit;
