@@ -13,7 +13,7 @@ import { peersById } from "../state/store.ts";
 
 /** The limits of all accounts; nothing while none is known. */
 export function Limits() {
-  const load = async () => (await call(at.listLimits, {})).limits;
+  const load = async () => (await call(at.listLimits, { query: {} })).limits;
   const { value: { value: limits }, refresh } = useResource("limits", ["limits"], load);
   return limits && limits.length > 0 ? <LimitList limits={limits} refresh={refresh} /> : null;
 }

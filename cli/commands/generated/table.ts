@@ -1591,6 +1591,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "details": "Peers of one agent and one settings folder share an account. Messages for an account at its limit wait, and go on after the reset: one first, the others once it was answered. The settings limits.resume and limits.quiet_hours change that.",
   "example": "mesh limits",
   "flags": {
+   "--refresh": "ask Codex first, which asks its provider; at most once a minute",
    "--json": "print the answer as JSON"
   }
  },

@@ -16,8 +16,10 @@ export const LIMIT_COMMANDS: readonly Command[] = [
       "Peers of one agent and one settings folder share an account. Messages for an account at " +
       "its limit wait, and go on after the reset: one first, the others once it was answered. " +
       "The settings limits.resume and limits.quiet_hours change that.",
+    flags: { "--refresh": "ask Codex first, which asks its provider; at most once a minute" },
     example: "mesh limits",
-    call: ({ call }) => call(listLimits, {}),
+    call: ({ call }, args) =>
+      call(listLimits, { query: { refresh: args.flag("refresh") ? "true" : undefined } }),
     show: ({ limits }, context) => showLimits(limits, context),
   }),
   answerCommand({

@@ -289,6 +289,11 @@ export interface Adapter {
   account?(peer: AgentPeer & { readonly model: string | null }): AgentAccount | undefined;
   /** The used share of each window of the account, by the records of a session. */
   limitWindows?(session_id: string): readonly LimitWindow[];
+  /**
+   * Asks the running agent, which asks its provider, how far its account is used. Undefined if it
+   * cannot answer. Absent if it takes no such question.
+   */
+  askForWindows?(): Promise<readonly LimitWindow[] | undefined>;
   /** The sign of an agent that sends requests to its provider without end. Absent if none does. */
   readonly storm?: RequestStorm;
   /** The hooks that wait to wake the agent's sessions. Absent if no hook can wake the agent. */

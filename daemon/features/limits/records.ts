@@ -1,6 +1,8 @@
 /** The accounts of this machine's agents as the API shows them. */
 
+import type { Monotonic } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
+import type { Backend } from "protocol/agents/contract.ts";
 import type { Limit, LimitWait, LimitWindow } from "protocol/limits/contract.ts";
 import { isLimited } from "protocol/limits/states.ts";
 import { limitWords, NO_CREDIT, timeOfDay, TOO_FAST } from "protocol/derived/limits.ts";
@@ -23,9 +25,15 @@ interface RecordsDeps {
   readonly transports: Pick<AgentTransports, "adapterOf">;
 }
 
+/** The shortest time between two questions to the agents: each makes them ask their provider. */
+const ASK_MS_MIN = 60_000;
+
 export class LimitRecords {
   readonly #ctx: Context;
   readonly #deps: RecordsDeps;
+  /** The last answer of each kind of agent. */
+  readonly #answers = new Map<Backend, readonly LimitWindow[]>();
+  #asked_at: Monotonic | undefined;
 
   constructor(ctx: Context, deps: RecordsDeps) {
     this.#ctx = ctx;
@@ -70,6 +78,19 @@ export class LimitRecords {
       }
     }
     return [...byAccount.values()];
+  }
+
+  /** Asks each running agent that can answer how far its account is used. */
+  async refresh(): Promise<void> {
+    const now = this.#ctx.clock.monotonic();
+    if (this.#asked_at !== undefined && now - this.#asked_at < ASK_MS_MIN) return;
+    this.#asked_at = now;
+    const backends = this.#withPeers(new Map()).map(({ account: { backend } }) => backend);
+    await Promise.all([...new Set(backends)].map(async (backend) => {
+      const adapter = this.#deps.transports.adapterOf(backend);
+      const answer = await adapter?.askForWindows?.();
+      if (adapter && answer) this.#answers.set(adapter.backend, answer);
+    }));
   }
 
   mustGet(account_id: string): Limit {
@@ -165,18 +186,19 @@ export class LimitRecords {
       : "Its limit is over; the next message goes alone, to see if it answers again.";
   }
 
-  /** The present windows in the records of the peer that was seen last. */
+  /** The present windows, by the records of the peer that was seen last or by a later answer. */
   #windowsOf(peers: readonly StoredPeer[]): LimitWindow[] {
     const now = this.#ctx.clock.now();
-    const byTime = peers.toSorted((a, b) => (b.turn_at ?? 0) - (a.turn_at ?? 0));
-    for (const { backend, runtime_session_id } of byTime) {
-      const read = this.#deps.transports.adapterOf(backend)?.limitWindows;
-      const known = runtime_session_id === null ? [] : read?.(runtime_session_id) ?? [];
-      // The use of a window that has been reset since is unknown.
-      const windows = known.filter(({ resets_at }) => resets_at === null || resets_at > now);
-      if (windows.length > 0) return windows;
-    }
-    return [];
+    // The use of a window that has been reset since is unknown.
+    const present = (windows: readonly LimitWindow[] = []) =>
+      windows.filter(({ resets_at }) => resets_at === null || resets_at > now);
+    const recorded = peers.toSorted((a, b) => (b.turn_at ?? 0) - (a.turn_at ?? 0)).values()
+      .map(({ backend, runtime_session_id }) => {
+        const read = this.#deps.transports.adapterOf(backend)?.limitWindows;
+        return present(runtime_session_id === null ? [] : read?.(runtime_session_id));
+      }).find((windows) => windows.length > 0) ?? [];
+    const answered = present(this.#answers.get(peers[0]?.backend ?? "generic"));
+    return (answered[0]?.at ?? 0) > (recorded[0]?.at ?? 0) ? answered : recorded;
   }
 }
 

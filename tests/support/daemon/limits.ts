@@ -114,7 +114,7 @@ class LimitWorld implements AsyncDisposable {
 
   /** The limit of an account, that of Codex by default. */
   limit = async (backend: Backend = "codex"): Promise<Limit> => {
-    const { limits } = await this.w.call(listLimits, {});
+    const { limits } = await this.w.call(listLimits, { query: {} });
     const found = limits.find(({ account }) => account === `/home/.${backend}`);
     if (!found) throw new Error(`No account of ${backend}`);
     return found;

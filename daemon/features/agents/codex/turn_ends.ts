@@ -52,6 +52,11 @@ const USAGE_MARK = '"rate_limits":{';
 /** The names of windows by their length. */
 const WINDOWS: Readonly<Record<number, string>> = { 300: "five_hour", 10_080: "seven_day" };
 
+/** The name of a window by its length. */
+export function windowName(minutes: number | null | undefined): string {
+  return minutes ? WINDOWS[minutes] ?? `${minutes}_minutes` : "usage";
+}
+
 /** Bytes read from the end of a rollout to find how far the windows are used. */
 const TAIL_BYTES = 131_072;
 
@@ -68,7 +73,7 @@ function windowsIn(line: string): LimitWindow[] {
   return [primary, secondary].flatMap((found) => {
     if (!found) return [];
     const { used_percent, window_minutes: minutes, resets_at } = found;
-    const window = minutes ? WINDOWS[minutes] ?? `${minutes}_minutes` : "usage";
+    const window = windowName(minutes);
     return [{ window, used_percent, resets_at: resets_at ? resets_at * 1000 : null, at }];
   });
 }

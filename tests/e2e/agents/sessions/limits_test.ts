@@ -94,7 +94,7 @@ withLab(
       const body = { from_peer: "script", to_peer: "api-codex", text, bypass_circle: true };
       return (await lab.call(openAsk, { body })).correlation_id ?? "";
     };
-    const limit = async () => (await lab.call(listLimits, {})).limits[0];
+    const limit = async () => (await lab.call(listLimits, { query: {} })).limits[0];
     const resets_s = Math.floor(Date.now() / 1000) + LIMIT_S;
     lab.refuse(() => usageLimit(resets_s));
     const cut = await ask("Which port?");
@@ -120,6 +120,68 @@ withLab(
   codexCli,
 );
 
+/** Time after a reset in which nothing may go on: longer than the daemon needs to try an account. */
+const HELD_MS = 12_000;
+
+/** The quiet hours from this minute for some minutes, and their end. */
+function quietFromNow(minutes: number): { hours: string; end: number } {
+  const now = Date.now(), end = new Date(now + minutes * 60_000).setSeconds(0, 0);
+  const [from, to] = [now, end].map((at) => new Date(at).toTimeString().slice(0, 5));
+  return { hours: `${from}-${to}`, end };
+}
+
+/** A Codex at a limit that is reset, and an ask that waits since, although the provider answers. */
+async function codexAfterReset(lab: CodexLab) {
+  await lab.startCodex("api");
+  const ask = async (text: string) => {
+    const body = { from_peer: "script", to_peer: "api-codex", text, bypass_circle: true };
+    return (await lab.call(openAsk, { body })).correlation_id ?? "";
+  };
+  const limit = async () => (await lab.call(listLimits, { query: {} })).limits[0];
+  const resets_s = Math.floor(Date.now() / 1000) + LIMIT_S;
+  lab.refuse(() => usageLimit(resets_s));
+  await ask("Which port?");
+  await until("the limit", async () => (await limit())?.state === "exhausted");
+  const id = await ask("And which host?");
+  lab.refuse(undefined);
+  await systemClock.sleep(resets_s * 1000 + HELD_MS - Date.now());
+  assert.equal((await lab.call(getMessage, { params: { id } })).state, "queued");
+  assert.equal((await limit())?.state, "exhausted");
+  return { id, limit };
+}
+
+inLongForm(withLab)(
+  import.meta.url,
+  "Codex: what waits for a reset within the quiet hours goes on at their end",
+  async () => {
+    const { hours, end } = quietFromNow(3);
+    await using lab = new CodexLab([GOES_ON, ANSWERS], ["api"]);
+    await lab.open({ limits: { quiet_hours: hours } });
+    const { id, limit } = await codexAfterReset(lab);
+    const { waits_for, resumes_at } = await limit() ?? {};
+    assert.deepEqual([waits_for, Date.parse(resumes_at ?? "")], ["quiet_hours", end]);
+    await until("the answer", async () => {
+      return (await lab.call(getAsk, { params: { id } })).reply !== null;
+    }, end - Date.now() + CONTINUES_MS_MAX);
+    assert(Date.now() >= end);
+    await until("the end of the limit", async () => (await limit())?.state === "clear");
+  },
+  codexCli,
+);
+
+inLongForm(withLab)(
+  import.meta.url,
+  "Codex: with limits.resume never, nothing goes on after the reset by itself",
+  async () => {
+    await using lab = new CodexLab([GOES_ON, ANSWERS], ["api"]);
+    await lab.open({ limits: { resume: "never" } });
+    const { limit } = await codexAfterReset(lab);
+    const { waits_for, resumes_at } = await limit() ?? {};
+    assert.deepEqual([waits_for, resumes_at], ["approval", null]);
+  },
+  codexCli,
+);
+
 inLongForm(withLab)(
   import.meta.url,
   "Claude Code: one session's limit holds the other, and its own continuation frees both",
@@ -140,7 +202,9 @@ inLongForm(withLab)(
     await api.sendPrompt("Name a lake");
     await until("a good turn", () => lab.model.asked("Name a lake").length > 0 && api.isIdle);
     const limit = async () =>
-      (await call(listLimits, {})).limits.find(({ backend }) => backend === "claude-code");
+      (await call(listLimits, { query: {} })).limits.find(({ backend }) =>
+        backend === "claude-code"
+      );
     const resets_s = Math.floor(Date.now() / 1000) + LIMIT_S;
     lab.model.refusal = ({ method, url }) =>
       method === "POST" && url.includes("/messages") ? planUsedUp(resets_s) : undefined;
@@ -174,7 +238,7 @@ withLab(
     const api = await lab.claude("api");
     await api.sendPrompt("Name a lake");
     const windows = await until("the windows", async () => {
-      const { limits } = await lab.mesh.call(listLimits, {});
+      const { limits } = await lab.mesh.call(listLimits, { query: {} });
       const found = limits.find(({ backend }) => backend === "claude-code")?.windows ?? [];
       return found.length > 0 && found;
     });
@@ -215,7 +279,7 @@ inLongForm(withAgentFixture)(
     model.refusal = ({ method }) => method === "POST" ? dailyQuota() : undefined;
     await fixture.sendPrompt("Name a lake");
     await until("the limit", async () => {
-      return (await call(listLimits, {})).limits[0]?.state === "exhausted";
+      return (await call(listLimits, { query: {} })).limits[0]?.state === "exhausted";
     });
     const id = await fixture.ask(peer.peer_id, "Which host?");
     await until("the reason", async () => {
@@ -254,7 +318,7 @@ inLongForm(withAgentFixture)(
     await fixture.answer(await fixture.ask(peer.peer_id, "Which port?"));
     await until("the end of the turn", () => fixture.screen.includes("DONE 1"));
     await using _ = busyLoops(3 * navigator.hardwareConcurrency);
-    const limit = async () => (await call(listLimits, {})).limits[0];
+    const limit = async () => (await call(listLimits, { query: {} })).limits[0];
     const answers = Promise.withResolvers<void>();
     model.refusal = ({ method }) =>
       method === "POST" ? answers.promise.then(() => dailyQuota()) : undefined;
