@@ -60,7 +60,14 @@ Deno.test("after the reset one message goes first, and the rest after its turn e
   assert.equal((await limit()).state, "clear");
 });
 
-Deno.test("an agent that ends with the probe answers nothing, so the next message is the probe", async () => {
+for (const hasBegun of [false, true]) {
+  const when = hasBegun ? "in the turn of the probe" : "before the probe";
+  Deno.test(`an agent that ends ${when} answers nothing, so the next message is the probe`, async () => {
+    await testEnd(hasBegun);
+  });
+}
+
+async function testEnd(hasBegun: boolean): Promise<void> {
   await using at = await limitWorld();
   const { w, api, web, hitLimit, limit } = at;
   await hitLimit(api);
@@ -69,6 +76,8 @@ Deno.test("an agent that ends with the probe answers nothing, so the next messag
   await w.tick();
   const stateOf = async (id: string) => (await at.message(id)).state;
   assert.deepEqual([await stateOf(first), await stateOf(second)], ["sent", "queued"]);
+  const prompt = `[mesh] <peer-message id="${first}">`;
+  if (hasBegun) await at.hook(api, "UserPromptSubmit", { prompt });
   w.processes.end(101);
   await w.tick(3);
   assert.equal((await limit()).state, "probing");
@@ -77,7 +86,7 @@ Deno.test("an agent that ends with the probe answers nothing, so the next messag
   await at.hook(web, "Stop", { stop_hook_active: false, last_assistant_message: "Yes" });
   await w.tick(2);
   assert.equal((await limit()).state, "clear");
-});
+}
 
 Deno.test("an asker is told until when its ask waits, and the person is offered to hand the work over", async () => {
   await using at = await limitWorld({ settings: { "human.name": "sam" } });
