@@ -61,8 +61,8 @@ Deno.test("after the reset one message goes first, and the rest after its turn e
 });
 
 for (const hasBegun of [false, true]) {
-  const when = hasBegun ? "in the turn of the probe" : "before the probe";
-  Deno.test(`an agent that ends ${when} answers nothing, so the next message is the probe`, async () => {
+  const when = hasBegun ? "within" : "before it begins";
+  Deno.test(`an agent that ends ${when} the probe's turn frees the next message, as the probe`, async () => {
     await testEnd(hasBegun);
   });
 }
