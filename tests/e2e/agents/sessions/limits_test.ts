@@ -36,43 +36,31 @@ function usageLimit(resets_s: number): Response {
   });
 }
 
-/** The answer of the provider to a plan that is used up, as Claude Code 2.1.329 reads it. */
-function planUsedUp(resets_s: number): Response {
-  const message = "This request would exceed your account's rate limit.";
-  const name = "anthropic-ratelimit-unified";
-  return Response.json({ type: "error", error: { type: "rate_limit_error", message } }, {
-    status: 429,
-    headers: {
-      [`${name}-status`]: "rejected",
-      [`${name}-reset`]: String(resets_s),
-      [`${name}-representative-claim`]: "five_hour",
-      [`${name}-5h-status`]: "rejected",
-      [`${name}-5h-reset`]: String(resets_s),
-      [`${name}-5h-utilization`]: "1.0",
-      [`${name}-7d-status`]: "allowed",
-      [`${name}-7d-reset`]: String(resets_s + 300_000),
-      [`${name}-7d-utilization`]: "0.42",
-      [`${name}-overage-status`]: "rejected",
-      [`${name}-overage-disabled-reason`]: "org_level_disabled",
-      "retry-after": String(LIMIT_S),
-    },
-  });
-}
-
-/** The headers of an answer within a plan, as Claude Code 2.1.329 reads them. */
-function planUsed(resets_s: number): Record<string, string> {
+/** The headers of an answer about a plan, as Claude Code 2.1.329 reads them. */
+function planHeaders(resets_s: number, status: string, used: string): Record<string, string> {
   const name = "anthropic-ratelimit-unified";
   return {
-    [`${name}-status`]: "allowed_warning",
+    [`${name}-status`]: status,
     [`${name}-reset`]: String(resets_s),
     [`${name}-representative-claim`]: "five_hour",
-    [`${name}-5h-status`]: "allowed_warning",
+    [`${name}-5h-status`]: status,
     [`${name}-5h-reset`]: String(resets_s),
-    [`${name}-5h-utilization`]: "0.83",
+    [`${name}-5h-utilization`]: used,
     [`${name}-7d-status`]: "allowed",
     [`${name}-7d-reset`]: String(resets_s + 300_000),
     [`${name}-7d-utilization`]: "0.42",
+    [`${name}-overage-status`]: "rejected",
+    [`${name}-overage-disabled-reason`]: "org_level_disabled",
   };
+}
+
+/** The answer of the provider to a plan that is used up. */
+function planUsedUp(resets_s: number): Response {
+  const message = "This request would exceed your account's rate limit.";
+  return Response.json({ type: "error", error: { type: "rate_limit_error", message } }, {
+    status: 429,
+    headers: { ...planHeaders(resets_s, "rejected", "1.0"), "retry-after": String(LIMIT_S) },
+  });
 }
 
 /** Continues with the ask that a limit cut off, as the daemon's message names it. */
@@ -84,16 +72,18 @@ const GOES_ON = {
   ],
 };
 
+async function askCodex(lab: CodexLab, text: string): Promise<string> {
+  const body = { from_peer: "script", to_peer: "api-codex", text, bypass_circle: true };
+  return (await lab.call(openAsk, { body })).correlation_id ?? "";
+}
+
 withLab(
   import.meta.url,
   "Codex: a limit ends the turn, the next ask waits, and both are answered after the reset",
   async () => {
     await using lab = await new CodexLab([GOES_ON, ANSWERS], ["api"]).open();
     await lab.startCodex("api");
-    const ask = async (text: string) => {
-      const body = { from_peer: "script", to_peer: "api-codex", text, bypass_circle: true };
-      return (await lab.call(openAsk, { body })).correlation_id ?? "";
-    };
+    const ask = (text: string) => askCodex(lab, text);
     const limit = async () => (await lab.call(listLimits, { query: {} })).limits[0];
     const resets_s = Math.floor(Date.now() / 1000) + LIMIT_S;
     lab.refuse(() => usageLimit(resets_s));
@@ -133,16 +123,12 @@ function quietFromNow(minutes: number): { hours: string; end: number } {
 /** A Codex at a limit that is reset, and an ask that waits since, although the provider answers. */
 async function codexAfterReset(lab: CodexLab) {
   await lab.startCodex("api");
-  const ask = async (text: string) => {
-    const body = { from_peer: "script", to_peer: "api-codex", text, bypass_circle: true };
-    return (await lab.call(openAsk, { body })).correlation_id ?? "";
-  };
   const limit = async () => (await lab.call(listLimits, { query: {} })).limits[0];
   const resets_s = Math.floor(Date.now() / 1000) + LIMIT_S;
   lab.refuse(() => usageLimit(resets_s));
-  await ask("Which port?");
+  await askCodex(lab, "Which port?");
   await until("the limit", async () => (await limit())?.state === "exhausted");
-  const id = await ask("And which host?");
+  const id = await askCodex(lab, "And which host?");
   lab.refuse(undefined);
   await systemClock.sleep(resets_s * 1000 + HELD_MS - Date.now());
   assert.equal((await lab.call(getMessage, { params: { id } })).state, "queued");
@@ -232,7 +218,7 @@ withLab(
   async () => {
     await using lab = new Lab({ rules: [ANSWERS], bare: true, subscription: true });
     const resets_s = Math.floor(Date.now() / 1000) + 7_200;
-    lab.model.headers = planUsed(resets_s);
+    lab.model.headers = planHeaders(resets_s, "allowed_warning", "0.83");
     await lab.mesh.setUp({ args: ["--status-line"] });
     await lab.mesh.up();
     const api = await lab.claude("api");
