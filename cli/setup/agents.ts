@@ -79,6 +79,8 @@ interface AgentSetupOptions {
   readonly mesh: readonly string[];
   /** If true, our MCP server replaces another program's server of our name. */
   readonly replace: boolean;
+  /** If true, Claude Code gets a status line, unless it has one. */
+  readonly status_line?: boolean;
 }
 
 /**
@@ -103,11 +105,17 @@ export async function setUpAgent(
       : applyAll(edits, uninstall, env);
     const error = results.flatMap(({ file }) => file.error ?? []).join("\n");
     const switches = uninstall ? [] : await setup.switchedOff(env, scopeReader());
+    const kept = options.status_line
+      ? await setup.keptStatusLine?.(env, scopeReader(), statusLineScriptPath(agent, env))
+      : undefined;
     return {
       agent: id,
       files: results.map(({ file }) => file),
       differences: results.map(({ difference }) => difference).filter((text) => text !== ""),
-      warnings: switches.map((found) => `${agent.title} ${formatSwitch(found)}; ${found.fix}`),
+      warnings: [
+        ...switches.map((found) => `${agent.title} ${formatSwitch(found)}; ${found.fix}`),
+        ...(kept === undefined ? [] : [kept]),
+      ],
       ...(setup.notice && !uninstall && { notice: setup.notice }),
       ...(error !== "" && { error }),
     };
@@ -122,18 +130,20 @@ export async function setUpAgent(
 /** The edits of an agent's files. Adds the programs that our marks name to the plan. */
 export async function editsOf(
   agent: SetupAgent,
-  { mesh, replace, uninstall }: Pick<AgentSetupOptions, "mesh" | "replace" | "uninstall">,
+  { mesh, replace, status_line = false, uninstall }: Omit<AgentSetupOptions, "dry_run">,
   env: Env,
 ): Promise<readonly Edit[]> {
   const programs = new MeshPrograms(env, mesh);
   const hook_script = hookScriptPath(agent, env);
   const usesScript = hook_script !== undefined && await runsHookScripts(env);
-  // Uninstalling must recognize the results of setup both with and without `--replace`.
+  const script = statusLineScriptPath(agent, env);
+  // Uninstalling must recognize the results of setup both with and without these options.
   const plan: SetupPlan = {
     mesh,
     programs,
     replace: replace || uninstall,
     hook_script: usesScript ? hook_script : undefined,
+    status_line: { script, wanted: status_line || uninstall && exists(script) },
   };
   const edits = [
     ...(hook_script !== undefined && (usesScript || uninstall)
@@ -143,6 +153,10 @@ export async function editsOf(
   ];
   learnPrograms(edits);
   return edits;
+}
+
+function statusLineScriptPath({ id }: SetupAgent, env: Env): string {
+  return `${statePath(env)}/hooks/${id}.status-line`;
 }
 
 /** The path of an agent's hook script; undefined if its hooks are not commands. */

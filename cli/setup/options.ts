@@ -21,6 +21,8 @@ function optionsOf(args: Args) {
     dry_run: args.flag("dryRun"),
     /** Replace another program's MCP server that has our name. */
     replace: args.flag("replace"),
+    /** Add a status line to Claude Code, which reports the use of a plan to it alone. */
+    status_line: args.flag("statusLine"),
     uninstall: args.flag("uninstall"),
     json: args.flag("json"),
   } as const;
@@ -29,7 +31,7 @@ function optionsOf(args: Args) {
 /** Returns the options, or a message about options that contradict each other. */
 export function readOptions(args: Args): SetupOptions | string {
   const options = optionsOf(args);
-  const { agent, all, relay, name, replace, uninstall } = options;
+  const { agent, all, relay, name, replace, status_line, uninstall } = options;
   if (agent !== undefined && all) return "--all cannot be used with the name of an agent";
   if (agent !== undefined && !AGENT_IDS.includes(agent)) {
     return `--agent: "${agent}" is not one of ${AGENT_IDS.join(", ")}`;
@@ -39,5 +41,9 @@ export function readOptions(args: Args): SetupOptions | string {
   }
   if (name !== undefined && uninstall) return "--name cannot be used with --uninstall";
   if (replace && uninstall) return "--replace cannot be used with --uninstall";
+  if (status_line && uninstall) return "--status-line cannot be used with --uninstall";
+  if (status_line && agent !== undefined && agent !== "claude-code") {
+    return `--status-line is for Claude Code, and cannot be used with --agent ${agent}`;
+  }
   return options;
 }

@@ -176,10 +176,10 @@ function isYes({ ask }: SetupOutput, question: string, ifEmpty: boolean): boolea
 /** Changes the files of the agents, and adds the token if one of them was set up. */
 async function changeFiles(run: Run, { dry_run }: { dry_run: boolean }): Promise<SetupReport> {
   const { options, env, mesh } = run;
-  const { uninstall, replace } = options;
+  const { uninstall, replace, status_line } = options;
   const agents = [];
   for (const agent of chosenAgents(options, env)) {
-    agents.push(await setUpAgent(agent, { dry_run, uninstall, replace, mesh }, env));
+    agents.push(await setUpAgent(agent, { dry_run, uninstall, replace, status_line, mesh }, env));
   }
   const base = { agents, dry_run, uninstall, warnings: [] };
   if (uninstall || !agents.some(({ error }) => error === undefined)) {

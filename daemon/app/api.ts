@@ -326,7 +326,8 @@ function openRemoteAccess(
 }
 
 function openGauges(
-  { ctx, db_path, machines, jobs, leases, limits, meters, sockets, telemetry }: Features,
+  { ctx, db_path, machines, jobs, leases, limits, limitRecords, meters, sockets, telemetry }:
+    Features,
   relayClient: RelayClient | undefined,
 ): void {
   const { clock, db } = ctx;
@@ -339,6 +340,7 @@ function openGauges(
       sockets: () => sockets.size,
       jobs: () => jobs.counts(),
       limits: () => limits.counts(),
+      limitUse: () => limitRecords.highestUse(),
       leases: () => leases.counts(),
       walBytes: () => sizeOf(`${db_path}-wal`),
       memory: () => Deno.memoryUsage(),

@@ -18,8 +18,6 @@ const STAT = {
   session: { at: 3, column: "sess" },
   terminal: { at: 4, column: "tdev" },
   foreground: { at: 5, column: "tpgid" },
-  user_ticks: { at: 11, column: "utime" },
-  system_ticks: { at: 12, column: "stime" },
   started: { at: 19, column: "lstart" },
 } as const;
 
@@ -28,15 +26,25 @@ export function startTimeOf(pid: number): string | undefined {
   return statField(pid, "started");
 }
 
-/** Linux counts a process's work in hundredths of a second. */
-const TICK_MS = 10;
+/** Maximum descendants whose writes are told apart from what else a process receives. */
+const WRITERS_MAX = 50;
 
-/** The time for which a process has used a processor; undefined if it is not known. */
-export function workedMs(pid: number): number | undefined {
-  if (Deno.build.os !== "linux") return undefined;
-  const ticks = statFields(pid, ["user_ticks", "system_ticks"]).map(Number);
-  const [user = NaN, system = NaN] = ticks;
-  return Number.isFinite(user + system) ? (user + system) * TICK_MS : undefined;
+/**
+ * Bytes that a process has read from files and sockets, without those that its descendants wrote.
+ * A descendant that ends adds its own bytes. Undefined where the system does not count them.
+ */
+export function receivedBytes(pid: number): number | undefined {
+  const [, ...descendants] = treeOf(pid, WRITERS_MAX);
+  const read = transferred(pid, "rchar");
+  if (read === undefined) return undefined;
+  return descendants.reduce((rest, at) => rest - (transferred(at, "wchar") ?? 0), read);
+}
+
+/** A counter in `/proc/PID/io`, which other systems than Linux do not have. */
+function transferred(pid: number, counter: "rchar" | "wchar"): number | undefined {
+  if (isMac()) return undefined;
+  const count = new RegExp(`^${counter}: (\\d+)`, "m").exec(readProcFile(`${pid}/io`) ?? "")?.[1];
+  return count === undefined ? undefined : Number(count);
 }
 
 /** True if a process runs. Pass `started` if it is known, because the system reuses pids. */

@@ -2,6 +2,7 @@
 
 import type { Limit } from "../state/records.ts";
 
+const TEN_MINUTES_AGO = new Date(Date.now() - 600_000).toISOString();
 const IN_TWO_HOURS = new Date(Date.now() + 7_200_000).toISOString();
 
 const CLEAR: Limit = {
@@ -16,8 +17,8 @@ const CLEAR: Limit = {
   waits_for: null,
   evidence: null,
   windows: [
-    { window: "five_hour", used_percent: 83, resets_at: IN_TWO_HOURS },
-    { window: "seven_day", used_percent: 42, resets_at: null },
+    { window: "five_hour", used_percent: 83, resets_at: IN_TWO_HOURS, at: TEN_MINUTES_AGO },
+    { window: "seven_day", used_percent: 42, resets_at: null, at: null },
   ],
   peers: [{ peer_id: "peer-3f9c04d1a2b7", name: "api-codex" }],
   queued: 0,

@@ -13,7 +13,7 @@ import { now, peersById } from "../state/store.ts";
 
 /** The limits of all accounts; nothing while none is known. */
 export function Limits() {
-  const load = async () => (await call(at.listLimits, {})).limits;
+  const load = async () => (await call(at.listLimits, { query: {} })).limits;
   const { value: { value: limits }, refresh } = useResource("limits", ["limits"], load);
   return limits && limits.length > 0 ? <LimitList limits={limits} refresh={refresh} /> : null;
 }
@@ -54,13 +54,18 @@ function LimitCard({ limit, refresh }: { limit: Limit; refresh: () => void }) {
         )}
       </header>
       {state !== "clear" && <p class={isHeld ? "reason" : "hint"}>{visible(detail)}</p>}
-      {windows.map(({ window, used_percent, resets_at }) => (
+      {windows.map(({ window, used_percent, resets_at, at: recorded_at }) => (
         <p key={window} class="hint">
           {windowWords(window)}: {Math.round(used_percent)} % used
           {resets_at && (
             <>
               , {Date.parse(resets_at) > now.value ? "resets" : "reset"}{" "}
               <Age at={resets_at} future />
+            </>
+          )}
+          {recorded_at && (
+            <>
+              , recorded <Age at={recorded_at} suffix=" ago" />
             </>
           )}
         </p>

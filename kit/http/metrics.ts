@@ -37,6 +37,20 @@ export class Metrics {
     this.#addLabelled("gauge", labelled, read);
   }
 
+  /** Defines a gauge with several labels. `read` returns the values of the labels, and the level. */
+  gaugeRows(
+    { name, help, labels }: Pick<Definition, "name" | "help" | "labels">,
+    read: () => readonly { readonly values: readonly string[]; readonly level: number }[],
+  ): void {
+    const samples = () =>
+      read().map(({ values, level }): Sample => [
+        "",
+        labels.map((label, at): Label => [label, values[at] ?? ""]),
+        level,
+      ]);
+    this.#families.push({ name, help, type: "gauge", labels, read: samples });
+  }
+
   /** Defines a gauge that is always 1, and whose labels describe the process. */
   info(name: string, help: string, described: Readonly<Record<string, string>>): void {
     const labels = Object.keys(described);

@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { byId, contract, nullableString } from "protocol/contract.ts";
-import { Instant } from "kit/core/schema.ts";
+import { Instant, QueryFlag } from "kit/core/schema.ts";
 import { limitMachine } from "protocol/limits/states.ts";
 
 /** The longest time until a reset that is believed: the quotas of some plans last a month. */
@@ -16,6 +16,8 @@ export const LimitWindow = z.object({
   window: z.string(),
   used_percent: z.number(),
   resets_at: Instant.nullable(),
+  /** When the agent recorded it; null if it recorded no time. */
+  at: Instant.nullable(),
 });
 export type LimitWindow = z.output<typeof LimitWindow>;
 
@@ -74,6 +76,11 @@ export const listLimits = contract({
   summary: "The accounts of this machine's agents: their limits, until when, and what waits",
   access: "caller",
   tunnel: "open",
+  query: z.object({
+    refresh: QueryFlag.optional().describe(
+      "Ask running agents first, which ask their provider; at most once a minute",
+    ),
+  }),
   returns: z.object({ limits: z.array(Limit) }),
 });
 

@@ -21,6 +21,44 @@ const CLAIMS = ["tests/daemon/features/proofs/claims_test.ts"];
 
 export const WORK_TARGETS: readonly Target[] = [
   {
+    file: "daemon/features/limits/limits.ts",
+    tests: ["tests/daemon/features/limits", "tests/storm/storm_test.ts"],
+    faults: [
+      [
+        "any turn of the account that ends well answers for the probe",
+        "if (isProbe) return this.#clear(limit);",
+        'if (state === "probing") return this.#clear(limit);',
+      ],
+      [
+        "messages go beside the probe",
+        "if (probe_peer_id !== null) return false;",
+        'if (probe_peer_id === "") return false;',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/limits/request_storms.ts",
+    tests: ["tests/daemon/features/limits/request_storms_test.ts"],
+    faults: [
+      [
+        "an agent that waited between two answers is in a storm",
+        "if (!isBusy) turn.busy_since = now;",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/claude_code/status_line.ts",
+    tests: ["tests/daemon/features/agents/claude_code/status_line_test.ts"],
+    faults: [
+      [
+        "the user's own status line is replaced",
+        'if (!plan?.wanted || settings["statusLine"] !== undefined) return settings;',
+        "if (!plan?.wanted) return settings;",
+      ],
+    ],
+  },
+  {
     file: "daemon/features/joint_checks/joint_checks.ts",
     tests: ["tests/daemon/features/joint_checks"],
     faults: [

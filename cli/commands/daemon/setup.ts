@@ -25,6 +25,7 @@ export const SETUP_COMMANDS: readonly Command[] = [
       "--service": "start the daemon now and at every login (systemd, launchd)",
       "--relay <url>": "register with this relay, and save its secret in the configuration",
       "--replace": "replace another program's MCP server that is named mesh",
+      "--status-line": "let Claude Code's status line report the use of your plan to mesh",
       "--uninstall": "remove mesh from the agents' configuration; with --service, the service",
       ...JSON_FLAG,
     },

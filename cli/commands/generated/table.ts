@@ -102,6 +102,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--service": "start the daemon now and at every login (systemd, launchd)",
    "--relay <url>": "register with this relay, and save its secret in the configuration",
    "--replace": "replace another program's MCP server that is named mesh",
+   "--status-line": "let Claude Code's status line report the use of your plan to mesh",
    "--uninstall": "remove mesh from the agents' configuration; with --service, the service",
    "--json": "print the answer as JSON"
   },
@@ -1590,6 +1591,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "details": "Peers of one agent and one settings folder share an account. Messages for an account at its limit wait, and go on after the reset: one first, the others once it was answered. The settings limits.resume and limits.quiet_hours change that.",
   "example": "mesh limits",
   "flags": {
+   "--refresh": "ask Codex first, which asks its provider; at most once a minute",
    "--json": "print the answer as JSON"
   }
  },

@@ -16,8 +16,10 @@ export const LIMIT_COMMANDS: readonly Command[] = [
       "Peers of one agent and one settings folder share an account. Messages for an account at " +
       "its limit wait, and go on after the reset: one first, the others once it was answered. " +
       "The settings limits.resume and limits.quiet_hours change that.",
+    flags: { "--refresh": "ask Codex first, which asks its provider; at most once a minute" },
     example: "mesh limits",
-    call: ({ call }) => call(listLimits, {}),
+    call: ({ call }, args) =>
+      call(listLimits, { query: { refresh: args.flag("refresh") ? "true" : undefined } }),
     show: ({ limits }, context) => showLimits(limits, context),
   }),
   answerCommand({
@@ -43,7 +45,10 @@ function showLimits(limits: readonly Limit[], { clock, terminal }: CommandContex
     WAITING: ({ queued }) => String(queued),
     PEERS: ({ peers }) => namesOf(peers),
   }, { whole: ["ACCOUNT"], empty: "No agents with an account." });
-  for (const limit of limits) if (limit.state !== "clear") explain(limit, terminal);
+  for (const limit of limits) {
+    if (limit.state !== "clear") explain(limit, terminal);
+    if (limit.windows.length > 0) terminal.print(windowsText(limit, clock));
+  }
 }
 
 function namesOf(peers: Limit["peers"]): string {
@@ -65,6 +70,18 @@ function colourOf(state: Limit["state"]): "green" | "yellow" | "red" {
 
 function usedText({ window, used_percent }: Limit["windows"][number]): string {
   return `${Math.round(used_percent)} % of its ${windowWords(window)}`;
+}
+
+/** The windows with their resets, and the time at which the agent has recorded them. */
+function windowsText({ account, backend, windows }: Limit, clock: Pick<Clock, "now">): string {
+  const time = (at: string) => timeOfDay(Date.parse(at), clock.now());
+  const parts = windows.map((window) => {
+    const end = window.resets_at === null ? "" : ` until ${time(window.resets_at)}`;
+    return `${usedText(window)}${end}`;
+  });
+  const at = windows[0]?.at ?? null;
+  const since = at === null ? "" : `, by its record of ${time(at)}`;
+  return `${backend ?? "peer"} ${account}: used ${parts.join(", ")}${since}`;
 }
 
 function untilText({ resumes_at, resets_at, state }: Limit, clock: Pick<Clock, "now">): string {

@@ -18,6 +18,8 @@ interface GaugeSources {
   jobs(): Readonly<Record<string, number>>;
   /** Accounts by the state of their limits. */
   limits(): Readonly<Record<string, number>>;
+  /** The highest used share of each window, over the accounts of one kind of agent. */
+  limitUse(): readonly { backend: string; window: string; used_percent: number }[];
   /** Leases by kind. */
   leases(): Readonly<Record<string, number>>;
   /** The size of the write-ahead log. */
@@ -59,13 +61,28 @@ function defineMessages(metrics: Metrics, { db, now }: GaugeSources): void {
   );
 }
 
-function defineWork(metrics: Metrics, { db, jobs, leases, limits, now }: GaugeSources): void {
+function defineWork(
+  metrics: Metrics,
+  { db, jobs, leases, limits, limitUse, now }: GaugeSources,
+): void {
   metrics.gauges({ name: "mesh_jobs", help: "Stored jobs by state", label: "state" }, jobs);
   metrics.gauges({
     name: "mesh_account_limits",
     help: "Accounts of agents by the state of their limits",
     label: "state",
   }, limits);
+  metrics.gaugeRows(
+    {
+      name: "mesh_account_used_ratio",
+      help: "Used share of each window, 0 to 1, as agents last recorded it: the account with most",
+      labels: ["backend", "window"],
+    },
+    () =>
+      limitUse().map(({ backend, window, used_percent }) => ({
+        values: [backend, window],
+        level: used_percent / 100,
+      })),
+  );
   metrics.gauges(
     {
       name: "mesh_wakes",

@@ -238,13 +238,13 @@ export interface WaitingHooks {
 }
 
 /**
- * After a prompt, the agent announces its first request to its model by a hook. An agent that works
- * hard for longer without announcing one repeats a request that its provider refuses.
+ * After a prompt, the agent announces its first request to its model by a hook. An agent that
+ * receives data for longer without announcing one repeats a request that its provider refuses.
  */
 export interface RequestStorm {
   readonly after_ms: number;
-  /** The time for which the agent's process has used a processor; undefined if unknown. */
-  workedMs(peer: AgentPeer): number | undefined;
+  /** Bytes that the agent's process has received until now; undefined if unknown. */
+  receivedBytes(peer: AgentPeer): number | undefined;
 }
 
 /** Reaches and observes one kind of agent; loaded by its definition (`definition.ts`). */
@@ -289,6 +289,11 @@ export interface Adapter {
   account?(peer: AgentPeer & { readonly model: string | null }): AgentAccount | undefined;
   /** The used share of each window of the account, by the records of a session. */
   limitWindows?(session_id: string): readonly LimitWindow[];
+  /**
+   * Asks the running agent, which asks its provider, how far its account is used. Undefined if it
+   * cannot answer. Absent if it takes no such question.
+   */
+  askForWindows?(): Promise<readonly LimitWindow[] | undefined>;
   /** The sign of an agent that sends requests to its provider without end. Absent if none does. */
   readonly storm?: RequestStorm;
   /** The hooks that wait to wake the agent's sessions. Absent if no hook can wake the agent. */

@@ -56,6 +56,8 @@ export interface AgentSetup {
   edits(env: Env, plan: SetupPlan): Promise<readonly Edit[]>;
   /** The settings that keep our hooks or our MCP server from running. */
   switchedOff(env: Env, files: ScopeReader): Promise<readonly SwitchedOff[]>;
+  /** The reason why a status line that was asked for is not added; absent for other agents. */
+  keptStatusLine?(env: Env, files: ScopeReader, script: string): Promise<string | undefined>;
   /** The steps that the user has to take after setup. */
   readonly notice?: string;
 }

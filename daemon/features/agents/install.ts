@@ -36,6 +36,8 @@ export interface SetupPlan {
   readonly replace: boolean;
   /** The path of the agent's hook script; undefined where bash cannot run it. */
   readonly hook_script?: string | undefined;
+  /** The script of a status line. `wanted`: the user asked for it. */
+  readonly status_line?: { readonly script: string; readonly wanted: boolean };
 }
 
 /** Attempts at a change: the agent may write the same file meanwhile. */
@@ -208,7 +210,12 @@ function changedText(edit: Edit, before: string | undefined, { real, undo }: Fil
   if (before !== backup && isWithoutMesh(edit, backup) && isOurChange(edit, backup, before)) {
     return backup;
   }
-  if (edit.format === "json") return jsonWithoutMesh(before, edit.remove, backup);
+  if (edit.format === "json") {
+    // A file that we created has its first backup from our second change, with our part.
+    const { hooks, servers } = findMesh(edit, backup ?? "");
+    const isOurs = hooks.length + servers.length > 0;
+    return jsonWithoutMesh(before, edit.remove, isOurs ? undefined : backup);
+  }
   const after = edit.remove(before ?? "", backup ?? "");
   if (after === (before ?? "")) return before;
   // True if there was no file before ours, or only an older version of ours.

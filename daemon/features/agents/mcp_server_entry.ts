@@ -72,6 +72,10 @@ interface MeshParts {
   readonly hooks?: MeshHooks;
   readonly server?: ReturnType<typeof meshServer>;
   readonly permission?: ReturnType<typeof allowedTools>;
+  readonly statusLine?: {
+    install(settings: JsonObject): JsonObject;
+    remove(settings: JsonObject): JsonObject;
+  };
 }
 
 /** The list at `permissions.allow` with an entry for our tools, which the agent then runs unasked. */
@@ -98,21 +102,23 @@ export function allowedTools(entry: string) {
   };
 }
 
-/** The change of a JSON file that holds our hooks, our server, or the permission of its tools. */
+/** The change of a JSON file that holds parts of ours. */
 export function jsonEdit(path: string, plan: SetupPlan, parts: MeshParts): Edit {
-  const { hooks, server, permission } = parts;
+  const { hooks, server, permission, statusLine } = parts;
   return {
     path,
     format: "json",
     add(before) {
       const settings = hooks?.install(before, plan) ?? before;
       const allowed = permission?.install(settings) ?? settings;
-      return server?.install(allowed, plan) ?? allowed;
+      const lined = statusLine?.install(allowed) ?? allowed;
+      return server?.install(lined, plan) ?? lined;
     },
     remove(before, original) {
       const settings = hooks?.remove(before, plan) ?? before;
       const allowed = permission?.remove(settings, original) ?? settings;
-      return server?.remove(allowed, plan, original) ?? allowed;
+      const lined = statusLine?.remove(allowed) ?? allowed;
+      return server?.remove(lined, plan, original) ?? lined;
     },
     learn: (settings) => hooks?.learn(settings, plan),
     find: (settings) => ({

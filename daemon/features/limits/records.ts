@@ -1,6 +1,8 @@
 /** The accounts of this machine's agents as the API shows them. */
 
+import type { Monotonic } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
+import type { Backend } from "protocol/agents/contract.ts";
 import type { Limit, LimitWait, LimitWindow } from "protocol/limits/contract.ts";
 import { isLimited } from "protocol/limits/states.ts";
 import { limitWords, NO_CREDIT, timeOfDay, TOO_FAST } from "protocol/derived/limits.ts";
@@ -23,9 +25,15 @@ interface RecordsDeps {
   readonly transports: Pick<AgentTransports, "adapterOf">;
 }
 
+/** The shortest time between two questions to the agents: each makes them ask their provider. */
+const ASK_MS_MIN = 60_000;
+
 export class LimitRecords {
   readonly #ctx: Context;
   readonly #deps: RecordsDeps;
+  /** The last answer of each kind of agent. */
+  readonly #answers = new Map<Backend, readonly LimitWindow[]>();
+  #asked_at: Monotonic | undefined;
 
   constructor(ctx: Context, deps: RecordsDeps) {
     this.#ctx = ctx;
@@ -34,11 +42,29 @@ export class LimitRecords {
 
   /** The accounts of agents, also of those that sleep; the limited ones first. */
   list(): Limit[] {
+    const stored = new Map(rows.all(this.#ctx.db).map((limit) => [limit.account_id, limit]));
+    return this.#withPeers(stored)
+      .map(({ account, peers }) => this.#toLimit(account, stored.get(account.account_id), peers))
+      .toSorted((a, b) => rank(a) - rank(b) || a.account.localeCompare(b.account));
+  }
+
+  /** The highest used share of each window, over the accounts of one kind of agent. */
+  highestUse(): { backend: string; window: string; used_percent: number }[] {
+    const highest = new Map<string, ReturnType<LimitRecords["highestUse"]>[number]>();
+    for (const { account: { backend }, peers } of this.#withPeers(new Map())) {
+      for (const { window, used_percent } of this.#windowsOf(peers)) {
+        const key = `${backend} ${window}`;
+        if (used_percent <= (highest.get(key)?.used_percent ?? -1)) continue;
+        highest.set(key, { backend: backend ?? "", window, used_percent });
+      }
+    }
+    return [...highest.values()];
+  }
+
+  #withPeers(stored: ReadonlyMap<string, StoredLimit>) {
     const { accounts } = this.#deps;
-    const { db } = this.#ctx;
-    const peers = peerRows.liveAndEndedPeers(db);
+    const peers = peerRows.liveAndEndedPeers(this.#ctx.db);
     const byAccount = new Map<string, { account: Account; peers: StoredPeer[] }>();
-    const stored = new Map(rows.all(db).map((limit) => [limit.account_id, limit]));
     for (const limit of stored.values()) {
       if (limit.state !== "clear") byAccount.set(limit.account_id, { account: limit, peers: [] });
     }
@@ -51,9 +77,20 @@ export class LimitRecords {
         if (account) byAccount.get(account.account_id)?.peers.push(peer);
       }
     }
-    return [...byAccount.values()]
-      .map(({ account, peers }) => this.#toLimit(account, stored.get(account.account_id), peers))
-      .toSorted((a, b) => rank(a) - rank(b) || a.account.localeCompare(b.account));
+    return [...byAccount.values()];
+  }
+
+  /** Asks each running agent that can answer how far its account is used. */
+  async refresh(): Promise<void> {
+    const now = this.#ctx.clock.monotonic();
+    if (this.#asked_at !== undefined && now - this.#asked_at < ASK_MS_MIN) return;
+    this.#asked_at = now;
+    const backends = this.#withPeers(new Map()).map(({ account: { backend } }) => backend);
+    await Promise.all([...new Set(backends)].map(async (backend) => {
+      const adapter = this.#deps.transports.adapterOf(backend);
+      const answer = await adapter?.askForWindows?.();
+      if (adapter && answer) this.#answers.set(adapter.backend, answer);
+    }));
   }
 
   mustGet(account_id: string): Limit {
@@ -149,15 +186,19 @@ export class LimitRecords {
       : "Its limit is over; the next message goes alone, to see if it answers again.";
   }
 
-  /** The windows in the records of the peer that was seen last. */
+  /** The present windows, by the records of the peer that was seen last or by a later answer. */
   #windowsOf(peers: readonly StoredPeer[]): LimitWindow[] {
-    const byTime = peers.toSorted((a, b) => (b.turn_at ?? 0) - (a.turn_at ?? 0));
-    for (const { backend, runtime_session_id } of byTime) {
-      const read = this.#deps.transports.adapterOf(backend)?.limitWindows;
-      const windows = runtime_session_id === null ? [] : read?.(runtime_session_id) ?? [];
-      if (windows.length > 0) return [...windows];
-    }
-    return [];
+    const now = this.#ctx.clock.now();
+    // The use of a window that has been reset since is unknown.
+    const present = (windows: readonly LimitWindow[] = []) =>
+      windows.filter(({ resets_at }) => resets_at === null || resets_at > now);
+    const recorded = peers.toSorted((a, b) => (b.turn_at ?? 0) - (a.turn_at ?? 0)).values()
+      .map(({ backend, runtime_session_id }) => {
+        const read = this.#deps.transports.adapterOf(backend)?.limitWindows;
+        return present(runtime_session_id === null ? [] : read?.(runtime_session_id));
+      }).find((windows) => windows.length > 0) ?? [];
+    const answered = present(this.#answers.get(peers[0]?.backend ?? "generic"));
+    return (answered[0]?.at ?? 0) > (recorded[0]?.at ?? 0) ? answered : recorded;
   }
 }
 

@@ -14,18 +14,23 @@ import type { LimitNotices } from "./notices.ts";
 /** Maximum peers with a prompt that no request has followed. */
 const PEERS_MAX = 1_000;
 /**
- * An agent that waits for its provider uses its processor for less than this part of the time. On
- * two cores with a load of 14 to 19, Gemini CLI 0.61.0 used 0.13 while it waited and 0.2 in a storm
- * of 20 requests a second, so a storm on a machine as busy as that is not found.
+ * An agent that waits for its provider receives less than this in each second, whatever the load of
+ * the machine. Gemini CLI 0.61.0 received at most 46 bytes while it waited, 470 with a retry, and
+ * in a storm at least 3,900 (9 requests a second, Linux, two cores with a load of 16 to 21).
  */
-const WORK_MIN = 0.3;
+const RECEIVED_MIN = 1_000;
+/** The shortest time that is measured: late ticks follow each other at once. */
+const SAMPLE_MS_MIN = 500;
 /** Time after which an agent that waits that long is left alone. */
 const WAIT_MS_MAX = 60_000;
 
 interface BegunTurn {
-  readonly at: Monotonic;
-  /** The work of the process until then. */
-  readonly worked_ms: number;
+  readonly begun_at: Monotonic;
+  /** The agent has received data in each second since then. */
+  busy_since: Monotonic;
+  /** The last sample. */
+  at: Monotonic;
+  received: number;
 }
 
 interface RequestStormsDeps {
@@ -48,9 +53,10 @@ export class RequestStorms {
 
   promptSeen(peer_id: string): void {
     const peer = peerRows.get(this.#ctx.db, peer_id);
-    const worked_ms = peer && this.#stormOf(peer)?.workedMs(peer);
-    if (worked_ms === undefined) return;
-    setLatest(this.#begun, peer_id, { at: this.#ctx.clock.monotonic(), worked_ms }, PEERS_MAX);
+    const received = peer && this.#stormOf(peer)?.receivedBytes(peer);
+    if (received === undefined) return;
+    const at = this.#ctx.clock.monotonic();
+    setLatest(this.#begun, peer_id, { begun_at: at, busy_since: at, at, received }, PEERS_MAX);
   }
 
   /** The agent has announced a request. */
@@ -71,13 +77,17 @@ export class RequestStorms {
     }
   }
 
-  #findingOf(peer: StoredPeer, { at, worked_ms }: BegunTurn, now: Monotonic) {
+  #findingOf(peer: StoredPeer, turn: BegunTurn, now: Monotonic) {
     const storm = this.#stormOf(peer);
-    const elapsed_ms = now - at;
-    if (!storm || elapsed_ms > WAIT_MS_MAX) return "none";
-    if (elapsed_ms < storm.after_ms) return "unknown";
-    const work_ms = (storm.workedMs(peer) ?? worked_ms) - worked_ms;
-    return work_ms >= WORK_MIN * elapsed_ms ? "storm" : "unknown";
+    if (!storm || now - turn.begun_at > WAIT_MS_MAX) return "none";
+    const elapsed_ms = now - turn.at;
+    if (elapsed_ms < SAMPLE_MS_MIN) return "unknown";
+    const received = storm.receivedBytes(peer) ?? turn.received;
+    const isBusy = (received - turn.received) * 1000 >= RECEIVED_MIN * elapsed_ms;
+    turn.at = now;
+    turn.received = received;
+    if (!isBusy) turn.busy_since = now;
+    return now - turn.busy_since >= storm.after_ms ? "storm" : "unknown";
   }
 
   #stormOf({ backend }: StoredPeer) {

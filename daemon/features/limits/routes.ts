@@ -16,7 +16,10 @@ export function limitRoutes(
   { isProvenHuman }: { isProvenHuman(caller: Caller, headers: Headers): boolean },
 ): Route[] {
   return [
-    route(listLimits, () => ({ limits: limitRecords.list() })),
+    route(listLimits, async ({ query }) => {
+      if (query.refresh) await limitRecords.refresh();
+      return { limits: limitRecords.list() };
+    }),
     route(resumeLimit, ({ params, caller, headers }) => {
       if (!isProvenHuman(caller, headers)) throw new Problem("human_not_proven", {});
       const account_id = limitRecords.idOf(params.id);

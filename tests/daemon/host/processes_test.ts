@@ -14,6 +14,7 @@ import {
   isStopped,
   parentOf,
   type ProcessControl,
+  receivedBytes,
   type SignalResult,
   startTimeOf,
   terminate,
@@ -148,6 +149,29 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "a process receives what others send it, and its own children's output does not count",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    const script = [
+      ...["exec 3< <(exec yes)", "read -N 20000 -u 3", "kill -STOP $!", "echo read"],
+      ...["read -N 20000", "echo read", "read", "kill -KILL $!; wait $!"],
+    ].join("; ");
+    const options = { args: ["-c", script], stdin: "piped", stdout: "piped" } as const;
+    const child = new Deno.Command("bash", options).spawn();
+    const output = child.stdout.getReader(), input = child.stdin.getWriter();
+    await output.read();
+    const before = receivedBytes(child.pid) ?? NaN;
+    assert.ok(before < 20_000, `${before} bytes, of a child`);
+    await input.write(new Uint8Array(20_000).fill(97));
+    await output.read();
+    const received = (receivedBytes(child.pid) ?? NaN) - before;
+    assert.ok(received >= 20_000 && received < 21_000, `${received} bytes`);
+    await input.close();
+    await Promise.all([output.cancel(), child.status]);
+  },
+});
+
 Deno.test("nothing is known about a pid that is unused or invalid", () => {
   for (const pid of [UNUSED_PID, 0, -1, 1.5, NaN]) {
     assert.equal(isAlive(pid), false);
@@ -155,6 +179,7 @@ Deno.test("nothing is known about a pid that is unused or invalid", () => {
     assert.equal(parentOf(pid), undefined);
     assert.equal(commandOf(pid), undefined);
     assert.equal(argumentsOf(pid), undefined);
+    assert.equal(receivedBytes(pid), undefined);
     assert.equal(foregroundOf(pid), undefined);
     assert.equal(isDescendant(pid, Deno.pid), false);
   }

@@ -77,6 +77,10 @@ export class Storm extends Expectations implements Simulation {
   /** Number of messages typed into panes. */
   typed = 0;
   before: Snapshot;
+  /** The start of this step: its time, the last event, and the limit of the account. */
+  start: { at: number; event_id: number; limit: StoredLimit | undefined };
+  /** The peers whose turn was reported to have ended well in this step. */
+  readonly goodTurns = new Set<string>();
   /** The number and the name of each verb so far. */
   readonly verbNames: string[] = [];
   readonly #options: StormOptions;
@@ -88,6 +92,7 @@ export class Storm extends Expectations implements Simulation {
     this.runs = new DaemonRuns({ chance, events: this.#events, faults: this.faults });
     this.before = takeSnapshot(this.w.daemon);
     this.ids = idsOf(this.w.daemon);
+    this.start = this.#startNow();
   }
 
   get w(): World {
@@ -132,6 +137,7 @@ export class Storm extends Expectations implements Simulation {
     let invariant = VERB;
     this.hasTicked = false;
     this.faults.reset();
+    this.markStart();
     this.verbNames.push(`${number}. ${verb.name}`);
     trace?.(`${number}. ${verb.name}`);
     try {
@@ -150,6 +156,17 @@ export class Storm extends Expectations implements Simulation {
     }
   }
 
+  /** Marks the start of a step, or of the part of it that invariants of limits check. */
+  markStart(): void {
+    this.start = this.#startNow();
+    this.goodTurns.clear();
+  }
+
+  #startNow() {
+    const event_id = this.w.daemon.ctx.events.last;
+    return { at: this.w.clock.now(), event_id, limit: this.limitOfAccount() };
+  }
+
   /** Waits until everything that follows from a verb is on the disk. */
   async settle(): Promise<void> {
     const { clock, daemon: { ctx: { db } } } = this.w;
@@ -164,6 +181,8 @@ export class Storm extends Expectations implements Simulation {
 
   /** Posts a body; the answer is no internal error. */
   async post(path: string, body: unknown = {}, init: RequestInit = {}): Promise<Answer> {
+    const [, peer_id] = /^\/peers\/(.+)\/turn$/.exec(path) ?? [];
+    if (peer_id !== undefined && isGoodEnd(body)) this.goodTurns.add(peer_id);
     return await this.#answer(path, { method: "POST", body: JSON.stringify(body), ...init });
   }
 
@@ -270,4 +289,10 @@ export class Storm extends Expectations implements Simulation {
     if (trace) traceRequest(this, [init.method ?? "GET", path, init.body, answer], trace);
     return answer;
   }
+}
+
+/** True for the report of a turn that ended well. */
+function isGoodEnd(body: unknown): boolean {
+  const { turn_state, error }: { turn_state?: unknown; error?: unknown } = Object(body);
+  return turn_state === "idle" && error === undefined;
 }

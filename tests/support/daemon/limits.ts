@@ -1,7 +1,7 @@
 /** A world with agents of two accounts, whose hooks and records tell of their limits. */
 
 import { getMessage } from "protocol/messages/log.ts";
-import { listLimits } from "protocol/limits/contract.ts";
+import { type LimitWindow, listLimits } from "protocol/limits/contract.ts";
 import type { Limit } from "protocol/wire.ts";
 import type { AgentPeer, Observation, TurnEnd } from "../../../daemon/features/agents/adapter.ts";
 import { claudeCodeHooks } from "../../../daemon/features/agents/hooks/claude_format.ts";
@@ -16,8 +16,11 @@ export const LIMITED_UNTIL = 3_600_000;
 /** Agents with one account for each kind, and the recorded end of each session's last turn. */
 export class LimitedAgents extends FakeAgents {
   readonly ends = new Map<string, TurnEnd>();
+  /** The used windows that the records of each session show. */
+  readonly windows = new Map<string, readonly LimitWindow[]>();
 
   account = () => ({ home: `/home/.${this.backend}` });
+  limitWindows = (session_id: string) => this.windows.get(session_id) ?? [];
 
   override observe(peer?: AgentPeer): Promise<Observation | undefined> {
     const end = this.ends.get(peer?.runtime_session_id ?? "");
@@ -111,7 +114,7 @@ class LimitWorld implements AsyncDisposable {
 
   /** The limit of an account, that of Codex by default. */
   limit = async (backend: Backend = "codex"): Promise<Limit> => {
-    const { limits } = await this.w.call(listLimits, {});
+    const { limits } = await this.w.call(listLimits, { query: {} });
     const found = limits.find(({ account }) => account === `/home/.${backend}`);
     if (!found) throw new Error(`No account of ${backend}`);
     return found;

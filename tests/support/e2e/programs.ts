@@ -123,6 +123,8 @@ export function mesh(
 interface Plan {
   readonly agent?: string;
   readonly config?: Readonly<Record<string, unknown>>;
+  /** Further arguments of `mesh setup`. */
+  readonly args?: readonly string[];
 }
 
 /** The mesh of a lab: its configuration, the files of `mesh setup`, and its daemon. */
@@ -135,12 +137,12 @@ export class Mesh implements AsyncDisposable {
   }
 
   /** Sets up all agents, or one, with additional configuration. */
-  async setUp({ agent, config }: Plan = {}): Promise<void> {
+  async setUp({ agent, args = [], config }: Plan = {}): Promise<void> {
     const path = join(this.#home.dir, "home/.config/mesh/config.yaml");
     Deno.mkdirSync(dirname(path), { recursive: true });
     Deno.writeTextFileSync(path, JSON.stringify({ daemon: { port: 0 }, ...config }));
     const agentArgs = agent === undefined ? [] : ["--agent", agent];
-    const { success } = await mesh(this.#home, ["setup", ...agentArgs]).status;
+    const { success } = await mesh(this.#home, ["setup", ...agentArgs, ...args]).status;
     assert(success, "mesh setup");
   }
 

@@ -6,6 +6,9 @@ import { eventStream, ModelServer } from "./scripted_model.ts";
 
 const USAGE = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 };
 
+/** The answer to a request without tools: a choice of the model, or the title of a session. */
+const ROUTE = JSON.stringify({ reasoning: "Scripted", model_choice: "flash" });
+
 const Part = z.looseObject({
   text: z.string().optional(),
   functionCall: z.unknown().optional(),
@@ -57,7 +60,7 @@ export class GeminiModel extends ModelServer {
       this.#transcripts.push(JSON.stringify(contents));
       await this.whileHeld();
     }
-    const { text, call } = names.length > 0 ? this.#next(turn, names) : { text: "A title" };
+    const { text, call } = names.length > 0 ? this.#next(turn, names) : { text: ROUTE };
     const parts = [...(text ? [{ text }] : []), ...(call ? [{ functionCall: call }] : [])];
     const candidates = [{ index: 0, content: { role: "model", parts }, finishReason: "STOP" }];
     const answer = { candidates, usageMetadata: USAGE, modelVersion: "scripted" };

@@ -22,7 +22,9 @@ export abstract class ModelServer implements ScriptedModel {
   readonly #server: Deno.HttpServer<Deno.NetAddr>;
   #held: PromiseWithResolvers<void> | undefined;
   /** Answers in place of the script, such as a provider does at a limit. */
-  refusal: ((request: Request) => Response | undefined) | undefined;
+  refusal: ((request: Request) => Response | Promise<Response> | undefined) | undefined;
+  /** Headers of the script's answers, in which a provider says how far a plan is used. */
+  headers: Readonly<Record<string, string>> = {};
   #ids = 0;
 
   constructor(rules: readonly ScriptedReply[] = [], path = "") {
@@ -30,7 +32,15 @@ export abstract class ModelServer implements ScriptedModel {
     this.#path = path;
     const { signal } = this.#closing;
     const options = { port: 0, hostname: "127.0.0.1", signal, onListen: () => undefined };
-    this.#server = Deno.serve(options, (request) => this.refusal?.(request) ?? this.serve(request));
+    this.#server = Deno.serve(options, (request) => this.#answer(request));
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    const refused = await this.refusal?.(request);
+    if (refused) return refused;
+    const answer = await this.serve(request);
+    for (const [name, value] of Object.entries(this.headers)) answer.headers.set(name, value);
+    return answer;
   }
 
   get url(): string {

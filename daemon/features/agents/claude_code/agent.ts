@@ -1,6 +1,6 @@
 /** Claude Code: reached through its own socket, its pane, or a hook that wakes it. */
 
-import { type Env, homePath } from "../../../host/paths.ts";
+import { type Env, homePath, statePath } from "../../../host/paths.ts";
 import type { AgentPeer } from "../adapter.ts";
 import type { AgentDefinition, AgentSetup } from "../definition.ts";
 
@@ -30,6 +30,10 @@ const setup: AgentSetup = {
     const places = { user: hooksFile(env), state: serverFile(env), managed: MANAGED };
     return (await import("./setup.ts")).switchedOff(places, files);
   },
+  async keptStatusLine(env, files, script) {
+    const { keptStatusLine } = await import("./status_line.ts");
+    return keptStatusLine(files.json(hooksFile(env)) ?? {}, script);
+  },
 };
 
 export const claudeCode: AgentDefinition = {
@@ -56,9 +60,12 @@ export const claudeCode: AgentDefinition = {
     const { StartingSessions } = await import("./starting.ts");
     const starting = new StartingSessions(host.clock, host.hasTools);
     const config_dirs = configDirs(host.env);
+    const plan_use_dir = `${statePath(host.env)}/plan-use`;
+    (await import("./plan_use.ts")).removeOldPlanUse(plan_use_dir, host.clock.now());
     const options = {
       ...host,
       config_dirs,
+      plan_use_dir,
       account_places: accountPlaces(config_dirs, homePath(host.env, ".claude")),
       tested_version: TESTED_VERSION,
       isStarting: (peer: AgentPeer) => starting.has(peer),

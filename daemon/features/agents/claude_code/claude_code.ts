@@ -16,6 +16,7 @@ import {
 } from "../adapter.ts";
 import { type AccountPlace, claudeAccount } from "./account.ts";
 import { observeProcess } from "../pane_adapter.ts";
+import { planUse } from "./plan_use.ts";
 import { interruptInPane } from "../pane_interrupt.ts";
 import { PaneTransport } from "../pane_transport.ts";
 import { createNativeTransport, type NativeOptions } from "./native_transport.ts";
@@ -31,6 +32,8 @@ interface ClaudeCodeOptions extends NativeOptions {
   readonly terminalServers: TerminalServers;
   /** The places of the accounts; by default, only the settings folders tell them apart. */
   readonly account_places?: readonly AccountPlace[];
+  /** The folder in which the status lines of sessions keep how far plans are used. */
+  readonly plan_use_dir?: string;
   /** True for a session that has just started, and cannot answer yet. Default: never. */
   readonly isStarting?: (peer: AgentPeer) => boolean;
   /** True if a session's process is running. Called often. */
@@ -38,7 +41,7 @@ interface ClaudeCodeOptions extends NativeOptions {
 }
 
 export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
-  const { config_dirs } = options;
+  const { config_dirs, plan_use_dir } = options;
   const native = createNativeTransport(options);
   const ends = claudeEnds(config_dirs);
   const places = options.account_places ?? config_dirs.map((home) => ({ home, file: "" }));
@@ -79,6 +82,9 @@ export function claudeCodeAdapter(options: ClaudeCodeOptions): Adapter {
       }, peer),
     lastEnd: ends,
     account: claudeAccount(places),
+    ...(plan_use_dir !== undefined && {
+      limitWindows: (session_id) => planUse(plan_use_dir, session_id),
+    }),
     resume: (session) => resumeClaude(config_dirs, session),
     processOf: (session_id) => processOf(config_dirs, session_id, options.isAlive),
     fork: (session) => withArgs(resumeClaude(config_dirs, session), "--fork-session"),

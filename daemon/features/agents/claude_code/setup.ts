@@ -5,7 +5,7 @@
 
 import { namesIn } from "../../../host/agent_files.ts";
 import { DECISION_SECONDS_MAX, MeshHooks } from "../hooks/settings.ts";
-import type { Edit, SetupPlan } from "../install.ts";
+import { type Edit, exists, type SetupPlan } from "../install.ts";
 import {
   type AgentFiles,
   allowedTools,
@@ -21,6 +21,7 @@ import {
   switchesIn,
 } from "../settings_files/switched_off.ts";
 import { isObject, type Json, type JsonObject, valueAt } from "../settings_files/json.ts";
+import { scriptEdit, statusLine } from "./status_line.ts";
 
 /** The time limit of a hook. It must exceed the 1.5 s of `mesh hook`. */
 const HOOK_SECONDS_MAX = 5;
@@ -63,9 +64,12 @@ export const server = meshServer({ type: "stdio", alwaysLoad: true });
 const permission = allowedTools(`mcp__${SERVER_NAME}`);
 
 export function edits(files: AgentFiles, plan: SetupPlan): readonly Edit[] {
+  const { status_line } = plan;
+  const hasScript = status_line && (status_line.wanted || exists(status_line.script));
   return [
-    jsonEdit(files.hooks, plan, { hooks, permission }),
+    jsonEdit(files.hooks, plan, { hooks, permission, statusLine: statusLine(status_line) }),
     jsonEdit(files.server, plan, { server }),
+    ...(hasScript ? [scriptEdit(status_line)] : []),
   ];
 }
 

@@ -25,6 +25,7 @@ import {
   withServer,
   withThread,
 } from "./threads.ts";
+import { askForWindows } from "./rate_limits.ts";
 import { composerAt, composerScreen, MENU_ENTRY, visibleAscii } from "../screens.ts";
 
 /**
@@ -70,6 +71,7 @@ export function codexAdapter(options: CodexOptions): Adapter {
     lastEnd: ends,
     account: () => ({ home: codex_home }),
     limitWindows: (session_id) => codexWindows(codex_home, session_id),
+    askForWindows: () => askForWindows(options),
     // The shared server continues a turn whose terminal was closed.
     interruptTurn: (peer) => withServer(options, peer, interruptTurn, () => undefined),
     resume: (session) => rolloutOf(codex_home, session, "resume"),

@@ -35,6 +35,7 @@ const Window = z.looseObject({
 
 /** Follows each answer and each failure. The times are in seconds since 1970 (0.169.0). */
 const Usage = z.object({
+  timestamp: Timestamp.nullable().catch(null),
   type: z.literal("event_msg"),
   payload: z.looseObject({
     type: z.literal("token_count"),
@@ -51,6 +52,11 @@ const USAGE_MARK = '"rate_limits":{';
 /** The names of windows by their length. */
 const WINDOWS: Readonly<Record<number, string>> = { 300: "five_hour", 10_080: "seven_day" };
 
+/** The name of a window by its length. */
+export function windowName(minutes: number | null | undefined): string {
+  return minutes ? WINDOWS[minutes] ?? `${minutes}_minutes` : "usage";
+}
+
 /** Bytes read from the end of a rollout to find how far the windows are used. */
 const TAIL_BYTES = 131_072;
 
@@ -62,12 +68,13 @@ export function codexWindows(codex_home: string, session_id: string): LimitWindo
 }
 
 function windowsIn(line: string): LimitWindow[] {
-  const { primary, secondary } = Usage.safeParse(tryJson(line)).data?.payload.rate_limits ?? {};
+  const { timestamp: at = null, payload } = Usage.safeParse(tryJson(line)).data ?? {};
+  const { primary, secondary } = payload?.rate_limits ?? {};
   return [primary, secondary].flatMap((found) => {
     if (!found) return [];
     const { used_percent, window_minutes: minutes, resets_at } = found;
-    const window = minutes ? WINDOWS[minutes] ?? `${minutes}_minutes` : "usage";
-    return [{ window, used_percent, resets_at: resets_at ? resets_at * 1000 : null }];
+    const window = windowName(minutes);
+    return [{ window, used_percent, resets_at: resets_at ? resets_at * 1000 : null, at }];
   });
 }
 

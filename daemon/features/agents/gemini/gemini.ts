@@ -1,7 +1,7 @@
 /** Gemini CLI's adapter: only the pane. Hooks and the screen report turns. */
 
 import type { TerminalServers } from "../../../host/terminal_server.ts";
-import { workedMs } from "../../../host/processes.ts";
+import { receivedBytes } from "../../../host/processes.ts";
 import type { Adapter, AgentPeer, Observation } from "../adapter.ts";
 import { observeProcess, paneAdapter } from "../pane_adapter.ts";
 import { interruptInPane } from "../pane_interrupt.ts";
@@ -48,7 +48,7 @@ export function geminiAdapter(options: GeminiOptions): Adapter {
     lastEnd: ends,
     storm: {
       after_ms: STORM_AFTER_MS,
-      workedMs: ({ agent_pid }) => agent_pid === null ? undefined : workedMs(agent_pid),
+      receivedBytes: ({ agent_pid }) => agent_pid === null ? undefined : receivedBytes(agent_pid),
     },
     account: () => ({ home: options.config_dir }),
     resume: (session) => resumeOf(options.config_dir, session),

@@ -9,6 +9,16 @@ Deno.test("limits lists each account with its state, its reset, its peers and wh
   const { mesh, stop } = serveDaemon(at.w);
   try {
     assert.match((await mesh(["limits"])).out, /codex +clear +— +— +0 +api, web/);
+    const now = at.w.clock.now();
+    const used = { window: "five_hour", used_percent: 83, resets_at: now + 3_600_000, at: now };
+    at.agents.codex.windows.set(at.api.session_id, [used]);
+    const [since, until] = [now, now + 3_600_000].map((at) =>
+      new Date(at).toTimeString().slice(0, 5)
+    );
+    const line = `codex /home/.codex: used 83 % of its five-hour limit until ${until}, ` +
+      `by its record of ${since}`;
+    assert((await mesh(["limits"])).out.includes(line), line);
+    at.agents.codex.windows.clear();
     await at.hitLimit(at.api);
     const asked = await mesh(["ask", at.web.name, "Ready?"]);
     const [id = ""] = /ask-[0-9a-f]{12}/.exec(asked.out) ?? [];

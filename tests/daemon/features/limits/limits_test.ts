@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { getAsk } from "protocol/asks/contract.ts";
+import { listLimits } from "protocol/limits/contract.ts";
 import type { InboxItem } from "protocol/inbox.ts";
 import { FakeClock } from "../../../support/clock.ts";
 import {
@@ -58,6 +59,34 @@ Deno.test("after the reset one message goes first, and the rest after its turn e
   assert.deepEqual(await states(), ["seen", "sent", "sent"]);
   assert.equal((await limit()).state, "clear");
 });
+
+for (const hasBegun of [false, true]) {
+  const when = hasBegun ? "within" : "before it begins";
+  Deno.test(`an agent that ends ${when} the probe's turn frees the next message, as the probe`, async () => {
+    await testEnd(hasBegun);
+  });
+}
+
+async function testEnd(hasBegun: boolean): Promise<void> {
+  await using at = await limitWorld();
+  const { w, api, web, hitLimit, limit } = at;
+  await hitLimit(api);
+  const [first, second] = [await ask(w, "cli", api.name), await ask(w, "cli", web.name)];
+  await w.tick(LIMITED_UNTIL / 1000 + 6);
+  await w.tick();
+  const stateOf = async (id: string) => (await at.message(id)).state;
+  assert.deepEqual([await stateOf(first), await stateOf(second)], ["sent", "queued"]);
+  const prompt = `[mesh] <peer-message id="${first}">`;
+  if (hasBegun) await at.hook(api, "UserPromptSubmit", { prompt });
+  w.processes.end(101);
+  await w.tick(3);
+  assert.equal((await limit()).state, "probing");
+  assert.equal(await stateOf(second), "sent");
+  await at.hook(web, "UserPromptSubmit", { prompt: `[mesh] <peer-message id="${second}">` });
+  await at.hook(web, "Stop", { stop_hook_active: false, last_assistant_message: "Yes" });
+  await w.tick(2);
+  assert.equal((await limit()).state, "clear");
+}
 
 Deno.test("an asker is told until when its ask waits, and the person is offered to hand the work over", async () => {
   await using at = await limitWorld({ settings: { "human.name": "sam" } });
@@ -270,6 +299,51 @@ Deno.test("the metrics count accounts by the state of their limits", async () =>
   await at.hitLimit(at.api);
   const metrics = await (await at.w.fetch("/metrics")).text();
   assert.match(metrics, /mesh_account_limits\{state="exhausted"\} 1/);
+});
+
+Deno.test("a record of a used window is shown with its time, and not after the window's reset", async () => {
+  await using at = await limitWorld();
+  const { w, api, limit } = at;
+  const now = w.clock.now();
+  const five = { window: "five_hour", used_percent: 83, resets_at: now + 60_000, at: now };
+  const seven = { window: "seven_day", used_percent: 42, resets_at: null, at: now };
+  at.agents.codex.windows.set(api.session_id, [five, seven]);
+  const recorded_at = new Date(now).toISOString();
+  const found = (await limit()).windows;
+  assert.deepEqual(found.map(({ used_percent, at }) => [used_percent, at]), [
+    [83, recorded_at],
+    [42, recorded_at],
+  ]);
+  const metrics = async () => await (await w.fetch("/metrics")).text();
+  const sample = 'mesh_account_used_ratio{backend="codex",window="five_hour"} 0.83';
+  assert((await metrics()).includes(sample), sample);
+  await w.tick(61);
+  assert.deepEqual((await limit()).windows.map(({ window }) => window), ["seven_day"]);
+  assert(!(await metrics()).includes('window="five_hour"'));
+});
+
+Deno.test("agents are asked for their windows on request alone, once a minute, and the latest counts", async () => {
+  await using at = await limitWorld();
+  const { w, api, limit } = at;
+  let asked = 0;
+  const windowAt = (used_percent: number, at: number) => ({
+    ...{ window: "five_hour", used_percent, resets_at: null, at },
+  });
+  Object.assign(at.agents.codex, {
+    askForWindows: () => Promise.resolve([windowAt(++asked, w.clock.now())]),
+  });
+  const used = async () => (await limit()).windows.map(({ used_percent }) => used_percent);
+  const refresh = () => w.call(listLimits, { query: { refresh: "true" } });
+  assert.deepEqual(await used(), []);
+  await refresh();
+  await refresh();
+  assert.deepEqual([await used(), asked], [[1], 1]);
+  await w.tick(61);
+  at.agents.codex.windows.set(api.session_id, [windowAt(50, w.clock.now())]);
+  assert.deepEqual(await used(), [50], "the agent has recorded it since");
+  await w.tick(1);
+  await refresh();
+  assert.deepEqual(await used(), [2]);
 });
 
 Deno.test("a program that only says that it is idle again has answered the probe", async () => {

@@ -5,14 +5,14 @@ import type { AgentPeer, InterruptAttempt } from "../../../../daemon/features/ag
 import { limitWorld } from "../../../support/daemon/limits.ts";
 import { ask, eventData, get } from "../../../support/daemon/peer_clients.ts";
 
-/** A world in which the agent `doc` announces its requests; `worked` is the work of its process. */
-async function stormWorld(worked: (seconds: number) => number) {
+/** A world in which the agent `doc` announces its requests, and has received so many bytes. */
+async function stormWorld(received: (seconds: number) => number) {
   const at = await limitWorld({ settings: { "human.name": "sam" } });
   const { agents: { gemini }, w } = at;
   const begun = w.clock.now();
   const interrupted: string[] = [];
   Object.assign(gemini, {
-    storm: { after_ms: 10_000, workedMs: () => worked((w.clock.now() - begun) / 1000) },
+    storm: { after_ms: 10_000, receivedBytes: () => received((w.clock.now() - begun) / 1000) },
     interrupt: ({ peer_id }: AgentPeer): Promise<InterruptAttempt> => {
       interrupted.push(peer_id);
       return Promise.resolve({ state: "asked", by: "1 Escape" });
@@ -26,8 +26,8 @@ async function pass(w: Awaited<ReturnType<typeof stormWorld>>["w"], seconds: num
   for (let second = 0; second < seconds; second++) await w.tick();
 }
 
-Deno.test("an agent that works hard without a request is interrupted once, and its queue waits", async () => {
-  const { at, interrupted, w, doc, hook, limit } = await stormWorld((seconds) => 900 * seconds);
+Deno.test("an agent that receives data without a request is interrupted once, and its queue waits", async () => {
+  const { at, interrupted, w, doc, hook, limit } = await stormWorld((seconds) => 4_000 * seconds);
   await using _ = at;
   await hook(doc, "UserPromptSubmit", { prompt: "Go" });
   await pass(w, 9);
@@ -47,10 +47,20 @@ Deno.test("an agent that works hard without a request is interrupted once, and i
 });
 
 Deno.test("an agent that only waits for its provider, or whose turn is over, is left alone", async () => {
-  const { at, interrupted, w, doc, hook, limit } = await stormWorld((seconds) => 20 * seconds);
+  const { at, interrupted, w, doc, hook, limit } = await stormWorld((seconds) => 100 * seconds);
   await using _ = at;
   await hook(doc, "UserPromptSubmit", { prompt: "Go" });
   await pass(w, 70);
   assert.deepEqual(interrupted, []);
   assert.equal((await limit("gemini")).state, "clear");
+});
+
+Deno.test("an agent that receives much at times is left alone: a retry, a pasted text, a hook's end", async () => {
+  const { at, interrupted, w, doc, hook } = await stormWorld((seconds) =>
+    50_000 * Math.floor(seconds / 9)
+  );
+  await using _ = at;
+  await hook(doc, "UserPromptSubmit", { prompt: "Go" });
+  await pass(w, 70);
+  assert.deepEqual(interrupted, []);
 });

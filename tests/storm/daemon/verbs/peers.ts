@@ -50,7 +50,7 @@ async function readTooSlowly(storm: Storm): Promise<void> {
   for (let second = 0; second < 2; second++) await storm.w.tick();
 }
 
-async function register(storm: Storm, actor = storm.actor()): Promise<void> {
+export async function register(storm: Storm, actor = storm.actor()): Promise<void> {
   const { peer_id } = actor;
   const claim = peer_id && storm.chance.oneIn(2) ? { peer_id } : {};
   const answer = await storm.post("/peers", { ...storm.registrationOf(actor), ...claim });
