@@ -65,7 +65,7 @@ export interface BriefingPorts {
   subscriptionsOf(peer_id: string): readonly PeerTask[];
   /** The ports and other resources that a peer has leased. */
   leasesOf(peer_id: string): readonly PeerTask[];
-  /** The files of which a peer was told since an instant that another changes them, latest first. */
+  /** The files of which a peer was told since an instant: another changes them, too. */
   sharedFiles(peer_id: string, since: number): readonly SharedFile[];
   /** The jobs of a peer that have ended since an instant, newest first. */
   jobsEnded(peer_id: string, since: number): readonly PeerTask[];

@@ -12,7 +12,7 @@ import {
   meshWithAgent,
   owe,
   starts,
-} from "../../../support/daemon/briefed_agents.ts";
+} from "../../../support/agents/briefed_agents.ts";
 import { create } from "../../../support/daemon/jobs.ts";
 import { ask, connectPeer, peerOfSession, post } from "../../../support/daemon/peer_clients.ts";
 import { provingFolder, ScriptedPrograms, waitForProof } from "../../../support/daemon/proofs.ts";

@@ -12,7 +12,7 @@ import {
   owe,
   prompts,
   starts,
-} from "../../../support/daemon/briefed_agents.ts";
+} from "../../../support/agents/briefed_agents.ts";
 import { create } from "../../../support/daemon/jobs.ts";
 import { ask, connectPeer, eventData, post } from "../../../support/daemon/peer_clients.ts";
 

@@ -1,4 +1,4 @@
-/** Chains of agents that are copied, replaced, restarted or woken: a guest's work stays a guest's. */
+/** Chains of agents that are copied, replaced, restarted or woken: none leaves a guest's work. */
 
 import assert from "node:assert/strict";
 import { getMessage } from "protocol/messages/log.ts";

@@ -1,6 +1,7 @@
 /**
  * Real agents that have lost their conversation, or whose place another takes: the next request
  * says once who they are, and what they owe and hold. `hooks/compaction_test.ts` has compactions.
+ * It is one file, because the losses act on the session whose requests and traces are checked.
  */
 
 import assert from "node:assert/strict";

@@ -6,7 +6,7 @@ import { codexHooks } from "../../../daemon/features/agents/codex/hooks.ts";
 import { copilotHooks } from "../../../daemon/features/agents/copilot/hooks.ts";
 import { geminiHooks } from "../../../daemon/features/agents/gemini/hooks.ts";
 import { world, type WorldOptions } from "../world.ts";
-import { connectPeer, peerOfSession, post } from "./peer_clients.ts";
+import { connectPeer, peerOfSession, post } from "../daemon/peer_clients.ts";
 
 const HOOKS = {
   "claude-code": claudeCodeHooks,
