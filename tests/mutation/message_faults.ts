@@ -18,18 +18,8 @@ export const MESSAGES = [
 export const MESSAGE_TARGETS: readonly Target[] = [
   {
     file: "daemon/features/messages/delivery.ts",
-    tests: [
-      ...MESSAGES,
-      "tests/daemon/features/asks",
-      "tests/daemon/features/origins",
-      "tests/crash/jobs_test.ts",
-    ],
+    tests: [...MESSAGES, "tests/daemon/features/asks", "tests/crash/jobs_test.ts"],
     faults: [
-      [
-        "the result of work outside is no part of it",
-        "return isNotice && !isOutside(chain) ? null : chain;",
-        "return isNotice ? null : chain;",
-      ],
       [
         "a queued message waits for the next tick",
         "db.afterCommit(() => this.#deps.dispatcher.wake(peer_id));",
