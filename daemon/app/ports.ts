@@ -17,7 +17,8 @@ import type { BudgetPorts } from "../features/budgets/budgets.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
 import { inboxItemFrame } from "../features/inbox/surfaces.ts";
-import * as leaseRows from "../features/leases/store.ts";
+import type { Leases } from "../features/leases/leases.ts";
+import { leaseWords } from "protocol/holdings/lease_words.ts";
 import type { LimitPorts } from "../features/limits/deps.ts";
 import type { AccountLimits } from "../features/limits/limits.ts";
 import * as attemptRows from "../features/jobs/fires/store.ts";
@@ -37,6 +38,8 @@ import type { PeerPorts } from "../features/peers/registration.ts";
 import type { RecordPorts } from "../features/peers/records.ts";
 import { digestOf } from "../features/digest/digest.ts";
 import { digestText, TEXT_ENTRIES_MAX } from "../features/digest/digest_text.ts";
+import * as fileRows from "../features/files/store.ts";
+import * as reviewRows from "../features/reviews/store.ts";
 import type { SchedulePorts } from "../features/schedules/fires.ts";
 import * as scheduleRows from "../features/schedules/store.ts";
 import * as subscriptionRows from "../features/subscriptions/store.ts";
@@ -53,6 +56,7 @@ interface PortsDeps {
 
 /** The features that answer questions from memory. */
 interface AskedFeatures {
+  readonly leases: Leases;
   readonly limits: AccountLimits;
   readonly loops: Loops;
   readonly machines: Machines | undefined;
@@ -111,7 +115,7 @@ export class Ports {
 
   readonly origins: OriginPorts = {
     chainOfMessage: (id) => chainRows.chainOfMessage(this.#deps.db, id),
-    lastRead: (peer_id) => chainRows.lastRead(this.#deps.db, peer_id),
+    lastRead: (peer_id, limit) => chainRows.lastRead(this.#deps.db, peer_id, limit),
     outsideOwed: (peer_id) => chainRows.outsideOwed(this.#deps.db, peer_id),
   };
 
@@ -146,11 +150,16 @@ export class Ports {
       subscriptionRows.ofSubscriber(this.#deps.db, peer_id)
         .map(({ subscription_id: id, condition: text }) => ({ id, facts: [], text })),
     leasesOf: (peer_id) =>
-      leaseRows.ofPeer(this.#deps.db, peer_id).map(({ lease_id: id, resource, name, port }) => ({
+      this.#features.leases.ofPeer(peer_id).map(({ lease_id: id, port, ...lease }) => ({
         id,
         facts: port === null ? [] : [String(port)],
-        text: name === null ? resource : `${resource}:${name}`,
+        text: leaseWords(lease),
       })),
+    reviewComment: (correlation_id) => {
+      const comment = reviewRows.commentOfAsk(this.#deps.db, correlation_id);
+      return comment && `${comment.file}:${comment.line} ${comment.text}`;
+    },
+    sharedFiles: (peer_id, since) => fileRows.overlapsOf(this.#deps.db, { peer_id, since }),
   };
 
   readonly schedules: SchedulePorts = {

@@ -74,6 +74,45 @@ export const IDENTITY_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "daemon/features/hooks/briefings.ts",
+    tests: ["tests/daemon/features/hooks/briefing_claims_test.ts"],
+    faults: [
+      [
+        "an answer that is being checked is owed",
+        "const owes = asks.owedBy(db, peer_id);",
+        "const owes = asks.openTo(db, peer_id);",
+      ],
+      [
+        "files of any time are named",
+        "ports.sharedFiles(peer_id, since)",
+        "ports.sharedFiles(peer_id, 0)",
+      ],
+      [
+        "an agent that only holds something is told nothing",
+        "isHolding: leases.length + files.length > 0",
+        "isHolding: false",
+      ],
+    ],
+  },
+  {
+    file: "daemon/app/ports.ts",
+    tests: ["tests/daemon/features/hooks/briefing_claims_test.ts"],
+    faults: [[
+      "a review comment is named by the head of its message",
+      "return comment && `${comment.file}:${comment.line} ${comment.text}`;",
+      "return comment && undefined;",
+    ]],
+  },
+  {
+    file: "daemon/features/files/store.ts",
+    tests: ["tests/daemon/features/hooks/briefing_claims_test.ts"],
+    faults: [[
+      "a retired peer still changes files",
+      "\n       and status <> 'retired'",
+      "",
+    ]],
+  },
+  {
     file: "daemon/features/transcripts/transcripts.ts",
     tests: ["tests/daemon/features/peers/identity/session_claims_test.ts"],
     faults: [[

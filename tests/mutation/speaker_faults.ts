@@ -216,6 +216,21 @@ export const ORIGIN_TARGETS: readonly Target[] = [
         "this.messageRead(peer_id, delivery_id);\n    if (is_new) return;",
       ],
       [
+        "an agent that is started again leaves the chain outside",
+        "if (isOutside(chain) || !isOutside(this.memberChain(tx, subject)))",
+        "if (chain)",
+      ],
+      [
+        "notices and unknown messages push out the one that decides",
+        "[delivery_id, this.#deciding(ids)?.id ?? []].flat()",
+        "[delivery_id]",
+      ],
+      [
+        "what a peer reads after a restart hides what it read before",
+        'if (is_whole || (found && found.chain.origin !== "unknown")) return found;',
+        "if (is_whole || found) return found;",
+      ],
+      [
         "a local program is an app if it names itself so",
         'if (via === "relay") {',
         'if (via === "relay" || from.name.startsWith("mcp-")) {',
@@ -226,6 +241,15 @@ export const ORIGIN_TARGETS: readonly Target[] = [
         "reported: null,",
       ],
     ],
+  },
+  {
+    file: "daemon/features/spawn/spawns.ts",
+    tests: ORIGINS,
+    faults: [[
+      "a copy of an agent does not belong to the agent's chain",
+      "if (launched.copies !== undefined) origins.includeCopy(tx, spawn_id, launched.copies);",
+      "",
+    ]],
   },
   {
     file: "daemon/features/origins/policies.ts",

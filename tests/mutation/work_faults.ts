@@ -48,6 +48,32 @@ export const WORK_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "daemon/features/wakes/wakes.ts",
+    tests: ["tests/daemon/features/wakes/guests_test.ts"],
+    faults: [
+      [
+        "an agent that works for a guest wakes others without a question",
+        "|| is_elsewhere || isOutside(chain)) return false;",
+        "|| is_elsewhere) return false;",
+      ],
+      [
+        "not now to a guest holds the asks of agents",
+        "return !this.#isOfOutside(last) || asks.every(({ chain }) => isOutside(chain));",
+        "return true;",
+      ],
+      [
+        "a guest asks again right after not now",
+        "return !this.#isOfOutside(last) || asks.every(({ chain }) => isOutside(chain));",
+        "return !this.#isOfOutside(last);",
+      ],
+      [
+        "an ask that came while a guest's was in question is never shown",
+        "else this.#ctx.db.transact((tx) => this.#askAgain(tx, wake));",
+        "",
+      ],
+    ],
+  },
+  {
     file: "daemon/features/agents/claude_code/status_line.ts",
     tests: ["tests/daemon/features/agents/claude_code/status_line_test.ts"],
     faults: [

@@ -83,6 +83,27 @@ export function setTold(tx: Tx, pair: Pair & { told_at: number }): void {
   );
 }
 
+const SharedFile = z.object({ path: z.string(), other: z.string(), told_at: z.number() });
+
+/**
+ * The files of which a peer was told since then that another one changes them, too, latest first.
+ * Reads the whole table, which has a row for each file and pair: no index finds a peer.
+ */
+export function overlapsOf(
+  db: Reader,
+  params: { readonly peer_id: string; readonly since: number },
+): z.output<typeof SharedFile>[] {
+  return db.all(
+    SharedFile,
+    `select file_overlaps.path, name as other, told_at from file_overlaps join peers
+       on peers.peer_id = iif(first_peer_id = :peer_id, second_peer_id, first_peer_id)
+     where told_at > :since and :peer_id in (first_peer_id, second_peer_id)
+       and status <> 'retired'
+     order by told_at desc, file_overlaps.path`,
+    params,
+  );
+}
+
 export function prune(tx: Tx, before: number): void {
   tx.run("delete from file_uses where last_at < :before", { before });
   tx.run("delete from file_overlaps where told_at < :before", { before });

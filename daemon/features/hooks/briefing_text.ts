@@ -13,9 +13,10 @@ const SHORT_CHARS = [32, 12] as const;
 /** Maximum characters shown of a name, besides the agent's own. */
 const NAME_CHARS = 24;
 
-/** One ask, job or answer. */
+/** An ask, job, answer, lease or file. */
 export interface BriefingEntry {
-  readonly id: string;
+  /** Null for a file. */
+  readonly id: string | null;
   /** The name of the peer on the other side; null if there is none. */
   readonly peer: string | null;
   /** Facts of the daemon, such as its age. */
@@ -96,5 +97,8 @@ function render(
 function entryLine({ id, peer, facts, text }: BriefingEntry, chars_max: number): string {
   const other = peer === null ? [] : [`@${quotedName(shortName(peer))}`];
   const line = quotedLine(firstLineOf(text, chars_max)); // Escaped, so it stays one line of data.
-  return [[id, ...other, ...facts].join(" "), ...(line === "" ? [] : [line])].join(": ");
+  return [
+    [...(id === null ? [] : [id]), ...other, ...facts].join(" "),
+    ...(line === "" ? [] : [line]),
+  ].join(": ");
 }

@@ -1,7 +1,7 @@
 /**
  * Briefings: after an agent has lost what it knew, its next hook tells it who it is, what it owes
- * and is owed, its jobs and leases, and which answers it has had. Once, with proof that the model
- * read it.
+ * and is owed, its jobs, leases and shared files, and which answers it has had. Once, with proof
+ * that the model read it.
  */
 
 import { setLatest } from "kit/core/bounded_map.ts";
@@ -46,14 +46,27 @@ export interface PeerTask {
   readonly text: string;
 }
 
+/** A file that a peer and another one change. */
+export interface SharedFile {
+  readonly path: string;
+  /** The name of the other peer. */
+  readonly other: string;
+  /** Time at which both were told. */
+  readonly told_at: number;
+}
+
 /** Questions to the features above. */
 export interface BriefingPorts {
+  /** A person's comment on a line, if an ask is one: the place and the text. */
+  reviewComment(correlation_id: string): string | undefined;
   /** The unfinished jobs of a peer. */
   jobsOf(peer_id: string): readonly PeerTask[];
   /** The conditions that a peer waits for. */
   subscriptionsOf(peer_id: string): readonly PeerTask[];
   /** The ports and other resources that a peer has leased. */
   leasesOf(peer_id: string): readonly PeerTask[];
+  /** The files of which a peer was told since an instant: another changes them, too. */
+  sharedFiles(peer_id: string, since: number): readonly SharedFile[];
   /** The jobs of a peer that have ended since an instant, newest first. */
   jobsEnded(peer_id: string, since: number): readonly PeerTask[];
 }
@@ -70,7 +83,7 @@ interface Contents {
   readonly ask_ids: readonly string[];
   /** True if the agent knew of something that is owed by the peer or to it. */
   readonly isOwed: boolean;
-  /** True if others wait until the peer's agent returns what it has leased. */
+  /** True if the peer keeps others from what it has leased or changes. */
   readonly isHolding: boolean;
 }
 
@@ -190,29 +203,60 @@ export class Briefings {
   #contentsOf(peer_id: string): Contents {
     const { db, clock } = this.#ctx;
     const now = clock.now();
-    const owes = asks.openTo(db, peer_id);
+    const owes = asks.owedBy(db, peer_id);
+    const checked = asks.openTo(db, peer_id).filter(isBeingChecked(owes));
     const queued = new Set(rows.queuedAsks(db, peer_id));
     const waits = asks.openFrom(db, { peer_id, name: "" });
-    const jobs = this.#deps.ports.jobsOf(peer_id);
-    const subscriptions = this.#deps.ports.subscriptionsOf(peer_id);
-    const leases = this.#deps.ports.leasesOf(peer_id);
+    const { ports } = this.#deps;
+    const jobs = ports.jobsOf(peer_id);
+    const subscriptions = ports.subscriptionsOf(peer_id);
+    const leases = ports.leasesOf(peer_id);
     const since = now - RESULTS_MS_MAX;
+    const files = ports.sharedFiles(peer_id, since);
     const scan = { peer_id, since, scanned_max: SCANNED_MAX, limit: ENTRIES_MAX };
     const answers = rows.answersHad(db, scan).map((answer) => toAnswer(answer, now));
-    const ended = this.#deps.ports.jobsEnded(peer_id, since).map(toTask);
+    const ended = ports.jobsEnded(peer_id, since).map(toTask);
     const sections = [
-      toSection("You owe an answer", owes, (ask) => toDebt(ask, now, queued)),
+      toSection("You owe an answer", owes, (ask) => this.#toDebt(ask, now, queued)),
+      toSection("You wait for an answer", waits, (ask) => toRequest(ask, ask.to_peer_name, now)),
       toSection("Your jobs", jobs, toTask),
-      toSection("You wait for an answer", waits, (ask) => toRequest(ask, now)),
       toSection("You wait for", subscriptions, toTask),
       toSection("You have leased", leases, toTask),
+      toSection("Files that others change, too", files, (file) => toFile(file, now)),
+      toSection(
+        "Your answers that are checked now",
+        checked,
+        (ask) => toRequest(ask, ask.from_peer_name, now),
+      ),
       toSection("Results you have had", [...answers, ...ended], (entry) => entry),
     ];
     const ask_ids = [...owes, ...waits].map(({ correlation_id }) => correlation_id);
     const known = owes.filter(({ correlation_id }) => !queued.has(correlation_id));
     const isOwed = [known, waits, jobs, subscriptions].some(({ length }) => length > 0);
-    return { sections, ask_ids, isOwed, isHolding: leases.length > 0 };
+    return { sections, ask_ids, isOwed, isHolding: leases.length + files.length > 0 };
   }
+
+  #toDebt(ask: Ask, now: number, queued: ReadonlySet<string>): BriefingEntry {
+    const { correlation_id: id, from_peer_name: peer, voice, question } = ask;
+    const comment = this.#deps.ports.reviewComment(id);
+    const { state, checks } = ledger.findMessage(this.#ctx.db, id)?.proof ?? { checks: [] };
+    const facts = [
+      formatDuration(now - ask.created_at),
+      ...(voice === "human" ? ["(a person)"] : voice === "unverified" ? ["(unverified)"] : []),
+      ...(question ? ["(tool answer)"] : []),
+      ...(comment === undefined ? [] : ["(review)"]),
+      ...(state === "returned" ? ["(your answer came back)"] : []),
+      ...(checks.length > 0 ? [`checks ${checks.join(" ")}`] : []),
+      ...(queued.has(id) ? ["(still to come)"] : []),
+    ];
+    return { id, peer, facts, text: comment ?? ask.text };
+  }
+}
+
+/** A test for the asks that wait only for the check of their answer. */
+function isBeingChecked(owes: readonly Ask[]): (ask: Ask) => boolean {
+  const owed = new Set(owes.map(({ correlation_id }) => correlation_id));
+  return ({ correlation_id }) => !owed.has(correlation_id);
 }
 
 function toSection<T>(
@@ -223,25 +267,18 @@ function toSection<T>(
   return { title, count: all.length, entries: all.slice(0, ENTRIES_MAX).map(toEntry) };
 }
 
-function toDebt(ask: Ask, now: number, queued: ReadonlySet<string>): BriefingEntry {
-  const { correlation_id: id, from_peer_name: peer, voice, question, text } = ask;
-  const facts = [
-    formatDuration(now - ask.created_at),
-    ...(voice === "human" ? ["(a person)"] : voice === "unverified" ? ["(unverified)"] : []),
-    ...(question ? ["(tool answer)"] : []),
-    ...(queued.has(id) ? ["(still to come)"] : []),
-  ];
-  return { id, peer, facts, text };
-}
-
-function toRequest(ask: Ask, now: number): BriefingEntry {
-  const { correlation_id: id, to_peer_name: peer, created_at, text } = ask;
+function toRequest(ask: Ask, peer: string, now: number): BriefingEntry {
+  const { correlation_id: id, created_at, text } = ask;
   return { id, peer, facts: [formatDuration(now - created_at)], text };
 }
 
 function toAnswer(answer: rows.HadAnswer, now: number): BriefingEntry {
   const { correlation_id: id, name: peer, text, at } = answer;
   return { id, peer, facts: [formatDuration(now - at)], text };
+}
+
+function toFile({ path, other, told_at }: SharedFile, now: number): BriefingEntry {
+  return { id: null, peer: other, facts: [formatDuration(now - told_at)], text: path };
 }
 
 function toTask(task: PeerTask): BriefingEntry {

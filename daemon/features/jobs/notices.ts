@@ -56,7 +56,8 @@ export class Notices {
     const first = [owner_peer_id, created_by_peer_id].filter((peer_id) => peer_id !== null);
     const recipients = [...new Set(first)].filter((peer_id) => peer_id !== excluded_peer_id);
     const isNotified = (peer_id: string) =>
-      this.#notifications.tryNotifyFromDaemon(peer_id, text) !== undefined;
+      this.#notifications.tryNotifyFromDaemon(peer_id, text, { caused_by: job.job_id }) !==
+        undefined;
     if (recipients.some(isNotified)) return true;
     const orchestrator = peerRows.orchestrators(this.#ctx.db, circle).find(isLive)?.peer_id;
     if (orchestrator === undefined || orchestrator === excluded_peer_id) return false;

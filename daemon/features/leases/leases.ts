@@ -59,6 +59,10 @@ export class Leases {
     return { port: ports, other: held.length - ports };
   }
 
+  ofPeer(peer_id: string): StoredLease[] {
+    return this.#held().filter((lease) => lease.peer_id === peer_id);
+  }
+
   ofPort(port: number): Lease | null {
     const found = this.#held().find((lease) => lease.port === port);
     return found ? this.#toLease(found) : null;

@@ -28,7 +28,3 @@ export const { insert, update, get, remove } = table;
 export function all(db: Reader): StoredLease[] {
   return table.all(db, "order by taken_at, lease_id");
 }
-
-export function ofPeer(db: Reader, peer_id: string): StoredLease[] {
-  return table.all(db, "where peer_id = :peer_id order by taken_at, lease_id", { peer_id });
-}

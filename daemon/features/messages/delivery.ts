@@ -16,6 +16,7 @@ import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import { TOOL_PERMISSION } from "protocol/messages/question.ts";
 import type { Origins } from "../origins/origins.ts";
+import { isOutside } from "protocol/derived/origins.ts";
 import type { Chain } from "protocol/origins/record.ts";
 import { Verb } from "protocol/origins/policy.ts";
 import type { Budgets } from "../budgets/budgets.ts";
@@ -247,7 +248,10 @@ export class Delivery {
     });
   }
 
-  /** The chain of a message; null for a notice of the daemon that no work causes. */
+  /**
+   * The chain of a message; null for a notice of the daemon, unless work that began outside has
+   * caused it: a job's result is text of that work, and no word of the person who began the job.
+   */
   #chainOf(tx: Tx, draft: MessageDraft, id: string): Chain | null {
     const { origins } = this.#deps;
     const { caused_by, kind, remote_origin: arrived, from, voice, sent_by, reply_to } = draft;
@@ -259,7 +263,7 @@ export class Delivery {
     if (!isReply && caused_by === undefined && draft.proofs === undefined) return null;
     const { proven_human, ...proofs } = draft.proofs ?? {};
     const isPerson = voice === "human" || (proven_human === true && sent_by !== undefined);
-    return origins.chainOf(tx, {
+    const chain = origins.chainOf(tx, {
       from,
       id,
       proofs: {
@@ -271,6 +275,8 @@ export class Delivery {
       answers: isReply ? draft.correlation_id : null,
       follows: reply_to,
     });
+    const isNotice = draft.notice === true && draft.proofs === undefined;
+    return isNotice && !isOutside(chain) ? null : chain;
   }
 
   /** Throws `policy_denied`. Replies and notices of the daemon always pass. */

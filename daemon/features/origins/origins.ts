@@ -19,8 +19,8 @@ import * as store from "./store.ts";
 const KEPT_MS = 35 * DAY_MS;
 /** Maximum peers whose last messages are in memory; others are looked up in the ledger. */
 const PEERS_MAX = 10_000;
-/** Messages of each peer in memory. Those without an origin of their own change nothing. */
-const READ_MAX = 4;
+/** Messages of each peer in memory. */
+const READ_MAX = 16;
 /** Maximum peers above a peer that was started by another one. */
 const PARENTS_MAX = 16;
 /** A share's link speaks under such a name, which the relay gives it. */
@@ -66,8 +66,8 @@ export interface ArrivedAct {
 export interface OriginPorts {
   /** The chain of a message or of an ask; undefined for an unknown id. */
   chainOfMessage(id: string): Chain | null | undefined;
-  /** The last message with a chain that a peer has read, among the newest of the ledger. */
-  lastRead(peer_id: string): string | undefined;
+  /** The last messages with a chain that a peer has read, among the newest of the ledger. */
+  lastRead(peer_id: string, limit: number): readonly string[];
   /** The chain of the oldest open ask that has reached a peer and began outside. */
   outsideOwed(peer_id: string): Chain | undefined;
 }
@@ -82,8 +82,16 @@ interface OriginsDeps {
 interface LastRead {
   readonly ids: readonly string[];
   readonly by_itself: boolean;
-  /** The chains of these messages, once they were looked up: a chain never changes. */
-  chains?: readonly Chain[];
+  /** False if the ledger may have earlier ones, from before a restart of the daemon. */
+  readonly is_whole: boolean;
+  /** The one that decides, once it was looked up: a chain never changes. */
+  deciding?: Deciding | null;
+}
+
+/** The message that decides whose work a peer does. */
+interface Deciding {
+  readonly id: string;
+  readonly chain: Chain;
 }
 
 export class Origins {
@@ -99,10 +107,12 @@ export class Origins {
 
   /** A peer has read a message. Only its id is noted, on the way of each message. */
   messageRead(peer_id: string, delivery_id: string): void {
-    const { ids: before = [], by_itself = false } = this.#read.get(peer_id) ?? {};
+    const { ids: before = [], by_itself = false, is_whole = false } = this.#read.get(peer_id) ?? {};
     if (before[0] === delivery_id && !by_itself) return;
-    const ids = [delivery_id, ...before.filter((id) => id !== delivery_id)].slice(0, READ_MAX);
-    setLatest(this.#read, peer_id, { ids, by_itself: false }, PEERS_MAX);
+    const ids = [delivery_id, ...before.filter((id) => id !== delivery_id)];
+    // Notices and messages of unknown origin must not push out the one that decides.
+    const kept = ids.length > READ_MAX ? [delivery_id, this.#deciding(ids)?.id ?? []].flat() : ids;
+    setLatest(this.#read, peer_id, { ids: kept, by_itself: false, is_whole }, PEERS_MAX);
   }
 
   /** The id of the message that a peer works on; undefined after a prompt without one. */
@@ -122,8 +132,7 @@ export class Origins {
 
   /** A peer got a prompt without a message. */
   promptRead(peer_id: string): void {
-    const { ids } = this.#readBy(peer_id);
-    setLatest(this.#read, peer_id, { ids, by_itself: true }, PEERS_MAX);
+    setLatest(this.#read, peer_id, { ...this.#readBy(peer_id), by_itself: true }, PEERS_MAX);
   }
 
   /** The chain of an act on this machine. */
@@ -193,10 +202,19 @@ export class Origins {
     this.#put(tx, subject, isNew ? begin("schedule", subject, chain.name) : chain);
   }
 
-  /** Work that comes of other work, such as a run of a recurring job, belongs to its chain. */
+  /**
+   * Work that comes of other work, such as a run of a recurring job, belongs to its chain. An agent
+   * that is started again, with what it knows, stays in a chain that began outside.
+   */
   inherit(tx: Tx, subject: string, of: string): void {
     const chain = this.memberChain(tx, of);
-    if (chain) this.#put(tx, subject, chain);
+    if (chain) this.#putUnlessOutside(tx, subject, chain);
+  }
+
+  /** The start of a copy of a peer, which knows what the peer knows, and stays outside with it. */
+  includeCopy(tx: Tx, subject: string, of_peer_id: string): void {
+    const work = this.workOf(tx, of_peer_id, subject);
+    if (isOutside(work)) this.#putUnlessOutside(tx, subject, work);
   }
 
   /** Throws `policy_denied` if a rule denies an act to a chain. */
@@ -265,27 +283,50 @@ export class Origins {
     return isItself ? begin("peer", id, address?.name ?? null) : undefined;
   }
 
-  /**
-   * The chain of what a peer read last. Notices of the daemon have none. A message of unknown
-   * origin does not end work that began outside: its sender may be a part of that work.
-   */
+  /** The chain of what a peer read last. */
   #lastChain(peer_id: string): Chain | undefined {
-    const { ports } = this.#deps;
     const read = this.#readBy(peer_id);
     if (read.by_itself) return undefined;
-    const chains = read.chains ??= read.ids.flatMap((id) => ports.chainOfMessage(id) ?? []);
-    const [last] = chains;
-    return last?.origin === "unknown" ? chains.find(isOutside) ?? last : last;
+    if (read.deciding === undefined) read.deciding = this.#decidingOf(peer_id, read) ?? null;
+    return read.deciding?.chain;
+  }
+
+  #decidingOf(peer_id: string, { ids, is_whole }: LastRead): Deciding | undefined {
+    const found = this.#deciding(ids);
+    if (is_whole || (found && found.chain.origin !== "unknown")) return found;
+    const earlier = this.#deps.ports.lastRead(peer_id, READ_MAX);
+    return this.#deciding([...ids, ...earlier.filter((id) => !ids.includes(id))]);
+  }
+
+  /**
+   * The newest of the messages that has a chain, which notices of the daemon do not. One of unknown
+   * origin does not end work that began outside: its sender may be a part of that work.
+   */
+  #deciding(ids: readonly string[]): Deciding | undefined {
+    let unknown: Deciding | undefined;
+    for (const id of ids) {
+      const chain = this.#deps.ports.chainOfMessage(id);
+      if (!chain) continue;
+      if (chain.origin !== "unknown") return unknown && !isOutside(chain) ? unknown : { id, chain };
+      unknown ??= { id, chain };
+    }
+    return unknown;
   }
 
   /** The messages that a peer has read last, from the ledger after a restart. */
   #readBy(peer_id: string): LastRead {
     const known = this.#read.get(peer_id);
     if (known) return known;
-    const id = this.#deps.ports.lastRead(peer_id);
-    const read = { ids: id === undefined ? [] : [id], by_itself: false };
+    const ids = this.#deps.ports.lastRead(peer_id, READ_MAX);
+    const read: LastRead = { ids, by_itself: false, is_whole: true };
     setLatest(this.#read, peer_id, read, PEERS_MAX);
     return read;
+  }
+
+  #putUnlessOutside(tx: Tx, subject: string, chain: Chain): void {
+    if (isOutside(chain) || !isOutside(this.memberChain(tx, subject))) {
+      this.#put(tx, subject, chain);
+    }
   }
 
   #put(tx: Tx, subject: string, chain: Chain): void {

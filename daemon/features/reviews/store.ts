@@ -93,6 +93,11 @@ export function commentAsks(db: Reader, since: number) {
   return db.all(CommentAsk, `select ${columns} from review_comments where at >= :since`, { since });
 }
 
+/** The comment that an ask is; undefined for any other ask. */
+export function commentOfAsk(db: Reader, correlation_id: string): StoredComment | undefined {
+  return comments.all(db, "where correlation_id = :correlation_id", { correlation_id })[0];
+}
+
 /** True if a person sent this ask about a review: a comment, or the changes back. */
 export function isOfReview(db: Reader, correlation_id: string): boolean {
   const statement = `select 1 from review_comments where correlation_id = :correlation_id

@@ -8,6 +8,7 @@ import type { SessionFiles } from "../agents/sessions/session_files.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { Budgets } from "../budgets/budgets.ts";
 import type { Notifications } from "../notifications/notifications.ts";
+import type { Origins } from "../origins/origins.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { SupersededExecutions } from "../peers/identity/superseded.ts";
@@ -49,6 +50,7 @@ export interface SpawnDeps {
   readonly inbox: Inbox;
   readonly paneObserver: Pick<PaneObserver, "screen">;
   readonly notifications: Notifications;
+  readonly origins: Pick<Origins, "includeCopy">;
   /** Aborts when the daemon shuts down. */
   readonly shutdownSignal: AbortSignal;
   readonly effects: SpawnEffects;
@@ -79,6 +81,8 @@ export interface LaunchedAgent {
   readonly pane: Pane;
   /** The session that the agent resumes, and the peer that had it. */
   readonly resumes?: { readonly session_id: string; readonly peer_id: string | null };
+  /** The peer whose session the agent begins with a copy of. */
+  readonly copies?: string;
   /** When the pane was opened. An earlier registration on this pane belongs to another agent. */
   readonly at: number;
 }

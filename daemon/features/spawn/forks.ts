@@ -55,7 +55,10 @@ export class Forks {
       { extraArgs: args },
     );
     const source_turn_state = source.turn_state;
-    return { launched, source: { source_peer_id: peer_id, session_id, source_turn_state } };
+    return {
+      launched: { ...launched, copies: peer_id },
+      source: { source_peer_id: peer_id, session_id, source_turn_state },
+    };
   }
 
   /** Starts another kind of agent in the folder of a peer, without its conversation. */

@@ -76,11 +76,12 @@ export class Spawns {
       settled_at: null,
     };
     return db.transact((tx) => {
-      const { budgets, directory } = this.#deps;
+      const { budgets, directory, origins } = this.#deps;
       const { caused_by } = requestContext;
       // The agent of a job works for the job, and not for the peer that created it.
       if (caused_by !== undefined) budgets.inherit(tx, spawn_id, caused_by);
       else budgets.include(tx, spawn_id, directory.sender(launched.from), requestContext);
+      if (launched.copies !== undefined) origins.includeCopy(tx, spawn_id, launched.copies);
       this.registrations.add(spawn);
       return this.#toAnswer(rows.get(db, spawn_id) ?? spawn);
     });

@@ -93,7 +93,8 @@ export class OccurrenceReports {
     const proof = proofOf(subscription);
     if (to_peer === null && text === null && subscription.from_peer_id !== null) {
       const notice = `Subscription ${subscription_id}: ${proof}`;
-      return notifications.notifyFromDaemon(subscription.from_peer_id, notice)
+      const { from_peer_id, subscription_id: caused_by } = subscription;
+      return notifications.notifyFromDaemon(from_peer_id, notice, { caused_by })
         .ticket.message.delivery_id;
     }
     const parties = partiesOf(directory, subscription, to_peer);

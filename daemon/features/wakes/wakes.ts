@@ -10,6 +10,7 @@ import type { Tx } from "kit/data/sqlite.ts";
 import { Problem } from "protocol/problems.ts";
 import { sentenceOf } from "protocol/reasons.ts";
 import type { Ask } from "protocol/asks/contract.ts";
+import { isOutside } from "protocol/derived/origins.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import { isAppName, type Wake, type WakePolicy } from "protocol/peers/record.ts";
 import { WAKE_SCOPE } from "protocol/wakes.ts";
@@ -71,7 +72,7 @@ export interface WakesDeps {
 
 /** The sender of a message, as far as it decides about a wake. */
 type WakingMessage =
-  & Pick<StoredMessage, "from_peer_id" | "from_peer_name" | "voice">
+  & Pick<StoredMessage, "chain" | "from_peer_id" | "from_peer_name" | "voice">
   & { readonly is_elsewhere: boolean };
 
 export class Wakes {
@@ -163,8 +164,10 @@ export class Wakes {
       const isOver = this.#obstacles.of(peer) !== undefined;
       if (isOver) return ledger.setBlockedReason(tx, peer_id, "not_resumable");
       const isPerson = message.voice === "human";
-      const waits = isNew || this.#policyOf(peer) === "never" || this.#isQuiet(peer, isPerson);
-      if (waits) return ledger.setBlockedReason(tx, peer_id, "asleep");
+      const waits = isNew || this.#policyOf(peer) === "never";
+      if (waits || !isPerson && this.#isQuiet(peer, [message])) {
+        return ledger.setBlockedReason(tx, peer_id, "asleep");
+      }
       // It keeps the limit's reason, and the peer is looked at until the limit is over.
       if (!isPerson && this.#deps.limits.holdOf(peer_id)) return this.wentOffline(peer_id);
       this.#begin(tx, peer, { cause, allowed_by: mayWake ? "policy" : null });
@@ -224,6 +227,7 @@ export class Wakes {
     const detail = sentenceOf(decision);
     this.#records.step(wake.wake_id, "refused", { reason: decision, detail });
     if (decision === "never") this.#deps.profiles.setWakePolicy(wake.peer_id, "never");
+    else this.#ctx.db.transact((tx) => this.#askAgain(tx, wake));
   }
 
   /** A prompt without a message's id is a person's, to whom the agent belongs from then on. */
@@ -279,7 +283,7 @@ export class Wakes {
     const isAskNew = open.some((ask) => ask.created_at > (last?.ended_at ?? 0));
     const wasOffered = last && !isAskNew && !isAwakened(last) &&
       last.created_at >= (peer.status_at ?? 0);
-    if (wasOffered || this.#isQuiet(peer, false)) return;
+    if (wasOffered || this.#isQuiet(peer, open)) return;
     const hasEndedAgain = last && last.state !== "asleep" &&
       this.#ages.of(last.wake_id, last.ended_at ?? 0) < PAUSE_MS;
     // A record does not say where a sender without a peer has asked from.
@@ -408,23 +412,44 @@ export class Wakes {
 
   /**
    * True if a message wakes the peer without a question: the human's own, unless the policy is
-   * `never`; with `always`, also that of a proved peer of its circle or of a program of the user.
+   * `never`; with `always`, also that of a proved peer of its circle or of a program of the user,
+   * unless its work began outside.
    */
   #mayWake(peer: StoredPeer, message: WakingMessage): boolean {
-    const { from_peer_id, from_peer_name, voice, is_elsewhere } = message;
+    const { chain, from_peer_id, from_peer_name, voice, is_elsewhere } = message;
     if (voice === "human") return true;
-    if (this.#policyOf(peer) !== "always" || voice === "unverified" || is_elsewhere) return false;
+    const isOpen = this.#policyOf(peer) === "always";
+    if (!isOpen || voice === "unverified" || is_elsewhere || isOutside(chain)) return false;
     if (from_peer_id === null) return !isAppName(from_peer_name);
     return peerRows.get(this.#ctx.db, from_peer_id)?.circle === peer.circle;
   }
 
-  /** True after a failure or "not now": for some time only a person wakes the peer. */
-  #isQuiet(peer: StoredPeer, by_person: boolean): boolean {
-    const last = by_person ? undefined : rows.latestOf(this.#ctx.db, peer.peer_id);
+  /**
+   * True after a failure or "not now": for some time only a person wakes the peer. A "not now" to
+   * an ask from outside is none to other asks.
+   */
+  #isQuiet({ peer_id }: StoredPeer, asks: readonly Pick<StoredMessage, "chain">[]): boolean {
+    const last = rows.latestOf(this.#ctx.db, peer_id);
     if (!last || last.ended_at === null) return false;
     const age_ms = this.#ages.of(last.wake_id, last.ended_at);
     if (last.state === "failed") return age_ms < PAUSE_MS;
-    return last.state === "refused" && last.reason === "not_now" && age_ms < NOT_NOW_MS;
+    const isRefused = last.state === "refused" && last.reason === "not_now";
+    if (!isRefused || age_ms >= NOT_NOW_MS) return false;
+    return !this.#isOfOutside(last) || asks.every(({ chain }) => isOutside(chain));
+  }
+
+  /** True for the wake by an ask from outside. */
+  #isOfOutside({ cause }: StoredWake): boolean {
+    return cause !== null && isOutside(ledger.findMessage(this.#ctx.db, cause)?.chain);
+  }
+
+  /** The human has seen only the ask from outside: asks about one that came meanwhile. */
+  #askAgain(tx: Tx, wake: StoredWake): void {
+    if (!this.#isOfOutside(wake)) return;
+    const next = askRows.openTo(tx, wake.peer_id).find(({ chain }) => !isOutside(chain));
+    if (!next) return;
+    const peer = mustGetPeer(tx, wake.peer_id);
+    this.#begin(tx, peer, { cause: next.correlation_id, allowed_by: null });
   }
 }
 

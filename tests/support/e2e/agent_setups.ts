@@ -1,6 +1,8 @@
 /** The real agents for the harness: a home that has started before, and a scripted model. */
 
 import { join } from "node:path";
+import { claudeScreen } from "../../../daemon/features/agents/claude_code/claude_code.ts";
+import { CLAUDE_COMMAND } from "../../../daemon/features/agents/claude_code/fixture.ts";
 import { codexScreen } from "../../../daemon/features/agents/codex/codex.ts";
 import { copilotScreen } from "../../../daemon/features/agents/copilot/copilot.ts";
 import { geminiScreen } from "../../../daemon/features/agents/gemini/gemini.ts";
@@ -28,6 +30,7 @@ import {
 import { writeFiles } from "../../../tools/selftest/agent_run.ts";
 import { ChatModel } from "../../../tools/selftest/model/chat.ts";
 import { GeminiModel } from "../../../tools/selftest/model/gemini.ts";
+import type { MessagesModel } from "../../../tools/selftest/model/messages.ts";
 import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
 import { ResponsesModel } from "../../../tools/selftest/model/responses.ts";
 import { copilotUnpacked, OPENCODE } from "./installed_agents.ts";
@@ -35,6 +38,16 @@ import type { Lab } from "./lab.ts";
 import type { AgentFixture, AgentUnderTest } from "./agent_harness.ts";
 import { denoDir, inPane, run } from "./programs.ts";
 import { until } from "../waiting.ts";
+
+export interface ClaudeUnderTest extends AgentUnderTest {
+  readonly model: MessagesModel;
+}
+
+/** The lab's own home and model. */
+export function prepareClaude({ model }: Lab, bin: string): ClaudeUnderTest {
+  const command = CLAUDE_COMMAND;
+  return { backend: "claude-code", bin, command, env: {}, composer: claudeScreen, model };
+}
 
 export interface Copilot extends AgentUnderTest {
   readonly model: ChatModel;

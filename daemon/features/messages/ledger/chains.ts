@@ -6,7 +6,7 @@ import { rowOf } from "kit/data/sqlite.ts";
 import { Chain } from "protocol/origins/record.ts";
 import { DELIVERY_ID, idParams, WHERE_ID } from "./rows.ts";
 
-/** After a restart, the message that a peer read last is searched for among so many. */
+/** After a restart, the messages that a peer read last are searched for among so many. */
 const SCANNED_MAX = 10_000;
 
 const ChainRow = rowOf(z.object({ chain: Chain.nullable() }));
@@ -17,16 +17,16 @@ export function chainOfMessage(db: Reader, id: string): Chain | null | undefined
   return found?.chain;
 }
 
-/** The newest message with a chain that a peer has read, by its transport or its agent's prompt. */
-export function lastRead(db: Reader, to_peer_id: string) {
-  return db.value(
+/** The newest messages with a chain that a peer has read, by their transport or its prompts. */
+export function lastRead(db: Reader, to_peer_id: string, limit: number): string[] {
+  return db.values(
     z.string(),
     `select ${DELIVERY_ID} from messages
      where seq > (select coalesce(max(seq), 0) - :scanned_max from messages)
        and to_peer_id = :to_peer_id and chain is not null
        and (seen_at is not null or (sent_at is not null and rung in ('hook', 'websocket')))
-     order by seq desc limit 1`,
-    { to_peer_id, scanned_max: SCANNED_MAX },
+     order by seq desc limit :limit`,
+    { to_peer_id, limit, scanned_max: SCANNED_MAX },
   );
 }
 

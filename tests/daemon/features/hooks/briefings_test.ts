@@ -1,74 +1,20 @@
 /** Briefings: after an agent has lost what it knew, its next hook says what it owes. */
 
 import assert from "node:assert/strict";
-import { ackAsk, openAsk } from "protocol/asks/contract.ts";
-import { takeLease } from "protocol/holdings/leases.ts";
+import { ackAsk } from "protocol/asks/contract.ts";
 import { getTrace } from "protocol/messages/contract.ts";
 import { estimateTokens } from "../../../../daemon/features/hooks/tokens.ts";
 import { briefingText } from "../../../../daemon/features/hooks/briefing_text.ts";
-import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude_format.ts";
-import { codexHooks } from "../../../../daemon/features/agents/codex/hooks.ts";
-import { copilotHooks } from "../../../../daemon/features/agents/copilot/hooks.ts";
-import { geminiHooks } from "../../../../daemon/features/agents/gemini/hooks.ts";
 import { type World, world } from "../../../support/world.ts";
-import { create } from "../../../support/daemon/jobs.ts";
 import {
-  ask,
-  connectPeer,
-  eventData,
-  peerOfSession,
-  post,
-} from "../../../support/daemon/peer_clients.ts";
-
-const HOOKS = {
-  "claude-code": claudeCodeHooks,
-  codex: codexHooks(() => undefined),
-  copilot: copilotHooks,
-  gemini: geminiHooks,
-};
-
-/** A mesh with the peers `ada` and an agent, whose session has started. */
-async function meshWithAgent(backend: keyof typeof HOOKS = "claude-code") {
-  const w = world({ hooks: HOOKS });
-  await connectPeer(w, "ada");
-  const report = (event: string, fields: Record<string, unknown> = {}) => {
-    const names = backend === "copilot"
-      ? { hookName: event, sessionId: "s-1" }
-      : { hook_event_name: event, session_id: "s-1" };
-    return post(w, `/hooks/${backend}`, { ...names, cwd: "/work/api", ...fields });
-  };
-  const isCopilot = backend === "copilot";
-  await report(isCopilot ? "sessionStart" : "SessionStart", { source: "startup" });
-  const name = peerOfSession(w, "s-1")?.name ?? "";
-  return { w, name, report, [Symbol.asyncDispose]: () => w[Symbol.asyncDispose]() };
-}
-
-type Mesh = Awaited<ReturnType<typeof meshWithAgent>>;
-
-function contextOf(answer: Record<string, unknown>): string {
-  const { hookSpecificOutput, additionalContext } = answer as {
-    hookSpecificOutput?: { additionalContext?: string };
-    additionalContext?: string;
-  };
-  return hookSpecificOutput?.additionalContext ?? additionalContext ?? "";
-}
-
-async function starts({ report }: Mesh, source: string): Promise<string> {
-  return contextOf(await report("SessionStart", { source }));
-}
-
-async function prompts({ report }: Mesh, prompt = "Go on"): Promise<string> {
-  return contextOf(await report("UserPromptSubmit", { prompt }));
-}
-
-/** Asks the agent, whose next prompt hands the ask over; the turn ends without an answer. */
-async function owe(mesh: Mesh, text: string, from = "ada"): Promise<string> {
-  const body = { from_peer: from, to_peer: mesh.name, text, bypass_circle: true };
-  const { correlation_id } = await mesh.w.call(openAsk, { body });
-  await prompts(mesh);
-  await mesh.report("Stop", { stop_hook_active: true });
-  return correlation_id ?? "";
-}
+  contextOf,
+  meshWithAgent,
+  owe,
+  prompts,
+  starts,
+} from "../../../support/agents/briefed_agents.ts";
+import { create } from "../../../support/daemon/jobs.ts";
+import { ask, connectPeer, eventData, post } from "../../../support/daemon/peer_clients.ts";
 
 async function stagesOf(w: World, trace_id: string) {
   const { stages } = await w.call(getTrace, { params: { trace_id } });
@@ -174,19 +120,6 @@ Deno.test("a briefing has asks of the agent, jobs with checks, and answers it ha
     text,
     new RegExp(`Results you have had \\(1\\):\n${answered} @ada now: Port 5432\n`),
   );
-});
-
-Deno.test("a briefing names the leases of the agent, also if nothing is owed", async () => {
-  await using mesh = await meshWithAgent();
-  const { w } = mesh;
-  const { peer_id = "" } = peerOfSession(w, "s-1") ?? {};
-  w.processes.start(41);
-  const lease = async (resource: string, as?: string) =>
-    await w.call(takeLease, { body: { resource, name: as, pid: 41 } });
-  const [port, db] = [await lease("port", "web"), await lease("db")];
-  w.daemon.ctx.db.transact((tx) => tx.run("update leases set peer_id = :peer_id", { peer_id }));
-  const lines = `${port.lease_id} ${port.port}: port:web\n${db.lease_id}: db`;
-  assert.match(await starts(mesh, "resume"), new RegExp(`You have leased \\(2\\):\n${lines}\n`));
 });
 
 Deno.test("hostile first lines stay one line of data within 300 tokens", async () => {

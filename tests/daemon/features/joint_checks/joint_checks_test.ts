@@ -17,8 +17,8 @@ Deno.test("two works that pass apart and fail together are one ask between their
     ],
   );
   const [ask] = await at.messages("api");
-  const { text = "", kind, correlation_id } = ask ?? {};
-  assert.equal(kind, "ask");
+  const { text = "", kind, correlation_id, chain } = ask ?? {};
+  assert.deepEqual([kind, chain], ["ask", null], "no work causes it");
   assert.equal(found.pairs[0].correlation_id, correlation_id);
   for (const part of ["@api", "@web", "Add the login", "+A2", "+B2", "both", "mesh ask web"]) {
     assert.ok(text.includes(part), `${part}: ${text}`);

@@ -18,6 +18,7 @@ Deno.test("comments are sent together, each as an ask with its line, and answere
   const asked = await at.get(`/asks/${first}`);
   assert.match(asked.text, /comment 1 of 2 .*a\.txt line 2:\n\n> 2\n\nWrite it out/);
   assert.deepEqual([asked.voice, asked.to_peer_name], ["human", "api"]);
+  assert.deepEqual([asked.chain.origin, asked.chain.root], ["person", first]);
   assert.match((await at.get(`/asks/${second}`)).text, /line 2 before the changes:\n\n> two\n/);
   await at.w.post("/ack", { correlation_id: first, message: "Written out" });
   at.write(folder, "a.txt", "zero\none\n2\nthree\n");
