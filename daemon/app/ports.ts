@@ -113,11 +113,13 @@ export class Ports {
     chainOfMessage: (id) => chainRows.chainOfMessage(this.#deps.db, id),
     lastRead: (peer_id) => chainRows.lastRead(this.#deps.db, peer_id),
     outsideOwed: (peer_id) => chainRows.outsideOwed(this.#deps.db, peer_id),
+    askedFromOutside: () => chainRows.askedFromOutside(this.#deps.db),
   };
 
   readonly budgets: BudgetPorts = {
     askOf: (correlation_id) => findAskParts(this.#deps.db, correlation_id),
     messageOf: (id) => findMessage(this.#deps.db, id),
+    budgetedRecipients: () => chainRows.budgetedRecipients(this.#deps.db),
   };
 
   readonly messages: SocketPorts & AuditPorts & RemotePorts = {

@@ -216,6 +216,26 @@ export const ORIGIN_TARGETS: readonly Target[] = [
         "this.messageRead(peer_id, delivery_id);\n    if (is_new) return;",
       ],
       [
+        "the chain of a peer is never read again",
+        '() => db.revisionOf("chain_members")',
+        "() => 0",
+      ],
+      [
+        "a restart forgets which peers owe an answer to a guest",
+        "new Set(this.#deps.ports.askedFromOutside())",
+        "new Set()",
+      ],
+      [
+        "a guest's ask since the start is not owed",
+        "this.#askedFromOutside().add(peer_id);",
+        "this.#askedFromOutside();",
+      ],
+      [
+        "a message that was read again does not count as the last one",
+        "messages.unshift(known);",
+        "if (at < 0) messages.unshift(known);",
+      ],
+      [
         "a local program is an app if it names itself so",
         'if (via === "relay") {',
         'if (via === "relay" || from.name.startsWith("mcp-")) {',

@@ -72,6 +72,11 @@ export const WORK_TARGETS: readonly Target[] = [
     tests: [`${BUDGETS}/escapes_test.ts`, `${BUDGETS}/budgets_test.ts`],
     faults: [
       [
+        "a message with a budget that another peer gets counts to none",
+        "this.#peers.add(draft.to.peer_id);",
+        "",
+      ],
+      [
         "a follow-up takes its sender out of the budget",
         "return isWithin ? before : own;",
         "return before;",
@@ -89,8 +94,13 @@ export const WORK_TARGETS: readonly Target[] = [
     faults: [
       [
         "a restart takes all agents out of their budgets",
-        "constructor(db: Reader) {\n    this.#ids = new Set(store.budgetedPeers(db));",
-        "constructor(_: Reader) {\n    this.#ids = new Set();",
+        "[...store.budgetedPeers(this.#db), ",
+        "[",
+      ],
+      [
+        "a restart forgets that a queued message counts to a budget",
+        ", ...this.#ports.budgetedRecipients()]",
+        "]",
       ],
     ],
   },

@@ -4,17 +4,25 @@
  */
 
 import type { Reader } from "kit/data/sqlite.ts";
+import type { BudgetPorts } from "./budgets.ts";
 import * as store from "./store.ts";
 
 export class BudgetedPeers {
+  readonly #db: Reader;
+  readonly #ports: Pick<BudgetPorts, "budgetedRecipients">;
   /** All of them, and some that no longer do or whose transaction was rolled back. */
-  #ids: Set<string>;
+  #ids = new Set<string>();
 
-  constructor(db: Reader) {
-    this.#ids = new Set(store.budgetedPeers(db));
+  constructor(db: Reader, ports: Pick<BudgetPorts, "budgetedRecipients">) {
+    this.#db = db;
+    this.#ports = ports;
+    this.reload();
   }
 
-  /** False only if the peer works under no budget of its own and owes no answer under one. */
+  /**
+   * False only if the peer works under no budget of its own, owes no answer under one, and gets no
+   * message that counts to one.
+   */
   has(peer_id: string): boolean {
     return this.#ids.has(peer_id);
   }
@@ -24,7 +32,7 @@ export class BudgetedPeers {
   }
 
   /** Leaves out the peers that no longer work under a budget. */
-  reload(db: Reader): void {
-    this.#ids = new Set(store.budgetedPeers(db));
+  reload(): void {
+    this.#ids = new Set([...store.budgetedPeers(this.#db), ...this.#ports.budgetedRecipients()]);
   }
 }

@@ -35,7 +35,7 @@ export class MessageReading {
     const { db } = this.#ctx;
     const message = id === undefined ? undefined : ports.messageOf(id);
     this.#noteOrigin(peer_id, message);
-    if (!budgets.isAny || !budgets.concerns(db, peer_id, message?.delivery_id)) return;
+    if (!budgets.isAny || !budgets.concerns(db, peer_id)) return;
     db.transact((tx) => {
       charges.chargeTime(tx, peer_id);
       if (message?.to_peer_id !== peer_id || message.seen_at !== null) {
@@ -53,8 +53,7 @@ export class MessageReading {
     if (state !== "sent") return;
     const isRead = READ_WHEN_SENT.has(transport);
     if (isRead) origins.messageRead(to_peer_id, delivery_id);
-    if (!budgets.isAny) return;
-    if (!budgets.concerns(db, to_peer_id, delivery_id)) return;
+    if (!budgets.isAny || !budgets.concerns(db, to_peer_id)) return;
     db.transact((tx) => {
       charges.chargeTime(tx, to_peer_id);
       budgets.askReached(tx, delivery_id, to_peer_id);
@@ -64,6 +63,7 @@ export class MessageReading {
       charges.promptRead(tx, to_peer_id);
     });
   }
+
   #noteOrigin(peer_id: string, message: StoredMessage | undefined): void {
     const { origins } = this.#deps;
     if (message?.to_peer_id !== peer_id) return origins.promptRead(peer_id);

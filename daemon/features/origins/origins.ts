@@ -8,6 +8,7 @@ import { setLatest } from "kit/core/bounded_map.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
+import { TableAnswers } from "../../data/table_view.ts";
 import type { Chain, ReportedChain } from "protocol/origins/record.ts";
 import { isOutside, originText } from "protocol/derived/origins.ts";
 import type { Verb } from "protocol/origins/policy.ts";
@@ -70,6 +71,8 @@ export interface OriginPorts {
   lastRead(peer_id: string): string | undefined;
   /** The chain of the oldest open ask that has reached a peer and began outside. */
   outsideOwed(peer_id: string): Chain | undefined;
+  /** The recipients of open asks that began outside. */
+  askedFromOutside(): readonly string[];
 }
 
 interface OriginsDeps {
@@ -78,37 +81,60 @@ interface OriginsDeps {
   readonly ports: OriginPorts;
 }
 
+interface ReadMessage {
+  readonly id: string;
+  /** Its chain, once it was looked up: a chain never changes. */
+  chain?: Chain | null;
+}
+
 /** The messages that a peer has read last, the newest first, or a prompt without one. */
 interface LastRead {
-  readonly ids: readonly string[];
-  readonly by_itself: boolean;
-  /** The chains of these messages, once they were looked up: a chain never changes. */
-  chains?: readonly Chain[];
+  readonly messages: ReadMessage[];
+  by_itself: boolean;
 }
 
 export class Origins {
   readonly #ctx: Context;
   readonly #deps: OriginsDeps;
   readonly #read = new Map<string, LastRead>();
+  /** The peers that may owe an answer to an ask from outside; read at first use. */
+  #asked_from_outside: Set<string> | undefined;
+  readonly #memberOf: (subject: string) => store.Member | undefined;
   #pruned_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: OriginsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    const { db } = ctx;
+    const members = new TableAnswers(() => db.revisionOf("chain_members"));
+    this.#memberOf = members.to((subject) => store.get(db, subject));
   }
 
   /** A peer has read a message. Only its id is noted, on the way of each message. */
-  messageRead(peer_id: string, delivery_id: string): void {
-    const { ids: before = [], by_itself = false } = this.#read.get(peer_id) ?? {};
-    if (before[0] === delivery_id && !by_itself) return;
-    const ids = [delivery_id, ...before.filter((id) => id !== delivery_id)].slice(0, READ_MAX);
-    setLatest(this.#read, peer_id, { ids, by_itself: false }, PEERS_MAX);
+  messageRead(peer_id: string, id: string): void {
+    const read = this.#read.get(peer_id);
+    if (!read) {
+      setLatest(this.#read, peer_id, { messages: [{ id }], by_itself: false }, PEERS_MAX);
+      return;
+    }
+    read.by_itself = false;
+    const { messages } = read;
+    if (messages[0]?.id === id) return;
+    const at = messages.findIndex((message) => message.id === id);
+    const [known = { id }] = at < 0 ? [] : messages.splice(at, 1);
+    messages.unshift(known);
+    messages.length = Math.min(messages.length, READ_MAX);
+  }
+
+  /** An ask from outside goes to a peer. */
+  askedFromOutside(peer_id: string): void {
+    this.#askedFromOutside().add(peer_id);
   }
 
   /** The id of the message that a peer works on; undefined after a prompt without one. */
   lastMessage(peer_id: string): string | undefined {
     const read = this.#read.get(peer_id);
-    return read && !read.by_itself ? read.ids[0] : undefined;
+    return read && !read.by_itself ? read.messages[0]?.id : undefined;
   }
 
   /**
@@ -117,13 +143,12 @@ export class Origins {
    */
   promptWith(peer_id: string, delivery_id: string, is_new: boolean): void {
     if (is_new) this.messageRead(peer_id, delivery_id);
-    else if (this.#readBy(peer_id).ids[0] !== delivery_id) this.promptRead(peer_id);
+    else if (this.#readBy(peer_id).messages[0]?.id !== delivery_id) this.promptRead(peer_id);
   }
 
   /** A peer got a prompt without a message. */
   promptRead(peer_id: string): void {
-    const { ids } = this.#readBy(peer_id);
-    setLatest(this.#read, peer_id, { ids, by_itself: true }, PEERS_MAX);
+    this.#readBy(peer_id).by_itself = true;
   }
 
   /** The chain of an act on this machine. */
@@ -171,7 +196,7 @@ export class Origins {
 
   /** The chain of a job, schedule, subscription, spawn or started peer. */
   memberChain(db: Reader, subject: string): Chain | undefined {
-    const member = store.get(db, subject);
+    const member = this.#memberOf(subject);
     if (!member) return undefined;
     const now = this.#ctx.clock.now();
     if (now - member.used_at > DAY_MS) {
@@ -249,7 +274,7 @@ export class Origins {
     const read = this.#lastChain(peer_id);
     const isLasting = read?.origin === "person" || isOutside(read);
     if (isLasting) return read;
-    const owed = ports.outsideOwed(peer_id);
+    const owed = this.#askedFromOutside().has(peer_id) ? ports.outsideOwed(peer_id) : undefined;
     if (owed) return owed;
     // An agent writes its own prompts, so none takes it out of a chain that began outside.
     if (isOutside(started)) return started;
@@ -273,9 +298,18 @@ export class Origins {
     const { ports } = this.#deps;
     const read = this.#readBy(peer_id);
     if (read.by_itself) return undefined;
-    const chains = read.chains ??= read.ids.flatMap((id) => ports.chainOfMessage(id) ?? []);
-    const [last] = chains;
-    return last?.origin === "unknown" ? chains.find(isOutside) ?? last : last;
+    let last: Chain | undefined;
+    for (const message of read.messages) {
+      if (message.chain === undefined) message.chain = ports.chainOfMessage(message.id) ?? null;
+      const { chain } = message;
+      if (chain !== null && (last === undefined || isOutside(chain))) last = chain;
+      if (last !== undefined && last.origin !== "unknown") break;
+    }
+    return last;
+  }
+
+  #askedFromOutside(): Set<string> {
+    return this.#asked_from_outside ??= new Set(this.#deps.ports.askedFromOutside());
   }
 
   /** The messages that a peer has read last, from the ledger after a restart. */
@@ -283,7 +317,7 @@ export class Origins {
     const known = this.#read.get(peer_id);
     if (known) return known;
     const id = this.#deps.ports.lastRead(peer_id);
-    const read = { ids: id === undefined ? [] : [id], by_itself: false };
+    const read = { messages: id === undefined ? [] : [{ id }], by_itself: false };
     setLatest(this.#read, peer_id, read, PEERS_MAX);
     return read;
   }

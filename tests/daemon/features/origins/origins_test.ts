@@ -143,6 +143,7 @@ Deno.test("a chain is kept over a crash of the daemon, and by an agent that it s
   await using w = state.start();
   await connectPeer(w, "api", { circle: "main" });
   await connectPeer(w, "web", { circle: "main" });
+  await notify(w, "api", "web", "Before it belongs to a chain");
   const { ctx, directory, origins } = w.daemon;
   const from = { peer_id: null, name: "mcp-share-0123456789ab" };
   const { peer_id } = directory.findAnywhere("api");
