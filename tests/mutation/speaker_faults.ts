@@ -231,11 +231,6 @@ export const ORIGIN_TARGETS: readonly Target[] = [
         "this.#askedFromOutside();",
       ],
       [
-        "a message that was read again does not count as the last one",
-        "messages.unshift(known);",
-        "if (at < 0) messages.unshift(known);",
-      ],
-      [
         "a local program is an app if it names itself so",
         'if (via === "relay") {',
         'if (via === "relay" || from.name.startsWith("mcp-")) {',
