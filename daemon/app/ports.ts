@@ -40,6 +40,9 @@ import { digestText, TEXT_ENTRIES_MAX } from "../features/digest/digest_text.ts"
 import type { SchedulePorts } from "../features/schedules/fires.ts";
 import * as scheduleRows from "../features/schedules/store.ts";
 import * as subscriptionRows from "../features/subscriptions/store.ts";
+import type { SessionReadingPorts } from "../features/transcripts/session_reading.ts";
+import * as usageRows from "../features/usage/store.ts";
+import * as fileRows from "../features/files/store.ts";
 import { expectedRegistration } from "../features/spawn/expected_registration.ts";
 import { isSuperseded } from "../features/spawn/restarts/replacement.ts";
 import type { Wakes } from "../features/wakes/wakes.ts";
@@ -153,6 +156,12 @@ export class Ports {
         facts: port === null ? [] : [String(port)],
         text: name === null ? resource : `${resource}:${name}`,
       })),
+  };
+
+  readonly transcripts: SessionReadingPorts = {
+    cursorOf: (file, session_id) => usageRows.cursorOf(this.#deps.db, { file, session_id }),
+    entriesKnownUpTo: (peer, session_id) => fileRows.knownUpTo(this.#deps.db, peer, session_id),
+    sessionsReadSince: (since) => usageRows.sessionsReadSince(this.#deps.db, since),
   };
 
   readonly schedules: SchedulePorts = {

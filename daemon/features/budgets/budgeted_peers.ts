@@ -4,16 +4,21 @@
  */
 
 import type { Reader } from "kit/data/sqlite.ts";
-import type { BudgetPorts } from "./budgets.ts";
 import * as store from "./store.ts";
+
+/** A question to the ledger of messages, which is a higher feature. */
+export interface RecipientPorts {
+  /** The recipients of messages that count to a budget and have not arrived. */
+  budgetedRecipients(): readonly string[];
+}
 
 export class BudgetedPeers {
   readonly #db: Reader;
-  readonly #ports: Pick<BudgetPorts, "budgetedRecipients">;
+  readonly #ports: RecipientPorts;
   /** All of them, and some that no longer do or whose transaction was rolled back. */
   #ids = new Set<string>();
 
-  constructor(db: Reader, ports: Pick<BudgetPorts, "budgetedRecipients">) {
+  constructor(db: Reader, ports: RecipientPorts) {
     this.#db = db;
     this.#ports = ports;
     this.reload();

@@ -17,7 +17,7 @@ import { definitionOf } from "../agents/registry.ts";
 import type { OriginProofs, Origins } from "../origins/origins.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { RemotePeers } from "../peers/remote/remote_peers.ts";
-import { BudgetedPeers } from "./budgeted_peers.ts";
+import { BudgetedPeers, type RecipientPorts } from "./budgeted_peers.ts";
 import * as peers from "../peers/store.ts";
 import { Days, type DaySettings } from "./days.ts";
 import { budgetSpent, narrowed, shareOf, toBudget } from "./limits.ts";
@@ -55,11 +55,9 @@ interface AskParts {
 }
 
 /** Questions of budgets to higher features. */
-export interface BudgetPorts {
+export interface BudgetPorts extends RecipientPorts {
   askOf(correlation_id: string): AskParts | undefined;
   messageOf(id: string): StoredMessage | undefined;
-  /** The recipients of messages that count to a budget and have not arrived. */
-  budgetedRecipients(): readonly string[];
 }
 
 interface BudgetsDeps extends DaySettings {

@@ -99,7 +99,10 @@ class SessionReader {
   }
 
   async read(): Promise<this> {
-    const parts = this.#files.requests(this.#id, (file) => this.#cursors.get(file));
+    const parts = this.#files.readNew(this.#id, {
+      cursorOf: (file) => this.#cursors.get(file),
+      entries_after: Infinity,
+    });
     for await (const { file, requests, cursor } of parts) {
       this.#cursors.set(file, cursor);
       const recent = new RecentRequests(this.#recent.get(file)?.toString());
