@@ -212,8 +212,8 @@ export const ORIGIN_TARGETS: readonly Target[] = [
       ],
       [
         "a prompt with the id of an earlier message takes an agent back to it",
-        "if (is_new) this.messageRead(peer_id, delivery_id);",
-        "this.messageRead(peer_id, delivery_id);\n    if (is_new) return;",
+        "if (is_new) this.messageRead(peer_id, delivery_id, chain);",
+        "this.messageRead(peer_id, delivery_id, chain);\n    if (is_new) return;",
       ],
       [
         "the chain of a peer is never read again",

@@ -83,8 +83,8 @@ interface OriginsDeps {
 
 interface ReadMessage {
   readonly id: string;
-  /** Its chain, once it was looked up: a chain never changes. */
-  chain?: Chain | null;
+  /** Its chain; undefined until it is looked up. A chain never changes. */
+  chain: Chain | null | undefined;
 }
 
 /** The messages that a peer has read last, the newest first, or a prompt without one. */
@@ -110,18 +110,18 @@ export class Origins {
     this.#memberOf = members.to((subject) => store.get(db, subject));
   }
 
-  /** A peer has read a message. Only its id is noted, on the way of each message. */
-  messageRead(peer_id: string, id: string): void {
+  /** A peer has read a message. It is only noted here, on the way of each message. */
+  messageRead(peer_id: string, id: string, chain?: Chain | null): void {
     const read = this.#read.get(peer_id);
     if (!read) {
-      setLatest(this.#read, peer_id, { messages: [{ id }], by_itself: false }, PEERS_MAX);
+      setLatest(this.#read, peer_id, { messages: [{ id, chain }], by_itself: false }, PEERS_MAX);
       return;
     }
     read.by_itself = false;
     const { messages } = read;
     if (messages[0]?.id === id) return;
     const at = messages.findIndex((message) => message.id === id);
-    const [known = { id }] = at < 0 ? [] : messages.splice(at, 1);
+    const [known = { id, chain }] = at < 0 ? [] : messages.splice(at, 1);
     messages.unshift(known);
     messages.length = Math.min(messages.length, READ_MAX);
   }
@@ -141,8 +141,12 @@ export class Origins {
    * A peer got a prompt with a message in it. An agent writes its own prompts, so a message that
    * it had read before counts as none, unless it is the latest one.
    */
-  promptWith(peer_id: string, delivery_id: string, is_new: boolean): void {
-    if (is_new) this.messageRead(peer_id, delivery_id);
+  promptWith(
+    peer_id: string,
+    { delivery_id, chain }: { readonly delivery_id: string; readonly chain: Chain | null },
+    is_new: boolean,
+  ): void {
+    if (is_new) this.messageRead(peer_id, delivery_id, chain);
     else if (this.#readBy(peer_id).messages[0]?.id !== delivery_id) this.promptRead(peer_id);
   }
 
@@ -317,7 +321,7 @@ export class Origins {
     const known = this.#read.get(peer_id);
     if (known) return known;
     const id = this.#deps.ports.lastRead(peer_id);
-    const read = { messages: id === undefined ? [] : [{ id }], by_itself: false };
+    const read = { messages: id === undefined ? [] : [{ id, chain: undefined }], by_itself: false };
     setLatest(this.#read, peer_id, read, PEERS_MAX);
     return read;
   }

@@ -32,8 +32,8 @@ async function costs(w: World): Promise<[asked: number, answered: number, notifi
   return [asked, answered, await readsOf(w, () => notify(w, "web", "db"))];
 }
 
-/** Look-ups of each: for an answer those of the ask, for a later message its sender's last one. */
-const READS_MAX = [0, 7, 1];
+/** Look-ups of each: for an answer those of the ask. */
+const READS_MAX = [0, 7, 0];
 /** Look-ups that budgets may add: for an answer the ask, and to which budget it counts. */
 const MORE_MAX = [0, 4, 0];
 
