@@ -44,6 +44,10 @@ import type { Subagents } from "../features/peers/subagents.ts";
 import type { SpawnEffects } from "../features/spawn/deps.ts";
 import type { Spawns } from "../features/spawn/spawns.ts";
 import type { Subscriptions } from "../features/subscriptions/subscriptions.ts";
+import type {
+  SessionReading,
+  SessionReadingEffects,
+} from "../features/transcripts/session_reading.ts";
 import type { TokenCounting } from "../features/usage/counting.ts";
 import type { AgentWork } from "../features/usage/work.ts";
 import type { Wakes } from "../features/wakes/wakes.ts";
@@ -75,6 +79,7 @@ interface AffectedFeatures {
   readonly records: PeerRecords;
   readonly reviews: Reviews;
   readonly sockets: Sockets;
+  readonly sessionReading: SessionReading;
   readonly spawns: Spawns;
   readonly subagents: Subagents;
   readonly subscriptions: Subscriptions;
@@ -158,11 +163,9 @@ export class Effects {
     },
     closeSocket: (peer_id, reason) => this.#features.sockets.getSession(peer_id)?.close(reason),
     stateChanged: (before, after) => {
-      const { charges, fileUses, loops, reviews, subagents } = this.#features;
-      const { subscriptions, tokenCounting } = this.#features;
+      const { charges, loops, reviews, sessionReading, subagents, subscriptions } = this.#features;
       subscriptions.peerChanged(before, after);
-      tokenCounting.peerChanged(after);
-      fileUses.peerChanged(after);
+      sessionReading.peerChanged(after);
       reviews.peerChanged(after);
       charges.peerChanged(after);
       loops.peerChanged(after);
@@ -210,6 +213,16 @@ export class Effects {
       reviews.askClosed(ask);
       wakes.askClosed(ask);
     },
+  };
+
+  readonly transcripts: SessionReadingEffects = {
+    recorded: (tx, session, part) => {
+      const { fileUses, loops, tokenCounting } = this.#features;
+      tokenCounting.recorded(tx, session, part);
+      fileUses.recorded(tx, session, part);
+      loops.recorded(session, part);
+    },
+    turnRead: (peer) => this.#features.fileUses.turnRead(peer),
   };
 
   readonly limits: LimitEffects = {

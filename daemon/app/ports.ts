@@ -43,6 +43,8 @@ import * as reviewRows from "../features/reviews/store.ts";
 import type { SchedulePorts } from "../features/schedules/fires.ts";
 import * as scheduleRows from "../features/schedules/store.ts";
 import * as subscriptionRows from "../features/subscriptions/store.ts";
+import type { SessionReadingPorts } from "../features/transcripts/session_reading.ts";
+import * as usageRows from "../features/usage/store.ts";
 import { expectedRegistration } from "../features/spawn/expected_registration.ts";
 import { isSuperseded } from "../features/spawn/restarts/replacement.ts";
 import type { Wakes } from "../features/wakes/wakes.ts";
@@ -117,11 +119,13 @@ export class Ports {
     chainOfMessage: (id) => chainRows.chainOfMessage(this.#deps.db, id),
     lastRead: (peer_id, limit) => chainRows.lastRead(this.#deps.db, peer_id, limit),
     outsideOwed: (peer_id) => chainRows.outsideOwed(this.#deps.db, peer_id),
+    askedFromOutside: () => chainRows.askedFromOutside(this.#deps.db),
   };
 
   readonly budgets: BudgetPorts = {
     askOf: (correlation_id) => findAskParts(this.#deps.db, correlation_id),
     messageOf: (id) => findMessage(this.#deps.db, id),
+    budgetedRecipients: () => chainRows.budgetedRecipients(this.#deps.db),
   };
 
   readonly messages: SocketPorts & AuditPorts & RemotePorts = {
@@ -160,6 +164,12 @@ export class Ports {
       return comment && `${comment.file}:${comment.line} ${comment.text}`;
     },
     sharedFiles: (peer_id, since) => fileRows.overlapsOf(this.#deps.db, { peer_id, since }),
+  };
+
+  readonly transcripts: SessionReadingPorts = {
+    cursorOf: (file, session_id) => usageRows.cursorOf(this.#deps.db, { file, session_id }),
+    entriesKnownUpTo: (peer, session_id) => fileRows.knownUpTo(this.#deps.db, peer, session_id),
+    sessionsReadSince: (since) => usageRows.sessionsReadSince(this.#deps.db, since),
   };
 
   readonly schedules: SchedulePorts = {

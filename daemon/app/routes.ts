@@ -121,7 +121,7 @@ export function featureRoutes(
     ...notificationRoutes(features, checks),
     ...messageRoutes(features),
     ...policyRoutes(features),
-    ...budgetRoutes({ ...features, count: () => features.tokenCounting.countAll() }),
+    ...budgetRoutes({ ...features, count: () => features.sessionReading.readAll() }),
     ...inboxRoutes(features, checks, new RemoteInbox({ calls: features.calls?.client, directory })),
     ...pushRoutes(features.pushes, { isProvenHuman }),
     ...limitRoutes(features, { isProvenHuman }),
@@ -144,7 +144,7 @@ function workRoutes(
     readonly readerOf: ReaderOf;
   },
 ): Route[] {
-  const { calls, config, ctx, fileUses, platform, usageReports } = features;
+  const { calls, config, ctx, platform, sessionReading, usageReports } = features;
   return [
     ...transcriptRoutes(features, readerOf, (query, reader) => usageReports.report(query, reader)),
     ...changesRoutes(features, readerOf, new RemoteChanges(calls?.client)),
@@ -155,7 +155,7 @@ function workRoutes(
       readerOf,
       elsewhere: new RemoteReviews(calls?.client),
     }),
-    ...fileRoutes({ ctx, fileUses, isReadable: config.transcripts !== "off" }, readerOf),
+    ...fileRoutes({ ctx, sessionReading, isReadable: config.transcripts !== "off" }, readerOf),
     ...leaseRoutes({ ...features, ...platform, db: ctx.db }, {
       callerOf: readerOf,
       isProcess: (pid, caller) => callers.isProcess(pid, caller),

@@ -46,9 +46,8 @@ export function tick(
   features.pushes.tick(now);
   features.attachments.tick(now);
   features.agentWork.tick();
-  features.tokenCounting.tick();
+  features.sessionReading.tick(monotonic);
   features.leases.tick(monotonic);
-  features.fileUses.tick(monotonic);
   features.jointChecks.tick(monotonic);
   features.reviews.summaries.tick(monotonic);
   features.charges.tick();

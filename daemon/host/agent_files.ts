@@ -108,6 +108,26 @@ export function readBefore(path: string, end: number, bytes_max: number): FilePa
   return bytes && { bytes, from };
 }
 
+/** Reads up to `bytes_max` bytes from a position on, and the file's size. */
+export function readFrom(
+  path: string,
+  from: number,
+  bytes_max: number,
+): { readonly bytes: Uint8Array; readonly size: number } | undefined {
+  let size = 0;
+  const bytes = read(path, (file) => {
+    size = file.size;
+    return { from, size: Math.max(0, Math.min(bytes_max, size - from)) };
+  });
+  return bytes && { bytes, size };
+}
+
+/** Changes whenever a regular file changes, or another takes its place; undefined without one. */
+export function stampOf(path: string): string | undefined {
+  const file = unlessError(isAbsent, () => fs().lstatSync(path));
+  return file?.isFile() ? `${file.ino} ${file.size} ${file.mtimeMs}` : undefined;
+}
+
 /** Time of a regular file's last change, in milliseconds since 1970; undefined if there is none. */
 export function changedAt(path: string): number | undefined {
   const file = unlessError(isAbsent, () => fs().lstatSync(path));

@@ -40,6 +40,8 @@ export interface Reader {
   values<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S>[];
   /** See `Database.revisionOf`. */
   revisionOf(table: string): number;
+  /** The database, for what is kept of its rows. */
+  readonly database: object;
 }
 
 /**
@@ -75,12 +77,14 @@ export class Database implements Disposable, Reader {
   readonly #deferred: DeferredInserts;
   readonly #groups: GroupCommit;
   readonly failures: WriteFailures<Tx>;
+  readonly database = this;
   readonly #tx: Tx = {
     get: (row, sql, params) => this.get(row, sql, params),
     all: (row, sql, params) => this.all(row, sql, params),
     value: (value, sql, params) => this.value(value, sql, params),
     values: (value, sql, params) => this.values(value, sql, params),
     revisionOf: (table) => this.revisionOf(table),
+    database: this,
     run: (sql, params) => Number(this.#write(sql, params).changes),
     insert: (sql, params) => Number(this.#write(sql, params).lastInsertRowid),
     insertLater: (insert, values) => this.#insertLater(insert, values),
@@ -381,23 +385,39 @@ export function tableOf<S extends z.ZodObject>(table: string, record: S, key: st
   };
 }
 
+/** The functions of a table that read one record, and that write one. */
+interface RecordAccess<T> {
+  get(db: Reader, id: string): T | undefined;
+  update(tx: Tx, record: T): number;
+}
+
 /**
- * Keeps the record that `get` returned last, as long as no row of its table changes. Only for a
- * table without cascades and triggers that write to it. A reader of a large record for several
- * rules then parses it once. Records are frozen, as their readers share them.
+ * Keeps the record that was read or written last, as long as no other row of its table changes.
+ * Only for a table without cascades and triggers that write to it. A reader of a large record for
+ * several rules then parses it once. Records are frozen, as their readers share them.
  */
 export function rememberLast<T extends object>(
   table: string,
-  get: (db: Reader, id: string) => T | undefined,
-): (db: Reader, id: string) => T | undefined {
-  const last = new WeakMap<Reader, { id: string; revision: number; record: T | undefined }>();
-  return (db, id) => {
-    const revision = db.revisionOf(table);
-    const known = last.get(db);
-    if (known?.id === id && known.revision === revision) return known.record;
-    const record = get(db, id);
-    last.set(db, { id, revision, record: record && Object.freeze(record) });
-    return record;
+  idOf: (record: T) => string,
+  { get, update }: RecordAccess<T>,
+): RecordAccess<T> {
+  const last = new WeakMap<object, { id: string; revision: number; record: T | undefined }>();
+  const remember = (db: Reader, id: string, record: T | undefined): void => {
+    last.set(db.database, { id, revision: db.revisionOf(table), record });
+  };
+  return {
+    get: (db, id) => {
+      const known = last.get(db.database);
+      if (known?.id === id && known.revision === db.revisionOf(table)) return known.record;
+      const record = get(db, id);
+      remember(db, id, record && Object.freeze(record));
+      return record;
+    },
+    update: (tx, record) => {
+      const count = update(tx, record);
+      remember(tx, idOf(record), count === 0 ? undefined : Object.freeze({ ...record }));
+      return count;
+    },
   };
 }
 

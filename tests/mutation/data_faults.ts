@@ -74,6 +74,22 @@ export const DATA_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "kit/data/sqlite.ts",
+    tests: ["tests/kit/data/rows_test.ts"],
+    faults: [
+      [
+        "a kept record outlives a change of its table",
+        "known?.id === id && known.revision === db.revisionOf(table)",
+        "known?.id === id",
+      ],
+      [
+        "a record that was written to no row is kept",
+        "count === 0 ? undefined : Object.freeze({ ...record })",
+        "Object.freeze({ ...record })",
+      ],
+    ],
+  },
+  {
     file: "daemon/data/table_view.ts",
     tests: ["tests/daemon/features/peers"],
     faults: [

@@ -212,8 +212,23 @@ export const ORIGIN_TARGETS: readonly Target[] = [
       ],
       [
         "a prompt with the id of an earlier message takes an agent back to it",
-        "if (is_new) this.messageRead(peer_id, delivery_id);",
-        "this.messageRead(peer_id, delivery_id);\n    if (is_new) return;",
+        "if (is_new) this.messageRead(peer_id, delivery_id, chain);",
+        "this.messageRead(peer_id, delivery_id, chain);\n    if (is_new) return;",
+      ],
+      [
+        "the chain of a peer is never read again",
+        '() => db.revisionOf("chain_members")',
+        "() => 0",
+      ],
+      [
+        "a restart forgets which peers owe an answer to a guest",
+        "new Set(this.#deps.ports.askedFromOutside())",
+        "new Set()",
+      ],
+      [
+        "a guest's ask since the start is not owed",
+        "this.#askedFromOutside().add(peer_id);",
+        "this.#askedFromOutside();",
       ],
       [
         "an agent that is started again leaves the chain outside",

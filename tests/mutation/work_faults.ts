@@ -12,6 +12,7 @@ const EVIDENCE = ["tests/daemon/features/agents/question_evidence_test.ts"];
 const APPROVALS = ["tests/daemon/features/asks/questions/approvals_test.ts"];
 
 const BUDGETS = "tests/daemon/features/budgets";
+const SESSION_READING = "tests/daemon/features/transcripts/session_reading_test.ts";
 
 const PROOFS = [
   "tests/daemon/features/proofs/proofs_test.ts",
@@ -136,6 +137,11 @@ export const WORK_TARGETS: readonly Target[] = [
     tests: [`${BUDGETS}/escapes_test.ts`, `${BUDGETS}/budgets_test.ts`],
     faults: [
       [
+        "a message with a budget that another peer gets counts to none",
+        "this.#peers.add(draft.to.peer_id);",
+        "",
+      ],
+      [
         "a follow-up takes its sender out of the budget",
         "return isWithin ? before : own;",
         "return before;",
@@ -153,8 +159,52 @@ export const WORK_TARGETS: readonly Target[] = [
     faults: [
       [
         "a restart takes all agents out of their budgets",
-        "constructor(db: Reader) {\n    this.#ids = new Set(store.budgetedPeers(db));",
-        "constructor(_: Reader) {\n    this.#ids = new Set();",
+        "[...store.budgetedPeers(this.#db), ",
+        "[",
+      ],
+      [
+        "a restart forgets that a queued message counts to a budget",
+        ", ...this.#ports.budgetedRecipients()]",
+        "]",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/sessions/new_records.ts",
+    tests: [SESSION_READING],
+    faults: [
+      ["an unchanged file is read again", "before?.stamp === stamp", 'before?.stamp === ""'],
+      [
+        "the new calls of a replaced file are lost",
+        "isReplaced: known !== undefined && !part.isContinued",
+        "isReplaced: false",
+      ],
+      [
+        "the calls before the proof of a session are lost",
+        "const known = isBehind ? undefined : cursor;",
+        "const known = isBehind ? cursor : cursor;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/sessions/repeats.ts",
+    tests: [SESSION_READING],
+    faults: [
+      [
+        "after a restart, calls that are written again count again",
+        "if (part.isContinued && (searched.position?.at ?? 0) < part.from) await this.in(file);\n    else this.#compare",
+        "this.#compare",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/agents/sessions/growing_file.ts",
+    tests: [SESSION_READING],
+    faults: [
+      [
+        "a file that was replaced is read on in its middle",
+        "hashOfBytes(bytes.subarray(0, probed)) !== position.before",
+        "bytes.length < probed",
       ],
     ],
   },

@@ -77,8 +77,10 @@ export class Callers {
 
   #ownerOf(own: ProcessId | null, caller: Pick<Caller, "remote">) {
     const { identityLookup, processes } = this.#deps;
-    const lineage = lineageOf(processes, this.#processOf(caller, own?.pid));
-    return identityLookup.peerOfProcesses(lineage, own);
+    const pid = this.#processOf(caller, own?.pid);
+    return pid === undefined
+      ? undefined
+      : identityLookup.peerOfProcesses(lineageOf(processes, pid), own);
   }
 
   /** The process of this user that the kernel proves to send the request; undefined on macOS. */
@@ -88,9 +90,7 @@ export class Callers {
 
   /** The nearest registered peer at or above the calling process, where the kernel proves it. */
   peerOf(caller: Pick<Caller, "remote">): string | undefined {
-    const { identityLookup, processes } = this.#deps;
-    const lineage = lineageOf(processes, this.#processOf(caller, undefined));
-    return identityLookup.peerOfProcesses(lineage)?.peer?.peer_id ?? undefined;
+    return this.agentOf(caller)?.peer_id;
   }
 
   /** True if this process sends the request, or a descendant of it that is no other peer's. */

@@ -55,7 +55,7 @@ export function compose(config: Config, db_path: string, platform: Platform) {
     ...openSpawns(foundation, asks),
     ...openLimits(foundation, { ...asks, ...lifecycle }),
   };
-  const sessions = { ...spawns, ...openTranscripts(foundation) };
+  const sessions = { ...spawns, ...openTranscripts(foundation, asks) };
   const jobs = openJobs(foundation, spawns);
   const work = {
     ...openChanges(foundation, sessions),

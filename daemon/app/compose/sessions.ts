@@ -15,6 +15,7 @@ import type { openLifecycle } from "./agents.ts";
 import type { Foundation } from "./foundation.ts";
 import type { AskFeatures } from "./asks.ts";
 import type { openLimits } from "./limits.ts";
+import { SessionReading } from "../../features/transcripts/session_reading.ts";
 import { Transcripts } from "../../features/transcripts/transcripts.ts";
 import type { CheckRunner } from "../../features/jobs/check_runner.ts";
 import { Proofs } from "../../features/proofs/proofs.ts";
@@ -124,14 +125,23 @@ type LimitFeatures = ReturnType<typeof openLimits>;
 const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
 
 /** The reading of agents' session files. */
-export function openTranscripts({ config, ctx, identity, platform }: Foundation) {
+export function openTranscripts(
+  { config, ctx, effects, identity, platform, ports }: Foundation,
+  { budgets }: AskFeatures,
+) {
   const transcripts = new Transcripts(ctx, {
     machine: platform.machine,
     readers: config.transcripts,
     secrets: [identity.hook_token, ...secretsOf(config)],
     sessionFilesOf: (backend) => platform.sessionFilesOf(backend),
   });
-  return { transcripts, usage: new Usage(ctx, transcripts) };
+  const sessionReading = new SessionReading(ctx, {
+    budgets,
+    effects: effects.transcripts,
+    ports: ports.transcripts,
+    transcripts,
+  });
+  return { sessionReading, transcripts, usage: new Usage(ctx, transcripts) };
 }
 
 /** The reading of what changed in folders. */
@@ -188,7 +198,7 @@ export function openProofs(
 /** The use of files by agents, and where their lines came from. */
 export function openFiles(
   { config, ctx, meters, platform, shutdownSignal }: Foundation,
-  { notifications, origins, transcripts }: LowerFeatures,
+  { notifications, origins, sessionReading }: LowerFeatures,
 ) {
   const { git, machine } = platform;
   const isOn = config["files.overlaps"] === "tell";
@@ -198,10 +208,10 @@ export function openFiles(
     found: (kind) => meters.overlapFound(kind),
   });
   const branches = new Branches(ctx, { git, machine, overlaps, shutdownSignal });
-  const fileUses = new FileUses(ctx, { branches, overlaps, transcripts });
+  const fileUses = new FileUses(ctx, { branches, overlaps });
   const blame = new Blame(ctx, {
     git,
-    fileUses,
+    sessionReading,
     reads_sessions: config.transcripts !== "off",
     folders: {
       allowed: config["spawn.allowed_paths"] ?? [HOME],
@@ -241,7 +251,7 @@ export function openJointChecks(
 /** The counting of tokens, and its reports. */
 export function openUsage(
   { config, ctx, meters }: Foundation,
-  { budgets, charges, transcripts }: LowerFeatures,
+  { budgets, charges, sessionReading, transcripts }: LowerFeatures,
 ) {
   const prices = config["usage.prices"];
   const table = new PriceTable(prices);
@@ -249,14 +259,13 @@ export function openUsage(
   const tokenCounting = new TokenCounting(ctx, {
     budgets,
     charges,
-    transcripts,
     work: agentWork,
     table,
     currency: prices?.currency,
     meter: meters,
   });
   const usageReports = new UsageReports(ctx, {
-    counting: tokenCounting,
+    sessionReading,
     transcripts,
     prices,
     table,
@@ -297,7 +306,9 @@ function secretsOf(config: Config): string[] {
   ];
 }
 
-type LowerFeatures = SpawnFeatures & Pick<ReturnType<typeof openTranscripts>, "transcripts">;
+type LowerFeatures =
+  & SpawnFeatures
+  & Pick<ReturnType<typeof openTranscripts>, "sessionReading" | "transcripts">;
 
 /** The hand-over of a peer's work. */
 export function openHandoffs(foundation: Foundation, lower: LowerFeatures) {

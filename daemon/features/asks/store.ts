@@ -242,19 +242,19 @@ const WaitingQuestion = z.object({
   created_at: z.number(),
 });
 
+/** A cross join begins with the few held asks, where a join would scan all open asks. */
+export const WAITING_QUESTIONS = `select from_peer_id, question ->> 'scope' as scope, created_at
+  from held_asks as held cross join messages on seq = coalesce(
+    (select chosen_ids.seq from chosen_ids
+     where chosen_ids.correlation_id = held.correlation_id),
+    seq_of(substr(held.correlation_id, instr(held.correlation_id, '-') + 1)))
+  where messages.correlation_id = held.correlation_id and ask_state = 'open'
+    and question ->> 'blocking' and from_peer_id is not null
+  order by created_at desc`;
+
 /** The open questions whose asking peers wait for a person, newest first. */
 export function waitingQuestions(db: Reader) {
-  return db.all(
-    WaitingQuestion,
-    `select from_peer_id, question ->> 'scope' as scope, created_at
-     from held_asks as held join messages on seq = coalesce(
-       (select chosen_ids.seq from chosen_ids
-        where chosen_ids.correlation_id = held.correlation_id),
-       seq_of(substr(held.correlation_id, instr(held.correlation_id, '-') + 1)))
-     where messages.correlation_id = held.correlation_id and ask_state = 'open'
-       and question ->> 'blocking' and from_peer_id is not null
-     order by created_at desc`,
-  );
+  return db.all(WaitingQuestion, WAITING_QUESTIONS);
 }
 
 // The parents of asks to many.

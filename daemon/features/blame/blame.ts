@@ -18,11 +18,11 @@ import * as jobs from "../jobs/store.ts";
 import { DETAILS } from "../changes/details.ts";
 import { GitFailed, type GitHost } from "../changes/git/git.ts";
 import { findRepository } from "../changes/git/repository.ts";
-import type { FileUses } from "../files/file_uses.ts";
 import { FilePlaces, repositoryKey } from "../files/places.ts";
 import * as uses from "../files/store.ts";
 import * as peers from "../peers/store.ts";
 import type { Reader } from "../transcripts/transcripts.ts";
+import type { SessionReading } from "../transcripts/session_reading.ts";
 import { type BlamedCommit, type FileLines, type LineSpan, readLines } from "./lines.ts";
 import * as store from "./store.ts";
 
@@ -37,7 +37,7 @@ const LATE_MS = 60_000;
 
 interface BlameDeps {
   readonly git: GitHost;
-  readonly fileUses: Pick<FileUses, "refresh">;
+  readonly sessionReading: Pick<SessionReading, "readAll">;
   /** False with `transcripts: off`. */
   readonly reads_sessions: boolean;
   /** The folders in which agents may read. */
@@ -74,7 +74,7 @@ export class Blame {
     const repository = place.root === "" ? "no_repository" : findRepository(place.root);
     const about = { path, root: place.root || null, file: place.path };
     if (typeof repository === "string") return without(about, repository);
-    if (this.#deps.reads_sessions) await this.#deps.fileUses.refresh();
+    if (this.#deps.reads_sessions) await this.#deps.sessionReading.readAll();
     try {
       const signal = AbortSignal.any([caller, this.#deps.shutdownSignal]);
       const lines = { file: place.path, first, last: Math.max(first, last) };

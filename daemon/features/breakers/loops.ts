@@ -10,21 +10,20 @@ import type { Context } from "../../data/context.ts";
 import type { LoopAction } from "protocol/budgets/contract.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Peer } from "protocol/peers/record.ts";
-import { changedAt } from "../../host/agent_files.ts";
 import { hashOf } from "../agents/sessions/growing_file.ts";
-import type { SessionEntry } from "../agents/sessions/session_files.ts";
+import type { NewRecords, SessionEntry } from "../agents/sessions/session_files.ts";
 import type { Interrupts } from "../lifecycle/interrupts.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { PeerState } from "../peers/changes.ts";
 import type { Directory } from "../peers/directory.ts";
 import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import type { Transcripts } from "../transcripts/transcripts.ts";
+import type { ReadSession, SessionReading } from "../transcripts/session_reading.ts";
 import { type Call, CALLS_MAX, callsIn, repeatedCalls, toCall } from "./calls.ts";
 import { type EmptyExchange, type Exchanged, Exchanges } from "./exchanges.ts";
 
-/** Interval between two readings of the session of a peer at work. */
-const LOOK_MS = 15_000;
+/** Last entries of a session that are compared: the calls, their results, and a prompt. */
+const ENTRIES_MAX = 2 * CALLS_MAX + 1;
 /** Time for which peers of an exchange are shown as looping. */
 const SHOWN_MS = 10 * 60_000;
 /** Maximum sent messages that are compared in one tick. */
@@ -40,7 +39,7 @@ interface LoopsDeps {
   readonly directory: Directory;
   readonly interrupts: Pick<Interrupts, "interruptWorking">;
   readonly notifications: Notifications;
-  readonly transcripts: Transcripts;
+  readonly sessionReading: Pick<SessionReading, "read">;
   /** Called for each loop that is found, with its kind. */
   found(kind: Looping["kind"]): void;
 }
@@ -59,9 +58,8 @@ export class Loops {
   /** The calls of running turns that hooks reported, and the time of each peer's last one. */
   readonly #calls = new Map<string, Call[]>();
   readonly #lastCall = new Map<string, number>();
-  /** The peers at work, with the time of change of the session that was read last. */
-  readonly #working = new Map<string, number>();
-  #looked_at = -Infinity;
+  /** The last entries of the sessions of peers at work, with hashes as their texts. */
+  readonly #turns = new Map<string, SessionEntry[]>();
   #looking: Promise<void> = Promise.resolve();
 
   constructor(ctx: Context, deps: LoopsDeps) {
@@ -104,11 +102,11 @@ export class Loops {
   /** Called when the status or the turn of a peer has changed. */
   peerChanged({ peer_id, status, turn_state }: PeerState): void {
     if (turn_state === "working" && status !== "offline") {
-      if (!this.#working.has(peer_id)) this.#working.set(peer_id, 0);
+      if (!this.#turns.has(peer_id)) this.#turns.set(peer_id, []);
       return;
     }
     if (turn_state === "awaiting_input" && status !== "offline") return;
-    this.#working.delete(peer_id);
+    this.#turns.delete(peer_id);
     this.#calls.delete(peer_id);
     if (this.#shown.get(peer_id)?.kind === "calls") this.#shown.delete(peer_id);
   }
@@ -121,11 +119,6 @@ export class Loops {
       if (until <= now) this.#shown.delete(peer_id);
     }
     for (const message of this.#sent.splice(0)) this.#compare(message);
-    if (now - this.#looked_at < LOOK_MS || this.#working.size === 0) return;
-    this.#looked_at = now;
-    this.#afterwards(async () => {
-      for (const peer_id of [...this.#working.keys()]) await this.#look(peer_id);
-    });
   }
 
   /** Compares a message with those before it between the same peers of this machine. */
@@ -164,42 +157,29 @@ export class Loops {
 
   /** True if a tool call of a peer is known since a time, other than those of mesh itself. */
   async #hasWorked(peer: StoredPeer, since: number): Promise<boolean> {
-    if ((this.#lastCall.get(peer.peer_id) ?? -Infinity) >= since) return true;
-    const entries = await this.#entriesOf(peer, (entry) => {
-      const isCall = entry.kind === "tool_call" && (entry.at ?? 0) >= since;
-      return isCall && !isOfMesh(entry) ? entry : undefined;
-    });
-    return entries.length > 0;
+    await this.#deps.sessionReading.read([peer]);
+    return (this.#lastCall.get(peer.peer_id) ?? -Infinity) >= since;
   }
 
-  /** Reads the calls of a peer at work, if its session has changed. */
-  async #look(peer_id: string): Promise<void> {
-    const peer = peers.get(this.#ctx.db, peer_id);
-    if (!peer || this.#shown.has(peer_id)) return;
-    const hashed = (entry: SessionEntry) =>
-      entry.kind === "text" || isOfMesh(entry)
-        ? undefined
-        : { ...entry, text: String(hashOf(entry.text)) };
-    const entries = await this.#entriesOf(peer, hashed, (file) => {
-      const changed_at = changedAt(file) ?? 0;
-      const isNews = this.#working.get(peer_id) !== changed_at;
-      if (this.#working.has(peer_id)) this.#working.set(peer_id, changed_at);
-      return isNews;
-    });
-    this.#reportCalls(peer_id, callsIn(entries));
-  }
-
-  async #entriesOf(
-    peer: StoredPeer,
-    select: (entry: SessionEntry) => SessionEntry | undefined,
-    isNews?: (file: string) => boolean,
-  ): Promise<readonly SessionEntry[]> {
-    const session = await this.#deps.transcripts.sessionOf(peer);
-    if (typeof session === "string") return [];
-    const { files, session_id, file } = session;
-    if (isNews && !isNews(file)) return [];
-    const page = await files.read(session_id, { entries_max: 2 * CALLS_MAX + 1, select });
-    return page?.entries ?? [];
+  /** Called with each part of a session that was read. */
+  recorded({ peer: { peer_id } }: ReadSession, { entries, isReplaced }: NewRecords): void {
+    if (this.#isOff) return;
+    const turn = this.#turns.get(peer_id);
+    if (turn && isReplaced) turn.length = 0;
+    for (const entry of entries) {
+      const { kind, at, position, text } = entry;
+      if (kind === "text" || isOfMesh(entry)) continue;
+      const last = this.#lastCall.get(peer_id) ?? -Infinity;
+      if (kind === "tool_call" && at !== null && at > last) {
+        setLatest(this.#lastCall, peer_id, at, PEERS_MAX);
+      }
+      // A file may be read again from its beginning.
+      if (position <= (turn?.at(-1)?.position ?? -1)) continue;
+      turn?.push({ ...entry, text: String(hashOf(text)) });
+    }
+    if (!turn) return;
+    turn.splice(0, turn.length - ENTRIES_MAX);
+    this.#ctx.db.afterCommit(() => this.#reportCalls(peer_id, callsIn(turn)));
   }
 
   #reportCalls(peer_id: string, calls: readonly Call[]): void {

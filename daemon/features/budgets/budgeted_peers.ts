@@ -6,15 +6,28 @@
 import type { Reader } from "kit/data/sqlite.ts";
 import * as store from "./store.ts";
 
-export class BudgetedPeers {
-  /** All of them, and some that no longer do or whose transaction was rolled back. */
-  #ids: Set<string>;
+/** A question to the ledger of messages, which is a higher feature. */
+export interface RecipientPorts {
+  /** The recipients of messages that count to a budget and have not arrived. */
+  budgetedRecipients(): readonly string[];
+}
 
-  constructor(db: Reader) {
-    this.#ids = new Set(store.budgetedPeers(db));
+export class BudgetedPeers {
+  readonly #db: Reader;
+  readonly #ports: RecipientPorts;
+  /** All of them, and some that no longer do or whose transaction was rolled back. */
+  #ids = new Set<string>();
+
+  constructor(db: Reader, ports: RecipientPorts) {
+    this.#db = db;
+    this.#ports = ports;
+    this.reload();
   }
 
-  /** False only if the peer works under no budget of its own and owes no answer under one. */
+  /**
+   * False only if the peer works under no budget of its own, owes no answer under one, and gets no
+   * message that counts to one.
+   */
   has(peer_id: string): boolean {
     return this.#ids.has(peer_id);
   }
@@ -24,7 +37,7 @@ export class BudgetedPeers {
   }
 
   /** Leaves out the peers that no longer work under a budget. */
-  reload(db: Reader): void {
-    this.#ids = new Set(store.budgetedPeers(db));
+  reload(): void {
+    this.#ids = new Set([...store.budgetedPeers(this.#db), ...this.#ports.budgetedRecipients()]);
   }
 }

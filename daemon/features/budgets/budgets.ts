@@ -17,7 +17,7 @@ import { definitionOf } from "../agents/registry.ts";
 import type { OriginProofs, Origins } from "../origins/origins.ts";
 import type { Directory } from "../peers/directory.ts";
 import type { RemotePeers } from "../peers/remote/remote_peers.ts";
-import { BudgetedPeers } from "./budgeted_peers.ts";
+import { BudgetedPeers, type RecipientPorts } from "./budgeted_peers.ts";
 import * as peers from "../peers/store.ts";
 import { Days, type DaySettings } from "./days.ts";
 import { budgetSpent, narrowed, shareOf, toBudget } from "./limits.ts";
@@ -55,7 +55,7 @@ interface AskParts {
 }
 
 /** Questions of budgets to higher features. */
-export interface BudgetPorts {
+export interface BudgetPorts extends RecipientPorts {
   askOf(correlation_id: string): AskParts | undefined;
   messageOf(id: string): StoredMessage | undefined;
 }
@@ -85,7 +85,7 @@ export class Budgets {
     this.#ctx = ctx;
     this.#deps = deps;
     this.days = new Days(ctx, deps);
-    this.#peers = new BudgetedPeers(ctx.db);
+    this.#peers = new BudgetedPeers(ctx.db, deps.ports);
     this.#isAny = store.isAny(ctx.db);
   }
 
@@ -112,7 +112,7 @@ export class Budgets {
   /** Records the budget of a stored message, and gives it one of its own. */
   join(
     tx: Tx,
-    draft: Pick<BudgetedMessage, "budget" | "from" | "caused_by">,
+    draft: Pick<BudgetedMessage, "budget" | "from" | "to" | "caused_by">,
     { delivery_id, correlation_id, parent_id }: {
       readonly delivery_id: string;
       readonly correlation_id: string | null;
@@ -127,7 +127,9 @@ export class Budgets {
       (draft.budget === undefined
         ? admitted?.budget_id
         : this.give(tx, draft.budget, { scope: "ask", subject, from: draft.from }, admitted));
-    if (budget_id !== undefined) this.#putMember(tx, delivery_id, budget_id);
+    if (budget_id === undefined) return;
+    this.#peers.add(draft.to.peer_id);
+    this.#putMember(tx, delivery_id, budget_id);
   }
 
   /** Gives an ask or a job a budget, within that of its sender. Returns its id. */
@@ -238,13 +240,11 @@ export class Budgets {
   }
 
   /**
-   * True if a peer works under a budget, has a day's budget, or reads a message that counts to a
-   * budget. False for most messages, by one look-up.
+   * True if a peer works under a budget, has a day's budget, or may read a message that counts to a
+   * budget. False for most peers, without a look-up.
    */
-  concerns(db: Reader, peer_id: string, delivery_id: string | undefined): boolean {
-    return this.days.isAny || this.#peers.has(peer_id) ||
-      this.workOf(db, peer_id) !== undefined ||
-      delivery_id !== undefined && store.memberOf(db, delivery_id) !== undefined;
+  concerns(db: Reader, peer_id: string): boolean {
+    return this.days.isAny || this.#peers.has(peer_id) || this.workOf(db, peer_id) !== undefined;
   }
 
   /** An ask has reached its recipient, which owes an answer until the ask is closed. */
@@ -364,7 +364,7 @@ export class Budgets {
     if (!this.#isAny) return;
     const { db } = this.#ctx;
     db.transact((tx) => store.prune(tx, now - KEPT_MS));
-    this.#peers.reload(db);
+    this.#peers.reload();
     this.#isAny = store.isAny(db);
   }
 

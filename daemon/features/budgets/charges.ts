@@ -49,11 +49,6 @@ export class Charges {
     this.#deps = deps;
   }
 
-  /** The peers in whose turns something is charged now. */
-  get working(): readonly string[] {
-    return [...this.#working.keys()];
-  }
-
   charge(tx: Tx, { peer_id, budget_id, used, is_today }: Charge): void {
     const { budgets } = this.#deps;
     const charged = [

@@ -24,7 +24,7 @@ export class BudgetNotes {
   noteFor(peer_id: string): string | null {
     const { budgets } = this.#deps;
     const { db, clock } = this.#ctx;
-    if (!budgets.isAny || !budgets.concerns(db, peer_id, undefined)) return null;
+    if (!budgets.isAny || !budgets.concerns(db, peer_id)) return null;
     return db.transact((tx): { note: string | null } => {
       const counted = [
         ...budgets.chainOf(tx, budgets.workOf(tx, peer_id)),

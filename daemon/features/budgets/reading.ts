@@ -11,7 +11,9 @@ import type { Charges } from "./charges.ts";
 const READ_WHEN_SENT: ReadonlySet<string | null> = new Set(["hook", "websocket", "bus"]);
 
 /** The fields of a delivery that tell whose work changes when it is read. */
-export type SteppedDelivery = Pick<StoredMessage, "delivery_id" | "to_peer_id" | "transport">;
+export type SteppedDelivery =
+  & Pick<StoredMessage, "delivery_id" | "to_peer_id" | "transport">
+  & { readonly chain?: StoredMessage["chain"] | undefined };
 
 interface MessageReadingDeps {
   readonly budgets: Budgets;
@@ -35,7 +37,7 @@ export class MessageReading {
     const { db } = this.#ctx;
     const message = id === undefined ? undefined : ports.messageOf(id);
     this.#noteOrigin(peer_id, message);
-    if (!budgets.isAny || !budgets.concerns(db, peer_id, message?.delivery_id)) return;
+    if (!budgets.isAny || !budgets.concerns(db, peer_id)) return;
     db.transact((tx) => {
       charges.chargeTime(tx, peer_id);
       if (message?.to_peer_id !== peer_id || message.seen_at !== null) {
@@ -47,14 +49,16 @@ export class MessageReading {
   }
 
   /** Called for each step of a delivery. An ask that went out is owed an answer. */
-  stepped({ delivery_id, to_peer_id, transport }: SteppedDelivery, state: DeliveryState): void {
+  stepped(
+    { chain, delivery_id, to_peer_id, transport }: SteppedDelivery,
+    state: DeliveryState,
+  ): void {
     const { budgets, charges, origins, ports } = this.#deps;
     const { db } = this.#ctx;
     if (state !== "sent") return;
     const isRead = READ_WHEN_SENT.has(transport);
-    if (isRead) origins.messageRead(to_peer_id, delivery_id);
-    if (!budgets.isAny) return;
-    if (!budgets.concerns(db, to_peer_id, delivery_id)) return;
+    if (isRead) origins.messageRead(to_peer_id, delivery_id, chain);
+    if (!budgets.isAny || !budgets.concerns(db, to_peer_id)) return;
     db.transact((tx) => {
       charges.chargeTime(tx, to_peer_id);
       budgets.askReached(tx, delivery_id, to_peer_id);
@@ -64,10 +68,11 @@ export class MessageReading {
       charges.promptRead(tx, to_peer_id);
     });
   }
+
   #noteOrigin(peer_id: string, message: StoredMessage | undefined): void {
     const { origins } = this.#deps;
     if (message?.to_peer_id !== peer_id) return origins.promptRead(peer_id);
     const wasRead = message.state === "seen" || READ_WHEN_SENT.has(message.transport);
-    origins.promptWith(peer_id, message.delivery_id, !wasRead);
+    origins.promptWith(peer_id, message, !wasRead);
   }
 }

@@ -1,33 +1,23 @@
 /**
- * The files that each agent read and wrote. Agents record their tool calls in their session files;
- * these are read after a turn, now and then during one, and when somebody asks. No hook waits.
+ * The files that each agent read and wrote, by the tool calls that agents record in their session
+ * files. No hook waits for it.
  */
 
 import { setLatest } from "kit/core/bounded_map.ts";
-import type { Monotonic } from "kit/core/clock.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { isAbsolute, resolve } from "kit/core/path.ts";
 import { cleanLine } from "kit/core/text.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
-import type { SessionEntry, SessionFiles } from "../agents/sessions/session_files.ts";
+import type { NewRecords, SessionEntry } from "../agents/sessions/session_files.ts";
 import { filesIn, type NamedFile } from "../agents/sessions/touched.ts";
-import type { PeerState } from "../peers/changes.ts";
-import { UnreadTurns } from "../peers/unread_turns.ts";
-import * as peers from "../peers/store.ts";
 import type { StoredPeer } from "../peers/store.ts";
-import { isSubagent } from "../peers/subagents.ts";
-import type { Transcripts } from "../transcripts/transcripts.ts";
+import type { ReadSession } from "../transcripts/session_reading.ts";
 import type { Branches } from "./branches.ts";
 import type { Overlaps, WrittenFile } from "./overlaps.ts";
 import { FilePlaces } from "./places.ts";
 import * as store from "./store.ts";
 
-/** The interval at which sessions at work are read. */
-const AT_WORK_MS = 15_000;
-/** Entries of a session that are read at once, and maximum number of such parts. */
-const ENTRIES_MAX = 500;
-const PARTS_MAX = 10;
 /** Days for which a use is kept. */
 const KEPT_DAYS = 35;
 /** Maximum sessions with calls that have no result yet, and maximum such calls of a session. */
@@ -36,7 +26,6 @@ const CALLS_MAX = 100;
 const PATH_CHARS_MAX = 4_096;
 
 interface FileUsesDeps {
-  readonly transcripts: Pick<Transcripts, "sessionOf" | "isHere">;
   readonly overlaps: Overlaps;
   readonly branches: Branches;
 }
@@ -52,83 +41,35 @@ interface Use {
 export class FileUses {
   readonly #ctx: Context;
   readonly #deps: FileUsesDeps;
-  readonly #unreadTurns: UnreadTurns;
   /** The calls without a result, by session. */
   readonly #calls = new Map<string, Calls>();
-  #running: Promise<void> = Promise.resolve();
-  #read_at = Number.NEGATIVE_INFINITY;
   #pruned_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: FileUsesDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
-    this.#unreadTurns = new UnreadTurns(ctx.clock);
   }
 
-  /** Called when the status or the turn of a peer has changed. */
-  peerChanged(peer: PeerState): void {
-    this.#unreadTurns.peerChanged(peer);
+  /** Called with each part of a session that was read. */
+  recorded(
+    tx: Tx,
+    { peer, session_id }: ReadSession,
+    { entries, position, isReplaced }: NewRecords,
+  ): void {
+    if (!peer.session_proved || position === undefined) return;
+    const after = isReplaced ? -1 : store.knownUpTo(tx, peer, session_id);
+    const uses = this.#usesIn(session_id, entries.filter((entry) => entry.position > after));
+    this.#prune();
+    const { peer_id } = peer;
+    store.setPosition(tx, { peer_id, session_id, position });
+    const places = new FilePlaces();
+    const written = uses.flatMap((use) => this.#store(tx, peer, use, places));
+    this.#deps.overlaps.wrote(tx, peer, written);
   }
 
-  tick(now: Monotonic): void {
-    const isDue = now - this.#read_at >= AT_WORK_MS;
-    if (isDue) this.#read_at = now;
-    const { db, background } = this.#ctx;
-    const working = isDue
-      ? peers.livePeers(db).filter(({ turn_state }) => turn_state === "working")
-      : [];
-    const ended = this.#unreadTurns.takeDue().flatMap((peer_id) => peers.get(db, peer_id) ?? []);
-    if (ended.length + working.length === 0) return;
-    const reading = this.#read([...ended, ...working]);
-    background.run("The files of agents could not be read", reading);
-    background.run("The branches of agents could not be compared", this.#compare(reading, ended));
-  }
-
-  async #compare(before: Promise<void>, ended: readonly StoredPeer[]): Promise<void> {
-    await before.catch(() => undefined);
-    for (const peer of ended) await this.#deps.branches.compare(peer);
-  }
-
-  /** Reads what the agents of this machine have recorded so far. */
-  async refresh(): Promise<void> {
-    const { db } = this.#ctx;
-    const ended = this.#unreadTurns.peer_ids.flatMap((peer_id) => peers.get(db, peer_id) ?? []);
-    await this.#read([...peers.livePeers(db), ...ended]);
-  }
-
-  /** Reads after what is being read: two readings of a session would begin at the same position. */
-  #read(found: readonly StoredPeer[]): Promise<void> {
-    const before = this.#running;
-    const reading = (async () => {
-      await before.catch(() => undefined);
-      const places = new FilePlaces();
-      const unique = new Map(found.map((peer) => [peer.peer_id, peer]));
-      for (const peer of unique.values()) await this.#readPeer(peer, places);
-    })();
-    this.#running = reading;
-    return reading;
-  }
-
-  async #readPeer(peer: StoredPeer, places: FilePlaces): Promise<void> {
-    const { db } = this.#ctx;
-    const { transcripts } = this.#deps;
-    // Any caller may name any session; the agent's own report proves it.
-    if (isSubagent(peer) || !transcripts.isHere(peer) || !peer.session_proved) return;
-    const session = await transcripts.sessionOf(peer);
-    if (typeof session === "string") return;
-    const { files, session_id } = session;
-    const reading = { peer_id: peer.peer_id, session_id };
-    const after = store.positionOf(db, reading) ?? -1;
-    const entries = await newEntries(files, session_id, after);
-    const position = entries.at(-1)?.position;
-    if (position === undefined) return;
-    const uses = this.#usesIn(session_id, entries);
-    db.transact((tx) => {
-      this.#prune();
-      store.setPosition(tx, { ...reading, position });
-      const written = uses.flatMap((use) => this.#store(tx, peer, use, places));
-      this.#deps.overlaps.wrote(tx, peer, written);
-    });
+  /** Called after the session of a turn that ended was read. */
+  turnRead(peer: StoredPeer): Promise<void> {
+    return this.#deps.branches.compare(peer);
   }
 
   /** The files of the calls that ended well. A call without an id counts at once. */
@@ -172,26 +113,4 @@ export class FileUses {
     const before = this.#ctx.clock.now() - KEPT_DAYS * DAY_MS;
     this.#ctx.db.transact((tx) => store.prune(tx, before));
   }
-}
-
-/** The tool calls and their results after a position, oldest first, as far as the limits reach. */
-async function newEntries(
-  files: SessionFiles,
-  session_id: string,
-  after: number,
-): Promise<SessionEntry[]> {
-  let entries: readonly SessionEntry[] = [];
-  let before: number | undefined;
-  for (let part = 0; part < PARTS_MAX; part++) {
-    const page = await files.read(session_id, {
-      before,
-      after,
-      entries_max: ENTRIES_MAX,
-      select: (entry) => entry.kind.startsWith("tool_") ? entry : undefined,
-    });
-    entries = [...page?.entries ?? [], ...entries];
-    if (!page || page.before === null) break;
-    before = page.before;
-  }
-  return [...entries];
 }

@@ -7,14 +7,14 @@ import { Problem } from "protocol/problems.ts";
 import * as peers from "../peers/store.ts";
 import type { Reader } from "../transcripts/transcripts.ts";
 import type { ReaderOf } from "../transcripts/readers.ts";
-import type { FileUses } from "./file_uses.ts";
+import type { SessionReading } from "../transcripts/session_reading.ts";
 import { taskOf } from "./overlaps.ts";
 import { FilePlaces, repositoryKey } from "./places.ts";
 import * as store from "./store.ts";
 
 interface FileRouteDeps {
   readonly ctx: Context;
-  readonly fileUses: FileUses;
+  readonly sessionReading: Pick<SessionReading, "readAll">;
   /** True if agents' session files may be read. */
   readonly isReadable: boolean;
 }
@@ -24,7 +24,7 @@ export function fileRoutes(deps: FileRouteDeps, readerOf: ReaderOf): Route[] {
     route(whoUsesFile, async ({ query: { path, from_peer }, caller, headers }) => {
       const reader = readerOf(from_peer, caller, headers);
       if (!deps.isReadable) throw new Problem("transcripts_off", {});
-      await deps.fileUses.refresh();
+      await deps.sessionReading.readAll();
       return usesOf(path, reader, deps);
     }),
   ];

@@ -2,6 +2,7 @@
 
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
+import type { StoredPeer } from "../peers/store.ts";
 
 /** A file by its repository and its path from the root; an absolute path without a repository. */
 export interface FileKey {
@@ -45,9 +46,17 @@ export function usesOf(db: Reader, file: FileKey): StoredUse[] {
   return db.all(StoredUse, select, { repository, path });
 }
 
-export function positionOf(db: Reader, session: { peer_id: string; session_id: string }) {
+/** The position up to which the entries of a peer's session are known; -1 for none. */
+export function knownUpTo(
+  db: Reader,
+  { peer_id, session_proved }: Pick<StoredPeer, "peer_id" | "session_proved">,
+  session_id: string,
+): number {
+  // Any caller may name any session; the agent's own report proves it.
+  if (!session_proved) return Infinity;
   const where = "where peer_id = :peer_id and session_id = :session_id";
-  return db.value(z.number(), `select position from file_readings ${where}`, session);
+  const select = `select position from file_readings ${where}`;
+  return db.value(z.number(), select, { peer_id, session_id }) ?? -1;
 }
 
 export function setPosition(

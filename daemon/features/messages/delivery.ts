@@ -15,7 +15,7 @@ import type { Dispatcher, HoldPorts } from "./dispatcher.ts";
 import * as ledger from "./ledger/ledger.ts";
 import type { Steps } from "./ledger/steps.ts";
 import { TOOL_PERMISSION } from "protocol/messages/question.ts";
-import type { Origins } from "../origins/origins.ts";
+import type { OriginProofs, Origins } from "../origins/origins.ts";
 import { isOutside } from "protocol/derived/origins.ts";
 import type { Chain } from "protocol/origins/record.ts";
 import { Verb } from "protocol/origins/policy.ts";
@@ -63,7 +63,10 @@ export interface SendEffects {
 interface DeliveryDeps {
   readonly effects: SendEffects;
   readonly budgets: Pick<Budgets, "admit" | "join">;
-  readonly origins: Pick<Origins, "chainOf" | "chainOfArrived" | "hasRules" | "mustAllow">;
+  readonly origins: Pick<
+    Origins,
+    "askedFromOutside" | "chainOf" | "chainOfArrived" | "hasRules" | "mustAllow"
+  >;
   readonly remote: RemoteDelivery;
   readonly dispatcher: Dispatcher;
   readonly idCodec: IdCodec;
@@ -111,6 +114,7 @@ export class Delivery {
       const message = this.#toMessage(tx, draft, session);
       if (message.chain) this.#mustAllow(draft, message.chain);
       const { kind, correlation_id, opening } = draft;
+      if (kind === "ask" && isOutside(message.chain)) this.#deps.origins.askedFromOutside(peer_id);
       ledger.insert(tx, message, opening);
       // Few messages begin with a reason, so the insert leaves it out.
       if (message.reason !== null) ledger.update(tx, message.seq, { reason: message.reason });
@@ -261,14 +265,18 @@ export class Delivery {
     }
     const isReply = kind === "ack";
     if (!isReply && caused_by === undefined && draft.proofs === undefined) return null;
-    const { proven_human, ...proofs } = draft.proofs ?? {};
+    const { proven_human, unverified, via, surface, calling_peer }: OriginProofs = draft.proofs ??
+      {};
     const isPerson = voice === "human" || (proven_human === true && sent_by !== undefined);
     const chain = origins.chainOf(tx, {
       from,
       id,
       proofs: {
-        ...proofs,
         caused_by,
+        unverified,
+        via,
+        surface,
+        calling_peer,
         proven_human: isPerson,
         sent_by: voice === "peer" && isPerson ? sent_by : undefined,
       },
@@ -282,8 +290,9 @@ export class Delivery {
   /** Throws `policy_denied`. Replies and notices of the daemon always pass. */
   #mustAllow(draft: MessageDraft, chain: Chain): void {
     const { origins } = this.#deps;
+    if (!origins.hasRules || draft.notice) return;
     const verb = Verb.safeParse(draft.kind).data;
-    if (!origins.hasRules || draft.notice || verb === undefined) return;
+    if (verb === undefined) return;
     const { attachments = [], from, question, to } = draft;
     // A person decides about a tool, and is asked whatever may be sent.
     if (question?.["scope"] === TOOL_PERMISSION) return;

@@ -8,6 +8,7 @@ import { setLatest } from "kit/core/bounded_map.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
+import { TableAnswers } from "../../data/table_view.ts";
 import type { Chain, ReportedChain } from "protocol/origins/record.ts";
 import { isOutside, originText } from "protocol/derived/origins.ts";
 import type { Verb } from "protocol/origins/policy.ts";
@@ -70,6 +71,8 @@ export interface OriginPorts {
   lastRead(peer_id: string, limit: number): readonly string[];
   /** The chain of the oldest open ask that has reached a peer and began outside. */
   outsideOwed(peer_id: string): Chain | undefined;
+  /** The recipients of open asks that began outside. */
+  askedFromOutside(): readonly string[];
 }
 
 interface OriginsDeps {
@@ -78,61 +81,90 @@ interface OriginsDeps {
   readonly ports: OriginPorts;
 }
 
-/** The messages that a peer has read last, the newest first, or a prompt without one. */
-interface LastRead {
-  readonly ids: readonly string[];
-  readonly by_itself: boolean;
-  /** False if the ledger may have earlier ones, from before a restart of the daemon. */
-  readonly is_whole: boolean;
-  /** The one that decides, once it was looked up: a chain never changes. */
-  deciding?: Deciding | null;
+interface ReadMessage {
+  readonly id: string;
+  /** Its chain; undefined until it is looked up. A chain never changes. */
+  chain: Chain | null | undefined;
 }
 
-/** The message that decides whose work a peer does. */
-interface Deciding {
-  readonly id: string;
-  readonly chain: Chain;
+type DecidingMessage = ReadMessage & { readonly chain: Chain };
+
+function hasChain(message: ReadMessage): message is DecidingMessage {
+  return message.chain !== null && message.chain !== undefined;
+}
+
+/** The messages that a peer has read last, the newest first, or a prompt without one. */
+interface LastRead {
+  messages: ReadMessage[];
+  by_itself: boolean;
+  /** False if the ledger may have earlier ones, from before a restart of the daemon. */
+  is_whole: boolean;
 }
 
 export class Origins {
   readonly #ctx: Context;
   readonly #deps: OriginsDeps;
   readonly #read = new Map<string, LastRead>();
+  /** The peers that may owe an answer to an ask from outside; read at first use. */
+  #asked_from_outside: Set<string> | undefined;
+  readonly #memberOf: (subject: string) => store.Member | undefined;
   #pruned_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: OriginsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    const { db } = ctx;
+    const members = new TableAnswers(() => db.revisionOf("chain_members"));
+    this.#memberOf = members.to((subject) => store.get(db, subject));
   }
 
-  /** A peer has read a message. Only its id is noted, on the way of each message. */
-  messageRead(peer_id: string, delivery_id: string): void {
-    const { ids: before = [], by_itself = false, is_whole = false } = this.#read.get(peer_id) ?? {};
-    if (before[0] === delivery_id && !by_itself) return;
-    const ids = [delivery_id, ...before.filter((id) => id !== delivery_id)];
+  /** A peer has read a message. It is only noted here, on the way of each message. */
+  messageRead(peer_id: string, id: string, chain?: Chain | null): void {
+    const read = this.#read.get(peer_id);
+    if (!read) {
+      const first = { messages: [{ id, chain }], by_itself: false, is_whole: false };
+      setLatest(this.#read, peer_id, first, PEERS_MAX);
+      return;
+    }
+    read.by_itself = false;
+    const { messages } = read;
+    if (messages[0]?.id === id) return;
+    const at = messages.findIndex((message) => message.id === id);
+    const [known = { id, chain }] = at < 0 ? [] : messages.splice(at, 1);
+    messages.unshift(known);
+    if (messages.length <= READ_MAX) return;
     // Notices and messages of unknown origin must not push out the one that decides.
-    const kept = ids.length > READ_MAX ? [delivery_id, this.#deciding(ids)?.id ?? []].flat() : ids;
-    setLatest(this.#read, peer_id, { ids: kept, by_itself: false, is_whole }, PEERS_MAX);
+    const deciding = this.#deciding(messages);
+    read.messages = deciding && deciding !== known ? [known, deciding] : [known];
+  }
+
+  /** An ask from outside goes to a peer. */
+  askedFromOutside(peer_id: string): void {
+    this.#askedFromOutside().add(peer_id);
   }
 
   /** The id of the message that a peer works on; undefined after a prompt without one. */
   lastMessage(peer_id: string): string | undefined {
     const read = this.#read.get(peer_id);
-    return read && !read.by_itself ? read.ids[0] : undefined;
+    return read && !read.by_itself ? read.messages[0]?.id : undefined;
   }
 
   /**
    * A peer got a prompt with a message in it. An agent writes its own prompts, so a message that
    * it had read before counts as none, unless it is the latest one.
    */
-  promptWith(peer_id: string, delivery_id: string, is_new: boolean): void {
-    if (is_new) this.messageRead(peer_id, delivery_id);
-    else if (this.#readBy(peer_id).ids[0] !== delivery_id) this.promptRead(peer_id);
+  promptWith(
+    peer_id: string,
+    { delivery_id, chain }: { readonly delivery_id: string; readonly chain: Chain | null },
+    is_new: boolean,
+  ): void {
+    if (is_new) this.messageRead(peer_id, delivery_id, chain);
+    else if (this.#readBy(peer_id).messages[0]?.id !== delivery_id) this.promptRead(peer_id);
   }
 
   /** A peer got a prompt without a message. */
   promptRead(peer_id: string): void {
-    setLatest(this.#read, peer_id, { ...this.#readBy(peer_id), by_itself: true }, PEERS_MAX);
+    this.#readBy(peer_id).by_itself = true;
   }
 
   /** The chain of an act on this machine. */
@@ -180,7 +212,7 @@ export class Origins {
 
   /** The chain of a job, schedule, subscription, spawn or started peer. */
   memberChain(db: Reader, subject: string): Chain | undefined {
-    const member = store.get(db, subject);
+    const member = this.#memberOf(subject);
     if (!member) return undefined;
     const now = this.#ctx.clock.now();
     if (now - member.used_at > DAY_MS) {
@@ -267,7 +299,7 @@ export class Origins {
     const read = this.#lastChain(peer_id);
     const isLasting = read?.origin === "person" || isOutside(read);
     if (isLasting) return read;
-    const owed = ports.outsideOwed(peer_id);
+    const owed = this.#askedFromOutside().has(peer_id) ? ports.outsideOwed(peer_id) : undefined;
     if (owed) return owed;
     // An agent writes its own prompts, so none takes it out of a chain that began outside.
     if (isOutside(started)) return started;
@@ -287,38 +319,44 @@ export class Origins {
   #lastChain(peer_id: string): Chain | undefined {
     const read = this.#readBy(peer_id);
     if (read.by_itself) return undefined;
-    if (read.deciding === undefined) read.deciding = this.#decidingOf(peer_id, read) ?? null;
-    return read.deciding?.chain;
-  }
-
-  #decidingOf(peer_id: string, { ids, is_whole }: LastRead): Deciding | undefined {
-    const found = this.#deciding(ids);
-    if (is_whole || (found && found.chain.origin !== "unknown")) return found;
-    const earlier = this.#deps.ports.lastRead(peer_id, READ_MAX);
-    return this.#deciding([...ids, ...earlier.filter((id) => !ids.includes(id))]);
+    const found = this.#deciding(read.messages)?.chain;
+    if (read.is_whole || (found && found.origin !== "unknown")) return found;
+    const known = new Set(read.messages.map(({ id }) => id));
+    const earlier = this.#deps.ports.lastRead(peer_id, READ_MAX).filter((id) => !known.has(id));
+    read.messages.push(...earlier.map((id) => ({ id, chain: undefined })));
+    read.is_whole = true;
+    return this.#deciding(read.messages)?.chain;
   }
 
   /**
    * The newest of the messages that has a chain, which notices of the daemon do not. One of unknown
    * origin does not end work that began outside: its sender may be a part of that work.
    */
-  #deciding(ids: readonly string[]): Deciding | undefined {
-    let unknown: Deciding | undefined;
-    for (const id of ids) {
-      const chain = this.#deps.ports.chainOfMessage(id);
-      if (!chain) continue;
-      if (chain.origin !== "unknown") return unknown && !isOutside(chain) ? unknown : { id, chain };
-      unknown ??= { id, chain };
+  #deciding(messages: readonly ReadMessage[]): DecidingMessage | undefined {
+    let unknown: DecidingMessage | undefined;
+    for (const message of messages) {
+      if (message.chain === undefined) {
+        message.chain = this.#deps.ports.chainOfMessage(message.id) ?? null;
+      }
+      if (!hasChain(message)) continue;
+      const { chain } = message;
+      if (chain.origin !== "unknown") return unknown && !isOutside(chain) ? unknown : message;
+      unknown ??= message;
     }
     return unknown;
+  }
+
+  #askedFromOutside(): Set<string> {
+    return this.#asked_from_outside ??= new Set(this.#deps.ports.askedFromOutside());
   }
 
   /** The messages that a peer has read last, from the ledger after a restart. */
   #readBy(peer_id: string): LastRead {
     const known = this.#read.get(peer_id);
     if (known) return known;
-    const ids = this.#deps.ports.lastRead(peer_id, READ_MAX);
-    const read: LastRead = { ids, by_itself: false, is_whole: true };
+    const messages = this.#deps.ports.lastRead(peer_id, READ_MAX)
+      .map((id) => ({ id, chain: undefined }));
+    const read: LastRead = { messages, by_itself: false, is_whole: true };
     setLatest(this.#read, peer_id, read, PEERS_MAX);
     return read;
   }

@@ -5,7 +5,7 @@ import { type Reader, rowOf, type Tx } from "kit/data/sqlite.ts";
 import { Chain } from "protocol/origins/record.ts";
 
 const Member = z.object({ subject: z.string(), chain: Chain, used_at: z.number() });
-type Member = z.output<typeof Member>;
+export type Member = z.output<typeof Member>;
 
 const Row = rowOf(Member);
 

@@ -3,7 +3,7 @@
 import * as z from "zod";
 import { Instant } from "kit/core/schema.ts";
 import { idsOf } from "../../data/short_ids.ts";
-import { type Reader, rowOf, tableOf, type Tx } from "kit/data/sqlite.ts";
+import { type Reader, rememberLast, rowOf, tableOf, type Tx } from "kit/data/sqlite.ts";
 import type { Params } from "kit/data/statements.ts";
 import { Address, Peer, ROLES_OF_ALL_CIRCLES } from "protocol/peers/record.ts";
 
@@ -138,7 +138,9 @@ const ADDRESS_COLUMNS = Object.keys(Address.shape)
 
 const table = tableOf("peers", StoredPeer, "peer_id");
 /** Only subagents are removed: they get no messages, so no other table refers to them. */
-export const { insert, update, get, remove } = table;
+export const { insert, remove } = table;
+/** A hook's report reads the record of its peer for several rules, and writes it once. */
+export const { get, update } = rememberLast("peers", ({ peer_id }) => peer_id, table);
 
 /** Maximum ended agents that are read together with the live ones. */
 const ENDED_PEERS_MAX = 500;

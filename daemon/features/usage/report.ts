@@ -19,12 +19,12 @@ import {
   type UsageRow,
 } from "protocol/usage.ts";
 import type { Reader, Transcripts } from "../transcripts/transcripts.ts";
-import type { TokenCounting } from "./counting.ts";
+import type { SessionReading } from "../transcripts/session_reading.ts";
 import type { PriceTable } from "./prices.ts";
 import * as store from "./store.ts";
 
 interface ReportDeps {
-  readonly counting: TokenCounting;
+  readonly sessionReading: Pick<SessionReading, "readAll">;
   readonly transcripts: Transcripts;
   readonly prices: Prices | undefined;
   readonly table: PriceTable;
@@ -43,9 +43,9 @@ export class UsageReports {
 
   async report(query: UsageQuery, reader: Reader): Promise<UsageReport> {
     const { by } = query;
-    const { counting, prices } = this.#deps;
+    const { prices, sessionReading } = this.#deps;
     const range = this.#rangeOf(query);
-    await counting.countAll();
+    await sessionReading.readAll();
     const { db } = this.#ctx;
     const allowed = this.#allowedPeers(range, query.peer_id, reader);
     const groups = new Map<string, Sums>();

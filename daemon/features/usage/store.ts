@@ -3,7 +3,7 @@
 import * as z from "zod";
 import type { Reader, Tx } from "kit/data/sqlite.ts";
 import { idParams, selectOf, WHERE_ID } from "../messages/ledger/rows.ts";
-import { RequestTokens, TOKEN_KINDS } from "../agents/sessions/requests.ts";
+import { type RequestCursor, RequestTokens, TOKEN_KINDS } from "../agents/sessions/requests.ts";
 import { StoredMessage } from "protocol/messages/contract.ts";
 import type { UsageBy } from "protocol/usage.ts";
 
@@ -57,6 +57,15 @@ export function getFile(
 ): StoredFile | undefined {
   const where = "where file = :file and session_id = :session_id";
   return db.get(StoredFile, `select ${FILE_COLUMNS.join(", ")} from usage_files ${where}`, key);
+}
+
+/** The place up to which a file was read; undefined if it was not. */
+export function cursorOf(
+  db: Reader,
+  key: { file: string; session_id: string },
+): RequestCursor | undefined {
+  const found = getFile(db, key);
+  return found && { at: found.position, before: found.before, state: found.state };
 }
 
 export function putFile(tx: Tx, file: StoredFile): void {

@@ -8,7 +8,13 @@ import { type World, world } from "../../support/world.ts";
 
 /** Tables that grow with use, and the indexes that hold only the few rows that are unfinished. */
 const TABLES: Readonly<Record<string, readonly string[]>> = {
-  messages: ["messages_open", "messages_queued", "messages_under_way", "messages_urgent"],
+  messages: [
+    "messages_open",
+    "messages_outside",
+    "messages_queued",
+    "messages_under_way",
+    "messages_urgent",
+  ],
   events: [],
   jobs: ["jobs_state", "jobs_checking"],
   job_attempts: ["job_attempts_open", "job_attempts_spawn", "job_attempts_release"],

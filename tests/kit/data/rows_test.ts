@@ -91,21 +91,34 @@ Deno.test("parsing a row that does not fit its record fails", () => {
   }
 });
 
-Deno.test("the record that was read last is read again after a change of its table, and a rollback", () => {
+Deno.test("the record that was read or written last is read again after a change of its table, and a rollback", () => {
   const clock = new FakeClock();
   const schema = ["create table words (id text primary key, word text not null) strict"];
   using db = new Database(":memory:", schema, jsonLog(clock, "error", () => {}), clock);
   const table = tableOf("words", z.object({ id: z.string(), word: z.string() }), "id");
-  const get = rememberLast("words", table.get);
+  let reads = 0;
+  const { get, update } = rememberLast("words", ({ id }) => id, {
+    get: (db, id) => (reads++, table.get(db, id)),
+    update: table.update,
+  });
   db.transact((tx) => table.insert(tx, { id: "a", word: "first" }));
   const first = get(db, "a");
   assert.equal(get(db, "a"), first);
   assert.throws(() => Object.assign(first ?? {}, { word: "changed" }), TypeError);
   assert.throws(() =>
     db.transact((tx) => {
-      table.update(tx, { id: "a", word: "second" });
-      assert.equal(get(tx, "a")?.word, "second");
+      update(tx, { id: "a", word: "second" });
+      assert.equal(get(db, "a")?.word, "second");
+      assert.equal(get(tx, "a"), get(db, "a"));
+      assert.equal(reads, 1);
       throw new Error("It is rolled back");
     }), /rolled back/);
   assert.deepEqual([get(db, "a")?.word, get(db, "b")], ["first", undefined]);
+  db.transact((tx) => {
+    update(tx, { id: "a", word: "third" });
+    tx.run("update words set word = 'fourth'");
+  });
+  assert.equal(get(db, "a")?.word, "fourth");
+  db.transact((tx) => update(tx, { id: "b", word: "none" }));
+  assert.equal(get(db, "b"), undefined);
 });

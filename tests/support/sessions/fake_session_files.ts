@@ -46,6 +46,6 @@ export function sessionFilesOf(sessions: readonly FakeSession[]): SessionFiles {
       });
     },
     usage: () => Promise.resolve(null),
-    async *requests() {},
+    async *readNew() {},
   };
 }

@@ -4,7 +4,7 @@ import { join } from "kit/core/path.ts";
 import * as z from "zod";
 import { namesIn } from "../../../host/agent_files.ts";
 import { Timestamp } from "../sessions/pages.ts";
-import type { RequestFormat } from "../sessions/request_lines.ts";
+import type { RequestFormat } from "../sessions/new_records.ts";
 
 const Count = z.number().int().nonnegative();
 

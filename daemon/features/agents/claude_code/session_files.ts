@@ -75,7 +75,7 @@ export function claudeSessionFiles(config_dirs: readonly string[]): SessionFiles
     foundIn(config_dirs.flatMap(filesUnder), query, describe);
   return sessionsInFiles(
     { locate, list },
-    lineReader({ entriesOf, usageIn, keyOf: uuidKey("uuid") }),
+    lineReader({ entriesIn, usageIn, keyOf: uuidKey("uuid") }),
     { format: claudeRequests, filesOf: filesWithRequests },
   );
 }
@@ -110,7 +110,11 @@ function titleIn(text: string): string | undefined {
 
 /** The entries of one line, without thoughts and without the text that Claude Code adds. */
 export function entriesOf(line: string): ParsedEntry[] {
-  const { data } = Record.safeParse(tryJson(line));
+  return entriesIn(tryJson(line));
+}
+
+function entriesIn(json: unknown): ParsedEntry[] {
+  const { data } = Record.safeParse(json);
   if (!data || data.isSidechain === true || data.isMeta === true) return [];
   const { type, timestamp: at, message, attachment } = data;
   const content = type === "attachment" ? attachment?.prompt : message?.content;

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { setLatest } from "kit/core/bounded_map.ts";
 import { readHead } from "../../../host/agent_files.ts";
 import { Timestamp } from "../sessions/pages.ts";
-import type { RequestFormat } from "../sessions/request_lines.ts";
+import type { RequestFormat } from "../sessions/new_records.ts";
 import type { ModelRequest, RequestTokens } from "../sessions/requests.ts";
 import { rolloutFiles } from "./rollouts.ts";
 

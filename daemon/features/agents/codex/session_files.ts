@@ -74,7 +74,7 @@ export function codexSessionFiles(codex_home: string): SessionFiles {
   const list: SessionFiles["list"] = (query) => foundIn(rolloutsOf(codex_home), query, describe);
   return sessionsInFiles(
     { locate, list },
-    lineReader({ entriesOf, usageIn, keyOf: (line) => line.replace(ORDINAL, "") }),
+    lineReader({ entriesIn, usageIn, keyOf: (line) => line.replace(ORDINAL, "") }),
     { format: codexRequests, filesOf: filesWithRequests },
   );
 }
@@ -100,7 +100,11 @@ function describe({ file }: SessionFile): Pick<FoundSession, "title" | "folder">
 }
 
 export function entriesOf(line: string): ParsedEntry[] {
-  const { data } = Item.safeParse(line.includes('"response_item"') ? tryJson(line) : undefined);
+  return entriesIn(tryJson(line));
+}
+
+function entriesIn(json: unknown): ParsedEntry[] {
+  const { data } = Item.safeParse(json);
   if (!data) return [];
   const { timestamp: at, payload } = data;
   if (payload.type === "message") {

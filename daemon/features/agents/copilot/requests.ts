@@ -2,7 +2,7 @@
 
 import * as z from "zod";
 import { Timestamp } from "../sessions/pages.ts";
-import type { RequestFormat } from "../sessions/request_lines.ts";
+import type { RequestFormat } from "../sessions/new_records.ts";
 
 const Count = z.number().int().nonnegative();
 

@@ -62,7 +62,7 @@ export function copilotSessionFiles(config_dir: string): SessionFiles {
   };
   return sessionsInFiles(
     { locate, list },
-    lineReader({ entriesOf, usageIn, keyOf: uuidKey("id") }),
+    lineReader({ entriesIn, usageIn, keyOf: uuidKey("id") }),
     { format: copilotRequests, filesOf: (file) => [file] },
   );
 }
@@ -86,7 +86,11 @@ function nameIn(yaml: string): string | undefined {
 }
 
 export function entriesOf(line: string): ParsedEntry[] {
-  const { data: record } = Record.safeParse(tryJson(line));
+  return entriesIn(tryJson(line));
+}
+
+function entriesIn(json: unknown): ParsedEntry[] {
+  const { data: record } = Record.safeParse(json);
   if (!record || record.agentId !== undefined) return [];
   const { type, timestamp: at, data } = record;
   if (type === "user.message") return [{ at, kind: "prompt", text: data.content ?? "" }];

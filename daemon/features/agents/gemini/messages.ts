@@ -3,6 +3,7 @@
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
 import type { BackwardLines, RecordSource } from "../sessions/lines.ts";
+import type { JsonLine } from "../sessions/new_records.ts";
 import { type ParsedEntry, Timestamp } from "../sessions/pages.ts";
 import type { CallOutcome } from "../sessions/session_files.ts";
 import { Content, NOT_CONVERSATION, textOf } from "./sessions.ts";
@@ -54,23 +55,31 @@ export class MessageRecords implements RecordSource<MessageRecord> {
   }
 
   *[Symbol.iterator](): Iterator<MessageRecord> {
-    const seen = new Set<string>();
-    /** The first of the messages that were removed; undefined once it was passed. */
-    let removed: string | undefined;
-    for (const { end, text } of this.#lines) {
-      const json = tryJson(text);
-      let messages = messagesIn(json);
-      removed ??= Rewound.safeParse(json).data?.$rewindTo;
-      if (removed !== undefined) {
-        const at = messages.findIndex(({ id }) => id === removed);
-        messages = messages.slice(0, Math.max(0, at));
-        if (at >= 0) removed = undefined;
-      }
-      messages = messages.filter(({ id }) => !seen.has(id));
-      messages.forEach(({ id }) => seen.add(id));
-      if (messages.length > 0) yield { end, messages };
-      if (Replaced.safeParse(json).success) return;
+    yield* recordsIn(
+      Iterator.from(this.#lines).map(({ end, text }) => ({ end, json: tryJson(text) })),
+    );
+  }
+}
+
+/** As `MessageRecords`, of lines last to first. */
+export function* recordsIn(
+  lines: Iterable<Pick<JsonLine, "end" | "json">>,
+): Generator<MessageRecord> {
+  const seen = new Set<string>();
+  /** The first of the messages that were removed; undefined once it was passed. */
+  let removed: string | undefined;
+  for (const { end, json } of lines) {
+    let messages = messagesIn(json);
+    removed ??= Rewound.safeParse(json).data?.$rewindTo;
+    if (removed !== undefined) {
+      const at = messages.findIndex(({ id }) => id === removed);
+      messages = messages.slice(0, Math.max(0, at));
+      if (at >= 0) removed = undefined;
     }
+    messages = messages.filter(({ id }) => !seen.has(id));
+    messages.forEach(({ id }) => seen.add(id));
+    if (messages.length > 0) yield { end, messages };
+    if (Replaced.safeParse(json).success) return;
   }
 }
 

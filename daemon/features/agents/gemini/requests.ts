@@ -2,7 +2,7 @@
 
 import { basename, dirname, join } from "kit/core/path.ts";
 import { namesIn } from "../../../host/agent_files.ts";
-import type { RequestFormat } from "../sessions/request_lines.ts";
+import type { RequestFormat } from "../sessions/new_records.ts";
 import { messagesIn } from "./messages.ts";
 
 /**

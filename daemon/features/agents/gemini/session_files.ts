@@ -6,7 +6,7 @@ import { changedAt, namesIn, readHead } from "../../../host/agent_files.ts";
 import { foundIn, type SessionFile, titleOf } from "../sessions/found.ts";
 import { BackwardLines, inBatches } from "../sessions/lines.ts";
 import { sessionsInFiles } from "../sessions/one_file.ts";
-import { pageOf } from "../sessions/pages.ts";
+import { entriesAt, pageOf } from "../sessions/pages.ts";
 import {
   type FoundSession,
   HEAD_BYTES,
@@ -16,7 +16,7 @@ import {
   USAGE_BYTES_MAX,
 } from "../sessions/session_files.ts";
 import { filesWithRequests, geminiRequests } from "./requests.ts";
-import { entriesOf, MessageRecords, messagesIn } from "./messages.ts";
+import { entriesOf, MessageRecords, messagesIn, recordsIn } from "./messages.ts";
 import { projectSlugs, SESSION_ID, sessionFiles, SessionHead } from "./sessions.ts";
 
 /** A resumed session has more than one file. */
@@ -34,6 +34,11 @@ export function geminiSessionFiles(config_dir: string): SessionFiles {
   return sessionsInFiles({ locate, list }, {
     read: (file, options) => pageOf(new MessageRecords(linesOf(file)), entriesOf, options),
     usage: (file) => usageIn(new MessageRecords(linesOf(file))),
+    entriesIn: (_file, _part, lines) => {
+      const records = [...recordsIn(lines.toReversed())].reverse();
+      const entries = records.flatMap((record) => entriesAt(record.end, entriesOf(record)));
+      return Promise.resolve(entries);
+    },
   }, {
     format: geminiRequests,
     filesOf: (_, id) => filesWithRequests(recordFilesOf(config_dir, id), id),

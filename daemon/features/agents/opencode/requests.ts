@@ -3,7 +3,11 @@
 import type { DatabaseSync } from "node:sqlite";
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import type { ModelRequest, RequestCursor, RequestPart } from "../sessions/requests.ts";
+import type { ModelRequest, RequestCursor } from "../sessions/requests.ts";
+import type { NewRecords } from "../sessions/session_files.ts";
+
+/** New requests, and the cursor behind them. */
+type RequestPart = Pick<NewRecords, "requests" | "cursor">;
 
 /** Answers of one part. */
 const ANSWERS_AT_ONCE = 500;
@@ -37,11 +41,8 @@ const ANSWERS = `with recursive own (id) as (
  */
 export function opencodeRequests(
   db: DatabaseSync,
-  { file, session_id, cursor }: {
-    file: string;
-    session_id: string;
-    cursor: RequestCursor | undefined;
-  },
+  session_id: string,
+  cursor: RequestCursor | undefined,
 ): RequestPart[] {
   const parts: RequestPart[] = [];
   let since = cursor?.at ?? 0;
@@ -50,7 +51,7 @@ export function opencodeRequests(
     const rows = z.array(Row).parse(found);
     since = Math.max(since, ...rows.map(({ time_updated }) => time_updated));
     const next = { at: since, before: 0, state: "null" };
-    if (rows.length > 0) parts.push({ file, requests: rows.flatMap(requestOf), cursor: next });
+    if (rows.length > 0) parts.push({ requests: rows.flatMap(requestOf), cursor: next });
     if (rows.length < ANSWERS_AT_ONCE) return parts;
   }
 }

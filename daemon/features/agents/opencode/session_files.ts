@@ -12,6 +12,7 @@ import {
   type FoundSession,
   LISTED_FILES_MAX,
   READ_BYTES_MAX,
+  type SessionEntry,
   type SessionFiles,
   type SessionUsage,
 } from "../sessions/session_files.ts";
@@ -66,14 +67,37 @@ export function opencodeSessionFiles(data_dir: string): SessionFiles {
       if (locate(id) === undefined) return Promise.resolve(undefined);
       return Promise.resolve(readDatabase(file, (db) => usageIn(db, id)) ?? null);
     },
-    async *requests(session_id, cursorOf) {
-      const cursor = cursorOf(file);
-      const parts = locate(session_id) === undefined
-        ? undefined
-        : readDatabase(file, (db) => opencodeRequests(db, { file, session_id, cursor }));
-      yield* parts ?? [];
+    async *readNew(session_id, last) {
+      if (locate(session_id) === undefined) return;
+      const { entries_after: after } = last;
+      const cursor = last.cursorOf(file);
+      let found;
+      try {
+        using db = open(file);
+        const source = new Parts(db, session_id, endOf(undefined));
+        const { entries } = await pageOf(source, entriesOf, { after, entries_max: ENTRIES_MAX });
+        found = { entries, parts: opencodeRequests(db, session_id, cursor) };
+      } catch {
+        return; // As in `readDatabase`.
+      }
+      const { entries, parts } = found;
+      if (parts.length === 0 && entries.length === 0) return;
+      const [first = { requests: [], cursor: cursor ?? BEGINNING }, ...more] = parts;
+      // opencode changes the part of a call when it ends, which other parts may precede.
+      const position = entries.findLast(isOfTool)?.position ?? after;
+      const records = { file, position, isReplaced: false };
+      yield { ...records, ...first, entries };
+      for (const part of more) yield { ...records, ...part, entries: [] };
     },
   };
+}
+
+/** Maximum new entries that are read at once: the last ones. */
+const ENTRIES_MAX = 5_000;
+const BEGINNING = { at: 0, before: 0, state: "null" };
+
+function isOfTool({ kind }: SessionEntry): boolean {
+  return kind === "tool_call" || kind === "tool_result";
 }
 
 /** Runs a query; undefined if there is no database, or one that this program cannot read. */

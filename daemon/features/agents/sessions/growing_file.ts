@@ -1,6 +1,7 @@
 /** Reads the new lines of a file that grows, from the position where the last reading ended. */
 
-import { readBefore } from "../../../host/agent_files.ts";
+import { readFrom } from "../../../host/agent_files.ts";
+import type { Line } from "./lines.ts";
 
 /** Number of bytes that are read of a file. The first part of a longer file is left out. */
 const BYTES_MAX = 134_217_728;
@@ -9,58 +10,95 @@ const CHUNK_BYTES = 1_048_576;
 const LINE_BYTES_MAX = 16_777_216;
 /** Number of bytes before a position that are compared. */
 const PROBE_BYTES = 256;
-export const NEWLINE = 10;
+const NEWLINE = 10;
 
 export interface FilePosition {
   /** The position up to which the file was read: the start of a line. */
-  at: number;
+  readonly at: number;
   /** A hash of the last bytes before `at`. A difference shows that the file was replaced. */
-  before: number;
+  readonly before: number;
+}
+
+/** New lines of a file, and the position behind them. */
+export interface NewLines {
+  readonly lines: readonly Line[];
+  /** The position of the first line. */
+  readonly from: number;
+  readonly position: FilePosition;
+  /** False for the first lines of a file that was not read before, or that was replaced. */
+  readonly isContinued: boolean;
 }
 
 /**
- * The position from which to read on, and the file's size. A file that was replaced is read again
- * from its beginning.
+ * Reads the lines behind a position, in parts. A file that was replaced is read again from its
+ * beginning. A part takes one open, and new lines up to `CHUNK_BYTES` are one part.
  */
-export function continued(
+export function* newLines(
   file: string,
-  known: Readonly<FilePosition> | undefined,
-): { at: number; size: number; isKnown: boolean } {
-  const last = readBefore(file, Infinity, 1);
-  const size = last ? last.from + last.bytes.length : 0;
-  const isKnown = known !== undefined && known.at <= size && known.before === probe(file, known.at);
-  return { at: isKnown ? known.at : Math.max(0, size - BYTES_MAX), size, isKnown };
-}
-
-/** A hash of the last bytes before a position. */
-export function probe(file: string, at: number): number {
-  const part = at > 0 ? readBefore(file, at, PROBE_BYTES) : undefined;
-  return hashOf(part ? new TextDecoder().decode(part.bytes) : "");
-}
-
-/**
- * The unread parts of a file, each with at least one whole line, or a part of a line that is too
- * long. The reader moves `position.at` behind the lines that it has read.
- */
-export function* newBytes(
-  file: string,
-  position: Readonly<Pick<FilePosition, "at">>,
-  size: number,
-): Generator<Uint8Array> {
+  known: FilePosition | undefined,
+): Generator<NewLines, void, undefined> {
+  let position: FilePosition | undefined = known;
+  let isContinued = known !== undefined;
   let length = CHUNK_BYTES;
-  while (position.at < size) {
-    const end = Math.min(size, position.at + length);
-    const bytes = readBefore(file, end, end - position.at)?.bytes;
-    if (!bytes || bytes.length === 0) return;
-    const hasLine = bytes.includes(NEWLINE);
-    if (!hasLine && end === size) return; // The agent is writing this line.
+  for (;;) {
+    const at: number = position?.at ?? 0;
+    const probe_at = Math.max(0, at - PROBE_BYTES);
+    const part = readFrom(file, probe_at, at - probe_at + length);
+    if (!part) return;
+    const { bytes, size } = part;
+    const probed = at - probe_at;
+    if (position && hashOfBytes(bytes.subarray(0, probed)) !== position.before) {
+      position = undefined;
+      isContinued = false;
+      continue;
+    }
+    if (!position && size > BYTES_MAX) {
+      position = positionAt(file, size - BYTES_MAX);
+      continue;
+    }
+    const end = bytes.lastIndexOf(NEWLINE) + 1;
+    const isWhole = probe_at + bytes.length >= size;
+    const hasLine = end > probed;
+    if (!hasLine && isWhole) {
+      if (known && !isContinued) yield { lines: [], from: 0, position: START, isContinued };
+      return; // The agent is writing this line.
+    }
     if (!hasLine && length < LINE_BYTES_MAX) {
       length *= 2;
       continue;
     }
     length = CHUNK_BYTES;
-    yield bytes;
+    const read: number = hasLine ? end : bytes.length;
+    const probe = bytes.subarray(Math.max(0, read - PROBE_BYTES), read);
+    position = { at: probe_at + read, before: hashOfBytes(probe) };
+    const lines = linesIn(bytes, probed, end, probe_at);
+    yield { lines, from: at, position, isContinued };
+    if (isWhole) return;
+    isContinued = true;
   }
+}
+
+/** The whole lines between two places in bytes that begin at a position of the file. */
+function linesIn(bytes: Uint8Array, from: number, to: number, bytes_at: number): Line[] {
+  const decoder = new TextDecoder();
+  const lines: Line[] = [];
+  for (let start = from; start < to;) {
+    const newline = bytes.indexOf(NEWLINE, start);
+    const text = decoder.decode(bytes.subarray(start, newline));
+    if (text !== "") lines.push({ end: bytes_at + newline, text });
+    start = newline + 1;
+  }
+  return lines;
+}
+
+function positionAt(file: string, at: number): FilePosition {
+  const probe_at = Math.max(0, at - PROBE_BYTES);
+  const probe = readFrom(file, probe_at, at - probe_at)?.bytes ?? new Uint8Array();
+  return { at, before: hashOfBytes(probe) };
+}
+
+function hashOfBytes(bytes: Uint8Array): number {
+  return hashOf(new TextDecoder().decode(bytes));
 }
 
 /** A hash of 53 bits, the most that a number holds (cyrb53). */
@@ -75,3 +113,6 @@ export function hashOf(text: string): number {
   b = Math.imul(b ^ (b >>> 16), 2246822507) ^ Math.imul(a ^ (a >>> 13), 3266489909);
   return 4294967296 * (2097151 & b) + (a >>> 0);
 }
+
+/** The beginning of a file. */
+const START: FilePosition = { at: 0, before: hashOf("") };

@@ -14,7 +14,7 @@ export interface RecordSource<T extends { readonly end: number }> extends Iterab
 const CHUNK_BYTES = 262_144;
 const NEWLINE = 10;
 
-interface Line {
+export interface Line {
   /** The offset of the line's end in the file. */
   readonly end: number;
   readonly text: string;

@@ -1,11 +1,12 @@
 /** Session files of an agent that keeps each session in one file. */
 
 import { setLatest } from "kit/core/bounded_map.ts";
+import { tryJson } from "kit/core/text.ts";
 import { changedAt } from "../../../host/agent_files.ts";
 import { BackwardLines } from "./lines.ts";
-import { endOf, pageOf, type ParsedEntry } from "./pages.ts";
+import { endOf, entriesAt, pageOf, type ParsedEntry } from "./pages.ts";
 import { type KeyOf, Repeats } from "./repeats.ts";
-import { lineRequests, type RequestFormat } from "./request_lines.ts";
+import { type EntriesIn, NewRecordReader, type RequestFormat } from "./new_records.ts";
 import {
   READ_BYTES_MAX,
   type ReadOptions,
@@ -19,6 +20,7 @@ import {
 interface FileReader {
   read(file: string, options: ReadOptions): Promise<SessionPage>;
   usage(file: string): Promise<SessionUsage | null>;
+  readonly entriesIn: EntriesIn;
 }
 
 /** The requests of sessions: their form, and the files that hold those of a session. */
@@ -48,6 +50,7 @@ export function sessionsInFiles<S>(
   reader: FileReader,
   { format, filesOf }: RequestFiles<S>,
 ): SessionFiles {
+  const newRecords = new NewRecordReader(format, reader.entriesIn);
   return {
     locate,
     list,
@@ -59,9 +62,9 @@ export function sessionsInFiles<S>(
       const file = locate(id);
       return file === undefined ? undefined : await reader.usage(file);
     },
-    requests(id, cursorOf) {
-      const file = locate(id);
-      return lineRequests(file === undefined ? [] : filesOf(file, id), format, cursorOf);
+    async *readNew(id, last) {
+      const own = locate(id);
+      if (own !== undefined) yield* newRecords.read({ files: filesOf(own, id), own }, last);
     },
   };
 }
@@ -71,8 +74,8 @@ export function sessionsInFiles<S>(
  * it stays at its first place.
  */
 export function lineReader(
-  { entriesOf, usageIn, keyOf }: {
-    readonly entriesOf: (line: string) => readonly ParsedEntry[];
+  { entriesIn, usageIn, keyOf }: {
+    readonly entriesIn: (json: unknown) => readonly ParsedEntry[];
     readonly usageIn: (lines: BackwardLines) => Promise<SessionUsage | null>;
     readonly keyOf: KeyOf;
   },
@@ -82,11 +85,15 @@ export function lineReader(
     async read(file, options) {
       const skipped = await repeats.in(file);
       const lines = new BackwardLines(file, endOf(options.before), READ_BYTES_MAX, skipped);
-      return pageOf(lines, ({ text }) => entriesOf(text), options);
+      return pageOf(lines, ({ text }) => entriesIn(tryJson(text)), options);
     },
     async usage(file) {
       const skipped = await repeats.in(file);
       return usageIn(new BackwardLines(file, Infinity, USAGE_BYTES_MAX, skipped));
+    },
+    async entriesIn(file, part, lines) {
+      const kept = await repeats.without(file, part, lines);
+      return kept.flatMap(({ end, json }) => entriesAt(end, entriesIn(json)));
     },
   };
 }

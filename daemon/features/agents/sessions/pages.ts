@@ -33,6 +33,17 @@ export function endOf(before: number | undefined): number {
   return before === undefined ? Infinity : Math.floor(before / ENTRIES_PER_RECORD);
 }
 
+/** The last position that an entry can have before a place in the file. */
+export function positionBefore(at: number): number {
+  return at * ENTRIES_PER_RECORD - 1;
+}
+
+/** The entries of a record, which ends at a place in the file. */
+export function entriesAt(end: number, parsed: readonly ParsedEntry[]): SessionEntry[] {
+  return parsed.slice(0, ENTRIES_PER_RECORD - 1)
+    .flatMap((entry, index) => entryAt(end * ENTRIES_PER_RECORD + index, entry) ?? []);
+}
+
 /** Reads entries from the last record backwards; returns them oldest first. */
 export async function pageOf<T extends { readonly end: number }>(
   source: RecordSource<T>,
@@ -41,10 +52,8 @@ export async function pageOf<T extends { readonly end: number }>(
 ): Promise<SessionPage> {
   const found: SessionEntry[] = [];
   for await (const record of inBatches(source)) {
-    const entries = parse(record).slice(0, ENTRIES_PER_RECORD - 1);
-    for (let at = entries.length - 1; at >= 0; at--) {
-      const entry = entryAt(record.end * ENTRIES_PER_RECORD + at, entries[at]);
-      if (!entry || entry.position >= before) continue;
+    for (const entry of entriesAt(record.end, parse(record)).toReversed()) {
+      if (entry.position >= before) continue;
       if (entry.position <= after) return toPage(found, null);
       const selected = select(entry);
       if (selected) found.push(selected);
@@ -63,9 +72,9 @@ function toPage(found: readonly SessionEntry[], before: number | null, isCut = f
   return { entries: found.toReversed(), before, isCut };
 }
 
-function entryAt(position: number, parsed: ParsedEntry | undefined): SessionEntry | undefined {
+function entryAt(position: number, parsed: ParsedEntry): SessionEntry | undefined {
   // A result without a text still ends its call.
-  if (!parsed || (parsed.text === "" && parsed.call === undefined)) return undefined;
+  if (parsed.text === "" && parsed.call === undefined) return undefined;
   const { at, kind, text, tool = null, call = null, outcome = null } = parsed;
   const shown = text.slice(0, ENTRY_CHARS_MAX);
   return { position, at, kind, text: shown, chars: text.length, tool, call, outcome };

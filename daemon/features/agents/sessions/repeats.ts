@@ -2,13 +2,15 @@
 
 import * as z from "zod";
 import { tryJson } from "kit/core/text.ts";
-import { inBatches } from "./lines.ts";
-import { continued, type FilePosition, hashOf, newBytes, NEWLINE, probe } from "./growing_file.ts";
+import { setLatest } from "kit/core/bounded_map.ts";
+import { inBatches, type Line } from "./lines.ts";
+import { type FilePosition, hashOf, type NewLines, newLines } from "./growing_file.ts";
 
-/** Chunks read before other work of the daemon runs. */
-const CHUNKS_AT_ONCE = 4;
-/** Maximum number of files that are remembered. */
-const FILES_MAX = 8;
+/** Parts read before other work of the daemon runs. */
+const PARTS_AT_ONCE = 4;
+/** Maximum number of files that are remembered, and maximum number of their keys. */
+const FILES_MAX = 200;
+const KEYS_MAX = 500_000;
 
 /**
  * Returns a key that identifies the record of a line wherever it is written again; undefined for a
@@ -16,7 +18,8 @@ const FILES_MAX = 8;
  */
 export type KeyOf = (line: string) => string | undefined;
 
-interface SearchState extends FilePosition {
+interface SearchState {
+  position: FilePosition | undefined;
   readonly keys: Set<number>;
   /** The ends of the lines that repeat an earlier one. */
   readonly repeats: Set<number>;
@@ -33,39 +36,58 @@ export class Repeats {
 
   /** The ends of the lines that are repeats, as `BackwardLines` counts them. */
   async in(file: string): Promise<ReadonlySet<number>> {
-    const known = this.#searched.get(file);
-    const { at, size, isKnown } = continued(file, known);
-    const searched: SearchState = known && isKnown
-      ? known
-      : { at, before: 0, keys: new Set(), repeats: new Set() };
-    this.#searched.delete(file);
-    this.#searched.set(file, searched);
-    const [oldest] = this.#searched.keys();
-    if (this.#searched.size > FILES_MAX && oldest !== undefined) this.#searched.delete(oldest);
-    for await (const chunk of inBatches(newBytes(file, searched, size), CHUNKS_AT_ONCE)) {
-      this.#compare(chunk, searched);
+    const searched = this.#stateOf(file);
+    for await (const part of inBatches(newLines(file, searched.position), PARTS_AT_ONCE)) {
+      this.#compare(searched, part);
     }
-    searched.before = probe(file, searched.at);
     return searched.repeats;
   }
 
-  /** Compares the whole lines of a chunk, and moves on behind them. */
-  #compare(bytes: Uint8Array, searched: SearchState): void {
-    const decoder = new TextDecoder();
-    let start = 0;
-    for (;;) {
-      const newline = bytes.indexOf(NEWLINE, start);
-      if (newline < 0) break;
-      const key = this.#keyOf(decoder.decode(bytes.subarray(start, newline)));
-      if (key !== undefined) {
-        const hash = hashOf(key);
-        if (searched.keys.has(hash)) searched.repeats.add(searched.at + newline);
-        searched.keys.add(hash);
-      }
-      start = newline + 1;
+  /** The lines of a part, in the form of its reader, that repeat no earlier line of the file. */
+  async without<L extends Line>(
+    file: string,
+    part: NewLines,
+    lines: readonly L[],
+  ): Promise<readonly L[]> {
+    const searched = this.#stateOf(file);
+    // After a restart, the lines before this part have not been compared.
+    if (part.isContinued && (searched.position?.at ?? 0) < part.from) await this.in(file);
+    else this.#compare(searched, part);
+    const { repeats } = searched;
+    return repeats.size === 0 ? lines : lines.filter(({ end }) => !repeats.has(end));
+  }
+
+  #stateOf(file: string): SearchState {
+    const searched = this.#searched.get(file) ??
+      { position: undefined, keys: new Set(), repeats: new Set() };
+    setLatest(this.#searched, file, searched, FILES_MAX);
+    let keys = 0;
+    for (const { keys: { size } } of this.#searched.values()) keys += size;
+    for (const [oldest, { keys: { size } }] of this.#searched) {
+      if (keys <= KEYS_MAX || oldest === file) break;
+      this.#searched.delete(oldest);
+      keys -= size;
     }
-    // A line that is longer than any chunk is skipped.
-    searched.at += start === 0 ? bytes.length : start;
+    return searched;
+  }
+
+  /** Compares the lines of a part that were not compared before. */
+  #compare(searched: SearchState, { lines, position, isContinued }: NewLines): void {
+    const { keys, repeats } = searched;
+    if (!isContinued) {
+      keys.clear();
+      repeats.clear();
+      searched.position = undefined;
+    }
+    const compared = searched.position?.at ?? 0;
+    for (const { end, text } of lines) {
+      const key = end < compared ? undefined : this.#keyOf(text);
+      if (key === undefined) continue;
+      const hash = hashOf(key);
+      if (keys.has(hash)) repeats.add(end);
+      keys.add(hash);
+    }
+    if (position.at > compared) searched.position = position;
   }
 }
 

@@ -1,4 +1,4 @@
-/** A request to a model as an agent recorded it, and how far its file was read. */
+/** A request to a model as an agent recorded it, and the place up to which its file was read. */
 
 import * as z from "zod";
 
@@ -39,13 +39,3 @@ export interface RequestCursor {
   /** The facts from earlier records that a format needs, as JSON. */
   readonly state: string;
 }
-
-/** New requests of a file, and the cursor behind them. */
-export interface RequestPart {
-  readonly file: string;
-  readonly requests: readonly ModelRequest[];
-  readonly cursor: RequestCursor;
-}
-
-/** Finds the cursor of a file; undefined for a file that was not read. */
-export type CursorOf = (file: string) => RequestCursor | undefined;

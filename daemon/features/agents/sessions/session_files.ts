@@ -1,6 +1,6 @@
 /** The interface of an agent's own session files: find a session, and read its entries. */
 
-import type { CursorOf, RequestPart } from "./requests.ts";
+import type { ModelRequest, RequestCursor } from "./requests.ts";
 
 /** Kinds of entries. Thoughts and the notes of the agent's program are none. */
 type EntryKind = "prompt" | "text" | "tool_call" | "tool_result";
@@ -73,6 +73,28 @@ export interface SessionUsage {
   readonly model: string | null;
 }
 
+/** Where the last reading of a session ended. */
+export interface LastReading {
+  /** Finds the cursor of a file; undefined for a file that was not read. */
+  cursorOf(file: string): RequestCursor | undefined;
+  /** The position up to which entries are known: -1 for none, Infinity if none are wanted. */
+  readonly entries_after: number;
+}
+
+/** A part of what was recorded in a file since the last reading. */
+export interface NewRecords {
+  readonly file: string;
+  readonly requests: readonly ModelRequest[];
+  /** Entries of the session's own conversation, oldest first, perhaps with earlier ones. */
+  readonly entries: readonly SessionEntry[];
+  /** The cursor behind the part. */
+  readonly cursor: RequestCursor;
+  /** The position of the last entry before the cursor; undefined for another file. */
+  readonly position: number | undefined;
+  /** True if the part begins a file that has replaced the one that was read. */
+  readonly isReplaced: boolean;
+}
+
 /** A session that was found in the agent's files. */
 export interface FoundSession {
   readonly session_id: string;
@@ -124,6 +146,6 @@ export interface SessionFiles {
   read(session_id: string, options: ReadOptions): Promise<SessionPage | undefined>;
   /** The tokens of a session; null if none are recorded; undefined if the session has no file. */
   usage(session_id: string): Promise<SessionUsage | null | undefined>;
-  /** The requests of a session and its subagents that were recorded behind the cursors. */
-  requests(session_id: string, cursorOf: CursorOf): AsyncIterable<RequestPart>;
+  /** Reads what a session and its subagents recorded since the last reading, in parts. */
+  readNew(session_id: string, last: LastReading): AsyncIterable<NewRecords>;
 }

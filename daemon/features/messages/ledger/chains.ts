@@ -1,4 +1,4 @@
-/** SQL of the chains of messages, for the question of what a peer works for. */
+/** SQL of the chains and budgets of messages, for the question of what a peer works for. */
 
 import * as z from "zod";
 import type { Reader } from "kit/data/sqlite.ts";
@@ -28,6 +28,24 @@ export function lastRead(db: Reader, to_peer_id: string, limit: number): string[
      order by seq desc limit :limit`,
     { to_peer_id, limit, scanned_max: SCANNED_MAX },
   );
+}
+
+/** The recipients of messages that count to a budget and have not arrived. */
+export function budgetedRecipients(db: Reader): string[] {
+  return db.values(
+    z.string(),
+    `select distinct to_peer_id from (
+       select to_peer_id, ${DELIVERY_ID} from messages where state = 'queued'
+       union all select to_peer_id, ${DELIVERY_ID} from messages where under_way = 1)
+     join budget_members on subject = delivery_id`,
+  );
+}
+
+/** The recipients of open asks that began outside. */
+export function askedFromOutside(db: Reader): string[] {
+  const statement =
+    "select distinct to_peer_id from messages where outside = 1 and ask_state = 'open'";
+  return db.values(z.string(), statement);
 }
 
 /** The chain of the oldest open ask that has reached a peer and began outside. */

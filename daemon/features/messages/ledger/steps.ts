@@ -24,10 +24,13 @@ interface Meter {
   ): void;
 }
 
+/** A message, with its chain if its whole record was read. */
+type ChainedMessage = SteppedMessage & { readonly chain?: StoredMessage["chain"] | undefined };
+
 /** Called for each step, within the transaction that writes it. */
 export interface StepListener {
   stepped(
-    message: Pick<SteppedMessage, "delivery_id" | "to_peer_id" | "transport">,
+    message: Pick<ChainedMessage, "delivery_id" | "to_peer_id" | "transport" | "chain">,
     state: DeliveryState,
   ): void;
 }
@@ -160,10 +163,10 @@ export class Steps {
   }
 
   /** Publishes a new state: at once to the listener, and after the commit to the metrics. */
-  publish(message: SteppedMessage, state: DeliveryState = message.state): void {
+  publish(message: ChainedMessage, state: DeliveryState = message.state): void {
     const { db, events, clock } = this.#ctx;
-    const { delivery_id, kind, to_peer_id, transport, created_at } = message;
-    this.#listener.stepped({ delivery_id, to_peer_id, transport }, state);
+    const { chain, delivery_id, kind, to_peer_id, transport, created_at } = message;
+    this.#listener.stepped({ delivery_id, to_peer_id, transport, chain }, state);
     events.step({ delivery_id, to_peer_id, state, transport });
     const age_ms = clock.now() - created_at;
     db.afterCommit(() => this.#meter.stepped(kind, state, age_ms, transport));

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { pageStatement } from "../../../../daemon/features/asks/store.ts";
+import { pageStatement, WAITING_QUESTIONS } from "../../../../daemon/features/asks/store.ts";
 import { addPeer, ask, get, post } from "../../../support/daemon/peer_clients.ts";
 import { world } from "../../../support/world.ts";
 
@@ -16,6 +16,15 @@ Deno.test("a page of open asks uses the index of open asks", async () => {
       .map(({ detail }) => detail).join("\n");
   assert.match(planOf("open"), /using index messages_open/i);
   assert.match(planOf("closed", { state: "closed" }), /primary key/i);
+});
+
+Deno.test("a report of a turn looks for its peer's question among the held asks, not all open ones", async () => {
+  await using w = world();
+  const steps = w.daemon.ctx.db.all(Step, `explain query plan ${WAITING_QUESTIONS}`);
+  assert.deepEqual(steps.slice(0, 2).map(({ detail }) => detail), [
+    "SCAN held",
+    "SEARCH messages USING INTEGER PRIMARY KEY (rowid=?)",
+  ]);
 });
 
 Deno.test("pages of asks are the same by index and by table", async () => {

@@ -394,6 +394,27 @@ Deno.test("a budget outlives a restart, and no number falls", async () => {
   await Deno.remove(db_path);
 });
 
+Deno.test("an ask that waits in the queue over a restart counts to its budget once it is read", async () => {
+  const db_path = await Deno.makeTempFile();
+  const settings = { "human.name": "sam" };
+  {
+    await using w = world({ db_path, settings });
+    const api = await connectPeer(w, "api");
+    await api.drop();
+    await w.clock.settle();
+    await ask(w, "sam", "api", "Build it", { budget: "1-turns" });
+  }
+  {
+    await using w = world({ db_path, settings });
+    await connectPeer(w, "web");
+    await connectPeer(w, "api");
+    await w.clock.settle();
+    const refused = await post(w, "/ask", { from_peer: "api", to_peer: "web", text: "?" });
+    assert.equal(refused.error, "budget_spent");
+  }
+  await Deno.remove(db_path);
+});
+
 Deno.test("the answer to go on as much again outlives restarts before and after it", async () => {
   using state = temporary();
   const start = () => agentsWorld({}, { db_path: `${state.path}/mesh.db` });

@@ -32,11 +32,10 @@ async function costs(w: World): Promise<[asked: number, answered: number, notifi
   return [asked, answered, await readsOf(w, () => notify(w, "web", "db"))];
 }
 
-/**
- * Look-ups that budgets may add to each: whether the message counts to a budget, once it is sent;
- * for an answer also the ask itself, and to which budget it counts.
- */
-const MORE_MAX = [1, 5, 1];
+/** Look-ups of each: for an answer those of the ask. */
+const READS_MAX = [0, 7, 0];
+/** Look-ups that budgets may add: for an answer the ask, and to which budget it counts. */
+const MORE_MAX = [0, 4, 0];
 
 async function peersWorld(): Promise<World> {
   const w = world({ settings: { "human.name": "sam" } });
@@ -44,6 +43,12 @@ async function peersWorld(): Promise<World> {
   await w.clock.settle();
   return w;
 }
+
+Deno.test("an ask between agents reads nothing of its chain from the database", async () => {
+  await using w = await peersWorld();
+  const reads = await costs(w);
+  assert.deepEqual(reads.map((count, at) => Math.max(count, READS_MAX[at] ?? 0)), READS_MAX);
+});
 
 Deno.test("a message outside of every budget costs a few look-ups by key more while budgets exist [4.budget.cost]", async () => {
   await using plain = await peersWorld();

@@ -160,6 +160,8 @@ Deno.test("a chain is kept over a crash of the daemon, and by an agent that it s
   await using w = state.start();
   await connectPeer(w, "api", { circle: "main" });
   await connectPeer(w, "web", { circle: "main" });
+  await connectPeer(w, "db", { circle: "main" });
+  await notify(w, "api", "web", "Before it belongs to a chain");
   const { ctx, directory, origins } = w.daemon;
   const from = { peer_id: null, name: "mcp-share-0123456789ab" };
   const { peer_id } = directory.findAnywhere("api");
@@ -168,12 +170,19 @@ Deno.test("a chain is kept over a crash of the daemon, and by an agent that it s
   const { delivery_id } = await notify(w, "api", "web", "Look");
   await w.clock.settle();
   assert.equal((await chainOf(w, delivery_id))?.[0], "guest");
+  await ask(w, "api", "db", "Which port?");
+  await w.clock.settle();
   await using later = state.startFromCrash();
   await connectPeer(later, "web", { circle: "main" });
+  await connectPeer(later, "db", { circle: "main" });
   const next = await ask(later, "web", "api", "And now?");
   assert.equal((await chainOf(later, next))?.[0], "guest");
   await notify(later, "a-script", "web", "Begin anew");
   assert.equal((await chainOf(later, await ask(later, "web", "api")))?.[0], "guest");
+  // More messages than are remembered of a peer, which still owes an answer.
+  for (let sent = 0; sent < 5; sent++) await notify(later, "a-script", "db", "Begin anew");
+  await later.clock.settle();
+  assert.equal((await chainOf(later, await ask(later, "db", "api")))?.[0], "guest");
 });
 
 Deno.test("a chain that comes back from another machine is marked as that machine's word", async () => {

@@ -1,4 +1,4 @@
-/** The requests that agents recorded: each once, in whatever pieces their files are read. */
+/** The requests and entries that agents recorded: each once, in whatever pieces files are read. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -12,7 +12,10 @@ import type {
   ModelRequest,
   RequestCursor,
 } from "../../../../../daemon/features/agents/sessions/requests.ts";
-import type { SessionFiles } from "../../../../../daemon/features/agents/sessions/session_files.ts";
+import type {
+  SessionEntry,
+  SessionFiles,
+} from "../../../../../daemon/features/agents/sessions/session_files.ts";
 import { RecentRequests } from "../../../../../daemon/features/usage/recent.ts";
 import { Chance } from "../../../../support/seeded_random.ts";
 import { readRecording, SessionsFolder } from "../../../../support/sessions/recorded_sessions.ts";
@@ -88,7 +91,9 @@ class SessionReader {
   readonly #cursors = new Map<string, RequestCursor>();
   readonly #recent = new Map<string, RecentRequests>();
   readonly #known: Set<number>;
+  #position = -1;
   readonly requests: ModelRequest[] = [];
+  readonly entries: SessionEntry[] = [];
   input = 0;
   output = 0;
 
@@ -99,9 +104,15 @@ class SessionReader {
   }
 
   async read(): Promise<this> {
-    const parts = this.#files.requests(this.#id, (file) => this.#cursors.get(file));
-    for await (const { file, requests, cursor } of parts) {
+    const parts = this.#files.readNew(this.#id, {
+      cursorOf: (file) => this.#cursors.get(file),
+      entries_after: this.#position,
+    });
+    for await (const { file, requests, entries, cursor, position, isReplaced } of parts) {
       this.#cursors.set(file, cursor);
+      const after = isReplaced ? -1 : this.#position;
+      this.entries.push(...entries.filter((entry) => entry.position > after));
+      this.#position = position ?? this.#position;
       const recent = new RecentRequests(this.#recent.get(file)?.toString());
       this.#recent.set(file, recent);
       for (const request of requests) {
@@ -135,7 +146,7 @@ for (const { agent, id, file, text, open, requests, model, unrecorded } of RECOR
     }
   });
 
-  Deno.test(`${agent}: a file read in pieces has the requests of the whole file`, async () => {
+  Deno.test(`${agent}: a file read in pieces has the requests and entries of the whole file`, async () => {
     const bytes = new TextEncoder().encode(text);
     for (let seed = 1; seed <= 20; seed++) {
       using folder = new SessionsFolder();
@@ -151,6 +162,12 @@ for (const { agent, id, file, text, open, requests, model, unrecorded } of RECOR
       assert.deepEqual([seed, reader.requests.length, reader.input, reader.output], [
         ...[seed, requests, 100 * requests, 20 * requests],
       ]);
+      const whole = (await open(folder.path).read(id, { entries_max: 10_000 }))?.entries ?? [];
+      // Gemini CLI writes a message again when its tools have run.
+      const isWhole = ({ position }: SessionEntry) =>
+        agent !== "Gemini CLI" || whole.some((entry) => entry.position === position);
+      assert.ok(whole.length > 0);
+      assert.deepEqual(reader.entries.filter(isWhole), whole);
     }
   });
 
@@ -173,8 +190,14 @@ Deno.test("opencode: each complete answer is read once, and those of subagents",
   db.exec(readRecording("opencode.sql"));
   const reader = await new SessionReader(opencodeSessionFiles(folder.path), OPENCODE_ID).read();
   assert.deepEqual([reader.requests.length, reader.input, reader.output], [3, 300, 60]);
+  const files = opencodeSessionFiles(folder.path);
+  const whole = (await files.read(OPENCODE_ID, { entries_max: 10_000 }))?.entries ?? [];
+  assert.ok(whole.some(({ kind }) => kind === "tool_result"));
+  assert.deepEqual(reader.entries, whole);
   await reader.read();
   assert.equal(reader.requests.length, 3);
+  const again = reader.entries.slice(whole.length);
+  assert.deepEqual(again.filter(({ kind }) => kind.startsWith("tool_")), []);
   const copy = db.prepare("select * from session where id = ?").get(OPENCODE_ID) ?? {};
   const child = { ...copy, id: "ses_child", parent_id: OPENCODE_ID };
   const columns = Object.keys(child);
