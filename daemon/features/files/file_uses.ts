@@ -1,5 +1,5 @@
 /**
- * The files that each agent read and wrote. Agents record their tool calls in their session files;
+ * The files that each agent read and wrote, and the commits that it made. Agents record their tool calls in their session files;
  * these are read after a turn, now and then during one, and when somebody asks. No hook waits.
  */
 
@@ -10,8 +10,10 @@ import { isAbsolute, resolve } from "kit/core/path.ts";
 import { cleanLine } from "kit/core/text.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
+import { commitsIn, mayCommit } from "../agents/sessions/commits.ts";
 import type { SessionEntry, SessionFiles } from "../agents/sessions/session_files.ts";
-import { filesIn, type NamedFile } from "../agents/sessions/touched.ts";
+import { filesIn, isShell, type NamedFile } from "../agents/sessions/touched.ts";
+import { idsIn } from "../messages/framing.ts";
 import type { PeerState } from "../peers/changes.ts";
 import { UnreadTurns } from "../peers/unread_turns.ts";
 import * as peers from "../peers/store.ts";
@@ -35,13 +37,39 @@ const SESSIONS_MAX = 500;
 const CALLS_MAX = 100;
 const PATH_CHARS_MAX = 4_096;
 
+/** Effects on higher features. */
+export interface FileEffects {
+  /** A session has a call that made commits. Runs in the caller's transaction. */
+  commitRecorded(tx: Tx, peer_id: string, commit: RecordedCommit): void;
+}
+
+/** The commits of a call, as the agent's session file has them. */
+export interface RecordedCommit {
+  readonly prefixes: readonly string[];
+  /** The message in the last prompt before it; undefined if that had none, or is not known. */
+  readonly prompted_by: string | undefined;
+  readonly at: number;
+}
+
 interface FileUsesDeps {
+  readonly effects: FileEffects;
   readonly transcripts: Pick<Transcripts, "sessionOf" | "isHere">;
   readonly overlaps: Overlaps;
   readonly branches: Branches;
 }
 
-type Calls = Map<string, readonly NamedFile[]>;
+/** A call without a result. */
+interface OpenCall {
+  readonly files: readonly NamedFile[];
+  readonly mayCommit: boolean;
+}
+
+/** The end of what was read of a session. */
+interface SessionEnd {
+  readonly calls: Map<string, OpenCall>;
+  /** The message in the last prompt. */
+  prompted_by: string | undefined;
+}
 
 /** A use of a file, with its time. */
 interface Use {
@@ -53,8 +81,7 @@ export class FileUses {
   readonly #ctx: Context;
   readonly #deps: FileUsesDeps;
   readonly #unreadTurns: UnreadTurns;
-  /** The calls without a result, by session. */
-  readonly #calls = new Map<string, Calls>();
+  readonly #ends = new Map<string, SessionEnd>();
   #running: Promise<void> = Promise.resolve();
   #read_at = Number.NEGATIVE_INFINITY;
   #pruned_at = Number.NEGATIVE_INFINITY;
@@ -122,35 +149,40 @@ export class FileUses {
     const entries = await newEntries(files, session_id, after);
     const position = entries.at(-1)?.position;
     if (position === undefined) return;
-    const uses = this.#usesIn(session_id, entries);
+    const { uses, commits } = this.#foundIn(session_id, entries);
     db.transact((tx) => {
       this.#prune();
       store.setPosition(tx, { ...reading, position });
       const written = uses.flatMap((use) => this.#store(tx, peer, use, places));
       this.#deps.overlaps.wrote(tx, peer, written);
+      for (const commit of commits) this.#deps.effects.commitRecorded(tx, peer.peer_id, commit);
     });
   }
 
-  /** The files of the calls that ended well. A call without an id counts at once. */
-  #usesIn(session_id: string, entries: readonly SessionEntry[]): Use[] {
+  /** The files and commits of the calls that ended well. A call without an id counts at once. */
+  #foundIn(session_id: string, entries: readonly SessionEntry[]) {
     const now = this.#ctx.clock.now();
-    const calls: Calls = this.#calls.get(session_id) ?? new Map();
-    setLatest(this.#calls, session_id, calls, SESSIONS_MAX);
-    const uses: Use[] = [];
-    for (const { kind, tool, text, call, outcome, at } of entries) {
-      const time = Math.min(at ?? now, now);
-      const named = filesIn({ kind, tool, text });
-      if (kind === "tool_call" && call !== null) {
-        if (named.length > 0) setLatest(calls, call, named, CALLS_MAX);
-      } else if (kind === "tool_call") {
-        uses.push(...named.map((file) => ({ file, at: time })));
-      } else if (call !== null) {
-        const ended = outcome === "ok" ? calls.get(call) ?? [] : [];
-        uses.push(...ended.map((file) => ({ file, at: time })));
-        calls.delete(call);
+    const end = this.#ends.get(session_id) ?? { calls: new Map(), prompted_by: undefined };
+    setLatest(this.#ends, session_id, end, SESSIONS_MAX);
+    const uses: Use[] = [], commits: RecordedCommit[] = [];
+    for (const { kind, tool, text, call, outcome, at: recorded_at } of entries) {
+      const at = Math.min(recorded_at ?? now, now);
+      if (kind === "prompt") end.prompted_by = idsIn(text).at(-1);
+      if (kind === "tool_call") {
+        const files = filesIn({ kind, tool, text });
+        const open = { files, mayCommit: isShell(tool) && mayCommit(text) };
+        if (call === null) uses.push(...files.map((file) => ({ file, at })));
+        else if (files.length > 0 || open.mayCommit) setLatest(end.calls, call, open, CALLS_MAX);
       }
+      if (kind !== "tool_result" || call === null) continue;
+      const ended = outcome === "ok" ? end.calls.get(call) : undefined;
+      end.calls.delete(call);
+      if (!ended) continue;
+      uses.push(...ended.files.map((file) => ({ file, at })));
+      const prefixes = ended.mayCommit ? commitsIn(text) : [];
+      if (prefixes.length > 0) commits.push({ prefixes, prompted_by: end.prompted_by, at });
     }
-    return uses;
+    return { uses, commits };
   }
 
   /** Stores a use, and returns the file if it was written. */
@@ -174,7 +206,7 @@ export class FileUses {
   }
 }
 
-/** The tool calls and their results after a position, oldest first, as far as the limits reach. */
+/** The prompts, the tool calls and their results after a position, oldest first, as far as the limits reach. */
 async function newEntries(
   files: SessionFiles,
   session_id: string,
@@ -187,7 +219,7 @@ async function newEntries(
       before,
       after,
       entries_max: ENTRIES_MAX,
-      select: (entry) => entry.kind.startsWith("tool_") ? entry : undefined,
+      select: (entry) => entry.kind === "text" ? undefined : entry,
     });
     entries = [...page?.entries ?? [], ...entries];
     if (!page || page.before === null) break;

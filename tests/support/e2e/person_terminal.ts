@@ -1,4 +1,4 @@
-/** A person's terminal in a lab: a window of its tmux server, in which the command line runs. */
+/** A person's terminal in a lab: a session of its tmux server, in which the command line runs. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { until } from "../waiting.ts";
 import type { Lab } from "./lab.ts";
 import { inPane } from "./programs.ts";
 
-/** Keeps the output in files, because the window closes when its command ends. */
+/** Keeps the output in files, because the session ends with command. */
 const SCRIPT = '"$@" > "$OUT" 2>&1; echo $? > "$OUT.code"';
 
 /** Runs `mesh` as a person does; returns its exit code and its output. */
@@ -25,7 +25,7 @@ export async function runAtTerminal(
     "sh",
     ...meshCommand(args),
   ]);
-  lab.cli("new-window", "-d", "-t", "office:", ...command);
+  lab.cli("new-session", "-d", ...command);
   const code = await until(`mesh ${args[0]} to end`, () => {
     try {
       return Deno.readTextFileSync(`${out}.code`).trim();
