@@ -20,8 +20,8 @@ import { PEER_TOOLS } from "./tools/peers.ts";
 import { SHARE_TOOLS } from "./tools/shares.ts";
 import { SPAWN_TOOLS } from "./tools/spawn.ts";
 import { SUBSCRIPTION_TOOLS } from "./tools/subscriptions.ts";
-import { BLAME_TOOLS } from "./tools/blame.ts";
-import { CHANGES_TOOLS } from "./tools/changes.ts";
+import { BLAME_TOOLS } from "./tools/repositories/blame.ts";
+import { CHANGES_TOOLS } from "./tools/repositories/changes.ts";
 import { TRANSCRIPT_TOOLS } from "./tools/transcripts.ts";
 
 /** The tools for agents (contract 6), in the order in which a model reads them. */

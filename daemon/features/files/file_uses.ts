@@ -1,6 +1,7 @@
 /**
- * The files that each agent read and wrote, and the commits that it made. Agents record their tool calls in their session files;
- * these are read after a turn, now and then during one, and when somebody asks. No hook waits.
+ * The files that each agent read and wrote, and the commits that it made. Agents record their tool
+ * calls in their session files; these are read after a turn, now and then during one, and when
+ * somebody asks. No hook waits.
  */
 
 import { setLatest } from "kit/core/bounded_map.ts";
@@ -206,7 +207,7 @@ export class FileUses {
   }
 }
 
-/** The prompts, the tool calls and their results after a position, oldest first, as far as the limits reach. */
+/** Prompts, tool calls and results after a position, oldest first, as far as the limits reach. */
 async function newEntries(
   files: SessionFiles,
   session_id: string,

@@ -4,7 +4,7 @@
 const RESULT_CHARS_MAX = 20_000;
 const COMMITS_MAX = 20;
 
-/** git's line about a new commit: `[main 0d1f2e3] Subject`, `[main (root-commit) 0d1f2e3] Subject`. */
+/** git's line about a new commit: `[main 0d1f2e3] Subject`, `[main (root-commit) 0d1f2e3] …`. */
 const NEW_COMMIT = /\[[^\][\n"\\]{1,200} ([0-9a-f]{7,64})\] /g;
 
 /** True if a command may make a commit. Most calls do not. */

@@ -218,6 +218,18 @@ const TRANSCRIPT = {
   cut: false,
 };
 
+const BLAME = {
+  path: "/work/a.ts",
+  root: "/work",
+  file: "a.ts",
+  state: "ok",
+  detail: null,
+  lines: [{
+    first: 1,
+    last: 1,
+    links: [{ kind: "gap", how: "unknown", id: null, name: null, at: null, text: "Nobody" }],
+  }],
+};
 const CHANGES = {
   peer_id: "peer-web",
   name: "web",
@@ -319,6 +331,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "GET /messages": () => ({ messages: [], next: null }),
       "GET /peers/web/transcript": () => TRANSCRIPT,
       "GET /peers/web/changes": () => CHANGES,
+      "GET /blame": () => BLAME,
       "GET /peers/web": () => WEB_PEER,
       "POST /peers/web/kill": () => ({ peer_id: "peer-web", agent_pid: 41, signal: "SIGTERM" }),
       "POST /peers/web/interrupt": () => INTERRUPTED,

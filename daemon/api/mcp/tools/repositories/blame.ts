@@ -6,9 +6,9 @@ import type { WireResponse } from "kit/http/client.ts";
 import { stepParts } from "protocol/origins/steps.ts";
 import { blameLines, BlameLink, EVIDENCE } from "protocol/origins/blame.ts";
 import { getPeer } from "protocol/peers/contract.ts";
-import { READ_HINTS, type Tool, tool, type ToolContext } from "../tool.ts";
-import { callerId, maybe, mustBePeer } from "./fields.ts";
-import { charsPerText, quote, truncate } from "./quoting.ts";
+import { READ_HINTS, type Tool, tool, type ToolContext } from "../../tool.ts";
+import { callerId, maybe, mustBePeer } from "../fields.ts";
+import { charsPerText, quote, truncate } from "../quoting.ts";
 
 /** Maximum lines of one call, and maximum steps of its result. */
 const LINES_MAX = 50;
