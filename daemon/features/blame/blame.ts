@@ -152,7 +152,7 @@ export class Blame {
     if (reported) {
       const { message_id: id } = reported;
       const message_id = id === store.UNKNOWN_MESSAGE ? undefined : id;
-      const text = "its hook or its session reported this commit";
+      const text = "reported this commit";
       return [{ ...reported, message_id, how: "reported", text }];
     }
     const wrote = uses.usesOf(db, file).filter(({ wrote, first_at }) => wrote && first_at <= until)

@@ -163,7 +163,8 @@ export class FileUses {
   /** The files and commits of the calls that ended well. A call without an id counts at once. */
   #foundIn(session_id: string, entries: readonly SessionEntry[]) {
     const now = this.#ctx.clock.now();
-    const end = this.#ends.get(session_id) ?? { calls: new Map(), prompted_by: undefined };
+    const end: SessionEnd = this.#ends.get(session_id) ??
+      { calls: new Map(), prompted_by: undefined };
     setLatest(this.#ends, session_id, end, SESSIONS_MAX);
     const uses: Use[] = [], commits: RecordedCommit[] = [];
     for (const { kind, tool, text, call, outcome, at: recorded_at } of entries) {

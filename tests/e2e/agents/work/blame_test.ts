@@ -1,6 +1,6 @@
 /**
- * Real agents: an app at a relay asks Claude Code, which asks Codex, which writes a line and commits
- * it. `mesh blame` leads from the line back to the app.
+ * Real agents: an app at a relay asks Claude Code, which asks Codex, which writes a line and
+ * commits it. `mesh blame` leads from the line back to the app.
  */
 
 import assert from "node:assert/strict";
