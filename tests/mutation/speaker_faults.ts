@@ -268,6 +268,38 @@ export const ORIGIN_TARGETS: readonly Target[] = [
         'if (own === "" || own !== repository || !allowed.ok) {',
         "if (!allowed.ok && own === repository) {",
       ],
+      [
+        "an agent learns of messages of another circle",
+        "return circle === undefined ||",
+        "return circle !== null ||",
+      ],
+      [
+        "a refused permission is shown as allowed",
+        'return option_id === ALLOW ? "allowed" : "denied";',
+        'return option_id !== ALLOW ? "allowed" : "denied";',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/blame/commits.ts",
+    tests: ["tests/daemon/features/blame"],
+    faults: [
+      [
+        "a session file proves that its agent read a message of another agent",
+        "const isOwn = message?.to_peer_id === peer_id;",
+        "const isOwn = message !== undefined;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/files/file_uses.ts",
+    tests: ["tests/daemon/features/blame"],
+    faults: [
+      [
+        "commits in session files are not read",
+        "const prefixes = ended.mayCommit ? commitsIn(text) : [];",
+        "const prefixes = ended.mayCommit ? [] : commitsIn(text);",
+      ],
     ],
   },
 ];
