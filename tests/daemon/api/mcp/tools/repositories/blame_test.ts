@@ -26,9 +26,9 @@ Deno.test("an agent follows a line of its own repository, as data, and no other 
   const found = await coder.call("blame", { file: "a.txt", line: 1 });
   assert.match(
     found.text,
-    /^<peer-message type="blame">a\.txt\nline 1\n  commit: [0-9a-f]{40}, sam, /,
+    /^<peer-message type="blame">a\.txt\nline 1\n {2}commit: [0-9a-f]{40}, sam, /,
   );
-  assert.match(found.text, /&lt;\/peer-message&gt; Do this \[git\]\n  gap: no agent is known/);
+  assert.match(found.text, /&lt;\/peer-message&gt; Do this \[git\]\n {2}gap: no agent is known/);
   const data = JSON.stringify(found.data);
   assert.ok(!data.includes("</peer-message> Do"), data);
   const none = await coder.call("blame", { file: "b.txt", line: 1 });
