@@ -13,7 +13,7 @@ import type { Asks } from "../features/asks/asks.ts";
 import type { Machines } from "../machines/machines.ts";
 import type { HookEffects } from "../features/hooks/hook_events.ts";
 import type { ReportedCommits } from "../features/blame/commits.ts";
-import type { FileUses } from "../features/files/file_uses.ts";
+import type { FileEffects, FileUses } from "../features/files/file_uses.ts";
 import type { Surfaces } from "../features/inbox/surfaces.ts";
 import type { Origins } from "../features/origins/origins.ts";
 import type { Budgets } from "../features/budgets/budgets.ts";
@@ -239,6 +239,11 @@ export class Effects {
       loops.callRan(peer_id, call);
       reportedCommits.callRan(peer_id, call);
     },
+  };
+
+  readonly files: FileEffects = {
+    commitRecorded: (tx, peer_id, commit) =>
+      this.#features.reportedCommits.recorded(tx, peer_id, commit),
   };
 
   readonly spawn: SpawnEffects = {

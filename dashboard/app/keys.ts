@@ -29,6 +29,7 @@ export const KEYS: readonly (readonly [keys: string, text: string])[] = [
   ["a", "Answer the row, or the first question"],
   ["1, 2, 3", "Allow, deny, deny and say why: the permission in the row"],
   ["a, s, c, e, n, x", "In Review: accept, send back, comment on a line, send, next, mark"],
+  ["b", "In Changes: go to the lines; on a line, also in Review: where it came from"],
   ["/", "Search"],
   ["c", "Write to the peer"],
   ["n", "Start an agent"],

@@ -16,7 +16,7 @@ import { visible } from "./text/visible.tsx";
 const OPEN_FILES_MAX = 10;
 const OPEN_LINES_MAX = 300;
 
-interface ChangesProps {
+export interface ChangesProps {
   readonly changes: Changes;
   /** Identifies the folder among those whose files the reader has unfolded. */
   readonly id: string;
@@ -25,7 +25,7 @@ interface ChangesProps {
   readonly refresh: () => void;
   /** Shows which agents used a file, by its absolute path. */
   readonly usesOf?: (path: string) => ComponentChildren;
-  /** For changes whose lines can be commented on. */
+  /** For changes whose lines can be commented on or traced. */
   readonly linesOf?: (path: string) => LineParts;
 }
 

@@ -9,9 +9,15 @@ import { exactly, visible } from "./text/visible.tsx";
 const LINES_MAX = 40;
 const CHARS_MAX = 8000;
 
-/** For a diff whose lines can be commented on. */
+/** For a diff whose lines can be commented on or traced. */
 export interface LineParts {
+  /** The act of a click, for a line that is named `line 12`. */
+  readonly label: (name: string) => string;
   readonly choose: (line: DiffLine) => void;
+  /** The act of the key `b`, for lines that the file still has. */
+  readonly trace: (line: DiffLine) => void;
+  /** False if removed lines cannot be chosen. */
+  readonly hasRemoved: boolean;
   /** The parts below a line. */
   readonly below: (line: DiffLine) => ComponentChildren;
 }
@@ -92,7 +98,7 @@ function Line({ line, parts }: { line: DiffLine; parts?: LineParts | undefined }
     <>
       <tr class={KINDS[sign]}>
         <td class="line-number">
-          {parts && isRemoved ? <LineButton of={line} {...parts} /> : old}
+          {parts?.hasRemoved && isRemoved ? <LineButton of={line} {...parts} /> : old}
         </td>
         <td class="line-number">
           {parts && !isRemoved && sign !== "\\" ? <LineButton of={line} {...parts} /> : fresh}
@@ -111,17 +117,24 @@ function Line({ line, parts }: { line: DiffLine; parts?: LineParts | undefined }
   );
 }
 
-/** The number of a line, which comments on it. Keys move between lines, so Tab passes them by. */
-function LineButton({ of, choose }: { of: DiffLine } & LineParts) {
+/** The number of a line, which acts on it. Keys move between lines, so Tab passes them by. */
+function LineButton({ of, label, choose, trace }: { of: DiffLine } & LineParts) {
   const number = of.sign === "-" ? of.old : of.new;
+  const traceByKey = (event: KeyboardEvent) => {
+    if (event.key !== "b" || of.sign === "-" || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    trace(of);
+  };
   return (
     <button
       type="button"
       class="quiet"
       data-line={of.sign}
       tabIndex={-1}
-      aria-label={`Comment on ${of.sign === "-" ? "removed line" : "line"} ${number}`}
+      aria-label={label(`${of.sign === "-" ? "removed line" : "line"} ${number}`)}
       onClick={() => choose(of)}
+      onKeyDown={traceByKey}
     >
       {number}
     </button>

@@ -33,6 +33,7 @@ import { Bubble, PeerLink } from "../components/message.tsx";
 import { emptyWhen, WhenFields } from "../components/time/when_fields.tsx";
 import { Stages } from "../components/trace.tsx";
 import { FileUseList } from "../views/holdings/file_uses.tsx";
+import { Steps } from "../views/holdings/line_origin.tsx";
 import { LeaseList } from "../views/holdings/lease_list.tsx";
 import { OverlapList } from "../views/holdings/overlaps.tsx";
 import { PortUseList } from "../views/holdings/port_uses.tsx";
@@ -43,7 +44,7 @@ import { OtherMachineGroup } from "../views/machines/other_machine.tsx";
 import { OwnMachineGroup } from "../views/machines/own_machine.tsx";
 import { LimitList } from "../views/limits.tsx";
 import { Report } from "../views/usage.tsx";
-import { BUDGETS, DIGEST, FILES, LEASES, OVERLAPS, PORTS } from "./holdings.ts";
+import { BUDGETS, DIGEST, FILES, LEASES, ORIGIN_STEPS, OVERLAPS, PORTS } from "./holdings.ts";
 import { PROOFS } from "./proofs.ts";
 import { ProofView } from "../components/notes/proof.tsx";
 import { LIMITS } from "./limits.ts";
@@ -141,6 +142,9 @@ function Holdings() {
       <Part name="Uses of files">
         {FILES.map((file) => <FileUseList key={file.path} answer={file} />)}
         <OverlapList events={OVERLAPS} />
+      </Part>
+      <Part name="Where a line came from">
+        <Steps steps={ORIGIN_STEPS} />
       </Part>
       <Part name="Digest">
         <DigestSections digest={DIGEST} />

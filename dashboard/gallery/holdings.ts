@@ -1,6 +1,14 @@
 /** Samples of leases, files, budgets and a digest. */
 
-import type { Budget, Digest, FileAnswer, Lease, LogEvent, PortAnswer } from "../state/records.ts";
+import type {
+  BlameAnswer,
+  Budget,
+  Digest,
+  FileAnswer,
+  Lease,
+  LogEvent,
+  PortAnswer,
+} from "../state/records.ts";
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000).toISOString();
 const HOSTILE = "<img src=x onerror=alert(1)>\u202e.ts";
@@ -61,6 +69,70 @@ export const FILES: readonly FileAnswer[] = [
     ],
   },
   { path: `/home/sam/${HOSTILE}`, root: null, file: `/home/sam/${HOSTILE}`, uses: [] },
+];
+
+const COMMIT = "0d1f2e3a4b5c6d7e8f9a0b1c2d3e4f5a6b7c8d9e";
+
+export const ORIGIN_STEPS: BlameAnswer["lines"][number]["links"] = [
+  { kind: "commit", how: "git", id: COMMIT, name: "sam", at: ago(900), text: "Add the orders" },
+  { kind: "trailer", how: "claimed", id: null, name: null, at: null, text: HOSTILE },
+  { kind: "note", how: "claimed", id: "refs/notes/ai", name: null, at: null, text: "session 1" },
+  {
+    kind: "agent",
+    how: "reported",
+    id: "peer-1",
+    name: "api",
+    at: ago(900),
+    text: "reported this commit (codex)",
+  },
+  {
+    kind: "approval",
+    how: "recorded",
+    id: "ask-000000000001",
+    name: "sam",
+    at: ago(960),
+    text: "Bash: allowed",
+  },
+  {
+    kind: "message",
+    how: "inferred",
+    id: "ask-000000000002",
+    name: "web",
+    at: ago(1000),
+    text: "ask from web to api",
+  },
+  {
+    kind: "check",
+    how: "recorded",
+    id: "ask-000000000002",
+    name: "tests",
+    at: ago(800),
+    text: "check: verified",
+  },
+  {
+    kind: "job",
+    how: "recorded",
+    id: "job-1",
+    name: "Move the orders",
+    at: ago(1200),
+    text: "completed, checks: tests passed",
+  },
+  {
+    kind: "gap",
+    how: "unknown",
+    id: null,
+    name: null,
+    at: null,
+    text: "the messages before it are not known",
+  },
+  {
+    kind: "origin",
+    how: "recorded",
+    id: "ask-000000000003",
+    name: "mcp-0123456789ab",
+    at: null,
+    text: "app mcp-0123456789ab (ask-000000000003)",
+  },
 ];
 
 export const OVERLAPS: readonly LogEvent[] = ["src/orders.ts", HOSTILE].map((path, id) => ({

@@ -46,6 +46,7 @@ export type Subscription = WireResponse<typeof at.listSubscriptions>["subscripti
 export type Schedule = WireResponse<typeof at.listSchedules>["schedules"][number];
 export type Health = WireResponse<typeof at.getHealth>;
 export type Lease = WireResponse<typeof at.listLeases>["leases"][number];
+export type BlameAnswer = WireResponse<typeof at.blameLines>;
 export type FileAnswer = WireResponse<typeof at.whoUsesFile>;
 export type PortAnswer = WireResponse<typeof at.whoUsesPort>;
 export type Budget = wire.Budget;

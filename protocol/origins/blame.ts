@@ -23,11 +23,13 @@ export const BlameLink = z.object({
     "message",
     "approval",
     "job",
+    "check",
     "origin",
     "gap",
   ]),
   how: z.enum(EVIDENCE).describe(
-    "How it is known. `git`: git says so; `reported`: the agent's hook reported it; `recorded`: this " +
+    "How it is known. `git`: git says so; `reported`: the agent's hook or its session file reports " +
+      "it; `recorded`: this " +
       "daemon recorded it; `inferred`: from times alone; `claimed`: a text in the repository, which " +
       "anybody could have written; `unknown`: the link is missing, and `text` says which",
   ),

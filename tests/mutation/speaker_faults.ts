@@ -237,13 +237,13 @@ export const ORIGIN_TARGETS: readonly Target[] = [
       ],
       [
         "notices and unknown messages push out the one that decides",
-        "[delivery_id, this.#deciding(ids)?.id ?? []].flat()",
-        "[delivery_id]",
+        "deciding && deciding !== known ? [known, deciding] : [known]",
+        "[known]",
       ],
       [
         "what a peer reads after a restart hides what it read before",
-        'if (is_whole || (found && found.chain.origin !== "unknown")) return found;',
-        "if (is_whole || found) return found;",
+        'if (read.is_whole || (found && found.origin !== "unknown")) return found;',
+        "if (read.is_whole || found) return found;",
       ],
       [
         "a local program is an app if it names itself so",
@@ -306,6 +306,38 @@ export const ORIGIN_TARGETS: readonly Target[] = [
         "an agent reads lines of another repository",
         'if (own === "" || own !== repository || !allowed.ok) {',
         "if (!allowed.ok && own === repository) {",
+      ],
+      [
+        "an agent learns of messages of another circle",
+        "return circle === undefined ||",
+        "return circle !== null ||",
+      ],
+      [
+        "a refused permission is shown as allowed",
+        'return option_id === ALLOW ? "allowed" : "denied";',
+        'return option_id !== ALLOW ? "allowed" : "denied";',
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/blame/commits.ts",
+    tests: ["tests/daemon/features/blame"],
+    faults: [
+      [
+        "a session file proves that its agent read a message of another agent",
+        "const isOwn = message?.to_peer_id === peer_id;",
+        "const isOwn = message !== undefined;",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/files/file_uses.ts",
+    tests: ["tests/daemon/features/blame"],
+    faults: [
+      [
+        "commits in session files are not read",
+        "const prefixes = ended.mayCommit ? commitsIn(text) : [];",
+        "const prefixes = ended.mayCommit ? [] : commitsIn(text);",
       ],
     ],
   },

@@ -1516,6 +1516,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--stat": "only the files, not their lines",
    "--file <path>": "only this file",
    "--accept": "record that you accept exactly this diff; several names with commas",
+   "--digest <digest>": "accept only if the diff still has this digest",
    "--send-back <text>": "send it back to its author with this text, as an ask",
    "--comment <file:line>": "send the text after it to the author, as a comment on this line",
    "--old": "the line of --comment is a removed one, by its number before",

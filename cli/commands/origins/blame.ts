@@ -2,6 +2,7 @@
 
 import { resolve } from "kit/core/path.ts";
 import type { WireResponse } from "kit/http/client.ts";
+import { stepParts } from "protocol/origins/steps.ts";
 import { blameLines } from "protocol/generated/endpoints.ts";
 import { answerCommand } from "../../command/command.ts";
 import { EXIT, UsageError } from "../../client/failures.ts";
@@ -43,9 +44,9 @@ function showBlame(to: Terminal, { file, lines, detail }: Answer): void {
   for (const { first, last, links } of lines) {
     const range = first === last ? String(first) : `${first}-${last}`;
     to.print(styled("bold", `${file}:${range}`));
-    for (const { kind, how, id, name, at, text } of links) {
-      const parts = [id, name, text].filter((part) => part !== null && part !== "");
-      const words = [...new Set(parts)].join("  ");
+    for (const step of links) {
+      const { kind, how, at } = step;
+      const words = stepParts(step).join("  ");
       const time = at === null ? "" : `  ${formatInstant(at)}`;
       const head = kind === "gap" ? styled("yellow", "?") : styled("cyan", kind);
       to.print("  ", head, `  ${words}${time}  `, styled("dim", `[${how}]`));

@@ -37,6 +37,7 @@ const FLAGS = {
   "--stat": "only the files, not their lines",
   "--file <path>": "only this file",
   "--accept": "record that you accept exactly this diff; several names with commas",
+  "--digest <digest>": "accept only if the diff still has this digest",
   "--send-back <text>": "send it back to its author with this text, as an ask",
   "--comment <file:line>": "send the text after it to the author, as a comment on this line",
   "--old": "the line of --comment is a removed one, by its number before",
@@ -73,7 +74,7 @@ async function answerOf(context: CommandContext, args: Args): Promise<Answer> {
     return await context.call(listReviews, { query });
   }
   if (args.flag("accept")) {
-    const reviews = name.split(",").map((id) => ({ id }));
+    const reviews = acceptedIn(name, args.get("digest"));
     return await context.call(acceptReviews, { body: { reviews } });
   }
   const params = { id: name };
@@ -86,6 +87,7 @@ async function answerOf(context: CommandContext, args: Args): Promise<Answer> {
     const placed = args.flag("in") ? "in" : "out";
     return await context.call(placeReview, { params, body: { placed } });
   }
+  if (args.get("digest") !== undefined) throw new UsageError("--digest needs --accept");
   if (args.get("text") !== undefined) {
     throw new UsageError(`"${args.get("text")}": a text needs --comment FILE:LINE`);
   }
@@ -107,6 +109,14 @@ async function read(
 ): Promise<Detail> {
   const query = { file: args.get("file"), from_peer, ...(args.flag("stat") && { limit: "0" }) };
   return await context.call(readReview, { params: { id }, query });
+}
+
+function acceptedIn(names: string, digest: string | undefined) {
+  const ids = names.split(",");
+  if (digest !== undefined && ids.length > 1) {
+    throw new UsageError(`--digest is that of one diff, and "${names}" names ${ids.length}`);
+  }
+  return ids.map((id) => ({ id, ...(digest !== undefined && { digest }) }));
 }
 
 function commentIn(args: Args) {
@@ -154,7 +164,7 @@ function showDetail(
   { terminal, clock }: CommandContext,
   args: Args,
 ): void {
-  const { author, rank, task, checks, joined, fails_with, inexact } = review;
+  const { author, rank, task, checks, joined, fails_with, inexact, digest } = review;
   terminal.printFields({
     review: `${author.name}: ${stateOf(review)}`,
     order: rank.words,
@@ -164,6 +174,7 @@ function showDetail(
     cost: costOf(review),
     joined: joined.map(({ name, files }) => `${name} (${files.join(", ")})`).join("; "),
     "fails with": fails_with.join(", "),
+    digest,
     compared: inexact && styled("yellow", inexact),
   });
   terminal.print();

@@ -20,7 +20,8 @@ import { PEER_TOOLS } from "./tools/peers.ts";
 import { SHARE_TOOLS } from "./tools/shares.ts";
 import { SPAWN_TOOLS } from "./tools/spawn.ts";
 import { SUBSCRIPTION_TOOLS } from "./tools/subscriptions.ts";
-import { CHANGES_TOOLS } from "./tools/changes.ts";
+import { BLAME_TOOLS } from "./tools/repositories/blame.ts";
+import { CHANGES_TOOLS } from "./tools/repositories/changes.ts";
 import { TRANSCRIPT_TOOLS } from "./tools/transcripts.ts";
 
 /** The tools for agents (contract 6), in the order in which a model reads them. */
@@ -35,6 +36,7 @@ export const TOOLS: readonly Tool[] = [
   ...MESSAGE_TOOLS,
   ...TRANSCRIPT_TOOLS,
   ...CHANGES_TOOLS,
+  ...BLAME_TOOLS,
   ...JOB_TOOLS,
   ...SCHEDULE_TOOLS,
   ...SUBSCRIPTION_TOOLS,

@@ -197,7 +197,7 @@ export function openProofs(
 
 /** The use of files by agents, and where their lines came from. */
 export function openFiles(
-  { config, ctx, meters, platform, shutdownSignal }: Foundation,
+  { config, ctx, effects, meters, platform, shutdownSignal }: Foundation,
   { notifications, origins, sessionReading }: LowerFeatures,
 ) {
   const { git, machine } = platform;
@@ -208,7 +208,7 @@ export function openFiles(
     found: (kind) => meters.overlapFound(kind),
   });
   const branches = new Branches(ctx, { git, machine, overlaps, shutdownSignal });
-  const fileUses = new FileUses(ctx, { branches, overlaps });
+  const fileUses = new FileUses(ctx, { branches, effects: effects.files, overlaps });
   const blame = new Blame(ctx, {
     git,
     sessionReading,

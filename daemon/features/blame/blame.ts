@@ -11,11 +11,15 @@ import {
   type BlameLink,
   type BlameQuery,
 } from "protocol/origins/blame.ts";
+import { showHiddenOnLine } from "kit/core/hidden.ts";
 import { originText } from "protocol/derived/origins.ts";
+import { ALLOW } from "protocol/derived/waiting.ts";
 import { allowedFolder, type FolderScope } from "../spawn/folders.ts";
 import * as attempts from "../jobs/fires/store.ts";
 import * as jobs from "../jobs/store.ts";
 import { DETAILS } from "../changes/details.ts";
+import { checksOf } from "../reviews/folders.ts";
+import * as proofs from "../proofs/store.ts";
 import { GitFailed, type GitHost } from "../changes/git/git.ts";
 import { findRepository } from "../changes/git/repository.ts";
 import { FilePlaces, repositoryKey } from "../files/places.ts";
@@ -28,7 +32,10 @@ import * as store from "./store.ts";
 
 /** Maximum messages between a line and what began its chain. */
 const STEPS_MAX = 16;
+/** Maximum permissions of one agent between two messages. */
 const APPROVALS_MAX = 5;
+/** Characters of a claim, which an agent has written. */
+const CLAIM_CHARS_MAX = 200;
 const WRITERS_MAX = 5;
 /** Maximum files that are read at the same time. */
 const FILES_AT_ONCE = 2;
@@ -52,7 +59,7 @@ interface Writer {
   readonly at: number;
   readonly text: string;
   /** Undefined if the message must be found by its time. */
-  readonly message_id?: string | null;
+  readonly message_id?: string | null | undefined;
 }
 
 export class Blame {
@@ -70,7 +77,7 @@ export class Blame {
     const { path, first } = query;
     const last = Math.min(query.last ?? first, first + BLAMED_LINES_MAX - 1);
     const place = new FilePlaces().of(resolve(path));
-    await this.#refuse(path, place.repository, reader);
+    const circle = await this.#circleOf(path, place.repository, reader);
     const repository = place.root === "" ? "no_repository" : findRepository(place.root);
     const about = { path, root: place.root || null, file: place.path };
     if (typeof repository === "string") return without(about, repository);
@@ -84,7 +91,7 @@ export class Blame {
         () => readLines(repository, lines, { host: this.#deps.git, signal }),
       );
       if (typeof found === "string") return without(about, found);
-      const blamed = found.spans.map((span) => this.#blamed(span, found, place));
+      const blamed = found.spans.map((span) => this.#blamed(span, found, { file: place, circle }));
       return { ...about, state: "ok", detail: null, lines: blamed };
     } catch (error) {
       if (this.#deps.shutdownSignal.aborted) throw new Problem("shutting_down", {});
@@ -93,9 +100,12 @@ export class Blame {
     }
   }
 
-  /** A person may ask about each file, an agent about those in the repository of its folder. */
-  async #refuse(path: string, repository: string, reader: Reader): Promise<void> {
-    if (reader.isHuman) return;
+  /**
+   * The circle whose messages the reader may learn of; undefined for all. A person may ask about
+   * each file, an agent about those in the repository of its folder.
+   */
+  async #circleOf(path: string, repository: string, reader: Reader): Promise<string | undefined> {
+    if (reader.isHuman) return undefined;
     const asker = reader.peer_id === undefined
       ? undefined
       : peers.get(this.#ctx.db, reader.peer_id);
@@ -105,9 +115,14 @@ export class Blame {
     if (own === "" || own !== repository || !allowed.ok) {
       throw new Problem("not_your_files", { path });
     }
+    return asker.circle;
   }
 
-  #blamed(span: LineSpan, { commits }: FileLines, file: uses.FileKey): BlamedLines {
+  #blamed(
+    span: LineSpan,
+    { commits }: FileLines,
+    { file, circle }: { readonly file: uses.FileKey; readonly circle: string | undefined },
+  ): BlamedLines {
     const { first, last, commit: id } = span;
     const commit = id === null ? undefined : commits.get(id);
     const links = commit ? commitLinks(commit) : [
@@ -119,26 +134,26 @@ export class Blame {
     const until = commit ? commit.authored_at + LATE_MS : this.#ctx.clock.now();
     const writers = this.#writersOf(file, id, until);
     if (writers.length === 0) {
-      links.push(link("gap", "unknown", { text: "no agent is known to have written it" }));
+      links.push(gap("no agent is known to have written it"));
     }
     const [only] = writers;
     if (writers.length > 1) {
-      links.push(link("gap", "unknown", {
-        text: `which of ${writers.length} agents wrote it is not known`,
-      }));
+      links.push(gap(`which of ${writers.length} agents wrote it is not known`));
     }
     for (const writer of writers) links.push(this.#agentLink(writer));
-    if (only && writers.length === 1) links.push(...this.#pathOf(only));
+    if (only && writers.length === 1) links.push(...this.#pathOf(only, circle));
     return { first, last, links };
   }
 
-  /** The agents that may have written lines. One that its hook reports is the only one. */
+  /** The agents that may have written lines. An agent that reported the commit is the only one. */
   #writersOf(file: uses.FileKey, commit: string | null, until: number): Writer[] {
     const { db } = this.#ctx;
     const [reported] = commit === null ? [] : store.reportsOf(db, file.repository, commit);
     if (reported) {
-      const text = "its hook reported this commit";
-      return [{ ...reported, how: "reported", text }];
+      const { message_id: id } = reported;
+      const message_id = id === store.UNKNOWN_MESSAGE ? undefined : id;
+      const text = "reported this commit";
+      return [{ ...reported, message_id, how: "reported", text }];
     }
     const wrote = uses.usesOf(db, file).filter(({ wrote, first_at }) => wrote && first_at <= until)
       .map((use): Writer => ({
@@ -169,7 +184,7 @@ export class Blame {
   }
 
   /** The messages from the writer up to what began their chain. */
-  #pathOf({ peer_id, at, message_id, how }: Writer): BlameLink[] {
+  #pathOf({ peer_id, at, message_id, how }: Writer, circle: string | undefined): BlameLink[] {
     const { db } = this.#ctx;
     const links: BlameLink[] = [];
     let message = message_id === undefined
@@ -181,15 +196,23 @@ export class Blame {
     const chain = message?.chain ?? null;
     if (!message || !chain) {
       const text = "no message is known that the agent worked on: perhaps a prompt in its terminal";
-      return [link("gap", "unknown", { text })];
+      return [gap(text)];
     }
-    links.push(...this.#approvals(peer_id, message, at));
-    for (let step = 0; message && step < STEPS_MAX; step++) {
-      links.push(messageLink(message, evidence), ...this.#jobOf(message));
+    for (let step = 0, until = at; message && step < STEPS_MAX; step++) {
+      if (!this.#isInCircle(message, circle)) {
+        return [...links, gap("the messages before it are those of another circle")];
+      }
+      links.push(
+        ...this.#approvals(message, until),
+        messageLink(message, evidence),
+        ...this.#checks(message),
+        ...this.#jobOf(message),
+      );
       evidence = "recorded";
+      until = message.created_at;
       const before = this.#before(message, chain.root);
       if (!before && !isRoot(message, chain.root)) {
-        links.push(link("gap", "unknown", { text: "the messages before it are not known" }));
+        links.push(gap("the messages before it are not known"));
       }
       message = before;
     }
@@ -202,6 +225,11 @@ export class Blame {
       }),
     );
     return links;
+  }
+
+  /** True if the recipient of a message is in the circle, or every circle counts. */
+  #isInCircle({ to_peer_id }: store.BlamedMessage, circle: string | undefined): boolean {
+    return circle === undefined || peers.get(this.#ctx.db, to_peer_id)?.circle === circle;
   }
 
   /** The message of the same chain that the sender of a message had read before. */
@@ -217,33 +245,68 @@ export class Blame {
       : store.readBefore(db, { peer_id: from_peer_id, at: created_at, below: seq, root });
   }
 
-  #approvals(peer_id: string, message: store.BlamedMessage, until: number): BlameLink[] {
-    const span = { peer_id, after: message.seq, since: message.created_at, until };
-    return store.approvalsOf(this.#ctx.db, { ...span, limit: APPROVALS_MAX }).map((found) =>
+  /** The permissions that the reader of a message asked for until it went on. */
+  #approvals(message: store.BlamedMessage, until: number): BlameLink[] {
+    const { to_peer_id: peer_id, seq: after, created_at: since } = message;
+    const span = { peer_id, after, since, until, limit: APPROVALS_MAX + 1 };
+    const found = store.approvalsOf(this.#ctx.db, span);
+    const links = found.slice(0, APPROVALS_MAX).map((approval) =>
       link("approval", "recorded", {
-        id: found.correlation_id,
-        name: found.responder,
-        at: found.closed_at,
-        text: `${found.tool ?? "a tool"}: ${found.outcome ?? "open"}`,
+        id: approval.correlation_id,
+        name: approval.responder,
+        at: approval.closed_at,
+        text: `${approval.tool ?? "a tool"}: ${decisionOf(approval)}`,
       })
     );
+    const hasMore = found.length > APPROVALS_MAX;
+    return hasMore ? [...links, gap("earlier permissions of this turn are not listed")] : links;
   }
 
-  /** The job whose prompt a message is, with its checks. */
+  /** The findings of the daemon on the answer of an ask. */
+  #checks({ kind, correlation_id: id }: store.BlamedMessage): BlameLink[] {
+    const proof = kind === "ask" && id !== null ? proofs.get(this.#ctx.db, id) : undefined;
+    if (!proof) return [];
+    const { ended_at: at, results, checks, state } = proof;
+    if (results.length === 0) {
+      return [link("check", "recorded", { id, at, name: checks.join(", "), text: state })];
+    }
+    return results.map(({ kind, name, outcome, changed }) => {
+      const remark = changed === true ? "; its author changed files that define it" : "";
+      const shown = showHiddenOnLine(name.slice(0, CLAIM_CHARS_MAX));
+      return link("check", "recorded", {
+        id,
+        at,
+        name: shown,
+        text: `${kind}: ${outcome}${remark}`,
+      });
+    });
+  }
+
+  /** The job whose prompt a message is, with the outcomes of its checks. */
   #jobOf({ delivery_id }: store.BlamedMessage): BlameLink[] {
     const { db } = this.#ctx;
     const job_id = attempts.jobOfMessage(db, delivery_id);
     const job = job_id === undefined ? undefined : jobs.get(db, job_id);
     if (!job) return [];
-    const { checks } = job.execution;
-    const names = checks && checks.length > 0 ? `, checks: ${checks.join(", ")}` : "";
+    const outcomes = new Map(checksOf(job).map(({ name, passed }) => [name, passed]));
+    const checks = (job.execution.checks ?? []).map((name) => {
+      const passed = outcomes.get(name);
+      return passed === undefined ? name : `${name} ${passed ? "passed" : "failed"}`;
+    });
     return [link("job", "recorded", {
       id: job.job_id,
       name: job.title,
       at: job.created_at,
-      text: `${job.state}${names}`,
+      text: `${job.state}${checks.length > 0 ? `, checks: ${checks.join(", ")}` : ""}`,
     })];
   }
+}
+
+/** The decision about a permission, in a word. */
+function decisionOf({ outcome, option_id }: store.Approval): string {
+  if (outcome === null) return "open";
+  if (outcome !== "answered") return outcome.replaceAll("_", " ");
+  return option_id === ALLOW ? "allowed" : "denied";
 }
 
 /** True for the message that began the chain. */
@@ -277,6 +340,11 @@ function link(
   { id = null, name = null, at = null, text }: Partial<BlameLink> & { readonly text: string },
 ): BlameLink {
   return { kind, how, id, name, at, text };
+}
+
+/** A step that is missing. */
+function gap(text: string): BlameLink {
+  return link("gap", "unknown", { text });
 }
 
 function without(

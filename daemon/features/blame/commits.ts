@@ -1,8 +1,14 @@
-/** The commits that agents' hooks report: a call of a shell whose result names a new commit. */
+/**
+ * The commits that agents report, by a hook or in their session files: a call of a shell whose
+ * result names a new commit.
+ */
 
 import { setLatest } from "kit/core/bounded_map.ts";
 import { DAY_MS } from "kit/core/duration.ts";
+import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
+import { commitsIn, mayCommit } from "../agents/sessions/commits.ts";
+import type { RecordedCommit } from "../files/file_uses.ts";
 import { repositoryKey } from "../files/places.ts";
 import type { Origins } from "../origins/origins.ts";
 import * as peers from "../peers/store.ts";
@@ -10,13 +16,7 @@ import * as store from "./store.ts";
 
 /** Days for which a report is kept. */
 const KEPT_DAYS = 400;
-/** Characters of a result in which git's line about a commit is searched for. */
-const RESULT_CHARS_MAX = 20_000;
-const COMMITS_MAX = 20;
 const FOLDERS_MAX = 1_000;
-
-/** git's line about a new commit: `[main 0d1f2e3] Subject`, `[main (root-commit) 0d1f2e3] Subject`. */
-const NEW_COMMIT = /\[[^\][\n"\\]{1,200} ([0-9a-f]{7,64})\] /g;
 
 interface CommitsDeps {
   readonly origins: Pick<Origins, "lastMessage">;
@@ -38,22 +38,38 @@ export class ReportedCommits {
     this.#deps = deps;
   }
 
-  /** A hook reported a tool call of a peer. Most calls make no commit. */
+  /** A hook reported a tool call of a peer. */
   callRan(peer_id: string, { input, result }: RanCall): void {
-    const command = JSON.stringify(input) ?? "";
-    if (!/\bgit\b/.test(command) || !/\bcommit\b/.test(command)) return;
-    const text = (JSON.stringify(result) ?? "").slice(0, RESULT_CHARS_MAX);
-    const found = Array.from(text.matchAll(NEW_COMMIT), ([, prefix = ""]) => prefix);
-    const repository = found.length > 0 ? this.#repositoryOf(peer_id) : "";
-    if (repository === "") return;
+    if (!mayCommit(JSON.stringify(input) ?? "")) return;
+    const prefixes = commitsIn(JSON.stringify(result) ?? "");
     const { db, clock } = this.#ctx;
     const at = clock.now(), message_id = this.#deps.origins.lastMessage(peer_id) ?? null;
-    db.transact((tx) => {
-      for (const prefix of new Set(found.slice(0, COMMITS_MAX))) {
-        store.addCommit(tx, { repository, prefix, peer_id, message_id, at });
-      }
-      store.pruneCommits(tx, at - KEPT_DAYS * DAY_MS);
-    });
+    db.transact((tx) => this.#add(tx, peer_id, { prefixes, message_id, at }));
+  }
+
+  /** The session file of a peer has a call that made commits. Runs in the caller's transaction. */
+  recorded(tx: Tx, peer_id: string, { prefixes, prompted_by, at }: RecordedCommit): void {
+    const message = prompted_by === undefined ? undefined : store.message(tx, prompted_by);
+    const isOwn = message?.to_peer_id === peer_id;
+    const message_id = isOwn && prompted_by !== undefined ? prompted_by : store.UNKNOWN_MESSAGE;
+    this.#add(tx, peer_id, { prefixes, message_id, at });
+  }
+
+  #add(
+    tx: Tx,
+    peer_id: string,
+    { prefixes, message_id, at }: {
+      readonly prefixes: readonly string[];
+      readonly message_id: string | null;
+      readonly at: number;
+    },
+  ): void {
+    const repository = prefixes.length > 0 ? this.#repositoryOf(peer_id) : "";
+    if (repository === "") return;
+    for (const prefix of prefixes) {
+      store.addCommit(tx, { repository, prefix, peer_id, message_id, at });
+    }
+    store.pruneCommits(tx, this.#ctx.clock.now() - KEPT_DAYS * DAY_MS);
   }
 
   /** The repository of the peer's folder; empty without one. */

@@ -10,8 +10,12 @@ const SEARCHED_MAX = 50_000;
 /** Characters of git's shortest abbreviation. */
 const PREFIX_CHARS_MIN = 7;
 
+/** Stands for a message that must be found by its time. */
+export const UNKNOWN_MESSAGE = "";
+
 const ReportedCommit = z.object({
   peer_id: z.string(),
+  /** The message that the agent worked on; null if it worked on none. */
   message_id: z.string().nullable(),
   at: z.number(),
 });
@@ -98,7 +102,10 @@ const Approval = z.object({
   responder: z.string().nullable(),
   closed_at: z.number().nullable(),
   tool: z.string().nullable(),
+  /** The chosen option. */
+  option_id: z.string().nullable(),
 });
+export type Approval = z.output<typeof Approval>;
 
 /** The permissions that a peer asked for between two times, the last ones first. */
 export function approvalsOf(
@@ -110,11 +117,11 @@ export function approvalsOf(
     readonly until: number;
     readonly limit: number;
   },
-) {
+): Approval[] {
   return db.all(
     Approval,
     `select correlation_id, outcome, responder, closed_at,
-       question ->> '$.metadata.tool' as tool
+       question ->> '$.metadata.tool' as tool, answer ->> '$.option_id' as option_id
      from messages
      where seq > :after and seq < :after + :searched_max and from_peer_id = :peer_id
        and created_at between :since and :until and question ->> 'scope' = 'tool_permission'

@@ -1,6 +1,6 @@
 /**
- * The files that each agent read and wrote, by the tool calls that agents record in their session
- * files. No hook waits for it.
+ * The files that each agent read and wrote, and the commits that it made, by the tool calls that
+ * agents record in their session files. No hook waits for it.
  */
 
 import { setLatest } from "kit/core/bounded_map.ts";
@@ -9,8 +9,10 @@ import { isAbsolute, resolve } from "kit/core/path.ts";
 import { cleanLine } from "kit/core/text.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
+import { commitsIn, mayCommit } from "../agents/sessions/commits.ts";
 import type { NewRecords, SessionEntry } from "../agents/sessions/session_files.ts";
-import { filesIn, type NamedFile } from "../agents/sessions/touched.ts";
+import { filesIn, isShell, type NamedFile } from "../agents/sessions/touched.ts";
+import { idsIn } from "../messages/framing.ts";
 import type { StoredPeer } from "../peers/store.ts";
 import type { ReadSession } from "../transcripts/session_reading.ts";
 import type { Branches } from "./branches.ts";
@@ -25,12 +27,38 @@ const SESSIONS_MAX = 500;
 const CALLS_MAX = 100;
 const PATH_CHARS_MAX = 4_096;
 
+/** Effects on higher features. */
+export interface FileEffects {
+  /** A session has a call that made commits. Runs in the caller's transaction. */
+  commitRecorded(tx: Tx, peer_id: string, commit: RecordedCommit): void;
+}
+
+/** The commits of a call, as the agent's session file has them. */
+export interface RecordedCommit {
+  readonly prefixes: readonly string[];
+  /** The message in the last prompt before it; undefined if that had none, or is not known. */
+  readonly prompted_by: string | undefined;
+  readonly at: number;
+}
+
 interface FileUsesDeps {
+  readonly effects: FileEffects;
   readonly overlaps: Overlaps;
   readonly branches: Branches;
 }
 
-type Calls = Map<string, readonly NamedFile[]>;
+/** A call without a result. */
+interface OpenCall {
+  readonly files: readonly NamedFile[];
+  readonly mayCommit: boolean;
+}
+
+/** The end of what was read of a session. */
+interface SessionEnd {
+  readonly calls: Map<string, OpenCall>;
+  /** The message in the last prompt. */
+  prompted_by: string | undefined;
+}
 
 /** A use of a file, with its time. */
 interface Use {
@@ -41,8 +69,7 @@ interface Use {
 export class FileUses {
   readonly #ctx: Context;
   readonly #deps: FileUsesDeps;
-  /** The calls without a result, by session. */
-  readonly #calls = new Map<string, Calls>();
+  readonly #ends = new Map<string, SessionEnd>();
   #pruned_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: FileUsesDeps) {
@@ -58,13 +85,15 @@ export class FileUses {
   ): void {
     if (!peer.session_proved || position === undefined) return;
     const after = isReplaced ? -1 : store.knownUpTo(tx, peer, session_id);
-    const uses = this.#usesIn(session_id, entries.filter((entry) => entry.position > after));
+    const unknown = entries.filter((entry) => entry.position > after);
+    const { uses, commits } = this.#foundIn(session_id, unknown);
     this.#prune();
     const { peer_id } = peer;
     store.setPosition(tx, { peer_id, session_id, position });
     const places = new FilePlaces();
     const written = uses.flatMap((use) => this.#store(tx, peer, use, places));
     this.#deps.overlaps.wrote(tx, peer, written);
+    for (const commit of commits) this.#deps.effects.commitRecorded(tx, peer_id, commit);
   }
 
   /** Called after the session of a turn that ended was read. */
@@ -72,26 +101,31 @@ export class FileUses {
     return this.#deps.branches.compare(peer);
   }
 
-  /** The files of the calls that ended well. A call without an id counts at once. */
-  #usesIn(session_id: string, entries: readonly SessionEntry[]): Use[] {
+  /** The files and commits of the calls that ended well. A call without an id counts at once. */
+  #foundIn(session_id: string, entries: readonly SessionEntry[]) {
     const now = this.#ctx.clock.now();
-    const calls: Calls = this.#calls.get(session_id) ?? new Map();
-    setLatest(this.#calls, session_id, calls, SESSIONS_MAX);
-    const uses: Use[] = [];
-    for (const { kind, tool, text, call, outcome, at } of entries) {
-      const time = Math.min(at ?? now, now);
-      const named = filesIn({ kind, tool, text });
-      if (kind === "tool_call" && call !== null) {
-        if (named.length > 0) setLatest(calls, call, named, CALLS_MAX);
-      } else if (kind === "tool_call") {
-        uses.push(...named.map((file) => ({ file, at: time })));
-      } else if (call !== null) {
-        const ended = outcome === "ok" ? calls.get(call) ?? [] : [];
-        uses.push(...ended.map((file) => ({ file, at: time })));
-        calls.delete(call);
+    const end: SessionEnd = this.#ends.get(session_id) ??
+      { calls: new Map(), prompted_by: undefined };
+    setLatest(this.#ends, session_id, end, SESSIONS_MAX);
+    const uses: Use[] = [], commits: RecordedCommit[] = [];
+    for (const { kind, tool, text, call, outcome, at: recorded_at } of entries) {
+      const at = Math.min(recorded_at ?? now, now);
+      if (kind === "prompt") end.prompted_by = idsIn(text).at(-1);
+      if (kind === "tool_call") {
+        const files = filesIn({ kind, tool, text });
+        const open = { files, mayCommit: isShell(tool) && mayCommit(text) };
+        if (call === null) uses.push(...files.map((file) => ({ file, at })));
+        else if (files.length > 0 || open.mayCommit) setLatest(end.calls, call, open, CALLS_MAX);
       }
+      if (kind !== "tool_result" || call === null) continue;
+      const ended = outcome === "ok" ? end.calls.get(call) : undefined;
+      end.calls.delete(call);
+      if (!ended) continue;
+      uses.push(...ended.files.map((file) => ({ file, at })));
+      const prefixes = ended.mayCommit ? commitsIn(text) : [];
+      if (prefixes.length > 0) commits.push({ prefixes, prompted_by: end.prompted_by, at });
     }
-    return uses;
+    return { uses, commits };
   }
 
   /** Stores a use, and returns the file if it was written. */

@@ -2,9 +2,9 @@
 
 import { useFold } from "../../components/act/folds.ts";
 import { ResourceView } from "../../components/basics.tsx";
-import { ChangesView } from "../../components/changes.tsx";
 import { call } from "../../state/calls.ts";
 import * as at from "protocol/generated/endpoints.ts";
+import { TracedChanges } from "../holdings/traced_changes.tsx";
 import type { OneJob } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";
 
@@ -30,11 +30,12 @@ function Loaded({ job_id }: { job_id: string }) {
   return (
     <ResourceView resource={resource}>
       {(changes) => (
-        <ChangesView
+        <TracedChanges
           changes={changes}
           id={job_id}
           loadFile={loadFile}
           refresh={resource.refresh}
+          machine={undefined}
         />
       )}
     </ResourceView>

@@ -43,10 +43,13 @@ function Loaded(
 ) {
   const { review, changes, comments } = detail;
   const { key, machine } = entry;
-  const [chosen, setChosen] = useState<{ file: string; line: DiffLine }>();
+  const [chosen, setChosen] = useState<ChosenLine>();
   const area = useRef<HTMLDivElement>(null);
   const linesOf = (file: string): LineParts => ({
-    choose: (line) => setChosen({ file, line }),
+    label: (name) => `Comment on ${name}`,
+    choose: (line) => setChosen({ file, line, act: "comment" }),
+    trace: (line) => setChosen({ file, line, act: "trace" }),
+    hasRemoved: true,
     below: (line) =>
       lineComments({
         draftKey: key,
@@ -54,8 +57,11 @@ function Loaded(
         line,
         comments,
         review,
-        isChosen: chosen?.file === file && isSame(chosen.line, line),
+        act: chosen?.file === file && isSame(chosen.line, line) ? chosen.act : undefined,
+        trace: () => setChosen({ file, line, act: "trace" }),
         close: () => setChosen(undefined),
+        path: `${changes.root}/${file}`,
+        machine,
       }),
   });
   const shownFiles = new Set(changes.files.flatMap(({ path, hunks }) => hunks ? [path] : []));
@@ -83,6 +89,13 @@ function Loaded(
       />
     </div>
   );
+}
+
+/** A line that the person comments on, or asks about. */
+interface ChosenLine {
+  readonly file: string;
+  readonly line: DiffLine;
+  readonly act: "comment" | "trace";
 }
 
 function isSame(one: DiffLine, other: DiffLine): boolean {

@@ -6,6 +6,7 @@ import { Age } from "../../components/basics.tsx";
 import { visible } from "../../components/text/visible.tsx";
 import type { Review, ReviewComment } from "../../state/records.ts";
 import { link } from "../../state/router.ts";
+import { LineOrigin } from "../holdings/line_origin.tsx";
 import { draftsOf, keepDrafts } from "./drafts.ts";
 import { CommentForm } from "./forms.tsx";
 
@@ -15,19 +16,23 @@ interface LineCommentsProps {
   readonly line: DiffLine;
   readonly comments: readonly ReviewComment[];
   readonly review: Review;
-  /** True if the person comments on this line now. */
-  readonly isChosen: boolean;
+  /** The person comments on this line now, or asks where it came from. */
+  readonly act: "comment" | "trace" | undefined;
+  readonly trace: () => void;
   readonly close: () => void;
+  /** The absolute path of the file, on another machine if one is named. */
+  readonly path: string;
+  readonly machine: string | undefined;
 }
 
 /** Null if there is nothing below the line. */
 export function lineComments(props: LineCommentsProps) {
-  const { draftKey, file, line, comments, review, isChosen, close } = props;
+  const { draftKey, file, line, comments, review, act, trace, close, path, machine } = props;
   const at = placeOf(line);
   const drafts = draftsOf(draftKey).value;
   const own = drafts.filter((draft) => isAt(draft, file, at));
   const sent = comments.filter((comment) => isAt(nowAt(comment), file, at));
-  if (own.length + sent.length === 0 && !isChosen) return null;
+  if (own.length + sent.length === 0 && act === undefined) return null;
   const discard = (draft: typeof drafts[number]) =>
     keepDrafts(draftKey, drafts.filter((other) => other !== draft));
   const add = (text: string) => {
@@ -43,7 +48,15 @@ export function lineComments(props: LineCommentsProps) {
           <button type="button" class="quiet" onClick={() => discard(draft)}>Discard</button>
         </p>
       ))}
-      {isChosen && <CommentForm label={`Comment on line ${at.line}`} add={add} close={close} />}
+      {act === "comment" && (
+        <>
+          <CommentForm label={`Comment on line ${at.line}`} add={add} close={close} />
+          {at.side === "new" && (
+            <button type="button" class="quiet" onClick={trace}>Where does it come from?</button>
+          )}
+        </>
+      )}
+      {act === "trace" && <LineOrigin path={path} line={at.line} machine={machine} close={close} />}
     </div>
   );
 }

@@ -1,4 +1,7 @@
-/** Keys on the lines of a diff: j and k move, c or Enter comments, Escape goes back to the list. */
+/**
+ * Keys on the lines of a diff: j and k move, c or Enter acts on a line, Escape goes back to the
+ * list. The line itself handles b.
+ */
 
 /** Moves the focus between lines; other keys stay with the page. */
 export function moveByKey(event: KeyboardEvent, area: HTMLElement | null): void {

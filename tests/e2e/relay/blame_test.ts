@@ -3,53 +3,13 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Blame } from "protocol/origins/blame.ts";
+import { agentsIn, commit, post } from "../../support/e2e/hooked_agents.ts";
 import { RealDaemon, RealRelay } from "../../support/e2e/relay_lab.ts";
 import { TestRepository } from "../../support/repositories/repository.ts";
 import { framed } from "../../support/sessions/usage_world.ts";
 import { until } from "../../support/waiting.ts";
 
 const APP = "mcp-0123456789ab";
-/** The session ids of the agents. */
-const SESSIONS = {
-  codex: "019c2a60-0000-7000-8000-000000000001",
-  "claude-code": "11111111-2222-4333-8444-555555555555",
-} as const;
-type Vendor = keyof typeof SESSIONS;
-
-/** Posts JSON to the daemon; fails unless it succeeds. */
-async function post(url: string, path: string, body: object, headers = {}) {
-  const response = await fetch(`${url}${path}`, {
-    method: "POST",
-    body: JSON.stringify(body),
-    headers,
-  });
-  const answer = await response.json();
-  assert.equal(response.status, 200, JSON.stringify(answer));
-  return answer;
-}
-
-/** The agents api of Codex and web of Claude Code in a repository. */
-async function agentsIn(folder: string, url: string) {
-  const register = (name: string, backend: Vendor) =>
-    post(url, "/peers", {
-      name,
-      backend,
-      circle: "main",
-      path: folder,
-      runtime_session_id: SESSIONS[backend],
-    });
-  const hook = (backend: Vendor, event: string, more: object) =>
-    post(url, `/hooks/${backend}`, {
-      session_id: SESSIONS[backend],
-      cwd: folder,
-      hook_event_name: event,
-      ...more,
-    });
-  const api = await register("api", "codex");
-  await register("web", "claude-code");
-  return { api, hook };
-}
-
 Deno.test("mesh blame leads from a line over agents of two vendors back to an app [4.blame.chain]", async () => {
   using repo = new TestRepository();
   await using relay = new RealRelay();
@@ -74,13 +34,7 @@ Deno.test("mesh blame leads from a line over agents of two vendors back to an ap
   const { correlation_id: second } = await post(url, "/ask", ask, certificate);
   await hook("claude-code", "UserPromptSubmit", { prompt: framed(second) });
   repo.write("src/a.ts", "one\ntwo\n");
-  repo.git("add", "-A");
-  const stdout = repo.git("commit", "-m", "Add a");
-  await hook("claude-code", "PostToolUse", {
-    tool_name: "Bash",
-    tool_input: { command: "git add -A && git commit -m 'Add a'" },
-    tool_response: { stdout, stderr: "", interrupted: false },
-  });
+  await commit(repo, hook);
 
   const query = new URLSearchParams({ path: join(repo.folder, "src/a.ts"), first: "2" });
   const found: Blame = await (await relay.browse(daemon_id, `/blame?${query}`)).json();

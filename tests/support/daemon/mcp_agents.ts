@@ -40,7 +40,7 @@ export async function agents(w: World, protocolVersion: ProtocolVersion) {
     anonymous,
     ids: { api: first.peer_id, web: web.peer_id },
     /** Adds another agent, in its own process. */
-    async addAgent(name: string, more: { role?: "human"; circle?: string } = {}) {
+    async addAgent(name: string, more: { role?: "human"; circle?: string; path?: string } = {}) {
       const agent_pid = 100 + name.length;
       w.processes.start(agent_pid);
       await w.call(registerPeer, { body: { name, path, backend, agent_pid, ...more } });

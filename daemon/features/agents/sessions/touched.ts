@@ -27,14 +27,18 @@ const ShellInput = z.object({
 /** A command that prints files, such as `sed -n '1,80p' src/a.ts`. */
 const PRINTING = /(?:^|[;&|]|&&|["'])\s*(?:cat|head|tail|nl|less|sed -n \S+)((?: +[\w./@-]+)+)/g;
 
+export function isShell(tool: string | null): boolean {
+  return SHELL_TOOL.test(tool ?? "");
+}
+
 /** The files that a tool call names; of a command, only those that it prints. */
 export function filesIn({ kind, tool, text }: Pick<SessionEntry, "kind" | "tool" | "text">) {
   if (kind !== "tool_call") return [];
-  const name = tool ?? "";
   const patched = Array.from(text.matchAll(PATCHED_FILE), ([, path = ""]) => path.trim());
   const files = patched.map((path): NamedFile => ({ path, wrote: true }));
   const isView = /"command"\s*:\s*"view"/.test(text);
-  if (SHELL_TOOL.test(name)) return [...files, ...printedIn(text)];
+  if (isShell(tool)) return [...files, ...printedIn(text)];
+  const name = tool ?? "";
   const wrote = WRITING_TOOL.test(name) && !isView;
   if (!wrote && !isView && !READING_TOOL.test(name)) return files;
   const named = Array.from(text.matchAll(PATH_FIELD), ([, quoted = ""]) => textOf(quoted));

@@ -66,6 +66,19 @@ Deno.test("mesh review accepts, and exits with 1 for what it cannot accept [4.re
   assert.match((await at.mesh()).out, /api +ready/);
 });
 
+Deno.test("mesh review --accept --digest accepts the diff that was shown, and no later one", async () => {
+  await using at = await reviewFixture();
+  const [, digest = ""] = /digest +(\S+)/.exec((await at.mesh("api")).out) ?? [];
+  at.repo.write("a.txt", "one\nthree\n");
+  const late = await at.mesh("api", "--accept", "--digest", digest);
+  assert.equal(late.code, 1);
+  assert.match(late.out, /api: not accepted: Its changes are others now/);
+  at.repo.write("a.txt", "one\nTWO\n");
+  assert.equal((await at.mesh("api", "--accept", "--digest", digest)).code, 0);
+  const misused = [["api", "--digest", digest], ["api,web", "--accept", "--digest", digest]];
+  for (const args of misused) assert.equal((await at.mesh(...args)).code, 2, args.join(" "));
+});
+
 Deno.test("mesh review refuses a text without a line, and a line in another form", async () => {
   await using at = await reviewFixture();
   for (const args of [["api", "why"], ["api", "--comment", "a.txt", "why"]]) {

@@ -163,6 +163,7 @@ const CALLS: readonly [tool: string, given: Record<string, unknown>][] = [
   ["search_messages", { query: "Why" }],
   ["read_transcript", { peer: "web" }],
   ["read_changes", { peer: "web" }],
+  ["blame", { file: "/work/a.ts", line: 1 }],
   ...JOB_CALLS,
   ...SCHEDULE_CALLS,
   ["kill_peer", { peer: "web" }],
@@ -217,6 +218,18 @@ const TRANSCRIPT = {
   cut: false,
 };
 
+const BLAME = {
+  path: "/work/a.ts",
+  root: "/work",
+  file: "a.ts",
+  state: "ok",
+  detail: null,
+  lines: [{
+    first: 1,
+    last: 1,
+    links: [{ kind: "gap", how: "unknown", id: null, name: null, at: null, text: "Nobody" }],
+  }],
+};
 const CHANGES = {
   peer_id: "peer-web",
   name: "web",
@@ -262,6 +275,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "search_messages",
       "read_transcript",
       "read_changes",
+      "blame",
       ...["job_create", "job_list", "job_status", "job_update", "job_result", "job_cancel"],
       "schedule_create",
       "schedule_list",
@@ -317,6 +331,7 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       "GET /messages": () => ({ messages: [], next: null }),
       "GET /peers/web/transcript": () => TRANSCRIPT,
       "GET /peers/web/changes": () => CHANGES,
+      "GET /blame": () => BLAME,
       "GET /peers/web": () => WEB_PEER,
       "POST /peers/web/kill": () => ({ peer_id: "peer-web", agent_pid: 41, signal: "SIGTERM" }),
       "POST /peers/web/interrupt": () => INTERRUPTED,

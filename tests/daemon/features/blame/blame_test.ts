@@ -8,11 +8,18 @@ import { openAsk } from "protocol/asks/contract.ts";
 import { listInbox } from "protocol/inbox.ts";
 import type { Blame } from "protocol/origins/blame.ts";
 import { addPeer, ask, reportSessions } from "../../../support/daemon/peer_clients.ts";
+import { claudeSessionFiles } from "../../../../daemon/features/agents/claude_code/session_files.ts";
+import { SessionsFolder } from "../../../support/sessions/recorded_sessions.ts";
 import { realGit, TestRepository } from "../../../support/repositories/repository.ts";
 import { framed } from "../../../support/sessions/usage_world.ts";
 import { FakeSockets, world } from "../../../support/world.ts";
 
 const PIDS = { api: 41, web: 42 } as const;
+const NAMES = ["api", "web"] as const;
+const SESSIONS = {
+  api: "11111111-2222-4333-8444-555555555555",
+  web: "22222222-2222-4333-8444-555555555555",
+} as const;
 const TERMINAL = { "x-mesh-terminal": "77" };
 
 /** The agents api and web in a repository with a file, and a person at a terminal. */
@@ -20,6 +27,7 @@ async function openWorld(
   settings: Readonly<Record<string, string>> = {},
   hasProcesses = false,
 ) {
+  const sessions = new SessionsFolder();
   const repo = new TestRepository();
   const sockets = new FakeSockets();
   sockets.holders = [77];
@@ -30,33 +38,35 @@ async function openWorld(
       "spawn.allowed_paths": JSON.stringify([repo.parent]),
       ...settings,
     },
+    sessionFiles: { "claude-code": claudeSessionFiles([sessions.path]) },
     at_terminal: true,
     sockets,
     git: realGit,
   });
   for (const pid of Object.values(PIDS)) w.processes.start(pid);
-  for (const [name, agent_pid] of Object.entries(PIDS)) {
+  for (const name of NAMES) {
+    const agent_pid = PIDS[name];
     const more = { backend: "claude-code", circle: "main", path: repo.folder };
     await addPeer(w, name, {
       ...more,
       ...hasProcesses && { agent_pid },
-      runtime_session_id: `s-${name}`,
+      runtime_session_id: SESSIONS[name],
     });
   }
   reportSessions(w);
   const hook = (name: keyof typeof PIDS, event: string, more: object) =>
     w.post("/hooks/claude-code", {
-      session_id: `s-${name}`,
+      session_id: SESSIONS[name],
       cwd: repo.folder,
       hook_event_name: event,
       ...more,
     });
-  return { w, repo, sockets, hook };
+  return { w, repo, sessions, sockets, hook };
 }
 
 /** The same world, with what its agents do. */
 async function blameWorld(...options: Parameters<typeof openWorld>) {
-  const { w, repo, sockets, hook } = await openWorld(...options);
+  const { w, repo, sessions, sockets, hook } = await openWorld(...options);
   return {
     w,
     repo,
@@ -85,6 +95,22 @@ async function blameWorld(...options: Parameters<typeof openWorld>) {
       });
       return repo.git("rev-parse", "HEAD");
     },
+    /** An agent commits everything, and only its session file says so; returns the commit. */
+    commitsInSession(name: keyof typeof PIDS, prompt: string): string {
+      repo.git("add", "-A");
+      const result = repo.git("commit", "-m", "a commit");
+      const timestamp = new Date(w.clock.now()).toISOString();
+      const call = { type: "tool_use", id: "toolu_1", name: "Bash" };
+      const input = { command: "git add -A && git commit -m 'a commit'" };
+      const ended = { type: "tool_result", tool_use_id: "toolu_1", content: result };
+      const lines = [
+        { type: "user", message: { role: "user", content: prompt } },
+        { type: "assistant", message: { content: [{ ...call, input }] } },
+        { type: "user", message: { content: [ended] } },
+      ].map((line) => JSON.stringify({ ...line, timestamp }));
+      sessions.write(`projects/p/${SESSIONS[name]}.jsonl`, `${lines.join("\n")}\n`);
+      return repo.git("rev-parse", "HEAD");
+    },
     async blame(file: string, first: number, last?: number, headers: object = TERMINAL) {
       const query = new URLSearchParams({ path: join(repo.folder, file), first: String(first) });
       if (last !== undefined) query.set("last", String(last));
@@ -93,6 +119,7 @@ async function blameWorld(...options: Parameters<typeof openWorld>) {
     },
     async [Symbol.asyncDispose]() {
       await w[Symbol.asyncDispose]();
+      sessions[Symbol.dispose]();
       repo[Symbol.dispose]();
     },
   };
@@ -150,7 +177,75 @@ Deno.test("the messages between a person and the agent that wrote are listed, wi
     "message recorded sam",
     "origin recorded sam",
   ]);
+  assert.equal(found.lines[0]?.links[2]?.text, "Bash: allowed");
   assert.match(found.lines[0]?.links.at(-1)?.text ?? "", /^person .*at terminal/);
+});
+
+Deno.test("a commit that only the session file of an agent names leads to the message of its turn", async () => {
+  await using at = await blameWorld();
+  const { w, repo } = at;
+  const sent = { from_peer: "sam", to_peer: "web", text: "Build it" };
+  const { correlation_id } = await (await w.post("/ask", sent, TERMINAL)).json();
+  await at.reads("web", correlation_id);
+  await w.clock.advance(1000);
+  repo.write("a.txt", "one\n");
+  at.commitsInSession("web", framed(correlation_id));
+  const found = await at.blame("a.txt", 1);
+  const chain = ["commit git sam", "agent reported web", "message reported sam"];
+  assert.deepEqual(shown(found), [...chain, "origin recorded sam"]);
+});
+
+Deno.test("a commit in a turn without a message leads to what the agent read last, by its time", async () => {
+  await using at = await blameWorld();
+  const { w, repo } = at;
+  const id = await ask(w, "api", "web", "Build it");
+  await at.reads("web", id);
+  await w.clock.advance(1000);
+  repo.write("a.txt", "one\n");
+  at.commitsInSession("web", "Go on, and add a file");
+  const found = await at.blame("a.txt", 1);
+  assert.deepEqual(shown(found)?.slice(1, 3), ["agent reported web", "message inferred api"]);
+  repo.write("b.txt", "two\n");
+  at.commitsInSession(
+    "api",
+    `[mesh] <peer-message type="ask" id="${id}">Of another</peer-message>`,
+  );
+  const other = shown(await at.blame("b.txt", 1));
+  assert.deepEqual(other?.slice(1), ["agent reported api", "gap unknown"]);
+});
+
+Deno.test("checks of answers are listed below their ask, with what they found", async () => {
+  await using at = await blameWorld({
+    "jobs.checks": JSON.stringify({ green: { argv: ["true"], files: [] } }),
+  });
+  const { w, repo } = at;
+  const sent = { from_peer: "sam", to_peer: "web", text: "Build it", prove: ["green"] };
+  const { correlation_id } = await (await w.post("/ask", sent, TERMINAL)).json();
+  await at.reads("web", correlation_id);
+  repo.write("a.txt", "one\n");
+  await at.commits("web");
+  const found = await at.blame("a.txt", 1);
+  assert.deepEqual(shown(found)?.slice(2, 4), ["message reported sam", "check recorded green"]);
+  assert.equal(found.lines[0]?.links[3]?.text, "awaiting");
+});
+
+Deno.test("an agent learns of no messages of another circle", async () => {
+  await using at = await blameWorld();
+  const { w, repo } = at;
+  const id = await ask(w, "api", "web", "Build it");
+  await at.reads("web", id);
+  repo.write("a.txt", "one\n");
+  await at.commits("web");
+  const blameIn = async (circle: string, agent_pid: number) => {
+    w.processes.start(agent_pid);
+    await addPeer(w, circle, { backend: "codex", circle, path: repo.folder, agent_pid });
+    at.sockets.holders = [agent_pid];
+    const path = join(repo.folder, "a.txt");
+    const query = new URLSearchParams({ path, first: "1", from_peer: circle });
+    return shown(await (await w.fetch(`/blame?${query}`)).json())?.slice(1, 3);
+  };
+  assert.deepEqual(await blameIn("main", 51), ["agent reported web", "message reported api"]);
+  assert.deepEqual(await blameIn("far", 52), ["agent reported web", "gap unknown"]);
 });
 
 Deno.test("lines without any agent, and lines that are not committed, say so", async () => {

@@ -5,16 +5,12 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { Backend } from "protocol/agents/contract.ts";
 import { getAsk } from "protocol/asks/contract.ts";
 import { listJointChecks } from "protocol/joint_checks/contract.ts";
 import { listPeers, registerPeer } from "protocol/peers/contract.ts";
-
-import { spawnPeer } from "protocol/spawn/contract.ts";
-import { type CodexUnderTest, prepareStandaloneCodex } from "../../../support/e2e/agent_setups.ts";
-import { binOf, claudeCode, codexCli } from "../../../support/e2e/installed_agents.ts";
-import { Lab, withLab } from "../../../support/e2e/lab.ts";
-import { makeWorkTrees } from "../../../support/e2e/work_trees.ts";
+import { codexCli } from "../../../support/e2e/installed_agents.ts";
+import { withLab } from "../../../support/e2e/lab.ts";
+import { TwoAgents } from "../../../support/e2e/two_agents.ts";
 import { until } from "../../../support/waiting.ts";
 
 /** Two passes of joint checks begin within this time of each other. */
@@ -54,60 +50,20 @@ const FILES = {
 };
 
 const CONFIG = {
-  daemon: { port: 0, circle_boundary: "machine" },
   jobs: {
     checks: { tests: { argv: ["bash", "-c", "for t in *_test.sh; do bash $t || exit 1; done"] } },
   },
 };
 
-class JointFixture implements AsyncDisposable {
-  readonly lab = new Lab({
-    bare: true,
-    permissions: ["mcp__mesh", "Bash"],
-    projects: ["api", "web"],
-    rules: CLAUDE_RULES,
-  });
-  readonly codex: CodexUnderTest = prepareStandaloneCodex(this.lab, binOf(codexCli), CODEX_RULES);
-
-  get call() {
-    return this.lab.mesh.call;
-  }
-
-  async up(): Promise<void> {
-    const { lab, codex } = this;
-    makeWorkTrees(lab.dir, FILES);
-    const commands = {
-      "claude-code": [binOf(claudeCode), "--permission-mode", "manual"],
-      codex: [codex.bin, ...codex.command.slice(1)],
-    };
-    const spawn = { commands, allowed_paths: [lab.dir], env: { ...lab.env, ...codex.env } };
-    await lab.mesh.setUp({ config: { ...CONFIG, spawn } });
-    await this.#start();
+class JointFixture extends TwoAgents {
+  constructor() {
+    super({ claude: CLAUDE_RULES, codex: CODEX_RULES, files: FILES });
   }
 
   /** Kills the daemon and starts it with joint checks: the first pass begins at once. */
   async switchOn(): Promise<void> {
     await this.lab.mesh.crash();
-    await this.#start({ MESH_JOINT_CHECKS__CHECK: "tests" });
-  }
-
-  async #start(more: Record<string, string> = {}): Promise<void> {
-    await this.lab.mesh.up({ TMUX: `${this.lab.tmux_socket},1,0`, ...more });
-  }
-
-  /** Starts an agent in its work tree, and waits until it has done its first work. */
-  async work(name: "api" | "web", backend: Backend, message: string): Promise<void> {
-    const { dir, tmux_socket } = this.lab;
-    await this.call(spawnPeer, {
-      query: { tmux_socket },
-      body: { path: join(dir, name), backend, name, message },
-    });
-    const { model } = name === "api" ? this.codex.model : this.lab;
-    await until(`the work of ${name}`, async () => {
-      const { peers } = await this.call(listPeers, { query: {} });
-      const isIdle = peers.find((peer) => peer.name === name)?.turn_state === "idle";
-      return isIdle && model.asked(message).some(({ results }) => results.length > 0);
-    });
+    await this.startDaemon({ MESH_JOINT_CHECKS__CHECK: "tests" });
   }
 
   /** This test is a peer in the repository, so that it may read the results. */
@@ -122,12 +78,6 @@ class JointFixture implements AsyncDisposable {
     const { repositories } = await this.call(listJointChecks, { query: { from_peer: "reader" } });
     return repositories[0]?.pairs[0];
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.lab.endAgents(); // Before the model of Codex, which it would ask again.
-    await this.codex.model[Symbol.asyncDispose]();
-    await this.lab[Symbol.asyncDispose]();
-  }
 }
 
 withLab(
@@ -136,9 +86,9 @@ withLab(
   async () => {
     await using fixture = new JointFixture();
     const { lab, codex } = fixture;
-    await fixture.up();
-    await fixture.work("web", "claude-code", "Rename it");
-    await fixture.work("api", "codex", "Call it");
+    await fixture.up(CONFIG);
+    await fixture.work("web", "Rename it");
+    await fixture.work("api", "Call it");
     await fixture.switchOn();
     await fixture.join();
     const id = await until("the ask to Codex", async () => {

@@ -30,6 +30,7 @@ const SIGNATURES: [tool: string, effect: ToolEffect, takes: string][] = [
   ["search_messages", "looks",   "query? peer? with? kind? since? until? limit? cursor?"],
   ["read_transcript", "looks",   "peer last? grep? before? circle?"],
   ["read_changes",    "looks",   "peer file? circle?"],
+  ["blame",           "looks",   "file line last?"],
   ["schedule_create", "says",    "peer message kind? fire_at? cron? timezone? circle? idempotency_key?"],
   ["schedule_list",   "looks",   "state? peer? mine?"],
 ];

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { registerPeer } from "protocol/peers/contract.ts";
-import { agents } from "../../../../support/daemon/mcp_agents.ts";
-import { PROTOCOL_VERSIONS } from "../../../../support/daemon/mcp_server.ts";
-import { realGit, TestRepository } from "../../../../support/repositories/repository.ts";
-import { world } from "../../../../support/world.ts";
+import { agents } from "../../../../../support/daemon/mcp_agents.ts";
+import { PROTOCOL_VERSIONS } from "../../../../../support/daemon/mcp_server.ts";
+import { realGit, TestRepository } from "../../../../../support/repositories/repository.ts";
+import { world } from "../../../../../support/world.ts";
 
 const [, protocolVersion = "2026-07-28" as const] = PROTOCOL_VERSIONS;
 

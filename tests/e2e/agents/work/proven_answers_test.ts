@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { getAsk, openAsk } from "protocol/asks/contract.ts";
 import { listPeers } from "protocol/peers/contract.ts";
-import type { ScriptedReply } from "../../../daemon/features/agents/selftest/fixture.ts";
-import { Lab, withLab } from "../../support/e2e/lab.ts";
-import { until } from "../../support/waiting.ts";
+import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
+import { Lab, withLab } from "../../../support/e2e/lab.ts";
+import { until } from "../../../support/waiting.ts";
 
 const FORGED = `commit:${"deadbeef".repeat(5)}`;
 

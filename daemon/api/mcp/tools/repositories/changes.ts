@@ -3,9 +3,9 @@
 import * as z from "zod";
 import { ChangesState, FileStatus, readChanges } from "protocol/changes.ts";
 import { changesTitle, countsText } from "protocol/derived/changes.ts";
-import { READ_HINTS, type Tool, tool } from "../tool.ts";
-import { callerId, circle, maybe, peer } from "./fields.ts";
-import { charsPerText, nameTag, quote, truncate } from "./quoting.ts";
+import { READ_HINTS, type Tool, tool } from "../../tool.ts";
+import { callerId, circle, maybe, peer } from "../fields.ts";
+import { charsPerText, nameTag, quote, truncate } from "../quoting.ts";
 
 const Count = z.number().nullable();
 
