@@ -1507,7 +1507,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "module": "reviews",
   "usage": "review [name] [text]",
   "summary": "Review the changes of agents that are ready, in order; accept or send them back",
-  "details": "Without a name: the queue, what holds up most work first. With one: the diff, with the comments on its lines and their answers. Nothing is merged or pushed: accepting records your decision on exactly this diff, and a later change of it makes the review ready again. Only a person decides; an agent sees its own. Exit code 1: nothing is ready, or something was not accepted.",
+  "details": "Without a name: the queue, what holds up most work first. With one: the diff, with the comments on its lines and their answers. Nothing is merged or pushed: accepting records your decision on exactly this diff, and a later change of it makes the review ready again. With the digest that a list or a diff shows, as in api:3f9c04d1, a decision is refused if the diff is another one now. Only a person decides; an agent sees its own. Exit code 1: nothing is ready, or something was not accepted or not sent back.",
   "example": "mesh review api --comment src/login.ts:42 \"Why twice?\"",
   "flags": {
    "--all": "also changes that are not ready: accepted, sent back, at work, taken out",
@@ -1515,7 +1515,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--stat": "only the files, not their lines",
    "--file <path>": "only this file",
    "--accept": "record that you accept exactly this diff; several names with commas",
-   "--send-back <text>": "send it back to its author with this text, as an ask",
+   "--send-back <text>": "send it back to its author with this text, as an ask; also several",
    "--comment <file:line>": "send the text after it to the author, as a comment on this line",
    "--old": "the line of --comment is a removed one, by its number before",
    "--in": "put it into the queue although an agent works there",
