@@ -51,7 +51,7 @@ export class Summaries {
   /** The folders that are being read now. */
   readonly #underWay = new Set<string>();
   #running: Promise<void> | undefined;
-  /** True if a list has shown that folders are due, and no event has said since that they are read. */
+  /** True if a list has shown due folders, and no event has said since that they are read. */
   #isShown = false;
   #hasStarted = false;
   #pruned_at = Number.NEGATIVE_INFINITY;

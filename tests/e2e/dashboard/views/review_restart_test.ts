@@ -1,4 +1,4 @@
-/** The review desk after a daemon was killed: decisions, comments and order stay, rows come at once. */
+/** The review desk after a daemon was killed: what was decided stays, and rows come at once. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
