@@ -35,7 +35,7 @@ export type DiffSide = z.output<typeof DiffSide>;
 
 /** The facts that decide the place of a review in the queue. */
 export const ReviewRank = z.object({
-  /** Open asks to its author and queued jobs for it, and the time of the oldest ask. */
+  /** Open asks to its author, jobs that it has not begun, and the time of the oldest ask. */
   waiting_asks: Count,
   waiting_jobs: Count,
   waiting_since: Instant.nullable(),

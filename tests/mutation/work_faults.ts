@@ -592,6 +592,33 @@ export const WORK_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "daemon/features/reviews/summaries.ts",
+    tests: REVIEWS,
+    faults: [
+      [
+        "a start does not read what may have changed before it",
+        "if (!this.#hasStarted) this.#readAll();",
+        "",
+      ],
+      [
+        "lists are not loaded again after reads without any change",
+        "if (this.#isShown && this.reading === 0) this.#publishRead();",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/reviews/folders.ts",
+    tests: REVIEWS,
+    faults: [
+      [
+        "a job that waits for the end of its peer's turn counts as begun",
+        'const NOT_BEGUN = ["queued", "dispatching"] as const;',
+        'const NOT_BEGUN = ["queued"] as const;',
+      ],
+    ],
+  },
+  {
     file: "daemon/features/reviews/comments.ts",
     tests: REVIEWS,
     faults: [

@@ -1,6 +1,6 @@
 /**
- * The stored summaries of what changed in the folders of agents. A summary is read again after a
- * turn has ended there, and when a person asks after a minute: then git runs, one folder at a time.
+ * The stored summaries of what changed in the folders of agents. A folder is read when its agent
+ * registers, after a turn and after a start, and when a person looks after a minute: one at a time.
  */
 
 import { setLatest } from "kit/core/bounded_map.ts";
