@@ -596,13 +596,19 @@ export const WORK_TARGETS: readonly Target[] = [
     tests: REVIEWS,
     faults: [
       [
-        "a start does not read what may have changed before it",
-        "if (!this.#hasStarted) this.#readAll();",
-        "",
-      ],
-      [
         "lists are not loaded again after reads without any change",
         "if (this.#isShown && this.reading === 0) this.#publishRead();",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/app/effects.ts",
+    tests: REVIEWS,
+    faults: [
+      [
+        "the folder of a new peer is read only when somebody looks",
+        "reviews.peerSeen(peer_id);",
         "",
       ],
     ],

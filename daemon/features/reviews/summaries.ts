@@ -53,7 +53,6 @@ export class Summaries {
   #running: Promise<void> | undefined;
   /** True if a list has shown due folders, and no event has said since that they are read. */
   #isShown = false;
-  #hasStarted = false;
   #pruned_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: SummariesDeps) {
@@ -92,7 +91,6 @@ export class Summaries {
   }
 
   tick(now: Monotonic): void {
-    if (!this.#hasStarted) this.#readAll();
     this.#addFoldersOf(this.#unreadTurns.takeDue());
     this.#start();
     if (now - this.#pruned_at < DAY_MS) return;
@@ -116,15 +114,6 @@ export class Summaries {
     this.#addFoldersOf(this.#unreadTurns.takeAll());
     this.#isShown = this.reading > 0;
     this.#start();
-  }
-
-  /** Makes all folders due, those with changes first: they may have changed before the start. */
-  #readAll(): void {
-    this.#hasStarted = true;
-    const folders = workFolders(this.#ctx, this.#deps.machine);
-    const changed = store.all(this.#ctx.db).filter(({ summary }) => summary?.files_total)
-      .map(({ folder }) => folder).filter((folder) => folders.has(folder));
-    for (const folder of [...changed, ...folders.keys()]) this.#due.add(folder);
   }
 
   /** Makes the folders of peers due. */

@@ -1,4 +1,4 @@
-/** Reads in the background: after a registration and a start; lists while folders are to be read. */
+/** Reads after a registration and after a start, and lists while folders are to be read. */
 
 import assert from "node:assert/strict";
 import { addPeer, ask } from "../../../support/daemon/peer_clients.ts";
@@ -12,8 +12,10 @@ const isRead = (w: World) => until("the reads to end", () => w.daemon.ctx.backgr
 
 Deno.test("the folder of a peer that registers is read without anybody asking [4.reviews.cold]", async () => {
   await using at = await reviewWorld();
-  const { folder } = await at.agent("api", { turn_state: undefined });
-  at.write(folder, "a.txt", "1\n");
+  at.repo.write("a.txt", "1\n");
+  await at.w.tick(1);
+  at.w.processes.start(31);
+  await addPeer(at.w, "api", { circle: "main", path: at.repo.folder, agent_pid: 31 });
   await at.w.tick(3);
   await isRead(at.w);
   const { ready, reading, unread } = await at.get("/reviews");
@@ -66,7 +68,8 @@ Deno.test("a start reads again what may have changed meanwhile, and a killed dae
   let task: string;
   {
     await using w = daemons.start();
-    await addPeer(w, "api", { circle: "main", path: repo.folder });
+    w.processes.start(31);
+    await addPeer(w, "api", { circle: "main", path: repo.folder, agent_pid: 31 });
     repo.write("a.txt", "two\n");
     await listOf(w, "fresh=true");
     task = await ask(w, "sam", "api", "Mend it");
