@@ -30,10 +30,15 @@ browserTest(
       assert.ok(Array.isArray(answer.reviews), JSON.stringify(answer));
       return answer;
     };
-    // What the desk shows of each review, in its order. Times of reads and states of peers differ.
+    // The facts of each review in the order of the desk; times of reads differ.
     const shown = async () =>
       (await list()).reviews.map(({ review_id, state, decision, comments, digest, rank }) => ({
-        ...{ review_id, state, decision, comments, digest, rank },
+        review_id,
+        state,
+        decision,
+        comments,
+        digest,
+        rank,
       }));
     lab.forgive(/net::ERR_/);
     const restarted = async () => {
