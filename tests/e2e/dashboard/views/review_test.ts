@@ -148,6 +148,31 @@ browserTest(
   },
 );
 
+browserTest(
+  "a key that is pressed while a review is loaded does not leave the view",
+  async (lab) => {
+    using trees = new WorkTrees(2, 1);
+    await trees.connect(lab);
+    const page = await lab.open("", DESK);
+    await page.getByRole("link", { name: "2 ready to review" }).waitFor();
+    const person = new Person(page);
+    await person.press("g", "v");
+    await page.getByRole("button", { name: /^Accept/ }).waitFor();
+    const answer = Promise.withResolvers<void>();
+    await page.route(/[/]reviews[/]review-/, async (request) => {
+      await answer.promise;
+      await request.continue();
+    });
+    await person.press("n");
+    await page.getByRole("region", { name: "The chosen review" }).getByLabel("Loading").waitFor();
+    await person.press("a", "s", "n");
+    assert.match(page.url(), /#[/]review/);
+    answer.resolve();
+    await page.getByRole("button", { name: /^Accept/ }).waitFor();
+    assert.equal(await page.getByRole("main").locator(".review-row").count(), 2);
+  },
+);
+
 browserTest("forty ready changes in six repositories are listed in 300 ms", async (lab) => {
   using trees = new WorkTrees(40, 6);
   await trees.connect(lab);
