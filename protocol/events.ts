@@ -47,7 +47,7 @@ export const EVENTS = {
     state: id,
   }),
   /** The changes in a folder were read and are others now, or a person decided about them. */
-  review_changed: z.object({ review_id: id, peer_id: id.nullable(), event: id }),
+  review_changed: z.object({ review_id: id.nullable(), peer_id: id.nullable(), event: id }),
   /** Two peers write the same file, and were told. */
   file_overlap: z.object({ path: id, first_peer_id: id, second_peer_id: id }),
   /** A budget was opened, warned at two thirds, spent, granted again or stopped. */

@@ -83,6 +83,7 @@ export const PROBLEMS = {
   not_your_changes:     problem(403, "You may not read what changed in the folder of {of}: {reason}", "ask it for what you need; with transcripts: peers, agents read those of their own circle", { of: text, reason: text }),
   changes_elsewhere:    problem(502, "{machine} does not show what changed there: {reason}", "name this machine in mesh.bus.allow_admin there, or run `mesh changes` there", { machine: text, reason: text }),
   unknown_review:       problem(404, `No changes to review are known as "{review}"`, "list them with `mesh review --all`; a peer needs a folder in a git repository with changes", { review: text }),
+  diff_changed:         problem(409, "The changes of {review} are others now", "read them again, then decide", { review: text }),
   reviews_elsewhere:    problem(502, "{machine} does not show or take reviews: {reason}", "name this machine in mesh.bus.allow_admin there, or run `mesh review` there", { machine: text, reason: text }),
   no_such_line:         problem(422, "{file} has no line {line} that can be read", "take a number from the diff; a removed line has a number of the side old", { file: text, line: number }),
   line_changed:         problem(409, "Line {line} of {file} is another line now", "read the changes again, and comment on the line as it is", { file: text, line: number }),

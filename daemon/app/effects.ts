@@ -139,9 +139,10 @@ export class Effects {
     },
     turnFailed: (peer_id, error) => this.#features.subscriptions.checks.turnFailed(peer_id, error),
     seen: (peer_id) => {
-      const { jobs, spawns } = this.#features;
+      const { jobs, reviews, spawns } = this.#features;
       spawns.registrations.peerSeen(peer_id);
       jobs.fires.peerSeen(peer_id);
+      reviews.peerSeen(peer_id);
     },
     availabilityChanged: (peer_id) => {
       const { dispatcher, sockets } = this.#features;

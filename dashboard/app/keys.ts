@@ -29,6 +29,7 @@ export const KEYS: readonly (readonly [keys: string, text: string])[] = [
   ["a", "Answer the row, or the first question"],
   ["1, 2, 3", "Allow, deny, deny and say why: the permission in the row"],
   ["a, s, c, e, n, x", "In Review: accept, send back, comment on a line, send, next, mark"],
+  ["A, S", "In Review: accept, send back all marked ones"],
   ["b", "In Changes: go to the lines; on a line, also in Review: where it came from"],
   ["/", "Search"],
   ["c", "Write to the peer"],
@@ -137,11 +138,15 @@ function answer(): boolean {
   return true;
 }
 
-/** Presses the button of the view that has this key, and clicks nothing in a sequence. */
+/**
+ * Presses the button of the view that has this key. A view that names it as its own keeps it, also
+ * while the button is not shown.
+ */
 function pressInView(key: string): boolean {
   const button = document.querySelector<HTMLElement>(`main [data-view-key="${CSS.escape(key)}"]`);
   button?.click();
-  return button !== null;
+  return button !== null ||
+    document.querySelector(`main [data-view-keys~="${CSS.escape(key)}"]`) !== null;
 }
 
 /** Presses the button of the focused row that has this key. */

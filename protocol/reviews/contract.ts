@@ -7,6 +7,7 @@ import { Changes, DIFFS_MAX } from "protocol/changes.ts";
 import { contract, nullableString } from "protocol/contract.ts";
 import { queryInteger } from "kit/core/schema.ts";
 import { Chain } from "protocol/origins/record.ts";
+import { SHORT_DIGEST_CHARS } from "protocol/reviews/digests.ts";
 import { PEER_FAILS } from "protocol/peers/record.ts";
 import { TARGET_FAILS } from "protocol/messages/contract.ts";
 
@@ -34,7 +35,7 @@ export type DiffSide = z.output<typeof DiffSide>;
 
 /** The facts that decide the place of a review in the queue. */
 export const ReviewRank = z.object({
-  /** Open asks to its author and queued jobs for it, and the time of the oldest ask. */
+  /** Open asks to its author, jobs that it has not begun, and the time of the oldest ask. */
   waiting_asks: Count,
   waiting_jobs: Count,
   waiting_since: Instant.nullable(),
@@ -47,17 +48,19 @@ export const ReviewRank = z.object({
 });
 export type ReviewRank = z.output<typeof ReviewRank>;
 
+const Author = z.object({
+  peer_id: z.string(),
+  name: z.string(),
+  backend: nullableString,
+  circle: z.string(),
+  status: z.string(),
+});
+
 export const Review = z.object({
   review_id: z.string(),
   state: ReviewState,
   /** The peer to which comments go: the peer of the folder with the latest task or turn. */
-  author: z.object({
-    peer_id: z.string(),
-    name: z.string(),
-    backend: nullableString,
-    circle: z.string(),
-    status: z.string(),
-  }),
+  author: Author,
   /** Names of other peers with the same folder. */
   others: z.array(z.string()),
   folder: z.string(),
@@ -119,6 +122,8 @@ export const Review = z.object({
   placed: z.enum(["in", "out"]).nullable(),
   comments: z.object({ sent: Count, answered: Count }),
   read_at: Instant,
+  /** True if the folder is read again soon: the numbers are those of `read_at`. */
+  is_due: z.boolean(),
 }).meta({ id: "Review" });
 export type Review = z.output<typeof Review>;
 
@@ -164,6 +169,11 @@ const ELSEWHERE_FAILS = ["reviews_elsewhere", "unknown_machine_name"] as const;
 const PERSON_FAILS = ["human_not_proven", "no_human", ...ELSEWHERE_FAILS] as const;
 const ONE_FAILS = ["unknown_review", ...PEER_FAILS] as const;
 
+const SeenDigest = z.string().min(SHORT_DIGEST_CHARS).max(100).optional().describe(
+  "The digest of the diff that the person has seen, or its first 8 or more characters; without " +
+    "it, the diff as it is now",
+);
+
 export const listReviews = contract({
   id: "reviews.list",
   method: "GET",
@@ -183,6 +193,8 @@ export const listReviews = contract({
   actor: NO_ACTOR,
   returns: z.object({
     reviews: z.array(Review),
+    /** Folders that were never read and are to be read now, with their authors. */
+    unread: z.array(z.object({ author: Author, folder: z.string() })),
     /** Number of ready reviews, and of folders that are being read. */
     ready: Count,
     reading: Count,
@@ -229,9 +241,7 @@ export const acceptReviews = contract({
   body: z.object({
     reviews: z.array(z.object({
       id: z.string(),
-      digest: z.string().max(100).optional().describe(
-        "The digest of the diff that the person has seen; without it, the diff as it is now",
-      ),
+      digest: SeenDigest,
     })).min(1).max(ACCEPTED_MAX),
     ...Elsewhere,
   }),
@@ -268,10 +278,10 @@ export const sendBackReview = contract({
   tunnel: "admin",
   params,
   idempotent: true,
-  body: z.object({ text: Text, ...Elsewhere }),
+  body: z.object({ text: Text, digest: SeenDigest, ...Elsewhere }),
   actor: NO_ACTOR,
   returns: sent,
-  fails: SEND_FAILS,
+  fails: [...SEND_FAILS, "diff_changed"],
 });
 
 export const commentReview = contract({

@@ -690,7 +690,7 @@ export const WORK_TARGETS: readonly Target[] = [
     faults: [
       [
         "a diff is accepted that the person has not seen",
-        "digest !== undefined && digest !== summary.digest",
+        "digest !== undefined && !summary?.digest?.startsWith(digest)",
         "false",
       ],
       [
@@ -702,6 +702,39 @@ export const WORK_TARGETS: readonly Target[] = [
         "an agent reads the reviews of others",
         "filter(({ author }) => author.peer_id === peer_id)",
         "filter(() => true)",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/reviews/summaries.ts",
+    tests: REVIEWS,
+    faults: [
+      [
+        "lists are not loaded again after reads without any change",
+        "if (this.#isShown && this.reading === 0) this.#publishRead();",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/app/effects.ts",
+    tests: REVIEWS,
+    faults: [
+      [
+        "the folder of a new peer is read only when somebody looks",
+        "reviews.peerSeen(peer_id);",
+        "",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/reviews/folders.ts",
+    tests: REVIEWS,
+    faults: [
+      [
+        "a job that waits for the end of its peer's turn counts as begun",
+        'const NOT_BEGUN = ["queued", "dispatching"] as const;',
+        'const NOT_BEGUN = ["queued"] as const;',
       ],
     ],
   },

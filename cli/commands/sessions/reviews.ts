@@ -1,6 +1,6 @@
 /** `mesh review`: the changes that are ready for a person, and what the person decides. */
 
-import type { WireResponse } from "kit/http/client.ts";
+import { ApiError, type WireResponse } from "kit/http/client.ts";
 import {
   acceptReviews,
   commentReview,
@@ -10,6 +10,7 @@ import {
   sendBackReview,
 } from "protocol/generated/endpoints.ts";
 import { originText } from "protocol/derived/origins.ts";
+import { SHORT_DIGEST_CHARS, shortDigest } from "protocol/reviews/digests.ts";
 import { counted } from "protocol/reviews/order.ts";
 import { lineWords } from "protocol/reviews/lines.ts";
 import {
@@ -29,7 +30,16 @@ type Review = Detail["review"];
 type Accepted = WireResponse<typeof acceptReviews>;
 type Sent = WireResponse<typeof sendBackReview> | WireResponse<typeof commentReview>;
 type Placed = WireResponse<typeof placeReview>;
-type Answer = List | Detail | Accepted | Sent | Placed;
+/** The outcome of each review that was sent back, in the order of the names. */
+interface SentBack {
+  readonly results: readonly {
+    readonly id: string;
+    readonly correlation_ids: readonly string[];
+    /** The reason why it was not sent back. */
+    readonly detail: string | null;
+  }[];
+}
+type Answer = List | Detail | Accepted | Sent | SentBack | Placed;
 
 const FLAGS = {
   "--all": "also changes that are not ready: accepted, sent back, at work, taken out",
@@ -37,8 +47,7 @@ const FLAGS = {
   "--stat": "only the files, not their lines",
   "--file <path>": "only this file",
   "--accept": "record that you accept exactly this diff; several names with commas",
-  "--digest <digest>": "accept only if the diff still has this digest",
-  "--send-back <text>": "send it back to its author with this text, as an ask",
+  "--send-back <text>": "send it back to its author with this text, as an ask; also several",
   "--comment <file:line>": "send the text after it to the author, as a comment on this line",
   "--old": "the line of --comment is a removed one, by its number before",
   "--in": "put it into the queue although an agent works there",
@@ -51,9 +60,10 @@ export const REVIEW: Command = answerCommand({
   details:
     "Without a name: the queue, what holds up most work first. With one: the diff, with the " +
     "comments on its lines and their answers. Nothing is merged or pushed: accepting records your " +
-    "decision on exactly this diff, and a later change of it makes the review ready again. Only a " +
-    "person decides; an agent sees its own. Exit code 1: nothing is ready, or something was not " +
-    "accepted.",
+    "decision on exactly this diff, and a later change of it makes the review ready again. With the " +
+    "digest that a list or a diff shows, as in api:3f9c04d1, a decision is refused if the diff is " +
+    "another one now. Only a person decides; an agent sees its own. Exit code 1: nothing is ready, " +
+    "or something was not accepted or not sent back.",
   flags: FLAGS,
   example: 'mesh review api --comment src/login.ts:42 "Why twice?"',
   call: (context, args): Promise<Answer> => answerOf(context, args),
@@ -61,7 +71,7 @@ export const REVIEW: Command = answerCommand({
   exitCode: (answer: Answer) => {
     if ("reviews" in answer) return answer.ready > 0 ? EXIT.done : EXIT.refused;
     if (!("results" in answer)) return EXIT.done;
-    return answer.results.every(({ accepted }) => accepted) ? EXIT.done : EXIT.refused;
+    return answer.results.every(({ detail }) => detail === null) ? EXIT.done : EXIT.refused;
   },
 });
 
@@ -74,12 +84,11 @@ async function answerOf(context: CommandContext, args: Args): Promise<Answer> {
     return await context.call(listReviews, { query });
   }
   if (args.flag("accept")) {
-    const reviews = acceptedIn(name, args.get("digest"));
-    return await context.call(acceptReviews, { body: { reviews } });
+    return await context.call(acceptReviews, { body: { reviews: namedIn(name) } });
   }
   const params = { id: name };
   const text = args.get("sendBack");
-  if (text !== undefined) return await context.call(sendBackReview, { params, body: { text } });
+  if (text !== undefined) return await sendBack(context, namedIn(name), text);
   if (args.get("comment") !== undefined) {
     return await context.call(commentReview, { params, body: { comments: [commentIn(args)] } });
   }
@@ -87,11 +96,49 @@ async function answerOf(context: CommandContext, args: Args): Promise<Answer> {
     const placed = args.flag("in") ? "in" : "out";
     return await context.call(placeReview, { params, body: { placed } });
   }
-  if (args.get("digest") !== undefined) throw new UsageError("--digest needs --accept");
   if (args.get("text") !== undefined) {
     throw new UsageError(`"${args.get("text")}": a text needs --comment FILE:LINE`);
   }
   return await read(context, name, args, from_peer);
+}
+
+interface Named {
+  readonly id: string;
+  /** The beginning of the digest that the person has seen. */
+  readonly digest?: string;
+}
+
+/** Such as `api,web:3f9c04d1`. */
+function namedIn(names: string): Named[] {
+  return names.split(",").map((name) => {
+    const [, id = name, digest] = SEEN.exec(name) ?? [];
+    return { id, ...(digest !== undefined && { digest }) };
+  });
+}
+
+const SEEN = new RegExp(`^(.+):([0-9a-f]{${SHORT_DIGEST_CHARS},64})$`, "s");
+
+/** Each of several is sent back although another one is refused. */
+async function sendBack(
+  context: CommandContext,
+  named: readonly Named[],
+  text: string,
+): Promise<Sent | SentBack> {
+  const send = ({ id, digest }: Named) =>
+    context.call(sendBackReview, { params: { id }, body: { text, digest } });
+  const [only] = named;
+  if (only && named.length === 1) return await send(only);
+  const results = [];
+  for (const one of named) {
+    try {
+      const { correlation_ids } = await send(one);
+      results.push({ id: one.id, correlation_ids, detail: null });
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status >= 500) throw error;
+      results.push({ id: one.id, correlation_ids: [], detail: error.message });
+    }
+  }
+  return { results };
 }
 
 async function next(context: CommandContext, args: Args, from_peer: string | undefined) {
@@ -111,14 +158,6 @@ async function read(
   return await context.call(readReview, { params: { id }, query });
 }
 
-function acceptedIn(names: string, digest: string | undefined) {
-  const ids = names.split(",");
-  if (digest !== undefined && ids.length > 1) {
-    throw new UsageError(`--digest is that of one diff, and "${names}" names ${ids.length}`);
-  }
-  return ids.map((id) => ({ id, ...(digest !== undefined && { digest }) }));
-}
-
 function commentIn(args: Args) {
   const given = args.text("comment");
   const [, file = "", line = ""] = /^(.+):(\d{1,9})$/s.exec(given) ?? [];
@@ -132,9 +171,12 @@ function show(answer: Answer, context: CommandContext, args: Args): void {
   if ("reviews" in answer) return showList(answer, context);
   if ("review" in answer) return showDetail(answer, context, args);
   if ("results" in answer) {
-    for (const { id, accepted, detail } of answer.results) {
-      if (accepted) terminal.print(`${id}: accepted; nothing was merged or pushed`);
-      else terminal.print(styled("yellow", `${id}: not accepted: ${detail}`));
+    const [done, not] = args.flag("accept")
+      ? ["accepted; nothing was merged or pushed", "not accepted"]
+      : ["sent back", "not sent back"];
+    for (const { id, detail } of answer.results) {
+      if (detail === null) terminal.print(`${id}: ${done}`);
+      else terminal.print(styled("yellow", `${id}: ${not}: ${detail}`));
     }
     return;
   }
@@ -147,6 +189,7 @@ function showList({ reviews, reading }: List, { terminal }: CommandContext): voi
     peer: ({ author }) => author.name,
     state: stateOf,
     why: ({ rank }) => rank.words,
+    digest: ({ digest }) => shortDigest(digest),
     task: ({ task }) => task?.title ?? "",
     joined: ({ joined }) => joined.map(({ name }) => name).join(", "),
   }, { empty: "Nothing is ready to review", essential: ["peer", "state", "why"] });
@@ -164,9 +207,10 @@ function showDetail(
   { terminal, clock }: CommandContext,
   args: Args,
 ): void {
-  const { author, rank, task, checks, joined, fails_with, inexact, digest } = review;
+  const { author, rank, task, checks, joined, fails_with, inexact } = review;
   terminal.printFields({
     review: `${author.name}: ${stateOf(review)}`,
+    digest: shortDigest(review.digest),
     order: rank.words,
     task: task && `${task.title} (${task.id}${task.from === null ? "" : `, from ${task.from}`})`,
     origin: task?.chain && originText(task.chain),
@@ -174,7 +218,6 @@ function showDetail(
     cost: costOf(review),
     joined: joined.map(({ name, files }) => `${name} (${files.join(", ")})`).join("; "),
     "fails with": fails_with.join(", "),
-    digest,
     compared: inexact && styled("yellow", inexact),
   });
   terminal.print();

@@ -72,6 +72,22 @@ export function seenBefore(
   );
 }
 
+/** The asks that these peers have answered since then, the latest first. */
+export function answeredBy(
+  db: Reader,
+  filter: { peer_ids: readonly string[]; since: number; limit: number },
+): string[] {
+  const found = db.all(
+    z.object({ correlation_id: z.string() }),
+    `select correlation_id from messages indexed by messages_closed
+     where closed_at >= :since and outcome in ('answered', 'acknowledged')
+       and to_peer_id in (select value from json_each(:peer_ids))
+     order by closed_at desc, seq desc limit :limit`,
+    { ...filter, peer_ids: JSON.stringify(filter.peer_ids) },
+  );
+  return found.map(({ correlation_id }) => correlation_id);
+}
+
 /** True if a peer waits for the answer to an ask of its own. */
 export function hasOpenFrom(db: Reader, from_peer_id: string): boolean {
   const statement = `select 1 from messages

@@ -46,7 +46,8 @@ export function cleanAnswer<S extends z.ZodType>(
 
 export function cleanList(machine: string, answer: unknown, secrets: readonly string[]) {
   const list = cleanAnswer(machine, listReviews.returns, answer, secrets);
-  return { ...list, reviews: list.reviews.slice(0, REVIEWS_MAX) };
+  const { reviews, unread } = list;
+  return { ...list, reviews: reviews.slice(0, REVIEWS_MAX), unread: unread.slice(0, REVIEWS_MAX) };
 }
 
 export function cleanDetail(

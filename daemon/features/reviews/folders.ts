@@ -24,6 +24,9 @@ const PEERS_MAX = 1_000;
 const JOBS_MAX = 500;
 const TITLE_CHARS_MAX = 200;
 
+/** States of a job that waits for its peer: it is offline, or has not begun its turn. */
+const NOT_BEGUN = ["queued", "dispatching"] as const;
+
 /** A folder with the peers that have it. */
 export interface WorkFolder {
   readonly folder: string;
@@ -57,7 +60,7 @@ export function isAtWork({ status, turn_state }: FolderPeer): boolean {
 export interface PeerJobs {
   readonly ended: ReadonlyMap<string, StoredJob>;
   readonly running: ReadonlySet<string | null>;
-  /** The number of queued jobs for each peer. */
+  /** The number of jobs that each peer has not begun. */
   readonly waiting: ReadonlyMap<string, number>;
 }
 
@@ -73,7 +76,8 @@ export function peerJobs({ db, clock }: Context): PeerJobs {
   const running = new Set(attempts.open(db).map(({ executor_peer_id }) => executor_peer_id));
   const filter = { owner_peer_id: null, circle: null, limit: JOBS_MAX, settled_max: 0 };
   const waiting = new Map<string, number>();
-  for (const { assigned_peer_id: peer_id } of jobRows.list(db, { ...filter, state: "queued" })) {
+  const notBegun = NOT_BEGUN.flatMap((state) => jobRows.list(db, { ...filter, state }));
+  for (const { assigned_peer_id: peer_id } of notBegun) {
     if (peer_id !== null) waiting.set(peer_id, (waiting.get(peer_id) ?? 0) + 1);
   }
   return { ended, running, waiting };

@@ -34,6 +34,8 @@ export interface QueueFacts {
   readonly failingWith: (peer_id: string) => readonly string[];
   /** The chain of a job, as it was stored when the job was created. */
   readonly chainOfJob: (job_id: string) => Chain | undefined;
+  /** True if the folder is being read, or will be. */
+  readonly isDue: (folder: string) => boolean;
 }
 
 /** A review whose folder has changes. */
@@ -44,9 +46,13 @@ interface Entry {
   readonly paths: ReadonlySet<string>;
 }
 
+/** The wanted reviews that have changes. The others only count as their neighbours. */
 export function toReviews(
   ctx: Context,
-  stored: readonly StoredReview[],
+  { stored, isWanted }: {
+    readonly stored: readonly StoredReview[];
+    readonly isWanted: (review: StoredReview) => boolean;
+  },
   facts: QueueFacts,
 ): Review[] {
   const jobs = peerJobs(ctx);
@@ -57,7 +63,7 @@ export function toReviews(
     return [{ stored: review, summary, at, paths: new Set(summary.paths) }];
   });
   const byRepository = Map.groupBy(entries, ({ summary }) => summary.repository);
-  return entries.map((entry) => {
+  return entries.filter(({ stored }) => isWanted(stored)).map((entry) => {
     const near = byRepository.get(entry.summary.repository) ?? [];
     return toReview(ctx, entry, { facts, jobs, joined: joinedWith(entry, near) });
   });
@@ -131,10 +137,11 @@ function toReview(
     placed,
     comments: { sent: comments.length, answered },
     read_at: read_at ?? 0,
+    is_due: facts.isDue(folder),
   };
 }
 
-function toAuthor({ peer_id, name, backend, circle, status }: FolderPeer): Review["author"] {
+export function toAuthor({ peer_id, name, backend, circle, status }: FolderPeer): Review["author"] {
   return { peer_id, name, backend, circle, status };
 }
 

@@ -21,7 +21,7 @@ import * as usageRows from "../usage/store.ts";
 import { type WorkFolder, workFolders } from "./folders.ts";
 import { shownComments } from "./comments.ts";
 import type { FoundReview, ReviewsDeps } from "./deps.ts";
-import { type QueueFacts, toReviews } from "./queue.ts";
+import { type QueueFacts, toAuthor, toReviews } from "./queue.ts";
 import type { StoredReview } from "./store.ts";
 import * as store from "./store.ts";
 import { Summaries } from "./summaries.ts";
@@ -54,10 +54,15 @@ export class Reviews {
     this.summaries.peerChanged(peer);
   }
 
+  /** Called when a peer has registered or came online, or its record changed. */
+  peerSeen(peer_id: string): void {
+    this.summaries.peerSeen(peer_id);
+  }
+
   /** Called for each ask that is closed. */
-  askClosed({ to_peer_id, correlation_id, outcome }: Ask): void {
+  askClosed({ to_peer_id, outcome }: Ask): void {
     if (outcome === "answered" || outcome === "acknowledged") {
-      this.summaries.askAnswered(to_peer_id, correlation_id);
+      this.summaries.askAnswered(to_peer_id);
     }
   }
 
@@ -68,18 +73,29 @@ export class Reviews {
   ): Promise<ReviewList> {
     const folders = workFolders(this.#ctx, this.deps.machine);
     const shown = await this.#visible(folders, reader);
+    const waiting = askRows.pendingOfAll(this.#ctx.db);
+    const waitingFor = ({ author }: WorkFolder) => waiting.get(author.peer_id)?.count ?? 0;
+    const inOrder = shown.toSorted((a, b) => waitingFor(b) - waitingFor(a));
     // A page that shows the count alone reads only folders that were never read.
-    this.summaries.refresh(shown.map(({ folder }) => folder), limit > 0);
+    this.summaries.refresh(inOrder.map(({ folder }) => folder), limit > 0);
     if (fresh) await this.summaries.whenRead();
     const stored = store.all(this.#ctx.db);
-    const reviews = this.#toReviews(folders, stored)
-      .filter(({ folder }) => shown.some((at) => at.folder === folder))
+    const ids = new Set(shown.map(({ folder }) => folder));
+    const reviews = this.#toReviews(folders, stored, ({ folder }) => ids.has(folder))
       .sort(byRank)
       .map((review) => reader.isHuman ? review : ownView(review));
     const isReady = ({ state }: Review) => state === "ready";
     const listed = all ? reviews : reviews.filter(isReady);
+    const known = new Set(stored.map(({ folder }) => folder));
+    const unread = inOrder.filter(({ folder }) =>
+      !known.has(folder) && this.summaries.isDue(folder)
+    );
     return {
       reviews: listed.slice(0, limit),
+      unread: unread.slice(0, limit).map(({ author, folder }) => ({
+        author: toAuthor(author),
+        folder,
+      })),
       ready: reviews.filter(isReady).length,
       reading: this.summaries.reading,
     };
@@ -95,8 +111,9 @@ export class Reviews {
       signal,
     });
     const folders = workFolders(this.#ctx, this.deps.machine);
-    const review = this.#toReviews(folders, store.all(this.#ctx.db))
-      .find(({ review_id }) => review_id === stored.review_id);
+    const near = store.ofRepository(this.#ctx.db, stored.summary?.repository ?? "");
+    const isWanted = ({ review_id }: StoredReview) => review_id === stored.review_id;
+    const [review] = this.#toReviews(folders, near, isWanted);
     // Without changes it is in no queue, and there is nothing to read.
     if (!review) throw new Problem("unknown_review", { review: id });
     const comments = await shownComments(this.#ctx, this.deps, {
@@ -108,13 +125,12 @@ export class Reviews {
 
   /** Records that a person accepts a diff. Null if it is accepted, else why it is not. */
   async accept(id: string, digest: string | undefined, person: Address): Promise<string | null> {
-    const { stored } = await this.find(id, PERSON);
+    const found = await this.find(id, PERSON);
+    const { stored } = found;
     const { summary, review_id } = stored;
     if (!summary || summary.files_total === 0) return "It has no changes";
     if (summary.digest === null) return `It cannot be accepted: ${summary.inexact}`;
-    if (digest !== undefined && digest !== summary.digest) {
-      return "Its changes are others now: read them again";
-    }
+    this.mustBeSeen(found, digest);
     this.#ctx.db.transact((tx) => {
       const now = store.get(tx, review_id) ?? stored;
       this.#decide(tx, { ...now, placed: null, correlation_id: null }, {
@@ -123,6 +139,13 @@ export class Reviews {
       });
     });
     return null;
+  }
+
+  /** Refuses a decision about another diff than the one that the person has seen. */
+  mustBeSeen({ stored: { summary }, at }: FoundReview, digest: string | undefined): void {
+    if (digest !== undefined && !summary?.digest?.startsWith(digest)) {
+      throw new Problem("diff_changed", { review: at.author.name });
+    }
   }
 
   /** Sends changes back to their author with an ask. Runs in the caller's transaction. */
@@ -216,10 +239,18 @@ export class Reviews {
     this.publish(stored.review_id, null, decision.decision ?? "decided");
   }
 
-  #toReviews(folders: ReadonlyMap<string, WorkFolder>, stored: readonly StoredReview[]): Review[] {
+  /** The wanted reviews. The others of `stored` only count as their neighbours. */
+  #toReviews(
+    folders: ReadonlyMap<string, WorkFolder>,
+    stored: readonly StoredReview[],
+    isWanted: (review: StoredReview) => boolean,
+  ): Review[] {
     const { db, clock } = this.#ctx;
     const now = clock.now();
-    const chains = new Map(Array.from(folders.values(), ({ author: { peer_id } }) => {
+    const authors = stored.filter(isWanted).flatMap(({ folder }) => {
+      return folders.get(folder)?.author.peer_id ?? [];
+    });
+    const chains = new Map(authors.map((peer_id) => {
       return [peer_id, usageRows.workAt(db, peer_id, now)?.chain ?? ""];
     }));
     const wanted = [...new Set(chains.values())].filter((chain) => chain !== "");
@@ -232,8 +263,9 @@ export class Reviews {
       comments: Map.groupBy(comments, ({ review_id }) => review_id),
       failingWith: (peer_id) => this.deps.jointChecks.failingWith(peer_id),
       chainOfJob: (job_id) => this.deps.origins.memberChain(db, job_id),
+      isDue: (folder) => this.summaries.isDue(folder),
     };
-    return toReviews(this.#ctx, stored, facts);
+    return toReviews(this.#ctx, { stored, isWanted }, facts);
   }
 }
 

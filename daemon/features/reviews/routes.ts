@@ -143,20 +143,21 @@ function sendRoutes(
   };
   return [
     route(contracts.sendBackReview, async ({ params, body, caller, headers, commit }) => {
-      const { machine, text } = body;
+      const { machine, ...request } = body;
       const reader = readerOf(undefined, caller, headers);
       if (machine !== undefined) {
         mustPassOn(reader);
-        const answer = await passOn(machine, `${pathOf(params.id)}/send-back`, { text }, headers);
+        const answer = await passOn(machine, `${pathOf(params.id)}/send-back`, request, headers);
         return commit(() => answer);
       }
       // Both before anything is awaited, while the calling process still exists.
       const person = reviews.mustBePerson(reader);
       const context = requestContextOf(caller, headers);
       const found = await reviews.find(params.id, PERSON);
+      reviews.mustBeSeen(found, request.digest);
       return commit(() => ({
         ...OK,
-        correlation_ids: [reviews.sendBack(found, text, { person, context })],
+        correlation_ids: [reviews.sendBack(found, request.text, { person, context })],
       }));
     }, replay),
     route(contracts.commentReview, async ({ params, body, caller, headers, commit }) => {

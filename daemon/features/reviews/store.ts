@@ -55,6 +55,11 @@ export function all(db: Reader): StoredReview[] {
   return table.all(db, "order by review_id");
 }
 
+/** The reviews whose work trees share this repository. */
+export function ofRepository(db: Reader, repository: string): StoredReview[] {
+  return table.all(db, "where summary ->> 'repository' = :repository", { repository });
+}
+
 /** Removes reviews that were not read since then; nothing waits in them. */
 export function prune(tx: Tx, before: number): void {
   tx.run("delete from reviews where read_at < :before", { before });

@@ -1,10 +1,10 @@
 /**
- * The stored summaries of what changed in the folders of agents. A summary is read again after a
- * turn has ended there, and when a person asks after a minute: then git runs, one folder at a time.
+ * The stored summaries of what changed in the folders of agents. A folder is read when its agent
+ * registers, after a turn and after a start, and when a person looks after a minute: one at a time.
  */
 
 import { setLatest } from "kit/core/bounded_map.ts";
-import { DAY_MS, MINUTE_MS } from "kit/core/duration.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "kit/core/duration.ts";
 import type { Monotonic } from "kit/core/clock.ts";
 import { timeout } from "kit/core/timeout.ts";
 import type { Context } from "../../data/context.ts";
@@ -12,8 +12,10 @@ import type { Changes, FolderList } from "../changes/changes.ts";
 import * as fileUses from "../files/store.ts";
 import * as askRows from "../asks/store.ts";
 import type { PeerState } from "../peers/changes.ts";
+import { isOnMachine } from "../peers/directory.ts";
 import * as peers from "../peers/store.ts";
 import { UnreadTurns } from "../peers/unread_turns.ts";
+import { realPath } from "../changes/git/repository.ts";
 import { digestOf } from "./digest.ts";
 import { workFolders } from "./folders.ts";
 import * as store from "./store.ts";
@@ -23,8 +25,10 @@ import type { StoredReview, Summary } from "./store.ts";
 const FRESH_MS = MINUTE_MS;
 /** Time for which a person waits for fresh summaries. */
 const WAIT_MS_MAX = 10_000;
-/** Maximum peers whose last answer is remembered. */
-const ANSWERED_MAX = 1_000;
+/** Maximum answers, the latest ones, among which the task of a folder is looked for. */
+const ANSWERED_MAX = 50;
+/** Days before the first read of a folder in which its task may have been answered. */
+const ANSWERED_DAYS = 14;
 /** Maximum folders without a repository that are remembered. */
 const WITHOUT_MAX = 1_000;
 /** Days for which reviews without any new read, and comments, are kept. */
@@ -40,13 +44,15 @@ export class Summaries {
   readonly #ctx: Context;
   readonly #deps: SummariesDeps;
   readonly #unreadTurns: UnreadTurns;
-  /** The asks that peers answered last, until they are stored with a summary. */
-  readonly #answered = new Map<string, string>();
   /** Folders without a repository, with the time at which each was read. */
   readonly #without = new Map<string, number>();
   /** The folders that are to be read, in this order. */
   readonly #due = new Set<string>();
+  /** The folders that are being read now. */
+  readonly #underWay = new Set<string>();
   #running: Promise<void> | undefined;
+  /** True if a list has shown due folders, and no event has said since that they are read. */
+  #isShown = false;
   #pruned_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: SummariesDeps) {
@@ -57,7 +63,7 @@ export class Summaries {
 
   /** Number of folders that are being read or will be. */
   get reading(): number {
-    return this.#due.size;
+    return this.#due.union(this.#underWay).size;
   }
 
   /** Called when the status or the turn of a peer has changed. */
@@ -65,9 +71,23 @@ export class Summaries {
     this.#unreadTurns.peerChanged(peer);
   }
 
-  askAnswered(peer_id: string, correlation_id: string): void {
-    setLatest(this.#answered, peer_id, correlation_id, ANSWERED_MAX);
+  askAnswered(peer_id: string): void {
     this.#unreadTurns.add(peer_id);
+  }
+
+  /** Makes the folder of a peer due if it was never read. */
+  peerSeen(peer_id: string): void {
+    const { db } = this.#ctx;
+    const peer = peers.get(db, peer_id);
+    if (!peer?.path || !isOnMachine(peer, this.#deps.machine)) return;
+    const folder = realPath(peer.path);
+    if (folder === undefined || this.#without.has(folder) || store.ofFolder(db, folder)) return;
+    this.#unreadTurns.add(peer_id);
+  }
+
+  /** True if the folder is being read, or will be. */
+  isDue(folder: string): boolean {
+    return this.#due.has(folder) || this.#underWay.has(folder);
   }
 
   tick(now: Monotonic): void {
@@ -92,6 +112,7 @@ export class Summaries {
       if (read_at === undefined || isOld(read_at)) this.#due.add(folder);
     }
     this.#addFoldersOf(this.#unreadTurns.takeAll());
+    this.#isShown = this.reading > 0;
     this.#start();
   }
 
@@ -113,9 +134,17 @@ export class Summaries {
 
   /** Reads a folder now, and stores its summary. */
   async read(folder: string): Promise<{ review: StoredReview; list: FolderList | undefined }> {
-    const found = await this.#deps.changes.listFolder(folder);
-    const list = typeof found === "string" ? undefined : found;
-    return { review: this.#store(folder, list), list };
+    // A turn that ends from now on makes it due again.
+    this.#due.delete(folder);
+    this.#underWay.add(folder);
+    try {
+      const found = await this.#deps.changes.listFolder(folder);
+      const list = typeof found === "string" ? undefined : found;
+      return { review: this.#store(folder, list), list };
+    } finally {
+      this.#underWay.delete(folder);
+      if (this.#isShown && this.reading === 0) this.#publishRead();
+    }
   }
 
   #start(): void {
@@ -128,12 +157,16 @@ export class Summaries {
   async #readDue(): Promise<void> {
     for (const folder of this.#due) {
       if (this.#deps.shutdownSignal.aborted) return;
-      try {
-        await this.read(folder);
-      } finally {
-        this.#due.delete(folder);
-      }
+      await this.read(folder);
     }
+  }
+
+  /** A read that finds no change publishes nothing; lists that show due folders load once more. */
+  #publishRead(): void {
+    this.#isShown = false;
+    const { db, events } = this.#ctx;
+    const all = { review_id: null, peer_id: null, event: "read" };
+    db.transact(() => events.append("review_changed", all));
   }
 
   #store(folder: string, list: FolderList | undefined): StoredReview {
@@ -141,7 +174,7 @@ export class Summaries {
     return db.transact((tx) => {
       const before = store.ofFolder(tx, folder);
       const author = workFolders(this.#ctx, this.#deps.machine).get(folder);
-      const task_id = this.#answeredIn(author?.peers ?? []) ?? before?.task_id ?? null;
+      const task_id = this.#answeredIn(author?.peers ?? [], before) ?? before?.task_id ?? null;
       const summary = list ? this.#summaryOf(list, author?.author.peer_id, task_id) : null;
       const after: StoredReview = {
         review_id: before?.review_id ?? ids.next("review"),
@@ -174,11 +207,18 @@ export class Summaries {
     });
   }
 
-  #answeredIn(found: readonly { readonly peer_id: string }[]): string | undefined {
-    const ids = found.flatMap(({ peer_id }) => this.#answered.get(peer_id) ?? []);
-    for (const { peer_id } of found) this.#answered.delete(peer_id);
+  /** The ask that one of the peers answered last, as far as it is newer than the last read. */
+  #answeredIn(
+    found: readonly { readonly peer_id: string }[],
+    before: StoredReview | undefined,
+  ): string | undefined {
+    const { db, clock } = this.#ctx;
+    const peer_ids = found.map(({ peer_id }) => peer_id);
+    // The clock may have been set back since the last read.
+    const since = before?.read_at ? before.read_at - HOUR_MS : clock.now() - ANSWERED_DAYS * DAY_MS;
+    const ids = askRows.answeredBy(db, { peer_ids, since, limit: ANSWERED_MAX });
     // A comment of the review is no task of its own.
-    return ids.filter((id) => !store.isOfReview(this.#ctx.db, id)).at(-1);
+    return ids.find((id) => !store.isOfReview(db, id));
   }
 
   #summaryOf(list: FolderList, author_id: string | undefined, task_id: string | null): Summary {

@@ -10,11 +10,11 @@ import type { SubmitHeaders } from "../../components/act/submit.ts";
 import { useRefusal } from "../peer/interrupt.tsx";
 import { Acting } from "./acting.tsx";
 import { draftsOf, keepDrafts } from "./drafts.ts";
-import type { Entry } from "./entries.ts";
+import type { Target } from "./entries.ts";
 import { SendBackForm } from "./forms.tsx";
 
 interface DecisionsProps {
-  readonly entry: Entry;
+  readonly target: Target;
   readonly review: Review;
   /** Goes to the next review that is ready. */
   readonly next: () => void;
@@ -22,13 +22,12 @@ interface DecisionsProps {
   readonly area: { readonly current: HTMLElement | null };
 }
 
-export function Decisions({ entry, review, next, area }: DecisionsProps) {
+export function Decisions({ target, review, next, area }: DecisionsProps) {
   const refusal = useRefusal();
   const [isSendingBack, setSendingBack] = useState(false);
-  const { machine } = entry;
-  const params = { id: review.review_id };
+  const { machine } = target;
   const sendBack = async (text: string, headers: SubmitHeaders) => {
-    await call(at.sendBackReview, { params, body: { text, machine }, headers });
+    await sendBackOne(review, { machine, text, headers });
     notify("Sent back");
     setSendingBack(false);
     next();
@@ -41,7 +40,7 @@ export function Decisions({ entry, review, next, area }: DecisionsProps) {
           refusal={refusal}
           letter="a"
           class="primary"
-          run={() => accept({ entry, review }, next)}
+          run={() => accept({ target, review }, next)}
         >
           Accept
         </Acting>
@@ -52,30 +51,49 @@ export function Decisions({ entry, review, next, area }: DecisionsProps) {
           Comment
         </Acting>
         <Acting refusal={undefined} letter="n" run={() => Promise.resolve(next())}>Next</Acting>
-        <SendComments entry={entry} refusal={refusal} />
-        <Place entry={entry} review={review} refusal={refusal} />
+        <SendComments target={target} review={review} refusal={refusal} />
+        <Place target={target} review={review} refusal={refusal} />
       </div>
       {refusal !== undefined && <p class="reason">{refusal}</p>}
-      {isSendingBack && <SendBackForm close={() => setSendingBack(false)} send={sendBack} />}
+      {isSendingBack && (
+        <SendBackForm
+          label="What is missing? The author gets this as an ask"
+          close={() => setSendingBack(false)}
+          send={sendBack}
+        />
+      )}
     </div>
   );
 }
 
-type Decided = Pick<DecisionsProps, "entry" | "review">;
+/** Sends the changes back that the person has seen. */
+export async function sendBackOne(
+  { review_id: id, digest }: Pick<Review, "review_id" | "digest">,
+  { machine, text, headers }: {
+    readonly machine: string | undefined;
+    readonly text: string;
+    readonly headers: SubmitHeaders;
+  },
+): Promise<void> {
+  const body = { text, machine, ...(digest !== null && { digest }) };
+  await call(at.sendBackReview, { params: { id }, body, headers });
+}
 
-async function accept({ entry, review }: Decided, next: () => void): Promise<void> {
+type Decided = Pick<DecisionsProps, "target" | "review">;
+
+async function accept({ target, review }: Decided, next: () => void): Promise<void> {
   const { review_id: id, digest } = review;
-  const { machine } = entry;
+  const { machine } = target;
   const reviews = [{ id, ...(digest !== null && { digest }) }];
   const { results: [result] } = await call(at.acceptReviews, { body: { reviews, machine } });
   if (!result?.accepted) throw new Error(result?.detail ?? "It was not accepted");
-  notify("Accepted; nothing was merged or pushed", () => place({ entry, review }, "in"));
+  notify("Accepted; nothing was merged or pushed", () => place({ target, review }, "in"));
   next();
   refreshTopics(["reviews"]);
 }
 
-async function place({ entry, review }: Decided, placed: "in" | "out"): Promise<void> {
-  const { machine } = entry;
+async function place({ target, review }: Decided, placed: "in" | "out"): Promise<void> {
+  const { machine } = target;
   await call(at.placeReview, { params: { id: review.review_id }, body: { placed, machine } });
   refreshTopics(["reviews"]);
 }
@@ -86,12 +104,11 @@ function focusLine(area: HTMLElement | null): void {
   else notify("No line is shown: open a file first");
 }
 
-interface ActingProps {
-  readonly entry: Entry;
+interface ActingProps extends Decided {
   readonly refusal: string | undefined;
 }
 
-function SendComments({ entry: { key, machine, review }, refusal }: ActingProps) {
+function SendComments({ target: { key, machine }, review, refusal }: ActingProps) {
   const drafts = draftsOf(key).value;
   if (drafts.length === 0) return null;
   const params = { id: review.review_id };
@@ -107,12 +124,12 @@ function SendComments({ entry: { key, machine, review }, refusal }: ActingProps)
   );
 }
 
-function Place({ entry, review, refusal }: ActingProps & { review: Review }) {
+function Place({ target, review, refusal }: ActingProps) {
   const { state } = review;
   const act = (placed: "in" | "out", label: string) => (
     <Acting
       refusal={refusal}
-      run={() => place({ entry, review }, placed)}
+      run={() => place({ target, review }, placed)}
       class="quiet"
     >
       {label}

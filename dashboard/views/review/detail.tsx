@@ -10,7 +10,7 @@ import { call } from "../../state/calls.ts";
 import type { ReviewDetail as Detail } from "../../state/records.ts";
 import { only, useResource } from "../../state/resource.ts";
 import { Decisions } from "./decisions.tsx";
-import type { Entry } from "./entries.ts";
+import { type Target, targetOf } from "./entries.ts";
 import { Facts } from "./facts.tsx";
 import { lineComments, Sent } from "./line_comments.tsx";
 import { moveByKey } from "./line_keys.ts";
@@ -19,30 +19,43 @@ import { moveByKey } from "./line_keys.ts";
 const INTERVAL_MS = 3_000;
 
 interface DetailProps {
-  readonly entry: Entry;
+  /** The review's id, or that of its author. */
+  readonly id: string;
+  readonly machine: string | undefined;
   /** Goes to the next review that is ready. */
   readonly next: () => void;
 }
 
-export function ReviewDetail({ entry, next }: DetailProps) {
-  const { machine, review: { review_id } } = entry;
-  const params = { id: review_id }, query = { machine };
+export function ReviewDetail({ id, machine, next }: DetailProps) {
+  const params = { id }, query = { machine };
   const load = (signal: AbortSignal) => call(at.readReview, { params, query, signal });
   const topics = ["reviews", "asks", "turns"] as const;
   const options = { interval_ms: INTERVAL_MS };
-  const resource = only(useResource(`review ${entry.key}`, topics, load, options), [review_id]);
+  const key = `review ${machine ?? ""} ${id}`;
+  const resource = only(useResource(key, topics, load, options), [id]);
   return (
     <ResourceView resource={resource}>
-      {(detail) => <Loaded detail={detail} entry={entry} next={next} refresh={resource.refresh} />}
+      {(detail) => (
+        <Loaded
+          detail={detail}
+          target={targetOf(detail.review, machine)}
+          next={next}
+          refresh={resource.refresh}
+        />
+      )}
     </ResourceView>
   );
 }
 
 function Loaded(
-  { detail, entry, next, refresh }: DetailProps & { detail: Detail; refresh: () => void },
+  { detail, target, next, refresh }: Pick<DetailProps, "next"> & {
+    detail: Detail;
+    target: Target;
+    refresh: () => void;
+  },
 ) {
   const { review, changes, comments } = detail;
-  const { key, machine } = entry;
+  const { key, machine } = target;
   const [chosen, setChosen] = useState<ChosenLine>();
   const area = useRef<HTMLDivElement>(null);
   const linesOf = (file: string): LineParts => ({
@@ -73,7 +86,7 @@ function Loaded(
   return (
     <div ref={area} class="stack loose" onKeyDown={(event) => moveByKey(event, area.current)}>
       <Facts review={review} />
-      <Decisions entry={entry} review={review} next={next} area={area} />
+      <Decisions target={target} review={review} next={next} area={area} />
       {rest.length > 0 && (
         <section class="stack">
           <h2>Comments on lines that are not shown below</h2>

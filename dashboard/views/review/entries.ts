@@ -3,17 +3,24 @@
 import * as at from "protocol/generated/endpoints.ts";
 import { call, errorText } from "../../state/calls.ts";
 import { network } from "../../state/network.ts";
-import type { Review } from "../../state/records.ts";
+import type { Review, ReviewList } from "../../state/records.ts";
 
-/** A review; `machine` is undefined for this one. */
-export interface Entry {
+/** A review, by the key of its row. `machine` is undefined for this one. */
+export interface Target {
   readonly key: string;
   readonly machine: string | undefined;
+}
+
+export interface Entry extends Target {
   readonly review: Review;
 }
 
+/** A folder that was never read: its review can be opened, by its author. */
+export type Unread = ReviewList["unread"][number];
+
 export interface Desk {
   readonly entries: readonly Entry[];
+  readonly unread: readonly Unread[];
   /** Number of folders that are being read. */
   readonly reading: number;
   /** The machines whose reviews are not shown, with the reason. */
@@ -22,8 +29,9 @@ export interface Desk {
 
 export async function loadDesk(all: boolean): Promise<Desk> {
   const query = { all: all ? "true" : "false" } as const;
-  const { reviews, reading } = await call(at.listReviews, { query });
-  return { entries: reviews.map((review) => entryOf(review, undefined)), reading, left_out: [] };
+  const { reviews, unread, reading } = await call(at.listReviews, { query });
+  const entries = reviews.map((review) => entryOf(review, undefined));
+  return { entries, unread, reading, left_out: [] };
 }
 
 /** The reviews of the other machines. This machine's do not wait for them. */
@@ -40,12 +48,16 @@ export async function loadElsewhere(all: boolean): Promise<Desk> {
   }));
   return {
     entries: answers.flatMap(({ entries }) => entries),
+    unread: [],
     reading: 0,
     left_out: answers.flatMap(({ left_out }) => left_out),
   };
 }
 
 function entryOf(review: Review, machine: string | undefined): Entry {
-  const key = machine === undefined ? review.review_id : `${machine}/${review.review_id}`;
-  return { key, machine, review };
+  return { ...targetOf(review, machine), review };
+}
+
+export function targetOf({ review_id }: Review, machine: string | undefined): Target {
+  return { key: machine === undefined ? review_id : `${machine}/${review_id}`, machine };
 }

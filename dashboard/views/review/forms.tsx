@@ -73,7 +73,8 @@ export function CommentForm(
 }
 
 export function SendBackForm(
-  { send, close }: {
+  { label, send, close }: {
+    label: string;
     send: (text: string, headers: SubmitHeaders) => Promise<unknown>;
     close: () => void;
   },
@@ -81,7 +82,7 @@ export function SendBackForm(
   const { busy, error, submit } = useSubmit();
   return (
     <TextForm
-      label="What is missing? The author gets this as an ask"
+      label={label}
       button="Send back"
       close={close}
       submit={(text) => void submit((headers) => send(text, headers))}

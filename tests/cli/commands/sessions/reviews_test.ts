@@ -66,17 +66,38 @@ Deno.test("mesh review accepts, and exits with 1 for what it cannot accept [4.re
   assert.match((await at.mesh()).out, /api +ready/);
 });
 
-Deno.test("mesh review --accept --digest accepts the diff that was shown, and no later one", async () => {
+Deno.test("mesh review decides about several by the digests that were shown, and names those that changed [4.reviews.batch]", async () => {
   await using at = await reviewFixture();
-  const [, digest = ""] = /digest +(\S+)/.exec((await at.mesh("api")).out) ?? [];
-  at.repo.write("a.txt", "one\nthree\n");
-  const late = await at.mesh("api", "--accept", "--digest", digest);
-  assert.equal(late.code, 1);
-  assert.match(late.out, /api: not accepted: Its changes are others now/);
-  at.repo.write("a.txt", "one\nTWO\n");
-  assert.equal((await at.mesh("api", "--accept", "--digest", digest)).code, 0);
-  const misused = [["api", "--digest", digest], ["api,web", "--accept", "--digest", digest]];
-  for (const args of misused) assert.equal((await at.mesh(...args)).code, 2, args.join(" "));
+  using other = new TestRepository();
+  other.write("b.txt", "one\n");
+  other.commit();
+  other.write("b.txt", "two\n");
+  await addPeer(at.w, "web", { path: other.folder });
+  const digests = async () => {
+    const { out } = await at.mesh("--all");
+    const found = out.matchAll(/^(\w+) .*\b([0-9a-f]{8})\b/gm);
+    return Object.fromEntries(Array.from(found, ([, name, digest]) => [name, `${name}:${digest}`]));
+  };
+  const { api, web } = await digests();
+  assert.ok(api && web);
+  at.repo.write("a.txt", "three\n");
+  await at.w.clock.advance(61_000);
+  const back = await at.mesh(`${api},${web}`, "--send-back", "Add a test");
+  assert.equal(back.code, 1);
+  assert.match(
+    back.out,
+    /^api: not sent back: .*The changes of api are others now.*\nweb: sent back\n$/,
+  );
+  const accepted = await at.mesh(`${api},${web}`, "--accept");
+  assert.equal(accepted.code, 1);
+  assert.match(
+    accepted.out,
+    /^api: not accepted: The changes of api are others now.*\nweb: accepted; nothing was merged or pushed\n$/,
+  );
+  const { api: now } = await digests();
+  assert.equal((await at.mesh(now ?? "", "--accept")).code, 0);
+  const { asks } = await (await at.w.fetch("/asks")).json();
+  assert.equal(asks.length, 1);
 });
 
 Deno.test("mesh review refuses a text without a line, and a line in another form", async () => {

@@ -78,5 +78,6 @@ Deno.test("an answer of another form is refused, and its texts are masked", () =
     assert.throws(() => cleanList("far", answer, []), /another form/);
     assert.throws(() => cleanDetail("far", answer, []), /another form/);
   }
-  assert.deepEqual(cleanList("far", { reviews: [], ready: 0, reading: 0 }, []).reviews, []);
+  const empty = { reviews: [], unread: [], ready: 0, reading: 0 };
+  assert.deepEqual(cleanList("far", empty, []), empty);
 });

@@ -82,11 +82,9 @@ class ReviewFixture implements AsyncDisposable {
     return jsonAtTerminal(this.lab, ["review", this.#name, ...args]);
   }
 
-  /** `mesh review` of the agent that fails. */
-  async refused(...args: string[]): Promise<string> {
-    const { code, text } = await runAtTerminal(this.lab, ["review", this.#name, ...args]);
-    assert.equal(code, 1, text);
-    return text;
+  /** `mesh review --accept` of the diff with a digest. */
+  accept(digest: string | null) {
+    return runAtTerminal(this.lab, ["review", `${this.#name}:${digest}`, "--accept"]);
   }
 
   async ask(text: string): Promise<string> {
@@ -131,9 +129,11 @@ withLab(
     assert(comment?.seen_at, "the proof that the agent has read it");
     assert.deepEqual(after.review.comments, { sent: 1, answered: 1 });
     assert.notEqual(after.review.digest, before.review.digest);
-    const old = await fixture.refused("--accept", "--digest", before.review.digest ?? "");
-    assert.match(old, /not accepted: Its changes are others now/);
-    await fixture.review("--accept", "--digest", after.review.digest ?? "");
+    const old = await fixture.accept(before.review.digest);
+    assert.equal(old.code, 1);
+    assert.match(old.text, /not accepted: The changes of .* are others now/);
+    const accept = await fixture.accept(after.review.digest);
+    assert.equal(accept.code, 0, accept.text);
     const accepted: ReviewDetail = await fixture.review();
     assert.deepEqual(
       [accepted.review.state, accepted.review.decision?.by, accepted.review.decision?.is_current],

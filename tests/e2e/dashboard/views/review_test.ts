@@ -21,6 +21,10 @@ browserTest("a person comments, sends back and accepts by keys alone", async (la
   const page = await lab.open("#/review", DESK);
   const person = new Person(page);
   const pane = page.getByRole("region", { name: "The chosen review" });
+  const rows = page.getByRole("main").locator(".review-row");
+  // The shown review stays while others are read; what holds up most work is the first row.
+  await rows.first().getByText("waits: 1 ask", { exact: false }).waitFor();
+  await person.press("j");
   await pane.getByText("waits: 1 ask", { exact: false }).waitFor();
   await pane.getByText("Shares files").waitFor();
   if (PICTURES) await page.screenshot({ path: `${PICTURES}/desk.png` });
@@ -51,7 +55,6 @@ browserTest("a person comments, sends back and accepts by keys alone", async (la
   await person.type("Mend it");
   await person.press("Control+Enter");
   await until("the ask", () => first?.frames.some(({ text }) => text?.includes("Mend it")));
-  const rows = page.getByRole("main").locator(".review-row");
   await until("three are left", async () => await rows.count() === 3);
   const name = await pane.locator("header a").first().textContent();
   await person.press("a");
@@ -115,6 +118,98 @@ browserTest(
     await page.getByText("nothing was merged or pushed", { exact: false }).first().waitFor();
     assert.deepEqual(accepted.map(({ machine }) => machine), ["buildbox"]);
     lab.forgive(/502/);
+  },
+);
+
+browserTest(
+  "several are accepted or sent back by keys, and each that has changed is named [4.reviews.batch]",
+  async (lab) => {
+    using trees = new WorkTrees(6, 2);
+    const peers = await trees.connect(lab);
+    const page = await lab.open("", DESK);
+    await page.getByRole("link", { name: "6 ready to review" }).waitFor();
+    const person = new Person(page);
+    await person.press("g", "v");
+    const rows = page.getByRole("main").locator(".review-row");
+    await until("all are read", async () => await rows.count() === 6);
+    const mark = async (count: number) => {
+      for (let at = 0; at < count; at++) {
+        await person.press("j", "x");
+        await page.getByRole("button", { name: `Accept ${at + 1} marked` }).waitFor();
+      }
+    };
+    await mark(3);
+    const third = await rows.nth(2).locator(".who").textContent();
+    const changed = trees.trees.find(({ name }) => name === third);
+    Deno.writeTextFileSync(`${changed?.folder}/late.txt`, "late\n");
+    await person.press("A");
+    await page.getByRole("alert").getByText(`${third}: The changes of ${third} are others now`)
+      .waitFor();
+    assert.deepEqual(await violationsOf(page), []);
+    await until("four are left", async () => await rows.count() === 4);
+    await page.locator("h1").focus();
+    await mark(2);
+    await person.press("S");
+    await person.waitForFocus(page.getByLabel(/^What is missing/));
+    await person.type("Add a test");
+    await person.press("Control+Enter");
+    await until("two are left", async () => await rows.count() === 2);
+    const sent = peers.flatMap(({ frames }) =>
+      frames.filter(({ text }) => text?.includes("Add a test"))
+    );
+    assert.equal(sent.length, 2);
+  },
+);
+
+browserTest(
+  "on a phone, several are marked and accepted or sent back [4.reviews.batch]",
+  async (lab) => {
+    using trees = new WorkTrees(4, 1);
+    const peers = await trees.connect(lab);
+    const page = await lab.open("", PHONE);
+    await page.getByRole("link", { name: "4 ready to review" }).click();
+    const rows = page.getByRole("main").locator(".review-row");
+    await until("all are read", async () => await rows.count() === 4);
+    for (const at of [0, 1]) await rows.nth(at).getByRole("checkbox").tap();
+    if (PICTURES) await page.screenshot({ path: `${PICTURES}/phone_batch.png` });
+    assert.deepEqual(await violationsOf(page), []);
+    await page.getByRole("button", { name: "Accept 2 marked" }).tap();
+    await until("two are left", async () => await rows.count() === 2);
+    for (const at of [0, 1]) await rows.nth(at).getByRole("checkbox").tap();
+    await page.getByRole("button", { name: "Send back 2 marked" }).tap();
+    await page.getByLabel(/^What is missing/).fill("Add a test");
+    await page.getByRole("button", { name: /^Send back Ctrl|^Send back$/ }).tap();
+    await until("none is left", async () => await rows.count() === 0);
+    const sent = peers.flatMap(({ frames }) =>
+      frames.filter(({ text }) => text?.includes("Add a test"))
+    );
+    assert.equal(sent.length, 2);
+    assert.equal(await page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0);
+  },
+);
+
+browserTest(
+  "a key that is pressed while a review is loaded does not leave the view",
+  async (lab) => {
+    using trees = new WorkTrees(2, 1);
+    await trees.connect(lab);
+    const page = await lab.open("", DESK);
+    await page.getByRole("link", { name: "2 ready to review" }).waitFor();
+    const person = new Person(page);
+    await person.press("g", "v");
+    await page.getByRole("button", { name: /^Accept/ }).waitFor();
+    const answer = Promise.withResolvers<void>();
+    await page.route(/[/]reviews[/]review-/, async (request) => {
+      await answer.promise;
+      await request.continue();
+    });
+    await person.press("n");
+    await page.getByRole("region", { name: "The chosen review" }).getByLabel("Loading").waitFor();
+    await person.press("a", "s", "n");
+    assert.match(page.url(), /#[/]review/);
+    answer.resolve();
+    await page.getByRole("button", { name: /^Accept/ }).waitFor();
+    assert.equal(await page.getByRole("main").locator(".review-row").count(), 2);
   },
 );
 
