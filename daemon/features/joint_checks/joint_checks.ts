@@ -97,16 +97,20 @@ export class JointChecks {
     background.run("Joint checks failed", pass);
   }
 
-  /** All repositories for a person; for an agent, that of its folder, with peers of its circle. */
+  /**
+   * All repositories for a person; for an agent, that of its folder, with peers of its circle.
+   * Any caller may register a peer in any folder, so only an agent that reported its session itself
+   * is shown the output of a check there.
+   */
   list({ isHuman, peer_id }: Reader): z.output<typeof listJointChecks.returns> {
     const { check_name = null } = this.#deps;
     const asker = peer_id === undefined ? undefined : peers.get(this.#ctx.db, peer_id);
     if (!isHuman && !asker) throw new Problem("human_not_proven", {});
-    const own = asker && !isHuman ? repositoryKey(asker.path) : undefined;
+    const own = asker?.session_proved ? repositoryKey(asker.path) : undefined;
     const isShown = (id: string) =>
       isHuman || peers.get(this.#ctx.db, id)?.circle === asker?.circle;
     const repositories = [...this.#found].flatMap(([repository, { work_trees, pairs, ...rest }]) =>
-      own !== undefined && own !== repository ? [] : [{
+      !isHuman && own !== repository ? [] : [{
         repository,
         ...rest,
         work_trees: work_trees.filter(({ peer_id }) => isShown(peer_id)),

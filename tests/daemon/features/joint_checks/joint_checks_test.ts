@@ -165,6 +165,18 @@ Deno.test("authors of two circles are not shown each other's work: the human is 
   assert.deepEqual(pairs, []);
 });
 
+Deno.test("a peer that others registered in the folder of the work is shown none of it", async () => {
+  await using at = await jointWorld({ folders: { far: "api" } });
+  failTogether(at);
+  await at.pass();
+  assert.equal((await at.list("far")).repositories[0].pairs[0].result, "failed");
+  at.w.daemon.ctx.db.transact((tx) =>
+    tx.run("update peers set session_proved = 0 where name = 'far'", {})
+  );
+  assert.deepEqual((await at.list("far")).repositories, []);
+  assert.equal((await at.list()).repositories.length, 1);
+});
+
 Deno.test("an agent outside of the repository sees nothing, and who proves nothing is refused", async () => {
   await using at = await jointWorld();
   failTogether(at);
