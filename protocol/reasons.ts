@@ -93,6 +93,7 @@ export const REASONS = {
   turn_failed:          "an error ended its executor's turn",
   delivery_failed:      "its message did not reach the executor",
   check_failed:         "an acceptance check failed",
+  check_not_run:        "an acceptance check could not be run, or did not end",
   expires_at_passed:    "it was not delivered before it expired",
   deadline_passed:      "its deadline has passed",
   lease_expired:        "the attempt did not reach an executor in time",

@@ -44,6 +44,11 @@ export const WORK_TARGETS: readonly Target[] = [
         "if (!peer.session_proved) continue;",
         "",
       ],
+      [
+        "a peer that anybody registered in a folder reads the output of checks there",
+        "asker?.session_proved ? repositoryKey(asker.path) : undefined",
+        "asker && repositoryKey(asker.path)",
+      ],
     ],
   },
   {
@@ -507,13 +512,42 @@ export const WORK_TARGETS: readonly Target[] = [
     faults: [
       [
         "a check that could not run refutes the answer",
-        "if (!hasResult(exit))",
-        "if (exit === null)",
+        "if (reason !== null) return notRun(reason);",
+        "if (exit === null) return notRun(reason ?? \"\");",
       ],
       [
         "secrets in an output reach the asker",
         "maskSecrets(cleanText(output), this.#deps.secrets).text",
         "cleanText(output)",
+      ],
+    ],
+  },
+  {
+    file: "daemon/features/jobs/check_runner.ts",
+    tests: ["tests/daemon/features/jobs/check_runner_test.ts"],
+    faults: [
+      ["a sandbox that fails itself refutes", "if (sandbox === undefined ||", "if (true ||"],
+      ["a failed check in a sandbox has no result", "|| !isOwnFailure(sandbox, output)", ""],
+      ["a check that was killed refutes", "if (ENDED.has(exit))", "if (false)"],
+    ],
+  },
+  {
+    file: "daemon/host/program_limits.ts",
+    tests: ["tests/daemon/host/program_limits_test.ts"],
+    faults: [
+      ["the memory of a check has no limit", "if (bytes > memory_bytes_max)", "if (false)"],
+      ["the number of its processes has no limit", "if (pids.length > processes_max)", "if (false)"],
+      ["the disk space of its folder has no limit", "if (bytes > bytes_max) return true;", ""],
+    ],
+  },
+  {
+    file: "daemon/host/program_group.ts",
+    tests: ["tests/daemon/host/program_limits_test.ts"],
+    faults: [
+      [
+        "a process of a sandbox outlives its time limit",
+        "return { session: this.#session, mark: this.mark, descendants };",
+        "return { session: this.#session, mark: this.mark };",
       ],
     ],
   },

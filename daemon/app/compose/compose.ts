@@ -10,6 +10,7 @@ import type { Config } from "../config.ts";
 import type { Platform } from "../platform.ts";
 import { openHooks, openLifecycle } from "./agents.ts";
 import {
+  checkLimitsOf,
   openBreakers,
   openChanges,
   openFiles,
@@ -127,7 +128,8 @@ function openJobs(foundation: Foundation, lower: SpawnFeatures & ReturnType<type
   const { machine, processes, programs, terminals } = platform;
   const executors = new Executors(ctx, { ...lower, machine, processes, shutdownSignal });
   const folders = { allowed: config["spawn.allowed_paths"] ?? [], home: terminals.home };
-  const checkRunner = new CheckRunner({ checks: config["jobs.checks"], folders, programs });
+  const limits = checkLimitsOf(config);
+  const checkRunner = new CheckRunner({ checks: config["jobs.checks"], folders, limits, programs });
   const jobs = new Jobs(ctx, {
     ...lower,
     checkRunner,

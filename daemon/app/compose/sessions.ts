@@ -30,6 +30,7 @@ import { PriceTable } from "../../features/usage/prices.ts";
 import { UsageReports } from "../../features/usage/report.ts";
 import { AgentWork } from "../../features/usage/work.ts";
 import { Usage } from "../../features/transcripts/usage.ts";
+import { memoryShare, type ProgramLimits } from "../../host/program_limits.ts";
 import type { Config } from "../config.ts";
 import { Blame } from "../../features/blame/blame.ts";
 import { ReportedCommits } from "../../features/blame/commits.ts";
@@ -212,6 +213,11 @@ export function openFiles(
   return { fileUses, blame, reportedCommits: new ReportedCommits(ctx, { origins }) };
 }
 
+/** The limits on the programs of checks. */
+export function checkLimitsOf(config: Config): ProgramLimits {
+  return { memory_bytes_max: config["jobs.check_memory_bytes_max"] ?? memoryShare() };
+}
+
 /** The joining and checking of work trees, which is off without a check. */
 export function openJointChecks(
   { config, ctx, identity, platform, shutdownSignal }: Foundation,
@@ -219,6 +225,8 @@ export function openJointChecks(
 ) {
   const { git, joining_folder: folder, machine, programs, terminals } = platform;
   const check_name = config["joint_checks.check"];
+  const disk_bytes_max = config["joint_checks.disk_bytes_max"];
+  const limits = { ...checkLimitsOf(config), disk_bytes_max };
   const check = check_name === undefined ? undefined : config["jobs.checks"][check_name];
   const reports = new JointReports(ctx, {
     ...lower,
@@ -227,7 +235,7 @@ export function openJointChecks(
   });
   const jointChecks = new JointChecks(ctx, {
     check_name,
-    trials: check && new Trials({ check, programs, folder, log: ctx.log, shutdownSignal }),
+    trials: check && new Trials({ check, programs, folder, limits, log: ctx.log, shutdownSignal }),
     reports,
     folders: { allowed: config["spawn.allowed_paths"] ?? [], home: terminals.home },
     folder,

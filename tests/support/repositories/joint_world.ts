@@ -69,7 +69,8 @@ function editorOf(repo: TestRepository, trees: Readonly<Record<Peer, string>>) {
 
 /** The agents api and web in two work trees of a repository, far in a folder without one. */
 export async function jointWorld(
-  { argv = ["sh", "-c", CHECK], isOff = false, settings, circles, folders, ...tree }: JointOptions = {},
+  { argv = ["sh", "-c", CHECK], isOff = false, settings, circles, folders, ...tree }: JointOptions =
+    {},
 ) {
   const { repo, trees } = workTrees(tree);
   const sockets = new FakeSockets();

@@ -218,6 +218,28 @@ Deno.test("conflicts, a program that is not there and a folder that is not allow
   assert.match(tree.detail, /spawn.allowed_paths/);
 });
 
+Deno.test("a check that fills its folder is ended, and accuses nobody", async () => {
+  const argv = ["sh", "-c", "head -c 30000000 /dev/zero > full; sleep 60"];
+  await using at = await jointWorld({
+    argv,
+    settings: { "joint_checks.disk_bytes_max": "10000000" },
+  });
+  failTogether(at);
+  const [{ pairs: [pair] }] = (await at.pass()).repositories;
+  assert.deepEqual([pair.result, pair.detail], ["unknown", "Its folder grew to more than 10 MiB"]);
+  assert.deepEqual(await at.messages("api"), []);
+  assert.deepEqual([...Deno.readDirSync(join(at.w.files_dir, "joint-checks"))], []);
+});
+
+Deno.test("a check whose sandbox fails itself accuses nobody", async () => {
+  const argv = ["sh", "-c", "echo 'bwrap: no namespace' >&2; exit 1", "bwrap"];
+  await using at = await jointWorld({ argv });
+  failTogether(at);
+  const [{ pairs: [pair] }] = (await at.pass()).repositories;
+  assert.equal(pair.result, "unknown");
+  assert.match(pair.detail, /sandbox \(bwrap\).*\nbwrap: no namespace/);
+});
+
 Deno.test("work that fails alone is shown, and not reported", async () => {
   await using at = await jointWorld();
   at.change("api", "a.txt", 0, "A2\nB2");
