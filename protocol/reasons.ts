@@ -92,6 +92,8 @@ export const REASONS = {
   turn_not_started:     "its executor is idle and has not read it",
   turn_failed:          "an error ended its executor's turn",
   delivery_failed:      "its message did not reach the executor",
+  unknown_check:        "no check of this name is configured on its machine",
+  prove_from_machine:   "its machine does not run checks for this one: mesh.bus.allow_prove there has to name it",
   check_failed:         "an acceptance check failed",
   check_not_run:        "an acceptance check could not be run, or did not end",
   expires_at_passed:    "it was not delivered before it expired",

@@ -182,6 +182,7 @@ export const SETTINGS = {
   "mesh.bus.name":                    MachineName                                            .optional(),
   "mesh.bus.allow":                   wordList                                                  .default([]),
   "mesh.bus.allow_admin":             wordList                                                  .default([]),
+  "mesh.bus.allow_prove":             wordList                                                  .default([]),
   "mesh.bus.human_home":              machine_name                                           .optional(),
   "surfaces.telegram.token":          bot_token                                              .optional(),
   "surfaces.telegram.chat_id":        chat_id                                                .optional(),

@@ -70,6 +70,7 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "mesh.bus.name":                      "shown",
   "mesh.bus.allow":                     "shown",
   "mesh.bus.allow_admin":               "shown",
+  "mesh.bus.allow_prove":               "shown",
   "mesh.bus.human_home":                "shown",
   "surfaces.telegram.token":            "hidden",
   "surfaces.telegram.chat_id":          "shown",

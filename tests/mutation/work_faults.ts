@@ -507,13 +507,40 @@ export const WORK_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "daemon/features/proofs/proofs.ts",
+    tests: ["tests/daemon/machines/exchange/proofs_elsewhere_test.ts"],
+    faults: [
+      [
+        "an answer that another machine did not check is verified",
+        "const results = [...known, ...undecided({ checks: missing, claims: [] }, reason)];",
+        "const results = known;",
+      ],
+      [
+        "claims are verified for a machine that cannot read what was found",
+        "if (!known && this.#deps.ports.isFromElsewhere(correlation_id)) {",
+        "if (false) {",
+      ],
+    ],
+  },
+  {
+    file: "daemon/machines/exchange/incoming.ts",
+    tests: ["tests/daemon/machines/exchange/proofs_elsewhere_test.ts"],
+    faults: [
+      [
+        "any machine has checks run here",
+        'if (!may_prove) throw new Problem("prove_from_machine", { machine: name });',
+        "",
+      ],
+    ],
+  },
+  {
     file: "daemon/features/proofs/verification.ts",
     tests: PROOFS,
     faults: [
       [
         "a check that could not run refutes the answer",
         "if (reason !== null) return notRun(reason);",
-        "if (exit === null) return notRun(reason ?? \"\");",
+        'if (exit === null) return notRun(reason ?? "");',
       ],
       [
         "secrets in an output reach the asker",
@@ -536,7 +563,11 @@ export const WORK_TARGETS: readonly Target[] = [
     tests: ["tests/daemon/host/program_limits_test.ts"],
     faults: [
       ["the memory of a check has no limit", "if (bytes > memory_bytes_max)", "if (false)"],
-      ["the number of its processes has no limit", "if (pids.length > processes_max)", "if (false)"],
+      [
+        "the number of its processes has no limit",
+        "if (pids.length > processes_max)",
+        "if (false)",
+      ],
       ["the disk space of its folder has no limit", "if (bytes > bytes_max) return true;", ""],
     ],
   },

@@ -171,12 +171,13 @@ export function openProofs(
   foundation: Foundation,
   lower: AskFeatures & { readonly checkRunner: CheckRunner },
 ) {
-  const { config, ctx, history_ms, identity, platform, shutdownSignal } = foundation;
+  const { config, ctx, history_ms, identity, platform, ports, shutdownSignal } = foundation;
   const { git, send, terminals } = platform;
   const proofs = new Proofs(ctx, {
     ...lower,
     git,
     history_ms,
+    ports: ports.proofs,
     relay_admin: config["relay.allow_admin"],
     readable: { allowed: config["spawn.allowed_paths"] ?? [HOME], home: terminals.home },
     secrets: [identity.hook_token, ...secretsOf(config)],

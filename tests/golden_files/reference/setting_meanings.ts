@@ -69,6 +69,7 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "mesh.bus.ca": "The certificate of the authority that signed the server's, in PEM.",
   "mesh.bus.name": "The name of this machine in its network, which follows `@` in `api@laptop`. By default its host name.",
   "mesh.bus.allow": "The circles whose peers the other machines see and may ask; `*` stands for all.",
+  "mesh.bus.allow_prove": "Machines, by name or daemon id, whose asks may name checks of this machine; see [proven-answers.md](../proven-answers.md#across-machines).",
   "mesh.bus.allow_admin": "Machines of yours, by name or daemon id: they may administer this one, and speak as its human.",
   "mesh.bus.human_home": "The machine on which the human's inbox lives.",
   "surfaces.telegram.token": "The token of your bot; see [inbox.md](../inbox.md#telegram).",
