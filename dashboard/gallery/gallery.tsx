@@ -46,6 +46,8 @@ import { Report } from "../views/usage.tsx";
 import { BUDGETS, DIGEST, FILES, LEASES, OVERLAPS, PORTS } from "./holdings.ts";
 import { PROOFS } from "./proofs.ts";
 import { ProofView } from "../components/notes/proof.tsx";
+import { LANDINGS } from "./landing.ts";
+import { LandingOrder } from "../views/review/landing.tsx";
 import { LIMITS } from "./limits.ts";
 import { CHANGES } from "./changes.ts";
 import { ActView, useSight } from "../views/attention/act_view.tsx";
@@ -141,6 +143,9 @@ function Holdings() {
       <Part name="Uses of files">
         {FILES.map((file) => <FileUseList key={file.path} answer={file} />)}
         <OverlapList events={OVERLAPS} />
+      </Part>
+      <Part name="Order of landing">
+        {LANDINGS.map((found, index) => <LandingOrder key={index} found={found} />)}
       </Part>
       <Part name="Digest">
         <DigestSections digest={DIGEST} />

@@ -75,6 +75,8 @@ export class JointChecks {
   readonly #ctx: Context;
   readonly #deps: JointChecksDeps;
   readonly #found = new Map<string, Omit<JointRepository, "repository">>();
+  /** The results that the last event reported. */
+  #reported = "[]";
   #isRunning = false;
   #due_at = Number.NEGATIVE_INFINITY;
 
@@ -158,6 +160,21 @@ export class JointChecks {
         await removeFolder(objects, this.#ctx.log);
       }
     }
+    this.#reportChanges();
+  }
+
+  #reportChanges(): void {
+    const results = [...this.#found].map(([repository, { work_trees, pairs }]) =>
+      [repository, work_trees, pairs] as const
+    );
+    const text = JSON.stringify(results);
+    if (text === this.#reported) return;
+    this.#reported = text;
+    const pairs = results.flatMap(([, , pairs]) => pairs);
+    this.#ctx.events.append("joint_checked", {
+      repositories: results.length,
+      failing_pairs: pairs.filter(({ result }) => result === "failed").length,
+    });
   }
 
   /** The peers of this machine in two or more work trees of a repository, by the repository. */

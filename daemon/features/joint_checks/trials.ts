@@ -77,7 +77,7 @@ export class Trials {
       const detail = outputTail(result.output);
       const reason = reasonWithoutResult(check.argv, result);
       if (reason === null) return { result: "failed", detail };
-      return { result: "unknown", detail: [reason, detail].filter((part) => part).join("\n") };
+      return { result: "unknown", detail: `${detail}\n${reason}`.trim() };
     } finally {
       await removeFolder(folder, this.#deps.log);
     }

@@ -17,6 +17,7 @@ import { useRefusal } from "../peer/interrupt.tsx";
 import { Acting } from "./acting.tsx";
 import { ReviewDetail } from "./detail.tsx";
 import { type Entry, loadDesk, loadElsewhere } from "./entries.ts";
+import { Landing } from "./landing.tsx";
 
 const TOPICS = ["reviews", "asks", "jobs", "turns"] as const;
 /** The shortest time between two loads of the list. */
@@ -51,6 +52,7 @@ export function Review() {
                     <bdi>{visible(machine)}</bdi>: {visible(reason)}
                   </p>
                 ))}
+                <Landing isUseful={own.length > 1} />
               </div>
             )}
             {chosen && (
