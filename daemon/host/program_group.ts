@@ -69,9 +69,9 @@ export class ProgramGroup {
     void this.child.status.then(() => this.#hasEnded = true);
   }
 
-  /** The pids of all processes that run. */
-  find(): readonly number[] {
-    return find(this.#search());
+  /** True for a process of its session, or with its mark. */
+  isMember(pid: number): boolean {
+    return isMember(pid, { session: this.#session, mark: this.mark });
   }
 
   /** Ends all processes. Returns the pids of those that still run, such as another user's. */
@@ -79,7 +79,7 @@ export class ProgramGroup {
     return endProcesses(clock, this.#search(), signals);
   }
 
-  /** A sandbox may have cleared the environment of its processes, and put them into a new session. */
+  /** A sandbox may clear the environment of its processes, and start a session of its own. */
   #search(): Search {
     const tree = this.#hasEnded || isMac() ? [] : [...treeOf(this.child.pid, TREE_PIDS_MAX)];
     const descendants = tree.flatMap((pid) => processIdOf({ startTimeOf }, pid) ?? []);
@@ -125,11 +125,14 @@ function find({ session, mark, descendants = [] }: Search): readonly number[] {
   }
   const tree = descendants.filter(({ pid, started }) => isAlive(pid, started));
   const marked = processIds().filter((pid) =>
-    pid !== Deno.pid && isAlive(pid) &&
-    (session !== undefined && sessionLeaderOf(pid) === session ||
-      environmentOf(pid)?.get(MARK) === mark)
+    pid !== Deno.pid && isAlive(pid) && isMember(pid, { session, mark })
   );
   return [...new Set([...tree.map(({ pid }) => pid), ...marked])];
+}
+
+function isMember(pid: number, { session, mark }: Search): boolean {
+  return session !== undefined && sessionLeaderOf(pid) === session ||
+    environmentOf(pid)?.get(MARK) === mark;
 }
 
 export interface RunOptions extends Pick<StartOptions, "cwd" | "env"> {
@@ -157,9 +160,9 @@ export interface RunResult {
 }
 
 /**
- * Runs a program to its end. After the timeout, beyond a limit, or if the signal aborts, ends it with
- * all processes that it started. If the program ends by itself, processes that it leaves behind go on, except
- * with `leaves_none`. Throws if the program does not exist.
+ * Runs a program to its end. After the timeout, beyond a limit, or if the signal aborts, ends it
+ * with all processes that it started. If the program ends by itself, processes that it leaves
+ * behind go on, except with `leaves_none`. Throws if the program does not exist.
  */
 export async function runProgram(
   argv: readonly string[],
@@ -175,19 +178,18 @@ export async function runProgram(
     readers.map((reader, at) => readInto(reader, [both, at === 0 ? out : err])),
   );
   if (input !== undefined) void writeInput(child, input);
-  const watch = (signal: AbortSignal) =>
-    limits && exceededLimit(limits, {
-      folder: String(options.cwd ?? "."),
-      clock,
-      signal,
-      find: () => group.find(),
-    });
-  const ended = await timeout(
+  const measured = {
+    pid: child.pid,
+    folder: String(options.cwd ?? "."),
     clock,
-    timeout_ms,
-    (ended) => Promise.race([child.status, ...limits ? [watch(ended)] : []]),
-    signal,
-  );
+    isMember: (pid: number) => group.isMember(pid),
+  };
+  const ending = (signal: AbortSignal) =>
+    Promise.race([
+      child.status,
+      ...limits ? [exceededLimit(limits, { ...measured, signal })] : [],
+    ]);
+  const ended = await timeout(clock, timeout_ms, ending, signal);
   const exceeded = typeof ended === "string" ? ended : undefined;
   const status = typeof ended === "string" ? undefined : ended;
   // Time to tidy up would be time to take more.

@@ -1,13 +1,13 @@
 /**
  * Limits on a running program and all processes that it started: their number, their memory, and
- * the disk space of their folder. They are measured now and then, so a program may exceed them for a
- * moment. Linux only: elsewhere nothing is measured.
+ * the disk space of their folder. They are measured now and then, so a program may exceed them for
+ * a moment. Processes are measured on Linux only.
  */
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 import { unlessError } from "kit/host/file_errors.ts";
-import { isUnreadable, readProcFile } from "./processes.ts";
+import { isMac, isUnreadable, parentOf, processIds, readProcFile } from "./processes.ts";
 
 export interface ProgramLimits {
   readonly memory_bytes_max: number;
@@ -20,7 +20,7 @@ const PROCESSES_MAX = 2_000;
 /** The part of this machine's memory that a program may use if nothing else is configured. */
 const MEMORY_SHARE = 0.75;
 const MEASURE_MS = 250;
-/** The pause after a measurement of a folder: a multiple of its duration, so that it stays cheap. */
+/** The pause after a measurement of a folder, in units of its duration, so that it stays cheap. */
 const DISK_PAUSE_FACTOR = 10;
 /** Files that are measured before other requests run. */
 const DISK_STEP_FILES = 500;
@@ -34,32 +34,34 @@ export function memoryShare(): number {
 }
 
 interface Measured {
+  readonly pid: number;
   readonly folder: string;
   readonly clock: Clock;
   /** Ends the measurements. */
   readonly signal: AbortSignal;
-  /** The pids of the program. */
-  find(): readonly number[];
+  /** True for a process that bears the sign of the program. */
+  isMember(pid: number): boolean;
 }
 
-/** Resolves with a sentence on the limit that is exceeded first; undefined once the signal aborts. */
+/** Resolves with a sentence on the first exceeded limit; undefined once the signal aborts. */
 export async function exceededLimit(
   limits: ProgramLimits,
   measured: Measured,
 ): Promise<string | undefined> {
   const { disk_bytes_max } = limits;
   return await Promise.race([
-    exceededByProcesses(limits, measured),
+    ...isMac() ? [] : [exceededByProcesses(limits, measured)],
     ...disk_bytes_max === undefined ? [] : [exceededByFiles(disk_bytes_max, measured)],
   ]);
 }
 
 async function exceededByProcesses(
   { memory_bytes_max, processes_max = PROCESSES_MAX }: ProgramLimits,
-  { clock, signal, find }: Measured,
+  { pid, clock, signal, isMember }: Measured,
 ): Promise<string | undefined> {
+  const processes = new OwnProcesses(pid, isMember);
   while (!signal.aborted) {
-    const pids = find();
+    const pids = processes.find();
     if (pids.length > processes_max) return `It started more than ${processes_max} processes`;
     const bytes = pids.reduce((sum, pid) => sum + memoryOf(pid), 0);
     if (bytes > memory_bytes_max) {
@@ -68,6 +70,32 @@ async function exceededByProcesses(
     await pause(clock, MEASURE_MS, signal);
   }
   return undefined;
+}
+
+/** The processes of a program. A look at a process takes 0.2 ms, so each is looked at once. */
+class OwnProcesses {
+  #own: ReadonlySet<number>;
+  #others: ReadonlySet<number> = new Set();
+  readonly #isMember: (pid: number) => boolean;
+
+  constructor(pid: number, isMember: (pid: number) => boolean) {
+    this.#own = new Set([pid]);
+    this.#isMember = isMember;
+  }
+
+  /** A sandbox clears the environment of its processes, which are known by their parents. */
+  find(): readonly number[] {
+    const own = new Set<number>();
+    const others = new Set<number>();
+    for (const pid of processIds().toSorted((a, b) => a - b)) {
+      const isOwn = !this.#others.has(pid) &&
+        (this.#own.has(pid) || own.has(parentOf(pid) ?? 0) || this.#isMember(pid));
+      (isOwn ? own : others).add(pid);
+    }
+    this.#own = own;
+    this.#others = others;
+    return [...own];
+  }
 }
 
 /** The memory that a process does not share with files, in bytes. */

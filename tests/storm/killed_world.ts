@@ -1,4 +1,4 @@
-/** One daemon of a storm, which is killed at any moment. Each next one finds what is on the disk. */
+/** The daemon of a storm, which is killed at any moment. The next one finds what is on the disk. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

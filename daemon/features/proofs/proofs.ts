@@ -155,8 +155,8 @@ export class Proofs {
   reportOf(correlation_id: string): ReportedProof | undefined {
     const proof = this.#records.viewOf(correlation_id, { brief: false });
     if (proof?.machine !== null || !IS_ANSWERED.has(proof.state)) return undefined;
-    const { answers, claims, results } = proof;
-    return { answers, claims, results: proofOfAnswer(proof.state, proof).results };
+    const { answers, claims, state } = proof;
+    return { answers, claims, results: proofOfAnswer(state, proof).results };
   }
 
   /**

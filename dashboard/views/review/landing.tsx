@@ -1,4 +1,4 @@
-/** The suggested order in which work trees of a repository land, and the work that fails together. */
+/** The suggested order in which work trees land, and the work that fails together. */
 
 import * as at from "protocol/generated/endpoints.ts";
 import { Age, Empty, State, type Tone } from "../../components/basics.tsx";

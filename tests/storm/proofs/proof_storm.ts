@@ -1,7 +1,7 @@
 /**
  * A storm on answers that are checked: agents answer, repair, refuse and end, checks hold, fail and
- * cannot run, askers give up, and the daemon is killed at any moment. No answer that was accepted is
- * lost, and none reaches its asker without a true outcome.
+ * cannot run, askers give up, and the daemon is killed at any moment. No answer that was accepted
+ * is lost, and none reaches its asker without a true outcome.
  */
 
 import assert from "node:assert/strict";
