@@ -17,6 +17,7 @@ const PROOFS = [
   "tests/daemon/features/proofs/proofs_test.ts",
   "tests/daemon/features/proofs/hostile_test.ts",
 ];
+const ELSEWHERE = "tests/daemon/machines/exchange/proofs_elsewhere_test.ts";
 const CLAIMS = ["tests/daemon/features/proofs/claims_test.ts"];
 
 export const WORK_TARGETS: readonly Target[] = [
@@ -467,8 +468,18 @@ export const WORK_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/proofs/proofs.ts",
-    tests: PROOFS,
+    tests: [...PROOFS, ELSEWHERE],
     faults: [
+      [
+        "an answer that another machine did not check is verified",
+        "const results = [...known, ...undecided({ checks: missing, claims: [] }, reason)];",
+        "const results = known;",
+      ],
+      [
+        "claims are verified for a machine that cannot read what was found",
+        "if (!known && this.#deps.ports.isFromElsewhere(correlation_id)) {",
+        "if (false) {",
+      ],
       [
         "a second answer replaces the one that is being checked",
         'if (known?.state === "proving") throw new Problem("answer_in_proof", { correlation_id });',
@@ -503,33 +514,6 @@ export const WORK_TARGETS: readonly Target[] = [
         "a request through the relay starts checks",
         'if (via === "relay" && !this.#deps.relay_admin)',
         "if (false)",
-      ],
-    ],
-  },
-  {
-    file: "daemon/features/proofs/proofs.ts",
-    tests: ["tests/daemon/machines/exchange/proofs_elsewhere_test.ts"],
-    faults: [
-      [
-        "an answer that another machine did not check is verified",
-        "const results = [...known, ...undecided({ checks: missing, claims: [] }, reason)];",
-        "const results = known;",
-      ],
-      [
-        "claims are verified for a machine that cannot read what was found",
-        "if (!known && this.#deps.ports.isFromElsewhere(correlation_id)) {",
-        "if (false) {",
-      ],
-    ],
-  },
-  {
-    file: "daemon/machines/exchange/incoming.ts",
-    tests: ["tests/daemon/machines/exchange/proofs_elsewhere_test.ts"],
-    faults: [
-      [
-        "any machine has checks run here",
-        'if (!may_prove) throw new Problem("prove_from_machine", { machine: name });',
-        "",
       ],
     ],
   },
@@ -569,17 +553,6 @@ export const WORK_TARGETS: readonly Target[] = [
         "if (false)",
       ],
       ["the disk space of its folder has no limit", "if (bytes > bytes_max) return true;", ""],
-    ],
-  },
-  {
-    file: "daemon/host/program_group.ts",
-    tests: ["tests/daemon/host/program_limits_test.ts"],
-    faults: [
-      [
-        "a process of a sandbox outlives its time limit",
-        "return { session: this.#session, mark: this.mark, descendants };",
-        "return { session: this.#session, mark: this.mark };",
-      ],
     ],
   },
   {
