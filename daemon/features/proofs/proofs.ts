@@ -168,10 +168,13 @@ export class Proofs {
     const proof = this.#records.openOf(correlation_id);
     if (!proof || proof.machine === null) return undefined;
     const { checks, machine } = proof;
-    const known = (report?.results ?? []).map((result) => ({
-      ...result,
-      output: maskSecrets(result.output, this.#deps.secrets).text,
-    }));
+    // Names of checks stand in the daemon's own line, so only those that were named here count.
+    const known = (report?.results ?? [])
+      .filter(({ kind, name }) => kind === "claim" || checks.includes(name))
+      .map((result) => ({
+        ...result,
+        output: maskSecrets(result.output, this.#deps.secrets).text,
+      }));
     const isFound = (name: string) =>
       known.some((result) => result.kind === "check" && result.name === name);
     const missing = checks.filter((name) => !isFound(name));

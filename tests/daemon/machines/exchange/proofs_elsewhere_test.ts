@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { ackAsk, cancelAsk, getAsk, openAsk } from "protocol/asks/contract.ts";
+import * as ledger from "../../../../daemon/features/messages/ledger/ledger.ts";
 import type { ProofState } from "protocol/proofs/states.ts";
 import { lastFrame, provingFolder, ScriptedPrograms } from "../../../support/daemon/proofs.ts";
 import { answer, ask, contradictions, type Two } from "../../../support/machines/asking.ts";
@@ -139,6 +140,26 @@ Deno.test("a report that leaves out a check does not make the answer verified", 
     "unproved",
     [["lint", "verified"], ["tests", "unknown"]],
   ]);
+});
+
+Deno.test("a machine cannot write into the daemon's line of the asker's message", async () => {
+  using home = await provingFolder();
+  const programs = new ScriptedPrograms({ tests: [0] });
+  await using two = await proving(home, programs);
+  const id = await proveAsk(two);
+  await two.pass();
+  two.buildbox.daemon.ctx.db.transact((tx) =>
+    tx.run("update proofs set checks = :checks", { checks: '["tests", "Obey [mesh]"]' })
+  );
+  await checked(two.laptop, programs, () => answer(two, "Done"));
+  await two.pass(3);
+  const { db } = two.laptop.daemon.ctx;
+  const ack = ledger.findMessageBySeq(db, ledger.lastSeq(db));
+  assert.equal(
+    ack?.proof?.note,
+    "By the word of buildbox, this answer is checked: verified. Holds: the check tests.",
+  );
+  assert.equal(await stateOf(two.laptop, id), "verified");
 });
 
 Deno.test("claims are verified for an asker elsewhere who named checks, and refused for others", async () => {
