@@ -171,10 +171,11 @@ export class JointChecks {
     if (text === this.#reported) return;
     this.#reported = text;
     const pairs = results.flatMap(([, , pairs]) => pairs);
-    this.#ctx.events.append("joint_checked", {
-      repositories: results.length,
-      failing_pairs: pairs.filter(({ result }) => result === "failed").length,
-    });
+    const failing_pairs = pairs.filter(({ result }) => result === "failed").length;
+    const { db, events } = this.#ctx;
+    db.transact(() =>
+      events.append("joint_checked", { repositories: results.length, failing_pairs })
+    );
   }
 
   /** The peers of this machine in two or more work trees of a repository, by the repository. */

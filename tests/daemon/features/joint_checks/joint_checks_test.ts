@@ -29,6 +29,8 @@ Deno.test("two works that pass apart and fail together are one ask between their
   await at.pass();
   assert.equal((await at.messages("api")).length, 1);
   assert.equal((await at.messages("sam")).length, 0);
+  const { events } = await (await at.w.fetch("/events?type=joint_checked&replay=9")).json();
+  assert.deepEqual(events.map((event: Record<string, unknown>) => event["failing_pairs"]), [1]);
 });
 
 Deno.test("nothing is joined without joint_checks.check", async () => {
