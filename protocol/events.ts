@@ -70,6 +70,8 @@ export const EVENTS = {
     second_peer_id: id,
     correlation_id: nullableString,
   }),
+  /** The results of joint checks have changed. */
+  joint_checked: z.object({ repositories: z.number(), failing_pairs: z.number() }),
   /** Tokens of a peer were counted. */
   usage_counted: z.object({ peer_id: id }),
   /** An error ended a peer's turn. `error` is its class, such as `rate_limit`. */

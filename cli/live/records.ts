@@ -76,6 +76,7 @@ const CONCERNS: Readonly<Record<EventType, readonly Topic[]>> = {
   review_changed: [],
   file_overlap: [],
   joint_failure: [],
+  joint_checked: [],
   budget: [],
   policy_denied: [],
   looping: PEERS,

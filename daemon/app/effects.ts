@@ -200,7 +200,7 @@ export class Effects {
 
   readonly asks: AskEffects = {
     askWaits: (message, sender) => this.#features.wakes.askWaits(message, sender),
-    proofAsked: (message, checks) => this.#features.proofs.asked(message, checks),
+    proofAsked: (message, to, checks) => this.#features.proofs.asked(message, to, checks),
     holdAnswer: (ask, answer) => this.#features.proofs.holdAnswer(ask, answer),
     refuseWhileProving: (ask) => this.#features.proofs.refuseWhileProving(ask),
     hasHeldAnswer: (ask) => this.#features.proofs.hasHeldAnswer(ask),

@@ -14,6 +14,7 @@ import type { Loops } from "../features/breakers/loops.ts";
 import type { OriginPorts } from "../features/origins/origins.ts";
 import * as chainRows from "../features/messages/ledger/chains.ts";
 import type { BudgetPorts } from "../features/budgets/budgets.ts";
+import type { RemoteProofs } from "../machines/exchange/deps.ts";
 import type { Machines } from "../machines/machines.ts";
 import * as inboxRows from "../features/inbox/store.ts";
 import { inboxItemFrame } from "../features/inbox/surfaces.ts";
@@ -32,7 +33,7 @@ import { findAskParts, findMessage, firstQueued } from "../features/messages/led
 import type { RemotePorts } from "../features/messages/remote_delivery.ts";
 import type { SocketPorts } from "../features/messages/websocket/sockets.ts";
 import type { ProofPorts } from "../features/asks/asks.ts";
-import type { Proofs } from "../features/proofs/proofs.ts";
+import type { OriginOfAsks, Proofs } from "../features/proofs/proofs.ts";
 import * as peerRows from "../features/peers/store.ts";
 import type { PeerPorts } from "../features/peers/registration.ts";
 import type { RecordPorts } from "../features/peers/records.ts";
@@ -113,6 +114,16 @@ export class Ports {
       const peer = peerRows.get(this.#deps.db, peer_id);
       return peer ? this.#features.wakes.viewOf(peer) : null;
     },
+  };
+
+  readonly proofs: OriginOfAsks = {
+    isFromElsewhere: (id) => this.#machines?.exchange.outgoing.hopsBefore(id) !== undefined,
+  };
+
+  readonly remoteProofs: RemoteProofs = {
+    proofFor: (checks, to) => this.#features.proofs.proofFor(checks, to),
+    reportOf: (correlation_id) => this.#features.proofs.reportOf(correlation_id),
+    reported: (ask, report) => this.#features.proofs.reported(ask, report),
   };
 
   readonly origins: OriginPorts = {

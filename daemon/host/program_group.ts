@@ -6,21 +6,28 @@
 
 import { type Clock, randomIds } from "kit/core/clock.ts";
 import { pause, timeout } from "kit/core/timeout.ts";
+import { exceededLimit, type ProgramLimits } from "./program_limits.ts";
 import {
   environmentOf,
   isAlive,
   isMac,
+  type ProcessId,
+  processIdOf,
   processIds,
   sendSignal,
   sessionLeaderOf,
   type Signal,
+  startTimeOf,
+  treeOf,
 } from "./processes.ts";
 
 /** The variable with the mark. Child processes inherit it. */
 const MARK = "MESH_PROGRAM";
 /** Time limits for the processes to end after SIGTERM, and after SIGKILL. */
-const END_MS = { SIGTERM: 2_000, SIGKILL: 2_000 } as const;
+const END_MS: Readonly<Record<Signal, number>> = { SIGTERM: 2_000, SIGKILL: 2_000 };
 const POLL_MS = 25;
+/** Maximum descendants that are looked up. */
+const TREE_PIDS_MAX = 10_000;
 /** Time limit for the output after the program's end: another process may hold the pipe open. */
 const OUTPUT_MS_MAX = 2_000;
 /** Maximum size of each output that is kept: its last bytes. */
@@ -42,6 +49,7 @@ export class ProgramGroup {
   readonly child: Deno.ChildProcess;
   readonly mark: string;
   readonly #session: number | undefined;
+  #hasEnded = false;
 
   /** Starts a program. Throws if it does not exist. */
   constructor(
@@ -58,11 +66,24 @@ export class ProgramGroup {
       detached: own_session,
     }).spawn();
     this.#session = own_session ? this.child.pid : undefined;
+    void this.child.status.then(() => this.#hasEnded = true);
+  }
+
+  /** True for a process of its session, or with its mark. */
+  isMember(pid: number): boolean {
+    return isMember(pid, { session: this.#session, mark: this.mark });
   }
 
   /** Ends all processes. Returns the pids of those that still run, such as another user's. */
-  end(clock: Clock): Promise<readonly number[]> {
-    return endProcesses(clock, { session: this.#session, mark: this.mark });
+  end(clock: Clock, signals?: readonly Signal[]): Promise<readonly number[]> {
+    return endProcesses(clock, this.#search(), signals);
+  }
+
+  /** A sandbox may clear the environment of its processes, and start a session of its own. */
+  #search(): Search {
+    const tree = this.#hasEnded || isMac() ? [] : [...treeOf(this.child.pid, TREE_PIDS_MAX)];
+    const descendants = tree.flatMap((pid) => processIdOf({ startTimeOf }, pid) ?? []);
+    return { session: this.#session, mark: this.mark, descendants };
   }
 }
 
@@ -70,11 +91,17 @@ interface Search {
   /** The session, if the program leads one. */
   readonly session?: number | undefined;
   readonly mark: string;
+  /** Processes that descended from the program when the search began. */
+  readonly descendants?: readonly ProcessId[];
 }
 
 /** Ends all processes that have the mark or belong to the session. Returns the pids that remain. */
-export async function endProcesses(clock: Clock, search: Search): Promise<readonly number[]> {
-  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+export async function endProcesses(
+  clock: Clock,
+  search: Search,
+  signals: readonly Signal[] = ["SIGTERM", "SIGKILL"],
+): Promise<readonly number[]> {
+  for (const signal of signals) {
     // A process that starts between the search and the signal is found by the next search.
     for (let waited_ms = 0; waited_ms < END_MS[signal]; waited_ms += POLL_MS) {
       const running = find(search);
@@ -92,15 +119,20 @@ function send(signal: Signal, pids: readonly number[], { session }: Search): voi
   if (isMac() && session !== undefined) sendSignal(-session, signal);
 }
 
-function find({ session, mark }: Search): readonly number[] {
+function find({ session, mark, descendants = [] }: Search): readonly number[] {
   if (isMac()) {
     return session !== undefined && sendSignal(-session, "SIGCONT") === "sent" ? [session] : [];
   }
-  return processIds().filter((pid) =>
-    pid !== Deno.pid && isAlive(pid) &&
-    (session !== undefined && sessionLeaderOf(pid) === session ||
-      environmentOf(pid)?.get(MARK) === mark)
+  const tree = descendants.filter(({ pid, started }) => isAlive(pid, started));
+  const marked = processIds().filter((pid) =>
+    pid !== Deno.pid && isAlive(pid) && isMember(pid, { session, mark })
   );
+  return [...new Set([...tree.map(({ pid }) => pid), ...marked])];
+}
+
+function isMember(pid: number, { session, mark }: Search): boolean {
+  return session !== undefined && sessionLeaderOf(pid) === session ||
+    environmentOf(pid)?.get(MARK) === mark;
 }
 
 export interface RunOptions extends Pick<StartOptions, "cwd" | "env"> {
@@ -112,12 +144,15 @@ export interface RunOptions extends Pick<StartOptions, "cwd" | "env"> {
   readonly mark?: string;
   /** True to end the processes that the program leaves behind, too. */
   readonly leaves_none?: boolean;
+  readonly limits?: ProgramLimits | undefined;
 }
 
 export interface RunResult {
   /** Null if a signal ended the program, or if it timed out. */
   readonly code: number | null;
   readonly timed_out: boolean;
+  /** A sentence on the limit that the program exceeded, so that it was ended. */
+  readonly exceeded: string | undefined;
   readonly stdout: string;
   readonly stderr: string;
   /** Both outputs, in the order of arrival. */
@@ -125,13 +160,13 @@ export interface RunResult {
 }
 
 /**
- * Runs a program to its end. After the timeout, or if the signal aborts, ends it with all processes
- * that it started. If the program ends by itself, processes that it leaves behind go on, except
- * with `leaves_none`. Throws if the program does not exist.
+ * Runs a program to its end. After the timeout, beyond a limit, or if the signal aborts, ends it
+ * with all processes that it started. If the program ends by itself, processes that it leaves
+ * behind go on, except with `leaves_none`. Throws if the program does not exist.
  */
 export async function runProgram(
   argv: readonly string[],
-  { clock, timeout_ms, signal, input, mark, leaves_none = false, ...options }: RunOptions,
+  { clock, timeout_ms, signal, input, mark, leaves_none = false, limits, ...options }: RunOptions,
 ): Promise<RunResult> {
   const stdin = input === undefined ? "null" : "piped";
   const piped = { stdin, stdout: "piped", stderr: "piped" } as const;
@@ -143,13 +178,28 @@ export async function runProgram(
     readers.map((reader, at) => readInto(reader, [both, at === 0 ? out : err])),
   );
   if (input !== undefined) void writeInput(child, input);
-  const status = await timeout(clock, timeout_ms, child.status, signal);
-  if (!status || leaves_none) await group.end(clock);
+  const measured = {
+    pid: child.pid,
+    folder: String(options.cwd ?? "."),
+    clock,
+    isMember: (pid: number) => group.isMember(pid),
+  };
+  const ending = (signal: AbortSignal) =>
+    Promise.race([
+      child.status,
+      ...limits ? [exceededLimit(limits, { ...measured, signal })] : [],
+    ]);
+  const ended = await timeout(clock, timeout_ms, ending, signal);
+  const exceeded = typeof ended === "string" ? ended : undefined;
+  const status = typeof ended === "string" ? undefined : ended;
+  // Time to tidy up would be time to take more.
+  if (!status || leaves_none) await group.end(clock, exceeded ? ["SIGKILL"] : undefined);
   await timeout(clock, OUTPUT_MS_MAX, read);
   await Promise.all(readers.map((reader) => reader.cancel()));
   return {
     code: status && status.signal === null ? status.code : null,
-    timed_out: !status,
+    timed_out: !status && exceeded === undefined,
+    exceeded,
     stdout: out.text(),
     stderr: err.text(),
     output: both.text(),

@@ -7,6 +7,7 @@ import type { Clock } from "kit/core/clock.ts";
 import { fs } from "kit/host/node_library.ts";
 import { withoutSecrets } from "./tmux/terminals.ts";
 import { endProcesses, newMark, runProgram } from "./program_group.ts";
+import type { ProgramLimits } from "./program_limits.ts";
 import type { Log } from "kit/core/log.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
@@ -14,6 +15,15 @@ import { unlessMissing } from "kit/host/file_errors.ts";
 export interface ProgramResult {
   readonly exit: number | null;
   readonly output: string;
+  /** A sentence: why there is no exit code. */
+  readonly reason?: string;
+}
+
+interface ProgramOptions {
+  readonly cwd: string;
+  readonly timeout_ms: number;
+  readonly signal: AbortSignal;
+  readonly limits?: ProgramLimits;
 }
 
 export interface ProgramRunner {
@@ -22,10 +32,7 @@ export interface ProgramRunner {
    * anything that the program does. `cwd` is the real path that the caller approved; if that path
    * contains a symbolic link by now, nothing runs.
    */
-  run(
-    argv: readonly string[],
-    options: { readonly cwd: string; readonly timeout_ms: number; readonly signal: AbortSignal },
-  ): Promise<ProgramResult>;
+  run(argv: readonly string[], options: ProgramOptions): Promise<ProgramResult>;
 }
 
 /**
@@ -39,19 +46,20 @@ export function programRunnerOf(
 ): ProgramRunner {
   const clean = withoutSecrets(env);
   return {
-    async run(argv, { cwd, timeout_ms, signal }) {
+    async run(argv, { cwd, timeout_ms, signal, limits }) {
       try {
         using folder = openFolder(cwd);
         const mark = newMark();
         using _noted = started?.add(mark);
-        const limits = { timeout_ms, signal, leaves_none: true };
-        const options = { cwd: folder.path, env: clean, clock, mark, ...limits };
-        const { code, timed_out, output } = await runProgram(argv, options);
-        if (!timed_out) return { exit: code, output };
-        return { exit: null, output: `${output}\nThe program took too long: ended` };
+        const ends = { timeout_ms, signal, leaves_none: true, limits };
+        const options = { cwd: folder.path, env: clean, clock, mark, ...ends };
+        const { code: exit, timed_out, exceeded, output } = await runProgram(argv, options);
+        if (exit !== null) return { exit, output };
+        const late = `It took longer than ${timeout_ms / 1000} seconds`;
+        return { exit, output, reason: exceeded ?? (timed_out ? late : "A signal ended it") };
       } catch (error) {
         if (!(error instanceof Error)) throw error;
-        return { exit: null, output: `The program could not be run: ${error.message}` };
+        return { exit: null, output: "", reason: `It could not be started: ${error.message}` };
       }
     },
   };

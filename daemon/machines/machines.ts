@@ -16,6 +16,7 @@ import type { RemotePeers } from "../features/peers/remote/remote_peers.ts";
 import type { PeerWaits } from "../features/peers/waits.ts";
 import { SharedPeers } from "../features/peers/remote/shared_peers.ts";
 import { Calls } from "./calls/calls.ts";
+import { AllowedMachines } from "./calls/machine_names.ts";
 import { BusConnection } from "./connection.ts";
 import type { BusReport, BusState, Machine } from "protocol/machines.ts";
 import { MachineDirectory } from "./directory/machine_directory.ts";
@@ -37,6 +38,8 @@ interface MachinesSettings {
   /** The circles that are shared; `*` stands for all. */
   readonly allow: readonly string[];
   readonly allow_admin: readonly string[];
+  /** The machines that may have checks run here. */
+  readonly allow_prove: readonly string[];
   readonly human_home: string | undefined;
   readonly description_ttl_ms: number;
 }
@@ -54,7 +57,14 @@ export interface BusAccess {
 interface MachinesDeps extends
   Pick<
     ExchangeDeps,
-    "asks" | "delivery" | "directory" | "inbox" | "effects" | "notifications" | "steps"
+    | "asks"
+    | "delivery"
+    | "directory"
+    | "inbox"
+    | "effects"
+    | "notifications"
+    | "proofs"
+    | "steps"
   > {
   readonly access: BusAccess;
   readonly attachments: Attachments;
@@ -78,6 +88,7 @@ export class Machines {
   readonly #ctx: Context;
   readonly #deps: MachinesDeps;
   readonly #trust: MachineTrust;
+  readonly #provers: AllowedMachines;
   readonly #connection: BusConnection;
   readonly #claim: RunClaim;
   readonly #links: Links;
@@ -97,8 +108,10 @@ export class Machines {
     const { allow, name, url } = settings;
     const created_at = deps.cardMadeAt({ name, sign: keys.public.sign });
     const own = signCard({ daemon_id, name, created_at }, keys, network);
-    const reserved = [...settings.allow_admin, ...settings.human_home ? [settings.human_home] : []];
+    const { allow_admin, allow_prove, human_home } = settings;
+    const reserved = [...allow_admin, ...allow_prove, ...human_home ? [human_home] : []];
     this.#trust = new MachineTrust(ctx, { network, own, reserved });
+    this.#provers = new AllowedMachines([...allow_admin, ...allow_prove], this.#trust);
     const seal = new PinnedSeal(ctx.db, new Envelopes({ daemon_id, keys }, ctx.ids));
     const shown = { url, fingerprint: fingerprintOf(keys.public), shared_circles: [...allow] };
     this.#connection = new BusConnection(
@@ -127,7 +140,7 @@ export class Machines {
     });
     this.#directory = this.#openDirectory(own);
     this.calls = new Calls(ctx, {
-      allow_admin: settings.allow_admin,
+      allow_admin,
       bus: this.#connection,
       machines: this.#trust,
       online: () => this.#connection.status().status === "connected" ? this.#directory.online : [],
@@ -317,6 +330,7 @@ export class Machines {
       daemon_id,
       name: machine.name,
       may_administer: this.calls.administrators.includes(daemon_id),
+      may_prove: this.#provers.includes(daemon_id),
       clock_ahead_ms: this.calls.pings.of(daemon_id).clock_ahead_ms,
     };
   }

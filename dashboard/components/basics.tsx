@@ -9,7 +9,7 @@ import { Command } from "./copy.tsx";
 import { Icon, type Shape, StateShape } from "./icons/icon.tsx";
 import { type SubmitHeaders, useSubmit } from "./act/submit.ts";
 
-type Tone = "good" | "busy" | "warn" | "bad" | "calm" | "link";
+export type Tone = "good" | "busy" | "warn" | "bad" | "calm" | "link";
 
 const TONES: Readonly<Record<string, Tone>> = {
   online: "good",

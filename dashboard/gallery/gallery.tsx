@@ -47,6 +47,8 @@ import { Report } from "../views/usage.tsx";
 import { BUDGETS, DIGEST, FILES, LEASES, ORIGIN_STEPS, OVERLAPS, PORTS } from "./holdings.ts";
 import { PROOFS } from "./proofs.ts";
 import { ProofView } from "../components/notes/proof.tsx";
+import { LANDINGS } from "./landing.ts";
+import { LandingOrder } from "../views/review/landing.tsx";
 import { LIMITS } from "./limits.ts";
 import { CHANGES } from "./changes.ts";
 import { ActView, useSight } from "../views/attention/act_view.tsx";
@@ -145,6 +147,9 @@ function Holdings() {
       </Part>
       <Part name="Where a line came from">
         <Steps steps={ORIGIN_STEPS} />
+      </Part>
+      <Part name="Order of landing">
+        {LANDINGS.map((found, index) => <LandingOrder key={index} found={found} />)}
       </Part>
       <Part name="Digest">
         <DigestSections digest={DIGEST} />

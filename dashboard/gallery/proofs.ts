@@ -19,6 +19,7 @@ const HELD: Proof = {
   state: "proving",
   checks: ["tests"],
   claims: [],
+  machine: null,
   folder: "/home/sam/work/api",
   answers: 1,
   reason: null,

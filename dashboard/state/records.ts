@@ -27,6 +27,7 @@ export type ChangedFile = Changes["files"][number];
 export type ReviewList = WireResponse<typeof at.listReviews>;
 export type ReviewDetail = WireResponse<typeof at.readReview>;
 export type Review = ReviewDetail["review"];
+export type JointChecks = WireResponse<typeof at.listJointChecks>;
 export type ReviewComment = ReviewDetail["comments"][number];
 /** The fields of an attachment that decide how it is shown. */
 export type FileFacts = Pick<Attachment, "id" | "filename" | "size" | "content_type">;

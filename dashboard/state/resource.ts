@@ -14,6 +14,7 @@ export type Topic =
   | "inbox"
   | "jobs"
   | "reviews"
+  | "joint_checks"
   | "schedules"
   | "subscriptions"
   | "health"

@@ -147,7 +147,6 @@ const askFields = {
 export const PROVE_FAILS = [
   "unknown_check",
   "prove_person",
-  "prove_elsewhere",
   "prove_question",
   "prove_from_relay",
 ] as const;

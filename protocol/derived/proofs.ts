@@ -8,10 +8,11 @@ type ShownProof = NonNullable<WireResponse<typeof getAsk>["proof"]>;
 type Result = ShownProof["results"][number];
 
 /** The state of the check, and what was found. */
-export function proofSentence({ state, checks, reason }: ShownProof): string {
+export function proofSentence({ state, checks, machine, reason }: ShownProof): string {
   switch (state) {
     case "awaiting":
-      return `its answer will be checked: ${checks.join(", ")}`;
+      return `its answer will be checked${machine === null ? "" : ` by ${machine}`}: ` +
+        checks.join(", ");
     case "proving":
       return "the answer is held while it is checked";
     case "returned":

@@ -3,7 +3,7 @@
 import * as z from "zod";
 
 export const CLAIMS_MAX = 16;
-const CLAIM_CHARS_MAX = 4_096;
+export const CLAIM_CHARS_MAX = 4_096;
 
 /** A claim in parts. */
 export type ParsedClaim =

@@ -2,9 +2,13 @@
 
 import * as z from "zod";
 import { Instant, Name } from "kit/core/schema.ts";
+import { cleanText } from "kit/core/text.ts";
+import { CLAIM_CHARS_MAX, CLAIMS_MAX } from "protocol/proofs/claims.ts";
 import { proofMachine } from "protocol/proofs/states.ts";
 
 export const PROVE_MAX = 16;
+const REASON_CHARS_MAX = 5_000;
+const OUTPUT_CHARS_MAX = 10_000;
 
 export const GivenProve = z.array(Name).min(1).max(PROVE_MAX).optional().describe(
   "Names of jobs.checks. The answer is held until these checks have run in the recipient's folder",
@@ -39,6 +43,9 @@ export const Proof = z.object({
   ),
   checks: z.array(z.string()),
   claims: z.array(z.string()),
+  machine: z.string().nullable().describe(
+    "The other machine that runs the checks, on whose word the outcome rests; null for this one",
+  ),
   folder: z.string().nullable().describe("The recipient's folder, in which the checks run"),
   answers: z.number().int().describe("Number of answers that were given"),
   reason: z.string().nullable().describe("What the outcome rests on; null before one"),
@@ -61,6 +68,19 @@ export const MessageProof = z.object({
   results: z.array(ProofResult),
 });
 export type MessageProof = z.output<typeof MessageProof>;
+
+/** The findings of another machine on an answer, bounded and without control characters. */
+export const ReportedProof = z.object({
+  answers: z.number().int().min(0),
+  claims: z.array(z.string().max(CLAIM_CHARS_MAX).transform(cleanText)).max(CLAIMS_MAX),
+  results: z.array(ProofResult.extend({
+    name: z.string().max(CLAIM_CHARS_MAX).transform(cleanText),
+    reason: z.string().max(REASON_CHARS_MAX).transform(cleanText),
+    output: z.string().max(OUTPUT_CHARS_MAX).transform(cleanText),
+    changed_files: z.array(z.string().max(REASON_CHARS_MAX).transform(cleanText)).max(20),
+  })).max(PROVE_MAX + CLAIMS_MAX),
+});
+export type ReportedProof = z.output<typeof ReportedProof>;
 
 /** The answers of a peer that were checked. It decides nothing. */
 export const ProofRecord = z.object({

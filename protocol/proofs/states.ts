@@ -12,6 +12,9 @@ export const proofMachine = stateMachine("proof", [
   ["proving",    "disproved",  "refuted"  ], // Refuted again, or its author is gone.
   ["returned",   "given_up",   "refuted"  ], // Its author is gone, or did not answer in time.
   ["proving",    "undecided",  "unproved" ], // A check could not run.
+  ["awaiting",   "reported_verified", "verified" ], // By the machine of the recipient.
+  ["awaiting",   "reported_refuted",  "refuted"  ],
+  ["awaiting",   "reported_unproved", "unproved" ], // That machine has checked nothing, or in part.
   // The ask was cancelled, declined, replaced, or ended without an answer.
   [["awaiting", "proving", "returned"], "withdrawn", "withdrawn"],
 ]);

@@ -9,6 +9,8 @@ interface ReceivedMessage {
 
 export interface ClientOptions {
   readonly receipts: boolean;
+  /** Its folder. */
+  readonly path?: string | undefined;
   /** Sees each message, also one that is repeated. */
   readonly onMessage?: (frame: MessageFrame) => void;
 }
@@ -26,15 +28,20 @@ export interface MessageFrame {
 export class Client {
   readonly name: string;
   readonly #receipts: boolean;
+  readonly #path: string;
   readonly #onMessage: (frame: MessageFrame) => void;
   #socket: WebSocket | undefined;
   #peer_id: string | undefined;
   /** Each delivery, in the order of its first arrival. */
   readonly received = new Map<string, ReceivedMessage>();
 
-  constructor(name: string, { receipts, onMessage = () => undefined }: ClientOptions) {
+  constructor(
+    name: string,
+    { receipts, path = "/work", onMessage = () => undefined }: ClientOptions,
+  ) {
     this.name = name;
     this.#receipts = receipts;
+    this.#path = path;
     this.#onMessage = onMessage;
   }
 
@@ -87,7 +94,7 @@ export class Client {
       display_name: this.name,
       backend: "sdk",
       circle: "storm",
-      path: "/work",
+      path: this.#path,
       capabilities: this.#receipts ? ["delivery_receipts"] : [],
       ...(this.#peer_id && { peer_id: this.#peer_id }),
     };

@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { readTextOrNothing } from "../../daemon/host/paths.ts";
 import { isAlive } from "../../daemon/host/processes.ts";
-import { RealDaemon, temporary } from "../support/programs/child.ts";
+import { temporary } from "../support/programs/child.ts";
+import { DaemonFixture } from "../support/programs/daemon_fixture.ts";
 import { pause } from "../support/programs/process_facts.ts";
 import { Chance } from "../support/seeded_random.ts";
 import { until } from "../support/waiting.ts";
@@ -38,7 +39,7 @@ class FakeExecutor implements AsyncDisposable {
     return this.#process.pid;
   }
 
-  async register(fixture: DaemonFixture): Promise<void> {
+  async register(fixture: JobsFixture): Promise<void> {
     const place = { path: "/tmp", backend: "sdk", agent_pid: this.pid };
     const registered = await fixture.post("/peers", { name: "hand", ...place });
     this.#peer_id = registered.peer_id;
@@ -49,7 +50,7 @@ class FakeExecutor implements AsyncDisposable {
   readonly waiting: string[] = [];
 
   /** Leases what is queued and sends receipts; it drops messages that it knows already. */
-  async lease(fixture: DaemonFixture): Promise<void> {
+  async lease(fixture: JobsFixture): Promise<void> {
     const { deliveries, drain_id } = await fixture.get(
       `/deliveries/pending?peer_id=${this.#peer_id}&max_results=500`,
       this.#certificate,
@@ -64,12 +65,12 @@ class FakeExecutor implements AsyncDisposable {
     await fixture.post("/deliveries/receipts", receipt, this.#certificate);
   }
 
-  async beginTurn(fixture: DaemonFixture, delivery_id: string): Promise<void> {
+  async beginTurn(fixture: JobsFixture, delivery_id: string): Promise<void> {
     const prompt = `[mesh ${delivery_id}]`;
     await fixture.post(`/peers/${this.#peer_id}/turn`, { turn_state: "working", prompt });
   }
 
-  async endTurn(fixture: DaemonFixture, last_message: string): Promise<void> {
+  async endTurn(fixture: JobsFixture, last_message: string): Promise<void> {
     await fixture.post(`/peers/${this.#peer_id}/turn`, { turn_state: "idle", last_message });
   }
 
@@ -87,34 +88,10 @@ class FakeExecutor implements AsyncDisposable {
   }
 }
 
-/** The real daemon on one state directory, over several runs. */
-class DaemonFixture implements AsyncDisposable {
-  readonly #state: string;
-  readonly #settings: Record<string, string>;
-  #daemon: RealDaemon | undefined;
-
+/** A daemon with jobs. */
+class JobsFixture extends DaemonFixture {
   constructor(state: string, settings: Record<string, string> = SETTINGS) {
-    this.#state = state;
-    this.#settings = settings;
-  }
-
-  async start(): Promise<void> {
-    this.#daemon = await RealDaemon.start(this.#state, { settings: this.#settings });
-  }
-
-  async kill(): Promise<void> {
-    await this.#daemon?.kill();
-  }
-
-  /** Sends a request; a certificate proves which peer sends it. */
-  async get(path: string, certificate?: string) {
-    const headers = headersOf(certificate);
-    return await (await fetch(`${this.#daemon?.base}${path}`, { headers })).json();
-  }
-
-  async post(path: string, body: unknown, certificate?: string) {
-    const init = { method: "POST", headers: headersOf(certificate), body: JSON.stringify(body) };
-    return await (await fetch(`${this.#daemon?.base}${path}`, init)).json();
+    super(state, settings);
   }
 
   async job(id: string): Promise<Job> {
@@ -131,14 +108,6 @@ class DaemonFixture implements AsyncDisposable {
       await pause(POLL_MS);
     }
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#daemon?.stop();
-  }
-}
-
-function headersOf(certificate: string | undefined): Record<string, string> {
-  return certificate === undefined ? {} : { "x-mesh-certificate": certificate };
 }
 
 /** A check whose children outlive it: one in its session, one in a session of its own. */
@@ -157,7 +126,7 @@ Deno.test({
     const checks = { slow: { argv: ["sh", "-c", TREE, list], timeout_seconds: 600 } };
     const settings = { ...SETTINGS, MESH_JOBS__CHECKS: JSON.stringify(checks) };
     await using executor = new FakeExecutor();
-    await using fixture = new DaemonFixture(state.path, settings);
+    await using fixture = new JobsFixture(state.path, settings);
     await fixture.start();
     await executor.register(fixture);
     await advanceToPhase("checking", fixture, executor);
@@ -179,7 +148,7 @@ const PHASES = ["queued", "dispatching", "delivered", "running", "checking"] as 
 /** Brings a job to a phase; returns its id. */
 async function advanceToPhase(
   phase: typeof PHASES[number],
-  fixture: DaemonFixture,
+  fixture: JobsFixture,
   executor: FakeExecutor,
 ): Promise<string> {
   const due_at = new Date(Date.now() + (phase === "queued" ? 1500 : 0)).toISOString();
@@ -206,7 +175,7 @@ for (const phase of PHASES) {
   Deno.test(`kill -9 while a fire is ${phase}: the next daemon completes it, and it runs once`, async () => {
     using state = temporary();
     await using executor = new FakeExecutor();
-    await using fixture = new DaemonFixture(state.path);
+    await using fixture = new JobsFixture(state.path);
     await fixture.start();
     await executor.register(fixture);
     const job_id = await advanceToPhase(phase, fixture, executor);
@@ -237,7 +206,7 @@ for (const phase of ["delivered", "running"] as const) {
   Deno.test(`kill -9 while a fire is ${phase}, and its executor dies too: the fire fails and is retried`, async () => {
     using state = temporary();
     await using executor = new FakeExecutor();
-    await using fixture = new DaemonFixture(state.path);
+    await using fixture = new JobsFixture(state.path);
     await fixture.start();
     await executor.register(fixture);
     const job_id = await advanceToPhase(phase, fixture, executor);
@@ -257,7 +226,7 @@ for (const phase of ["delivered", "running"] as const) {
 Deno.test("a recurring job fires once for all the fires it missed, through kill -9", async () => {
   using state = temporary();
   await using executor = new FakeExecutor();
-  await using fixture = new DaemonFixture(state.path);
+  await using fixture = new JobsFixture(state.path);
   await fixture.start();
   await executor.register(fixture);
   const body = { title: "Look", assigned_peer: "hand", cron: "* * * * *" };
@@ -281,7 +250,7 @@ Deno.test("every acknowledged job is done once in the end, through kills at any 
   const seed = Date.now() % 1_000_000, chance = new Chance(seed);
   using state = temporary();
   await using executor = new FakeExecutor();
-  await using fixture = new DaemonFixture(state.path);
+  await using fixture = new JobsFixture(state.path);
   const acknowledged = new Set<string>();
   const deliveriesByJob = new Map<string, Set<string>>();
   /** Works on one message after the other until the daemon is gone. */

@@ -1,4 +1,4 @@
--- The daemon's tables after 48 migration(s).
+-- The daemon's tables after 49 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -652,7 +652,7 @@ CREATE TABLE proofs (
   created_at integer not null,
   answered_at integer,
   ended_at integer
-) strict;
+, machine text) strict;
 
 CREATE INDEX proofs_ended on proofs (ended_at) where ended_at is not null;
 

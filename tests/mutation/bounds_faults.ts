@@ -90,8 +90,13 @@ export const BOUNDS_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/host/program_group.ts",
-    tests: ["tests/daemon/host/program_group_test.ts"],
+    tests: ["tests/daemon/host/program_limits_test.ts", "tests/daemon/host/program_group_test.ts"],
     faults: [
+      [
+        "a process of a sandbox outlives its time limit",
+        "return { session: this.#session, mark: this.mark, descendants };",
+        "return { session: this.#session, mark: this.mark };",
+      ],
       ["a program is not in a session of its own", "detached: own_session,", "detached: false,"],
       [
         "what left the session goes on",

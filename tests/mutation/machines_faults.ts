@@ -16,8 +16,13 @@ const CALLS = [`${MACHINES}/calls/hostile_calls_test.ts`, `${MACHINES}/calls`];
 const MESSAGE_TARGETS: readonly Target[] = [
   {
     file: "daemon/machines/exchange/incoming.ts",
-    tests: EXCHANGE,
+    tests: [`${MACHINES}/exchange/proofs_elsewhere_test.ts`, ...EXCHANGE],
     faults: [
+      [
+        "any machine has checks run here",
+        'if (!may_prove) throw new Problem("prove_from_machine", { machine: name });',
+        "",
+      ],
       [
         "a machine writes as a peer of another one",
         'if (local || owner !== machine.daemon_id) throw new EntryRefused("forged_sender");',

@@ -18,6 +18,7 @@ const PROOFS = [
   "tests/daemon/features/proofs/proofs_test.ts",
   "tests/daemon/features/proofs/hostile_test.ts",
 ];
+const ELSEWHERE = "tests/daemon/machines/exchange/proofs_elsewhere_test.ts";
 const CLAIMS = ["tests/daemon/features/proofs/claims_test.ts"];
 
 export const WORK_TARGETS: readonly Target[] = [
@@ -108,6 +109,11 @@ export const WORK_TARGETS: readonly Target[] = [
         "a peer that anybody registered is shown the work of others",
         "if (!peer.session_proved) continue;",
         "",
+      ],
+      [
+        "a peer that anybody registered in a folder reads the output of checks there",
+        "asker?.session_proved ? repositoryKey(asker.path) : undefined",
+        "asker && repositoryKey(asker.path)",
       ],
     ],
   },
@@ -576,8 +582,18 @@ export const WORK_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/proofs/proofs.ts",
-    tests: PROOFS,
+    tests: [...PROOFS, ELSEWHERE],
     faults: [
+      [
+        "an answer that another machine did not check is verified",
+        "const results = [...known, ...undecided({ checks: missing, claims: [] }, reason)];",
+        "const results = known;",
+      ],
+      [
+        "claims are verified for a machine that cannot read what was found",
+        "if (!known && this.#deps.ports.isFromElsewhere(correlation_id)) {",
+        "if (false) {",
+      ],
       [
         "a second answer replaces the one that is being checked",
         'if (known?.state === "proving") throw new Problem("answer_in_proof", { correlation_id });',
@@ -621,14 +637,36 @@ export const WORK_TARGETS: readonly Target[] = [
     faults: [
       [
         "a check that could not run refutes the answer",
-        "if (!hasResult(exit))",
-        "if (exit === null)",
+        "if (reason !== null) return notRun(reason);",
+        'if (exit === null) return notRun(reason ?? "");',
       ],
       [
         "secrets in an output reach the asker",
         "maskSecrets(cleanText(output), this.#deps.secrets).text",
         "cleanText(output)",
       ],
+    ],
+  },
+  {
+    file: "daemon/features/jobs/check_runner.ts",
+    tests: ["tests/daemon/features/jobs/check_runner_test.ts"],
+    faults: [
+      ["a sandbox that fails itself refutes", "if (sandbox === undefined ||", "if (true ||"],
+      ["a failed check in a sandbox has no result", "|| !isOwnFailure(sandbox, output)", ""],
+      ["a check that was killed refutes", "if (ENDED.has(exit))", "if (false)"],
+    ],
+  },
+  {
+    file: "daemon/host/program_limits.ts",
+    tests: ["tests/daemon/host/program_limits_test.ts"],
+    faults: [
+      ["the memory of a check has no limit", "if (bytes > memory_bytes_max)", "if (false)"],
+      [
+        "the number of its processes has no limit",
+        "if (pids.length > processes_max)",
+        "if (false)",
+      ],
+      ["the disk space of its folder has no limit", "if (bytes > bytes_max) return true;", ""],
     ],
   },
   {

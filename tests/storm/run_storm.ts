@@ -14,6 +14,8 @@ import { type Simulation, type SimulationOptions, StepError } from "./simulation
 import { Storm } from "./daemon/storm.ts";
 import { TraceDigest } from "./trace_digest.ts";
 import { OPENING_VERBS, VERBS } from "./daemon/verbs.ts";
+import { ProofStorm } from "./proofs/proof_storm.ts";
+import { PROOF_VERBS } from "./proofs/verbs.ts";
 import { WAKE_VERBS } from "./wakes/verbs.ts";
 import { WakeStorm } from "./wakes/wake_storm.ts";
 
@@ -28,7 +30,7 @@ const RULES = { opening: OPENING_VERBS, verbs: VERBS, invariants: INVARIANTS };
 /**
  * The simulated systems: one daemon with its clients; a relay with daemons and remote clients;
  * machines that talk over a bus; machines whose databases go back to an earlier moment; agents that
- * sleep and are woken.
+ * sleep and are woken; agents whose answers are checked.
  */
 export const SIMULATIONS = {
   daemon: (options: SimulationOptions): Simulation => new Storm({ ...options, rules: RULES }),
@@ -40,6 +42,8 @@ export const SIMULATIONS = {
     new MachinesStorm({ ...options, rules: restoreRules(), skipping: ["laptop", "desktop"] }),
   wakes: (options: SimulationOptions): Simulation =>
     new WakeStorm({ ...options, verbs: WAKE_VERBS }),
+  proofs: (options: SimulationOptions): Simulation =>
+    new ProofStorm({ ...options, verbs: PROOF_VERBS }),
 } as const;
 
 export type SimulationName = keyof typeof SIMULATIONS;

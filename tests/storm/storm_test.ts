@@ -13,6 +13,8 @@ const RESTORES_SEEDS = 10;
 const MACHINES_STEPS = 30;
 const WAKES_SEEDS = 25;
 const WAKES_STEPS = 60;
+const PROOFS_SEEDS = 20;
+const PROOFS_STEPS = 60;
 
 for (const { first, last, steps } of DAEMON_RUNS) {
   Deno.test(`no message is lost, sent twice or reported out of order (seeds ${first} to ${last}, ${steps} steps) [c2.delivery.steps] [c2.delivery.order]`, async () => {
@@ -38,6 +40,10 @@ Deno.test("machines with restored databases assign no id twice, and lose and rep
 
 Deno.test("no session is ever opened twice, whenever the daemon is killed in a wake, and no ask is lost", async () => {
   for (let seed = 1; seed <= WAKES_SEEDS; seed++) await storm("wakes", seed, WAKES_STEPS);
+});
+
+Deno.test("no checked answer is lost or reaches its asker without a true outcome, whenever the daemon is killed", async () => {
+  for (let seed = 1; seed <= PROOFS_SEEDS; seed++) await storm("proofs", seed, PROOFS_STEPS);
 });
 
 for (const of of Object.keys(SIMULATIONS) as SimulationName[]) {

@@ -53,7 +53,7 @@ function showRepository(
   for (const { first_peer_id, second_peer_id, result, files, detail, correlation_id } of pairs) {
     const names = `${nameOf(first_peer_id)} and ${nameOf(second_peer_id)}`;
     if (result === "unknown" && detail !== null) {
-      // A check that took too long ends with that.
+      // After the output comes the reason.
       terminal.print(`${names} are not known to fit: ${detail.trimEnd().split("\n").at(-1)}`);
     }
     if (result !== "failed" && result !== "conflict") continue;

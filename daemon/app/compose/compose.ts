@@ -10,6 +10,7 @@ import type { Config } from "../config.ts";
 import type { Platform } from "../platform.ts";
 import { openHooks, openLifecycle } from "./agents.ts";
 import {
+  checkLimitsOf,
   openBreakers,
   openChanges,
   openFiles,
@@ -98,12 +99,13 @@ export function compose(config: Config, db_path: string, platform: Platform) {
 
 /** The network of machines; undefined without a bus. */
 function openMachines(
-  { config, ctx, effects, identity, platform: { machines } }: Foundation,
+  { config, ctx, effects, identity, platform: { machines }, ports }: Foundation,
   lower: AskFeatures,
 ): Machines | undefined {
   if (!machines) return undefined;
   return machines.open(ctx, {
     ...lower,
+    proofs: ports.remoteProofs,
     access: machines.access,
     daemon_id: identity.daemon_id,
     cardMadeAt: (card) => cardMadeAt(ctx, card),
@@ -115,6 +117,7 @@ function openMachines(
       ...machines.membership,
       allow: config["mesh.bus.allow"],
       allow_admin: config["mesh.bus.allow_admin"],
+      allow_prove: config["mesh.bus.allow_prove"],
       human_home: config["mesh.bus.human_home"],
       description_ttl_ms: config["daemon.description_ttl_seconds"] * 1000,
     },
@@ -127,7 +130,8 @@ function openJobs(foundation: Foundation, lower: SpawnFeatures & ReturnType<type
   const { machine, processes, programs, terminals } = platform;
   const executors = new Executors(ctx, { ...lower, machine, processes, shutdownSignal });
   const folders = { allowed: config["spawn.allowed_paths"] ?? [], home: terminals.home };
-  const checkRunner = new CheckRunner({ checks: config["jobs.checks"], folders, programs });
+  const limits = checkLimitsOf(config);
+  const checkRunner = new CheckRunner({ checks: config["jobs.checks"], folders, limits, programs });
   const jobs = new Jobs(ctx, {
     ...lower,
     checkRunner,

@@ -31,6 +31,7 @@ import { PriceTable } from "../../features/usage/prices.ts";
 import { UsageReports } from "../../features/usage/report.ts";
 import { AgentWork } from "../../features/usage/work.ts";
 import { Usage } from "../../features/transcripts/usage.ts";
+import { memoryShare, type ProgramLimits } from "../../host/program_limits.ts";
 import type { Config } from "../config.ts";
 import { Blame } from "../../features/blame/blame.ts";
 import { ReportedCommits } from "../../features/blame/commits.ts";
@@ -180,12 +181,13 @@ export function openProofs(
   foundation: Foundation,
   lower: AskFeatures & { readonly checkRunner: CheckRunner },
 ) {
-  const { config, ctx, history_ms, identity, platform, shutdownSignal } = foundation;
+  const { config, ctx, history_ms, identity, platform, ports, shutdownSignal } = foundation;
   const { git, send, terminals } = platform;
   const proofs = new Proofs(ctx, {
     ...lower,
     git,
     history_ms,
+    ports: ports.proofs,
     relay_admin: config["relay.allow_admin"],
     readable: { allowed: config["spawn.allowed_paths"] ?? [HOME], home: terminals.home },
     secrets: [identity.hook_token, ...secretsOf(config)],
@@ -222,6 +224,11 @@ export function openFiles(
   return { fileUses, blame, reportedCommits: new ReportedCommits(ctx, { origins }) };
 }
 
+/** The limits on the programs of checks. */
+export function checkLimitsOf(config: Config): ProgramLimits {
+  return { memory_bytes_max: config["jobs.check_memory_bytes_max"] ?? memoryShare() };
+}
+
 /** The joining and checking of work trees, which is off without a check. */
 export function openJointChecks(
   { config, ctx, identity, platform, shutdownSignal }: Foundation,
@@ -229,6 +236,8 @@ export function openJointChecks(
 ) {
   const { git, joining_folder: folder, machine, programs, terminals } = platform;
   const check_name = config["joint_checks.check"];
+  const disk_bytes_max = config["joint_checks.disk_bytes_max"];
+  const limits = { ...checkLimitsOf(config), disk_bytes_max };
   const check = check_name === undefined ? undefined : config["jobs.checks"][check_name];
   const reports = new JointReports(ctx, {
     ...lower,
@@ -237,7 +246,7 @@ export function openJointChecks(
   });
   const jointChecks = new JointChecks(ctx, {
     check_name,
-    trials: check && new Trials({ check, programs, folder, log: ctx.log, shutdownSignal }),
+    trials: check && new Trials({ check, programs, folder, limits, log: ctx.log, shutdownSignal }),
     reports,
     folders: { allowed: config["spawn.allowed_paths"] ?? [], home: terminals.home },
     folder,

@@ -80,7 +80,16 @@ interface LeaveReport {
   readonly was_joined: boolean;
 }
 
-const KEYS = ["url", "creds", "ca", "name", "allow", "allow_admin", "human_home"] as const;
+const KEYS = [
+  "url",
+  "creds",
+  "ca",
+  "name",
+  "allow",
+  "allow_admin",
+  "allow_prove",
+  "human_home",
+] as const;
 
 /** Removes the settings and secrets. The keys stay: the machine may come back as the same one. */
 export function removeMembership(env: Env): LeaveReport {

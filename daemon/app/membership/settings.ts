@@ -42,6 +42,7 @@ interface BusSettings {
   readonly "mesh.bus.creds"?: string | undefined;
   readonly "mesh.bus.human_home"?: string | undefined;
   readonly "mesh.bus.allow_admin"?: readonly string[] | undefined;
+  readonly "mesh.bus.allow_prove"?: readonly string[] | undefined;
 }
 
 /** The mistakes in the combination of the settings. */
@@ -57,6 +58,7 @@ function withoutUrl(settings: BusSettings): string[] {
     "mesh.bus.creds": settings["mesh.bus.creds"] !== undefined,
     "mesh.bus.human_home": settings["mesh.bus.human_home"] !== undefined,
     "mesh.bus.allow_admin": (settings["mesh.bus.allow_admin"] ?? []).length > 0,
+    "mesh.bus.allow_prove": (settings["mesh.bus.allow_prove"] ?? []).length > 0,
   };
   return Object.entries(given).filter(([, isGiven]) => isGiven).map(([key]) =>
     `mesh.bus.url: found nothing with ${key}; ` +

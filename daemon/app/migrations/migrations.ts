@@ -48,6 +48,7 @@ import proofs from "./050_proofs.sql" with { type: "text" };
 import origins from "./051_origins.sql" with { type: "text" };
 import reviews from "./052_reviews.sql" with { type: "text" };
 import jointChecks from "./053_joint_checks.sql" with { type: "text" };
+import proofsElsewhere from "./054_proofs_elsewhere.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -98,4 +99,5 @@ export const migrations: readonly string[] = [
   origins,
   reviews,
   jointChecks,
+  proofsElsewhere,
 ];

@@ -25,7 +25,7 @@ export interface AskEffects {
   /** An ask waits for an agent that is offline. `is_elsewhere`: it comes from another machine. */
   askWaits(message: StoredMessage, sender: { readonly is_elsewhere: boolean }): void;
   /** An ask is stored whose answer these checks must pass. */
-  proofAsked(message: StoredMessage, checks: readonly string[]): void;
+  proofAsked(message: StoredMessage, to: Address, checks: readonly string[]): void;
   /** The recipient answers. True if the answer is held until it is checked: the ask stays open. */
   holdAnswer(ask: Ask, answer: GivenAnswer): boolean;
   /** Throws `answer_in_proof` while an answer is being checked. */

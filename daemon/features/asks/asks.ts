@@ -129,7 +129,7 @@ export class Asks {
     const { events } = this.#ctx;
     const ticket = this.#deps.delivery.send({ ...draft, kind: "ask" });
     const { message } = ticket;
-    if (draft.proof) this.#deps.effects.proofAsked(message, draft.proof.checks);
+    if (draft.proof) this.#deps.effects.proofAsked(message, to, draft.proof.checks);
     const parties = {
       correlation_id: message.correlation_id ?? "",
       from_peer_id: message.from_peer_id,

@@ -3,7 +3,8 @@
 import { ExclusiveWork } from "kit/core/exclusive.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Checks } from "protocol/jobs/contract.ts";
-import type { ProgramRunner } from "../../host/programs.ts";
+import type { ProgramLimits } from "../../host/program_limits.ts";
+import type { ProgramResult, ProgramRunner } from "../../host/programs.ts";
 import { allowedFolder, type FolderScope } from "../spawn/folders.ts";
 
 /** Characters kept from the end of a check's output. */
@@ -11,10 +12,45 @@ const TAIL_CHARS_MAX = 4096;
 
 /** Exit codes of a shell that could not run a program: then nothing was checked. */
 const NOT_RUN: ReadonlySet<number> = new Set([126, 127]);
+/** Exit codes of a shell or sandbox whose program SIGKILL or SIGTERM ended. */
+const ENDED: ReadonlySet<number> = new Set([137, 143]);
+/** Programs that start others, and the exit codes by which they say that they could not. */
+const SANDBOXES: ReadonlyMap<string, number> = new Map([
+  ["bwrap", 1],
+  ["docker", 125],
+  ["podman", 125],
+  ["systemd-run", 1],
+  ["unshare", 1],
+]);
+/** Lines that such a program prints about its own failure at most. */
+const OWN_LINES_MAX = 3;
+/** The beginnings of lines of `systemd-run` about its own failures. */
+const SYSTEMD_FAILURE = "Failed to ";
 
-/** True if a program ran to its end, so that its exit code is a result. */
-export function hasResult(exit: number | null): exit is number {
-  return exit !== null && !NOT_RUN.has(exit);
+/**
+ * A sentence that says why a program has no result: it did not run, or was ended. Null if it ran to
+ * its end, so that its exit code is the result. A check that imitates such an end gains nothing: no
+ * result counts as verified.
+ */
+export function reasonWithoutResult(
+  argv: readonly string[],
+  { exit, output, reason }: ProgramResult,
+): string | null {
+  if (exit === null) return reason ?? "It did not run, or did not end: see its output";
+  if (NOT_RUN.has(exit)) return `It could not be run: it exited with ${exit}`;
+  if (ENDED.has(exit)) return `A signal ended a program of it: it exited with ${exit}`;
+  const names = argv.map((word) => word.slice(word.lastIndexOf("/") + 1));
+  const sandbox = names.find((name) => SANDBOXES.get(name) === exit);
+  if (sandbox === undefined || !isOwnFailure(sandbox, output)) return null;
+  return `Its sandbox (${sandbox}) could not run it: see its output`;
+}
+
+/** True if all that was printed is the sandbox's own. Exit code 125 has no other meaning. */
+function isOwnFailure(sandbox: string, output: string): boolean {
+  const lines = output.split("\n").filter((line) => line !== "");
+  if (SANDBOXES.get(sandbox) === 125) return true;
+  const begin = sandbox === "systemd-run" ? SYSTEMD_FAILURE : `${sandbox}: `;
+  return lines[0]?.startsWith(begin) === true && lines.length <= OWN_LINES_MAX;
 }
 
 /** The end of a check's output, as it is kept. */
@@ -22,10 +58,13 @@ export function outputTail(output: string): string {
   return output.slice(-TAIL_CHARS_MAX).toWellFormed();
 }
 
-/** The outcome of one check; `exit` is null if it did not run or timed out. */
+/** The outcome of one check. */
 export interface CheckOutcome {
   readonly name: string;
+  /** Null if it did not run, or was ended. */
   readonly exit: number | null;
+  /** A sentence: why it has no result. Null if its exit code is the result. */
+  readonly reason: string | null;
   readonly output_tail: string;
 }
 
@@ -33,6 +72,7 @@ interface CheckRunnerDeps {
   readonly checks: Checks;
   /** The folders in which checks may run. */
   readonly folders: FolderScope;
+  readonly limits: ProgramLimits;
   readonly programs: ProgramRunner;
 }
 
@@ -68,21 +108,25 @@ export class CheckRunner {
    * link. So each run resolves the path again, and requires a folder within `spawn.allowed_paths`.
    */
   async run(name: string, path: string | null, signal: AbortSignal): Promise<CheckOutcome> {
-    const notRun = (output_tail: string) => ({ name, exit: null, output_tail });
+    const notRun = (reason: string) => ({ name, exit: null, reason, output_tail: "" });
     const check = this.checkOf(name);
-    if (!check) return notRun("jobs.checks no longer names this check");
-    if (path === null) return notRun("There is no folder in which the check could run");
+    if (!check) return notRun("jobs.checks no longer names it");
+    if (path === null) return notRun("There is no folder in which it could run");
     const found = await this.folderOf(path);
     if (!found.ok) {
       return notRun(
-        `The check was not run in "${path}": ${found.why}. Add its folder to spawn.allowed_paths.`,
+        `It was not run in "${path}": ${found.why}. Add its folder to spawn.allowed_paths`,
       );
     }
-    const options = { cwd: found.folder, timeout_ms: check.timeout_seconds * 1000, signal };
-    const { exit, output } = await this.#work.run(found.folder, () => {
-      if (!signal.aborted) return this.#deps.programs.run(check.argv, options);
-      return Promise.resolve({ exit: null, output: "The check was not started any more" });
+    const { limits, programs } = this.#deps;
+    const timeout_ms = check.timeout_seconds * 1000;
+    const options = { cwd: found.folder, timeout_ms, signal, limits };
+    const result = await this.#work.run(found.folder, async (): Promise<ProgramResult> => {
+      if (!signal.aborted) return await programs.run(check.argv, options);
+      return { exit: null, output: "", reason: "It was not started any more" };
     });
-    return { name, exit, output_tail: outputTail(output) };
+    const { exit, output } = result;
+    const reason = reasonWithoutResult(check.argv, result);
+    return { name, exit, reason, output_tail: outputTail(output) };
   }
 }

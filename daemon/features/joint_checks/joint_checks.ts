@@ -75,6 +75,8 @@ export class JointChecks {
   readonly #ctx: Context;
   readonly #deps: JointChecksDeps;
   readonly #found = new Map<string, Omit<JointRepository, "repository">>();
+  /** The results that the last event reported. */
+  #reported = "[]";
   #isRunning = false;
   #due_at = Number.NEGATIVE_INFINITY;
 
@@ -97,16 +99,20 @@ export class JointChecks {
     background.run("Joint checks failed", pass);
   }
 
-  /** All repositories for a person; for an agent, that of its folder, with peers of its circle. */
+  /**
+   * All repositories for a person; for an agent, that of its folder, with peers of its circle.
+   * Any caller may register a peer in any folder, so only an agent that reported its session itself
+   * is shown the output of a check there.
+   */
   list({ isHuman, peer_id }: Reader): z.output<typeof listJointChecks.returns> {
     const { check_name = null } = this.#deps;
     const asker = peer_id === undefined ? undefined : peers.get(this.#ctx.db, peer_id);
     if (!isHuman && !asker) throw new Problem("human_not_proven", {});
-    const own = asker && !isHuman ? repositoryKey(asker.path) : undefined;
+    const own = asker?.session_proved ? repositoryKey(asker.path) : undefined;
     const isShown = (id: string) =>
       isHuman || peers.get(this.#ctx.db, id)?.circle === asker?.circle;
     const repositories = [...this.#found].flatMap(([repository, { work_trees, pairs, ...rest }]) =>
-      own !== undefined && own !== repository ? [] : [{
+      !isHuman && own !== repository ? [] : [{
         repository,
         ...rest,
         work_trees: work_trees.filter(({ peer_id }) => isShown(peer_id)),
@@ -154,6 +160,22 @@ export class JointChecks {
         await removeFolder(objects, this.#ctx.log);
       }
     }
+    this.#reportChanges();
+  }
+
+  #reportChanges(): void {
+    const results = [...this.#found].map(([repository, { work_trees, pairs }]) =>
+      [repository, work_trees, pairs] as const
+    );
+    const text = JSON.stringify(results);
+    if (text === this.#reported) return;
+    this.#reported = text;
+    const pairs = results.flatMap(([, , pairs]) => pairs);
+    const failing_pairs = pairs.filter(({ result }) => result === "failed").length;
+    const { db, events } = this.#ctx;
+    db.transact(() =>
+      events.append("joint_checked", { repositories: results.length, failing_pairs })
+    );
   }
 
   /** The peers of this machine in two or more work trees of a repository, by the repository. */

@@ -4,8 +4,9 @@ import { setLatest } from "kit/core/bounded_map.ts";
 import type { Log } from "kit/core/log.ts";
 import type { Checks } from "protocol/jobs/contract.ts";
 import type { CheckResult } from "protocol/joint_checks/contract.ts";
+import type { ProgramLimits } from "../../host/program_limits.ts";
 import type { ProgramRunner } from "../../host/programs.ts";
-import { hasResult, outputTail } from "../jobs/check_runner.ts";
+import { outputTail, reasonWithoutResult } from "../jobs/check_runner.ts";
 import type { Git } from "../changes/git/git.ts";
 import { GitFailed } from "../changes/git/git.ts";
 
@@ -28,6 +29,7 @@ export interface Trial {
 
 interface TrialsDeps {
   readonly check: Checks[string];
+  readonly limits: ProgramLimits;
   readonly log: Log;
   readonly programs: ProgramRunner;
   /** The folder in which temporary folders are made. */
@@ -61,7 +63,7 @@ export class Trials {
   }
 
   async #run(git: Git, tree: string): Promise<Trial> {
-    const { check, programs, folder: parent, shutdownSignal: signal } = this.#deps;
+    const { check, limits, programs, folder: parent, shutdownSignal: signal } = this.#deps;
     const folder = await Deno.makeTempDir({ dir: parent, prefix: "tree-" });
     try {
       const refusal = await writeTree(git, tree, folder);
@@ -69,13 +71,13 @@ export class Trials {
       const cwd = await Deno.realPath(folder);
       const argv = ["/bin/sh", "-c", IDLE, "sh", ...check.argv];
       const timeout_ms = check.timeout_seconds * 1000;
-      const options = { cwd, timeout_ms, signal };
-      const { exit, output } = await programs.run(argv, options);
+      const result = await programs.run(argv, { cwd, timeout_ms, signal, limits });
       signal.throwIfAborted();
-      if (exit === 0) return { result: "passed", detail: null };
-      const detail = outputTail(output);
-      if (hasResult(exit)) return { result: "failed", detail };
-      return { result: "unknown", detail: detail || "a signal ended the check" };
+      if (result.exit === 0) return { result: "passed", detail: null };
+      const detail = outputTail(result.output);
+      const reason = reasonWithoutResult(check.argv, result);
+      if (reason === null) return { result: "failed", detail };
+      return { result: "unknown", detail: `${detail}\n${reason}`.trim() };
     } finally {
       await removeFolder(folder, this.#deps.log);
     }

@@ -12,8 +12,15 @@ import type { Ask } from "protocol/asks/contract.ts";
 import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Address } from "protocol/peers/record.ts";
 import { Problem, recoverableProblem } from "protocol/problems.ts";
-import type { MessageProof, Proof, ProofRecord, ProofResult } from "protocol/proofs/contract.ts";
-import type { ProofEvent } from "protocol/proofs/states.ts";
+import type {
+  MessageProof,
+  Proof,
+  ProofRecord,
+  ProofResult,
+  ReportedProof,
+} from "protocol/proofs/contract.ts";
+import type { ProofEvent, ProofState } from "protocol/proofs/states.ts";
+import { maskSecrets } from "../agents/sessions/secrets.ts";
 import type { GivenAnswer } from "../asks/ask_closer.ts";
 import type { Asks } from "../asks/asks.ts";
 import type { CheckRunner } from "../jobs/check_runner.ts";
@@ -31,6 +38,18 @@ import { Verification, type VerificationDeps } from "./verification.ts";
 const RUNNING_MAX = 4;
 /** Starts of the checks of one answer after which a daemon that ended each time gives up. */
 const RUNS_MAX = 5;
+const IS_ANSWERED: ReadonlySet<ProofState> = new Set(["verified", "refuted", "unproved"]);
+const EVENTS_OF_REPORT = {
+  verified: "reported_verified",
+  refuted: "reported_refuted",
+  unknown: "reported_unproved",
+} as const satisfies Record<ProofResult["outcome"], ProofEvent>;
+
+/** A question of proofs to the machines. */
+export interface OriginOfAsks {
+  /** True for an ask from another machine. */
+  isFromElsewhere(correlation_id: string): boolean;
+}
 
 interface ProofsDeps extends VerificationDeps {
   readonly asks: Asks;
@@ -38,6 +57,7 @@ interface ProofsDeps extends VerificationDeps {
   readonly delivery: Delivery;
   readonly directory: Directory;
   readonly history_ms: number;
+  readonly ports: OriginOfAsks;
   /** The setting `relay.allow_admin`. */
   readonly relay_admin: boolean;
   readonly shutdownSignal: AbortSignal;
@@ -60,12 +80,9 @@ export class Proofs {
   /** The note of an ask on its checks. Throws if this recipient's answer cannot be checked. */
   proofFor(names: readonly string[], to: Address): MessageProof {
     if (to.role === "human") throw new Problem("prove_person", { peer: to.name });
-    if (to.daemon_id !== null) {
-      const { machine = "" } = nameAndMachine(to.name);
-      throw new Problem("prove_elsewhere", { peer: to.name, machine });
-    }
     const checks = [...new Set(names)];
-    this.#deps.checkRunner.mustKnow(checks);
+    // Another machine has checks of its own, and refuses names that it does not know.
+    if (to.daemon_id === null) this.#deps.checkRunner.mustKnow(checks);
     return { state: "awaiting", note: noteOfAsk(checks), checks, results: [] };
   }
 
@@ -75,14 +92,22 @@ export class Proofs {
   }
 
   /** Called in the transaction that stores an ask whose answer is to be checked. */
-  asked({ correlation_id, to_peer_id }: StoredMessage, checks: readonly string[]): void {
+  asked(
+    { correlation_id, to_peer_id }: StoredMessage,
+    to: Pick<Address, "daemon_id" | "name">,
+    checks: readonly string[],
+  ): void {
     if (correlation_id === null) return;
+    const machine = to.daemon_id === null ? undefined : nameAndMachine(to.name).machine;
     this.#ctx.db.transact((tx) => {
-      const { folder } = this.#records.insert(tx, { correlation_id, to_peer_id, checks });
-      this.#ctx.db.afterCommit(() => {
-        const reading = this.#readFiles(correlation_id, checks, folder);
-        void this.#ctx.background.run("The files of checks were not read", reading);
-      });
+      const proof = { correlation_id, to_peer_id, checks, machine: machine ?? null };
+      const { folder } = this.#records.insert(tx, proof);
+      if (machine === undefined) {
+        this.#ctx.db.afterCommit(() => {
+          const reading = this.#readFiles(correlation_id, checks, folder);
+          void this.#ctx.background.run("The files of checks were not read", reading);
+        });
+      }
     });
   }
 
@@ -94,8 +119,8 @@ export class Proofs {
     const known = this.#records.openOf(correlation_id);
     if (!known && claims.length === 0) return false;
     if (known?.state === "proving") throw new Problem("answer_in_proof", { correlation_id });
-    const asker = ask.from_peer_id === null ? undefined : directory.address(ask.from_peer_id);
-    if (asker && asker.daemon_id !== null) {
+    // Only a machine that named checks is known to read what was found.
+    if (!known && this.#deps.ports.isFromElsewhere(correlation_id)) {
       throw new Problem("claims_elsewhere", { correlation_id });
     }
     const { role = null } = directory.address(to_peer_id) ?? {};
@@ -110,7 +135,8 @@ export class Proofs {
       traceparent: details.traceparent,
     };
     db.transact((tx) => {
-      const proof = known ?? this.#records.insert(tx, { correlation_id, to_peer_id, checks: [] });
+      const proof = known ??
+        this.#records.insert(tx, { correlation_id, to_peer_id, checks: [], machine: null });
       this.#records.step(tx, proof, "answered", {
         answer,
         claims: [...claims],
@@ -123,6 +149,50 @@ export class Proofs {
       db.afterCommit(() => this.#start(correlation_id));
     });
     return true;
+  }
+
+  /** The findings on an answer that was given here, for the machine of its asker. */
+  reportOf(correlation_id: string): ReportedProof | undefined {
+    const proof = this.#records.viewOf(correlation_id, { brief: false });
+    if (proof?.machine !== null || !IS_ANSWERED.has(proof.state)) return undefined;
+    const { answers, claims, state } = proof;
+    return { answers, claims, results: proofOfAnswer(state, proof).results };
+  }
+
+  /**
+   * Called in the transaction in which the recipient's machine answers an ask, before it is closed.
+   * The outcome follows from the findings on each check that was named here: a machine that ran
+   * none of them, such as one that knows no checks, leaves the answer unproved.
+   */
+  reported({ correlation_id }: Ask, report: ReportedProof | undefined): MessageProof | undefined {
+    const proof = this.#records.openOf(correlation_id);
+    if (!proof || proof.machine === null) return undefined;
+    const { checks, machine } = proof;
+    // Names of checks stand in the daemon's own line, so only those that were named here count.
+    const known = (report?.results ?? [])
+      .filter(({ kind, name }) => kind === "claim" || checks.includes(name))
+      .map((result) => ({
+        ...result,
+        output: maskSecrets(result.output, this.#deps.secrets).text,
+      }));
+    const isFound = (name: string) =>
+      known.some((result) => result.kind === "check" && result.name === name);
+    const missing = checks.filter((name) => !isFound(name));
+    const reason = `${machine} reports nothing about it: its mesh may be too old`;
+    const results = [...known, ...undecided({ checks: missing, claims: [] }, reason)];
+    const event = EVENTS_OF_REPORT[outcomeOf(results)];
+    const at = this.#ctx.clock.now();
+    const ended = this.#ctx.db.transact((tx) =>
+      this.#records.step(tx, proof, event, {
+        results,
+        claims: report?.claims ?? [],
+        answers: report?.answers ?? 1,
+        reason: `By the word of ${machine}: ${summaryOf(results)}`,
+        answered_at: at,
+        ended_at: at,
+      })
+    );
+    return proofOfAnswer(ended.state, ended, machine);
   }
 
   refuseWhileProving({ correlation_id }: Ask): void {
@@ -228,11 +298,9 @@ export class Proofs {
   }
 
   #settle(tx: Tx, proof: StoredProof, results: ProofResult[]): void {
-    const outcomes = new Set(results.map(({ outcome }) => outcome));
-    if (!outcomes.has("refuted")) {
-      const isProved = outcomes.size > 0 && !outcomes.has("unknown");
-      const event = isProved ? "held_true" : "undecided";
-      return this.#finish(tx, proof, event, results);
+    const outcome = outcomeOf(results);
+    if (outcome !== "refuted") {
+      return this.#finish(tx, proof, outcome === "verified" ? "held_true" : "undecided", results);
     }
     const isFirst = proof.answers === 1;
     if (isFirst && this.#sendBack(proof, results)) {
@@ -283,8 +351,18 @@ export class Proofs {
   }
 }
 
+/** The outcome of all findings on an answer. */
+function outcomeOf(results: readonly ProofResult[]): ProofResult["outcome"] {
+  const outcomes = new Set(results.map(({ outcome }) => outcome));
+  if (outcomes.has("refuted")) return "refuted";
+  return outcomes.size > 0 && !outcomes.has("unknown") ? "verified" : "unknown";
+}
+
 /** Nothing was found about the checks and claims of an answer. */
-function undecided({ checks, claims }: StoredProof, reason: string): ProofResult[] {
+function undecided(
+  { checks, claims }: Pick<StoredProof, "checks" | "claims">,
+  reason: string,
+): ProofResult[] {
   const result = { outcome: "unknown" as const, reason, output: "", changed: null };
   return [
     ...claims.map((name) => ({ ...result, kind: "claim" as const, name, changed_files: [] })),

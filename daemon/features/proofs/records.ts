@@ -59,9 +59,9 @@ export class ProofRecords {
 
   insert(
     tx: Tx,
-    { correlation_id, to_peer_id, checks }: Pick<StoredProof, "correlation_id" | "to_peer_id"> & {
-      readonly checks: readonly string[];
-    },
+    { correlation_id, to_peer_id, checks, machine }:
+      & Pick<StoredProof, "correlation_id" | "to_peer_id" | "machine">
+      & { readonly checks: readonly string[] },
   ): StoredProof {
     const proof: StoredProof = {
       correlation_id,
@@ -69,6 +69,7 @@ export class ProofRecords {
       state: "awaiting",
       checks: [...checks],
       claims: [],
+      machine,
       // An agent that registers another folder later is not checked there.
       folder: peers.get(tx, to_peer_id)?.path ?? null,
       files: null,

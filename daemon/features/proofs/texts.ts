@@ -9,9 +9,16 @@ export function noteOfAsk(checks: readonly string[]): string {
     "An answer that fails comes back to you once.";
 }
 
-/** The line in the frame of an answer. */
-function noteOfAnswer(state: ProofState, results: readonly ProofResult[]): string {
-  return `The daemon has checked this answer: ${state}. ${summaryOf(results)}`;
+/** The line in the frame of an answer. This machine knows only what another one reports. */
+function noteOfAnswer(
+  state: ProofState,
+  results: readonly ProofResult[],
+  machine: string | undefined,
+): string {
+  const by = machine === undefined
+    ? "The daemon has checked this answer"
+    : `By the word of ${machine}, this answer is checked`;
+  return `${by}: ${state}. ${summaryOf(results)}`;
 }
 
 /** The parts of an answer that hold, and those that do not. */
@@ -68,9 +75,10 @@ export function refusalText(correlation_id: string, results: readonly ProofResul
 export function proofOfAnswer(
   state: ProofState,
   { checks, results }: Pick<MessageProof, "checks" | "results">,
+  machine?: string,
 ): MessageProof {
   const shown = results.map((result) =>
     result.outcome === "verified" ? { ...result, output: "" } : result
   );
-  return { state, note: noteOfAnswer(state, results), checks, results: shown };
+  return { state, note: noteOfAnswer(state, results, machine), checks, results: shown };
 }

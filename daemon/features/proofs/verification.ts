@@ -5,7 +5,7 @@ import { cleanText } from "kit/core/text.ts";
 import type { ProofResult } from "protocol/proofs/contract.ts";
 import { maskSecrets } from "../agents/sessions/secrets.ts";
 import type { GitHost } from "../changes/git/git.ts";
-import { type CheckRunner, hasResult } from "../jobs/check_runner.ts";
+import type { CheckOutcome, CheckRunner } from "../jobs/check_runner.ts";
 import { allowedFolder, type FolderScope } from "../spawn/folders.ts";
 import { changedFiles, hashesOf } from "./check_files.ts";
 import { type Finding, verifyClaim } from "./claims.ts";
@@ -79,8 +79,8 @@ export class Verification {
   ): Promise<CheckFinding> {
     const changed = changedFiles(before, await this.#hashesOf(name, path));
     const changes = { changed: changed && changed.length > 0, changed_files: changed ?? [] };
-    const { exit, output_tail: output } = await this.#deps.checkRunner.run(name, path, signal);
-    return { ...toFinding(exit), output, changes };
+    const outcome = await this.#deps.checkRunner.run(name, path, signal);
+    return { ...toFinding(outcome), output: outcome.output_tail, changes };
   }
 
   async #hashesOf(name: string, path: string | null): Promise<FileHashes> {
@@ -109,9 +109,7 @@ function notRun(reason: string): CheckFinding {
   return { outcome: "unknown", reason };
 }
 
-function toFinding(exit: number | null): Finding {
-  if (exit === 0) return { outcome: "verified", reason: "It exited with 0" };
-  if (exit === null) return notRun("It did not run, or did not end in time: see its output");
-  if (!hasResult(exit)) return notRun(`It could not be run: it exited with ${exit}`);
-  return { outcome: "refuted", reason: `It exited with ${exit}` };
+function toFinding({ exit, reason }: CheckOutcome): Finding {
+  if (reason !== null) return notRun(reason);
+  return { outcome: exit === 0 ? "verified" : "refuted", reason: `It exited with ${exit}` };
 }

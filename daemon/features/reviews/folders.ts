@@ -140,6 +140,8 @@ export function checksOf(job: StoredJob | undefined): Review["checks"] {
   if (!Array.isArray(checks)) return [];
   return checks.flatMap((check: unknown) => {
     if (typeof check !== "object" || check === null || !("name" in check)) return [];
+    // A check without a result says nothing about the change.
+    if ("reason" in check && typeof check.reason === "string") return [];
     return [{
       name: cleanLine(String(check.name)).slice(0, TITLE_CHARS_MAX),
       passed: "exit" in check && check.exit === 0,

@@ -17,7 +17,7 @@ import {
   readFrame,
   type RequestHead,
 } from "./codec.ts";
-import type { Administrators, NamedMachine } from "./machine_names.ts";
+import type { AllowedMachines, NamedMachine } from "./machine_names.ts";
 
 /** Maximum number of calls of other machines executed at once; further calls are refused. */
 export const CALLS_AT_ONCE_MAX = 64;
@@ -36,7 +36,7 @@ export type AnswerMachine = (request: Request, caller: MachineCaller) => Promise
 
 interface CallServerDeps {
   readonly seal: MachineSeal;
-  readonly administrators: Pick<Administrators, "includes">;
+  readonly administrators: Pick<AllowedMachines, "includes">;
   /** This machine. */
   readonly own: NamedMachine;
 }

@@ -1,4 +1,4 @@
-/** Names of the other machines, and which of them may administer this machine. */
+/** Names of the other machines, and the lists of those that have rights on this machine. */
 
 /** A machine whose keys are known. */
 export interface NamedMachine {
@@ -14,8 +14,8 @@ export interface MachineNames {
 
 const DAEMON_ID = /^dm-[0-9a-f]{12}$/i;
 
-/** The machines that may administer this one: their daemon ids or names (`mesh.bus.allow_admin`). */
-export class Administrators {
+/** The machines that a setting allows something, by their daemon ids or names. */
+export class AllowedMachines {
   readonly #allowed: ReadonlySet<string>;
   readonly #machines: MachineNames;
 

@@ -7,6 +7,7 @@ import type { Tx } from "kit/data/sqlite.ts";
 import { isDecidedThere, isForPerson, TERMINAL } from "../../features/asks/answers.ts";
 import type { ClosingDetails } from "../../features/asks/ask_closer.ts";
 import type { Ask } from "protocol/asks/contract.ts";
+import type { CloseReason } from "protocol/asks/states.ts";
 import * as ledger from "../../features/messages/ledger/ledger.ts";
 import { insertStage } from "../../features/messages/ledger/stages.ts";
 import type { ExchangeDeps, KnownMachine } from "./deps.ts";
@@ -16,6 +17,8 @@ import * as rows from "./store.ts";
 
 /** Marks a message from another machine whose answer came too late and was reported. */
 const ANSWER_LATE = "answer_late";
+/** Close reasons that are answers of the recipient. */
+const ANSWERS: ReadonlySet<CloseReason> = new Set(["ack", "ack_with_msg", "answered"]);
 
 export class Closings {
   readonly #ctx: Context;
@@ -72,6 +75,7 @@ export class Closings {
       attachments: ask.reply_attachments.map((file) =>
         this.#deps.files.uploads.describe(tx, daemon_id, file)
       ),
+      ...(!sent && { proof: this.#deps.proofs.reportOf(ask.correlation_id) }),
       at: this.#ctx.clock.now(),
     };
     this.#deps.links.append(tx, daemon_id, "closed", entry);
@@ -93,7 +97,15 @@ export class Closings {
       entry.attachments,
     );
     const reply = withLines(entry.reply ?? "", missing) || null;
-    const details = { ...this.#detailsOf(machine, ask, entry), reply, attachments };
+    // An ask that ends without an answer has nothing that could have been checked.
+    const isAnswer = known.sent && ANSWERS.has(close_reason);
+    const proof = isAnswer ? this.#deps.proofs.reported(ask, entry.proof) : undefined;
+    const details = {
+      ...this.#detailsOf(machine, ask, entry),
+      reply,
+      attachments,
+      ...(proof && { proof }),
+    };
     this.#applied = ask.correlation_id;
     try {
       if (isUnprovenPermission(ask, details)) this.#denyPermission(machine, ask, details);

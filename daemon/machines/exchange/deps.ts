@@ -2,6 +2,8 @@
 
 import type { Notifications } from "../../features/notifications/notifications.ts";
 import type { Reason } from "protocol/reasons.ts";
+import type { Ask } from "protocol/asks/contract.ts";
+import type { MessageProof, ReportedProof } from "protocol/proofs/contract.ts";
 import type { Asks } from "../../features/asks/asks.ts";
 import type { HumanInbox } from "../../features/asks/ask_closer.ts";
 import type { Delivery } from "../../features/messages/delivery.ts";
@@ -19,8 +21,20 @@ export interface KnownMachine {
   readonly name: string;
   /** It speaks as the human of this machine, too (`mesh.bus.allow_admin`). */
   readonly may_administer: boolean;
+  /** It may have checks run here (`mesh.bus.allow_prove`). */
+  readonly may_prove: boolean;
   /** Time by which its clock is ahead, in milliseconds; null before it was measured. */
   readonly clock_ahead_ms: ClockAhead;
+}
+
+/** The checks of answers, which are built after the machines. */
+export interface RemoteProofs {
+  /** The note of an ask on its checks. Throws if this recipient's answer cannot be checked. */
+  proofFor(checks: readonly string[], to: Address): MessageProof;
+  /** The findings on an answer that was given here; undefined if nothing was checked. */
+  reportOf(correlation_id: string): ReportedProof | undefined;
+  /** Records the findings of the recipient's machine, before its answer closes the ask. */
+  reported(ask: Ask, report: ReportedProof | undefined): MessageProof | undefined;
 }
 
 export interface ExchangeDeps {
@@ -32,6 +46,7 @@ export interface ExchangeDeps {
   readonly links: Pick<Links, "append" | "withdraw">;
   readonly effects: Pick<DeliveryEffects, "undeliverable">;
   readonly notifications: Notifications;
+  readonly proofs: RemoteProofs;
   readonly steps: Steps;
   /** A machine whose keys are known. */
   machine(daemon_id: string): KnownMachine | undefined;

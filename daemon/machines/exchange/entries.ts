@@ -5,6 +5,7 @@ import { Milliseconds, Name, Sender, Text, TextOrEmpty } from "kit/core/schema.t
 import { cleanLine } from "kit/core/text.ts";
 import { readTrace } from "kit/http/traceparent.ts";
 import { CloseReasons, Outcome, TypedAnswer } from "protocol/asks/contract.ts";
+import { PROVE_MAX, ReportedProof } from "protocol/proofs/contract.ts";
 import { ReportedChain } from "protocol/origins/record.ts";
 import { Question } from "protocol/messages/question.ts";
 import { peerId } from "../../features/peers/remote/schemas.ts";
@@ -31,6 +32,8 @@ export const MessageEntry = z.object({
   urgent: z.boolean().optional(),
   /** Absent from machines that do not know it. */
   chain: ReportedChain.optional().catch(undefined),
+  /** The checks of its answer. Absent without any, and from machines that do not know it. */
+  prove: z.array(Name).min(1).max(PROVE_MAX).optional(),
   text: Text,
   circle: Name.nullable(),
   question: Question.nullable(),
@@ -77,6 +80,8 @@ export const ClosedEntry = z.object({
   responder: z.string().max(1000).nullable(),
   voice: AuthorKind.nullable(),
   attachments: SentFiles,
+  /** Absent from machines that checked nothing; a malformed one proves nothing. */
+  proof: ReportedProof.optional().catch(undefined),
   at: Milliseconds,
 });
 export type ClosedEntry = z.output<typeof ClosedEntry>;

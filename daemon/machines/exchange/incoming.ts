@@ -38,7 +38,9 @@ export class IncomingMessages {
     if (before) return;
     const created_at = toOwnClock(entry.created_at, machine.clock_ahead_ms);
     const draft = this.#toDraft(tx, machine, entry, created_at);
-    const message = kind === "ask" ? this.#openAsk(draft, entry) : this.#send(draft, kind);
+    const message = kind === "ask"
+      ? this.#openAsk({ ...draft, proof: this.#proofFor(machine, entry, draft.to) }, entry)
+      : this.#send(draft, kind);
     const { seq } = message;
     rows.insert(tx, {
       seq,
@@ -102,6 +104,14 @@ export class IncomingMessages {
       opening: { reply_delivery: "pull", origin: null, parent_id: null, routing: null },
     });
     return ticket.message;
+  }
+
+  /** A check runs a program here, so a machine needs to be permitted. */
+  #proofFor({ name, may_prove }: KnownMachine, { prove, question }: MessageEntry, to: Address) {
+    if (!prove) return undefined;
+    if (!may_prove) throw new Problem("prove_from_machine", { machine: name });
+    if (question) throw new Problem("prove_question", {});
+    return this.#deps.proofs.proofFor(prove, to);
   }
 
   #send(draft: Draft, kind: "notify" | "broadcast"): StoredMessage {

@@ -41,6 +41,8 @@ export function toEntry(
     voice,
     urgent,
     ...(message.chain && { chain: reportOf(message.chain) }),
+    ...(kind === "ask" && message.proof && message.proof.checks.length > 0 &&
+      { prove: message.proof.checks }),
     text,
     circle,
     question: message.question as MessageEntry["question"],

@@ -73,7 +73,7 @@ export function nameReserved(card: Card, { name }: Pick<Card, "name">): CardRefu
     reason: "name_reserved",
     daemon_id: card.daemon_id,
     detail: `${card.daemon_id}, known as "${name}", wants the name "${card.name}", to which ` +
-      "mesh.bus.allow_admin or mesh.bus.human_home gives rights here",
+      "mesh.bus.allow_admin, mesh.bus.allow_prove or mesh.bus.human_home gives rights here",
     hint: `if it shall have them, run \`mesh machines forget ${card.daemon_id}\` here, or name ` +
       "it by its id in the settings; if not, it imitates another machine",
   };

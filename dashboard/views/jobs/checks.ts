@@ -2,8 +2,8 @@
 
 export interface Check {
   readonly name: string;
-  readonly result: "passed" | "failed" | "did not end" | "not run";
-  /** The end of a failed check's output. */
+  readonly result: "passed" | "failed" | "no result" | "not run";
+  /** Why it has no result, and the end of a failed check's output. */
   readonly output: string;
 }
 
@@ -19,10 +19,11 @@ export function checksOf(names: readonly string[], result_data: Data | null): Ch
   return names.map((name): Check => {
     const outcome = outcomes.find((check) => check["name"] === name);
     if (!outcome) return { name, result: "not run", output: "" };
-    const { exit, output_tail } = outcome;
+    const { exit, reason, output_tail } = outcome;
     if (exit === 0) return { name, result: "passed", output: "" };
-    const output = typeof output_tail === "string" ? output_tail : "";
-    return { name, result: typeof exit === "number" ? "failed" : "did not end", output };
+    const isFailed = typeof exit === "number" && typeof reason !== "string";
+    const output = [reason, output_tail].filter((part) => typeof part === "string" && part !== "");
+    return { name, result: isFailed ? "failed" : "no result", output: output.join("\n") };
   });
 }
 

@@ -15,6 +15,7 @@ import { notify } from "../../state/store.ts";
 import { Batch, type Marks } from "./batch.tsx";
 import { ReviewDetail } from "./detail.tsx";
 import { type Desk, type Entry, loadDesk, loadElsewhere, type Unread } from "./entries.ts";
+import { Landing } from "./landing.tsx";
 
 const TOPICS = ["reviews", "asks", "jobs", "turns"] as const;
 /** The shortest time between two loads of the reviews of other machines. */
@@ -69,6 +70,7 @@ function Panes(
               <bdi>{visible(machine)}</bdi>: {visible(reason)}
             </p>
           ))}
+          <Landing isUseful={ownEntries.length + unread.length > 1} />
         </div>
       )}
       {at !== "" && (

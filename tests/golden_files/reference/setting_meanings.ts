@@ -48,7 +48,9 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "breakers.loops": "What happens if agents repeat themselves: nothing (`off`), you are told (`report`), or they are interrupted as well (`interrupt`); see [budgets.md](../budgets.md#loops).",
   "jobs.checks": "Programs that jobs and asks may name as their checks; see [jobs.md](../jobs.md#checks) and " +
     "[proven-answers.md](../proven-answers.md).",
+  "jobs.check_memory_bytes_max": "The memory that a check and all processes that it starts may use together; without it, three quarters of the machine's memory. Linux only; see [jobs.md](../jobs.md#what-a-check-may-use).",
   "joint_checks.check": "The check that runs on work trees of one repository, joined pairwise; without it, none is joined. See [landing.md](../landing.md).",
+  "joint_checks.disk_bytes_max": "The disk space that the temporary folder of a joint check may take. Linux only; see [landing.md](../landing.md).",
   "push.contact": "The address, `mailto:` or `https:`, by which the operator of a push service reaches you.",
   "push.allow_local": "Whether pushes may be sent to addresses of this machine and of private networks, for a push service of your own.",
   "asks.briefings":
@@ -67,6 +69,7 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "mesh.bus.ca": "The certificate of the authority that signed the server's, in PEM.",
   "mesh.bus.name": "The name of this machine in its network, which follows `@` in `api@laptop`. By default its host name.",
   "mesh.bus.allow": "The circles whose peers the other machines see and may ask; `*` stands for all.",
+  "mesh.bus.allow_prove": "Machines, by name or daemon id, whose asks may name checks of this machine; see [proven-answers.md](../proven-answers.md#across-machines).",
   "mesh.bus.allow_admin": "Machines of yours, by name or daemon id: they may administer this one, and speak as its human.",
   "mesh.bus.human_home": "The machine on which the human's inbox lives.",
   "surfaces.telegram.token": "The token of your bot; see [inbox.md](../inbox.md#telegram).",

@@ -7,21 +7,10 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import * as z from "zod";
-import { countingIds } from "../../support/ids.ts";
-import { SwiftClock, TURNS } from "../../support/swift_clock.ts";
-import { makeMemoryDir, migratedImage } from "../../support/migrated.ts";
-import { Chance } from "../../support/seeded_random.ts";
 import { SOCKET } from "../../support/daemon/spawns.ts";
-import { FakeSockets, type World, world } from "../../support/world.ts";
-import { UncaughtErrors } from "../../support/uncaught_errors.ts";
-import { DatabaseFiles, type DatabaseImage } from "../database_files.ts";
-import {
-  seedOfStep,
-  type Simulation,
-  type SimulationOptions,
-  StepError,
-  VERB,
-} from "../simulation.ts";
+import { FakeSockets, type World, world, type WorldOptions } from "../../support/world.ts";
+import { KilledWorld, type KillVerb } from "../killed_world.ts";
+import type { Simulation, SimulationOptions } from "../simulation.ts";
 import { type AgentName, AGENTS, HOOKS, terminalsOfRun, WakeMachine } from "./machine.ts";
 
 const SETTINGS = {
@@ -34,11 +23,7 @@ const POLICIES = ["ask", "always", "always"] as const;
 /** Maximum ticks until everything that waits has been woken and has read its messages. */
 const FINAL_TICKS_MAX = 200;
 
-export interface WakeVerb {
-  readonly name: string;
-  readonly weight: number;
-  readonly run: (storm: WakeStorm) => Promise<unknown>;
-}
+export type WakeVerb = KillVerb<WakeStorm>;
 
 const OpenAsk = z.object({
   correlation_id: z.string(),
@@ -46,40 +31,27 @@ const OpenAsk = z.object({
   state: z.string(),
 });
 
-export class WakeStorm implements Simulation {
-  readonly chance: Chance;
+export class WakeStorm extends KilledWorld implements Simulation {
   readonly machine: WakeMachine;
-  w!: World;
   /** The ids of the asks that were accepted. */
   readonly accepted = new Set<string>();
-  readonly #options: SimulationOptions & { readonly verbs: readonly WakeVerb[] };
-  readonly #uncaught = new UncaughtErrors();
-  readonly #clock = new SwiftClock();
+  readonly #verbs: readonly WakeVerb[];
   /** Requests come from a program of the user, but for those of agents. */
   readonly #sockets = Object.assign(new FakeSockets(), { holders: [] as readonly number[] });
-  readonly #ids = countingIds();
-  readonly #root = makeMemoryDir("mesh-wakes-");
   readonly #policy: string;
-  readonly #verbNames: string[] = [];
-  #run = 0;
   #end: () => void = () => undefined;
 
-  constructor(options: SimulationOptions & { readonly verbs: readonly WakeVerb[] }) {
-    this.#options = options;
-    this.chance = new Chance(options.seed);
+  constructor({ verbs, ...options }: SimulationOptions & { readonly verbs: readonly WakeVerb[] }) {
+    super(options, "mesh-wakes-");
+    this.#verbs = verbs;
     this.#policy = this.chance.pick(POLICIES);
-    const folder = join(this.#root, "project");
+    const folder = join(this.root, "project");
     Deno.mkdirSync(folder);
-    this.machine = new WakeMachine(Deno.realPathSync(folder));
-    this.#files.write({ main: migratedImage() });
-    this.#start();
+    this.machine = new WakeMachine(folder);
+    this.start();
   }
 
-  get #files(): DatabaseFiles {
-    return new DatabaseFiles(join(this.#root, `mesh-${this.#run}.db`));
-  }
-
-  #start(): void {
+  protected openWorld(shared: WorldOptions): World {
     const { machine } = this;
     const { terminals, end } = terminalsOfRun(machine);
     let hasEnded = false;
@@ -87,16 +59,14 @@ export class WakeStorm implements Simulation {
       end();
       hasEnded = true;
     };
-    this.w = world({
+    return world({
+      ...shared,
       adapters: [machine.adapter(() => hasEnded)],
       hooks: HOOKS,
       terminals,
       processes: machine.processes,
       sessionFiles: machine.sessionFiles(),
       sockets: this.#sockets,
-      clock: this.#clock,
-      ids: this.#ids,
-      db_path: this.#files.path,
       settings: {
         ...SETTINGS,
         "daemon.wake": this.#policy,
@@ -105,27 +75,18 @@ export class WakeStorm implements Simulation {
     });
   }
 
-  async step(number: number): Promise<void> {
-    const { seed, verbs, trace } = this.#options;
-    this.chance.restart(seedOfStep(seed, number));
-    const verb = this.chance.weighted(verbs);
-    this.#verbNames.push(`${number}. ${verb.name}`);
-    trace?.(`${number}. ${verb.name}`);
-    let invariant = VERB;
-    try {
-      await verb.run(this);
-      await this.settle();
-      invariant = "one program for each session";
-      this.machine.checkOneWriter();
-      invariant = "nothing is typed twice";
-      for (const [id, times] of this.machine.typed) assert.equal(times, 1, id);
-      invariant = "no accepted ask is lost";
-      this.#checkKept();
-      invariant = "nothing is logged";
-      assert.deepEqual(this.w.logged.splice(0), []);
-    } catch (error) {
-      throw new StepError({ number, invariant, verbNames: this.#verbNames }, error);
-    }
+  protected endRun(): void {
+    this.#end();
+  }
+
+  step(number: number): Promise<void> {
+    return this.take(number, this, this.#verbs, {
+      "one program for each session": () => this.machine.checkOneWriter(),
+      "nothing is typed twice": () => {
+        for (const [id, times] of this.machine.typed) assert.equal(times, 1, id);
+      },
+      "no accepted ask is lost": () => this.#checkKept(),
+    });
   }
 
   /** In the end, a person wakes what sleeps, and every open ask is read. */
@@ -143,31 +104,6 @@ export class WakeStorm implements Simulation {
 
   async #wakeAll(): Promise<void> {
     for (const name of AGENTS) await this.post(`/peers/${name}/wake`);
-  }
-
-  async settle(): Promise<void> {
-    for (let turn = 0; turn < 3; turn++) await this.#clock.settle();
-  }
-
-  async tick(seconds = 1): Promise<void> {
-    await this.#clock.advance(seconds * 1000);
-    this.w.daemon.tick();
-    // Folders are checked for real.
-    await Deno.realPath(this.machine.folder);
-    await this.settle();
-  }
-
-  async post(path: string, body: unknown = {}): Promise<Record<string, unknown>> {
-    const run = this.#run;
-    const response = await this.w.post(path, body);
-    const answer = await response.json();
-    if (run !== this.#run) throw new Error("The daemon that answered was killed");
-    assert.ok(response.status !== 500, `${path} answers ${JSON.stringify(answer)}`);
-    return answer;
-  }
-
-  async get(path: string): Promise<Record<string, unknown>> {
-    return await (await this.w.fetch(path)).json();
   }
 
   /** The open asks to the agents, with the states of their deliveries. */
@@ -211,37 +147,11 @@ export class WakeStorm implements Simulation {
     await registered.finally(() => this.#sockets.holders = []);
   }
 
-  /** Kills the daemon a few turns after some work has begun. What it had stored stays. */
-  async killDuring(work: () => Promise<unknown>): Promise<void> {
-    const ignored = () => undefined;
-    work().then(ignored, ignored);
-    const turns = this.chance.below(3 * TURNS);
-    for (let turn = 0; turn < turns; turn++) await new Promise((done) => setImmediate(done));
-    await this.restart(this.#files.read());
-  }
-
-  /** The daemon ends at once, and the next one finds this on the disk. */
-  async restart(image: DatabaseImage = this.#files.read()): Promise<void> {
-    const old = this.w;
-    this.#end();
-    this.#run++;
-    this.#files.write(image);
-    this.#start();
-    await old[Symbol.asyncDispose]();
-  }
-
   #checkKept(): void {
     const { db } = this.w.daemon.ctx;
     const known = new Set(
       db.values(z.string(), "select correlation_id from messages where kind = 'ask'"),
     );
     for (const id of this.accepted) assert.ok(known.has(id), `${id} is lost`);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#uncaught[Symbol.dispose]();
-    this.#end();
-    await this.w[Symbol.asyncDispose]();
-    Deno.removeSync(this.#root, { recursive: true });
   }
 }

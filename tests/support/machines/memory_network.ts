@@ -281,7 +281,12 @@ export class MemoryNetwork {
 
 /** Two machines that know each other, with a peer each: `web@laptop` and `api@buildbox`. */
 export async function laptopAndBuildbox(
-  options: { readonly laptop?: MachineOptions; readonly buildbox?: MachineOptions } = {},
+  options: {
+    readonly laptop?: MachineOptions;
+    readonly buildbox?: MachineOptions;
+    /** The folder of api. */
+    readonly path?: string;
+  } = {},
 ) {
   const network = new MemoryNetwork();
   const laptop = network.join("laptop", options.laptop);
@@ -289,7 +294,8 @@ export async function laptopAndBuildbox(
   const web = laptop.socket();
   await web.connect({ display_name: "web", circle: "work" });
   const api = buildbox.socket();
-  await api.connect({ display_name: "api", circle: "work" });
+  const { path } = options;
+  await api.connect({ display_name: "api", circle: "work", ...(path !== undefined && { path }) });
   const machines = [laptop, buildbox];
   await pass(machines, 3);
   return {

@@ -7,6 +7,7 @@ import { makeMachineKeys } from "../../../daemon/machines/trust/keys.ts";
 import { ackAsk, getAsk, openAsk } from "protocol/asks/contract.ts";
 import { getTrace } from "protocol/messages/contract.ts";
 import { notifyPeer } from "protocol/notifications.ts";
+import type { ProgramRunner } from "../../../daemon/host/programs.ts";
 import { countingIds } from "../ids.ts";
 import type { FakeSocket } from "../world.ts";
 import { MemoryNetwork, type NetworkedWorld, pass } from "./memory_network.ts";
@@ -26,6 +27,9 @@ interface RestorableOptions {
   /** If true, the machines reuse numbers, as daemons of earlier versions did. */
   readonly repeatsNumbers?: boolean;
   readonly settings?: { readonly [name in MachineName]?: Readonly<Record<string, string>> };
+  readonly programs?: ProgramRunner;
+  /** The folder of the peers. */
+  readonly path?: string;
 }
 
 export class RestorableMachines implements AsyncDisposable {
@@ -51,7 +55,7 @@ export class RestorableMachines implements AsyncDisposable {
   }
 
   async start(name: MachineName): Promise<void> {
-    const { repeatsNumbers = false, settings = {} } = this.#options;
+    const { repeatsNumbers = false, settings = {}, programs, path } = this.#options;
     const distance = repeatsNumbers ? () => 1 : randomIds.distance;
     const world = this.network.join(name, {
       keys: this.#keys[name],
@@ -59,6 +63,7 @@ export class RestorableMachines implements AsyncDisposable {
       ids: { ...this.#counted[name], distance },
       idCodec: keyedIdCodec,
       at_terminal: true,
+      ...(programs && { programs }),
       settings: {
         "human.name": "sam",
         "mesh.bus.allow_admin": '["laptop", "buildbox"]',
@@ -66,7 +71,8 @@ export class RestorableMachines implements AsyncDisposable {
       },
     });
     const socket = world.socket();
-    await socket.connect({ display_name: PEERS[name], circle: "work" });
+    const fields = { display_name: PEERS[name], circle: "work" };
+    await socket.connect({ ...fields, ...(path !== undefined && { path }) });
     this.#machines.set(name, { world, socket });
   }
 

@@ -11,10 +11,15 @@ export class AnsweringPeer implements AsyncDisposable {
   readonly #machine: RealMachine;
   readonly #pending: Promise<unknown>[] = [];
 
-  private constructor(machine: RealMachine, name: string, answer: string | undefined) {
+  private constructor(
+    machine: RealMachine,
+    name: string,
+    { answer, path }: { readonly answer: string | undefined; readonly path: string | undefined },
+  ) {
     this.#machine = machine;
     this.client = new Client(name, {
       receipts: true,
+      path,
       onMessage: (frame) => {
         this.frames.push(frame);
         if (frame.type === "ask" && answer !== undefined) this.#answer(frame, answer);
@@ -27,8 +32,9 @@ export class AnsweringPeer implements AsyncDisposable {
     machine: RealMachine,
     name: string,
     answer?: string,
+    path?: string,
   ): Promise<AnsweringPeer> {
-    const peer = new AnsweringPeer(machine, name, answer);
+    const peer = new AnsweringPeer(machine, name, { answer, path });
     await peer.reconnect();
     return peer;
   }

@@ -21,6 +21,8 @@ interface JointOptions {
   readonly isOff?: boolean;
   readonly settings?: Readonly<Record<string, string>>;
   readonly circles?: Partial<Record<Peer, string>>;
+  /** Peers in the folder of another one. */
+  readonly folders?: Partial<Record<Peer, Peer>>;
   readonly prepare?: (repo: TestRepository) => void;
   /** The name of the main folder, which holds the objects. */
   readonly folder?: string;
@@ -67,7 +69,8 @@ function editorOf(repo: TestRepository, trees: Readonly<Record<Peer, string>>) {
 
 /** The agents api and web in two work trees of a repository, far in a folder without one. */
 export async function jointWorld(
-  { argv = ["sh", "-c", CHECK], isOff = false, settings, circles, ...tree }: JointOptions = {},
+  { argv = ["sh", "-c", CHECK], isOff = false, settings, circles, folders, ...tree }: JointOptions =
+    {},
 ) {
   const { repo, trees } = workTrees(tree);
   const sockets = new FakeSockets();
@@ -87,7 +90,8 @@ export async function jointWorld(
   for (const [name, agent_pid] of Object.entries(PIDS) as [Peer, number][]) {
     w.processes.start(agent_pid);
     const circle = circles?.[name] ?? "main";
-    await addPeer(w, name, { backend: "claude-code", circle, path: trees[name], agent_pid });
+    const path = trees[folders?.[name] ?? name];
+    await addPeer(w, name, { backend: "claude-code", circle, path, agent_pid });
   }
   reportSessions(w);
   const list = async (from?: Peer) => {

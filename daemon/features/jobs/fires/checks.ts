@@ -35,12 +35,11 @@ async function settleByChecks(
     const result_data = { ...job.result_data, checks: outcomes };
     const failed = outcomes.find(({ exit }) => exit !== 0);
     if (!failed) return void steps.settle(job, "completed", { result_data });
-    steps.settle(job, "failed", {
-      result_data,
-      state_reason: "check_failed" satisfies JobReason,
-      error: `The check "${failed.name}" failed: ` +
-        (failed.exit ?? "it did not run or did not end; see its output_tail"),
-    });
+    const { name, exit, reason } = failed;
+    const [state_reason, error]: [JobReason, string] = reason === null
+      ? ["check_failed", `The check "${name}" failed: ${exit}`]
+      : ["check_not_run", `The check "${name}" has no result. ${reason}.`];
+    steps.settle(job, "failed", { result_data, state_reason, error });
   });
 }
 

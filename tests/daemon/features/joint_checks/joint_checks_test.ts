@@ -29,6 +29,8 @@ Deno.test("two works that pass apart and fail together are one ask between their
   await at.pass();
   assert.equal((await at.messages("api")).length, 1);
   assert.equal((await at.messages("sam")).length, 0);
+  const { events } = await (await at.w.fetch("/events?type=joint_checked&replay=9")).json();
+  assert.deepEqual(events.map((event: Record<string, unknown>) => event["failing_pairs"]), [1]);
 });
 
 Deno.test("nothing is joined without joint_checks.check", async () => {
@@ -165,6 +167,18 @@ Deno.test("authors of two circles are not shown each other's work: the human is 
   assert.deepEqual(pairs, []);
 });
 
+Deno.test("a peer that others registered in the folder of the work is shown none of it", async () => {
+  await using at = await jointWorld({ folders: { far: "api" } });
+  failTogether(at);
+  await at.pass();
+  assert.equal((await at.list("far")).repositories[0].pairs[0].result, "failed");
+  at.w.daemon.ctx.db.transact((tx) =>
+    tx.run("update peers set session_proved = 0 where name = 'far'", {})
+  );
+  assert.deepEqual((await at.list("far")).repositories, []);
+  assert.equal((await at.list()).repositories.length, 1);
+});
+
 Deno.test("an agent outside of the repository sees nothing, and who proves nothing is refused", async () => {
   await using at = await jointWorld();
   failTogether(at);
@@ -204,6 +218,28 @@ Deno.test("conflicts, a program that is not there and a folder that is not allow
   failTogether(outside);
   const [{ work_trees: [tree] }] = (await outside.pass()).repositories;
   assert.match(tree.detail, /spawn.allowed_paths/);
+});
+
+Deno.test("a check that fills its folder is ended, and accuses nobody", async () => {
+  const argv = ["sh", "-c", "head -c 30000000 /dev/zero > full; sleep 60"];
+  await using at = await jointWorld({
+    argv,
+    settings: { "joint_checks.disk_bytes_max": "10000000" },
+  });
+  failTogether(at);
+  const [{ pairs: [pair] }] = (await at.pass()).repositories;
+  assert.deepEqual([pair.result, pair.detail], ["unknown", "Its folder grew to more than 10 MiB"]);
+  assert.deepEqual(await at.messages("api"), []);
+  assert.deepEqual([...Deno.readDirSync(join(at.w.files_dir, "joint-checks"))], []);
+});
+
+Deno.test("a check whose sandbox fails itself accuses nobody", async () => {
+  const argv = ["sh", "-c", "echo 'bwrap: no namespace' >&2; exit 1", "bwrap"];
+  await using at = await jointWorld({ argv });
+  failTogether(at);
+  const [{ pairs: [pair] }] = (await at.pass()).repositories;
+  assert.equal(pair.result, "unknown");
+  assert.match(pair.detail, /^bwrap: no namespace\n+Its sandbox \(bwrap\) could not run it/);
 });
 
 Deno.test("work that fails alone is shown, and not reported", async () => {

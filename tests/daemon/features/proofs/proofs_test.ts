@@ -94,6 +94,22 @@ for (const exit of [null, 127] as const) {
   });
 }
 
+Deno.test("a sandbox that fails itself refutes nothing: the answer is unproved, and not sent back", async () => {
+  using home = await provingFolder();
+  const programs = new ScriptedPrograms({ tests: [1] });
+  programs.output = "bwrap: execvp make: No such file or directory\n";
+  const argv = ["bwrap", "--ro-bind", "/", "/", "tests"];
+  const settings = { ...home.settings, "jobs.checks": JSON.stringify({ tests: { argv } }) };
+  await using w = world({ settings, programs });
+  const { asker, agent } = await provingPeers(w, home.folder);
+  const id = await ask(w, "web", "api", "Fix it", PROVE);
+  await answer(w, id, "Done");
+  const { proof } = await waitForProof(w, id, "unproved");
+  assert.match(proof.results[0]?.reason ?? "", /sandbox \(bwrap\) could not run it/);
+  assert.equal(proof.results[0]?.output, programs.output);
+  assert.deepEqual([lastFrame(asker, "ack").proof?.state, agent.of("notify")], ["unproved", []]);
+});
+
 Deno.test("outside of spawn.allowed_paths no check runs, and the answer is unproved", async () => {
   using home = await provingFolder();
   const programs = new ScriptedPrograms({ tests: [0] });
@@ -102,7 +118,7 @@ Deno.test("outside of spawn.allowed_paths no check runs, and the answer is unpro
   const id = await ask(w, "web", "api", "Fix it", PROVE);
   await answer(w, id, "Done");
   const { proof } = await waitForProof(w, id, "unproved");
-  assert.match(proof.results[0]?.output ?? "", /spawn\.allowed_paths/);
+  assert.match(proof.results[0]?.reason ?? "", /spawn\.allowed_paths/);
   assert.deepEqual(programs.ran, []);
 });
 

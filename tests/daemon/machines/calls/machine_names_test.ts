@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Administrators } from "../../../../daemon/machines/calls/machine_names.ts";
+import { AllowedMachines } from "../../../../daemon/machines/calls/machine_names.ts";
 
 const LAPTOP = "dm-00000000000a";
 const OTHER = "dm-00000000000b";
@@ -8,7 +8,7 @@ const OTHER = "dm-00000000000b";
 function administrators(allowed: readonly string[], name: string) {
   const known = { daemon_id: LAPTOP, name };
   const find = (given: string) => given === LAPTOP || given === name ? known : undefined;
-  return new Administrators(allowed, { find });
+  return new AllowedMachines(allowed, { find });
 }
 
 Deno.test("a machine administers by its name in any case, or by its id", () => {

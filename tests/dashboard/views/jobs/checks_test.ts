@@ -15,11 +15,12 @@ Deno.test("checks have their outcome in their order; those after a failure were 
     { name: "tests", result: "failed", output: "2 failed" },
     { name: "build", result: "not run", output: "" },
   ]);
-  const hung = { checks: [{ name: "lint", exit: null, output_tail: "…" }] };
-  assert.deepEqual(checksOf(["lint"], hung), [{
+  const reason = "Its sandbox (bwrap) could not run it";
+  const unable = { checks: [{ name: "lint", exit: 1, reason, output_tail: "bwrap: no" }] };
+  assert.deepEqual(checksOf(["lint"], unable), [{
     name: "lint",
-    result: "did not end",
-    output: "…",
+    result: "no result",
+    output: `${reason}\nbwrap: no`,
   }]);
 });
 

@@ -27,6 +27,8 @@ browserTest("a person comments, sends back and accepts by keys alone", async (la
   await person.press("j");
   await pane.getByText("waits: 1 ask", { exact: false }).waitFor();
   await pane.getByText("Shares files").waitFor();
+  await page.getByRole("region", { name: "Order of landing" }).getByText("checks are off")
+    .waitFor();
   if (PICTURES) await page.screenshot({ path: `${PICTURES}/desk.png` });
   assert.deepEqual(await violationsOf(page), []);
   await person.press("c", "j", "j", "j", "j", "j", "c");

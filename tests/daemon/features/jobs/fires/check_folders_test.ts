@@ -44,7 +44,7 @@ async function completeJob({ w }: WorldWithChecks, path: string, state = "failed
 }
 
 function outcomeOf({ result_data }: Awaited<ReturnType<typeof completeJob>>) {
-  const [first] = result_data?.["checks"] as { exit: number | null; output_tail: string }[];
+  const [first] = result_data?.["checks"] as { exit: number | null; reason: string }[];
   return first;
 }
 
@@ -52,9 +52,9 @@ Deno.test("a check does not run in a worker's folder outside the allowed ones", 
   await using at = await worldWithChecks();
   const platform = await Deno.makeTempDir();
   const found = await completeJob(at, platform);
-  assert.deepEqual([found.state, found.state_reason], ["failed", "check_failed"]);
+  assert.deepEqual([found.state, found.state_reason], ["failed", "check_not_run"]);
   assert.equal(outcomeOf(found)?.exit, null);
-  assert.match(outcomeOf(found)?.output_tail ?? "", /was not run in .*spawn\.allowed_paths/);
+  assert.match(outcomeOf(found)?.reason ?? "", /was not run in .*spawn\.allowed_paths/);
   assert.deepEqual(at.cwds, []);
   await Deno.remove(platform, { recursive: true });
 });
@@ -62,7 +62,7 @@ Deno.test("a check does not run in a worker's folder outside the allowed ones", 
 Deno.test("a check does not run when no folder is allowed", async () => {
   await using at = await worldWithChecks({ "spawn.allowed_paths": "[]" });
   const found = await completeJob(at, at.folder);
-  assert.deepEqual([found.state_reason, at.cwds], ["check_failed", []]);
+  assert.deepEqual([found.state_reason, at.cwds], ["check_not_run", []]);
 });
 
 Deno.test("a check runs in the target of a link only if the target is allowed", async () => {
@@ -81,7 +81,7 @@ Deno.test("a check follows the links at the time it runs", async () => {
   await using at = await worldWithChecks();
   const platform = await Deno.makeTempDir();
   await Deno.symlink(platform, join(at.folder, "work"));
-  assert.equal((await completeJob(at, join(at.folder, "work"))).state_reason, "check_failed");
+  assert.equal((await completeJob(at, join(at.folder, "work"))).state_reason, "check_not_run");
   assert.deepEqual(at.cwds, []);
   await Deno.remove(platform, { recursive: true });
 });
@@ -109,7 +109,7 @@ Deno.test("a program does not run in a folder that was replaced by a link", asyn
   const { signal } = new AbortController();
   const ran = await programs.run(["touch", "here"], { cwd: real, timeout_ms: 20_000, signal });
   assert.equal(ran.exit, null);
-  assert.match(ran.output, /could not be run: .*real.* is a link now/);
+  assert.match(ran.reason ?? "", /could not be started: .*real.* is a link now/);
   assert.deepEqual([...Deno.readDirSync(platform)], []);
   await Deno.remove(dir, { recursive: true });
 });

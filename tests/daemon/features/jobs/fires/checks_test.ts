@@ -95,6 +95,18 @@ Deno.test("a failed check fails the job, even if it was reported as completed [c
   assert.equal(ran.length, 2, "no check runs after a failed one");
 });
 
+Deno.test("a check without a result fails the job with a reason of its own", async () => {
+  const { programs } = scriptedPrograms({ test: 127 });
+  await using w = world({ settings, programs });
+  const api = await connectWorker(w, "api", at_home);
+  const { job_id } = await create(w, { prompt: "Go", assigned_peer: "api", checks: ["tests"] });
+  await api.beginTurn();
+  await api.endTurn("Done");
+  const { state_reason, error } = await waitForState(w, job_id, "failed");
+  assert.equal(state_reason, "check_not_run");
+  assert.match(error ?? "", /"tests" has no result\. It could not be run: it exited with 127/);
+});
+
 Deno.test("an executor that dies during the checks does not fail the job", async () => {
   const { programs, hold } = scriptedPrograms({ test: 0 });
   const release = hold();
@@ -178,13 +190,13 @@ Deno.test("a program runs without a shell, in its real folder, without the daemo
 Deno.test("a program that fails, is missing or has no folder is reported", async () => {
   assert.deepEqual(await run(["sh", "-c", "echo no >&2; exit 3"]), { exit: 3, output: "no\n" });
   const missing = await run(["no-such-program-here"]);
-  assert.deepEqual([missing.exit, /could not be run/.test(missing.output)], [null, true]);
+  assert.deepEqual([missing.exit, /could not be started/.test(missing.reason ?? "")], [null, true]);
   assert.equal((await run(["true"], "/no/such/folder")).exit, null);
 });
 
 Deno.test("a program that takes too long is ended, even if it ignores SIGTERM", async () => {
   const slow = await run(["sleep", "60"], "/", 50);
-  assert.deepEqual([slow.exit, /took too long/.test(slow.output)], [null, true]);
+  assert.deepEqual([slow.exit, slow.reason === "It took longer than 0.05 seconds"], [null, true]);
   const deaf = await run(
     ["sh", "-c", "trap '' TERM; echo here; sleep 60 & wait; sleep 60"],
     "/",
