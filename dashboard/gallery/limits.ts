@@ -18,7 +18,7 @@ const CLEAR: Limit = {
       window: "five_hour",
       used_percent: 83,
       resets_at: "2026-11-28T14:20:00.000Z",
-      at: "2026-11-28T12:00:00.000Z",
+      at: "2026-05-04T09:21:00.000Z",
     },
     { window: "seven_day", used_percent: 42, resets_at: null, at: null },
   ],
@@ -39,7 +39,7 @@ export const LIMITS: readonly Limit[] = [
     waits_for: "reset",
     evidence: {
       source: "session file",
-      at: "2026-11-28T12:00:00.000Z",
+      at: "2026-05-04T09:21:00.000Z",
       peer_id: "peer-3f9c04d1a2b7",
       text: "You've hit your 5-hour limit",
     },
