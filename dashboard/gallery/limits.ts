@@ -37,7 +37,7 @@ export const LIMITS: readonly Limit[] = [
     waits_for: "reset",
     evidence: {
       source: "session file",
-      at: "2026-11-28T12:00:00.000Z",
+      at: "2026-05-04T09:21:00.000Z",
       peer_id: "peer-3f9c04d1a2b7",
       text: "You've hit your 5-hour limit",
     },

@@ -24,7 +24,7 @@ const CLAIMS = ["tests/daemon/features/proofs/claims_test.ts"];
 export const WORK_TARGETS: readonly Target[] = [
   {
     file: "daemon/features/limits/limits.ts",
-    tests: ["tests/daemon/features/limits", "tests/storm/storm_test.ts"],
+    tests: ["tests/daemon/features/limits/limits_test.ts"],
     faults: [
       [
         "any turn of the account that ends well answers for the probe",

@@ -60,6 +60,23 @@ Deno.test("after the reset one message goes first, and the rest after its turn e
   assert.equal((await limit()).state, "clear");
 });
 
+Deno.test("a good turn of another agent of the account does not answer for the probe", async () => {
+  await using at = await limitWorld();
+  const { w, api, web, hitLimit, limit, hook } = at;
+  await hitLimit(api);
+  await ask(w, "cli", api.name);
+  const waiting = await ask(w, "cli", web.name);
+  await w.tick(LIMITED_UNTIL / 1000 + 6);
+  await w.tick();
+  await hook(web, "UserPromptSubmit", { prompt: "Name a lake" });
+  await hook(web, "Stop", { stop_hook_active: false, last_assistant_message: "Lindau" });
+  await w.tick(2);
+  assert.deepEqual([(await limit()).state, (await at.message(waiting)).state], [
+    "probing",
+    "queued",
+  ]);
+});
+
 for (const hasBegun of [false, true]) {
   const when = hasBegun ? "within" : "before it begins";
   Deno.test(`an agent that ends ${when} the probe's turn frees the next message, as the probe`, async () => {
