@@ -253,7 +253,7 @@ export class Delivery {
   }
 
   /** The chain of a message; null for a notice of the daemon that no work causes. */
-  #chainOf(tx: Tx, draft: MessageDraft, id: string): Chain | null {
+  #chainOf(draft: MessageDraft, id: string): Chain | null {
     const { origins } = this.#deps;
     const { caused_by, kind, remote_origin: arrived, from, voice, sent_by, reply_to } = draft;
     if (arrived) {
@@ -265,7 +265,7 @@ export class Delivery {
     const { proven_human, unverified, via, surface, calling_peer }: OriginProofs = draft.proofs ??
       {};
     const isPerson = voice === "human" || (proven_human === true && sent_by !== undefined);
-    return origins.chainOf(tx, {
+    return origins.chainOf({
       from,
       id,
       proofs: {
@@ -337,7 +337,7 @@ export class Delivery {
       text: draft.text,
       attachments: draft.attachments ?? [],
       voice: draft.voice,
-      chain: this.#chainOf(tx, draft, root),
+      chain: this.#chainOf(draft, root),
       unverified: draft.voice === "unverified",
       sent_by: from.peer_id === null || draft.voice !== "peer" ? null : draft.sent_by ?? null,
       urgent: draft.urgent ?? draft.voice === "human",
