@@ -71,7 +71,7 @@ export class Actors {
    * of the peer whose process sends the request.
    */
   #mustAllow(verb: Verb, actor: Actor, parts: RequestParts): void {
-    const { callers, directory, origins, db } = this.#deps;
+    const { callers, directory, origins } = this.#deps;
     if (!origins.hasRules) return;
     const { body, caller, headers } = parts;
     if (callers.isHuman(caller, headers)) return;
@@ -82,7 +82,7 @@ export class Actors {
     const from = { peer_id: found?.peer_id ?? null, name: found?.name ?? name };
     const proofs = { via: caller.via, calling_peer: () => calling_peer };
     for (const peer_id of new Set([from.peer_id, calling_peer ?? from.peer_id])) {
-      const chain = origins.chainOf(db, { from: { ...from, peer_id }, proofs, id: name });
+      const chain = origins.chainOf({ from: { ...from, peer_id }, proofs, id: name });
       origins.mustAllow(chain, { verb, from });
     }
   }

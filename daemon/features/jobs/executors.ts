@@ -107,7 +107,7 @@ export class Executors {
    */
   async start({ resumes, mark, job_id, ...request }: StartRequest): Promise<StartedExecutor> {
     const { origins, spawns } = this.#deps;
-    const chain = origins.memberChain(this.#ctx.db, job_id);
+    const chain = origins.memberChain(job_id);
     const from = { peer_id: request.from_peer ?? null, name: job_id };
     if (chain) origins.mustAllow(chain, { verb: "spawn", from });
     const extraArgs = resumes === undefined

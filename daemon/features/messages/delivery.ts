@@ -256,7 +256,7 @@ export class Delivery {
    * The chain of a message; null for a notice of the daemon, unless work that began outside has
    * caused it: a job's result is text of that work, and no word of the person who began the job.
    */
-  #chainOf(tx: Tx, draft: MessageDraft, id: string): Chain | null {
+  #chainOf(draft: MessageDraft, id: string): Chain | null {
     const { origins } = this.#deps;
     const { caused_by, kind, remote_origin: arrived, from, voice, sent_by, reply_to } = draft;
     if (arrived) {
@@ -268,7 +268,7 @@ export class Delivery {
     const { proven_human, unverified, via, surface, calling_peer }: OriginProofs = draft.proofs ??
       {};
     const isPerson = voice === "human" || (proven_human === true && sent_by !== undefined);
-    const chain = origins.chainOf(tx, {
+    const chain = origins.chainOf({
       from,
       id,
       proofs: {
@@ -342,7 +342,7 @@ export class Delivery {
       text: draft.text,
       attachments: draft.attachments ?? [],
       voice: draft.voice,
-      chain: this.#chainOf(tx, draft, root),
+      chain: this.#chainOf(draft, root),
       unverified: draft.voice === "unverified",
       sent_by: from.peer_id === null || draft.voice !== "peer" ? null : draft.sent_by ?? null,
       urgent: draft.urgent ?? draft.voice === "human",

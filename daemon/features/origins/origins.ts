@@ -6,7 +6,7 @@
 
 import { setLatest } from "kit/core/bounded_map.ts";
 import { DAY_MS } from "kit/core/duration.ts";
-import type { Reader, Tx } from "kit/data/sqlite.ts";
+import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
 import { TableAnswers } from "../../data/table_view.ts";
 import type { Chain, ReportedChain } from "protocol/origins/record.ts";
@@ -168,12 +168,12 @@ export class Origins {
   }
 
   /** The chain of an act on this machine. */
-  chainOf(db: Reader, act: CausedAct): Chain {
+  chainOf(act: CausedAct): Chain {
     const { from, proofs, id, answers, follows } = act;
     const { caused_by, proven_human, sent_by, surface, via } = proofs;
     if (answers) return this.#deps.ports.chainOfMessage(answers) ?? begin("unknown", id, from.name);
     if (caused_by !== undefined) {
-      return this.memberChain(db, caused_by) ?? begin("unknown", caused_by, from.name);
+      return this.memberChain(caused_by) ?? begin("unknown", caused_by, from.name);
     }
     if (proven_human || sent_by !== undefined) {
       return { ...begin("person", id, sent_by ?? from.name), surface: surface ?? null };
@@ -184,7 +184,7 @@ export class Origins {
       return begin(from.name.startsWith(GUEST) ? "guest" : "app", id, from.name);
     }
     if (via === "machine") return { ...begin("machine", id, from.name), machine: "unknown" };
-    const own = this.#workOfSender(db, act);
+    const own = this.#workOfSender(act);
     if (isOutside(own)) return own;
     return isOutside(earlier) ? earlier : own ?? begin("unknown", id, from.name);
   }
@@ -200,18 +200,18 @@ export class Origins {
   }
 
   /** The chain that a peer works for; undefined if it is not known. `id` begins a new one. */
-  workOf(db: Reader, peer_id: string, id: string): Chain | undefined {
-    return this.#workOf(db, peer_id, id, 0);
+  workOf(peer_id: string, id: string): Chain | undefined {
+    return this.#workOf(peer_id, id, 0);
   }
 
   /** The origin of a peer's work, if it is outside of this machine and its user. */
-  outsideOf(db: Reader, peer_id: string): string | undefined {
-    const work = this.workOf(db, peer_id, "");
+  outsideOf(peer_id: string): string | undefined {
+    const work = this.workOf(peer_id, "");
     return isOutside(work) ? originText(work) : undefined;
   }
 
   /** The chain of a job, schedule, subscription, spawn or started peer. */
-  memberChain(db: Reader, subject: string): Chain | undefined {
+  memberChain(subject: string): Chain | undefined {
     const member = this.#memberOf(subject);
     if (!member) return undefined;
     const now = this.#ctx.clock.now();
@@ -229,7 +229,7 @@ export class Origins {
     proofs: OriginProofs,
     begins: "schedule" | undefined,
   ): void {
-    const chain = this.chainOf(tx, { from, proofs, id: subject });
+    const chain = this.chainOf({ from, proofs, id: subject });
     const isNew = begins === "schedule" && ["person", "unknown"].includes(chain.origin);
     this.#put(tx, subject, isNew ? begin("schedule", subject, chain.name) : chain);
   }
@@ -239,13 +239,13 @@ export class Origins {
    * that is started again, with what it knows, stays in a chain that began outside.
    */
   inherit(tx: Tx, subject: string, of: string): void {
-    const chain = this.memberChain(tx, of);
+    const chain = this.memberChain(of);
     if (chain) this.#putUnlessOutside(tx, subject, chain);
   }
 
   /** The start of a copy of a peer, which knows what the peer knows, and stays outside with it. */
   includeCopy(tx: Tx, subject: string, of_peer_id: string): void {
-    const work = this.workOf(tx, of_peer_id, subject);
+    const work = this.workOf(of_peer_id, subject);
     if (isOutside(work)) this.#putUnlessOutside(tx, subject, work);
   }
 
@@ -283,19 +283,19 @@ export class Origins {
    * The work of the sender, or of the peer whose process sends in another name. A sender that
    * nothing proves may be part of a chain from outside, so such work of the named peer counts.
    */
-  #workOfSender(db: Reader, { from, proofs, id }: CausedAct): Chain | undefined {
+  #workOfSender({ from, proofs, id }: CausedAct): Chain | undefined {
     const { unverified } = proofs;
     const calling = from.peer_id === null || unverified ? proofs.calling_peer?.() : undefined;
     const caller = calling ?? from.peer_id;
     if (caller === null) return undefined;
-    const work = this.workOf(db, caller, id);
+    const work = this.workOf(caller, id);
     const isKnown = calling !== undefined || !unverified || isOutside(work);
     return isKnown ? work : undefined;
   }
 
-  #workOf(db: Reader, peer_id: string, id: string, depth: number): Chain | undefined {
+  #workOf(peer_id: string, id: string, depth: number): Chain | undefined {
     const { directory, ports } = this.#deps;
-    const started = this.memberChain(db, peer_id);
+    const started = this.memberChain(peer_id);
     const read = this.#lastChain(peer_id);
     const isLasting = read?.origin === "person" || isOutside(read);
     if (isLasting) return read;
@@ -310,7 +310,7 @@ export class Origins {
     const parent = address?.parent_runtime_id && depth < PARENTS_MAX
       ? directory.parentOf(address)
       : null;
-    const above = parent === null ? undefined : this.#workOf(db, parent, id, depth + 1);
+    const above = parent === null ? undefined : this.#workOf(parent, id, depth + 1);
     if (above) return above;
     return isItself ? begin("peer", id, address?.name ?? null) : undefined;
   }
@@ -362,7 +362,7 @@ export class Origins {
   }
 
   #putUnlessOutside(tx: Tx, subject: string, chain: Chain): void {
-    if (isOutside(chain) || !isOutside(this.memberChain(tx, subject))) {
+    if (isOutside(chain) || !isOutside(this.memberChain(subject))) {
       this.#put(tx, subject, chain);
     }
   }

@@ -262,7 +262,7 @@ export class Reviews {
       waiting: askRows.pendingOfAll(db),
       comments: Map.groupBy(comments, ({ review_id }) => review_id),
       failingWith: (peer_id) => this.deps.jointChecks.failingWith(peer_id),
-      chainOfJob: (job_id) => this.deps.origins.memberChain(db, job_id),
+      chainOfJob: (job_id) => this.deps.origins.memberChain(job_id),
       isDue: (folder) => this.summaries.isDue(folder),
     };
     return toReviews(this.#ctx, { stored, isWanted }, facts);

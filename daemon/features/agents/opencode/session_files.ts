@@ -10,7 +10,9 @@ import type { RecordSource } from "../sessions/lines.ts";
 import {
   type CallOutcome,
   type FoundSession,
+  type LastReading,
   LISTED_FILES_MAX,
+  type NewRecords,
   READ_BYTES_MAX,
   type SessionEntry,
   type SessionFiles,
@@ -68,26 +70,7 @@ export function opencodeSessionFiles(data_dir: string): SessionFiles {
       return Promise.resolve(readDatabase(file, (db) => usageIn(db, id)) ?? null);
     },
     async *readNew(session_id, last) {
-      if (locate(session_id) === undefined) return;
-      const { entries_after: after } = last;
-      const cursor = last.cursorOf(file);
-      let found;
-      try {
-        using db = open(file);
-        const source = new Parts(db, session_id, endOf(undefined));
-        const { entries } = await pageOf(source, entriesOf, { after, entries_max: ENTRIES_MAX });
-        found = { entries, parts: opencodeRequests(db, session_id, cursor) };
-      } catch {
-        return; // As in `readDatabase`.
-      }
-      const { entries, parts } = found;
-      if (parts.length === 0 && entries.length === 0) return;
-      const [first = { requests: [], cursor: cursor ?? BEGINNING }, ...more] = parts;
-      // opencode changes the part of a call when it ends, which other parts may precede.
-      const position = entries.findLast(isOfTool)?.position ?? after;
-      const records = { file, position, isReplaced: false };
-      yield { ...records, ...first, entries };
-      for (const part of more) yield { ...records, ...part, entries: [] };
+      if (locate(session_id) !== undefined) yield* newRecords(file, session_id, last);
     },
   };
 }
@@ -98,6 +81,31 @@ const BEGINNING = { at: 0, before: 0, state: "null" };
 
 function isOfTool({ kind }: SessionEntry): boolean {
   return kind === "tool_call" || kind === "tool_result";
+}
+
+async function* newRecords(
+  file: string,
+  session_id: string,
+  { cursorOf, entries_after: after }: LastReading,
+): AsyncGenerator<NewRecords> {
+  const cursor = cursorOf(file);
+  let found;
+  try {
+    using db = open(file);
+    const source = new Parts(db, session_id, endOf(undefined));
+    const { entries } = await pageOf(source, entriesOf, { after, entries_max: ENTRIES_MAX });
+    found = { entries, parts: opencodeRequests(db, session_id, cursor) };
+  } catch {
+    return; // As in `readDatabase`.
+  }
+  const { entries, parts } = found;
+  if (parts.length === 0 && entries.length === 0) return;
+  const [first = { requests: [], cursor: cursor ?? BEGINNING }, ...more] = parts;
+  // opencode changes the part of a call when it ends, which other parts may precede.
+  const position = entries.findLast(isOfTool)?.position ?? after;
+  const records = { file, position, isReplaced: false };
+  yield { ...records, ...first, entries };
+  for (const part of more) yield { ...records, ...part, entries: [] };
 }
 
 /** Runs a query; undefined if there is no database, or one that this program cannot read. */

@@ -101,7 +101,7 @@ export class Approvals {
     const { questions, shutdownSignal } = this.#deps;
     if (shutdownSignal.aborted || signal.aborted) return undefined;
     if (this.#pendingOf(request.session_id).length >= PENDING_MAX) return undefined;
-    const began = this.#deps.origins.outsideOf(this.#ctx.db, request.peer_id);
+    const began = this.#deps.origins.outsideOf(request.peer_id);
     const act = { ...this.#toAct(request), ...began !== undefined && { covers_text: false } };
     const attachments = act.is_cut ? [await this.#storeInput(request)] : [];
     if (shutdownSignal.aborted || signal.aborted) return undefined;

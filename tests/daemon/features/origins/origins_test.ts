@@ -151,7 +151,7 @@ Deno.test("an origin in the sender's body changes nothing, and an app is an app"
   assert.equal((await chainOf(w, id))?.[0], "unknown");
   const { ctx: { db }, origins } = w.daemon;
   const from = { peer_id: null, name: "mcp-0123456789ab" };
-  const chain = origins.chainOf(db, { from, proofs: { via: "relay" }, id: "ask-1" });
+  const chain = origins.chainOf({ from, proofs: { via: "relay" }, id: "ask-1" });
   assert.equal(chain.origin, "app");
 });
 

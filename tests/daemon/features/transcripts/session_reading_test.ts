@@ -1,4 +1,4 @@
-/** Session files are read once for tokens, file uses and loops, from where the last reading ended. */
+/** Session files are read once for all features, from the place where the last reading ended. */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -6,13 +6,7 @@ import { claudeCodeHooks } from "../../../../daemon/features/agents/hooks/claude
 import { claudeSessionFiles } from "../../../../daemon/features/agents/claude_code/session_files.ts";
 import { fs } from "kit/host/node_library.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
-import {
-  addPeer,
-  eventData,
-  get,
-  post,
-  reportSessions,
-} from "../../../support/daemon/peer_clients.ts";
+import { addPeer, eventData, post, reportSessions } from "../../../support/daemon/peer_clients.ts";
 import { SessionsFolder } from "../../../support/sessions/recorded_sessions.ts";
 import { TERMINAL } from "../../../support/sessions/usage_world.ts";
 import { FakeSockets, type World } from "../../../support/world.ts";
@@ -47,23 +41,7 @@ function recordedAgent() {
     },
     /** The agent calls a tool, and its request uses 10 tokens. */
     calls(w: World, command = "ls"): void {
-      const id = `toolu_${++calls}`;
-      const timestamp = new Date(w.clock.now()).toISOString();
-      const usage = { input_tokens: 9, output_tokens: 1 };
-      const content = [
-        { type: "tool_use", id, name: "Write", input: { file_path: "/w/a.ts", command } },
-      ];
-      const message = { id: `msg_${calls}`, model: "opus-5", usage, content };
-      const result = [{ type: "tool_result", tool_use_id: id, content: "x" }];
-      lines.push(
-        JSON.stringify({ type: "assistant", timestamp, message, uuid: uuid(calls, 1) }),
-        JSON.stringify({
-          type: "user",
-          timestamp,
-          message: { content: result },
-          uuid: uuid(calls, 2),
-        }),
-      );
+      lines.push(...callLines(++calls, w.clock.now(), command));
       folder.write(`projects/p/${SESSION}.jsonl`, `${lines.join("\n")}\n`);
     },
     /** The agent writes its history again, as after a compaction. */
@@ -84,6 +62,21 @@ function recordedAgent() {
       folder[Symbol.dispose]();
     },
   };
+}
+
+/** A call and its result. */
+function callLines(call: number, at: number, command: string): string[] {
+  const id = `toolu_${call}`;
+  const timestamp = new Date(at).toISOString();
+  const usage = { input_tokens: 9, output_tokens: 1 };
+  const input = { file_path: "/w/a.ts", command };
+  const content = [{ type: "tool_use", id, name: "Write", input }];
+  const message = { id: `msg_${call}`, model: "opus-5", usage, content };
+  const result = { content: [{ type: "tool_result", tool_use_id: id, content: "x" }] };
+  return [
+    { type: "assistant", timestamp, message, uuid: uuid(call, 1) },
+    { type: "user", timestamp, message: result, uuid: uuid(call, 2) },
+  ].map((line) => JSON.stringify(line));
 }
 
 function uuid(call: number, line: number): string {
