@@ -79,6 +79,11 @@ withLab(
     const [prompt] = lab.model.asked('<peer-message type="ask"');
     assert.match(prompt?.prompt ?? "", /The daemon runs the check green in your folder/);
     new Deno.Command("git", { args: ["init", "-q", join(lab.dir, "api")] }).outputSync();
+    // An ask that arrives within the turn is no prompt of its own, which the rules match.
+    await until("the end of the turn", async () => {
+      const { peers } = await call(listPeers, { query: {} });
+      return peers.some((peer) => peer.peer_id === peer_id && peer.turn_state === "idle");
+    });
     const forged = await closed(await open("Commit it"));
     assert.deepEqual(
       [forged.proof?.state, forged.proof?.claims, forged.reply],
