@@ -102,6 +102,7 @@ export const COMMANDS: readonly TableEntry[] = [
    "--service": "start the daemon now and at every login (systemd, launchd)",
    "--relay <url>": "register with this relay, and save its secret in the configuration",
    "--replace": "replace another program's MCP server that is named mesh",
+   "--status-line": "let Claude Code's status line report the use of your plan to mesh",
    "--uninstall": "remove mesh from the agents' configuration; with --service, the service",
    "--json": "print the answer as JSON"
   },
@@ -1590,6 +1591,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "details": "Peers of one agent and one settings folder share an account. Messages for an account at its limit wait, and go on after the reset: one first, the others once it was answered. The settings limits.resume and limits.quiet_hours change that.",
   "example": "mesh limits",
   "flags": {
+   "--refresh": "ask Codex first, which asks its provider; at most once a minute",
    "--json": "print the answer as JSON"
   }
  },
@@ -1650,7 +1652,7 @@ export const COMMANDS: readonly TableEntry[] = [
   "usage": "run <program> [args...]",
   "needs": "this machine",
   "summary": "Start an agent and all that it needs, or run any program as a peer",
-  "details": "An agent is claude, codex, copilot, gemini, opencode. The command connects it with mesh if it is not (it shows the files, and asks once), starts the daemon, and starts the agent in a tmux pane that this terminal shows. Words after -- go to the agent, also when it is restarted; only a person at a terminal may add them, and a script names a --profile that has them. Without tmux, it runs in this terminal.\n\nAny other program reads messages as typed lines. In tmux it runs in the current pane, in a kitty that allows remote control on a socket in the current window, else in a new tmux session that this terminal shows. It is typed to while the line at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message as a command.\n\nWith --acp, each message is a prompt of one session, which the next start of the same command in the same folder continues if the agent can. Your inbox gets the agent's permission requests.",
+  "details": "An agent is claude, codex, copilot, gemini, opencode. The command connects it with mesh if it is not (it shows the files, and asks once), starts the daemon, and starts the agent in a tmux pane that this terminal shows. Words after -- go to the agent, also when it is restarted. Only a person at a terminal may add them; a script names a --profile that has them. Without tmux, one agent runs in this terminal, with --in, --name, --tag and words after --.\n\nAny other program reads messages as typed lines. In tmux it runs in the current pane. In a kitty that allows remote control on a socket, it runs in the current window. Elsewhere it runs in a new tmux session that this terminal shows. Messages are typed while the line at its cursor is empty, or ends in a prompt sign such as >. It goes offline when it ends, and its exit code is the command's. Ctrl-C reaches it from the terminal; SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are passed on. A shell is refused, because it would run each message as a command.\n\nWith --acp, each message is a prompt of one session, which the next start of the same command in the same folder continues if the agent can. Your inbox gets the agent's permission requests.",
   "flags": {
    "-n, --count <count>": "start so many agents",
    "--in <folder>": "the folder to start in; by default the current one",
