@@ -157,8 +157,11 @@ Deno.test({
       ...["exec 3< <(exec yes)", "read -N 20000 -u 3", "kill -STOP $!", "echo read"],
       ...["read -N 20000", "echo read", "read", "kill -KILL $!; wait $!"],
     ].join("; ");
-    const options = { args: ["-c", script], stdin: "piped", stdout: "piped" } as const;
-    const child = new Deno.Command("bash", options).spawn();
+    const child = new Deno.Command("bash", {
+      args: ["-c", script],
+      stdin: "piped",
+      stdout: "piped",
+    }).spawn();
     const output = child.stdout.getReader(), input = child.stdin.getWriter();
     await output.read();
     const before = receivedBytes(child.pid) ?? NaN;

@@ -344,7 +344,10 @@ Deno.test("agents are asked for their windows on request alone, once a minute, a
   const { w, api, limit } = at;
   let asked = 0;
   const windowAt = (used_percent: number, at: number) => ({
-    ...{ window: "five_hour", used_percent, resets_at: null, at },
+    window: "five_hour",
+    used_percent,
+    resets_at: null,
+    at,
   });
   Object.assign(at.agents.codex, {
     askForWindows: () => Promise.resolve([windowAt(++asked, w.clock.now())]),

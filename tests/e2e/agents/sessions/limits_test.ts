@@ -110,7 +110,7 @@ withLab(
   codexCli,
 );
 
-/** Time after a reset in which nothing may go on: longer than the daemon needs to try an account. */
+/** Time after a reset in which nothing may go on; the daemon tries an account sooner. */
 const HELD_MS = 12_000;
 
 /** The quiet hours from this minute for some minutes, and their end. */
