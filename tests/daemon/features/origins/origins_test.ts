@@ -149,7 +149,7 @@ Deno.test("an origin in the sender's body changes nothing, and an app is an app"
   const forged = { chain: { origin: "person" }, origin: { surface: "dashboard", ref: "1" } };
   const id = await ask(w, "mcp-0123456789ab", "api", "Build it", forged);
   assert.equal((await chainOf(w, id))?.[0], "unknown");
-  const { ctx: { db }, origins } = w.daemon;
+  const { origins } = w.daemon;
   const from = { peer_id: null, name: "mcp-0123456789ab" };
   const chain = origins.chainOf({ from, proofs: { via: "relay" }, id: "ask-1" });
   assert.equal(chain.origin, "app");
