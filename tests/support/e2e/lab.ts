@@ -302,6 +302,15 @@ export class Claude {
     await submitPrompt(this, prompt);
   }
 
+  /** Prompts until its model is offered our tools: it connects to our server after its start. */
+  async waitForTools(): Promise<void> {
+    await until("our tools", async () => {
+      await this.sendPrompt("@@SAY ready");
+      await until("the end of the turn", () => this.isIdle);
+      return this.#lab.model.requests.at(-1)?.raw.includes("mcp__mesh__ack");
+    });
+  }
+
   keys(...keys: string[]): void {
     this.#lab.cli("send-keys", "-t", this.pane_id, ...keys);
   }

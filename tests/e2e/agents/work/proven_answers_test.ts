@@ -48,7 +48,7 @@ withLab(
     const config = { spawn: { allowed_paths: [lab.dir] }, jobs: { checks } };
     await lab.mesh.setUp({ config });
     await lab.mesh.up();
-    await lab.claude("api");
+    await (await lab.claude("api")).waitForTools();
     const { call } = lab.mesh;
     const { peer_id } = await until("Claude Code among the peers", async () => {
       const { peers } = await call(listPeers, { query: {} });

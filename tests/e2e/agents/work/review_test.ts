@@ -55,7 +55,7 @@ class ReviewFixture implements AsyncDisposable {
       config: { human: { name: "sam" }, spawn: { allowed_paths: [lab.dir] } },
     });
     await lab.mesh.up();
-    await lab.claude("web");
+    await (await lab.claude("web")).waitForTools();
     this.#name = (await until("Claude Code among the peers", () => this.#peer("online"))).name;
   }
 
