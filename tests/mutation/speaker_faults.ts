@@ -232,7 +232,7 @@ export const ORIGIN_TARGETS: readonly Target[] = [
       ],
       [
         "an agent that is started again leaves the chain outside",
-        "if (isOutside(chain) || !isOutside(this.memberChain(tx, subject)))",
+        "if (isOutside(chain) || !isOutside(this.memberChain(subject)))",
         "if (chain)",
       ],
       [
