@@ -1,4 +1,4 @@
--- The daemon's tables after 49 migration(s).
+-- The daemon's tables after 50 migration(s).
 
 CREATE TABLE ask_parents (
   seq integer primary key,
@@ -793,7 +793,7 @@ CREATE TABLE reported_commits (
   prefix text not null,
   peer_id text not null,
   message_id text,
-  at integer not null,
+  at integer not null, session_id text,
   primary key (repository, prefix, peer_id)
 ) strict, without rowid;
 

@@ -49,6 +49,7 @@ import origins from "./051_origins.sql" with { type: "text" };
 import reviews from "./052_reviews.sql" with { type: "text" };
 import jointChecks from "./053_joint_checks.sql" with { type: "text" };
 import proofsElsewhere from "./054_proofs_elsewhere.sql" with { type: "text" };
+import commitSessions from "./055_commit_sessions.sql" with { type: "text" };
 
 export const migrations: readonly string[] = [
   ledger,
@@ -100,4 +101,5 @@ export const migrations: readonly string[] = [
   reviews,
   jointChecks,
   proofsElsewhere,
+  commitSessions,
 ];

@@ -150,9 +150,10 @@ export class Blame {
     const { db } = this.#ctx;
     const [reported] = commit === null ? [] : store.reportsOf(db, file.repository, commit);
     if (reported) {
-      const { message_id: id } = reported;
+      const { message_id: id, session_id } = reported;
       const message_id = id === store.UNKNOWN_MESSAGE ? undefined : id;
-      const text = "reported this commit";
+      const session = session_id === null ? "" : `, in its session ${showHiddenOnLine(session_id)}`;
+      const text = `reported this commit${session}`;
       return [{ ...reported, message_id, how: "reported", text }];
     }
     const wrote = uses.usesOf(db, file).filter(({ wrote, first_at }) => wrote && first_at <= until)

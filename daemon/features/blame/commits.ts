@@ -44,30 +44,30 @@ export class ReportedCommits {
     const prefixes = commitsIn(JSON.stringify(result) ?? "");
     const { db, clock } = this.#ctx;
     const at = clock.now(), message_id = this.#deps.origins.lastMessage(peer_id) ?? null;
-    db.transact((tx) => this.#add(tx, peer_id, { prefixes, message_id, at }));
+    const session_id = peers.get(db, peer_id)?.runtime_session_id ?? null;
+    db.transact((tx) => this.#add(tx, peer_id, { prefixes, message_id, session_id, at }));
   }
 
   /** The session file of a peer has a call that made commits. Runs in the caller's transaction. */
-  recorded(tx: Tx, peer_id: string, { prefixes, prompted_by, at }: RecordedCommit): void {
+  recorded(tx: Tx, peer_id: string, commit: RecordedCommit): void {
+    const { prefixes, prompted_by, session_id, at } = commit;
     const message = prompted_by === undefined ? undefined : store.message(tx, prompted_by);
     const isOwn = message?.to_peer_id === peer_id;
     const message_id = isOwn && prompted_by !== undefined ? prompted_by : store.UNKNOWN_MESSAGE;
-    this.#add(tx, peer_id, { prefixes, message_id, at });
+    this.#add(tx, peer_id, { prefixes, message_id, session_id, at });
   }
 
   #add(
     tx: Tx,
     peer_id: string,
-    { prefixes, message_id, at }: {
+    { prefixes, ...report }: Omit<store.ReportedCommit, "peer_id"> & {
       readonly prefixes: readonly string[];
-      readonly message_id: string | null;
-      readonly at: number;
     },
   ): void {
     const repository = prefixes.length > 0 ? this.#repositoryOf(peer_id) : "";
     if (repository === "") return;
     for (const prefix of prefixes) {
-      store.addCommit(tx, { repository, prefix, peer_id, message_id, at });
+      store.addCommit(tx, { ...report, repository, prefix, peer_id });
     }
     store.pruneCommits(tx, this.#ctx.clock.now() - KEPT_DAYS * DAY_MS);
   }

@@ -17,6 +17,8 @@ const ReportedCommit = z.object({
   peer_id: z.string(),
   /** The message that the agent worked on; null if it worked on none. */
   message_id: z.string().nullable(),
+  /** The agent's session; null if it is not known. */
+  session_id: z.string().nullable(),
   at: z.number(),
 });
 export type ReportedCommit = z.output<typeof ReportedCommit>;
@@ -26,8 +28,9 @@ export function addCommit(
   commit: ReportedCommit & { readonly repository: string; readonly prefix: string },
 ): void {
   tx.run(
-    `insert or ignore into reported_commits (repository, prefix, peer_id, message_id, at)
-     values (:repository, :prefix, :peer_id, :message_id, :at)`,
+    `insert or ignore into reported_commits
+       (repository, prefix, peer_id, message_id, session_id, at)
+     values (:repository, :prefix, :peer_id, :message_id, :session_id, :at)`,
     { ...commit },
   );
 }
@@ -36,7 +39,7 @@ export function addCommit(
 export function reportsOf(db: Reader, repository: string, commit: string): ReportedCommit[] {
   return db.all(
     ReportedCommit,
-    `select peer_id, message_id, at from reported_commits
+    `select peer_id, message_id, session_id, at from reported_commits
      where repository = :repository and prefix between :shortest and :commit
        and substr(:commit, 1, length(prefix)) = prefix
      order by at`,

@@ -35,6 +35,7 @@ export interface FileEffects {
 
 /** The commits of a call, as the agent's session file has them. */
 export interface RecordedCommit {
+  readonly session_id: string;
   readonly prefixes: readonly string[];
   /** The message in the last prompt before it; undefined if that had none, or is not known. */
   readonly prompted_by: string | undefined;
@@ -123,7 +124,8 @@ export class FileUses {
       if (!ended) continue;
       uses.push(...ended.files.map((file) => ({ file, at })));
       const prefixes = ended.mayCommit ? commitsIn(text) : [];
-      if (prefixes.length > 0) commits.push({ prefixes, prompted_by: end.prompted_by, at });
+      if (prefixes.length === 0) continue;
+      commits.push({ session_id, prefixes, prompted_by: end.prompted_by, at });
     }
     return { uses, commits };
   }

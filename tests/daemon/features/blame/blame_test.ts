@@ -151,6 +151,10 @@ Deno.test("a line leads over two agents back to the app that began the work [4.b
     "origin recorded mcp-0123456789ab",
   ]);
   assert.equal(found.lines[0]?.links[0]?.id, id);
+  assert.match(
+    found.lines[0]?.links[2]?.text ?? "",
+    /^reported this commit, in its session \S+ \(/,
+  );
   assert.match(found.lines[0]?.links.at(-1)?.text ?? "", /^app mcp-0123456789ab/);
 });
 
@@ -192,6 +196,8 @@ Deno.test("a commit that only the session file of an agent names leads to the me
   at.commitsInSession("web", framed(correlation_id));
   const found = await at.blame("a.txt", 1);
   const chain = ["commit git sam", "agent reported web", "message reported sam"];
+  const text = `reported this commit, in its session ${SESSIONS.web} (claude-code)`;
+  assert.equal(found.lines[0]?.links[1]?.text, text);
   assert.deepEqual(shown(found), [...chain, "origin recorded sam"]);
 });
 

@@ -99,6 +99,7 @@ withLab(
       JSON.stringify(found, null, 1),
     );
     assert.match(links.at(-1)?.text ?? "", /^app mcp-/);
+    assert.match(links[1]?.text ?? "", /, in its session [0-9a-f-]{36} \(codex\)$/);
     const said = links.filter(({ kind }) => kind === "approval" || kind === "check");
     assert.deepEqual(said.map(({ text }) => text), [
       "Bash: allowed",
