@@ -121,6 +121,7 @@ export class Changes {
       const changes = await this.#list(repository, folder, this.#deps.shutdownSignal);
       return { repository, changes };
     } catch (error) {
+      this.#mustRun();
       if (error instanceof GitFailed) return error.why;
       throw error;
     }
@@ -133,7 +134,17 @@ export class Changes {
   ): Promise<string[] | undefined> {
     const { git: host, shutdownSignal: signal } = this.#deps;
     const read = () => readBefore(repository, { commit: base.commit, path }, { host, signal });
-    return await this.#inTurn(repository.root, signal, read);
+    try {
+      return await this.#inTurn(repository.root, signal, read);
+    } catch (error) {
+      this.#mustRun();
+      throw error;
+    }
+  }
+
+  /** Throws `shutting_down` if the daemon ends, which aborts all reads. */
+  #mustRun(): void {
+    if (this.#deps.shutdownSignal.aborted) throw new Problem("shutting_down", {});
   }
 
   /** A person may read the changes of every peer; others, if they may read its transcript. */
@@ -173,7 +184,7 @@ export class Changes {
         (abandoned) => this.#answer(repository, folder, query, abandoned),
       );
     } catch (error) {
-      if (this.#deps.shutdownSignal.aborted) throw new Problem("shutting_down", {});
+      this.#mustRun();
       if (error instanceof GitFailed) return this.#without(error.why, folder, repository);
       throw error;
     }

@@ -155,9 +155,14 @@ export class Summaries {
   }
 
   async #readDue(): Promise<void> {
+    const { shutdownSignal } = this.#deps;
     for (const folder of this.#due) {
-      if (this.#deps.shutdownSignal.aborted) return;
-      await this.read(folder);
+      if (shutdownSignal.aborted) return;
+      try {
+        await this.read(folder);
+      } catch (error) {
+        if (!shutdownSignal.aborted) throw error;
+      }
     }
   }
 

@@ -41,6 +41,19 @@ Deno.test("a list names the folders that were never read, and each can be opened
   assert.deepEqual([later.reviews.length, later.unread, later.reading], [2, [], 0]);
 });
 
+Deno.test("a daemon that ends while it reads a folder logs no failure, and says that it ends", async () => {
+  const at = await reviewWorld();
+  const { folder } = await at.agent("api");
+  at.write(folder, "a.txt", "1\n");
+  const answers = [at.get("/reviews"), at.get("/reviews/api")];
+  await at.w[Symbol.asyncDispose]();
+  assert.deepEqual(at.w.logged, []);
+  for (const { status, error } of await Promise.all(answers)) {
+    assert.equal(error, status === 200 ? undefined : "shutting_down");
+  }
+  at.repo[Symbol.dispose]();
+});
+
 Deno.test("numbers that are read again are marked, and one event says when all are read", async () => {
   await using at = await reviewWorld();
   const { folder } = await at.agent("api");
