@@ -229,7 +229,7 @@ export function spawnLogged(
   log_file: string,
 ): Deno.ChildProcess {
   const script = 'umask 077; log=$1; shift; exec "$@" >>"$log" 2>&1';
-  return new Deno.Command("sh", {
+  const command = new Deno.Command("sh", {
     args: ["-c", script, "mesh", log_file, ...argv],
     env: { ...env },
     clearEnv: true,
@@ -238,7 +238,13 @@ export function spawnLogged(
     stdout: "null",
     stderr: "null",
     detached: true,
-  }).spawn();
+  });
+  try {
+    return command.spawn();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    throw new CommandError("sh, which starts the daemon, is not on the PATH; add /bin to it");
+  }
 }
 
 /** Explains a start without output: usually the daemon could not write its log. */
