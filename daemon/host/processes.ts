@@ -40,10 +40,13 @@ export function receivedBytes(pid: number): number | undefined {
   return descendants.reduce((rest, at) => rest - (transferred(at, "wchar") ?? 0), read);
 }
 
-/** A counter in `/proc/PID/io`, which other systems than Linux do not have. */
-function transferred(pid: number, counter: "rchar" | "wchar"): number | undefined {
+/** Counters in `/proc/PID/io`. */
+const COUNTERS = { rchar: /^rchar: (\d+)/m, wchar: /^wchar: (\d+)/m };
+
+/** A counter of a process, which other systems than Linux do not have. */
+function transferred(pid: number, counter: keyof typeof COUNTERS): number | undefined {
   if (isMac()) return undefined;
-  const count = new RegExp(`^${counter}: (\\d+)`, "m").exec(readProcFile(`${pid}/io`) ?? "")?.[1];
+  const count = COUNTERS[counter].exec(readProcFile(`${pid}/io`) ?? "")?.[1];
   return count === undefined ? undefined : Number(count);
 }
 

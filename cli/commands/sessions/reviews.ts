@@ -10,7 +10,7 @@ import {
   sendBackReview,
 } from "protocol/generated/endpoints.ts";
 import { originText } from "protocol/derived/origins.ts";
-import { SHORT_DIGEST_CHARS, shortDigest } from "protocol/reviews/digests.ts";
+import { shortDigest } from "protocol/reviews/digests.ts";
 import { counted } from "protocol/reviews/order.ts";
 import { lineWords } from "protocol/reviews/lines.ts";
 import {
@@ -116,7 +116,8 @@ function namedIn(names: string): Named[] {
   });
 }
 
-const SEEN = new RegExp(`^(.+):([0-9a-f]{${SHORT_DIGEST_CHARS},64})$`, "s");
+/** A name with the beginning of a digest, of `SHORT_DIGEST_CHARS` or more characters. */
+const SEEN = /^(.+):([0-9a-f]{8,64})$/s;
 
 /** Each of several is sent back although another one is refused. */
 async function sendBack(
