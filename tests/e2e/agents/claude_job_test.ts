@@ -82,7 +82,8 @@ withLab(
     const { runner: { attempts: [attempt] }, result_data, execution } = await fixture.job(id);
     assert.deepEqual([attempt?.executor, attempt?.state], ["spawned", "completed"]);
     assert.equal(execution.target.path, folder);
-    assert.deepEqual(result_data?.["checks"], [{ name: "here", exit: 0, output_tail: "" }]);
+    const check = { name: "here", exit: 0, output_tail: "", reason: null };
+    assert.deepEqual(result_data?.["checks"], [check]);
     assert.equal(lab.model.asked("Name the lake").length, 1, "it was asked once");
     const params = { id: attempt?.executor_peer_id ?? "" };
     const peer = await until("its retirement", async () => {

@@ -4,12 +4,10 @@
  */
 
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { getAsk } from "protocol/asks/contract.ts";
-import { listJointChecks } from "protocol/joint_checks/contract.ts";
-import { listPeers, registerPeer } from "protocol/peers/contract.ts";
 import { codexCli } from "../../../support/e2e/installed_agents.ts";
-import { withLab } from "../../../support/e2e/lab.ts";
+import { inLongForm, withLab } from "../../../support/e2e/lab.ts";
+import { jsonAtTerminal } from "../../../support/e2e/person_terminal.ts";
 import { TwoAgents } from "../../../support/e2e/two_agents.ts";
 import { until } from "../../../support/waiting.ts";
 
@@ -66,21 +64,14 @@ class JointFixture extends TwoAgents {
     await this.startDaemon({ MESH_JOINT_CHECKS__CHECK: "tests" });
   }
 
-  /** This test is a peer in the repository, so that it may read the results. */
-  async join(): Promise<void> {
-    const { peers } = await this.call(listPeers, { query: {} });
-    const circle = peers.find(({ name }) => name === "api")?.circle;
-    const self = { name: "reader", path: join(this.lab.dir, "api"), backend: "generic" as const };
-    await this.call(registerPeer, { body: { ...self, circle, agent_pid: Deno.pid } });
-  }
-
+  /** `mesh landing` at the person's terminal: a peer without a session of its own sees nothing. */
   async pair() {
-    const { repositories } = await this.call(listJointChecks, { query: { from_peer: "reader" } });
+    const { repositories } = await jsonAtTerminal(this.lab, ["landing"]);
     return repositories[0]?.pairs[0];
   }
 }
 
-withLab(
+inLongForm(withLab)(
   import.meta.url,
   "Claude Code and Codex settle branches that merge cleanly and fail together",
   async () => {
@@ -90,7 +81,6 @@ withLab(
     await fixture.work("web", "Rename it");
     await fixture.work("api", "Call it");
     await fixture.switchOn();
-    await fixture.join();
     const id = await until("the ask to Codex", async () => {
       return (await fixture.pair())?.correlation_id;
     }, PASS_MS_MAX);

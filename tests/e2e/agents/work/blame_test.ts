@@ -9,7 +9,7 @@ import { replyInboxItem } from "protocol/inbox.ts";
 import type { Blame } from "protocol/origins/blame.ts";
 import type { ScriptedReply } from "../../../../daemon/features/agents/selftest/fixture.ts";
 import { codexCli } from "../../../support/e2e/installed_agents.ts";
-import { withLab } from "../../../support/e2e/lab.ts";
+import { inLongForm, withLab } from "../../../support/e2e/lab.ts";
 import { jsonAtTerminal } from "../../../support/e2e/person_terminal.ts";
 import { waitForQuestion } from "../../../support/e2e/question_ends.ts";
 import { connectApp, WholeRelay } from "../../../support/e2e/relay_apps_lab.ts";
@@ -57,7 +57,7 @@ async function askAsApp(relay: WholeRelay, name: string): Promise<string> {
   return String(asked.data["request_id"]);
 }
 
-withLab(
+inLongForm(withLab)(
   import.meta.url,
   "a line of Codex leads over Claude Code back to the app that asked for it",
   async () => {
