@@ -17,7 +17,7 @@ export interface KillVerb<Storm> {
   readonly run: (storm: Storm) => Promise<unknown>;
 }
 
-/** What holds after each step, by its name. */
+/** The invariants after each step, by name. */
 export type Checks = Readonly<Record<string, () => void | Promise<void>>>;
 
 export abstract class KilledWorld implements AsyncDisposable {

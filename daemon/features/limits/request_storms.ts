@@ -14,7 +14,7 @@ import type { LimitNotices } from "./notices.ts";
 /** Maximum peers with a prompt that no request has followed. */
 const PEERS_MAX = 1_000;
 /**
- * An agent that waits for its provider receives less than this in each second, whatever the load of
+ * An agent that waits for its provider receives less than this in each second, at any load of
  * the machine. Gemini CLI 0.61.0 received at most 46 bytes while it waited, 470 with a retry, and
  * in a storm at least 3,900 (9 requests a second, Linux, two cores with a load of 16 to 21).
  */

@@ -426,7 +426,7 @@ export class Wakes {
 
   /**
    * True after a failure or "not now": for some time only a person wakes the peer. A "not now" to
-   * an ask from outside is none to other asks.
+   * an ask from outside does not answer other asks.
    */
   #isQuiet({ peer_id }: StoredPeer, asks: readonly Pick<StoredMessage, "chain">[]): boolean {
     const last = rows.latestOf(this.#ctx.db, peer_id);

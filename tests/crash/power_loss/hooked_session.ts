@@ -117,7 +117,7 @@ export function syncsAfterAnswers(
   return { reports: [...found.reports], handovers: [...found.handovers] };
 }
 
-/** What the session was shown and told so far, beside an image of the disk. */
+/** The messages and answers that the session got so far, beside an image of the disk. */
 export class HookClaims {
   readonly #work: HookedWork;
   readonly #shown = new Set<string>();

@@ -54,7 +54,7 @@ export async function retryUntil(
   });
 }
 
-/** True if a text holds a prompt's end, wherever lines break; a break swallows a space. */
+/** True if a text holds a prompt's end. Lines break anywhere, and a break swallows a space. */
 export function holdsPrompt(text: string, prompt: string): boolean {
   const withoutSpace = (text: string) => text.replaceAll(/\s+/g, "");
   return withoutSpace(text).includes(withoutSpace(prompt).slice(-END_CHARS));

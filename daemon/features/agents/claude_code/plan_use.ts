@@ -1,4 +1,4 @@
-/** How far the plan of a session of Claude Code is used, as its status line has kept it. */
+/** Use of a plan by a session of Claude Code, as its status line has kept it. */
 
 import * as z from "zod";
 import { join } from "kit/core/path.ts";

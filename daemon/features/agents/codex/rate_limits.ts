@@ -1,4 +1,4 @@
-/** How far the account of Codex is used, by the answer of its shared server. */
+/** Use of Codex's account, by the answer of its shared server. */
 
 import * as z from "zod";
 import type { LimitWindow } from "protocol/limits/contract.ts";

@@ -1,4 +1,4 @@
-/** What an agent holds, in its briefing: leases, shared files, checks and comments. */
+/** The claims in a briefing: leases, shared files, checks and comments. */
 
 import assert from "node:assert/strict";
 import { DAY_MS } from "kit/core/duration.ts";

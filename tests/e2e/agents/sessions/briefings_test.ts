@@ -305,7 +305,7 @@ class Session implements AsyncDisposable {
     assert.deepEqual([given.length, given.at(-1)], [count, `after ${cause}, by its hook ${hook}`]);
   }
 
-  /** A copy of the session owes nothing, and is told so. */
+  /** A copy of the session owes nothing, and its briefing says so. */
   async forks(): Promise<void> {
     const { call, agentUnderTest: { model } } = this.fixture;
     const { circle } = await this.peer();

@@ -1,4 +1,4 @@
-/** What a machine does not allow through a relay is shown disabled, or refused with the reason. */
+/** Acts that a machine does not allow through a relay are disabled, or refused with the reason. */
 
 import assert from "node:assert/strict";
 import { listLeases, takeLease } from "protocol/holdings/leases.ts";

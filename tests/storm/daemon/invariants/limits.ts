@@ -34,7 +34,7 @@ export const LIMIT_INVARIANTS: readonly Invariant[] = [
   },
 ];
 
-/** What goes beside the probe fails at once (`mayGo`), so this checks the end of the probe. */
+/** A message beside the probe fails at once (`mayGo`), so this checks the end of the probe. */
 function checkAnswered({ goodTurns, start: { at, event_id, limit }, w }: Storm): void {
   const { clock, daemon: { ctx: { events } } } = w;
   const changes = events.read({ since: event_id, limit: 1_000, type: "limit_changed" });

@@ -1,4 +1,4 @@
-/** The requests and entries that agents recorded: each once, in whatever pieces files are read. */
+/** The requests and entries that agents recorded: each once, in any pieces of their files. */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
