@@ -181,7 +181,9 @@ Deno.test("a chain is kept over a crash of the daemon, and by an agent that it s
   assert.equal((await chainOf(later, await ask(later, "web", "api")))?.[0], "guest");
   // A message of another agent's own work is read last, but an answer is still owed.
   await connectPeer(later, "ci", { circle: "main" });
-  await notify(later, "ci", "db", "Something else");
+  await post(later, "/peers/ci/turn", { turn_state: "working", prompt: "Other work" });
+  const other = await notify(later, "ci", "db", "Something else");
+  assert.equal((await chainOf(later, other.delivery_id))?.[0], "peer");
   await later.clock.settle();
   assert.equal((await chainOf(later, await ask(later, "db", "api")))?.[0], "guest");
 });
