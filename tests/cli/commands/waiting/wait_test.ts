@@ -80,7 +80,7 @@ Deno.test("missed events are no reason to wait longer", async () => {
 
 Deno.test("a wait whose time is up exits with 1, and says the state", async () => {
   await using at = changingDaemon([WORKING], [READY]);
-  const { code, out } = await at.wait("peer:api idle", "--timeout", "0.2", "--json");
+  const { code, out } = await at.wait("peer:api idle", "--timeout", "1", "--json");
   const { id, state, met, interrupted } = JSON.parse(out);
   assert.deepEqual([code, id, state, met, interrupted], [1, ID, "working", false, false]);
 });
