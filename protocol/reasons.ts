@@ -93,7 +93,7 @@ export const REASONS = {
   turn_failed:          "an error ended its executor's turn",
   delivery_failed:      "its message did not reach the executor",
   unknown_check:        "no check of this name is configured on its machine",
-  prove_from_machine:   "its machine does not run checks for this one: mesh.bus.allow_prove there has to name it",
+  prove_from_machine:   "its machine runs no checks for asks of this one, which its settings would have to allow",
   check_failed:         "an acceptance check failed",
   check_not_run:        "an acceptance check could not be run, or did not end",
   expires_at_passed:    "it was not delivered before it expired",

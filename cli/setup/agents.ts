@@ -30,6 +30,9 @@ export type SetupAgent = typeof SETUP_AGENTS[number];
 
 export const AGENT_IDS: readonly string[] = SETUP_AGENTS.map(({ id }) => id);
 
+/** The agents whose status line tells of limits. */
+export const STATUS_LINE_AGENTS = SETUP_AGENTS.filter(({ setup }) => setup.keptStatusLine);
+
 /**
  * The outcome for one file. `left`: the file could be changed, but another file of its agent could
  * not.

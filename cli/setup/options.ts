@@ -1,7 +1,7 @@
 /** The options of `mesh setup`. */
 
 import type { Args } from "../command/command.ts";
-import { AGENT_IDS } from "./agents.ts";
+import { AGENT_IDS, STATUS_LINE_AGENTS } from "./agents.ts";
 
 export type SetupOptions = ReturnType<typeof optionsOf>;
 
@@ -42,8 +42,9 @@ export function readOptions(args: Args): SetupOptions | string {
   if (name !== undefined && uninstall) return "--name cannot be used with --uninstall";
   if (replace && uninstall) return "--replace cannot be used with --uninstall";
   if (status_line && uninstall) return "--status-line cannot be used with --uninstall";
-  if (status_line && agent !== undefined && agent !== "claude-code") {
-    return `--status-line is for Claude Code, and cannot be used with --agent ${agent}`;
+  if (status_line && agent !== undefined && STATUS_LINE_AGENTS.every(({ id }) => id !== agent)) {
+    const titles = STATUS_LINE_AGENTS.map(({ title }) => title).join(", ");
+    return `--status-line is for ${titles}, and cannot be used with --agent ${agent}`;
   }
   return options;
 }

@@ -197,7 +197,8 @@ export class LimitRecords {
         const read = this.#deps.transports.adapterOf(backend)?.limitWindows;
         return present(runtime_session_id === null ? [] : read?.(runtime_session_id));
       }).find((windows) => windows.length > 0) ?? [];
-    const answered = present(this.#answers.get(peers[0]?.backend ?? "generic"));
+    const [peer] = peers;
+    const answered = present(peer?.backend ? this.#answers.get(peer.backend) : []);
     return (answered[0]?.at ?? 0) > (recorded[0]?.at ?? 0) ? answered : recorded;
   }
 }

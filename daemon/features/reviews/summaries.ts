@@ -14,6 +14,7 @@ import * as askRows from "../asks/store.ts";
 import type { PeerState } from "../peers/changes.ts";
 import { isOnMachine } from "../peers/directory.ts";
 import * as peers from "../peers/store.ts";
+import { isSubagent } from "../peers/subagents.ts";
 import { UnreadTurns } from "../peers/unread_turns.ts";
 import { realPath } from "../changes/git/repository.ts";
 import { digestOf } from "./digest.ts";
@@ -77,12 +78,9 @@ export class Summaries {
 
   /** Makes the folder of a peer due if it was never read. */
   peerSeen(peer_id: string): void {
-    const { db } = this.#ctx;
-    const peer = peers.get(db, peer_id);
-    if (!peer?.path || !isOnMachine(peer, this.#deps.machine)) return;
-    const folder = realPath(peer.path);
-    if (folder === undefined || this.#without.has(folder) || store.ofFolder(db, folder)) return;
-    this.#unreadTurns.add(peer_id);
+    const folder = this.#folderOf(peer_id);
+    if (folder === undefined || this.#without.has(folder)) return;
+    if (!store.ofFolder(this.#ctx.db, folder)) this.#unreadTurns.add(peer_id);
   }
 
   /** True if the folder is being read, or will be. */
@@ -118,11 +116,19 @@ export class Summaries {
 
   /** Makes the folders of peers due. */
   #addFoldersOf(peer_ids: readonly string[]): void {
-    if (peer_ids.length === 0) return;
-    const found = new Set(peer_ids);
-    for (const { folder, peers } of workFolders(this.#ctx, this.#deps.machine).values()) {
-      if (peers.some(({ peer_id }) => found.has(peer_id))) this.#due.add(folder);
+    for (const peer_id of peer_ids) {
+      const folder = this.#folderOf(peer_id);
+      if (folder !== undefined) this.#due.add(folder);
     }
+  }
+
+  /** The folder in which an agent of this machine works. */
+  #folderOf(peer_id: string): string | undefined {
+    const peer = peers.get(this.#ctx.db, peer_id);
+    if (!peer?.path || peer.role === "human" || isSubagent(peer)) return undefined;
+    if (!isOnMachine(peer, this.#deps.machine)) return undefined;
+    const folder = realPath(peer.path);
+    return folder === "/" ? undefined : folder;
   }
 
   /** Waits for the reads that are due, as far as the limit allows. */
@@ -178,7 +184,8 @@ export class Summaries {
     const { db, clock, ids, events } = this.#ctx;
     return db.transact((tx) => {
       const before = store.ofFolder(tx, folder);
-      const author = workFolders(this.#ctx, this.#deps.machine).get(folder);
+      const isReview = before !== undefined || list !== undefined;
+      const author = isReview ? workFolders(this.#ctx, this.#deps.machine).get(folder) : undefined;
       const task_id = this.#answeredIn(author?.peers ?? [], before) ?? before?.task_id ?? null;
       const summary = list ? this.#summaryOf(list, author?.author.peer_id, task_id) : null;
       const after: StoredReview = {
@@ -194,7 +201,7 @@ export class Summaries {
         read_at: clock.now(),
         task_id,
       };
-      if (!before && !list) {
+      if (!isReview) {
         // A folder without a repository is no review: it is remembered, and not stored.
         setLatest(this.#without, folder, clock.now(), WITHOUT_MAX);
         return after;

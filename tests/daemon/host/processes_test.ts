@@ -154,7 +154,8 @@ Deno.test({
   ignore: Deno.build.os !== "linux",
   async fn() {
     const script = [
-      ...["exec 3< <(exec yes)", "read -N 20000 -u 3", "kill -STOP $!", "echo read"],
+      "exec 3< <(printf '%020000d' 0; kill -STOP $BASHPID)",
+      ...["read -N 20000 -u 3", "echo read"],
       ...["read -N 20000", "echo read", "read", "kill -KILL $!; wait $!"],
     ].join("; ");
     const child = new Deno.Command("bash", {
