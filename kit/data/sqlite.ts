@@ -192,13 +192,11 @@ export class Database implements Disposable, Reader {
   }
 
   get<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S> | undefined {
-    this.#groups.prepareStatement({ writes: false });
-    return this.#statements.get(row, sql, params);
+    return this.#groups.read(() => this.#statements.get(row, sql, params));
   }
 
   all<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S>[] {
-    this.#groups.prepareStatement({ writes: false });
-    return this.#statements.all(row, sql, params);
+    return this.#groups.read(() => this.#statements.all(row, sql, params));
   }
 
   value<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S> | undefined {
@@ -206,8 +204,7 @@ export class Database implements Disposable, Reader {
   }
 
   values<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S>[] {
-    this.#groups.prepareStatement({ writes: false });
-    return this.#statements.values(value, sql, params);
+    return this.#groups.read(() => this.#statements.values(value, sql, params));
   }
 
   /**
