@@ -142,6 +142,11 @@ export class Database implements Disposable, Reader {
     return this.#groups.commits;
   }
 
+  /** True if a commit is still to come: what is read now may be rolled back. */
+  get hasOpenGroup(): boolean {
+    return this.#groups.isOpen;
+  }
+
   /** Calls the observer after each commit, with the time that the commit took. */
   observeCommits(observer: (took_ms: number) => void): void {
     this.#groups.observeCommit = observer;
