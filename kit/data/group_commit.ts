@@ -215,6 +215,22 @@ export class GroupCommit {
     else this.#runDeferred(deferred.position);
   }
 
+  /**
+   * Runs a read. Outside of a transaction, an error that SQLite cannot recover from fails the open
+   * group, as within one: a caller that is answered with this error may have written in the group.
+   */
+  read<T>(work: () => T): T {
+    this.prepareStatement({ writes: false });
+    try {
+      return work();
+    } catch (error) {
+      // A running transaction fails the group when it is rolled back.
+      if (!this.#group || this.isWithinTransaction || !this.#failsGroup(error)) throw error;
+      this.#rollBackGroup();
+      throw this.#failGroup(error);
+    }
+  }
+
   /** Runs inserts of transactions that have ended. An error fails the whole group. */
   #runDeferred(position: number): void {
     try {
@@ -298,9 +314,7 @@ export class GroupCommit {
    * which is `storage_failed` for a group.
    */
   #rollBack(error: unknown, { deferred, hasSavepoint }: RunningTransaction): unknown {
-    const { errcode } = error as { errcode?: number };
-    const fatal = errcode !== undefined && FATAL_CODES.has(errcode & 0xff);
-    if (fatal || !this.#deps.isInTransaction()) {
+    if (this.#failsGroup(error)) {
       this.#rollBackGroup();
       return this.#failGroup(error);
     }
@@ -310,6 +324,13 @@ export class GroupCommit {
     this.#deps.exec("release work");
     this.#deps.onRollback();
     return error;
+  }
+
+  /** True after an error with which SQLite cannot go on in the transaction of the group. */
+  #failsGroup(error: unknown): boolean {
+    const { errcode } = error as { errcode?: number };
+    const isFatal = errcode !== undefined && FATAL_CODES.has(errcode & 0xff);
+    return isFatal || !this.#deps.isInTransaction();
   }
 
   /** Ends a group that was rolled back. Returns the error to throw. */

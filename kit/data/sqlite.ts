@@ -142,6 +142,11 @@ export class Database implements Disposable, Reader {
     return this.#groups.commits;
   }
 
+  /** True if a commit is still to come: what is read now may be rolled back. */
+  get hasOpenGroup(): boolean {
+    return this.#groups.isOpen;
+  }
+
   /** Calls the observer after each commit, with the time that the commit took. */
   observeCommits(observer: (took_ms: number) => void): void {
     this.#groups.observeCommit = observer;
@@ -192,13 +197,11 @@ export class Database implements Disposable, Reader {
   }
 
   get<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S> | undefined {
-    this.#groups.prepareStatement({ writes: false });
-    return this.#statements.get(row, sql, params);
+    return this.#groups.read(() => this.#statements.get(row, sql, params));
   }
 
   all<S extends z.ZodType>(row: S, sql: string, params?: Params): z.output<S>[] {
-    this.#groups.prepareStatement({ writes: false });
-    return this.#statements.all(row, sql, params);
+    return this.#groups.read(() => this.#statements.all(row, sql, params));
   }
 
   value<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S> | undefined {
@@ -206,8 +209,7 @@ export class Database implements Disposable, Reader {
   }
 
   values<S extends z.ZodType>(value: S, sql: string, params?: Params): z.output<S>[] {
-    this.#groups.prepareStatement({ writes: false });
-    return this.#statements.values(value, sql, params);
+    return this.#groups.read(() => this.#statements.values(value, sql, params));
   }
 
   /**

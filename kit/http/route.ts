@@ -209,16 +209,18 @@ class PendingWrites {
   readonly #guard: RouteGuard;
   /** The commits of what an asynchronous handler has written. */
   readonly #commits: Promise<void>[] = [];
-  #isAsynchronous = false;
+  /** True once the handler has called `commit`, in which it does all its work. */
+  #isDone = false;
 
   constructor(guard: RouteGuard) {
     this.#guard = guard;
   }
 
-  /** Runs work that writes, within the handler. */
+  /** Runs the work of `commit`, within the handler. */
   run<T>(work: () => T): T {
     const done = work();
-    if (this.#isAsynchronous) this.#add(this.#guard.whenDurable({ soon: false }));
+    this.#isDone = true;
+    this.#add(this.#guard.whenDurable({ soon: false }));
     return done;
   }
 
@@ -231,15 +233,17 @@ class PendingWrites {
   }
 
   async #finishLater<T>(result: Promise<T>): Promise<T> {
-    this.#isAsynchronous = true;
     this.#add(this.#guard.whenDurable({ soon: false }));
     const outcome = await result;
     if (outcome instanceof AnswerBeforeCommit) {
       this.#guard.letAnswerLeave?.();
       return outcome;
     }
-    this.#add(this.#guard.whenDurable());
+    const rest = this.#guard.whenDurable();
+    rest?.catch(() => undefined);
     for (const commit of this.#commits) await commit;
+    // Others' writes cannot undo stored work, so a failure of theirs must not refuse it.
+    await (this.#isDone ? rest?.catch(() => undefined) : rest);
     return outcome;
   }
 

@@ -91,8 +91,13 @@ export const CORE_TARGETS: readonly Target[] = [
       ["a refused transaction is stored", 'this.#deps.exec("rollback to work");', ""],
       [
         "a full disk loses other transactions of the group silently",
-        "if (fatal || !this.#deps.isInTransaction()) {",
-        "if (fatal && false) {",
+        "return isFatal || !this.#deps.isInTransaction();",
+        "return isFatal && false;",
+      ],
+      [
+        "a caller gets an error of a read, and its writes are stored",
+        "if (!this.#group || this.isWithinTransaction || !this.#failsGroup(error)) throw error;",
+        "if (!this.#failsGroup(error) || error) throw error;",
       ],
       [
         "answers in memory stay after a rollback",

@@ -106,6 +106,22 @@ export const DATA_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "kit/http/route.ts",
+    tests: ["tests/kit/http/route_test.ts"],
+    faults: [
+      [
+        "a failed commit of others refuses stored work",
+        "await (this.#isDone ? rest?.catch(() => undefined) : rest);",
+        "await rest;",
+      ],
+      [
+        "work is answered although its commit failed",
+        "for (const commit of this.#commits) await commit;",
+        "",
+      ],
+    ],
+  },
+  {
     file: "kit/http/serve.ts",
     tests: ["tests/kit/http", "tests/daemon/api"],
     faults: [

@@ -222,18 +222,23 @@ export const ORIGIN_TARGETS: readonly Target[] = [
       ],
       [
         "a restart forgets which peers owe an answer to a guest",
-        "new Set(this.#deps.ports.askedFromOutside())",
+        "new Set(deps.ports.askedFromOutside())",
         "new Set()",
       ],
       [
         "a guest's ask since the start is not owed",
-        "this.#askedFromOutside().add(peer_id);",
-        "this.#askedFromOutside();",
+        "this.#asked_from_outside.add(peer_id);",
+        "",
       ],
       [
         "an agent that is started again leaves the chain outside",
-        "if (isOutside(chain) || !isOutside(this.memberChain(subject)))",
-        "if (chain)",
+        "if (isOutside(chain) || !isOutside(this.memberChain(subject))) {",
+        "if (chain) {",
+      ],
+      [
+        "a message that was not handed over ends the work before it",
+        "if (before) this.#read.set(peer_id, before);",
+        "if (before) return;",
       ],
       [
         "notices and unknown messages push out the one that decides",

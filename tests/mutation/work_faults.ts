@@ -51,7 +51,10 @@ export const WORK_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/wakes/wakes.ts",
-    tests: ["tests/daemon/features/wakes/guests_test.ts"],
+    tests: [
+      "tests/daemon/features/wakes/guests_test.ts",
+      "tests/daemon/features/messages/storage_failures_test.ts",
+    ],
     faults: [
       [
         "an agent that works for a guest wakes others without a question",
@@ -72,6 +75,11 @@ export const WORK_TARGETS: readonly Target[] = [
         "an ask that came while a guest's was in question is never shown",
         "else this.#ctx.db.transact((tx) => this.#askAgain(tx, wake));",
         "",
+      ],
+      [
+        "an ask is refused after it was stored",
+        'background.failed("The answer to an ask lacks the sleep of its recipient", error);',
+        "throw error;",
       ],
     ],
   },
@@ -156,6 +164,11 @@ export const WORK_TARGETS: readonly Target[] = [
         "a spent budget refuses no message",
         "if (!isReply && !message.notice && !isOfHuman) {",
         "if (isReply && message.notice && !isOfHuman) {",
+      ],
+      [
+        "budgets that could not be removed count no more",
+        "db.afterCommit(() => this.#forgetUnused());",
+        "this.#peers.reload();\n      this.#isAny = store.isAny(db);",
       ],
     ],
   },

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import { OK } from "kit/http/contract.ts";
 import { type Caller, type Route, route } from "kit/http/route.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { Delivery } from "../messages/delivery.ts";
 import { type CallerChecks, senderOf } from "../messages/request_context.ts";
 import type { Directory } from "../peers/directory.ts";
@@ -28,6 +29,12 @@ const routedAsk = {
   body: z.preprocess(foldAskKeys, contracts.openAsk.body.out.partial({ to_peer: true })),
 } as const;
 
+/** The sleep of a recipient, and the reason for which an ask waits. Empty if it is not known. */
+interface Sleep {
+  readonly wake?: Wake | undefined;
+  readonly reason?: string | null;
+}
+
 interface AskRoutesDeps {
   readonly asks: Asks;
   readonly delivery: Delivery;
@@ -37,8 +44,11 @@ interface AskRoutesDeps {
   /** Chooses the recipient of an ask without one; undefined if `routing.strategy` is `static`. */
   readonly router: Router | undefined;
   readonly wakes: {
-    /** Waits until it is decided how an ask to an offline peer goes on. Null if it is no agent. */
-    settled(peer_id: string): Promise<Wake | null>;
+    /**
+     * Waits until an ask to an offline peer is stored, and until it is decided how it goes on.
+     * Rejects only if it could not be stored.
+     */
+    settled(message: Pick<StoredMessage, "to_peer_id" | "delivery_id">): Promise<Sleep>;
   };
   readonly proofs: {
     /** The check of an ask's answer; undefined if nothing is checked. */
@@ -62,7 +72,7 @@ function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Rou
     return route(contracts.openAsk, ({ body, caller, headers, commit }) => {
       if (body.prove) proofs.mustMayProve(caller.via);
       const open = () => asks.open(body, requestContextOf(caller, headers));
-      return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, delivery, wakes });
+      return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, wakes });
     }, replay);
   }
   return route(routedAsk, async ({ body, caller, headers, signal, commit }) => {
@@ -72,7 +82,7 @@ function openRoute(deps: AskRoutesDeps, { requestContextOf }: CallerChecks): Rou
     const open = isNamed(body)
       ? () => asks.open(body, requestContext)
       : await router.find(body, requestContext, signal);
-    return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, delivery, wakes });
+    return body.dry_run ? toOpened(open()) : openAndSettle(open, { commit, wakes });
   }, replay);
 }
 
@@ -83,27 +93,22 @@ type OpenedResult = () => OpenedAnswer;
 /** Opens an ask. The answer about an agent that is offline says whether it is being woken. */
 function openAndSettle(
   open: () => Opened,
-  { commit, delivery, wakes }: Pick<AskRoutesDeps, "delivery" | "wakes"> & {
+  { commit, wakes }: Pick<AskRoutesDeps, "wakes"> & {
     readonly commit: (work: () => OpenedResult) => OpenedAnswer | OpenedResult;
   },
 ) {
-  let sleeper: string | undefined;
-  let wake: OpenedAnswer["wake"];
+  let asleep: StoredMessage | undefined;
+  let sleep: Sleep = {};
   const opened = commit(() => {
     const result = open();
     const { ticket, to } = result;
     const isAsleep = ticket?.state === "queued" && to.status === "offline" && to.daemon_id === null;
-    if (isAsleep) sleeper = to.peer_id;
-    // The wake of the recipient changes the reason.
-    const reasonNow = () => delivery.findMessage(ticket?.message.delivery_id ?? "")?.reason ?? null;
-    return toOpened(
-      result,
-      () => sleeper === undefined ? {} : { reason: reasonNow(), ...(wake && { wake }) },
-    );
+    if (isAsleep) asleep = ticket.message;
+    return toOpened(result, () => sleep);
   });
-  if (sleeper === undefined) return opened;
-  return wakes.settled(sleeper).then((found) => {
-    wake = found ?? undefined;
+  if (!asleep) return opened;
+  return wakes.settled(asleep).then((found) => {
+    sleep = found;
     return opened;
   });
 }
@@ -111,7 +116,7 @@ function openAndSettle(
 /** The response to `POST /ask`, made after the commit with the delivery state of that time. */
 function toOpened(
   { ticket, to, inbox, routing }: Opened,
-  sleepOf: () => Partial<Pick<OpenedAnswer, "wake" | "reason">> = () => ({}),
+  sleepOf: () => Sleep = () => ({}),
 ): OpenedResult {
   const id = ticket?.message.correlation_id ?? null;
   return () => ({

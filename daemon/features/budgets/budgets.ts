@@ -363,7 +363,16 @@ export class Budgets {
   prune(now: number): void {
     if (!this.#isAny) return;
     const { db } = this.#ctx;
-    db.transact((tx) => store.prune(tx, now - KEPT_MS));
+    db.transact((tx) => {
+      store.prune(tx, now - KEPT_MS);
+      db.afterCommit(() => this.#forgetUnused());
+    });
+  }
+
+  /** Leaves out of memory what is not in the database. Another effect may have begun to write. */
+  #forgetUnused(): void {
+    const { db } = this.#ctx;
+    if (db.hasOpenGroup) return;
     this.#peers.reload();
     this.#isAny = store.isAny(db);
   }

@@ -18,7 +18,10 @@ export type SteppedDelivery =
 interface MessageReadingDeps {
   readonly budgets: Budgets;
   readonly charges: Charges;
-  readonly origins: Pick<Origins, "messageRead" | "promptRead" | "promptWith">;
+  readonly origins: Pick<
+    Origins,
+    "messageHandedOver" | "messageRead" | "promptRead" | "promptWith"
+  >;
   readonly ports: Pick<BudgetPorts, "messageOf">;
 }
 
@@ -57,7 +60,9 @@ export class MessageReading {
     const { db } = this.#ctx;
     if (state !== "sent") return;
     const isRead = READ_WHEN_SENT.has(transport);
-    if (isRead) origins.messageRead(to_peer_id, delivery_id, chain);
+    // A hook's answer leaves after the commit, a frame has left before it.
+    if (transport === "hook") origins.messageHandedOver(to_peer_id, delivery_id, chain);
+    else if (isRead) origins.messageRead(to_peer_id, delivery_id, chain);
     if (!budgets.isAny || !budgets.concerns(db, to_peer_id)) return;
     db.transact((tx) => {
       charges.chargeTime(tx, to_peer_id);

@@ -105,14 +105,18 @@ export class Origins {
   readonly #ctx: Context;
   readonly #deps: OriginsDeps;
   readonly #read = new Map<string, LastRead>();
-  /** The peers that may owe an answer to an ask from outside; read at first use. */
-  #asked_from_outside: Set<string> | undefined;
+  /**
+   * The peers that may owe an answer to an ask from outside. Read at the start: in a transaction
+   * that is rolled back, a peer could be missing.
+   */
+  readonly #asked_from_outside: Set<string>;
   readonly #memberOf: (subject: string) => store.Member | undefined;
   #pruned_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: OriginsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#asked_from_outside = new Set(deps.ports.askedFromOutside());
     const { db } = ctx;
     const members = new TableAnswers(() => db.revisionOf("chain_members"));
     this.#memberOf = members.to((subject) => store.get(db, subject));
@@ -138,9 +142,20 @@ export class Origins {
     read.messages = deciding && deciding !== known ? [known, deciding] : [known];
   }
 
+  /** As `messageRead`, for a message that its peer does not get if the transaction rolls back. */
+  messageHandedOver(peer_id: string, id: string, chain?: Chain | null): void {
+    const read = this.#read.get(peer_id);
+    const before = read && { ...read, messages: [...read.messages] };
+    this.messageRead(peer_id, id, chain);
+    this.#ctx.db.afterRollback(() => {
+      if (before) this.#read.set(peer_id, before);
+      else this.#read.delete(peer_id);
+    });
+  }
+
   /** An ask from outside goes to a peer. */
   askedFromOutside(peer_id: string): void {
-    this.#askedFromOutside().add(peer_id);
+    this.#asked_from_outside.add(peer_id);
   }
 
   /** The id of the message that a peer works on; undefined after a prompt without one. */
@@ -299,7 +314,7 @@ export class Origins {
     const read = this.#lastChain(peer_id);
     const isLasting = read?.origin === "person" || isOutside(read);
     if (isLasting) return read;
-    const owed = this.#askedFromOutside().has(peer_id) ? ports.outsideOwed(peer_id) : undefined;
+    const owed = this.#asked_from_outside.has(peer_id) ? ports.outsideOwed(peer_id) : undefined;
     if (owed) return owed;
     // An agent writes its own prompts, so none takes it out of a chain that began outside.
     if (isOutside(started)) return started;
@@ -344,10 +359,6 @@ export class Origins {
       unknown ??= message;
     }
     return unknown;
-  }
-
-  #askedFromOutside(): Set<string> {
-    return this.#asked_from_outside ??= new Set(this.#deps.ports.askedFromOutside());
   }
 
   /** The messages that a peer has read last, from the ledger after a restart. */

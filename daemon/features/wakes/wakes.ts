@@ -138,12 +138,25 @@ export class Wakes {
     return isOfThisSleep ? view("asleep", last.reason, last.detail) : view("asleep");
   }
 
-  /** Waits until it is decided how an ask to a peer goes on. */
-  async settled(peer_id: string): Promise<Wake | null> {
-    const wake = this.#records.openOf(peer_id);
-    if (wake?.state === "checking") await this.#runs.advance(wake.wake_id);
-    const peer = peerRows.get(this.#ctx.db, peer_id);
-    return peer ? this.viewOf(peer) : null;
+  /**
+   * Waits until a message to a peer is stored, and until it is decided how it goes on. From then on
+   * no failure refuses the message: its sender would send it again.
+   */
+  async settled(
+    { to_peer_id, delivery_id }: Pick<StoredMessage, "to_peer_id" | "delivery_id">,
+  ): Promise<{ wake?: Wake | undefined; reason?: string | null }> {
+    const { background, db } = this.#ctx;
+    await db.whenDurable();
+    try {
+      const begun = this.#records.openOf(to_peer_id);
+      if (begun?.state === "checking") await this.#runs.advance(begun.wake_id);
+      const peer = peerRows.get(db, to_peer_id);
+      const wake = peer && this.viewOf(peer) || undefined;
+      return { wake, reason: ledger.findMessage(db, delivery_id)?.reason ?? null };
+    } catch (error) {
+      background.failed("The answer to an ask lacks the sleep of its recipient", error);
+      return {};
+    }
   }
 
   /** Called in the transaction that queues an ask to an offline peer. */

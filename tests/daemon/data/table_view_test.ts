@@ -3,9 +3,10 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
-import { Database } from "kit/data/sqlite.ts";
-import { TableView } from "../../../daemon/data/table_view.ts";
+import { Database, rememberLast, tableOf } from "kit/data/sqlite.ts";
+import { TableAnswers, TableView } from "../../../daemon/data/table_view.ts";
 import { FakeClock } from "../../support/clock.ts";
+import { type ArmedFault, SqliteFaults } from "../../support/storage/sqlite_faults.ts";
 
 const MIGRATIONS = ["create table peers (name text) strict; create table jobs (name text) strict"];
 const Name = z.string();
@@ -65,3 +66,37 @@ Deno.test("a watch counts changes of its values, new and deleted rows, and rollb
     }), /undone/);
   assert.notEqual(changes(), before);
 });
+
+/** Failures of a group in which a row was written and read. */
+const FAILURES: Readonly<Record<string, Pick<ArmedFault, "at" | "endsTransaction">>> = {
+  "a failed commit": { at: "commit", endsTransaction: false },
+  "a failed statement": { at: "any", endsTransaction: false },
+  "a failed statement with which SQLite ends the transaction": { at: "any", endsTransaction: true },
+};
+
+for (const [failure, kind] of Object.entries(FAILURES)) {
+  Deno.test(`after ${failure}, answers and records in memory are those of the database`, () => {
+    const clock = new FakeClock();
+    const schema = "create table words (id text primary key, word text not null) strict";
+    using db = new Database(":memory:", [schema], jsonLog(clock, "error", () => {}), clock);
+    using faults = new SqliteFaults();
+    const table = tableOf("words", z.object({ id: z.string(), word: z.string() }), "id");
+    const last = rememberLast("words", ({ id }) => id, table);
+    const wordOf = new TableAnswers(() => db.revisionOf("words"))
+      .to((id) => db.value(z.string(), "select word from words where id = :id", { id }));
+    const seen = () => [wordOf("a"), last.get(db, "a")?.word, wordOf("b"), last.get(db, "b")?.word];
+    db.transactNow((tx) => table.insert(tx, { id: "a", word: "first" }));
+    db.transact((tx) => {
+      last.update(tx, { id: "a", word: "second" });
+      table.insert(tx, { id: "b", word: "new" });
+    });
+    assert.deepEqual(seen(), ["second", "second", "new", "new"]);
+    faults.arm({ fault: "full", after: 0, ...kind });
+    const another = () => db.transact((tx) => last.update(tx, { id: "a", word: "third" }));
+    assert.throws(() => {
+      another();
+      db.flush();
+    }, { code: "storage_failed" });
+    assert.deepEqual(seen(), ["first", "first", undefined, undefined]);
+  });
+}

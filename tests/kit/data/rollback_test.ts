@@ -5,6 +5,7 @@ import * as z from "zod";
 import { jsonLog } from "kit/core/log.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { FakeClock } from "../../support/clock.ts";
+import { SqliteFaults } from "../../support/storage/sqlite_faults.ts";
 
 const TABLES = [
   "create table t (a integer primary key, b integer references t (a) deferrable initially deferred)",
@@ -87,4 +88,29 @@ Deno.test("disk full in one transaction also runs the callbacks of those before 
 Deno.test("afterRollback throws outside of a transaction", () => {
   using t = open();
   assert.throws(() => t.db.afterRollback(() => {}), /outside of a transaction/);
+});
+
+for (const endsTransaction of [true, false]) {
+  const what = endsTransaction ? "which SQLite ends" : "which SQLite leaves open";
+  Deno.test(`a disk error in a read after a transaction fails the group, ${what}: its caller gets an error`, async () => {
+    using faults = new SqliteFaults();
+    using t = open();
+    t.count("first", () => void t.db.transact((tx) => tx.run("insert into t (a) values (1)")));
+    const revision = t.db.revisionOf("t");
+    const durable = t.db.whenDurable() ?? Promise.resolve();
+    faults.arm({ fault: "io_error", at: "any", after: 0, endsTransaction });
+    assert.throws(() => t.db.values(z.number(), "select a from t"), { code: "storage_failed" });
+    await assert.rejects(durable, { code: "storage_failed" });
+    assert.deepEqual([t.undone, t.db.values(z.number(), "select a from t")], [["first"], []]);
+    assert.notEqual(t.db.revisionOf("t"), revision);
+  });
+}
+
+Deno.test("any other error in a read after a transaction leaves the group as it is", () => {
+  using t = open();
+  t.db.transact((tx) => tx.run("insert into t (a) values (1)"));
+  assert.throws(() => t.db.values(z.string(), "select a from t"), { name: "ZodError" });
+  assert.throws(() => t.db.values(z.number(), "select missing from t"), /no such column/);
+  t.db.flush();
+  assert.deepEqual(t.db.values(z.number(), "select a from t"), [1]);
 });

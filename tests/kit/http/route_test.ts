@@ -279,6 +279,27 @@ Deno.test("a response function is called after the commit and its effects", asyn
   assert.deepEqual([(await ask("/bare")).status, order], [200, ["effect", "answer"]]);
 });
 
+Deno.test("a failed commit refuses what commit has stored in it, and no work of an earlier one", async () => {
+  using s = storedRoutes();
+  const { db } = s;
+  const failing = () => void db.transact((tx) => tx.run("insert into t values (2, 404)"));
+  const answers = async (work: () => void, later: () => Promise<void>) => {
+    const writing = route(bare, async ({ commit }) => {
+      await Promise.resolve();
+      const answer = commit(() => db.transact(work) ?? OK);
+      await later();
+      return answer;
+    });
+    const { ask } = open([writing], { whenDurable: (options) => db.whenDurable(options) });
+    return (await ask("/bare")).status;
+  };
+  const storing = () => void db.transact((tx) => tx.run("insert into t (a) values (1)"));
+  assert.equal(await answers(failing, () => Promise.resolve()), 503);
+  const othersFail = () => db.whenDurable()?.then(failing) ?? Promise.resolve();
+  assert.equal(await answers(storing, othersFail), 200);
+  assert.deepEqual((await s.ask("/count")).answer, { n: 1 });
+});
+
 Deno.test("a raw route returns any response, behind the same guard", async () => {
   const raw = rawRoute(bare, (request) => Response.json({ url: request.url }, { status: 201 }));
   assert.equal((await open([raw]).ask("/bare")).status, 201);

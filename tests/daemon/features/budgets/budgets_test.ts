@@ -8,6 +8,8 @@ import { askMany } from "protocol/asks/many.ts";
 import { listBudgets } from "protocol/budgets/contract.ts";
 import { budgetUsers } from "protocol/derived/budgets.ts";
 import { createSchedule } from "protocol/schedules/contract.ts";
+import { DAY_MS } from "kit/core/duration.ts";
+import { SqliteFaults } from "../../../support/storage/sqlite_faults.ts";
 import { temporary } from "../../../support/programs/child.ts";
 import { FakeSockets, type World, world } from "../../../support/world.ts";
 import {
@@ -458,4 +460,19 @@ Deno.test("a client that reports its first turn after it has read a message has 
   await web.send({ type: "status", status: "busy", turn_state: "working" });
   await w.tick(3);
   assert.equal(await turns(), 2);
+});
+
+Deno.test("budgets that could not be removed for the database still count", async () => {
+  using faults = new SqliteFaults();
+  await using w = await agentsWorld();
+  await ask(w, "sam", "api", "Build it", { budget: "900-turns" });
+  await w.clock.settle();
+  await w.tick();
+  await w.clock.advance(36 * DAY_MS);
+  faults.arm({ fault: "full", at: "commit", after: 0, endsTransaction: true });
+  w.daemon.tick();
+  await w.clock.settle();
+  assert.equal(faults.hit, true);
+  const id = await ask(w, "api", "web", "Which port?");
+  assert.equal((await budgets(w, { message: id })).length, 1);
 });

@@ -1,4 +1,9 @@
+/** Requests during which a statement fails: what is refused changes nothing, and no more is lost. */
+
 import assert from "node:assert/strict";
+import * as z from "zod";
+import { addPeer, post } from "../../../support/daemon/peer_clients.ts";
+import { sleepingWorld } from "../../../support/daemon/wakes.ts";
 import { type ArmedFault, SqliteFaults } from "../../../support/storage/sqlite_faults.ts";
 import { type World, world } from "../../../support/world.ts";
 
@@ -61,4 +66,70 @@ Deno.test("a frame that was sent is marked as sent at the next tick if the datab
   assert.equal(await stateOf(), "attempting");
   await w.tick();
   assert.equal(await stateOf(), "sent");
+});
+
+/** The rows of peers, messages and events. */
+function rowsOf({ daemon: { ctx: { db } } }: World): unknown {
+  return ["peers", "messages", "events"].map((table) =>
+    db.all(z.unknown(), `select * from ${table}`)
+  );
+}
+
+/** Sends a request while a statement fails, until none does; a refused one has changed nothing. */
+async function checkEachStatement(w: World, send: () => Promise<Response>): Promise<void> {
+  using faults = new SqliteFaults();
+  const statuses = new Set<number>();
+  for (let after = 0; !statuses.has(200) || faults.hit; after++) {
+    await w.tick(); // Finds that the database can be written again.
+    const before = rowsOf(w);
+    faults.reset();
+    faults.arm({ fault: "io_error", at: "any", after, endsTransaction: false });
+    const { status } = await send();
+    faults.disarm();
+    await w.clock.settle();
+    statuses.add(status);
+    if (status === 200) assert.notDeepEqual(rowsOf(w), before, `statement ${after}: not stored`);
+    else {assert.deepEqual(
+        rowsOf(w),
+        before,
+        `statement ${after}: refused with ${status}, but done`,
+      );}
+  }
+  assert.ok(statuses.has(503));
+}
+
+Deno.test("whichever statement of a rename or an edit of a peer fails: what is refused has changed nothing", async () => {
+  await using w = world();
+  const { peer_id } = await addPeer(w, "api");
+  let count = 0;
+  const edit = (path: string, method: string, field: string) => () =>
+    w.fetch(`/peers/${peer_id}${path}`, {
+      method,
+      body: JSON.stringify({ [field]: `api-${++count}` }),
+    });
+  await checkEachStatement(w, edit("/name", "POST", "name"));
+  await checkEachStatement(w, edit("", "PATCH", "description"));
+});
+
+Deno.test("whichever statement of an ask to an ended agent fails: what is refused has changed nothing", async () => {
+  await using fixture = await sleepingWorld({ settings: { "daemon.wake": "never" } });
+  const { w } = fixture;
+  await addPeer(w, "web");
+  const body = { from_peer: "web", to_peer: "api", text: "Ready?" };
+  await checkEachStatement(w, () => w.post("/ask", body));
+  let key = 0;
+  const headers = () => ({ "idempotency-key": `key-${++key}` });
+  await checkEachStatement(w, () => w.post("/ask", body, headers()));
+});
+
+Deno.test("an ask is accepted although the decision about its recipient's wake cannot be stored", async () => {
+  using faults = new SqliteFaults();
+  await using fixture = await sleepingWorld({ settings: { "daemon.wake": "always" } });
+  const { w } = fixture;
+  await addPeer(w, "web");
+  faults.arm({ fault: "full", at: "commit", after: 1, endsTransaction: true });
+  const asked = await post(w, "/ask", { from_peer: "web", to_peer: "api", text: "Ready?" });
+  assert.deepEqual([faults.hit, asked.delivery_state], [true, "queued"]);
+  const { state } = await (await w.fetch(`/asks/${asked.correlation_id}`)).json();
+  assert.equal(state, "open");
 });

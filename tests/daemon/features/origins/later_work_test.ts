@@ -20,6 +20,7 @@ import {
   waitForProof,
 } from "../../../support/daemon/proofs.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
+import { SqliteFaults } from "../../../support/storage/sqlite_faults.ts";
 import { type World, world } from "../../../support/world.ts";
 
 const SETTINGS = { "human.name": "sam", "breakers.loops": "off" };
@@ -73,6 +74,46 @@ Deno.test("work that another agent or a person began since ends a guest's notify
   await notify(w, "a-script", "web", "Hello");
   await w.clock.settle();
   assert.equal(await worksFor(w, "web"), "unknown");
+});
+
+Deno.test("a message that a hook could not hand over ends no work", async () => {
+  await using w = world({ settings: SETTINGS });
+  await readerOf(w);
+  await post(w, "/peers/db/turn", { turn_state: "working", prompt: "Tidy up" });
+  const { delivery_id } = await notify(w, "db", "api", "Other work");
+  const { daemon: { ctx, directory, origins } } = w;
+  const { peer_id } = directory.findAnywhere("web");
+  const handOver = (then = () => {}) =>
+    ctx.db.transact(() => {
+      origins.messageHandedOver(peer_id, delivery_id);
+      then();
+    });
+  const fail = () => {
+    throw new Error("The disk is full");
+  };
+  assert.throws(() => handOver(fail), /full/);
+  assert.equal(await worksFor(w, "web"), "guest");
+  handOver();
+  assert.equal(await worksFor(w, "web"), "peer");
+});
+
+Deno.test("an ask from outside is still owed if the follow-up that closes it cannot be stored", async () => {
+  using faults = new SqliteFaults();
+  using state = restartableWorld({ settings: SETTINGS });
+  await using before = state.start();
+  for (const name of ["api", "web", "db"]) await connectPeer(before, name, { circle: "main" });
+  startedByGuest(before, "api");
+  const reply_to = await ask(before, "api", "web", "Which port?");
+  await post(before, "/peers/db/turn", { turn_state: "working", prompt: "Tidy up" });
+  await notify(before, "db", "web", "Other work");
+  await before.clock.settle();
+  await using w = state.startFromCrash();
+  for (const name of ["web", "db"]) await connectPeer(w, name, { circle: "main" });
+  await w.clock.settle();
+  faults.arm({ fault: "full", at: "commit", after: 0, endsTransaction: true });
+  const asked = { from_peer: "web", to_peer: "db", text: "Which one?", reply_to };
+  assert.equal((await post(w, "/ask", asked)).error, "storage_failed");
+  assert.equal(await worksFor(w, "web"), "guest");
 });
 
 Deno.test("after a crash of the daemon, an unknown message still does not end work that began outside", async () => {
