@@ -107,18 +107,14 @@ export class ProtocolSession {
     answer: (self, verb) => void self.#verb(verb),
   });
 
-  /** Runs a verb and sends its `result` after the commit. */
+  /** Runs a verb and sends its `result`. The verb's route waits for the commit of its writes. */
   async #verb(verb: Verb): Promise<void> {
     const session = this.#session;
     if (!session) return;
     const { request_id } = verb;
     try {
       if (this.#isReporter) throw new Problem("unauthorized", {});
-      const running = this.#peerSockets.verb(session, verb, this.#caller);
-      // Before another transaction can fail the group of both.
-      const durable = this.#ctx.db.whenDurable();
-      const [answer] = await Promise.all([running, durable]);
-      await this.#ctx.db.whenDurable();
+      const answer = await this.#peerSockets.verb(session, verb, this.#caller);
       this.#sendFrame({ type: "result", request_id, ...answer });
     } catch (thrown) {
       this.#sendFrame({ type: "result", request_id, ...this.#toErrorBody(thrown) });

@@ -1,8 +1,8 @@
-/** Requests during which a statement fails: what is refused changes nothing, and no more is lost. */
+/** Requests during which a statement fails: a refused one changes nothing, and none loses more. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { addPeer, post } from "../../../support/daemon/peer_clients.ts";
+import { addPeer, connectPeer, post } from "../../../support/daemon/peer_clients.ts";
 import { sleepingWorld } from "../../../support/daemon/wakes.ts";
 import { type ArmedFault, SqliteFaults } from "../../../support/storage/sqlite_faults.ts";
 import { type World, world } from "../../../support/world.ts";
@@ -132,4 +132,39 @@ Deno.test("an ask is accepted although the decision about its recipient's wake c
   assert.deepEqual([faults.hit, asked.delivery_state], [true, "queued"]);
   const { state } = await (await w.fetch(`/asks/${asked.correlation_id}`)).json();
   assert.equal(state, "open");
+});
+
+Deno.test("whichever statement fails during a verb of a socket: a refused one has stored no message, and an accepted one has", async () => {
+  using faults = new SqliteFaults();
+  await using w = world();
+  const web = await connectPeer(w, "web");
+  await connectPeer(w, "api");
+  const texts = () => w.daemon.ctx.db.values(z.string(), "select text from messages");
+  for (let after = 0, hit = true; hit; after++) {
+    await w.tick();
+    faults.reset();
+    faults.arm({ fault: "io_error", at: "any", after, endsTransaction: false });
+    const text = `Message ${after}`;
+    await web.send({ type: "notify", request_id: text, to_peer: "api", text });
+    await w.clock.settle();
+    faults.disarm();
+    hit = faults.hit;
+    const result = web.of("result").find(({ request_id }) => request_id === text);
+    assert.equal(texts().includes(text), !("error" in (result ?? {})), JSON.stringify(result));
+  }
+});
+
+Deno.test("a commit that fails after that of a socket's verb does not refuse the verb", async () => {
+  using faults = new SqliteFaults();
+  await using w = world();
+  const { db, events } = w.daemon.ctx;
+  const web = await connectPeer(w, "web");
+  await connectPeer(w, "api");
+  let writes = 0;
+  events.subscribe({ event: () => void (faults.hit || db.transact(() => void writes++)) });
+  faults.arm({ fault: "full", at: "commit", after: 1, endsTransaction: true });
+  await web.send({ type: "notify", request_id: "a", to_peer: "api", text: "Hello" });
+  await w.clock.settle();
+  assert.deepEqual([faults.hit, writes > 0], [true, true]);
+  assert.equal("error" in (web.of("result")[0] ?? {}), false);
 });
