@@ -163,6 +163,7 @@ export const SETTINGS = {
   "breakers.loops":                   z.enum(LOOP_ACTIONS).describe(LOOP_ACTIONS.join(", ")) .default("report"),
   "jobs.checks":                      map(Checks, "a map from a name to {argv, timeout_seconds, files}") .default({}),
   "jobs.check_memory_bytes_max":      bytes(67_108_864, 1_099_511_627_776)                       .optional(),
+  "jobs.check_written_bytes_max":     bytes(1_048_576, 17_592_186_044_416)                       .default(34_359_738_368),
   "joint_checks.check":               Name.describe("the name of a check of jobs.checks")        .optional(),
   "joint_checks.disk_bytes_max":      bytes(1_048_576, 1_099_511_627_776)                        .default(4_294_967_296),
   "push.contact":                     push_contact                                           .default(PUSH_CONTACT),

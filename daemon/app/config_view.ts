@@ -51,6 +51,7 @@ const FORMS: Readonly<Record<Key, Setting["form"]>> = {
   "breakers.loops":                     "shown",
   "jobs.checks":                        "names",
   "jobs.check_memory_bytes_max":        "shown",
+  "jobs.check_written_bytes_max":       "shown",
   "joint_checks.check":                 "shown",
   "joint_checks.disk_bytes_max":        "shown",
   "push.contact":                       "shown",

@@ -41,7 +41,16 @@ export function receivedBytes(pid: number): number | undefined {
 }
 
 /** Counters in `/proc/PID/io`. */
-const COUNTERS = { rchar: /^rchar: (\d+)/m, wchar: /^wchar: (\d+)/m };
+const COUNTERS = {
+  rchar: /^rchar: (\d+)/m,
+  wchar: /^wchar: (\d+)/m,
+  write_bytes: /^write_bytes: (\d+)/m,
+};
+
+/** Bytes that a process has written to disks; undefined where the system does not count them. */
+export function writtenBytes(pid: number): number | undefined {
+  return transferred(pid, "write_bytes");
+}
 
 /** A counter of a process, which other systems than Linux do not have. */
 function transferred(pid: number, counter: keyof typeof COUNTERS): number | undefined {

@@ -1,17 +1,26 @@
 /**
- * Limits on a running program and all processes that it started: their number, their memory, and
- * the disk space of their folder. They are measured now and then, so a program may exceed them for
- * a moment. Processes are measured on Linux only.
+ * Limits on a running program and all processes that it started: their number, their memory, their
+ * writes to disks, and the disk space of their folder. They are measured now and then, so a program
+ * may exceed them for a moment. Processes are measured on Linux only.
  */
 
 import type { Clock } from "kit/core/clock.ts";
 import { pause } from "kit/core/timeout.ts";
 import { unlessError } from "kit/host/file_errors.ts";
-import { isMac, isUnreadable, parentOf, processIds, readProcFile } from "./processes.ts";
+import {
+  isMac,
+  isUnreadable,
+  parentOf,
+  processIds,
+  readProcFile,
+  writtenBytes,
+} from "./processes.ts";
 
 export interface ProgramLimits {
   readonly memory_bytes_max: number;
   readonly processes_max?: number;
+  /** Of all writes to disks, as far as the processes that made them run or were waited for. */
+  readonly written_bytes_max?: number;
   /** Of all files in its folder. */
   readonly disk_bytes_max?: number;
 }
@@ -56,7 +65,7 @@ export async function exceededLimit(
 }
 
 async function exceededByProcesses(
-  { memory_bytes_max, processes_max = PROCESSES_MAX }: ProgramLimits,
+  { memory_bytes_max, processes_max = PROCESSES_MAX, written_bytes_max = Infinity }: ProgramLimits,
   { pid, clock, signal, isMember }: Measured,
 ): Promise<string | undefined> {
   const processes = new OwnProcesses(pid, isMember);
@@ -66,6 +75,11 @@ async function exceededByProcesses(
     const bytes = pids.reduce((sum, pid) => sum + memoryOf(pid), 0);
     if (bytes > memory_bytes_max) {
       return `It used more than ${mebibytes(memory_bytes_max)} of memory`;
+    }
+    // A process counts the writes of children that it has waited for.
+    const written = pids.reduce((sum, pid) => sum + (writtenBytes(pid) ?? 0), 0);
+    if (written > written_bytes_max) {
+      return `It wrote more than ${mebibytes(written_bytes_max)} to disks`;
     }
     await pause(clock, MEASURE_MS, signal);
   }

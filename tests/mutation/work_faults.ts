@@ -679,6 +679,7 @@ export const WORK_TARGETS: readonly Target[] = [
         "if (pids.length > processes_max)",
         "if (false)",
       ],
+      ["its writes to disks have no limit", "if (written > written_bytes_max)", "if (false)"],
       ["the disk space of its folder has no limit", "if (bytes > bytes_max) return true;", ""],
     ],
   },

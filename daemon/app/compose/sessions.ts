@@ -226,7 +226,10 @@ export function openFiles(
 
 /** The limits on the programs of checks. */
 export function checkLimitsOf(config: Config): ProgramLimits {
-  return { memory_bytes_max: config["jobs.check_memory_bytes_max"] ?? memoryShare() };
+  return {
+    memory_bytes_max: config["jobs.check_memory_bytes_max"] ?? memoryShare(),
+    written_bytes_max: config["jobs.check_written_bytes_max"],
+  };
 }
 
 /** The joining and checking of work trees, which is off without a check. */

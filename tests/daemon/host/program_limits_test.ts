@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { systemClock } from "kit/core/clock.ts";
 import type { ProgramLimits } from "../../../daemon/host/program_limits.ts";
-import { isAlive } from "../../../daemon/host/processes.ts";
+import { isAlive, writtenBytes } from "../../../daemon/host/processes.ts";
 import { programRunnerOf } from "../../../daemon/host/programs.ts";
 
 const MIB = 1_048_576;
@@ -30,6 +30,15 @@ async function run(script: string, limits: ProgramLimits) {
 
 const onLinux = { ignore: Deno.build.os !== "linux" };
 
+/** Files in memory are not written to a disk. */
+async function temporaryFilesAreOnDisk(): Promise<boolean> {
+  const before = writtenBytes(Deno.pid);
+  const path = await Deno.makeTempFile();
+  await Deno.writeFile(path, new Uint8Array(MIB));
+  await Deno.remove(path);
+  return before !== undefined && (writtenBytes(Deno.pid) ?? 0) - before >= MIB;
+}
+
 // deno-fmt-ignore
 const EXCESSES: [what: string, script: string, limits: ProgramLimits, reason: RegExp][] = [
   ["memory", TAKE_MEMORY, { memory_bytes_max: 100 * MIB }, /^It used more than 100 MiB of memory$/],
@@ -52,6 +61,16 @@ for (const [what, script, limits, reason] of EXCESSES) {
     assert.deepEqual(found.pids.filter((pid) => isAlive(pid)), []);
   });
 }
+
+const WRITES = "a program whose children write too much to disks is ended, although they delete it";
+if (await temporaryFilesAreOnDisk()) {
+  Deno.test(WRITES, async () => {
+    const script = "while :; do head -c 20000000 /dev/zero > file; rm file; done";
+    const { exit, reason } = await run(script, { ...ENOUGH, written_bytes_max: 50 * MIB });
+    assert.deepEqual([exit, reason], [null, "It wrote more than 50 MiB to disks"]);
+  });
+} else {Deno.test(`${WRITES} (skipped: temporary files are in memory)`, { ignore: true }, () =>
+    undefined);}
 
 Deno.test("a program within its limits runs to its end", async () => {
   const script = "head -c 1000000 /dev/zero > file; ln -s / link; mkdir shut; chmod 0 shut; exit 3";

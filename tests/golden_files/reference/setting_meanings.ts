@@ -49,6 +49,7 @@ export const MEANINGS: Readonly<Record<Key, string>> = {
   "jobs.checks": "Programs that jobs and asks may name as their checks; see [jobs.md](../jobs.md#checks) and " +
     "[proven-answers.md](../proven-answers.md).",
   "jobs.check_memory_bytes_max": "The memory that a check and all processes that it starts may use together; without it, three quarters of the machine's memory. Linux only; see [jobs.md](../jobs.md#what-a-check-may-use).",
+  "jobs.check_written_bytes_max": "The bytes that a check and all processes that it starts may write to disks. Linux only; see [jobs.md](../jobs.md#what-a-check-may-use).",
   "joint_checks.check": "The check that runs on work trees of one repository, joined pairwise; without it, none is joined. See [landing.md](../landing.md).",
   "joint_checks.disk_bytes_max": "The disk space that the temporary folder of a joint check may take. Linux only; see [landing.md](../landing.md).",
   "push.contact": "The address, `mailto:` or `https:`, by which the operator of a push service reaches you.",
