@@ -73,9 +73,12 @@ browserTest(
   "the keyboard reaches the tabs after the content, and the bar shows a lost connection",
   async (lab) => {
     const page = await lab.open("#/more", PHONE);
-    await page.getByRole("button", { name: "Dark" }).focus();
-    await page.keyboard.press("Tab");
-    assert.match(await page.evaluate("document.activeElement.textContent"), /^Attention/);
+    // The page itself moves the focus once, to its heading, when it has loaded.
+    await until("the tabs behind the last button", async () => {
+      await page.getByRole("button", { name: "Dark" }).focus();
+      await page.keyboard.press("Tab");
+      return /^Attention/.test(await page.evaluate("document.activeElement.textContent"));
+    });
     const shape = () =>
       page.evaluate("document.querySelector('.top-bar .dot path').getAttribute('d')");
     const live = await shape();
