@@ -1,13 +1,13 @@
-/** A soak of one minute; `deno task soak` takes an hour. */
+/** A soak of two minutes; `deno task soak` takes an hour. */
 
 import assert from "node:assert/strict";
 import { withTmux } from "../../support/host/private_tmux.ts";
 import { soundness, table } from "../../soak/report.ts";
 import { Soak } from "../../soak/soak.ts";
 
-const OPTIONS = { minutes: 1, rate: 40, seed: 15 };
+const OPTIONS = { minutes: 2, rate: 40, seed: 15 };
 
-async function soakForOneMinute(): Promise<void> {
+async function soakForTwoMinutes(): Promise<void> {
   await using soak = new Soak(OPTIONS);
   const outcome = await soak.run();
   assert.deepEqual(soundness(soak, outcome), [], table(soak, outcome).join("\n"));
@@ -17,6 +17,6 @@ async function soakForOneMinute(): Promise<void> {
 if (Deno.build.os === "linux") {
   withTmux(
     "fifty peers, restarts and real panes: nothing grows, and every message ends",
-    soakForOneMinute,
+    soakForTwoMinutes,
   );
 }
