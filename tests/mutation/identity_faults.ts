@@ -88,7 +88,7 @@ export const IDENTITY_TARGETS: readonly Target[] = [
         "ports.sharedFiles(peer_id, 0)",
       ],
       [
-        "an agent that only holds something is told nothing",
+        "an agent that only holds something gets no briefing",
         "isHolding: leases.length + files.length > 0",
         "isHolding: false",
       ],

@@ -7,7 +7,7 @@ import { meshCommand } from "../support/programs/program.ts";
 
 const decoder = new TextDecoder();
 
-/** A folder with the launcher and, in the place of Deno, a program that reports its start. */
+/** A folder with the launcher and, instead of Deno, a program that reports its start. */
 function launcherFolder({ hasDeno = true } = {}) {
   const folder = temporary();
   writeLauncher(folder.path);

@@ -130,13 +130,13 @@ async function sendBack(
   const [only] = named;
   if (only && named.length === 1) return await send(only);
   const results = [];
-  for (const one of named) {
+  for (const review of named) {
     try {
-      const { correlation_ids } = await send(one);
-      results.push({ id: one.id, correlation_ids, detail: null });
+      const { correlation_ids } = await send(review);
+      results.push({ id: review.id, correlation_ids, detail: null });
     } catch (error) {
       if (!(error instanceof ApiError) || error.status >= 500) throw error;
-      results.push({ id: one.id, correlation_ids: [], detail: error.message });
+      results.push({ id: review.id, correlation_ids: [], detail: error.message });
     }
   }
   return { results };

@@ -51,7 +51,7 @@ export interface SharedFile {
   readonly path: string;
   /** The name of the other peer. */
   readonly other: string;
-  /** Time at which both were told. */
+  /** Time at which both agents were informed. */
   readonly told_at: number;
 }
 

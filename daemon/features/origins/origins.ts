@@ -67,7 +67,7 @@ export interface ArrivedAct {
 export interface OriginPorts {
   /** The chain of a message or of an ask; undefined for an unknown id. */
   chainOfMessage(id: string): Chain | null | undefined;
-  /** The last messages with a chain that a peer has read, among the newest of the ledger. */
+  /** The messages with a chain that a peer has read last, among the newest of the ledger. */
   lastRead(peer_id: string, limit: number): readonly string[];
   /** The chain of the oldest open ask that has reached a peer and began outside. */
   outsideOwed(peer_id: string): Chain | undefined;
@@ -344,7 +344,7 @@ export class Origins {
   }
 
   /**
-   * The newest of the messages that has a chain, which notices of the daemon do not. One of unknown
+   * The newest message that has a chain; notices of the daemon have none. A message of unknown
    * origin does not end work that began outside: its sender may be a part of that work.
    */
   #deciding(messages: readonly ReadMessage[]): DecidingMessage | undefined {

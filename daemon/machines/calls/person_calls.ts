@@ -9,7 +9,7 @@ const REASON_CHARS_MAX = 300;
 
 type Call = Parameters<CallClient["call"]>;
 
-/** Returns the body of the answer; throws what `refuse` makes of the reason if there is none. */
+/** Returns the body of the answer. Without one, throws what `refuse` makes of the reason. */
 export async function callForPerson(
   calls: Pick<CallClient, "call">,
   to: Call[0],

@@ -98,7 +98,7 @@ async function acceptAll(marked: readonly Entry[]): Promise<string[]> {
   return reasons;
 }
 
-/** The reasons why some were not sent back. Throws if it is not known what happened. */
+/** Returns the reasons of the refused ones. Throws if an outcome is unknown. */
 async function sendBackAll(
   marked: readonly Entry[],
   text: string,

@@ -1,4 +1,4 @@
-/** A checked answer between two real daemons, of which the one that checks is killed meanwhile. */
+/** A checked answer between two real daemons; the one that checks is killed meanwhile. */
 
 import assert from "node:assert/strict";
 import { getAsk, openAsk } from "protocol/asks/contract.ts";

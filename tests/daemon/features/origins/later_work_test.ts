@@ -128,7 +128,7 @@ Deno.test("after a crash of the daemon, an unknown message still does not end wo
   assert.equal(await worksFor(later, "web"), "guest");
 });
 
-Deno.test("a job that is tried again belongs to the chain that made it, whoever tries", async () => {
+Deno.test("a job that is tried again belongs to the chain that made it, also if another agent tries it", async () => {
   await using w = world({ settings: SETTINGS });
   await connectPeer(w, "api", { circle: "main" });
   await connectWorker(w, "web", { circle: "main" });

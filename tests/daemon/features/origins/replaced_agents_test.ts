@@ -72,7 +72,7 @@ async function worksFor(w: World, peer: string): Promise<[string | undefined, bo
 
 const GUEST = ["guest", true];
 
-Deno.test("a copy of an agent that works for a guest does so, too, whoever makes it", async () => {
+Deno.test("a copy of an agent that works for a guest works for it, also if another agent makes the copy", async () => {
   for (const from_peer of ["api", "web", "sam"]) {
     await using at = await guestAgent();
     const { w, forks, agent_pid } = at;
@@ -91,7 +91,7 @@ Deno.test("work that is handed over stays a guest's", async () => {
 });
 
 for (const from_peer of ["api", "web"]) {
-  Deno.test(`another agent in the place of a guest's works for the guest, if ${from_peer} switches`, async () => {
+  Deno.test(`another agent in a guest's pane works for the guest, if ${from_peer} switches`, async () => {
     await using at = await guestAgent();
     const { w, terminals, folder } = at;
     const answer = post(w, "/peers/api/switch", { backend: "gemini", from_peer, note: "Go on" });

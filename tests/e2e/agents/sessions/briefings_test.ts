@@ -365,7 +365,7 @@ function lastBriefing(request: string): string | undefined {
 
 /** Defines the test of an agent; `other` is of another vendor, and takes its place at the end. */
 function testLosses(agent: Agent, losses: readonly Loss[], other?: Agent) {
-  const name = `${agent.title} is told once what it owes after each loss`;
+  const name = `${agent.title} gets one briefing of what it owes after each loss`;
   // Each lab has Claude Code, so the other program is the one to install.
   const install = agent === CLAUDE && other ? other.install : agent.install;
   withLab(import.meta.url, name, async () => {

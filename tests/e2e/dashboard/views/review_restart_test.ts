@@ -102,7 +102,7 @@ browserTest(
   },
 );
 
-/** Milliseconds until each was on the page. */
+/** Milliseconds until each part was on the page. */
 interface Seen {
   /** All rows, and the button that accepts the first review. */
   readonly rows: number;
