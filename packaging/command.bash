@@ -29,7 +29,7 @@ report_no_answer() {
   run_mesh
 }
 
-# @functions
+# @state
 
 LC_ALL=C # Lengths are in bytes.
 for name in "${!MESH_@}"; do
@@ -103,8 +103,10 @@ head+="X-Mesh-Pid: $$"$'\r\n'"X-Mesh-Terminals: $terminals"$'\r\n'
 head+="X-Mesh-Columns: ${columns:-0}"$'\r\n\r\n'
 variables[0]=$head${variables[0]}
 printf '%s\0' "${variables[@]}" '' "${words[@]}" >&3
-limit_time 90
-read_all <&3
+seconds_max=90
+# @limit_time
+from=3
+# @read_all
 exec 3>&- 4>&-
 
 [[ $all =~ ^HTTP/1\.[01]\ ([0-9]+) ]] || report_no_answer

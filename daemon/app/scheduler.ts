@@ -28,7 +28,7 @@ export function tick(
   features.limits.tick(now);
   features.requestStorms.tick(monotonic);
   features.delivery.tick(now);
-  features.urgentMessages.refresh();
+  features.urgentMessages.tick();
   features.agentObserver.tick(monotonic);
   features.spawns.registrations.tick();
   features.wakes.tick();

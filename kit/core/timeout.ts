@@ -13,6 +13,11 @@ export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Pro
   cancel();
 }
 
+/** Resolves in the next turn of the event loop. Answers that are ready leave before it. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
+}
+
 /**
  * Calls `work` every `every_ms` until the signal aborts. Failures are reported, and the loop goes
  * on. Intervals are monotonic, so setting the clock does not change them. Calls that were missed in

@@ -104,8 +104,8 @@ export const MESSAGE_TARGETS: readonly Target[] = [
     faults: [
       [
         "an attempt is not counted",
-        "attempts: message.attempts + 1,",
-        "attempts: message.attempts,",
+        "attempts: attempts + 1,",
+        "attempts,",
       ],
       [
         "a step is not published",

@@ -299,7 +299,7 @@ function platformOf(
     adapters: () => options.adapters ?? [],
     hooks: options.hooks ?? {},
     toolClients: new ToolClients(own.processes),
-    markers: options.markers ?? { keep: () => undefined },
+    markers: options.markers ?? { keep: () => undefined, restore: () => undefined },
     knownFailures: options.knownFailures ?? NO_KNOWN_FAILURES,
     terminals,
     files: options.files ?? filesIn(files_dir),

@@ -417,7 +417,11 @@ export interface HookReader {
   /** The end of the last turn, if it had no result, by the records of the agent itself. */
   lastEnd?(session_id: string): TurnEnd | undefined;
   /** The output of the hook; `context` is the text for the model, null for none. */
-  answer(payload: unknown, context: string | null): Record<string, unknown>;
+  answer(
+    report: HookReport,
+    context: string | null,
+    payload: unknown,
+  ): Record<string, unknown>;
   /** The output of the hook for a decision; required if `read` reports permissions. */
   formatDecision?(decision: Decision): Record<string, unknown>;
   /**

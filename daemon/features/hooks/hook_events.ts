@@ -107,17 +107,14 @@ export class HookEvents {
       const { identityLookup } = this.#deps;
       const located = identityLookup.current(reader.locate?.(facts) ?? facts);
       const known = identityLookup.peerOfHook(named, located);
-      const isRefused = isOfKnownSession(report)
-        ? !this.#isContinuedTurn(named, report, located)
-        : !identityLookup.mayRegister(named, located);
-      if (!known && isRefused) {
-        return () => reader.answer(payload, null);
+      if (!known && !this.#mayRegister(named, report, located)) {
+        return () => reader.answer(report, null, payload);
       }
       if (report.subagent) {
         const peer_id = this.#inSubagent(report, { known, subagent: report.subagent });
         this.#deps.approvals.noteEvent(report, located.agent_pid);
         return this.#permission(reader, peer_id, { report, facts: located }) ??
-          (() => reader.answer(payload, null));
+          (() => reader.answer(report, null, payload));
       }
       const found = this.#peerOf(known, { backend, report, facts: located });
       const peer_id = report.prompt === undefined
@@ -139,7 +136,7 @@ export class HookEvents {
       const context = texts.filter((text) => text !== null).join("\n") || null;
       handsOver = context !== null;
       return this.#permission(reader, peer_id, { report, facts: located }) ??
-        (() => reader.answer(payload, context));
+        (() => reader.answer(report, context, payload));
     });
     const onHangUp = () => {
       if (handsOver) unprovedMessages.forget(report.session_id);
@@ -202,8 +199,7 @@ export class HookEvents {
     const messages = this.#deps.handover.handToHook(peer_id, { ...LIMITS, only_urgent: true });
     const note = this.#deps.budgetNotes.noteFor(peer_id);
     if (messages.length === 0) return note;
-    const ids = messages.map(({ delivery_id }) => delivery_id);
-    this.#deps.unprovedMessages.rememberToolCall(report, { ids, ...hook });
+    this.#deps.unprovedMessages.rememberToolCall(report, messages, hook);
     return withNote(messages.map(toText).join("\n"), note);
   }
 
@@ -254,6 +250,13 @@ export class HookEvents {
       );
       return decision && reader.formatDecision ? reader.formatDecision(decision) : {};
     };
+  }
+
+  /** True if the event of an unknown session may register it. */
+  #mayRegister(named: NamedSession, report: HookReport, facts: HookFacts): boolean {
+    return isOfKnownSession(report)
+      ? this.#isContinuedTurn(named, report, facts)
+      : this.#deps.identityLookup.mayRegister(named, facts);
   }
 
   /** True if the event belongs to a turn in the session of a peer whose process has ended. */
@@ -315,8 +318,7 @@ export class HookEvents {
       const from = Name.safeParse(from_peer_name).success ? ` from @${from_peer_name}` : "";
       lines.push(`[mesh] A message${from} may not have reached you: mesh show ${id}`);
     }
-    const ids = contextMessages.map(({ delivery_id }) => delivery_id);
-    this.#deps.unprovedMessages.rememberPrompt(session_id, ids);
+    this.#deps.unprovedMessages.rememberPrompt(session_id, contextMessages);
     const note = this.#deps.budgetNotes.noteFor(peer_id);
     if (note !== null) lines.push(note);
     return lines.length > 0 ? lines.join("\n") : null;

@@ -3,16 +3,17 @@
 import type { Context } from "../../data/context.ts";
 import type { HookReport, ToolContext } from "../agents/adapter.ts";
 import type { Receipts } from "../messages/receipts.ts";
+import type { StoredMessage } from "protocol/messages/contract.ts";
 import type { UrgentMessages } from "../messages/urgent_messages.ts";
 
 /** Maximum sessions remembered. The messages of older sessions remain unproved. */
 const SESSIONS_MAX = 1_000;
 /** Maximum messages of one session that are remembered until they are proved. */
-export const IDS_MAX = 200;
+export const MESSAGES_MAX = 200;
 
 /** Messages that a session's hook has handed over between two tool calls. */
 interface ToolCallMessages {
-  readonly ids: readonly string[];
+  readonly seqs: readonly number[];
   /** True if the model was called since. */
   readonly requested: boolean;
 }
@@ -25,8 +26,8 @@ interface UnprovedMessagesDeps {
 export class UnprovedMessages {
   readonly #ctx: Context;
   readonly #deps: UnprovedMessagesDeps;
-  /** The messages of each session's last prompt. */
-  readonly #ofPrompts = new Map<string, readonly string[]>();
+  /** The row numbers of the messages of each session's last prompt. */
+  readonly #ofPrompts = new Map<string, readonly number[]>();
   readonly #ofToolCalls = new Map<string, ToolCallMessages>();
 
   constructor(ctx: Context, deps: UnprovedMessagesDeps) {
@@ -35,23 +36,25 @@ export class UnprovedMessages {
   }
 
   /** Remembers the messages in the answer to a prompt. */
-  rememberPrompt(session_id: string, delivery_ids: readonly string[]): void {
-    if (delivery_ids.length === 0) return;
-    this.#ctx.db.afterCommit(() => this.#ofPrompts.set(session_id, delivery_ids));
+  rememberPrompt(session_id: string, messages: readonly StoredMessage[]): void {
+    if (messages.length === 0) return;
+    const seqs = messages.map(({ seq }) => seq);
+    this.#ctx.db.afterCommit(() => this.#ofPrompts.set(session_id, seqs));
   }
 
   /** Remembers the messages in the answer to a tool call. */
   rememberToolCall(
     { session_id }: HookReport,
-    { ids, agent, tool }: { ids: readonly string[]; agent: string; tool: ToolContext },
+    messages: readonly StoredMessage[],
+    { agent, tool }: { readonly agent: string; readonly tool: ToolContext },
   ): void {
     this.#ctx.db.afterCommit(() => {
       const { urgentMessages } = this.#deps;
-      const before = this.#ofToolCalls.get(session_id)?.ids ?? [];
+      const before = this.#ofToolCalls.get(session_id)?.seqs ?? [];
       const requested = tool.awaits_request !== true;
       this.#ofToolCalls.delete(session_id);
-      const latest = [...before, ...ids].slice(-IDS_MAX);
-      this.#ofToolCalls.set(session_id, { ids: latest, requested });
+      const seqs = [...before, ...messages.map(({ seq }) => seq)].slice(-MESSAGES_MAX);
+      this.#ofToolCalls.set(session_id, { seqs, requested });
       const [oldest] = this.#ofToolCalls.keys();
       if (this.#ofToolCalls.size > SESSIONS_MAX && oldest !== undefined) {
         this.#forgetToolCalls(oldest);
@@ -84,11 +87,11 @@ export class UnprovedMessages {
    * that the model was not called or did not answer. A failed turn proves none.
    */
   #provePrompt({ session_id, turn_error, before_request, after_request }: HookReport): void {
-    const delivery_ids = this.#ofPrompts.get(session_id);
-    if (!delivery_ids) return;
+    const seqs = this.#ofPrompts.get(session_id);
+    if (!seqs) return;
     if (turn_error === undefined) {
       if (before_request || after_request === false) return;
-      this.#deps.receipts.proveHandedOver(delivery_ids);
+      this.#deps.receipts.proveHandedOver(seqs);
     }
     this.#ctx.db.afterCommit(() => this.#ofPrompts.delete(session_id));
   }
@@ -98,10 +101,10 @@ export class UnprovedMessages {
     const messages = this.#ofToolCalls.get(session_id);
     if (!messages) return;
     if (after_request && messages.requested) {
-      this.#deps.receipts.proveHandedOver(messages.ids);
+      this.#deps.receipts.proveHandedOver(messages.seqs);
       this.#afterCommitUnlessChanged(session_id, () => this.#forgetToolCalls(session_id));
     } else if (before_request) {
-      const requested = { ids: messages.ids, requested: true };
+      const requested = { seqs: messages.seqs, requested: true };
       const set = () => this.#ofToolCalls.set(session_id, requested);
       this.#afterCommitUnlessChanged(session_id, set);
     }

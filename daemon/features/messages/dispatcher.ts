@@ -5,7 +5,7 @@ import { isProblem } from "protocol/problems.ts";
 import type { Hold } from "protocol/messages/holds.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Reason } from "protocol/reasons.ts";
-import { pause } from "kit/core/timeout.ts";
+import { nextTurn, pause } from "kit/core/timeout.ts";
 import type { AgentPeer, AgentTransport, OutgoingMessage, Receipt } from "../agents/adapter.ts";
 import type { AgentTransports } from "../agents/transports.ts";
 import type { AgentPeers } from "../peers/agent_peers.ts";
@@ -102,6 +102,7 @@ export class Dispatcher {
     do {
       pass.repeat = false;
       await this.#ctx.db.whenDurable();
+      await nextTurn();
       while (!this.#isClosing && await this.#dispatchNext(peer_id) === "continue");
     } while (pass.repeat && !this.#isClosing);
     this.#deps.urgentMessages.refresh();

@@ -144,6 +144,6 @@ export class Handover {
 
   #handOver(message: StoredMessage, repeatable: boolean) {
     const { steps } = this.#deps;
-    return steps.written(steps.attempted(message, "hook", repeatable));
+    return steps.handedOver(message, "hook", repeatable);
   }
 }

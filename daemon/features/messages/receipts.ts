@@ -4,6 +4,7 @@ import type { Context } from "../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import type { SettleDeliveries, StoredMessage } from "protocol/messages/contract.ts";
 import * as ledger from "./ledger/ledger.ts";
+import { findStepped, findSteppedRows } from "./ledger/rows.ts";
 import type { Steps } from "./ledger/steps.ts";
 import type { DeliveryAck } from "./websocket/frames.ts";
 import type { Session } from "./websocket/session.ts";
@@ -57,7 +58,7 @@ export class Receipts {
     const { db } = this.#ctx;
     db.transact(() => {
       for (const id of ids) {
-        const message = ledger.findMessage(db, id);
+        const message = findStepped(db, id);
         if (message?.to_peer_id !== peer_id || message.state === "queued") continue;
         this.#steps.seen(message);
       }
@@ -65,14 +66,9 @@ export class Receipts {
   }
 
   /** Marks messages as seen that a hook handed over. Old ones may have been deleted since. */
-  proveHandedOver(delivery_ids: readonly string[]): void {
+  proveHandedOver(seqs: readonly number[]): void {
     const { db } = this.#ctx;
-    db.transact(() => {
-      for (const delivery_id of delivery_ids) {
-        const message = ledger.findMessage(db, delivery_id);
-        if (message) this.#steps.seen(message);
-      }
-    });
+    db.transact(() => findSteppedRows(db, seqs).forEach((message) => this.#steps.seen(message)));
   }
 
   /** Applies a reader's receipt for messages that it drained. */

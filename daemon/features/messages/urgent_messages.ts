@@ -10,6 +10,7 @@ import { peersWithUrgent } from "./ledger/ledger.ts";
 import { dirname } from "kit/core/path.ts";
 import type { Log } from "kit/core/log.ts";
 import { markerPath, removeIfPresent } from "../../host/paths.ts";
+import { nextTurn } from "kit/core/timeout.ts";
 import { unlessMissing } from "kit/host/file_errors.ts";
 
 /** Maximum wait of an urgent message for a tool call: the end of its turn may go unreported. */
@@ -31,6 +32,8 @@ export class UrgentMessages {
   readonly #deps: UrgentMessagesDeps;
   /** Sessions whose hook has yet to report that the model read a message, each with its limit. */
   readonly #unproved = new Map<string, { readonly agent: string; readonly until: number }>();
+  #isRefreshDue = false;
+  #isClosed = false;
 
   constructor(ctx: Context, deps: UrgentMessagesDeps) {
     this.#ctx = ctx;
@@ -60,8 +63,28 @@ export class UrgentMessages {
     if (this.#unproved.delete(session_id)) this.refresh();
   }
 
-  /** Makes and removes markers. Called after each change of their messages, and once a second. */
+  /**
+   * Makes and removes markers, in the next turn of the event loop: one commit may have several
+   * reasons, and its answers do not wait for files.
+   */
   refresh(): void {
+    if (this.#isRefreshDue) return;
+    this.#isRefreshDue = true;
+    void nextTurn().then(() => {
+      this.#isRefreshDue = false;
+      if (!this.#isClosed) this.#keepWanted();
+    }).catch((error) =>
+      // The next tick tries again.
+      this.#ctx.log.warn("The markers of urgent messages cannot be determined", { error })
+    );
+  }
+
+  tick(): void {
+    this.#keepWanted();
+    this.#deps.markers.restore();
+  }
+
+  #keepWanted(): void {
     const { agentPeers, markers } = this.#deps;
     const { clock, db } = this.#ctx;
     const wanted = new Set<string>();
@@ -78,6 +101,7 @@ export class UrgentMessages {
 
   /** Removes all markers, as the daemon ends. */
   close(): void {
+    this.#isClosed = true;
     this.#deps.markers.keep(new Set());
   }
 
@@ -94,8 +118,10 @@ export class UrgentMessages {
 }
 
 export interface Markers {
-  /** Makes the markers of these agents, and removes all others. */
+  /** Makes the markers of these agents unless they are kept already, and removes all others. */
   keep(agents: ReadonlySet<string>): void;
+  /** Makes the kept markers again, because a hook that finds no daemon removes its own. */
+  restore(): void;
 }
 
 /** If a marker cannot be written, as on a full disk, hooks stay silent and messages wait. */
@@ -112,22 +138,34 @@ export class MarkerFiles implements Markers {
   }
 
   keep(agents: ReadonlySet<string>): void {
-    try {
+    this.#unlessFailed(() => {
       if (this.#maybeStale) this.#removeAll();
       for (const agent of this.#kept) {
         if (!agents.has(agent)) removeIfPresent(markerPath(this.#state_dir, agent));
       }
-      // Each marker is written again, because a hook that finds no daemon removes it.
-      for (const agent of agents) this.#write(markerPath(this.#state_dir, agent));
+      for (const agent of agents) if (!this.#kept.has(agent)) this.#write(agent);
       this.#kept = new Set(agents);
+    });
+  }
+
+  restore(): void {
+    this.#unlessFailed(() => this.#kept.forEach((agent) => this.#write(agent)));
+  }
+
+  #unlessFailed(work: () => void): void {
+    try {
+      work();
     } catch (error) {
       this.#log.warn("The markers of urgent messages cannot be written", { error });
     }
   }
 
-  #write(path: string): void {
+  #write(agent: string): void {
+    const path = markerPath(this.#state_dir, agent);
+    const write = () => Deno.writeTextFileSync(path, "", { mode: 0o600 });
+    if (unlessMissing(() => (write(), true))) return;
     Deno.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    Deno.writeTextFileSync(path, "", { mode: 0o600 });
+    write();
   }
 
   #removeAll(): void {

@@ -169,7 +169,7 @@ export class OutgoingMessages implements RemoteDelivery {
     if (message.state !== "queued") return message;
     const { steps } = this.#deps;
     rows.clearEntryTag(tx, message.seq);
-    return steps.written(steps.attempted(message, "bus", true));
+    return steps.handedOver(message, "bus", true);
   }
 
   /** Returns false for a message that is not for the human, or is no longer needed. */

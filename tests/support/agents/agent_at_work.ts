@@ -23,7 +23,10 @@ export class AgentAtWork implements AsyncDisposable {
     this.w = world({
       hooks: { codex: codexHooks(() => undefined) },
       adapters: [this.#adapter()],
-      markers: { keep: (agents) => void (this.markers = [...agents]) },
+      markers: {
+        keep: (agents) => void (this.markers = [...agents]),
+        restore: () => undefined,
+      },
       ...options,
     });
   }

@@ -4,7 +4,7 @@
 # Runs as `bash -p FILE [COMMAND ARGUMENT…]` with the status of the session on standard input. Gives
 # the status to COMMAND, whose output is the status line. Without COMMAND, prints nothing.
 
-# @functions
+# @state
 # The status has the limits after the first answer, and only with the login of a plan (2.1.329).
 keep_limits() {
   local folder=$state/plan-use id
@@ -15,6 +15,7 @@ keep_limits() {
   printf '%s' "${BASH_REMATCH[1]}" >"$folder/$id.json"
 }
 
-read_all
+from=0
+# @read_all
 keep_limits 2>/dev/null
 (($# == 0)) || printf '%s' "$all" | "$@"

@@ -121,13 +121,15 @@ const MeshToolRequest = z.object({
 });
 
 /** The output of the hook. Our own tools are approved, because they do only what a peer may do. */
-function answer(payload: unknown, context: string | null): Record<string, unknown> {
-  const normalized = normalize(payload);
-  if (MeshToolRequest.safeParse(normalized).success) return { behavior: "allow" };
+function answer(
+  { event, may_hold_turn }: HookReport,
+  context: string | null,
+  payload: unknown,
+): Record<string, unknown> {
+  if (MeshToolRequest.safeParse(normalize(payload)).success) return { behavior: "allow" };
   if (!context) return {};
-  const report = readCommon(normalized);
-  if (report.may_hold_turn) return { decision: "block", reason: context };
-  return CONTEXT_EVENTS.has(report.event) ? { additionalContext: context } : {};
+  if (may_hold_turn) return { decision: "block", reason: context };
+  return CONTEXT_EVENTS.has(event) ? { additionalContext: context } : {};
 }
 
 /** Answers for the user; the agent reads the message of a denial. */

@@ -1,7 +1,7 @@
 /** Gemini CLI's hooks: reads payloads, completes them from the records, and answers them. */
 
 import * as z from "zod";
-import type { HookReader } from "../adapter.ts";
+import type { HookReader, HookReport } from "../adapter.ts";
 import { event, payloadReader } from "../hooks/payload_reader.ts";
 import { geminiEnds } from "./turn_ends.ts";
 import { lastModelText } from "./sessions.ts";
@@ -59,8 +59,10 @@ const TURN_MS_MAX = 60_000;
 const CONTEXT_EVENTS: ReadonlySet<string> = new Set([CONTEXT_EVENT, TOOL_EVENT]);
 
 /** Gemini CLI wraps added context in tags and escapes `<` and `>`. */
-function answer(payload: unknown, context: string | null): Record<string, unknown> {
-  const { event: hookEventName, may_hold_turn } = read(payload);
+function answer(
+  { event: hookEventName, may_hold_turn }: HookReport,
+  context: string | null,
+): Record<string, unknown> {
   if (context && may_hold_turn) return { decision: "block", reason: context };
   if (!context || !CONTEXT_EVENTS.has(hookEventName)) return {};
   return { hookSpecificOutput: { hookEventName, additionalContext: context } };

@@ -1,7 +1,7 @@
 /** The hook format of Claude Code, which Codex uses as well: payloads and answers. No I/O. */
 
 import * as z from "zod";
-import type { Decision, HookReader } from "../adapter.ts";
+import type { Decision, HookReader, HookReport } from "../adapter.ts";
 import { ErrorClass } from "protocol/agents/contract.ts";
 import { event, ofSubagent, payloadReader } from "./payload_reader.ts";
 
@@ -125,10 +125,11 @@ const CONTEXT_EVENTS: ReadonlySet<string> = new Set([
  * `context` only names messages, and printing it keeps the turn open. If a hook has already blocked
  * this stop, nothing is printed, because Claude Code overrides the ninth block in a row.
  */
-export function hookAnswer(payload: unknown, context: string | null): Record<string, unknown> {
-  if (!context) return {};
-  const { event: hookEventName, may_hold_turn, subagent } = readHook(payload);
-  if (subagent) return {};
+function hookAnswer(
+  { event: hookEventName, may_hold_turn, subagent }: HookReport,
+  context: string | null,
+): Record<string, unknown> {
+  if (!context || subagent) return {};
   if (CONTEXT_EVENTS.has(hookEventName)) {
     return { hookSpecificOutput: { hookEventName, additionalContext: context } };
   }

@@ -36,12 +36,13 @@ run_mesh() {
   exit 0
 }
 
-# @functions
+# @state
 trap 'fail "$phase"' ALRM
 ((BASH_VERSINFO[0] >= 4)) && seconds_max=1.5 || seconds_max=2
-limit_time "$seconds_max"
+# @limit_time
 # Read even if nothing is sent, so that the agent never writes into a pipe that nobody reads.
-read_all
+from=0
+# @read_all
 payload=$all
 [[ -n $state && ${MESH_HOOKS-} != off ]] || exit 0
 
@@ -73,19 +74,25 @@ for header in "Host: $host:$port" "Content-Type: ${payload:+application/json}" \
 done
 
 phase="The daemon did not answer in time"
-if [[ " $decision_events " == *" $event "* && $info =~ \"approval_seconds\":([0-9]+) ]]; then
-  limit_time $((BASH_REMATCH[1] + 2))
+if [[ " $decision_events " == *" $event "* ]]; then
+  read -r info <"$file"
+  if [[ $info =~ \"approval_seconds\":([0-9]+) ]]; then
+    seconds_max=$((BASH_REMATCH[1] + 2))
+    # @limit_time
+  fi
 fi
 address=${host#[}
 exec 3<>"/dev/tcp/${address%]}/$port" || run_mesh
 printf '%s\r\n%s' "$head" "$payload" >&3
-read_all <&3
-[[ $all =~ ^HTTP/1\.[01]\ ([0-9]+) ]] || fail "The daemon returned no response"
-status=${BASH_REMATCH[1]}
-[[ $status == 200 ]] || fail "The daemon returned $status"
+from=3
+# @read_all
+if [[ $all != HTTP/1.[01]\ 200[!0-9]* ]]; then
+  [[ $all =~ ^HTTP/1\.[01]\ ([0-9]+) ]] || fail "The daemon returned no response"
+  fail "The daemon returned ${BASH_REMATCH[1]}"
+fi
 head=${all%%$'\r\n\r\n'*}
 answer=${all:${#head}+4}
-[[ $head =~ [Cc]ontent-[Ll]ength:\ *([0-9]+) ]] || fail "The daemon returned no length"
-((${#answer} == BASH_REMATCH[1])) || fail "The response of the daemon is not complete"
+[[ $head$'\r' == *[Cc]ontent-[Ll]ength:*([\ ])${#answer}$'\r'* ]] ||
+  fail "The response of the daemon is not complete"
 [[ $answer == '{'*'}' ]] || fail "The daemon returned no JSON"
 printf '%s' "$answer"

@@ -41,8 +41,6 @@ export function payloadReader(events: Readonly<Record<string, EventReader>>): Ho
 /** The longest id of a subagent. An event with a longer id is not the session's own either. */
 const AGENT_ID_CHARS_MAX = 255;
 
-const InSubagent = z.object({ agent_id: z.string().min(1), agent_type: z.unknown().optional() });
-
 /** The phases by the names of events, which Copilot CLI begins with a small letter. */
 const PHASES: ReadonlyMap<unknown, SubagentReport["phase"]> = new Map([
   ...["SubagentStart", "subagentStart"].map((event) => [event, "started"] as const),
@@ -55,8 +53,8 @@ const PHASES: ReadonlyMap<unknown, SubagentReport["phase"]> = new Map([
  * got. Only a permission dialog is the session's, because its terminal shows it.
  */
 export function ofSubagent(report: HookReport, payload: unknown): HookReport {
-  const { data } = InSubagent.safeParse(payload);
-  if (!data) return report;
+  const { agent_id, agent_type }: Record<string, unknown> = Object(payload);
+  if (typeof agent_id !== "string" || agent_id === "") return report;
   const { event, session_id, transcript_path, cwd, permission, waits_for } = report;
   return {
     event,
@@ -64,7 +62,7 @@ export function ofSubagent(report: HookReport, payload: unknown): HookReport {
     transcript_path,
     cwd,
     ...(permission && { permission, waits_for, turn_state: "awaiting_input" }),
-    subagent: subagentOf(data.agent_id, data.agent_type, event),
+    subagent: subagentOf(agent_id, agent_type, event),
   };
 }
 

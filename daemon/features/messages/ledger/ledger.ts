@@ -164,12 +164,13 @@ export function firstNotHeld(
 ): QueuedMessage | undefined {
   return db.get(
     QueuedRow,
-    `${SELECT_QUEUED} where to_peer_id = :to_peer_id and state = 'queued' and not exists (
-       select 1 from messages as held
-       where held.to_peer_id = :to_peer_id and held.state = 'queued' and held.urgent = 1
-         and held.created_at > :after and held.created_at <= :until
-         and held.seq <= messages.seq
-         and held.from_peer_name = messages.from_peer_name)
+    `${SELECT_QUEUED} left join (
+       select from_peer_name as sender, min(seq) as first_held from messages
+       where to_peer_id = :to_peer_id and state = 'queued' and urgent = 1
+         and created_at > :after and created_at <= :until
+       group by from_peer_name) on sender = from_peer_name
+     where to_peer_id = :to_peer_id and state = 'queued'
+       and (first_held is null or first_held > seq)
      order by seq limit 1`,
     { to_peer_id, ...held },
   );
@@ -179,10 +180,11 @@ export function firstNotHeld(
 export function urgentQueue(db: Reader, to_peer_id: string, limit: number): StoredMessage[] {
   return selectMessages(
     db,
-    `where to_peer_id = :to_peer_id and state = 'queued' and seq <= (
-       select max(seq) from messages as later
-       where later.to_peer_id = :to_peer_id and later.state = 'queued' and later.urgent = 1
-         and later.from_peer_name = messages.from_peer_name)
+    `join (
+       select from_peer_name as sender, max(seq) as last_urgent from messages
+       where to_peer_id = :to_peer_id and state = 'queued' and urgent = 1
+       group by from_peer_name) on sender = from_peer_name
+     where to_peer_id = :to_peer_id and state = 'queued' and seq <= last_urgent
      order by seq limit :limit`,
     { to_peer_id, limit },
   );

@@ -67,3 +67,9 @@ export function identOf(id: string): string {
 export function findStepped(db: Reader, delivery_id: string) {
   return db.get(SteppedRow, `${SELECT_STEPPED} where ${WHERE_ID}`, idParams(delivery_id));
 }
+
+/** As `findStepped`, for some row numbers. */
+export function findSteppedRows(db: Reader, seqs: readonly number[]): SteppedMessage[] {
+  const rest = "where seq in (select value from json_each(:seqs))";
+  return db.all(SteppedRow, `${SELECT_STEPPED} ${rest}`, { seqs: JSON.stringify(seqs) });
+}

@@ -59,13 +59,30 @@ export class Steps {
     transport: TransportName,
     repeatable: boolean,
   ): M {
-    return this.#step({ ...message, transport }, "attempted", {
-      rung: transport,
-      repeatable: repeatable ? 1 : 0,
-      attempts: message.attempts + 1,
-      attempted_at: this.#now(),
-      reason: null,
+    const changes = attemptOf(message, transport, repeatable, this.#now());
+    return this.#step({ ...message, transport }, "attempted", changes);
+  }
+
+  /** Records a message that goes out once this is committed, such as in the answer of a hook. */
+  handedOver<M extends SteppedMessage>(
+    message: M,
+    transport: TransportName,
+    repeatable: boolean,
+  ): M & { readonly sent_at: number } {
+    const now = this.#now();
+    const attempting = deliveryMachine.step(message.state, "attempted");
+    const sent = deliveryMachine.step(attempting, "written");
+    const stepped = { ...message, transport, state: sent, sent_at: now };
+    this.#ctx.db.transact((tx) => {
+      ledger.update(tx, message.seq, {
+        ...attemptOf(message, transport, repeatable, now),
+        sent_at: now,
+        state: sent,
+      });
+      this.publish(stepped, attempting);
+      this.publish(stepped);
     });
+    return stepped;
   }
 
   /** Queues a message again that the transport refused before any byte went out. */
@@ -171,4 +188,15 @@ export class Steps {
     const age_ms = clock.now() - created_at;
     db.afterCommit(() => this.#meter.stepped(kind, state, age_ms, transport));
   }
+}
+
+/** The columns of an attempt. */
+function attemptOf(
+  { attempts }: SteppedMessage,
+  rung: TransportName,
+  repeatable: boolean,
+  attempted_at: number,
+) {
+  const flag: 0 | 1 = repeatable ? 1 : 0;
+  return { rung, repeatable: flag, attempts: attempts + 1, attempted_at, reason: null };
 }

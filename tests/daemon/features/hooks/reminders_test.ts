@@ -14,6 +14,7 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 import { readSubscription, subscribe } from "../../../support/daemon/schedules.ts";
+import { answerTo } from "../../../support/agents/hook_answers.ts";
 
 type Settings = NonNullable<Parameters<typeof world>[0]>["settings"];
 
@@ -194,9 +195,9 @@ for (const [title, reader, event] of STOPS) {
   Deno.test(`a stop of ${title} is held, unless a hook has already held it`, () => {
     const stop = { session_id: "s-1", ...event };
     const held = { decision: "block", reason: "ask-1 waits" };
-    assert.deepEqual(reader.answer({ ...stop, stop_hook_active: false }, "ask-1 waits"), held);
+    assert.deepEqual(answerTo(reader, { ...stop, stop_hook_active: false }, "ask-1 waits"), held);
     for (const stop_hook_active of [true, "no"]) {
-      assert.deepEqual(reader.answer({ ...stop, stop_hook_active }, "ask-1 waits"), {});
+      assert.deepEqual(answerTo(reader, { ...stop, stop_hook_active }, "ask-1 waits"), {});
     }
   });
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { setPeer } from "protocol/peers/groups.ts";
 import { notifyPeer } from "protocol/notifications.ts";
-import { IDS_MAX } from "../../../../daemon/features/hooks/unproved_messages.ts";
+import { MESSAGES_MAX } from "../../../../daemon/features/hooks/unproved_messages.ts";
 import { HOLD_MS_MAX } from "../../../../daemon/features/messages/urgent_messages.ts";
 import { AgentAtWork } from "../../../support/agents/agent_at_work.ts";
 import { get, notify, post, signIn } from "../../../support/daemon/peer_clients.ts";
@@ -288,7 +288,7 @@ Deno.test("at most 200 messages of a session wait for a proof; older messages st
     settings: { "daemon.limits.pair_per_minute": "0" },
   }).start();
   const ids: string[] = [];
-  for (let n = 0; n < IDS_MAX + 1; n++) {
+  for (let n = 0; n < MESSAGES_MAX + 1; n++) {
     ids.push((await notify(agent.w, "ada", agent.name, `Part ${n}`, URGENT)).delivery_id);
   }
   while (await agent.toolCall() !== "");

@@ -40,7 +40,7 @@ Deno.test("a marker that was removed by a hook is made again while its message w
   const files = new MarkerFiles(state.dir, silent);
   files.keep(new Set(["codex"]));
   Deno.removeSync(markerPath(state.dir, "codex"));
-  files.keep(new Set(["codex"]));
+  files.restore();
   assert.deepEqual(state.markers, ["codex"]);
 });
 

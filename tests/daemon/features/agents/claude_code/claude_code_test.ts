@@ -4,7 +4,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { systemClock } from "kit/core/clock.ts";
 import type { AgentPeer, OutgoingMessage } from "../../../../../daemon/features/agents/adapter.ts";
-import { hookAnswer, readHook } from "../../../../../daemon/features/agents/hooks/claude_format.ts";
+import {
+  claudeCodeHooks,
+  readHook,
+} from "../../../../../daemon/features/agents/hooks/claude_format.ts";
 import { createNativeTransport } from "../../../../../daemon/features/agents/claude_code/native_transport.ts";
 import { TESTED_VERSION } from "../../../../../daemon/features/agents/claude_code/agent.ts";
 import {
@@ -17,6 +20,7 @@ import { claudeScreen } from "../../../../../daemon/features/agents/claude_code/
 import { startTimeOf } from "../../../../../daemon/host/processes.ts";
 import { FakeClock } from "../../../../support/clock.ts";
 import { silent, until } from "../../../../support/host/private_tmux.ts";
+import { answerTo } from "../../../../support/agents/hook_answers.ts";
 
 const golden = (path: string) =>
   Deno.readTextFileSync(new URL(`../../../../golden/${path}`, import.meta.url));
@@ -72,18 +76,21 @@ Deno.test("an unknown event is read by name, and one without a session is refuse
 
 Deno.test("context is added to a prompt; a stop is blocked once, and never again", () => {
   const submitted = { ...common, hook_event_name: "UserPromptSubmit", prompt: "hello" };
-  assert.deepEqual(hookAnswer(submitted, "[mesh] text"), {
+  assert.deepEqual(answerTo(claudeCodeHooks, submitted, "[mesh] text"), {
     hookSpecificOutput: { hookEventName: "UserPromptSubmit", additionalContext: "[mesh] text" },
   });
   const stop = { ...common, hook_event_name: "Stop" };
-  assert.deepEqual(hookAnswer({ ...stop, stop_hook_active: false }, "ask-1 waits"), {
+  assert.deepEqual(answerTo(claudeCodeHooks, { ...stop, stop_hook_active: false }, "ask-1 waits"), {
     decision: "block",
     reason: "ask-1 waits",
   });
-  assert.deepEqual(hookAnswer({ ...stop, stop_hook_active: true }, "ask-1 waits"), {});
-  assert.deepEqual(hookAnswer({ ...stop, stop_hook_active: false }, null), {});
+  assert.deepEqual(
+    answerTo(claudeCodeHooks, { ...stop, stop_hook_active: true }, "ask-1 waits"),
+    {},
+  );
+  assert.deepEqual(answerTo(claudeCodeHooks, { ...stop, stop_hook_active: false }, null), {});
   const notified = { hook_event_name: "Notification", notification_type: "idle_prompt" };
-  assert.deepEqual(hookAnswer({ ...common, ...notified }, "[mesh] text"), {});
+  assert.deepEqual(answerTo(claudeCodeHooks, { ...common, ...notified }, "[mesh] text"), {});
 });
 
 // The registry, and the socket that it names.

@@ -5,6 +5,7 @@ import { copilotHooks } from "../../../../../daemon/features/agents/copilot/hook
 import { listPeers } from "protocol/peers/contract.ts";
 import { world } from "../../../../support/world.ts";
 import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
+import { answerTo } from "../../../../support/agents/hook_answers.ts";
 
 function golden(path: string): string {
   return Deno.readTextFileSync(new URL(`../../../../golden/${path}`, import.meta.url));
@@ -54,16 +55,16 @@ Deno.test("a question is a dialog, other notifications are not, and an unknown e
 
 Deno.test("context is added to a prompt and a tool result of Copilot CLI, and to nothing else", () => {
   const submitted = { ...common, hookName: "userPromptSubmitted", prompt: "hello" };
-  assert.deepEqual(copilotHooks.answer(submitted, "[mesh] text"), {
+  assert.deepEqual(answerTo(copilotHooks, submitted, "[mesh] text"), {
     additionalContext: "[mesh] text",
   });
-  assert.deepEqual(copilotHooks.answer(submitted, null), {});
-  assert.deepEqual(copilotHooks.answer({ ...common, hookName: "postToolUse" }, "[mesh] text"), {
+  assert.deepEqual(answerTo(copilotHooks, submitted, null), {});
+  assert.deepEqual(answerTo(copilotHooks, { ...common, hookName: "postToolUse" }, "[mesh] text"), {
     additionalContext: "[mesh] text",
   });
   for (const hookName of ["sessionStart", "arrived", "agentStop"]) {
     const other = { ...common, hookName, source: "new" };
-    assert.deepEqual(copilotHooks.answer(other, "[mesh] text"), {});
+    assert.deepEqual(answerTo(copilotHooks, other, "[mesh] text"), {});
     assert.notEqual(copilotHooks.context_event, hookName);
   }
 });
@@ -75,10 +76,12 @@ Deno.test("our own tools need no permission in Copilot CLI, tools with similar n
     toolName,
     toolInput: {},
   });
-  assert.deepEqual(copilotHooks.answer(permissionRequest("mesh/ack"), null), { behavior: "allow" });
+  assert.deepEqual(answerTo(copilotHooks, permissionRequest("mesh/ack"), null), {
+    behavior: "allow",
+  });
   assert.equal(copilotHooks.read(permissionRequest("mesh/ack")).permission, undefined);
   for (const tool of ["mesh-probe/ping", "mesh", "other/mesh/ack", "bash"]) {
-    assert.deepEqual(copilotHooks.answer(permissionRequest(tool), null), {});
+    assert.deepEqual(answerTo(copilotHooks, permissionRequest(tool), null), {});
     assert.equal(copilotHooks.read(permissionRequest(tool)).permission?.tool, tool);
   }
   assert.deepEqual(copilotHooks.formatDecision?.({ behavior: "allow", message: "" }), {

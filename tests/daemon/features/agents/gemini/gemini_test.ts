@@ -18,6 +18,7 @@ import {
 import { runSetup } from "../../../../support/cli/run_setup.ts";
 import { addPeer, ask, get, post } from "../../../../support/daemon/peer_clients.ts";
 import { world } from "../../../../support/world.ts";
+import { answerTo } from "../../../../support/agents/hook_answers.ts";
 
 function golden(path: string): string {
   return Deno.readTextFileSync(new URL(`../../../../golden/${path}`, import.meta.url));
@@ -59,12 +60,12 @@ Deno.test("/clear ends no process, an unknown event is read by name, a missing s
 
 Deno.test("context is added to a prompt, and to nothing else", () => {
   const submitted = { ...common, hook_event_name: "BeforeAgent", prompt: "hello" };
-  assert.deepEqual(geminiHooks.answer(submitted, "[mesh] text"), {
+  assert.deepEqual(answerTo(geminiHooks, submitted, "[mesh] text"), {
     hookSpecificOutput: { hookEventName: "BeforeAgent", additionalContext: "[mesh] text" },
   });
   const stopped = { ...common, hook_event_name: "AfterAgent", prompt_response: "Done" };
-  assert.deepEqual(geminiHooks.answer(stopped, "[mesh] text"), {});
-  assert.deepEqual(geminiHooks.answer(submitted, null), {});
+  assert.deepEqual(answerTo(geminiHooks, stopped, "[mesh] text"), {});
+  assert.deepEqual(answerTo(geminiHooks, submitted, null), {});
 });
 
 Deno.test("a session of Gemini CLI registers by its hook, and a prompt proves its messages seen", async () => {
