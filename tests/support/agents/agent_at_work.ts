@@ -17,6 +17,8 @@ export class AgentAtWork implements AsyncDisposable {
   readonly queued: string[] = [];
   /** The agents that have a marker. */
   markers: readonly string[] = [];
+  /** Number of times that all markers were made again. */
+  restored = 0;
   name = "";
 
   constructor(options: WorldOptions = {}) {
@@ -25,7 +27,7 @@ export class AgentAtWork implements AsyncDisposable {
       adapters: [this.#adapter()],
       markers: {
         keep: (agents) => void (this.markers = [...agents]),
-        restore: () => undefined,
+        restore: () => void this.restored++,
       },
       ...options,
     });

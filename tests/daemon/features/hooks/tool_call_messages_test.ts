@@ -246,6 +246,13 @@ Deno.test("a marker exists from an urgent message on until the model has read it
   assert.deepEqual(agent.markers, []);
 });
 
+Deno.test("a marker that a hook has removed is made again within a second", async () => {
+  await using agent = await new AgentAtWork().start();
+  const before = agent.restored;
+  await agent.w.tick();
+  assert.equal(agent.restored, before + 1);
+});
+
 Deno.test("a marker goes with the message, or with the end of its session", async () => {
   await using agent = await new AgentAtWork().start();
   await notify(agent.w, "ada", agent.name, "Stop", URGENT);
