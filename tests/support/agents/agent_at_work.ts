@@ -19,6 +19,8 @@ export class AgentAtWork implements AsyncDisposable {
   markers: readonly string[] = [];
   /** Number of times that all markers were made again. */
   restored = 0;
+  /** Number of times that a message was about to go to the queue. */
+  checks = 0;
   name = "";
 
   constructor(options: WorldOptions = {}) {
@@ -79,7 +81,10 @@ export class AgentAtWork implements AsyncDisposable {
     const transport = {
       name: "native" as const,
       waits_for_turn_end: true,
-      check: () => Promise.resolve({ ready: true as const }),
+      check: () => {
+        this.checks++;
+        return Promise.resolve({ ready: true as const });
+      },
       deliver: (_: AgentPeer, { framed }: OutgoingMessage) => {
         this.queued.push(framed);
         return Promise.resolve({ state: "accepted" as const });

@@ -70,6 +70,16 @@ Deno.test("an urgent message to an agent that is idle goes to its queue", async 
   assert.deepEqual(agent.markers, []);
 });
 
+Deno.test("the answer to a sender leaves before its message is attempted", async () => {
+  await using agent = await new AgentAtWork().start();
+  await agent.stop();
+  const body = { from_peer: "ada", to_peer: agent.name, text: "Now", bypass_circle: true };
+  await agent.w.post("/notify", body);
+  assert.equal(agent.checks, 0);
+  await agent.w.clock.settle();
+  assert.deepEqual([agent.checks, agent.queued.length], [1, 1]);
+});
+
 Deno.test("a message of the human is urgent, unless it says otherwise", async () => {
   await using agent = await new AgentAtWork({ settings: { "human.name": "sam" } }).start();
   const headers = await signIn(agent.w);
