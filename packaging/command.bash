@@ -1,21 +1,24 @@
 # Asks the daemon to run a command of mesh, and prints the answer, without starting mesh itself.
 #
 # Runs as `bash -p FILE COUNT MESH... WORD...`: the command line of mesh, of which the last COUNT
-# words are the user's. Starts it in place of this process where the daemon does not run the
-# command: without a daemon, with an unusual setting, or if the daemon says so. A request that was
-# sent and has no whole answer is never sent again: mesh then only reports that.
+# words are the user's. `user_locale` is the user's LC_ALL. Starts mesh in place of this process where
+# the daemon does not run the command: without a daemon, with an unusual setting, or if the daemon
+# says so. A request that was sent and has no whole answer is never sent again: mesh then only
+# reports that.
 
 count=$1
 shift
 mesh=("$@") words=("${@:$#-count+1}")
-locale=${LC_ALL-}
+locale=${user_locale-}
+unset user_locale
+# @settle_shell
 exec 5>&2 2>/dev/null
 
 # Starts mesh in place of this process.
 run_mesh() {
   trap - PIPE ALRM
-  exec 2>&5 3>&- 4>&- 5>&-
   if [[ -n $locale ]]; then LC_ALL=$locale; else unset LC_ALL; fi
+  exec 2>&5 3>&- 4>&- 5>&-
   exec "${mesh[@]}"
 }
 

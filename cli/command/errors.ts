@@ -51,7 +51,8 @@ function reportOf(error: unknown, command: CommandSpec | undefined): Report | un
     return { error: code, detail: error.message, hint, exitCode: EXIT.unreachable };
   }
   if (error instanceof UsageError) {
-    const hint = error.hint ?? (command && usageOfCommand(command));
+    // An empty hint stands for none, in place of the command's usage.
+    const hint = (error.hint ?? (command && usageOfCommand(command))) || undefined;
     return { error: "usage", detail: error.message, hint, exitCode: EXIT.usageError };
   }
   if (error instanceof ConfigError) {

@@ -165,11 +165,12 @@ function lazily(build: () => Handler): Handler {
 }
 
 function openCallers(
-  { agentProcesses, config, identityLookup, platform }: Features,
+  { agentProcesses, config, ctx, identityLookup, platform }: Features,
   address: ListenAddress,
 ): Callers {
   return new Callers({
     ...platform.callers,
+    clock: ctx.clock,
     local: () => ({ host: config["daemon.host"], port: address.port }),
     agentProcesses,
     identityLookup,

@@ -219,6 +219,7 @@ function callerChecksOf(
       return { proven_human, unverified, is_elsewhere, sent_by, traceparent, ...origin };
     },
     isHumanAnswer: (caller, headers, surface) => callers.isHumanAnswer(caller, headers, surface),
+    whileConnected: (caller, signal, work) => callers.whileConnected(caller, signal, work),
   };
 }
 
@@ -244,6 +245,8 @@ export function programRoutes(
     wakeHooks: features.wakeHooks,
     holdsHookToken: (token) => isHookToken(identity, token),
     provenProcesses: (claimed, caller) => callers.provenProcesses(claimed, caller),
+    hasHungUp: (caller) => callers.hasHungUp(caller),
+    whileConnected: (caller, signal, work) => callers.whileConnected(caller, signal, work),
     paneOf: (socket, pane_id) => platform.paneOf(socket, pane_id),
     circle_boundary: config["daemon.circle_boundary"],
   });

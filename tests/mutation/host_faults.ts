@@ -6,6 +6,7 @@ const SERVICE = "tests/e2e/install/service_test.ts";
 
 const SESSIONS = "tests/daemon/host/tmux/session_groups_test.ts";
 const SCRIPT = "tests/cli/programs/hook_script_test.ts";
+const SCRIPT_LIMITS = "tests/cli/programs/hook_script_limits_test.ts";
 const FIRST_DIALOG = "tests/daemon/features/spawn/first_dialog_test.ts";
 
 export const HOST_TARGETS: readonly Target[] = [
@@ -161,6 +162,21 @@ export const SCRIPT_TARGETS: readonly Target[] = [
     ],
   },
   {
+    file: "daemon/host/scripts/settle_shell.bash",
+    tests: [SCRIPT, SCRIPT_LIMITS],
+    faults: [
+      ["a refused connection ends a script that runs in POSIX mode", "set +o posix", "true"],
+      ["a limit of reads in the environment ends a wait for a decision", "unset TMOUT", "true"],
+    ],
+  },
+  {
+    file: "daemon/host/scripts/limit_time.bash",
+    tests: [SCRIPT_LIMITS],
+    faults: [
+      ["a payload without an end keeps the agent waiting", 'kill -KILL "$$"', "true"],
+    ],
+  },
+  {
     file: "packaging/mesh",
     tests: ["tests/packaging/launcher_test.ts"],
     faults: [
@@ -217,8 +233,18 @@ export const SCRIPT_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/features/agents/hooks/hook.bash",
-    tests: [SCRIPT],
+    tests: [SCRIPT, SCRIPT_LIMITS],
     faults: [
+      [
+        "an answer that the agent does not read is an error",
+        `printf '%s' "$answer"\nexit 0`,
+        `printf '%s' "$answer"\n`,
+      ],
+      [
+        "mesh outlives the script that the agent has ended",
+        'exec "${mesh[@]}" hook',
+        '"${mesh[@]}" hook',
+      ],
       [
         "a variable with a line break adds a header",
         "[[ $header == *': ' || $header == *[!\\ -~]* ]] || head+=",

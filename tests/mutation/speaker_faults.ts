@@ -66,8 +66,17 @@ export const SPEAKER_TARGETS: readonly Target[] = [
   },
   {
     file: "daemon/api/callers/callers.ts",
-    tests: [CHILDREN, `${CALLERS}/acting_for_test.ts`],
+    tests: [
+      CHILDREN,
+      `${CALLERS}/acting_for_test.ts`,
+      "tests/daemon/features/asks/questions/approvals_test.ts",
+    ],
     faults: [
+      [
+        "a question of a hook that was ended stays open",
+        "if (!done.aborted && this.hasHungUp(caller)) hungUp.abort();",
+        "",
+      ],
       [
         "a hook of an agent reports for the agent that started it, by its pid",
         "const isAgent = !isAdopter && this.isPeerProcess(agent_pid, caller);",

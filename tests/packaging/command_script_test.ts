@@ -237,7 +237,8 @@ Deno.test("unusual lines, settings and daemons start mesh, and send nothing", as
     { MESH_STATE: "/missing" },
   ];
   for (const env of variables) assert.ok(isStarted(await home.run(ask, env), ask), env.toString());
-  const named = await home.run([...ask, "--wait"], { LC_ALL: "C.UTF-8" });
+  const locale = { user_locale: "C.UTF-8", LC_ALL: "C" };
+  const named = await home.run([...ask, "--wait"], locale);
   assert.ok(isStarted(named, [...ask, "--wait"], "C.UTF-8"), named.out);
 
   const before = { MESH_CONFIG: `${home.dir}/old.yaml` };
@@ -255,8 +256,10 @@ Deno.test("unusual lines, settings and daemons start mesh, and send nothing", as
   ] as const;
   for (const [url, more] of daemons) {
     home.daemon(url, more);
-    const run = await home.run(ask);
-    assert.ok(isStarted(run, ask), JSON.stringify([url, more, run]));
+    for (const env of [{}, { POSIXLY_CORRECT: "1" }]) {
+      const run = await home.run(ask, env);
+      assert.ok(isStarted(run, ask), JSON.stringify([url, more, env, run]));
+    }
   }
   Deno.writeTextFileSync(`${home.dir}/daemon.json`, "[]");
   assert.ok(isStarted(await home.run(ask), ask), "daemon.json is malformed");

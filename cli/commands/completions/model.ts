@@ -73,22 +73,27 @@ export function formsOf({ short, name }: CompletedOption): string[] {
   return short === undefined ? [name] : [short, name];
 }
 
-/** The commands whose ids do not name asks. */
-const ID_KINDS: Readonly<Record<string, ValueKind>> = {
-  inbox: "inbox",
-  jobs: "jobs",
-  schedule: "schedules",
-  share: "shares",
-};
+/** The commands whose ids do not name asks. No list has those of the last ones. */
+const ID_KINDS = new Map<string, ValueKind | undefined>([
+  ["inbox", "inbox"],
+  ["jobs", "jobs"],
+  ["schedule", "schedules"],
+  ["share", "shares"],
+  ["devices", undefined],
+  ["push", undefined],
+  ["when", undefined],
+]);
 
 function valuesOf(name: string, { group, help }: { group: string; help: string }): Values {
   const [, listed] = /\bone of ([\w-]+(?:, [\w-]+)+)/.exec(help) ?? [];
   if (listed !== undefined) return { from: "list", words: listed.split(", ") };
-  const isPeerName = name === "name" && group === "peer";
-  if (name === "peer" || name === "peers" || isPeerName) return { from: "daemon", kind: "peers" };
+  if (name === "peer" || name === "peers") return { from: "daemon", kind: "peers" };
   if (name === "name" && help.includes("circle")) return { from: "daemon", kind: "circles" };
-  if (name === "id") return { from: "daemon", kind: ID_KINDS[group] ?? "asks" };
-  if (name === "key") return { from: "list", words: Object.keys(SETTINGS) };
+  if (name === "id" && help === "") {
+    const kind = ID_KINDS.has(group) ? ID_KINDS.get(group) : "asks";
+    return kind ? { from: "daemon", kind } : { from: "nothing" };
+  }
+  if (name === "key" && group === "config") return { from: "list", words: Object.keys(SETTINGS) };
   if (name === "shell") return { from: "list", words: ["bash", "zsh", "fish"] };
   return { from: ["file", "path", "folder"].includes(name) ? "files" : "nothing" };
 }

@@ -141,7 +141,7 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
   const { requestContextOf, isHumanAnswer } = checks;
   return [
     openRoute(deps, checks),
-    ...recordRoutes(deps),
+    ...recordRoutes(deps, checks),
     route(contracts.ackAsk, ({ body, caller, headers }) => {
       questions.mustBeHuman(body.correlation_id, () => isHumanAnswer(caller, headers));
       if (body.claims?.length) proofs.mustMayProve(caller.via);
@@ -161,7 +161,10 @@ export function askRoutes(deps: AskRoutesDeps, checks: CallerChecks): Route[] {
 }
 
 /** Routes that read asks, or wait for their ends. */
-function recordRoutes({ asks, directory, proofs }: AskRoutesDeps): Route[] {
+function recordRoutes(
+  { asks, directory, proofs }: AskRoutesDeps,
+  { whileConnected }: CallerChecks,
+): Route[] {
   const withProof = <R extends { readonly correlation_id: string }>(found: R, brief = false) => {
     const proof = proofs.viewOf(found.correlation_id, { brief });
     return proof ? { ...found, proof } : found;
@@ -197,13 +200,14 @@ function recordRoutes({ asks, directory, proofs }: AskRoutesDeps): Route[] {
       return { threads: await asks.history(peer_id, since), mesh_session_id };
     }),
     route(contracts.getAsk, ({ params }) => withProof(asks.mustGet(params.id))),
-    route(contracts.waitAsk, async ({ params, body, signal }) => {
-      const found = await asks.wait({
-        correlation_id: params.id,
-        asker: body.peer_id,
-        ms_max: body.timeout_seconds * 1000,
+    route(contracts.waitAsk, async ({ params, body, caller, signal }) => {
+      const wait = { correlation_id: params.id, asker: body.peer_id };
+      const ms_max = body.timeout_seconds * 1000;
+      const found = await whileConnected(
+        caller,
         signal,
-      });
+        (signal) => asks.wait({ ...wait, ms_max, signal }),
+      );
       return found.status === "resolved" ? withProof(found) : found;
     }),
   ];
@@ -211,7 +215,7 @@ function recordRoutes({ asks, directory, proofs }: AskRoutesDeps): Route[] {
 
 function questionRoutes(
   { directory, multiAsks, proofs, questions }: AskRoutesDeps,
-  { requestContextOf, isHumanAnswer }: CallerChecks,
+  { requestContextOf, isHumanAnswer, whileConnected }: CallerChecks,
 ): Route[] {
   return [
     route(answerAsk, ({ body, caller, headers }) => {
@@ -221,12 +225,20 @@ function questionRoutes(
     route(
       askBlocking,
       ({ body, caller, headers, signal }) =>
-        questions.askBlocking(body, { ...requestContextOf(caller, headers), signal }),
+        whileConnected(
+          caller,
+          signal,
+          (signal) => questions.askBlocking(body, { ...requestContextOf(caller, headers), signal }),
+        ),
     ),
     route(
       queryPeer,
       ({ body, caller, headers, signal }) =>
-        questions.query(body, { ...requestContextOf(caller, headers), signal }),
+        whileConnected(
+          caller,
+          signal,
+          (signal) => questions.query(body, { ...requestContextOf(caller, headers), signal }),
+        ),
     ),
     route(
       askMany,

@@ -12,6 +12,7 @@ import { circleOfPane } from "../peers/identity/naming.ts";
 import type { CircleBoundary } from "protocol/peers/record.ts";
 import { postHook, waitForWake } from "protocol/hooks.ts";
 import type { HookEvents } from "./hook_events.ts";
+import type { WhileConnected } from "../messages/request_context.ts";
 import type { WakeHooks } from "./wake_hooks.ts";
 
 type HookProcesses = Pick<HookFacts, "hook_pid" | "agent_pid" | "is_late">;
@@ -23,6 +24,9 @@ interface HookRoutesDeps {
   holdsHookToken(token: string | undefined): boolean;
   /** The claimed processes that are proved by the kernel to be the hook's. */
   provenProcesses(claimed: HookProcesses, caller: Caller): HookProcesses;
+  /** True if a caller on this machine has closed its connection. */
+  hasHungUp(caller: Caller): boolean;
+  readonly whileConnected: WhileConnected;
   /** A pane in tmux; undefined in another terminal. */
   paneOf(tmux_socket: string, pane_id: string): Promise<PaneRoot | undefined>;
   readonly circle_boundary: CircleBoundary;
@@ -38,16 +42,20 @@ export function hookRoutes(deps: HookRoutesDeps): Route[] {
         payload,
         facts,
       );
-      const answered = await answer(signal);
-      if (isEmpty) return new AnswerBeforeCommit(answered);
+      if (isEmpty) return new AnswerBeforeCommit(await answer(signal));
+      const answered = await deps.whileConnected(caller, signal, answer);
       return () => {
-        if (signal.aborted) onHangUp();
+        if (signal.aborted || deps.hasHungUp(caller)) onHangUp();
         return answered;
       };
     }),
     route(waitForWake, ({ params, body, caller, headers, signal }) => {
       const proven = provenProcesses(readerOf(headers), caller, deps);
-      return deps.wakeHooks.wait(params.agent, body, { ...proven, signal });
+      return deps.whileConnected(
+        caller,
+        signal,
+        (signal) => deps.wakeHooks.wait(params.agent, body, { ...proven, signal }),
+      );
     }),
   ].map((route) => requireHookToken(route, deps));
 }

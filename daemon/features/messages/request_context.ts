@@ -29,7 +29,15 @@ export interface CallerChecks {
   requestContextOf(caller: Caller, headers: Headers): RequestContext;
   /** True if an answer or a reply through a surface counts as the human's (contract 2). */
   isHumanAnswer(caller: Caller, headers: Headers, surface?: string): boolean;
+  readonly whileConnected: WhileConnected;
 }
+
+/** Waits for `work`, whose signal aborts when the caller hangs up. */
+export type WhileConnected = <T>(
+  caller: Caller,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => T | Promise<T>,
+) => Promise<T>;
 
 /** The function by which an idempotent route recognizes the sender of a repeated request. */
 export function senderOf(directory: Directory) {

@@ -3,9 +3,10 @@
 import find_daemon from "./find_daemon.bash" with { type: "text" };
 import limit_time from "./limit_time.bash" with { type: "text" };
 import read_all from "./read_all.bash" with { type: "text" };
+import settle_shell from "./settle_shell.bash" with { type: "text" };
 import state from "./state.bash" with { type: "text" };
 
-const PARTS = { find_daemon, limit_time, read_all, state };
+const PARTS = { find_daemon, limit_time, read_all, settle_shell, state };
 
 /**
  * The script with its common parts in place of the lines that name them, as `# @state`. Bash copies

@@ -72,7 +72,9 @@ Deno.test("ask refuses options that nobody could choose from, in words of the co
   await addPeer(w, "bob");
   const cases: [string[], string][] = [
     [["yes", " yes"], `mesh: --option: Two options have the same id: "yes"\n`],
+    [["yes", "y\u200bes\u001b"], `mesh: --option: Two options have the same id: "yes"\n`],
     [["yes", ""], "mesh: --option: is empty\n"],
+    [["yes", "\u200b"], "mesh: --option: is empty\n"],
     [["yes", "x".repeat(256)], "mesh: --option: is longer than 255 characters\n"],
     [Array.from({ length: 51 }, (_, at) => `${at}`), "mesh: --option: more than 50 are given\n"],
   ];

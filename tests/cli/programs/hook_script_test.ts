@@ -2,165 +2,24 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { AGENTS, definitionOf } from "../../../daemon/features/agents/registry.ts";
-import { hookScript } from "../../../daemon/features/agents/hooks/hook_script.ts";
-import { readTextOrNothing } from "../../../daemon/host/paths.ts";
+import { definitionOf } from "../../../daemon/features/agents/registry.ts";
 import { startTimeOf } from "../../../daemon/host/processes.ts";
 import { writeRuntimeFile } from "../../../daemon/host/runtime_file.ts";
 import { hookCommands, HOOKED_AGENTS } from "../../support/agents/hook_commands.ts";
+import {
+  decoder,
+  encoder,
+  type Event,
+  Home,
+  OK,
+  type Recorded,
+  response,
+  run,
+  Server,
+  SIMPLE,
+} from "../../support/agents/hook_scripts.ts";
 import { planOf } from "../../support/agents/setup_plan.ts";
 import { isMissing, outputOf } from "../../support/packaging/installed_package.ts";
-import { meshArguments, meshCommand } from "../../support/programs/program.ts";
-import { until } from "../../support/waiting.ts";
-
-const encoder = new TextEncoder();
-const decoder = new TextDecoder("latin1");
-const OK = response("200 OK", '{"answered":"ümlaut \\" \\n"}');
-
-function response(status: string, body: string): Uint8Array {
-  const bytes = encoder.encode(body);
-  const head = `HTTP/1.0 ${status}\r\ncontent-length: ${bytes.length}\r\n\r\n`;
-  return new Uint8Array([...encoder.encode(head), ...bytes]);
-}
-
-/** A request as the server gets it; the pid of the hook is left out, since each has its own. */
-interface Recorded {
-  readonly line: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
-/** A server in place of the daemon. It reads a whole request, then sends some bytes, and closes. */
-class Server implements AsyncDisposable {
-  readonly requests: Recorded[] = [];
-  /** The events that the requests name in their headers; only the script does. */
-  readonly events: string[] = [];
-  /** Undefined to keep the connection open without an answer. */
-  answer: Uint8Array | undefined = OK;
-  readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  readonly #open = new Set<Deno.Conn>();
-  readonly #ended = this.#serve();
-
-  get url(): string {
-    const { hostname, port } = this.#listener.addr as Deno.NetAddr;
-    return `http://${hostname}:${port}`;
-  }
-
-  async #serve(): Promise<void> {
-    const all: Promise<void>[] = [];
-    for await (const connection of this.#listener) all.push(this.#handle(connection));
-    await Promise.all(all);
-  }
-
-  async #handle(connection: Deno.Conn): Promise<void> {
-    this.#open.add(connection);
-    const request = await readRequest(connection);
-    const { "x-mesh-event": event, "x-mesh-hook-pid": _, ...headers } = request?.headers ?? {};
-    if (request) this.requests.push({ ...request, headers });
-    if (event !== undefined) this.events.push(event);
-    const { answer } = this;
-    if (answer === undefined) return;
-    for (let at = 0; at < answer.length;) at += await connection.write(answer.subarray(at));
-    this.#close(connection);
-  }
-
-  #close(connection: Deno.Conn): void {
-    if (this.#open.delete(connection)) connection.close();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#listener.close();
-    for (const connection of this.#open) this.#close(connection);
-    await this.#ended;
-  }
-}
-
-async function readRequest(connection: Deno.Conn): Promise<Recorded | undefined> {
-  let text = "";
-  const chunk = new Uint8Array(65_536);
-  while (true) {
-    const count = await connection.read(chunk);
-    if (count === null) return undefined;
-    text += decoder.decode(chunk.subarray(0, count));
-    const end = text.indexOf("\r\n\r\n");
-    if (end < 0) continue;
-    const [line = "", ...fields] = text.slice(0, end).split("\r\n");
-    const headers = Object.fromEntries(fields.map((field) => {
-      const [name = "", value = ""] = field.split(/: (.*)/s);
-      return [name.toLowerCase(), value];
-    }));
-    const body = text.slice(end + 4);
-    if (body.length < Number(headers["content-length"])) continue;
-    return { line, headers, body };
-  }
-}
-
-/** A state directory with a daemon's files, and scripts of all agents. */
-class Home implements Disposable {
-  readonly dir = Deno.makeTempDirSync({ prefix: "mesh-script-" });
-
-  constructor() {
-    for (const definition of AGENTS) {
-      const text = hookScript(definition, meshCommand([]));
-      if (text) Deno.writeTextFileSync(`${this.dir}/${definition.id}.hook`, text);
-    }
-    Deno.writeTextFileSync(`${this.dir}/hook.token`, "tok-hook");
-  }
-
-  daemon(url: string, more: Readonly<Record<string, unknown>> = {}): void {
-    const info = { pid: Deno.pid, process_started: startTimeOf(Deno.pid), url, started_at: "" };
-    Deno.writeTextFileSync(`${this.dir}/daemon.json`, JSON.stringify({ ...info, ...more }));
-  }
-
-  takeLog(): string[] {
-    const path = `${this.dir}/hook.log`;
-    const lines = (readTextOrNothing(path) ?? "").split("\n").filter(Boolean);
-    if (lines.length > 0) Deno.removeSync(path);
-    return lines.map((line) => JSON.parse(line).what);
-  }
-
-  [Symbol.dispose](): void {
-    Deno.removeSync(this.dir, { recursive: true });
-  }
-}
-
-interface Event {
-  readonly agent: string;
-  readonly event: string;
-  readonly payload: string | Uint8Array;
-  readonly env?: Readonly<Record<string, string>>;
-}
-
-interface HookResult {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** Runs a form of the hook, with nothing else of this process's environment. */
-async function run(
-  form: "script" | "program",
-  home: Home,
-  { agent, event, payload, env = {} }: Event,
-): Promise<HookResult> {
-  const [program, args] = form === "script"
-    ? ["bash", ["-p", `${home.dir}/${agent}.hook`, event]]
-    : [Deno.execPath(), meshArguments(["hook", agent, event])];
-  const { PATH = "", DENO_DIR = "", HOME = "" } = Deno.env.toObject();
-  const child = new Deno.Command(program, {
-    args,
-    env: { PATH, HOME, ...(DENO_DIR && { DENO_DIR }), MESH_STATE: home.dir, ...env },
-    clearEnv: true,
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "piped",
-  }).spawn();
-  const writer = child.stdin.getWriter();
-  await writer.write(typeof payload === "string" ? encoder.encode(payload) : payload);
-  await writer.close();
-  const { code, stdout, stderr } = await child.output();
-  return { code, out: decoder.decode(stdout), err: decoder.decode(stderr) };
-}
 
 /** The request after what `mesh hook` does itself, and the daemon does for the script. */
 function completed(form: "script" | "program", request: Recorded, { agent, event }: Event) {
@@ -186,8 +45,6 @@ async function bothAgree(home: Home, server: Server, event: Event): Promise<Reco
   assert.deepEqual([script?.code, script?.err], [0, ""]);
   return script?.requests[0];
 }
-
-const SIMPLE = { agent: "claude-code", event: "Stop", payload: '{"session_id":"s-1"}' };
 
 Deno.test("the script sends what `mesh hook` sends, for each event of each agent", async () => {
   using home = new Home();
@@ -290,6 +147,9 @@ Deno.test("payloads arrive byte for byte, whatever they hold", async () => {
     }),
     { numRuns: 60 },
   );
+  server.requests.length = 0;
+  await run("script", home, { ...SIMPLE, payload: '{"prompt":"a\0b"}' });
+  assert.equal(server.requests[0]?.body, '{"prompt":"ab"}', "bash cannot hold NUL");
   for (
     const payload of [
       "",
@@ -394,7 +254,9 @@ Deno.test("without a daemon nothing is printed, and a marker that it left goes",
     }
   }
   home.daemon("http://127.0.0.1:1"); // Its process runs, and nothing listens.
-  await bothAgree(home, server, SIMPLE);
+  for (const env of [{}, { POSIXLY_CORRECT: "1" }]) {
+    await bothAgree(home, server, { ...SIMPLE, env });
+  }
   assert.equal(server.requests.length, 0);
 });
 
@@ -418,63 +280,4 @@ Deno.test("a daemon.json that is a folder is logged, and the payload is read nev
   const result = await run("script", home, { ...SIMPLE, payload });
   assert.deepEqual(result, { code: 0, out: "", err: "" });
   assert.deepEqual(home.takeLog(), ["claude-code Stop: daemon.json is not a file"]);
-});
-
-Deno.test("a daemon that does not answer, or does not read, costs 1.5 s and a line in the log", async () => {
-  using home = new Home();
-  await using server = new Server();
-  server.answer = undefined;
-  home.daemon(server.url);
-  const result = await run("script", home, SIMPLE);
-  assert.deepEqual(result, { code: 0, out: "", err: "" });
-  assert.deepEqual(home.takeLog(), ["claude-code Stop: The daemon did not answer in time"]);
-  using silent = Deno.listen({ hostname: "127.0.0.1", port: 0 }); // Its connections wait.
-  home.daemon(`http://127.0.0.1:${silent.addr.port}`);
-  const payload = JSON.stringify({ session_id: "s", prompt: "x".repeat(990_000) });
-  assert.equal((await run("script", home, { ...SIMPLE, payload })).code, 0);
-  assert.deepEqual(home.takeLog(), ["claude-code Stop: The daemon did not answer in time"]);
-});
-
-Deno.test("a payload that does not end costs 1.5 s and a line in the log", async () => {
-  using home = new Home();
-  const child = new Deno.Command("bash", {
-    args: ["-p", `${home.dir}/claude-code.hook`, "Stop"],
-    env: { MESH_STATE: home.dir },
-    stdin: "piped",
-    stdout: "null",
-    stderr: "null",
-  }).spawn();
-  const writer = child.stdin.getWriter();
-  await writer.write(encoder.encode('{"session_id":'));
-  assert.equal((await child.status).code, 0);
-  await writer.close().catch(() => undefined);
-  assert.deepEqual(home.takeLog(), ["claude-code Stop: The payload did not end in time"]);
-});
-
-Deno.test("a decision is awaited for the time that the daemon names", async () => {
-  using home = new Home();
-  await using server = new Server();
-  server.answer = undefined;
-  home.daemon(server.url, { approval_seconds: 1 });
-  const waited: number[] = [];
-  for (const event of ["Stop", "PermissionRequest"]) {
-    const began = performance.now();
-    await run("script", home, { ...SIMPLE, event });
-    waited.push(performance.now() - began);
-  }
-  const [other = 0, decision = 0] = waited;
-  assert.ok(other >= 1_400 && decision >= 2_900, waited.join(" "));
-  assert.equal(definitionOf("claude-code")?.hooks?.decision_events[0], "PermissionRequest");
-});
-
-Deno.test("the script leaves no process behind that holds the agent's pipes", async () => {
-  using home = new Home();
-  await using server = new Server();
-  home.daemon(server.url);
-  const { out } = await run("script", home, SIMPLE); // Ends only when its output is closed.
-  assert.notEqual(out, "");
-  await until("no process reads the script", () => {
-    const { stdout } = new Deno.Command("ps", { args: ["-eo", "args"] }).outputSync();
-    return Promise.resolve(!new TextDecoder().decode(stdout).includes(home.dir));
-  });
 });

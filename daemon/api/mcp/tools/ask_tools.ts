@@ -37,6 +37,10 @@ import { printable } from "./quoting.ts";
 import { Ending, formatEnding, holdOf, PENDING } from "./ask_result.ts";
 import { askedBefore, EarlierAsk } from "./asked_before.ts";
 
+const GivenOption = z.union([z.string(), z.strictObject(Option.shape)], {
+  error: "Must be a text, or an id and a title",
+});
+
 const ask = tool({
   name: "ask",
   title: "Ask a peer",
@@ -57,7 +61,7 @@ const ask = tool({
     urgent,
     budget,
     prove,
-    options: z.array(z.union([z.string(), Option]).transform(toOption)).pipe(GivenOptions)
+    options: z.array(GivenOption.transform(toOption)).pipe(GivenOptions)
       .optional().describe(
         'The answers to choose from, such as ["yes", "no"]; the reply names one of them',
       ),

@@ -3,6 +3,7 @@
 #
 # Runs as `bash -p FILE EVENT` with the event's payload on standard input. Whatever happens, the
 # agent sees no message and the exit code 0, after 1.5 s at most, or after the time for a decision.
+# Only a payload or an answer that never stops coming has the script killed, a second later.
 # Failures go to `hook.log` in the state directory. The lines above set:
 #   agent            id of the agent
 #   pid_variable     variable in which the agent passes its process id
@@ -10,6 +11,7 @@
 #   mesh             command that starts mesh, as an array
 
 exec 2>/dev/null
+# @settle_shell
 trap '' PIPE
 LC_ALL=C # Lengths are in bytes.
 event=${1-}
@@ -19,6 +21,7 @@ payload_bytes_max=1000000
 
 fail() {
   local log=$state/hook.log
+  exec 4>&- # There is no limit for the log.
   if [[ -n $state && (-f $log || ! -e $log) ]]; then
     umask 077
     printf '{"time":"%s","level":"warn","what":"%s"}\n' \
@@ -30,9 +33,11 @@ fail() {
   exit 0
 }
 
-# Lets mesh itself post the payload.
+# Lets mesh itself post the payload, in place of this process: nothing stays if the agent ends it.
 run_mesh() {
-  printf '%s' "$payload" | "${mesh[@]}" hook "$agent" "$event"
+  trap '' ALRM
+  shopt -s execfail
+  exec "${mesh[@]}" hook "$agent" "$event" < <(exec 4>&- && printf '%s' "$payload") 3>&- 4>&-
   exit 0
 }
 
@@ -96,3 +101,4 @@ answer=${all:${#head}+4}
   fail "The response of the daemon is not complete"
 [[ $answer == '{'*'}' ]] || fail "The daemon returned no JSON"
 printf '%s' "$answer"
+exit 0 # Also if the agent does not read.

@@ -19,12 +19,13 @@ const OFFER: Readonly<Record<Shell, string>> = {
   fish: 'source $argv[1]; complete -C (string join " " -- $argv[2..])',
 };
 
-/** A folder with the script and a `mesh` that knows the peers api and web. */
+/** A folder with the script and a `mesh` that knows two peers, a circle and an ask. */
 function completionFixture(shell: Shell) {
   const dir = Deno.makeTempDirSync();
   const script = join(dir, "script");
   Deno.writeTextFileSync(script, SCRIPTS[shell] ?? "");
-  const program = '#!/bin/sh\n[ "$1 $2" = "complete peers" ] && printf "api\\nweb\\n"\n';
+  const known = "peers) echo api; echo web ;; circles) echo main ;; asks) echo ask-1 ;;";
+  const program = `#!/bin/sh\ncase $2 in ${known} esac\n`;
   Deno.writeTextFileSync(join(dir, "mesh"), program, { mode: 0o755 });
   return {
     /** The candidates for a command line, whose last word is being typed. */
@@ -76,6 +77,13 @@ for (const shell of SHELLS) {
       assert.deepEqual(await offered("mesh setup --ye"), ["--yes"]);
       assert.deepEqual(await offered("mesh run --co"), ["--count"]);
       assert.deepEqual(await offered("mesh --vers"), ["--version"]);
+      assert.deepEqual(await offered("mesh peer show --circle m"), ["main"]);
+      assert.deepEqual(await offered("mesh answer a"), ["ask-1"]);
+      // Ids that no list has, the options of a question, and the public key of a machine.
+      for (const line of ["when show a", "push test a", "answer ask-1 --option a"]) {
+        assert.ok(!(await offered(`mesh ${line}`)).includes("ask-1"), line);
+      }
+      assert.deepEqual(await offered("mesh machines allow daemon"), []);
       const short = await offered("mesh run -");
       for (const option of ["-n", "--count", "-y", "--yes", "-h", "--help", "--in"]) {
         assert.ok(short.includes(option), `${option} in ${short}`);

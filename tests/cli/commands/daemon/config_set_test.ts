@@ -98,6 +98,7 @@ Deno.test("an invalid value is refused with the allowed ones, and nothing is wri
     const { code, err } = await h.set(args);
     assert.equal(code, 2, args.join(" "));
     assert.match(err, why);
+    assert.doesNotMatch(err, /\n\n/);
     assert.equal(h.text(), COMMENTED);
   }
 });

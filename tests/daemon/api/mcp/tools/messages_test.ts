@@ -165,6 +165,12 @@ for (const protocolVersion of PROTOCOL_VERSIONS) {
       assert.equal(data["error"], "invalid_request");
       assert.match(String(data["detail"]), /: options/);
     }
+    const more = await ask([{ id: "no", title: "Not now", description: "Too late" }]);
+    assert.match(String(more.data["detail"]), /options\.0: Unrecognized key: "description"$/);
+    assert.match(
+      String((await ask([1])).data["detail"]),
+      /: Must be a text, or an id and a title$/,
+    );
     assert.equal((await get(w, `/asks/${(await ask([])).data["correlation_id"]}`)).question, null);
   });
 

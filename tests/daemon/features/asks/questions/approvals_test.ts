@@ -317,6 +317,21 @@ Deno.test("a question has its act: the title, the command and the hook's folder"
   });
 });
 
+Deno.test("a hook that hangs up ends its question, even if the request does not report it", async () => {
+  const sockets = new FakeSockets();
+  await using w = gatedTool("[Bash]", {}, sockets);
+  const pending = await request(w);
+  const { correlation_id } = await only(w);
+  await w.clock.advance(2000);
+  assert.equal(pending.done, false);
+  const { uid } = sockets;
+  sockets.uid = undefined; // The kernel knows the connection no more.
+  await w.clock.advance(1000);
+  sockets.uid = uid;
+  const { state, outcome } = await get(w, `/asks/${correlation_id}`);
+  assert.deepEqual([pending.done, state, outcome], [true, "closed", "ended_there"]);
+});
+
 Deno.test("a change is shown against the file in the peer's folder, and against no other file", async () => {
   const folder = Deno.makeTempDirSync({ prefix: "mesh-act-" });
   const cwd = `${folder}/api`;
