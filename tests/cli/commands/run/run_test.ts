@@ -165,6 +165,17 @@ Deno.test("mesh run names the installed agents in place of a missing or misspell
   assert.match(none.err, /"codex" is not installed, or not on the PATH; install it first/);
 });
 
+Deno.test("mesh without a daemon shows how to start an agent that is installed", async () => {
+  using dir = temporary();
+  Deno.writeTextFileSync(`${dir.path}/codex`, "#!/bin/sh\n", { mode: 0o755 });
+  const env = { HOME: dir.path, MESH_STATE: dir.path, MESH_DAEMON__PORT: deadPort() };
+  for (const [PATH, program] of [[dir.path, "codex"], ["/missing", "claude"]] as const) {
+    const { terminal, lines } = capturedTerminal();
+    assert.equal(await runCli([], { ...env, PATH }, terminal), 0);
+    assert.ok(lines.out.includes(`  mesh run ${program} `), lines.out);
+  }
+});
+
 Deno.test("mesh run refuses a wrong name, tag or folder before it changes anything", async () => {
   using dir = temporary();
   const env = { MESH_STATE: `${dir.path}/state`, ...agentWithoutTmux(dir.path) };
