@@ -202,7 +202,7 @@ function offerPath(folder: string, env: Env, { yes }: Options): void {
   const files = shellFiles(folder, env);
   print(`\n${folder} is not on your PATH. The line for your shell:`);
   for (const { shell, paths, line } of files) {
-    print(`  ${shell.padEnd(4)}  ${line}   in ${paths.join(" and ")}`);
+    print(`  ${shell.padEnd(4)}  ${line}   in ${inHome(paths, env)}`);
   }
   const [other] = programsOnPath("mesh", env);
   if (other !== undefined) print(`Until then "mesh" runs ${other}, which the line hides`);
@@ -211,11 +211,18 @@ function offerPath(folder: string, env: Env, { yes }: Options): void {
     if (yes) print("Not added: SHELL names neither bash, zsh nor fish. Add the line yourself");
     return;
   }
-  const names = own.paths.join(" and ");
+  const names = inHome(own.paths, env);
   const mayAsk = Deno.stdin.isTerminal() && Deno.stdout.isTerminal();
   if (!yes && !(mayAsk && /^y(es)?$/i.test(prompt(`Add it to ${names}? [y/N]`) ?? ""))) return;
   const added = own.paths.filter((path) => addLine(path, own.line));
   if (added.length > 0) print(`Open a new terminal, or run: ${own.line}`);
+}
+
+/** Paths for a person, those of the home with a tilde. */
+function inHome(paths: readonly string[], env: Env): string {
+  const home = `${homePath(env)}/`;
+  const shown = paths.map((path) => path.startsWith(home) ? `~/${path.slice(home.length)}` : path);
+  return shown.join(" and ");
 }
 
 /** Adds a line at the end of a shell's file; true if it was added, or is there already. */
