@@ -153,7 +153,8 @@ async function freeName(
 ): Promise<string> {
   const { peers } = await call(listPeers, { query: {} });
   const started = before.map(({ display_name }) => display_name);
-  const taken = new Set([...peers.map(({ name }) => name), ...started]);
+  const present = peers.filter(({ status }) => status !== "retired");
+  const taken = new Set([...present.map(({ name }) => name), ...started]);
   for (let number = 2, name = program;; name = `${program}-${number++}`) {
     if (!taken.has(name)) return name;
   }

@@ -214,7 +214,14 @@ Deno.test("each of several agents gets a name of its own, also before the first 
   });
   await using d = answeringDaemon({
     "GET /health": () => ({ ...HEALTH, pid: Deno.pid }),
-    "GET /peers": () => ({ peers: [{ ...PEER, name: "claude-2" }], next: null }),
+    "GET /peers": () => ({
+      peers: [
+        { ...PEER, name: "claude-2" },
+        { ...PEER, name: "claude-3", status: "retired" },
+        { ...PEER, name: "claude-4", status: "offline" },
+      ],
+      next: null,
+    }),
     [`GET /peers/${PEER.peer_id}`]: () => PEER,
     [`GET /spawns/${spawn_id}`]: () => ({ ...spawned(), peer_id: PEER.peer_id, waits_for: null }),
     "POST /spawn": ({ body }) => {
@@ -228,8 +235,8 @@ Deno.test("each of several agents gets a name of its own, also before the first 
   const args = ["run", "claude", "-n", "3", "--detach", "--yes"];
   const { out, err } = await d.mesh(args, {}, { PATH, HOME });
   assert.equal(err, "");
-  assert.deepEqual(names, ["claude", "claude-3", "claude-4"]);
-  assert.match(out, /^claude {2}starts[^]*^claude-3 {2}starts[^]*^claude-4 {2}starts/m);
+  assert.deepEqual(names, ["claude", "claude-3", "claude-5"]);
+  assert.match(out, /^claude {2}starts[^]*^claude-3 {2}starts[^]*^claude-5 {2}starts/m);
 });
 
 /** A folder with an agent that writes its process id, its folder and its words. It has no tmux. */
