@@ -256,8 +256,9 @@ async function setUpService({ options, env, output, host, mesh, asks }: Run) {
 
 /**
  * Connects one agent, unless it is connected already: shows the files, and asks once unless `yes`.
- * A person who agrees also gets a name, unless a running daemon would not notice it. Returns true if a file was changed. Throws `CommandError` if the user declines or a file cannot
- * be changed, and `UsageError` where nobody can be asked.
+ * A person who agrees also gets a name, unless a running daemon would not notice it. Returns true
+ * if a file was changed. Throws `CommandError` if the user declines or a file cannot be changed,
+ * and `UsageError` where nobody can be asked.
  */
 export async function connectAgent(
   agent: string,

@@ -35,7 +35,7 @@ Deno.test("attach lets tmux show how to get back, and prints the command without
 
 withTmux(
   "the key that leads back is that of the pane, the window or the session before",
-  async (t) => {
+  (t) => {
     const own = t.start("cat");
     const place = t.cli("display-message", "-p", "-t", own, "#{socket_path},#{pid},#{session_id}");
     const format = backKey({ TMUX: place.replace("$", ""), TMUX_PANE: own });
@@ -47,6 +47,7 @@ withTmux(
       t.cli("display-message", "-p", "-t", pane, format)
     );
     assert.deepEqual(keys, [";", "l", "L"]);
+    return Promise.resolve();
   },
 );
 
