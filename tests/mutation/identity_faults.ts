@@ -63,8 +63,8 @@ export const IDENTITY_TARGETS: readonly Target[] = [
     faults: [
       [
         "within a turn, a record whose process has ended outweighs a hook",
-        "? !this.#isContinuedTurn(named, report, located)",
-        "? true",
+        "? this.#isContinuedTurn(named, report, facts)",
+        "? false",
       ],
       [
         "an answer with a message leaves before the commit",

@@ -119,15 +119,29 @@ export const MESSAGE_TARGETS: readonly Target[] = [
       ],
       [
         "an old reason stays after the next attempt",
-        "attempted_at: this.#now(),\n      reason: null,",
-        "attempted_at: this.#now(),",
+        "attempted_at, reason: null }",
+        "attempted_at }",
       ],
     ],
   },
   {
     file: "daemon/features/messages/ledger/ledger.ts",
-    tests: ["tests/daemon/features/messages/commit_batching_test.ts", ...MESSAGES],
+    tests: [
+      "tests/daemon/features/messages/urgent_queue_test.ts",
+      "tests/daemon/features/messages/commit_batching_test.ts",
+      ...MESSAGES,
+    ],
     faults: [
+      [
+        "an urgent message overtakes earlier ones of its sender",
+        "max(seq) as last_urgent",
+        "min(seq) as last_urgent",
+      ],
+      [
+        "an urgent message holds the messages that its sender sent before",
+        "(first_held is null or first_held > seq)",
+        "first_held is null",
+      ],
       [
         "a message between two that went out counts as sent",
         "if (range && number <= range.last + 1) range.last = number;",

@@ -68,7 +68,7 @@ export class Receipts {
   /** Marks messages as seen that a hook handed over. Old ones may have been deleted since. */
   proveHandedOver(seqs: readonly number[]): void {
     const { db } = this.#ctx;
-    db.transact(() => findSteppedRows(db, seqs).forEach((message) => this.#steps.seen(message)));
+    db.transact(() => this.#steps.seen(...findSteppedRows(db, seqs)));
   }
 
   /** Applies a reader's receipt for messages that it drained. */

@@ -6,6 +6,7 @@ import { AGENTS, definitionOf } from "../../../daemon/features/agents/registry.t
 import { hookScript } from "../../../daemon/features/agents/hooks/hook_script.ts";
 import { readTextOrNothing } from "../../../daemon/host/paths.ts";
 import { startTimeOf } from "../../../daemon/host/processes.ts";
+import { writeRuntimeFile } from "../../../daemon/host/runtime_file.ts";
 import { hookCommands, HOOKED_AGENTS } from "../../support/agents/hook_commands.ts";
 import { planOf } from "../../support/agents/setup_plan.ts";
 import { isMissing, outputOf } from "../../support/packaging/installed_package.ts";
@@ -221,6 +222,34 @@ Deno.test({
   },
 });
 
+Deno.test("the script reads the daemon's own file, and leaves an unusual one to mesh", async () => {
+  using home = new Home();
+  await using server = new Server();
+  const url = server.url;
+  const process = { pid: Deno.pid, process_started: startTimeOf(Deno.pid) };
+  const script = `${home.dir}/claude-code.hook`;
+  const withMesh = Deno.readTextFileSync(script);
+  const posts = async () => {
+    server.requests.length = 0;
+    await run("script", home, SIMPLE);
+    return server.requests.length;
+  };
+  Deno.writeTextFileSync(script, withMesh.replace(/^mesh=.*$/m, "mesh=(false)"));
+  for (const more of [{}, { approval_seconds: 60 }]) {
+    writeRuntimeFile({ MESH_STATE: home.dir }, { ...process, url, started_at: "", ...more });
+    assert.equal(await posts(), 1);
+  }
+  for (
+    const unusual of [{ url, ...process }, { pid: Deno.pid, url }, { ...process, more: 1, url }]
+  ) {
+    Deno.writeTextFileSync(`${home.dir}/daemon.json`, JSON.stringify(unusual));
+    Deno.writeTextFileSync(script, withMesh.replace(/^mesh=.*$/m, "mesh=(false)"));
+    assert.equal(await posts(), 0);
+    Deno.writeTextFileSync(script, withMesh);
+    assert.equal(await posts(), 1);
+  }
+});
+
 Deno.test("the script names the event, with which the daemon completes the payload", async () => {
   using home = new Home();
   await using server = new Server();
@@ -380,6 +409,15 @@ Deno.test("MESH_HOOKS=off and a state that cannot be found send nothing", async 
     assert.deepEqual(result, { code: 0, out: "", err: "" });
   }
   assert.equal(server.requests.length, 0);
+});
+
+Deno.test("a daemon.json that is a folder is logged, and the payload is read nevertheless", async () => {
+  using home = new Home();
+  Deno.mkdirSync(`${home.dir}/daemon.json`);
+  const payload = JSON.stringify({ session_id: "s-1", prompt: "x".repeat(200_000) });
+  const result = await run("script", home, { ...SIMPLE, payload });
+  assert.deepEqual(result, { code: 0, out: "", err: "" });
+  assert.deepEqual(home.takeLog(), ["claude-code Stop: daemon.json is not a file"]);
 });
 
 Deno.test("a daemon that does not answer, or does not read, costs 1.5 s and a line in the log", async () => {

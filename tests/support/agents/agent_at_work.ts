@@ -17,6 +17,10 @@ export class AgentAtWork implements AsyncDisposable {
   readonly queued: string[] = [];
   /** The agents that have a marker. */
   markers: readonly string[] = [];
+  /** Number of times that all markers were made again. */
+  restored = 0;
+  /** Number of times that a message was about to go to the queue. */
+  checks = 0;
   name = "";
 
   constructor(options: WorldOptions = {}) {
@@ -25,7 +29,7 @@ export class AgentAtWork implements AsyncDisposable {
       adapters: [this.#adapter()],
       markers: {
         keep: (agents) => void (this.markers = [...agents]),
-        restore: () => undefined,
+        restore: () => void this.restored++,
       },
       ...options,
     });
@@ -77,7 +81,10 @@ export class AgentAtWork implements AsyncDisposable {
     const transport = {
       name: "native" as const,
       waits_for_turn_end: true,
-      check: () => Promise.resolve({ ready: true as const }),
+      check: () => {
+        this.checks++;
+        return Promise.resolve({ ready: true as const });
+      },
       deliver: (_: AgentPeer, { framed }: OutgoingMessage) => {
         this.queued.push(framed);
         return Promise.resolve({ state: "accepted" as const });

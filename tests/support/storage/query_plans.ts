@@ -13,10 +13,14 @@ export interface RecordedStatements extends Disposable {
   readonly statements: ReadonlySet<string>;
   /** The statements that read a whole table; those that only read one of `indexes` are left out. */
   scansOf(db: Reader, table: string, indexes?: readonly string[]): string[];
+  /** The steps by which SQLite runs a statement. */
+  planOf(db: Reader, sql: string): string[];
 }
 
 /** Records what every database of this process compiles until it is disposed of. */
 export function recordStatements(): RecordedStatements {
+  const planOf = (db: Reader, sql: string) =>
+    db.all(Plan, `explain query plan ${sql}`).map(({ detail }) => detail);
   const { prepare } = DatabaseSync.prototype;
   const statements = new Set<string>();
   DatabaseSync.prototype.prepare = function (sql, ...rest) {
@@ -27,11 +31,12 @@ export function recordStatements(): RecordedStatements {
     statements,
     scansOf: (db, table, indexes = []) =>
       [...statements].filter((sql) =>
-        db.all(Plan, `explain query plan ${sql}`).some(({ detail }) => {
+        planOf(db, sql).some((detail) => {
           const [, scanned, index] = SCAN.exec(detail) ?? [];
           return scanned === table && !(index !== undefined && indexes.includes(index));
         })
       ),
+    planOf,
     [Symbol.dispose]: () => void (DatabaseSync.prototype.prepare = prepare),
   };
 }

@@ -239,6 +239,15 @@ export function update(tx: Tx, seq: number, changes: StepColumns): void {
   tx.run(`update messages set ${assignments} where seq = :seq`, { ...changes, seq });
 }
 
+/** As `update`, for several messages. */
+export function updateAll(tx: Tx, seqs: readonly number[], changes: StepColumns): void {
+  const assignments = toAssignments(Object.keys(changes));
+  tx.run(
+    `update messages set ${assignments} where seq in (select value from json_each(:seqs))`,
+    { ...changes, seqs: JSON.stringify(seqs) },
+  );
+}
+
 /** Gives a message another recipient. */
 export function redirect(
   tx: Tx,

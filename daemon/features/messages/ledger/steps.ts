@@ -121,12 +121,16 @@ export class Steps {
     return isNew;
   }
 
-  /** The agent has read it, by its prompt or client. False if the state accepts no proof. */
-  seen(message: SteppedMessage): boolean {
-    const isNew = deliveryMachine.accepts(message.state, "seen");
+  /** The agent has read them, by its prompt or client. A state that accepts no proof is kept. */
+  seen(...messages: readonly SteppedMessage[]): void {
+    const unseen = messages.filter(({ state }) => deliveryMachine.accepts(state, "seen"));
+    if (unseen.length === 0) return;
     const at = this.#now();
-    if (isNew) this.#step(message, "seen", { seen_at: at, named_at: at });
-    return isNew;
+    this.#ctx.db.transact((tx) => {
+      const seqs = unseen.map(({ seq }) => seq);
+      ledger.updateAll(tx, seqs, { seen_at: at, named_at: at, state: "seen" });
+      for (const message of unseen) this.publish(message, "seen");
+    });
   }
 
   /** The receiver refused the message; `reason` is the receiver's text. */

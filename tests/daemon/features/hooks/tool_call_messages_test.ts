@@ -70,6 +70,16 @@ Deno.test("an urgent message to an agent that is idle goes to its queue", async 
   assert.deepEqual(agent.markers, []);
 });
 
+Deno.test("the answer to a sender leaves before its message is attempted", async () => {
+  await using agent = await new AgentAtWork().start();
+  await agent.stop();
+  const body = { from_peer: "ada", to_peer: agent.name, text: "Now", bypass_circle: true };
+  await agent.w.post("/notify", body);
+  assert.equal(agent.checks, 0);
+  await agent.w.clock.settle();
+  assert.deepEqual([agent.checks, agent.queued.length], [1, 1]);
+});
+
 Deno.test("a message of the human is urgent, unless it says otherwise", async () => {
   await using agent = await new AgentAtWork({ settings: { "human.name": "sam" } }).start();
   const headers = await signIn(agent.w);
@@ -244,6 +254,13 @@ Deno.test("a marker exists from an urgent message on until the model has read it
   assert.deepEqual(agent.markers, ["codex"]);
   await agent.modelAnswer();
   assert.deepEqual(agent.markers, []);
+});
+
+Deno.test("a marker that a hook has removed is made again within a second", async () => {
+  await using agent = await new AgentAtWork().start();
+  const before = agent.restored;
+  await agent.w.tick();
+  assert.equal(agent.restored, before + 1);
 });
 
 Deno.test("a marker goes with the message, or with the end of its session", async () => {
