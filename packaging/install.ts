@@ -8,7 +8,7 @@
 import { parseArgs } from "node:util";
 import { basename, dirname, join } from "kit/core/path.ts";
 import { messageOf } from "kit/core/text.ts";
-import { fileRefusal, unlessMissing } from "kit/host/file_errors.ts";
+import { fileRefusal, mustBeChangeable, unlessMissing } from "kit/host/file_errors.ts";
 import { VERSION } from "kit/core/version.ts";
 import { fileURLToPath } from "node:url";
 import { programsOnPath } from "../cli/client/program.ts";
@@ -151,45 +151,100 @@ function copyProgram(from: string, to: string): void {
   Deno.chmodSync(to, 0o755);
 }
 
-/** A shell's file that runs at each start, and the line that adds a folder to the PATH. */
-interface ShellFile {
+/** The files that a shell runs at each start, and the line that adds a folder to the PATH. */
+interface ShellFiles {
   readonly shell: string;
-  readonly path: string;
+  readonly paths: readonly string[];
   readonly line: string;
 }
 
-function shellFiles(folder: string, env: Env): ShellFile[] {
+function shellFiles(folder: string, env: Env): ShellFiles[] {
   const home = homePath(env);
   const place = folder.startsWith(`${home}/`) ? `$HOME${folder.slice(home.length)}` : folder;
   const line = `export PATH="${place}:$PATH"`;
   const config = xdgFolder(env, "XDG_CONFIG_HOME") ?? join(home, ".config");
-  const zshFolder = env["ZDOTDIR"] || home;
   return [
-    { shell: "bash", path: join(home, ".bashrc"), line },
-    { shell: "zsh", path: join(zshFolder, ".zshrc"), line },
+    { shell: "bash", paths: bashFiles(home), line },
+    { shell: "zsh", paths: [join(zshFolder(env), ".zshrc")], line },
     {
       shell: "fish",
-      path: join(config, "fish/conf.d/mesh.fish"),
+      paths: [join(config, "fish/conf.d/mesh.fish")],
       line: `fish_add_path "${place}"`,
     },
   ];
+}
+
+/** A login shell, as tmux, ssh and macOS start it, reads `.bashrc` only through its own file. */
+function bashFiles(home: string): string[] {
+  const bashrc = join(home, ".bashrc");
+  const texts = [".bash_profile", ".bash_login", ".profile"].map((name) => {
+    const path = join(home, name);
+    return { path, text: unlessMissing(() => Deno.readTextFileSync(path)) };
+  });
+  const { path, text } = texts.find(({ text }) => text !== undefined) ??
+    { path: join(home, ".profile"), text: undefined };
+  return text?.includes(".bashrc") ? [bashrc] : [bashrc, path];
+}
+
+/** The folder of zsh's files. A user's `.zshenv`, which each zsh reads, may set it. */
+function zshFolder(env: Env): string {
+  const [zsh] = programsOnPath("zsh", env);
+  const args = ["-c", 'printf %s "$ZDOTDIR"'];
+  const options = { env: { ...env }, clearEnv: true, stdin: "null", stderr: "null" } as const;
+  const { success, stdout } = zsh === undefined
+    ? { success: false, stdout: new Uint8Array() }
+    : new Deno.Command(zsh, { args, ...options }).outputSync();
+  return (success && new TextDecoder().decode(stdout)) || env["ZDOTDIR"] || homePath(env);
 }
 
 /** Prints how to add the launcher's folder to the PATH, and adds it if the user wants it. */
 function offerPath(folder: string, env: Env, { yes }: Options): void {
   const files = shellFiles(folder, env);
   print(`\n${folder} is not on your PATH. The line for your shell:`);
-  for (const { shell, path, line } of files) print(`  ${shell.padEnd(4)}  ${line}   in ${path}`);
+  for (const { shell, paths, line } of files) {
+    print(`  ${shell.padEnd(4)}  ${line}   in ${inHome(paths, env)}`);
+  }
+  const [other] = programsOnPath("mesh", env);
+  if (other !== undefined) print(`Until then "mesh" runs ${other}, which the line hides`);
   const own = files.find(({ shell }) => shell === basename(env["SHELL"] ?? ""));
-  if (!own) return;
+  if (!own) {
+    if (yes) print("Not added: SHELL names neither bash, zsh nor fish. Add the line yourself");
+    return;
+  }
+  const names = inHome(own.paths, env);
   const mayAsk = Deno.stdin.isTerminal() && Deno.stdout.isTerminal();
-  if (!yes && !(mayAsk && /^y(es)?$/i.test(prompt(`Add it to ${own.path}? [y/N]`) ?? ""))) return;
-  const text = unlessMissing(() => Deno.readTextFileSync(own.path)) ?? "";
-  if (text.split("\n").includes(own.line)) return print(`${own.path} has the line already`);
-  const gap = text === "" || text.endsWith("\n") ? "" : "\n";
-  Deno.mkdirSync(dirname(own.path), { recursive: true });
-  Deno.writeTextFileSync(own.path, `${text}${gap}${own.line}\n`);
-  print(`Added to ${own.path}. Open a new terminal, or run: ${own.line}`);
+  if (!yes && !(mayAsk && /^y(es)?$/i.test(prompt(`Add it to ${names}? [y/N]`) ?? ""))) return;
+  const added = own.paths.filter((path) => addLine(path, own.line));
+  if (added.length > 0) print(`Open a new terminal, or run: ${own.line}`);
+}
+
+/** Paths for a person, those of the home with a tilde. */
+function inHome(paths: readonly string[], env: Env): string {
+  const home = `${homePath(env)}/`;
+  const shown = paths.map((path) => path.startsWith(home) ? `~/${path.slice(home.length)}` : path);
+  return shown.join(" and ");
+}
+
+/** Adds a line at the end of a shell's file; true if it was added, or is there already. */
+function addLine(path: string, line: string): boolean {
+  try {
+    const text = unlessMissing(() => Deno.readTextFileSync(path)) ?? "";
+    if (text.split("\n").includes(line)) {
+      print(`${path} has the line already`);
+      return true;
+    }
+    mustBeChangeable(path);
+    const gap = text === "" || text.endsWith("\n") ? "" : "\n";
+    Deno.mkdirSync(dirname(path), { recursive: true });
+    Deno.writeTextFileSync(path, `${text}${gap}${line}\n`);
+    print(`Added to ${path}`);
+    return true;
+  } catch (error) {
+    const refusal = fileRefusal(error);
+    if (!refusal) throw error;
+    print(`Not added: ${messageOf(refusal)}. mesh is installed; add the line yourself`);
+    return false;
+  }
 }
 
 async function main(args: readonly string[], env: Env): Promise<void> {
@@ -206,10 +261,13 @@ async function main(args: readonly string[], env: Env): Promise<void> {
   print(`Installed ${launcher}: mesh ${version}, with its own Deno, in ${folder}`);
   const [first] = programsOnPath("mesh", env);
   if (!isOnPath(dirname(launcher), env)) offerPath(dirname(launcher), env, options);
-  if (first !== undefined && first !== launcher) {
+  else if (first !== launcher) {
     print(`"mesh" still runs ${first}, which comes first on your PATH`);
   }
-  print("Next: mesh setup");
+  print(
+    "Next: mesh run claude (or codex, gemini, opencode, copilot) starts an agent, with all that",
+  );
+  print("it needs. mesh setup connects the agents that you start yourself.");
 }
 
 if (import.meta.main) {

@@ -143,7 +143,7 @@ export const PROBLEMS = {
   unsupported_media:    problem(415, `The media type is "{found}", and this route accepts {media}`, "send the file with: curl -F file=@PATH", { found: text, media: text }),
   bad_multipart:        problem(400, "The body is not multipart/form-data: {reason}", "", { reason: text }),
   // Spawning.
-  spawn_disabled:       problem(503, "Spawning is not configured: {lacking}", "see spawn.commands and spawn.allowed_paths in the configuration", { lacking: text }),
+  spawn_disabled:       problem(503, "Agents cannot be started: {lacking}", "install tmux, or restart the daemon with a PATH that has it; for commands and folders see spawn.commands and spawn.allowed_paths in the configuration", { lacking: text }),
   unsupported_backend:  problem(422, "No command is configured for {backend}", "set one in spawn.commands.{backend}", { backend: text }),
   unknown_profile:      problem(422, `No profile "{profile}" for {backend}`, "see spawn.profiles, or mesh spawn --help", { profile: text, backend: text }),
   path_not_allowed:     problem(403, `Agents may not be started in "{path}": {reason}`, "add a folder to spawn.allowed_paths", { path: text, reason: text }),

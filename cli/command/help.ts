@@ -27,14 +27,14 @@ interface HelpGroup {
 // deno-fmt-ignore
 export const HELP_GROUPS: readonly HelpGroup[] = [
   { title: "Most used", commands: [
-    "up", "status", "setup", "peers", "ask", "notify", "inbox", "spawn", "open", "doctor",
+    "run", "up", "status", "setup", "peers", "ask", "notify", "inbox", "open", "doctor",
   ] },
   { title: "Messages", commands: [
     "asks", "show", "ack", "decline", "answer", "ask-many", "broadcast", "upload", "search", "recall",
     "digest", "trace", "why", "wait",
   ] },
   { title: "Agents", commands: [
-    "peer", "run", "attach", "screen", "type", "interrupt", "wake", "tag", "transcript", "changes",
+    "peer", "spawn", "attach", "screen", "type", "interrupt", "wake", "tag", "transcript", "changes",
     "review", "usage", "limits", "budgets", "policy", "blame", "who", "lease", "leases", "landing",
     "fork", "resume", "handoff", "orphans", "link", "share",
   ] },

@@ -89,17 +89,29 @@ export function paneOf(
 
 /** Shows the pane in this terminal. Outside tmux, returns when the user detaches. */
 export async function showPane(command: readonly string[], env: Env): Promise<void> {
-  const { success, code } = await runOnTerminal(withLeaveHint(command), { env: { ...env } });
+  const { success, code } = await runOnTerminal(withLeaveHint(command, env), { env: { ...env } });
   if (success) return;
   throw new CommandError(`${command[0]} ended with code ${code}; see: mesh peer show`);
 }
 
 /** Lets tmux show for some seconds how to get back. */
-function withLeaveHint(command: readonly string[]): readonly string[] {
+function withLeaveHint(command: readonly string[], env: Env): readonly string[] {
   if (command[0] !== "tmux") return command;
-  const [verb, key] = command.includes("switch-client") ? ["go back", "L"] : ["leave", "d"];
+  const [verb, key] = command.includes("switch-client")
+    ? ["go back", backKey(env)]
+    : ["leave", "d"];
   const hint = `To ${verb}: #{prefix} and then ${key}`;
   return [...command, ";", "display-message", "-d", String(HINT_MS), hint];
+}
+
+/**
+ * The key that leads back to the pane of this environment, as a format: tmux decides when it shows
+ * the other pane, which lies in the same window, in the same session, or in another session.
+ */
+export function backKey({ TMUX = "", TMUX_PANE = "" }: Env): string {
+  const session = `$${TMUX.split(",")[2]}`;
+  const isInWindow = `#{P:#{?#{==:#{pane_id},${TMUX_PANE}},1,}}`;
+  return `#{?${isInWindow},;,#{?#{==:#{session_id},${session}},l,L}}`;
 }
 
 function quote(word: string): string {

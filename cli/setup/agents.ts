@@ -30,6 +30,11 @@ export type SetupAgent = typeof SETUP_AGENTS[number];
 
 export const AGENT_IDS: readonly string[] = SETUP_AGENTS.map(({ id }) => id);
 
+/** The id of an agent that a person named by its id or by its program; else the same word. */
+export function agentIdOf(word: string | undefined): string | undefined {
+  return SETUP_AGENTS.find(({ programs: [program] }) => program === word)?.id ?? word;
+}
+
 /** The agents whose status line tells of limits. */
 export const STATUS_LINE_AGENTS = SETUP_AGENTS.filter(({ setup }) => setup.keptStatusLine);
 
@@ -52,6 +57,8 @@ export interface AgentResult {
   readonly files: readonly FileResult[];
   /** For each changed file, its path and the changed lines. */
   readonly differences: readonly string[];
+  /** The setting that was added so that the agent uses mesh's tools without a question. */
+  readonly permission?: string;
   /** The tasks that are left to the user. */
   readonly notice?: string;
   /** Warnings about settings that keep our part from running, each with what to do. */
@@ -107,6 +114,7 @@ export async function setUpAgent(
       ? plan
       : applyAll(edits, uninstall, env);
     const error = results.flatMap(({ file }) => file.error ?? []).join("\n");
+    const differences = results.map(({ difference }) => difference).filter((text) => text !== "");
     const switches = uninstall ? [] : await setup.switchedOff(env, scopeReader());
     const kept = options.status_line
       ? await setup.keptStatusLine?.(env, scopeReader(), statusLineScriptPath(agent, env))
@@ -114,11 +122,12 @@ export async function setUpAgent(
     return {
       agent: id,
       files: results.map(({ file }) => file),
-      differences: results.map(({ difference }) => difference).filter((text) => text !== ""),
+      differences,
       warnings: [
         ...switches.map((found) => `${agent.title} ${formatSwitch(found)}; ${found.fix}`),
         ...(kept === undefined ? [] : [kept]),
       ],
+      ...(!uninstall && adds(differences, setup.permission) && { permission: setup.permission }),
       ...(setup.notice && !uninstall && { notice: setup.notice }),
       ...(error !== "" && { error }),
     };
@@ -128,6 +137,15 @@ export async function setUpAgent(
     if (refusal === undefined) throw error;
     return { agent: id, files: [], differences: [], warnings: [], error: refusal };
   }
+}
+
+/** True if a text is more often in the added lines than in the removed ones. */
+function adds(differences: readonly string[], text: string | undefined): text is string {
+  if (text === undefined) return false;
+  const lines = differences.flatMap((difference) => difference.split("\n").slice(1));
+  const count = (sign: string) =>
+    lines.filter((line) => line.startsWith(sign)).join("\n").split(text).length;
+  return count("+") > count("-");
 }
 
 /** The edits of an agent's files. Adds the programs that our marks name to the plan. */

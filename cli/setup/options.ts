@@ -1,14 +1,14 @@
 /** The options of `mesh setup`. */
 
 import type { Args } from "../command/command.ts";
-import { AGENT_IDS, STATUS_LINE_AGENTS } from "./agents.ts";
+import { AGENT_IDS, agentIdOf, STATUS_LINE_AGENTS } from "./agents.ts";
 
 export type SetupOptions = ReturnType<typeof optionsOf>;
 
 function optionsOf(args: Args) {
   return {
     /** Only this agent; undefined for the installed agents. */
-    agent: args.get("agent"),
+    agent: agentIdOf(args.get("agent")),
     /** All known agents, installed or not. */
     all: args.flag("all"),
     relay: args.get("relay"),
@@ -34,7 +34,7 @@ export function readOptions(args: Args): SetupOptions | string {
   const { agent, all, relay, name, replace, status_line, uninstall } = options;
   if (agent !== undefined && all) return "--all cannot be used with the name of an agent";
   if (agent !== undefined && !AGENT_IDS.includes(agent)) {
-    return `--agent: "${agent}" is not one of ${AGENT_IDS.join(", ")}`;
+    return `"${agent}" is no agent that mesh can set up; name one of ${AGENT_IDS.join(", ")}`;
   }
   if (relay !== undefined && uninstall) {
     return "--relay cannot be used with --uninstall; to leave a relay: `mesh config set relay.enabled false`";

@@ -23,6 +23,7 @@ import { joinRelay, RelayJoinError, type RelayMembership } from "./relay.ts";
 import { installService, removeService, serviceOf } from "./service.ts";
 import {
   fileLines,
+  nameLine,
   nextSteps,
   relayLines,
   type SetupOutput,
@@ -151,7 +152,7 @@ async function setUpMachine(run: Run, start: Start): Promise<number> {
     errors: [...changed.errors, ...errors],
   };
   if (json) output.out(JSON.stringify(report, undefined, 2));
-  if (!dry_run && changesAny(changed) && !asks && !options.yes) {
+  if (!dry_run && !uninstall && changesAny(changed) && !asks && !options.yes) {
     print(["Asked nothing, because this is no terminal. `mesh setup --uninstall` undoes it."]);
   }
   if (!dry_run && report.agents.some(({ error }) => error === undefined)) {
@@ -255,8 +256,9 @@ async function setUpService({ options, env, output, host, mesh, asks }: Run) {
 
 /**
  * Connects one agent, unless it is connected already: shows the files, and asks once unless `yes`.
- * Returns true if a file was changed. Throws `CommandError` if the user declines or a file cannot
- * be changed, and `UsageError` where nobody can be asked.
+ * A person who agrees also gets a name, unless a running daemon would not notice it. Returns true
+ * if a file was changed. Throws `CommandError` if the user declines or a file cannot be changed,
+ * and `UsageError` where nobody can be asked.
  */
 export async function connectAgent(
   agent: string,
@@ -273,15 +275,20 @@ export async function connectAgent(
   mustBePossible(plan);
   if (!changesAny(plan)) return false;
   fileLines(plan, { tense: "will change", diff: false }, env).forEach((text) => output.out(text));
+  const asks = !yes && output.ask !== undefined;
+  const isNameless = asks && runningDaemon(env) === undefined && !isHumanNamed(env);
+  const name = isNameless ? suggestedName(env) : undefined;
+  if (name !== undefined) output.out(nameLine(nameHuman(env, name, { dry_run: true }), name, env));
   if (!yes && output.ask === undefined) {
     throw new UsageError(
       `${agent} is not connected with mesh yet: add --yes to make these changes`,
     );
   }
-  if (!yes && !isYes(output, "Make these changes? [Y/n]", true)) {
+  if (asks && !isYes(output, "Make these changes? [Y/n]", true)) {
     throw new CommandError("Nothing was changed.");
   }
   mustBePossible(await changeFiles(run, { dry_run: false }));
+  if (name !== undefined) nameHuman(env, name, { dry_run: false });
   return true;
 }
 
@@ -321,5 +328,5 @@ export function reportErrors(
 
 function noAgentFound({ uninstall }: SetupOptions): string {
   return `No installed agent was found to ${uninstall ? "remove mesh from" : "set up"}. ` +
-    `Known agents: ${AGENT_IDS.join(", ")}; choose one with --agent, or all with --all`;
+    `Known agents: ${AGENT_IDS.join(", ")}; name one, or choose all with --all`;
 }

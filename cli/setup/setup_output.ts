@@ -65,12 +65,12 @@ export function fileLines(report: SetupReport, options: LineOptions, env: Env): 
 }
 
 const PLAN: readonly string[] = [
-  "This adds mesh to the settings of your agents. Your own settings stay, and each file is",
-  "copied first (.mesh-backup). To undo it: mesh setup --uninstall",
+  "This adds mesh to the settings of your agents. Your own settings stay, and each",
+  "file is copied first (.mesh-backup). To undo it: mesh setup --uninstall",
 ];
 
 function agentLines(
-  { agent, files: results, differences, error }: AgentResult,
+  { agent, files: results, differences, permission, error }: AgentResult,
   { tense, diff }: LineOptions,
   env: Env,
 ): string[] {
@@ -86,7 +86,8 @@ function agentLines(
     const counts = `+${count("+")} -${count("-")}`.padEnd(10);
     return [`  ${counts} ${shortPath(path, env)}`, ...(diff ? changed : [])];
   });
-  return [`${agent}: ${tense}`, ...files];
+  const allowed = `  allows only mesh's tools without a question: ${permission}`;
+  return [`${agent}: ${tense}`, ...files, ...(permission === undefined ? [] : [allowed])];
 }
 
 function configLines(
@@ -98,8 +99,14 @@ function configLines(
   const verb = tense === "changed" ? "added" : tense.replace("change", "add");
   return [
     `${shortPath(path, env)}: ${verb} a token (daemon.auth_token)`,
-    "  It keeps other programs out. Agents and mesh send it by themselves: nothing to do for you.",
+    "  It keeps other programs out. Agents and mesh send it by themselves: you have",
+    "  nothing to do.",
   ];
+}
+
+/** The line about the name that a person gets. */
+export function nameLine(path: string, name: string, env: Env): string {
+  return `${shortPath(path, env)}: will name you ${name}, so that agents may ask you`;
 }
 
 function shortPath(path: string, env: Env): string {

@@ -87,8 +87,13 @@ export const HOST_TARGETS: readonly Target[] = [
     faults: [
       [
         "nobody is told of a spawned agent that waits at its first dialog",
-        "this.waits.registered(spawn, peer_id);",
-        "",
+        "this.waits.registered(spawn, peer_id);\n      const isSilent",
+        "const isSilent",
+      ],
+      [
+        "a dialog after the registration of a silent agent is not noticed",
+        "const FIRST_DIALOG_MS_MAX = 60_000;",
+        "const FIRST_DIALOG_MS_MAX = -1;",
       ],
       [
         "a spawned agent whose first dialog was answered awaits input for good",

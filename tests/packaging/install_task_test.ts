@@ -101,6 +101,54 @@ Deno.test("the lines for the PATH of three shells are named, and added only on d
   const text = Deno.readTextFileSync(`${home.path}/.bashrc`);
   assert.equal(text, `alias ll='ls -l'\nexport PATH="$HOME/.local/bin:$PATH"\n`);
   assert.equal(home.run("bash", "-c", ". ~/.bashrc && command -v mesh"), home.mesh);
+  // tmux, ssh and macOS start login shells, which read no .bashrc.
+  assert.equal(home.run("bash", "-lc", "command -v mesh"), home.mesh);
+});
+
+Deno.test("a login file that reads .bashrc stays as it is", () => {
+  using home = new Home();
+  home.write(".bash_profile", ". ~/.bashrc\n");
+  const { out } = home.install("--yes");
+  assert.doesNotMatch(out, /profile/);
+  assert.equal(Deno.readTextFileSync(`${home.path}/.bash_profile`), ". ~/.bashrc\n");
+  assert.equal(home.run("bash", "-lc", "command -v mesh"), home.mesh);
+});
+
+Deno.test("a shell's file that cannot be written leaves mesh installed, and the line to the user", () => {
+  using home = new Home();
+  home.write(".bash_profile", ". ~/.bashrc\n");
+  home.write(".bashrc", "alias ll='ls -l'\n");
+  Deno.chmodSync(`${home.path}/.bashrc`, 0o444);
+  const { code, out } = home.install("--yes");
+  assert.equal(code, 0, out);
+  assert.match(out, /Not added: Cannot write ".*bashrc": its mode is 0444.*add the line yourself/);
+  assert.doesNotMatch(out, /Not installed|Open a new terminal/);
+  Deno.removeSync(`${home.path}/.bashrc`);
+  Deno.symlinkSync("dotfiles/bashrc", `${home.path}/.bashrc`);
+  assert.match(home.install("--yes").out, /Not added: .*bashrc.*add the line yourself/);
+});
+
+Deno.test("the line for zsh goes into the folder that .zshenv names", () => {
+  using home = new Home();
+  home.write("bin/zsh", '#!/bin/sh\n. ~/.zshenv\neval "$2"\n');
+  home.write(".zshenv", "ZDOTDIR=$HOME/dotfiles\n");
+  const PATH = `${home.path}/bin:/usr/bin:/bin`;
+  using user = new Home({ PATH, HOME: home.path, SHELL: "/bin/zsh" });
+  const { out } = user.install("--yes", "--to", home.bin);
+  assert.ok(out.includes(`Added to ${home.path}/dotfiles/.zshrc`), out);
+});
+
+Deno.test("--yes without a shell that is known says that nothing was added", () => {
+  using home = new Home({ SHELL: "/bin/dash" });
+  assert.match(home.install("--yes").out, /Not added: SHELL names neither bash, zsh nor fish/);
+});
+
+Deno.test("the line that would hide another program says so before it is added", () => {
+  using home = new Home();
+  home.write("first/mesh", "#!/bin/sh\necho another program\n");
+  using user = new Home({ PATH: `${home.path}/first:/usr/bin:/bin`, HOME: home.path });
+  const { out } = user.install("--yes");
+  assert.match(out, /Until then "mesh" runs \S+\/first\/mesh, which the line hides\nAdded to/);
 });
 
 Deno.test("the launcher goes into the first of the user's folders on the PATH", () => {
@@ -145,7 +193,8 @@ Deno.test("a newer mesh is neither replaced nor hidden, unless --force says so",
 Deno.test("an installation that another mesh on the PATH hides says so", () => {
   using home = new Home();
   home.write("first/mesh", "#!/bin/sh\necho another program\n");
-  using user = new Home({ PATH: `${home.path}/first:/usr/bin:/bin`, HOME: home.path });
+  const PATH = `${home.path}/first:${home.bin}:/usr/bin:/bin`;
+  using user = new Home({ PATH, HOME: home.path });
   const { out } = user.install();
   assert.ok(out.includes(`"mesh" still runs ${home.path}/first/mesh`), out);
 });

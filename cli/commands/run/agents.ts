@@ -53,6 +53,7 @@ export async function runAgents(
 ): Promise<number> {
   const { env, terminal } = context;
   const count = countOf(args);
+  await checkWords(args);
   const hasTmux = programsOnPath("tmux", env).length > 0;
   if (!hasTmux) mustRunHere(context, agent, args);
   const { connectAgent } = await import("../../setup/setup_command.ts");
@@ -65,9 +66,13 @@ export async function runAgents(
   if (!hasTmux) return await runHere(fresh, agent, args);
   const agents: Spawned[] = [];
   for (let number = 0; number < count; number++) {
-    const spawned = await start(fresh, agent, args);
+    const spawned = await start(fresh, agent, args, agents);
     agents.push(spawned);
     const { display_name, tmux_session, pane_id } = spawned;
+    const wanted = args.get("name") ?? display_name;
+    if (wanted !== display_name) {
+      terminal.print(`"${wanted}" is the name of another peer here, so this agent has its own:`);
+    }
     terminal.print(styled("bold", display_name), `  starts in tmux ${tmux_session} ${pane_id}`);
   }
   const [first] = agents;
@@ -97,11 +102,32 @@ function countOf(args: Args): number {
   return count;
 }
 
-/** Starts one agent in a pane, under the first name that no peer has. */
+/** Refuses a name, a tag or a folder that the daemon would refuse. Nothing has been changed yet. */
+async function checkWords(args: Args): Promise<void> {
+  const [{ Name }, { Tag }] = await Promise.all([
+    import("kit/core/schema.ts"),
+    import("protocol/peers/record.ts"),
+  ]);
+  const words = [
+    ...["name", "circle"].map((flag) => ({ flag, schema: Name, word: args.get(flag) })),
+    ...args.list("tag").map((word) => ({ flag: "tag", schema: Tag, word })),
+  ];
+  for (const { flag, schema, word } of words) {
+    const { error } = schema.optional().safeParse(word);
+    if (error) throw new UsageError(`--${flag} "${word}": ${error.issues[0]?.message}`);
+  }
+  const folder = args.get("in");
+  if (folder !== undefined && !unlessMissing(() => Deno.statSync(folder))?.isDirectory) {
+    throw new CommandError(`"${folder}" is not a folder; name an existing one with --in`);
+  }
+}
+
+/** Starts one agent in a pane, under the first name that no peer and no agent before it has. */
 async function start(
   context: CommandContext,
   agent: AgentDefinition,
   args: Args,
+  before: readonly Spawned[],
 ): Promise<Spawned> {
   const { query, source_pane } = ownPane(context);
   const [program = ""] = agent.programs;
@@ -113,16 +139,22 @@ async function start(
       backend: agent.id,
       profile: args.get("profile"),
       circle: args.get("circle"),
-      name: args.get("name") ?? await freeName(context, program),
+      name: args.get("name") ?? await freeName(context, program, before),
       ...(words.length > 0 && { args: words }),
       source_pane,
     },
   });
 }
 
-async function freeName({ call }: CommandContext, program: string): Promise<string> {
+async function freeName(
+  { call }: CommandContext,
+  program: string,
+  before: readonly Spawned[],
+): Promise<string> {
   const { peers } = await call(listPeers, { query: {} });
-  const taken = new Set(peers.map(({ name }) => name));
+  const started = before.map(({ display_name }) => display_name);
+  const present = peers.filter(({ status }) => status !== "retired");
+  const taken = new Set([...present.map(({ name }) => name), ...started]);
   for (let number = 2, name = program;; name = `${program}-${number++}`) {
     if (!taken.has(name)) return name;
   }
@@ -175,10 +207,6 @@ function mustRunHere(
       `${flag} needs tmux, which is not on the PATH. Install tmux, or run each agent in a ` +
         `terminal of its own: mesh run ${program}`,
     );
-  }
-  const folder = args.get("in");
-  if (folder !== undefined && !unlessMissing(() => Deno.statSync(folder))?.isDirectory) {
-    throw new CommandError(`"${folder}" is not a folder; name an existing one with --in`);
   }
   if (terminal.device.keys !== undefined) return;
   throw new CommandError(

@@ -1,11 +1,14 @@
 /** `mesh run`: runs a program as a peer in the current tmux pane, or in a new tmux session. */
 
 import { basename } from "kit/core/path.ts";
+import { nearest } from "kit/core/near_words.ts";
+import type { Env } from "../../../daemon/host/paths.ts";
 import { isInstalled } from "../../../daemon/host/executables.ts";
 import { isShellPrompt } from "../../../daemon/features/agents/shells.ts";
 import { kindOf, paneOf } from "../../../daemon/host/terminal_addresses.ts";
 import { mustGetHealth } from "../../client/daemon_process.ts";
 import { CommandError, UsageError } from "../../client/failures.ts";
+import { programsOnPath } from "../../client/program.ts";
 import type { Args, Command, CommandContext } from "../../command/command.ts";
 import { runAcp } from "./acp.ts";
 import { AGENT_FLAGS, AGENT_PROGRAMS, agentOf, runAgents } from "./agents.ts";
@@ -69,21 +72,32 @@ async function run(context: CommandContext, args: Args): Promise<number> {
       `"${first}" is a shell, which would run each message as a command; name another program`,
     );
   }
+  if (!await isInstalled({ argv: program.argv, cwd: Deno.cwd() }, [env["PATH"] ?? ""])) {
+    const missing = `mesh: "${first}" is not installed, or not on the PATH`;
+    terminal.printError(missing + hintFor(args.flag("acp") ? "" : first, env));
+    return NOT_FOUND;
+  }
   if (!agent && !args.flag("acp") && terminal.device.keys === undefined) {
     throw new CommandError(
       "mesh run needs a terminal, because messages are typed into it. Run it in a terminal. For " +
         "an agent that speaks the Agent Client Protocol, use --acp. Other programs connect to /ws",
     );
   }
-  if (!await isInstalled({ argv: program.argv, cwd: Deno.cwd() }, [env["PATH"] ?? ""])) {
-    terminal.printError(`mesh: "${first}" is not installed, or not on the PATH`);
-    return NOT_FOUND;
-  }
   if (agent) return await runAgents(context, agent, args);
   await mustGetHealth(daemon);
   if (args.flag("acp")) return await runAcp(context, program);
   const isInPane = await isTypedInto(context);
   return await (isInPane ? runInPane(context, program) : runInSession(context, program));
+}
+
+/** The next step of a person who named an agent that is not there, or misspelled one. */
+function hintFor(program: string, env: Env): string {
+  const meant = nearest(program, AGENT_PROGRAMS);
+  if (meant === undefined) return "";
+  if (meant !== program) return `. Did you mean: mesh run ${meant}`;
+  const installed = AGENT_PROGRAMS.filter((name) => programsOnPath(name, env).length > 0);
+  if (installed.length === 0) return "; install it first";
+  return `. On the PATH are: ${installed.join(", ")}`;
 }
 
 /** True if messages can be typed into the pane of this environment. */

@@ -58,6 +58,8 @@ export interface AgentSetup {
   switchedOff(env: Env, files: ScopeReader): Promise<readonly SwitchedOff[]>;
   /** The reason why a status line that was asked for is not added; absent for other agents. */
   keptStatusLine?(env: Env, files: ScopeReader, script: string): Promise<string | undefined>;
+  /** The words of the setting by which the agent uses mesh's tools without a question each time. */
+  readonly permission?: string;
   /** The steps that the user has to take after setup. */
   readonly notice?: string;
 }

@@ -49,7 +49,7 @@ export class Launcher {
     const { terminals, settings: { commands, allowed_paths } } = this.#deps;
     if (Object.keys(commands).length === 0) return "spawn.commands names no command";
     if (allowed_paths.length === 0) return "spawn.allowed_paths names no folder";
-    return await terminals.isAvailable() ? undefined : "tmux is not installed";
+    return await terminals.isAvailable() ? undefined : "tmux is not on the daemon's PATH";
   }
 
   /** The commands whose program is installed. */

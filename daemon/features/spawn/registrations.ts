@@ -5,6 +5,7 @@ import type { Context } from "../../data/context.ts";
 import { recoverableProblem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
 import type { AgentPeer } from "../agents/adapter.ts";
+import { definitionOf } from "../agents/registry.ts";
 import { isAtDialog } from "../lifecycle/linking.ts";
 import { BY_SCREEN } from "../peers/waits.ts";
 import { REGISTRATION } from "../peers/registration.ts";
@@ -21,6 +22,8 @@ const REGISTER_MS_MAX = 5 * 60_000;
 const LATE_MS_MAX = 24 * 3_600_000;
 /** Interval between two looks at the panes of late spawns. Others are looked at in each tick. */
 const LATE_CHECK_INTERVAL_MS = 10_000;
+/** Time for which a silent agent that has drawn its prompt may still open its first dialog. */
+const FIRST_DIALOG_MS_MAX = 60_000;
 
 export class SpawnRegistrations {
   readonly #ctx: Context;
@@ -28,6 +31,8 @@ export class SpawnRegistrations {
   #checking: Promise<void> | undefined;
   readonly #ages: Ages;
   #lateCheckedAt = Number.NEGATIVE_INFINITY;
+  /** The silent agents that have registered, each with the time until which it is looked at. */
+  readonly #started = new Map<string, number>();
   readonly waits: SpawnWaits;
 
   constructor(ctx: Context, deps: SpawnDeps) {
@@ -103,7 +108,26 @@ export class SpawnRegistrations {
       if (gone) this.abandon(current);
       else await this.waits.look(current);
     }
+    for (const peer_id of [...this.#started.keys()]) await this.#checkStart(peer_id);
     for (const peer of this.#atFirstDialog()) await this.#checkDialog(peer);
+  }
+
+  /** Codex draws its prompt, with which it is registered, before it asks about hooks. */
+  async #checkStart(peer_id: string): Promise<void> {
+    const { agentPeers, transports, turns, waits } = this.#deps;
+    const peer = agentPeers.find(peer_id);
+    const spawn = rows.ofPeer(this.#ctx.db, peer_id);
+    const isOver = this.#ctx.clock.monotonic() > (this.#started.get(peer_id) ?? 0);
+    if (isOver || !spawn || peer?.turn_state !== null) return void this.#started.delete(peer_id);
+    const dialog = (await transports.probe(peer)).find(isAtDialog);
+    if (!dialog || agentPeers.find(peer_id)?.turn_state !== null) return;
+    turns.applyObservation(peer, {
+      alive: true,
+      turn_state: "awaiting_input",
+      source: REGISTRATION,
+    });
+    if (dialog.waits_for) waits.report(peer_id, dialog.waits_for, BY_SCREEN);
+    this.waits.registered(spawn, peer_id);
   }
 
   /** The spawns whose panes are looked at now. */
@@ -169,6 +193,10 @@ export class SpawnRegistrations {
         settled_at: this.#ctx.clock.now(),
       });
       this.waits.registered(spawn, peer_id);
+      const isSilent = definitionOf(spawn.backend)?.silent_until_prompt ?? false;
+      // The conversation of a resumed session may look like a dialog.
+      if (!isSilent || spawn.resumed_session !== null) return;
+      this.#started.set(peer_id, this.#ctx.clock.monotonic() + FIRST_DIALOG_MS_MAX);
     });
   }
 

@@ -4,7 +4,7 @@ import { kindOf } from "../../host/terminal_addresses.ts";
 import type { Context } from "../../data/context.ts";
 import { type ProcessId, processIdOf, terminate, waitForExit } from "../../host/processes.ts";
 import type { RequestContext } from "../messages/request_context.ts";
-import { nameOf } from "../peers/identity/naming.ts";
+import { freeName, nameOf } from "../peers/identity/naming.ts";
 import { withoutSecrets } from "./commands.ts";
 import { Problem } from "protocol/problems.ts";
 import type { Folders, Spawned, SpawnRequest, SpawnState } from "protocol/spawn/contract.ts";
@@ -196,8 +196,15 @@ export class Spawns {
     return spawn ? { ...before, ...this.#toAnswer(spawn) } : before;
   }
 
+  /** The name that the agent gets if it registers now: a live peer may have the requested name. */
+  #nameFor({ name, path, backend, circle, resumed_peer_id }: Spawn): string {
+    const peer_id = resumed_peer_id ?? "";
+    const wanted = name ?? nameOf({ path, backend });
+    return freeName(this.#ctx.db, { name: wanted, circle, peer_id });
+  }
+
   #toAnswer(spawn: Spawn): Spawned {
-    const { spawn_id, pane_id, tmux_socket, tmux_session, backend, path, peer_id } = spawn;
+    const { spawn_id, pane_id, tmux_socket, tmux_session, peer_id } = spawn;
     const registered = peer_id === null ? undefined : this.#deps.agentPeers.getRecord(peer_id);
     return {
       ok: true,
@@ -205,7 +212,7 @@ export class Spawns {
       pane_id,
       tmux_socket,
       tmux_session,
-      display_name: registered?.name ?? spawn.name ?? nameOf({ path, backend }),
+      display_name: registered?.name ?? this.#nameFor(spawn),
       registration_state: spawn.registration_state,
       seed_state: spawn.seed_state,
       warnings: spawn.warnings,

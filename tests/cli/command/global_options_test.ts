@@ -89,7 +89,7 @@ Deno.test("a relative path is refused for another machine", async () => {
   assert.equal(code, 2);
   assert.match(err, /"api" is relative; give an absolute path on buildbox/);
   spawn[3] = "/srv/api";
-  assert.match((await p.mesh(spawn)).err, /Spawning is not configured/);
+  assert.match((await p.mesh(spawn)).err, /Agents cannot be started/);
 });
 
 Deno.test("the error for an unknown or silent machine names it and the next step", async () => {

@@ -1,6 +1,8 @@
 /** `mesh attach`: the tmux command that shows a peer's pane. */
 
 import assert from "node:assert/strict";
+import { backKey } from "../../../cli/commands/attach.ts";
+import { withTmux } from "../../support/host/private_tmux.ts";
 import { answeringDaemon, PEER } from "../../support/cli/answering_daemon.ts";
 
 const SOCKET = "/missing/tmux-1/default";
@@ -27,8 +29,27 @@ Deno.test("attach lets tmux show how to get back, and prints the command without
     return Deno.readTextFileSync(`${p.dir}/args`).trimEnd().split("\n").at(-1);
   };
   assert.equal(await hint({}), "To leave: #{prefix} and then d");
-  assert.equal(await hint({ TMUX: `${SOCKET},1,0` }), "To go back: #{prefix} and then L");
+  const inside = { TMUX: `${SOCKET},1,0`, TMUX_PANE: "%1" };
+  assert.match(await hint(inside) ?? "", /^To go back: #\{prefix\} and then #\{\?/);
 });
+
+withTmux(
+  "the key that leads back is that of the pane, the window or the session before",
+  (t) => {
+    const own = t.start("cat");
+    const place = t.cli("display-message", "-p", "-t", own, "#{socket_path},#{pid},#{session_id}");
+    const format = backKey({ TMUX: place.replace("$", ""), TMUX_PANE: own });
+    const made = ["-d", "-P", "-F", "#{pane_id}", "cat"];
+    const beside = t.cli("split-window", "-t", own, ...made);
+    const window = t.cli("new-window", ...made);
+    const session = t.cli("new-session", "-s", "other", ...made);
+    const keys = [beside, window, session].map((pane) =>
+      t.cli("display-message", "-p", "-t", pane, format)
+    );
+    assert.deepEqual(keys, [";", "l", "L"]);
+    return Promise.resolve();
+  },
+);
 
 Deno.test("attach refuses a peer without a pane, and from within another tmux server", async () => {
   await using p = answeringDaemon({

@@ -1,6 +1,7 @@
 /** `mesh setup`: the files it changes, the cases it refuses, and its exit codes. */
 
 import assert from "node:assert/strict";
+import { connectAgent } from "../../../cli/setup/setup_command.ts";
 import { runSetup } from "../../support/cli/run_setup.ts";
 
 const SETTINGS = ".claude/settings.json";
@@ -246,6 +247,12 @@ Deno.test("a person sees one line for each file, and is asked once before it cha
     text,
     /^This adds mesh to [^]*Your own settings stay[^]*To undo it: mesh setup --un/,
   );
+  assert.match(text, /^ {2}allows only mesh's tools without a question: "mcp__mesh"$/m);
+  assert.deepEqual(
+    you.out.filter((line) => line.length > 80 && !/^warning/.test(line)),
+    [],
+    "fits into 80 columns",
+  );
   assert.match(text, /config\.yaml: will add a token .*\n {2}It keeps [^]*send it by themselves/);
   assert.doesNotMatch(text, /must send/);
   assert.equal(home.read(SETTINGS), USER_SETTINGS);
@@ -350,4 +357,45 @@ Deno.test("--json is one document, also without an agent and with a relay and an
   const { code, out } = await runSetupCommand([...relay, "--dry-run", "--json"], home.env);
   assert.equal(code, 0);
   assert.equal(JSON.parse(out.join("\n")).relay.relay, "https://relay.test");
+});
+
+Deno.test("an agent may be named by its program, as in `mesh run`", async () => {
+  using home = new Home();
+  assert.equal(await setup(["claude", "--yes"], home.env), 0);
+  assert.match(home.read(SETTINGS) ?? "", /mcp__mesh/);
+  const { code, errors } = await runSetupCommand(["cluade"], home.env);
+  assert.equal(code, 2);
+  assert.match(
+    errors.join("\n"),
+    /^"cluade" is no agent that mesh can set up; name one of claude-code,/,
+  );
+});
+
+Deno.test("a permission that is there already is not listed as a change, and stays", async () => {
+  using home = new Home();
+  const before = '{ "permissions": { "allow": ["mcp__mesh"] } }\n';
+  home.write(SETTINGS, before);
+  const { out } = await runSetupCommand(["--yes"], home.env);
+  assert.doesNotMatch(out.join("\n"), /without a question/);
+  const undone = await runSetupCommand(["--uninstall"], home.env);
+  assert.equal(home.read(SETTINGS), before);
+  assert.doesNotMatch(undone.out.join("\n"), /--uninstall|without a question/);
+});
+
+Deno.test("a person whose agent is connected is named by the same question", async () => {
+  using home = new Home();
+  const env = { ...home.env, USER: "Sam" };
+  const you = person(["y"]);
+  assert.ok(await connectAgent("claude-code", env, { yes: false }, you.output));
+  assert.match(you.out.join("\n"), /config\.yaml: will name you sam, so that agents may ask you/);
+  assert.equal(you.questions.length, 1);
+  assert.match(home.read(CONFIG) ?? "", /^human:\n {2}name: sam$/m);
+  using other = new Home();
+  await connectAgent(
+    "claude-code",
+    { ...other.env, USER: "sam" },
+    { yes: true },
+    person([]).output,
+  );
+  assert.doesNotMatch(other.read(CONFIG) ?? "", /human/);
 });

@@ -20,8 +20,7 @@ const serverFile = (env: Env) => `${env["CLAUDE_CONFIG_DIR"] || homePath(env)}/.
 
 const setup: AgentSetup = {
   home,
-  notice: "Claude Code may use the tools of mesh, and nothing else, without a question each time " +
-    '("mcp__mesh" in its settings).',
+  permission: '"mcp__mesh"',
   async edits(env, plan) {
     const files = { hooks: hooksFile(env), server: serverFile(env) };
     return (await import("./setup.ts")).edits(files, plan);

@@ -11,6 +11,7 @@ const files = (env: Env) => ({
 
 const setup: AgentSetup = {
   home,
+  permission: "default_tools_approval_mode",
   notice:
     'Codex asks about new hooks once, as it does for every program: start it, and at "Hooks ' +
     'need review" choose to trust them. Then `mesh peers` lists it.',

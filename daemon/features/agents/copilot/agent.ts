@@ -11,6 +11,7 @@ const files = (env: Env) => ({
 
 const setup: AgentSetup = {
   home,
+  permission: "permissionRequest",
   async edits(env, plan) {
     return (await import("./setup.ts")).edits(files(env), plan);
   },

@@ -8,6 +8,7 @@ const settingsFile = (env: Env) => `${home(env)}/settings.json`;
 
 const setup: AgentSetup = {
   home,
+  permission: '"trust"',
   async edits(env, plan) {
     return (await import("./setup.ts")).edits(settingsFile(env), plan);
   },

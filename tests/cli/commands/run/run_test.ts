@@ -1,13 +1,15 @@
 /** `mesh run`: any program as a peer in a pane, with a real daemon and a real tmux. */
 
 import assert from "node:assert/strict";
+import * as z from "zod";
+import { writeRuntimeFile } from "../../../../daemon/host/runtime_file.ts";
 import { readTextOrNothing } from "../../../../daemon/host/paths.ts";
 import { RealDaemon, temporary } from "../../../support/programs/child.ts";
 import { meshCommand } from "../../../support/programs/program.ts";
 import { runCli } from "../../../../cli.ts";
 import { capturedTerminal } from "../../../support/cli/captured_output.ts";
 import { until } from "../../../support/waiting.ts";
-import { answeringDaemon, deadPort, HEALTH } from "../../../support/cli/answering_daemon.ts";
+import { answeringDaemon, deadPort, HEALTH, PEER } from "../../../support/cli/answering_daemon.ts";
 import { type Terminal, withTmux } from "../../../support/host/private_tmux.ts";
 
 /** Reads lines until its input ends, then ends with code 7. */
@@ -138,13 +140,103 @@ Deno.test("mesh run refuses a shell, which would run messages as commands", asyn
 
 Deno.test("mesh run says why it cannot run a program", async () => {
   await using d = answeringDaemon({ "GET /health": () => HEALTH });
-  const piped = await d.mesh(["run", "cat"]);
+  const PATH = Deno.env.get("PATH") ?? "";
+  const piped = await d.mesh(["run", "cat"], {}, { PATH });
   assert.deepEqual([piped.code, /needs a terminal/.test(piped.err)], [1, true]);
   const unknown = await d.mesh(["run", "--", "no-such-program", "--name", "x"], KEYS);
   assert.deepEqual([unknown.code, /not installed/.test(unknown.err)], [127, true]);
-  const nobody = { MESH_DAEMON__PORT: deadPort(), PATH: Deno.env.get("PATH") ?? "" };
+  const nobody = { MESH_DAEMON__PORT: deadPort(), PATH };
   assert.equal((await d.mesh(["run", "cat"], KEYS, nobody)).code, 3);
   assert.equal((await d.mesh(["run"], KEYS)).code, 2);
+});
+
+Deno.test("mesh run names the installed agents in place of a missing or misspelled one", async () => {
+  await using d = answeringDaemon();
+  const { PATH } = agentWithoutTmux(d.dir);
+  const { code, err } = await d.mesh(["run", "cluade"], {}, { PATH });
+  assert.equal(code, 127);
+  assert.match(
+    err,
+    /"cluade" is not installed, or not on the PATH\. Did you mean: mesh run claude/,
+  );
+  const other = await d.mesh(["run", "codex", "--detach"], {}, { PATH });
+  assert.match(other.err, /"codex" is not installed, or not on the PATH\. On the PATH are: claude/);
+  const none = await d.mesh(["run", "codex"], {}, { PATH: "/missing" });
+  assert.match(none.err, /"codex" is not installed, or not on the PATH; install it first/);
+});
+
+Deno.test("mesh without a daemon shows how to start an agent that is installed", async () => {
+  using dir = temporary();
+  Deno.writeTextFileSync(`${dir.path}/codex`, "#!/bin/sh\n", { mode: 0o755 });
+  const env = { HOME: dir.path, MESH_STATE: dir.path, MESH_DAEMON__PORT: deadPort() };
+  for (const [PATH, program] of [[dir.path, "codex"], ["/missing", "claude"]] as const) {
+    const { terminal, lines } = capturedTerminal();
+    assert.equal(await runCli([], { ...env, PATH }, terminal), 0);
+    assert.ok(lines.out.includes(`  mesh run ${program} `), lines.out);
+  }
+});
+
+Deno.test("mesh run refuses a wrong name, tag or folder before it changes anything", async () => {
+  using dir = temporary();
+  const env = { MESH_STATE: `${dir.path}/state`, ...agentWithoutTmux(dir.path) };
+  Deno.writeTextFileSync(`${dir.path}/bin/tmux`, "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+  for (
+    const [flag, word, code, text] of [
+      ["--tag", "A b", 2, /--tag "A b": A tag is 1 to 32 lowercase letters/],
+      ["--name", "a/b", 2, /--name "a\/b": A name is 1 to 64 letters/],
+      ["--circle", "..", 2, /--circle "\.\.": A name is/],
+      ["--in", "/missing/folder", 1, /"\/missing\/folder" is not a folder; name an existing one/],
+    ] as const
+  ) {
+    const { terminal, lines } = capturedTerminal({});
+    assert.equal(
+      await runCli(["run", "claude", "--yes", "--detach", flag, word], env, terminal),
+      code,
+    );
+    assert.match(lines.err, text);
+    assert.deepEqual([...Deno.readDirSync(dir.path)].map(({ name }) => name), ["bin"]);
+  }
+});
+
+Deno.test("each of several agents gets a name of its own, also before the first has registered", async () => {
+  const spawn_id = "spawn-000000000001";
+  const names: string[] = [];
+  const spawned = () => ({
+    ok: true,
+    spawn_id,
+    display_name: names.at(-1),
+    pane_id: "%1",
+    tmux_socket: "/missing/tmux",
+    tmux_session: "default",
+    registration_state: "registered",
+    seed_state: null,
+    warnings: [],
+  });
+  await using d = answeringDaemon({
+    "GET /health": () => ({ ...HEALTH, pid: Deno.pid }),
+    "GET /peers": () => ({
+      peers: [
+        { ...PEER, name: "claude-2" },
+        { ...PEER, name: "claude-3", status: "retired" },
+        { ...PEER, name: "claude-4", status: "offline" },
+      ],
+      next: null,
+    }),
+    [`GET /peers/${PEER.peer_id}`]: () => PEER,
+    [`GET /spawns/${spawn_id}`]: () => ({ ...spawned(), peer_id: PEER.peer_id, waits_for: null }),
+    "POST /spawn": ({ body }) => {
+      names.push(z.object({ name: z.string() }).parse(body).name);
+      return spawned();
+    },
+  });
+  writeRuntimeFile(d.env, { pid: Deno.pid, url: d.url, started_at: "2026-11-29T00:00:00.000Z" });
+  const { PATH, HOME } = agentWithoutTmux(d.dir);
+  Deno.writeTextFileSync(`${d.dir}/bin/tmux`, "#!/bin/sh\n", { mode: 0o755 });
+  const args = ["run", "claude", "-n", "3", "--detach", "--yes"];
+  const { out, err } = await d.mesh(args, {}, { PATH, HOME });
+  assert.equal(err, "");
+  assert.deepEqual(names, ["claude", "claude-3", "claude-5"]);
+  assert.match(out, /^claude {2}starts[^]*^claude-3 {2}starts[^]*^claude-5 {2}starts/m);
 });
 
 /** A folder with an agent that writes its process id, its folder and its words. It has no tmux. */

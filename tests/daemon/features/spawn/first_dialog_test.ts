@@ -76,6 +76,33 @@ for (const backend of ["claude-code", "codex", "gemini", "opencode"] as const) {
   });
 }
 
+Deno.test("a dialog that opens after a silent agent has registered is shown and told, until it is answered", async () => {
+  await using at = await fixture("codex", { "human.name": "sam" });
+  const { w, agents } = at;
+  agents.refusalReason = undefined;
+  await at.spawn({ name: "helper" });
+  const helper = () => get(w, "/peers/helper");
+  assert.deepEqual([(await helper()).turn_state, await at.inbox()], [null, []]);
+  agents.refusalReason = "dialog_open";
+  agents.dialog = { kind: "trust", detail: "hooks" };
+  await w.tick(2);
+  const { turn_state, waits_for } = await helper();
+  assert.deepEqual([turn_state, waits_for.kind, waits_for.detail], [
+    "awaiting_input",
+    "trust",
+    "hooks",
+  ]);
+  assert.match(
+    (await at.inbox())[0] ?? "",
+    /it asks if it may run its hooks\. .*mesh attach helper/,
+  );
+  agents.refusalReason = undefined;
+  await w.tick(2);
+  assert.deepEqual([(await helper()).turn_state, (await helper()).waits_for], ["idle", null]);
+  await w.tick();
+  assert.equal((await get(w, "/inbox")).items[0].read, true);
+});
+
 Deno.test("a spawned agent without a dialog is registered by its hooks, and no person is notified", async () => {
   await using at = await fixture("claude-code", { "human.name": "sam" });
   for (const reason of [undefined, "screen_unknown", "draft_present"] as const) {

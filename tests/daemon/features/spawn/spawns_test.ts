@@ -206,6 +206,18 @@ Deno.test("an agent that registers before its spawn is stored gets the requested
   assert.deepEqual(await texts(w, { peer: "lead" }), ["Begin"]);
 });
 
+Deno.test("a spawn under a taken name answers the name that its agent gets", async () => {
+  await using fixture = await spawningWorld();
+  const { w, folder } = fixture;
+  await addPeer(w, "api", { circle: "red" });
+  const asked = { path: folder, backend: "codex", name: "api" };
+  const second = await post(w, "/spawn", { ...asked, circle: "red" });
+  assert.equal(second.display_name, "api-2");
+  await registerSpawned(w, second.pane_id);
+  assert.equal((await get(w, `/spawns/${second.spawn_id}`)).display_name, "api-2");
+  assert.equal((await post(w, "/spawn", { ...asked, circle: "blue" })).display_name, "api");
+});
+
 Deno.test("an Idempotency-Key spawns once, and a refused request may be repeated", async () => {
   await using fixture = await spawningWorld();
   const { w, folder, terminals } = fixture;
