@@ -10,6 +10,7 @@ import { type Batch, batchesOf, testFiles } from "./runner/batches.ts";
 import { DEFAULT_PORT, DefaultPort } from "./runner/default_port.ts";
 import { runInLanes } from "./runner/lanes.ts";
 import { readTime, slowest, type TestTimes } from "./runner/times.ts";
+import { writeImage } from "./support/migrated.ts";
 import { buildTestedParts } from "./support/programs/program.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -217,6 +218,7 @@ async function main(): Promise<number> {
   if (defaultPort.isTaken) print(`port ${DEFAULT_PORT} is taken; who calls it is not seen`);
   const began = performance.now();
   const parts = await buildTestedParts();
+  writeImage(parts);
   const runBatch = (batch: Batch, show: (line: string) => void) => run(parts, batch, show);
   const first = await runInLanes(batches, { lanes: LANES, run: runBatch, print });
   const results = await secondRun(first, (batch) => runBatch(batch, print));
