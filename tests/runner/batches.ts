@@ -23,8 +23,8 @@ const AGENT_SUPPORT = ["lab", "codex_lab", "opencode_lab", "agent_harness", "ins
 const AGENT_IMPORT = new RegExp(
   `from "(?:\\.\\./)+support/e2e/(?:${AGENT_SUPPORT.join("|")})\\.ts"`,
 );
-/** Tests that build the npm package or its parts, each in one folder. */
-const PACKAGE_BUILD = /\bInstalledPackage\b|"task", "pa(?:ck|rts)"/;
+/** Tests that make the npm package, in one folder. */
+const PACKAGE_BUILD = /\b(?:InstalledPackage|makePackage)\b/;
 const CLAUDE = /\/claude_\w+_test\.ts$/;
 
 /** The slowest files start first: one that starts last keeps a core idle. */
