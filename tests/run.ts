@@ -10,6 +10,7 @@ import { type Batch, batchesOf, testFiles } from "./runner/batches.ts";
 import { DEFAULT_PORT, DefaultPort } from "./runner/default_port.ts";
 import { runInLanes } from "./runner/lanes.ts";
 import { readTime, slowest, type TestTimes } from "./runner/times.ts";
+import { writeImage } from "./support/migrated.ts";
 import { buildTestedParts } from "./support/programs/program.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
@@ -98,6 +99,9 @@ const CLOSING = /^(?:ok|FAILED) \| (\d+) passed.*? \| (\d+) failed(?:.*? \| (\d+
 /** Line of a test that cannot run, or of the runner for an ignored test. */
 const SKIPPED = /^skipped: (.+)$|^(.+) \.\.\. ignored/;
 
+/** Line of a test that another task runs. */
+const ELSEWHERE = /^only in deno task agents: .+$/;
+
 /** The runner's line for a failed test at its end. */
 const FAILURE = /^.+ => \.\/tests\/\S+:\d+:\d+$/;
 
@@ -105,6 +109,8 @@ interface Result {
   readonly files: readonly string[];
   readonly counts: Counts | undefined;
   readonly skipped: readonly string[];
+  /** Lines of tests that are left to another task. */
+  readonly elsewhere: readonly string[];
   readonly failures: readonly string[];
   /** Names of temporary files that the tests did not remove. */
   readonly leftovers: readonly string[];
@@ -128,6 +134,7 @@ async function run(
     stderr: "piped",
   }).spawn();
   const skipped: string[] = [];
+  const elsewhere: string[] = [];
   const failures: string[] = [];
   const times: TestTimes = new Map();
   let counts: Counts | undefined;
@@ -136,6 +143,7 @@ async function run(
     readTime(times, line);
     const skip = SKIPPED.exec(line);
     if (skip) skipped.push(skip[1] ?? skip[2] ?? "");
+    if (ELSEWHERE.test(line)) elsewhere.push(line);
     if (FAILURE.test(line)) failures.push(line);
     const closing = CLOSING.exec(line)?.slice(1).map((digits) => Number(digits ?? 0));
     if (closing) {
@@ -152,7 +160,7 @@ async function run(
   const leftovers = [...Deno.readDirSync(temporary)].map(({ name }) => name);
   await Deno.remove(temporary, { recursive: true });
   await Deno.remove(entries, { recursive: true });
-  return { files, counts, skipped, failures, leftovers, times, success };
+  return { files, counts, skipped, elsewhere, failures, leftovers, times, success };
 }
 
 /**
@@ -171,7 +179,7 @@ function isGood({ success, counts, leftovers }: Result): boolean {
 }
 
 /**
- * Runs failed end-to-end tests once more, one file at a time with nothing beside it: browsers and
+ * Runs failed end-to-end tests once more, one batch at a time with nothing beside it: browsers and
  * agents depend on how busy the machine is. More failures than a few are not that.
  */
 async function secondRun(
@@ -217,6 +225,7 @@ async function main(): Promise<number> {
   if (defaultPort.isTaken) print(`port ${DEFAULT_PORT} is taken; who calls it is not seen`);
   const began = performance.now();
   const parts = await buildTestedParts();
+  writeImage(parts);
   const runBatch = (batch: Batch, show: (line: string) => void) => run(parts, batch, show);
   const first = await runInLanes(batches, { lanes: LANES, run: runBatch, print });
   const results = await secondRun(first, (batch) => runBatch(batch, print));
@@ -231,6 +240,7 @@ async function main(): Promise<number> {
     total.skipped += counts?.skipped ?? 0;
   }
   print("");
+  for (const line of new Set(results.flatMap(({ elsewhere }) => elsewhere))) print(line);
   for (const what of new Set(results.flatMap(({ skipped }) => skipped))) print(`skipped: ${what}`);
   const failures = new Set(results.flatMap((result) => result.failures));
   const unsteady = new Set(first.flatMap((result) => result.failures)).difference(failures);

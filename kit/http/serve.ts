@@ -128,7 +128,8 @@ function groupByPath(routes: readonly Route[]): [string, Map<string, Route>][] {
   }
   const rank = (path: string) =>
     path.replaceAll(/:\w+/g, "\ufffe").replace("*", "\uffff").split("/").toReversed().join("/");
-  return [...paths].sort(([a], [b]) => rank(a) < rank(b) ? -1 : 1);
+  const ranked = [...paths].map((entry) => ({ entry, rank: rank(entry[0]) }));
+  return ranked.sort((a, b) => a.rank < b.rank ? -1 : 1).map(({ entry }) => entry);
 }
 
 function wrongMethod(request: Request, methods: Methods): Refusal {

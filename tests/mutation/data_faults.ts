@@ -142,8 +142,8 @@ export const DATA_TARGETS: readonly Target[] = [
       ],
       [
         "a parameter takes the place of a literal path",
-        "[...paths].sort(([a], [b]) => rank(a) < rank(b) ? -1 : 1)",
-        "[...paths].sort(([a], [b]) => rank(a) < rank(b) ? 1 : -1)",
+        "ranked.sort((a, b) => a.rank < b.rank ? -1 : 1)",
+        "ranked.sort((a, b) => a.rank < b.rank ? 1 : -1)",
       ],
       [
         "a refusal leaves before what it reveals is on the disk",

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { VERSION } from "kit/core/version.ts";
-import { outputOf } from "../support/packaging/installed_package.ts";
+import { buildParts, outputOf } from "../support/packaging/installed_package.ts";
 import { INSTALLED_FILE } from "../../cli/client/installed.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 
-outputOf(Deno.execPath(), ["task", "parts"], { cwd: ROOT });
+buildParts();
 
 /** The home of a person who has the sources, and no Deno on the PATH. */
 class Home implements Disposable {

@@ -19,8 +19,10 @@ const FLOOR_MS = 100;
 /** Repetitions for patterns that take twice the time for each character. */
 const SHORT_COUNTS = [16, 20, 24, 28];
 const TRIES = 6;
-/** Linear work never takes so long, by a factor of ten: it is not repeated. */
+/** Steep work that takes so long is not repeated: linear work never does. */
 const CERTAIN_MS = 500;
+/** The same for patterns: a linear one takes at most 40 ms for the longest input. */
+const CERTAIN_PATTERN_MS = 200;
 
 /** Describes how a regular expression takes more than linear time; undefined if it is linear. */
 export async function growthOf(regex: RegExp): Promise<string | undefined> {
@@ -35,7 +37,8 @@ export async function growthOf(regex: RegExp): Promise<string | undefined> {
     }
   }
   const measure = async (recipe: Recipe) => {
-    const seen = await growthIn((length) => matchMs(regex, make(recipe, length)));
+    const run = (length: number) => matchMs(regex, make(recipe, length));
+    const seen = await growthIn(run, CERTAIN_PATTERN_MS);
     return seen && describeGrowth(recipe, seen);
   };
   const timings: { recipe: Recipe; ms: number }[] = [];
@@ -57,12 +60,13 @@ export async function growthOf(regex: RegExp): Promise<string | undefined> {
 /** The same for any work: `run` works on an input of so many characters, and returns milliseconds. */
 export async function growthIn(
   run: (length: number) => number | Promise<number>,
+  certain_ms = CERTAIN_MS,
 ): Promise<string | undefined> {
   let before = 0;
   for (const length of LENGTHS) {
     let ms = await run(length);
     const isSteep = () => ms > FLOOR_MS && ms > before * FACTOR_MAX;
-    for (let again = 1; again < TRIES && isSteep() && ms < CERTAIN_MS; again++) {
+    for (let again = 1; again < TRIES && isSteep() && ms < certain_ms; again++) {
       ms = Math.min(ms, await run(length));
     }
     if (isSteep()) {

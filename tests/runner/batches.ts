@@ -12,7 +12,7 @@ export interface Batch {
 /** Files in a batch: many enough for few processes, few enough that all lanes end together. */
 const FILES_PER_BATCH = 16;
 /** The same for tests of whole programs, which take longer. */
-const E2E_FILES_PER_BATCH = 4;
+const E2E_FILES_PER_BATCH = 6;
 
 /**
  * Tests that start real agents: one at a time, beside the other tests. An agent keeps more than one
@@ -23,8 +23,8 @@ const AGENT_SUPPORT = ["lab", "codex_lab", "opencode_lab", "agent_harness", "ins
 const AGENT_IMPORT = new RegExp(
   `from "(?:\\.\\./)+support/e2e/(?:${AGENT_SUPPORT.join("|")})\\.ts"`,
 );
-/** Tests of the npm package, which is built in one folder. */
-const PACKAGE_IMPORT = /support\/packaging\/installed_package\.ts"/;
+/** Tests that make the npm package, in one folder. */
+const PACKAGE_BUILD = /\b(?:InstalledPackage|makePackage)\b/;
 const CLAUDE = /\/claude_\w+_test\.ts$/;
 
 /** The slowest files start first: one that starts last keeps a core idle. */
@@ -40,7 +40,7 @@ export function batchesOf(files: readonly string[], read: (file: string) => stri
   const sorted = files.toSorted((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1));
   const [exclusive, parallel] = partition(sorted, (file) => {
     const text = read(file);
-    return PACKAGE_IMPORT.test(text) || AGENT_IMPORT.test(text) && !CLAUDE.test(file);
+    return PACKAGE_BUILD.test(text) || AGENT_IMPORT.test(text) && !CLAUDE.test(file);
   });
   const [long, others] = partition(parallel, (file) => rank(file) < E2E_RANK);
   const [e2e, short] = partition(others, (file) => rank(file) === E2E_RANK);
@@ -49,7 +49,7 @@ export function batchesOf(files: readonly string[], read: (file: string) => stri
     exclusive: isExclusive,
   });
   return [
-    ...exclusive.map((file) => batch([file], true)),
+    ...groupsOf(E2E_FILES_PER_BATCH, exclusive).map((files) => batch(files, true)),
     ...long.map((file) => batch([file])),
     ...groupsOf(E2E_FILES_PER_BATCH, e2e).map((files) => batch(files)),
     ...groupsOf(FILES_PER_BATCH, short).map((files) => batch(files)),

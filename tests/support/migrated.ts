@@ -1,6 +1,6 @@
 /** Migrated databases, mostly in memory: each is a copy of one that was migrated once. */
 
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { FakeClock } from "./clock.ts";
 import { jsonLog } from "kit/core/log.ts";
@@ -10,11 +10,15 @@ import { migrations } from "../../daemon/app/migrations/migrations.ts";
 /** Files in this folder are in memory. Where it is missing, each test migrates for itself. */
 const MEMORY = "/dev/shm";
 
+/** The image's file, beside the parts that the runner of all tests has built. */
+const IMAGE = "migrated.db";
+const TESTED_PARTS = Deno.env.get("TESTED_PARTS");
+
 let image: Uint8Array | undefined;
 
 /**
- * Opens a new database by its path, with its migrations done where that is possible: a migration
- * takes three times as long as the rest of a daemon's start. The files are unlinked once they are
+ * Opens a new database by its path, with its migrations done where that is possible: they take
+ * eight times as long as the rest of a world's start. The files are unlinked once they are
  * open, so that a killed test leaves nothing behind.
  */
 export function withMigratedDatabase<T>(open: (path: string) => T): T {
@@ -27,7 +31,12 @@ export function withMigratedDatabase<T>(open: (path: string) => T): T {
 
 /** The file of a new database, with its migrations done. */
 export function migratedImage(): Uint8Array {
-  return image ??= migratedFile();
+  return image ??= TESTED_PARTS ? Deno.readFileSync(join(TESTED_PARTS, IMAGE)) : migratedFile();
+}
+
+/** Writes the image for all tests, which then need not make it. */
+export function writeImage(tested_parts: string): void {
+  Deno.writeFileSync(join(tested_parts, IMAGE), migratedFile());
 }
 
 /**
@@ -35,8 +44,13 @@ export function migratedImage(): Uint8Array {
  * start takes a quarter less.
  */
 export function writeMigratedDatabase(state: string): void {
-  const path = join(state, "mesh.db");
-  if (!existsSync(path)) Deno.writeFileSync(path, migratedImage(), { mode: 0o600 });
+  writeMigratedFile(join(state, "mesh.db"));
+}
+
+/** Writes it to a path where no database is, or an empty file. */
+export function writeMigratedFile(path: string): void {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (size === 0) Deno.writeFileSync(path, migratedImage(), { mode: 0o600 });
 }
 
 /** Makes a folder whose files are in memory, where that is possible. */

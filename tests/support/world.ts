@@ -32,7 +32,7 @@ import type { OpenSocket } from "../../daemon/api/relay/relay_client.ts";
 import { FakeClock } from "./clock.ts";
 import { countingIds, plainIdCodec } from "./ids.ts";
 import { SwiftClock } from "./swift_clock.ts";
-import { withMigratedDatabase } from "./migrated.ts";
+import { withMigratedDatabase, writeMigratedFile } from "./migrated.ts";
 
 /** The processes of a world: alive until a test ends them. */
 export class FakeProcesses {
@@ -101,7 +101,7 @@ const NO_PANES: PaneObserver = {
 export interface WorldOptions {
   /** Settings by their dotted key, e.g. `{"human.name": "sam"}`. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** A file, for worlds that are restarted; in memory by default. */
+  /** A file, for worlds that are restarted; in memory by default. A missing one is made. */
   readonly db_path?: string;
   readonly clock?: FakeClock;
   /** The lowest level that is logged; warnings by default. */
@@ -255,7 +255,9 @@ export function world(options: WorldOptions = {}) {
   const files_dir = join(tmpdir(), `mesh-world-${crypto.randomUUID()}`);
   const platform = platformOf(options, { clock, files_dir, log, processes, settings });
   const open = (path: string) => createDaemon(settings.config, path, platform);
-  const daemon = options.db_path === undefined ? withMigratedDatabase(open) : open(options.db_path);
+  const { db_path } = options;
+  if (db_path !== undefined) writeMigratedFile(db_path);
+  const daemon = db_path === undefined ? withMigratedDatabase(open) : open(db_path);
   daemon.start();
   const send = (request: Request) => daemon.fetch(request, LOOPBACK);
   return {

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as z from "zod";
 import { stopwatch, systemClock } from "kit/core/clock.ts";
-import { isMissing, outputOf } from "../../support/packaging/installed_package.ts";
+import { isMissing, makePackage, outputOf } from "../../support/packaging/installed_package.ts";
 import { binOf, claudeCode, type InstallResult } from "../../support/e2e/installed_agents.ts";
 import { Lab, type Preparation, withLab } from "../../support/e2e/lab.ts";
 import { ANSWERS } from "../../support/e2e/model_rules.ts";
@@ -99,7 +99,7 @@ function installInEachWay(): Preparation {
 
 /** The file of the npm package: the name is not published yet. */
 function packageIn(dir: string): string {
-  outputOf(Deno.execPath(), ["task", "pack"], { cwd: ROOT });
+  makePackage();
   const pack = ["pack", "--silent", "--pack-destination", dir];
   return join(dir, outputOf("npm", pack, { cwd: `${ROOT}dist/npm` }));
 }

@@ -82,11 +82,18 @@ export function withLab(
 /** True in `deno task agents`, which also runs the tests that are left out otherwise. */
 export const ALL_AGENTS = Deno.env.has("MESH_ALL_AGENTS");
 
-/** Defines tests for `deno task agents` alone: the suite has a shorter one of their kind. */
+/**
+ * Defines tests for `deno task agents` alone: the suite has a shorter one of their kind, and its
+ * output names them.
+ */
 export function inLongForm<T extends unknown[]>(
   define: (...args: T) => void,
 ): (...args: T) => void {
-  return ALL_AGENTS ? define : () => undefined;
+  if (ALL_AGENTS) return define;
+  return (...args) => {
+    const name = args.findLast((arg) => typeof arg === "string");
+    if (!Deno.env.has(INSIDE_NAMESPACE)) print(`only in deno task agents: ${name}`);
+  };
 }
 
 /** Maximum time for an agent to end after its terminal has gone. */

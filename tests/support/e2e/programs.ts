@@ -9,9 +9,10 @@ import { readClientSettings } from "../../../cli/client/settings.ts";
 import { runningDaemon } from "../../../daemon/host/runtime_file.ts";
 import { getHealth } from "../../../cli/client/daemon_process.ts";
 import { readConfig } from "../../../daemon/app/config.ts";
-import { type Env, readTextOrNothing } from "../../../daemon/host/paths.ts";
+import { type Env, readTextOrNothing, statePath } from "../../../daemon/host/paths.ts";
 import type { View } from "../../../daemon/features/agents/screens.ts";
 import { isDescendant } from "../../../daemon/host/processes.ts";
+import { writeMigratedDatabase } from "../migrated.ts";
 import { meshCommand } from "../programs/program.ts";
 import { until } from "../waiting.ts";
 
@@ -149,6 +150,8 @@ export class Mesh implements AsyncDisposable {
   /** Starts the daemon with additional variables, and waits until it answers. */
   async up(more: Env = {}): Promise<void> {
     const { dir, env } = this.#home;
+    Deno.mkdirSync(statePath(env), { recursive: true, mode: 0o700 });
+    writeMigratedDatabase(statePath(env));
     const { pid } = this.#daemon = mesh({ dir, env: { ...env, ...more } }, ["daemon"]);
     await until("the daemon", async () => {
       return runningDaemon(env)?.pid === pid &&

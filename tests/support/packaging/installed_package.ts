@@ -31,6 +31,20 @@ export function isMissing(program: string): boolean {
   }
 }
 
+/** True if the runner of all tests has built the parts. */
+const HAS_PARTS = Deno.env.has("TESTED_PARTS");
+
+/** Builds `dist/parts`. */
+export function buildParts(): void {
+  if (!HAS_PARTS) outputOf(Deno.execPath(), ["task", "parts"], { cwd: ROOT });
+}
+
+/** Makes the npm package in `dist/npm`. */
+export function makePackage(): void {
+  const args = HAS_PARTS ? ["run", "-A", "packaging/pack.ts"] : ["task", "pack"];
+  outputOf(Deno.execPath(), args, { cwd: ROOT });
+}
+
 export class InstalledPackage implements Disposable {
   readonly dir = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "mesh-pack-" }));
   readonly program = `${this.dir}/prefix/bin/mesh`;
@@ -38,7 +52,7 @@ export class InstalledPackage implements Disposable {
   readonly began: number;
 
   constructor() {
-    outputOf(Deno.execPath(), ["task", "pack"], { cwd: ROOT });
+    makePackage();
     const pack = ["pack", "--silent", "--pack-destination", this.dir];
     const tarball = outputOf("npm", pack, { cwd: `${ROOT}dist/npm` });
     const quiet = ["--silent", "--no-audit", "--no-fund", "--ignore-scripts"];

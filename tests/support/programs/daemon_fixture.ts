@@ -1,5 +1,6 @@
 /** The real daemon on one state directory, over several runs. */
 
+import { writeMigratedDatabase } from "../migrated.ts";
 import { RealDaemon } from "./child.ts";
 
 export class DaemonFixture implements AsyncDisposable {
@@ -13,6 +14,7 @@ export class DaemonFixture implements AsyncDisposable {
   }
 
   async start(): Promise<void> {
+    writeMigratedDatabase(this.#state);
     this.#daemon = await RealDaemon.start(this.#state, { settings: this.#settings });
   }
 

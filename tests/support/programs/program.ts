@@ -24,8 +24,8 @@ export async function buildParts(): Promise<void> {
 }
 
 /**
- * Builds the parts that all tests start, in a folder of their own: the tests of the package build
- * `dist/parts` anew. Returns the folder.
+ * Builds the parts, and copies those that all tests start into a folder of their own: a build
+ * beside the tests may empty `dist/parts`. Returns the folder.
  */
 export async function buildTestedParts(): Promise<string> {
   await mustRun(["task", "parts"]);

@@ -99,26 +99,32 @@ for (
   }, agent.cli);
 }
 
-withLab(import.meta.url, "gemini --acp uses a tool once the human allows it", async () => {
-  await using lab = new AcpLab(GEMINI_ACP, [ACKS]);
-  await lab.up();
-  const { metadata } = await lab.start();
-  const first = await lab.ask("Which port?");
-  const { item_id, text } = await lab.permission();
-  assert.match(text, /^@api wants to use ack \(mesh MCP Server\): .*Port 8080/);
-  assert.equal((await lab.peer())?.turn_state, "awaiting_input");
-  await lab.reply(item_id, "allow");
-  assert.equal((await lab.waitForAnswer(first)).reply, "Port 8080");
-  await lab.isSeen(first);
-  await until("the end of the turn", async () => (await lab.peer())?.turn_state === "idle");
+// The suite has this of Copilot CLI: a permission by the human, and the session continued.
+inLongForm(withLab)(
+  import.meta.url,
+  "gemini --acp uses a tool once the human allows it",
+  async () => {
+    await using lab = new AcpLab(GEMINI_ACP, [ACKS]);
+    await lab.up();
+    const { metadata } = await lab.start();
+    const first = await lab.ask("Which port?");
+    const { item_id, text } = await lab.permission();
+    assert.match(text, /^@api wants to use ack \(mesh MCP Server\): .*Port 8080/);
+    assert.equal((await lab.peer())?.turn_state, "awaiting_input");
+    await lab.reply(item_id, "allow");
+    assert.equal((await lab.waitForAnswer(first)).reply, "Port 8080");
+    await lab.isSeen(first);
+    await until("the end of the turn", async () => (await lab.peer())?.turn_state === "idle");
 
-  assert.equal(await lab.stop("SIGINT"), 130);
-  olderChats(join(lab.dir, "home/.gemini/tmp/api/chats"));
-  assert.equal((await lab.start()).metadata?.["acp_session"], metadata?.["acp_session"]);
-  const second = await lab.ask("And now?");
-  await lab.reply((await lab.permission()).item_id, "deny");
-  await lab.isSeen(second);
-  const [latest = ""] = lab.model.transcripts().slice(-1);
-  assert(latest.includes(first) && latest.includes(second), "the earlier session");
-  assert.equal((await lab.call(getAsk, { params: { id: second } })).state, "open");
-}, GEMINI_ACP.cli);
+    assert.equal(await lab.stop("SIGINT"), 130);
+    olderChats(join(lab.dir, "home/.gemini/tmp/api/chats"));
+    assert.equal((await lab.start()).metadata?.["acp_session"], metadata?.["acp_session"]);
+    const second = await lab.ask("And now?");
+    await lab.reply((await lab.permission()).item_id, "deny");
+    await lab.isSeen(second);
+    const [latest = ""] = lab.model.transcripts().slice(-1);
+    assert(latest.includes(first) && latest.includes(second), "the earlier session");
+    assert.equal((await lab.call(getAsk, { params: { id: second } })).state, "open");
+  },
+  GEMINI_ACP.cli,
+);

@@ -30,7 +30,8 @@ function pictureTest(name: string, run: (browsers: Browsers) => Promise<void>): 
 }
 
 pictureTest("the gallery looks as in the kept pictures", async (browsers) => {
-  const found = await compare(browsers, readKept(), await takePictures(browsers));
+  const expected = readKept();
+  const found = await compare(browsers, expected, await takePictures(browsers, { expected }));
   writePictures(DIFFERENCES, new Map([...found].map(([name, { picture }]) => [name, picture])));
   const lines = [...found].map(([name, { difference }]) =>
     `${name} ${difference}: ${DIFFERENCES}/${name}.png`

@@ -5,9 +5,13 @@ import { bundle } from "../../../../packaging/parts.ts";
 
 const SCRIPT = "/dashboard/assets/gallery.js";
 
+/** Bundled once for all servers of a process. */
+let script: ReturnType<typeof bundle> | undefined;
+
 /** The address of the page; the server ends with `signal`. */
 export async function serveGallery({ port, signal }: { port: number; signal?: AbortSignal }) {
-  const script = await bundle(["dashboard/gallery/main.tsx"], "--platform", "browser");
+  script ??= bundle(["dashboard/gallery/main.tsx"], "--platform", "browser");
+  const source = await script;
   const product = await dashboardPage(new Request("http://localhost"), {
     daemon_id: "gallery",
     name: "gallery",
@@ -26,7 +30,7 @@ export async function serveGallery({ port, signal }: { port: number; signal?: Ab
   }, (request) => {
     const { pathname } = new URL(request.url);
     if (pathname === SCRIPT) {
-      return new Response(script, { headers: { "content-type": "text/javascript" } });
+      return new Response(source, { headers: { "content-type": "text/javascript" } });
     }
     if (pathname.startsWith("/dashboard/assets/")) return assetResponse(request);
     return new Response(page, { headers });
