@@ -5,7 +5,7 @@ import { type Actor, type Contract, NO_ACTOR, type RequestPart } from "kit/http/
 import { IdempotencyKey } from "kit/core/schema.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "kit/http/body.ts";
 import type { BodyLimiter } from "kit/http/body_limiter.ts";
-import { type CommonProblem, invalidRequest, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { CommonProblem, invalidRequest, Refusal, UNCACHED_HEADERS } from "kit/core/problem.ts";
 
 /** The caller of a request: only what the request itself proves (contracts 2 and 10). */
 export interface Caller {
@@ -121,6 +121,8 @@ export interface RouteGuard {
   checkActor?(actor: Actor, parts: RequestParts, verb?: string): Caller | Promise<Caller>;
   /** No response is sent before its writes are on the disk (see `Database.whenDurable`). */
   whenDurable(options?: { soon: boolean }): Promise<void> | undefined;
+  /** The number of commits so far. Absent if no route runs several transactions. */
+  commits?(): number;
   /** Lets an answer leave before the commit (see `Database.letAnswerLeave`). */
   letAnswerLeave?(): void;
   /** Absent if no route is idempotent. */
@@ -159,7 +161,7 @@ export function route<C extends Contract>(
       const parsed = readRequest(contract, { request, text, caller });
       const acting = actingCaller(contract, parsed, guard);
       if (acting) parsed.caller = acting instanceof Promise ? await acting : acting;
-      const writes = new PendingWrites(guard);
+      const writes = new PendingWrites(guard, contract);
       parsed.commit = (work) => writes.run(work);
       const key = replay && keyOf(parsed.headers);
       if (!replay || key === undefined || !guard.idempotencyStore) {
@@ -207,13 +209,18 @@ function actingCaller(
  */
 class PendingWrites {
   readonly #guard: RouteGuard;
+  readonly #isRead: boolean;
+  /** The number of commits when the handler began. */
+  readonly #commits_before: number | undefined;
   /** The commits of what an asynchronous handler has written. */
   readonly #commits: Promise<void>[] = [];
   /** True once the handler has called `commit`, in which it does all its work. */
   #isDone = false;
 
-  constructor(guard: RouteGuard) {
+  constructor(guard: RouteGuard, { method }: Contract) {
     this.#guard = guard;
+    this.#isRead = method === "GET";
+    this.#commits_before = guard.commits?.();
   }
 
   /** Runs the work of `commit`, within the handler. */
@@ -234,6 +241,15 @@ class PendingWrites {
 
   async #finishLater<T>(result: Promise<T>): Promise<T> {
     this.#add(this.#guard.whenDurable({ soon: false }));
+    try {
+      return await this.#whenStored(result);
+    } catch (error) {
+      throw await this.#toRefusal(error);
+    }
+  }
+
+  /** The outcome of a handler, once its writes are stored. */
+  async #whenStored<T>(result: Promise<T>): Promise<T> {
     const outcome = await result;
     if (outcome instanceof AnswerBeforeCommit) {
       this.#guard.letAnswerLeave?.();
@@ -245,6 +261,23 @@ class PendingWrites {
     // Others' writes cannot undo stored work, so a failure of theirs must not refuse it.
     await (this.#isDone ? rest?.catch(() => undefined) : rest);
     return outcome;
+  }
+
+  /**
+   * The error to answer with, after the writes that may still fail. `storage_failed` says that
+   * nothing was changed. Nobody knows that after a commit while the handler ran: it may have been
+   * of an earlier transaction of the handler.
+   */
+  async #toRefusal(error: unknown): Promise<unknown> {
+    let failure = error;
+    try {
+      await this.#guard.whenDurable();
+    } catch (storageError) {
+      failure = storageError;
+    }
+    const hasStored = !this.#isRead && this.#guard.commits?.() !== this.#commits_before;
+    const isFailed = failure instanceof Refusal && failure.code === "storage_failed";
+    return isFailed && hasStored ? new CommonProblem("storage_unclear", {}, failure) : failure;
   }
 
   #add(commit: Promise<void> | undefined): void {

@@ -23,7 +23,7 @@ import type { WakeRecords } from "./records.ts";
 import type { StoredWake } from "./store.ts";
 
 /** Time for which a session that another program has open is tried again: the program may end. */
-const RUNNING_MS_MAX = 30_000;
+export const RUNNING_MS_MAX = 30_000;
 /** Time after a start of the daemon within which tmux may still run a command of the last run. */
 const TMUX_MS_MAX = 3_000;
 /** Time within which a started agent has to register. It takes seconds, on slow machines more. */

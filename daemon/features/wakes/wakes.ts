@@ -7,7 +7,7 @@
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { Problem } from "protocol/problems.ts";
+import { Problem, recoverableProblem } from "protocol/problems.ts";
 import { sentenceOf } from "protocol/reasons.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import { isOutside } from "protocol/derived/origins.ts";
@@ -35,7 +35,7 @@ import type { Spawns } from "../spawn/spawns.ts";
 import { Obstacles } from "./obstacles.ts";
 import { openAsksOf, WakeQuestions } from "./questions.ts";
 import { WakeRecords } from "./records.ts";
-import { WakeRuns } from "./runs.ts";
+import { RUNNING_MS_MAX, WakeRuns } from "./runs.ts";
 import type { StoredWake } from "./store.ts";
 import * as rows from "./store.ts";
 
@@ -225,9 +225,25 @@ export class Wakes {
       const session_id = peer.runtime_session_id ?? "";
       throw new Problem("session_running", { session_id, holder, peer_id });
     }
-    const refusal = await this.#runs.advance(wake.wake_id);
-    if (refusal) throw refusal;
-    return this.viewOf(mustGetPeer(db, peer_id));
+    await db.whenDurable();
+    try {
+      return await this.#goOn(wake);
+    } catch (error) {
+      const stored = `The wake of ${name} is stored`;
+      throw recoverableProblem(error) ??
+        new Problem("stored_then_failed", { id: peer_id, stored }, error);
+    }
+  }
+
+  /** Goes on with a person's wake. Throws the refusal that has ended it. */
+  async #goOn({ wake_id, peer_id }: StoredWake): Promise<Wake | null> {
+    const refusal = await this.#runs.advance(wake_id);
+    const isOver = this.#records.openOf(peer_id)?.wake_id !== wake_id;
+    if (refusal && isOver) throw refusal;
+    const view = this.viewOf(mustGetPeer(this.#ctx.db, peer_id));
+    if (!refusal || !view) return view;
+    const detail = `${refusal.toBody().detail}; mesh tries again for ${RUNNING_MS_MAX / 1000} s`;
+    return { ...view, state: "waking", reason: refusal.code, detail };
   }
 
   /** The end of an ask: it may be the human's decision about a wake. In the ask's transaction. */

@@ -79,6 +79,7 @@ export class Restarts {
       }),
       checked.ok ? undefined : new RestartFailure(checked.reason, checked.detail),
     );
+    await this.#ctx.db.whenDurable();
     if (!stored) {
       const detail = "Another restart of this peer is in progress";
       return toRefusal(draft, { reason: "restart_in_progress", detail });
