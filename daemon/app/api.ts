@@ -109,7 +109,6 @@ function sharedGuard(
 ) {
   return {
     whenDurable: (options) => ctx.db.whenDurable(options),
-    commits: () => ctx.db.commits,
     letAnswerLeave: () => ctx.db.letAnswerLeave(),
     checkActor: (actor, parts, verb) => actors.check(actor, parts, verb),
     idempotencyStore: idempotency,

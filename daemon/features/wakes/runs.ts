@@ -5,6 +5,7 @@
 
 import type { Refusal } from "kit/core/problem.ts";
 import { Ages } from "kit/core/clock.ts";
+import { detached } from "kit/data/request_writes.ts";
 import type { Context } from "../../data/context.ts";
 import { isProblem, Problem, recoverableProblem } from "protocol/problems.ts";
 import { MINUTE_MS } from "kit/core/duration.ts";
@@ -78,7 +79,9 @@ export class WakeRuns {
   advance(wake_id: string): Promise<Refusal | undefined> {
     const running = this.#running.get(wake_id);
     if (running) return running;
-    const work = this.#advance(wake_id).finally(() => this.#running.delete(wake_id));
+    const work = detached(() => this.#advance(wake_id)).finally(() =>
+      this.#running.delete(wake_id)
+    );
     this.#running.set(wake_id, work);
     void this.#ctx.background.run("A wake could not go on", work);
     return work;
