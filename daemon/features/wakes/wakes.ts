@@ -6,6 +6,7 @@
 
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
+import { RollbackMap } from "kit/data/rollback_map.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import { Problem, recoverableProblem } from "protocol/problems.ts";
 import { sentenceOf } from "protocol/reasons.ts";
@@ -84,13 +85,14 @@ export class Wakes {
   readonly #obstacles: Obstacles;
   readonly #ages: Ages;
   /** The peers that went offline, and when each is looked at. */
-  readonly #ended = new Map<string, number>();
+  readonly #ended: RollbackMap<string, number>;
   readonly #started_at: number;
   #watching: Promise<void> | undefined;
 
   constructor(ctx: Context, deps: WakesDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#ended = new RollbackMap(ctx.db);
     this.#ages = new Ages(ctx.clock);
     this.#records = new WakeRecords(ctx);
     this.#questions = new WakeQuestions(ctx, deps);
@@ -281,8 +283,10 @@ export class Wakes {
     const monotonic = this.#ctx.clock.monotonic();
     for (const [peer_id, due] of this.#ended) {
       if (due > monotonic) continue;
-      this.#ended.delete(peer_id);
-      this.#offer(peer_id);
+      this.#ctx.db.transact(() => {
+        this.#ended.delete(peer_id);
+        this.#offer(peer_id);
+      });
     }
     const awake: StoredWake[] = [];
     for (const wake of this.#records.open()) {
