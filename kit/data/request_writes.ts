@@ -1,8 +1,14 @@
 /** The writes of one request, over all its transactions and `await`s. */
 
-import { AsyncLocalStorage } from "node:async_hooks";
+import type { AsyncLocalStorage } from "node:async_hooks";
 
-const current = new AsyncLocalStorage<RequestWrites | undefined>();
+/** Made for the first request: a start of the daemon loads no module of Node's library. */
+let current: AsyncLocalStorage<RequestWrites | undefined> | undefined;
+
+function makeStorage(): AsyncLocalStorage<RequestWrites | undefined> {
+  const { AsyncLocalStorage } = globalThis.process.getBuiltinModule("node:async_hooks");
+  return new AsyncLocalStorage();
+}
 
 export class RequestWrites {
   /** True if a commit has stored a part. */
@@ -12,12 +18,12 @@ export class RequestWrites {
 
   /** The writes of the request that runs; undefined outside of any request. */
   static get current(): RequestWrites | undefined {
-    return current.getStore();
+    return current?.getStore();
   }
 
   /** Runs the work of the request: what it writes from here on counts. */
   run<T>(work: () => T): T {
-    return current.run(this, work);
+    return (current ??= makeStorage()).run(this, work);
   }
 
   /** Called once a commit that held a part has succeeded or failed. */
@@ -29,5 +35,5 @@ export class RequestWrites {
 
 /** Runs work that handles its own failures: they do not refuse the request that has begun it. */
 export function detached<T>(work: () => T): T {
-  return current.getStore() === undefined ? work() : current.run(undefined, work);
+  return current?.getStore() === undefined ? work() : current.run(undefined, work);
 }

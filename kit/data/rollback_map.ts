@@ -1,4 +1,4 @@
-/** A map in memory that follows the database: a rollback takes back what its transaction changed. */
+/** A map in memory: a rollback of the database takes back what its transaction changed there. */
 
 import type { Database } from "kit/data/sqlite.ts";
 

@@ -1,4 +1,4 @@
-/** Requests of several transactions during which a statement fails: the answer says what is stored. */
+/** A statement fails during a request of several transactions: the answer says what is stored. */
 
 import assert from "node:assert/strict";
 import * as z from "zod";
