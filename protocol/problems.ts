@@ -106,6 +106,7 @@ export const PROBLEMS = {
   repeated_key:         problem(400, `The key "{key}" is repeated: upper and lower case are the same`, "send it once", { key: text }, "unknown_key"),
   service_excluded:     problem(403, `"{peer}" is a {role}, and no routing strategy delivers to one`, "name another fallback_to, or set routing.allow_service_targets", { peer: text, role: text }),
   router_unavailable:   problem(503, "The routing strategy {arm} found no recipient: {reason}", "name a recipient in to_peer, or a fallback in fallback_to", { arm: text, reason: text }),
+  stored_then_failed:   problem(503, "{stored}, but the database failed afterwards", "look at it with `mesh show {id}` before you send it again", { id, stored: text }),
   unknown_ask:          problem(404, "Unknown ask: {correlation_id}", "list them with `mesh asks`", { correlation_id: id }),
   ask_not_here:         problem(404, "Unknown ask: {correlation_id}", "your inbox is on {machine}: reply with `mesh inbox reply`, or use `mesh --machine {machine} …`; `mesh asks` lists those of this machine", { correlation_id: id, machine: text }, "unknown_ask"),
   prove_person:         problem(422, "{peer} is a person: there is no folder in which an answer could be checked", "leave out prove", { peer: text }),

@@ -37,5 +37,6 @@ export const wakePeer = contract({
     ...START_FAILS,
     "reserved_name",
     "spawn_failed",
+    "stored_then_failed",
   ],
 });

@@ -41,8 +41,9 @@ export const COMMON_PROBLEMS = {
   bad_json:             problem(400, "The body is not JSON: {reason}", "", { reason: z.string() }),
   invalid_request:      problem(422, "Invalid request: {summary}", "", { summary: z.string(), issues: z.array(Issue) }),
   storage_failed:       problem(503, "The database could not store this; nothing was changed", "try again; if it stays so, `mesh doctor` names the reason, such as a full disk"),
+  storage_unclear:      problem(503, "The database failed while this ran; a part of it may be stored", "look before you send it again, such as with `mesh show ID`; if it stays so, `mesh doctor` names the reason"),
   shutting_down:        problem(503, "The server is shutting down", "try again when it has started"),
-  internal:             problem(500, "Internal error; the log of this server has the cause"),
+  internal:             problem(500, "Internal error; the log of this server has the cause", "a part of it may be stored: look before you send it again"),
   too_many_requests:    problem(429, "Too many requests", "try again in {retry_after_seconds} s", { retry_after_seconds: z.number() }, "rate_limited"),
   illegal_transition:   problem(409, `The {machine} is "{from}", which does not allow "{on}"`, "it has changed since you read it; read it again", { machine: z.string(), from: z.string(), on: z.string() }),
 } as const;

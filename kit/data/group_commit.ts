@@ -4,6 +4,7 @@ import { type Clock, stopwatch } from "kit/core/clock.ts";
 import type { DeferredInserts } from "kit/data/deferred_inserts.ts";
 import type { Log } from "kit/core/log.ts";
 import { CommonProblem, type Refusal } from "kit/core/problem.ts";
+import { detached, RequestWrites } from "kit/data/request_writes.ts";
 import type { WriteFailures } from "kit/data/write_failures.ts";
 
 export type Effect = () => void;
@@ -17,6 +18,8 @@ interface Group {
   turnsForAnswer: number | undefined;
   readonly effects: Effect[];
   readonly rollbackCallbacks: Effect[];
+  /** The requests that have written in it. */
+  readonly requests: Set<RequestWrites>;
   /** Settled when the commit has succeeded or failed. Absent without a waiting caller. */
   durable: PromiseWithResolvers<void> | undefined;
 }
@@ -182,6 +185,7 @@ export class GroupCommit {
       turnsForAnswer: undefined,
       effects: [],
       rollbackCallbacks: [],
+      requests: new Set(),
       durable: undefined,
     };
   }
@@ -254,6 +258,9 @@ export class GroupCommit {
     try {
       const result = work();
       if (transaction.hasSavepoint) exec("release work");
+      const hasWritten = transaction.hasSavepoint || deferred.position > transaction.deferred;
+      const request = hasWritten ? RequestWrites.current : undefined;
+      if (request) group.requests.add(request);
       return result;
     } catch (error) {
       group.effects.length = transaction.effects;
@@ -301,12 +308,13 @@ export class GroupCommit {
   /** Closes a group: resolves its waiters, runs its effects or, on an error, rollback callbacks. */
   #finish(group: Group, error: Refusal | undefined): void {
     this.#group = undefined;
+    for (const request of group.requests) request.settle(error);
     if (error) group.durable?.reject(error);
     else group.durable?.resolve();
     const { log, onCommit } = this.#deps;
     if (error) return runAll(group.rollbackCallbacks.splice(0).toReversed(), log);
     runAll([onCommit], log); // The group is on the disk, even if this fails.
-    runAll(group.effects, log);
+    if (group.effects.length > 0) detached(() => runAll(group.effects, log));
   }
 
   /**

@@ -147,6 +147,10 @@ export class Database implements Disposable, Reader {
     return this.#groups.isOpen;
   }
 
+  get isWithinTransaction(): boolean {
+    return this.#groups.isWithinTransaction;
+  }
+
   /** Calls the observer after each commit, with the time that the commit took. */
   observeCommits(observer: (took_ms: number) => void): void {
     this.#groups.observeCommit = observer;

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { type Clock, stopwatch } from "kit/core/clock.ts";
 import type { Log } from "kit/core/log.ts";
 import { Refusal } from "kit/core/problem.ts";
+import { detached } from "kit/data/request_writes.ts";
 import { messageOf } from "kit/core/text.ts";
 
 /** A disk on which a commit takes this long is slow: every request waits for it. */
@@ -82,10 +83,12 @@ export class WriteFailures<Tx extends HeaderTx> {
    */
   repeatUntilStored(work: (tx: Tx) => void): void {
     try {
-      this.#db.transactLazily((tx) => {
-        this.#db.afterRollback(() => this.#keep(work));
-        work(tx);
-      });
+      detached(() =>
+        this.#db.transactLazily((tx) => {
+          this.#db.afterRollback(() => this.#keep(work));
+          work(tx);
+        })
+      );
     } catch (error) {
       this.#unstored.delete(work);
       if (!(error instanceof Refusal && error.code === "storage_failed")) throw error;

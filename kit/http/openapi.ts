@@ -32,6 +32,7 @@ const PROBLEMS_OF_ALL = [
   "unauthorized",
   "internal",
   "storage_failed",
+  "storage_unclear",
 ] as const;
 
 /** The body of a file upload. Every other body is JSON. */

@@ -5,7 +5,8 @@ import { type Actor, type Contract, NO_ACTOR, type RequestPart } from "kit/http/
 import { IdempotencyKey } from "kit/core/schema.ts";
 import { BODY_BYTES_MAX, parseJson, readBody } from "kit/http/body.ts";
 import type { BodyLimiter } from "kit/http/body_limiter.ts";
-import { type CommonProblem, invalidRequest, UNCACHED_HEADERS } from "kit/core/problem.ts";
+import { RequestWrites } from "kit/data/request_writes.ts";
+import { CommonProblem, invalidRequest, Refusal, UNCACHED_HEADERS } from "kit/core/problem.ts";
 
 /** The caller of a request: only what the request itself proves (contracts 2 and 10). */
 export interface Caller {
@@ -159,11 +160,10 @@ export function route<C extends Contract>(
       const parsed = readRequest(contract, { request, text, caller });
       const acting = actingCaller(contract, parsed, guard);
       if (acting) parsed.caller = acting instanceof Promise ? await acting : acting;
-      const writes = new PendingWrites(guard);
-      parsed.commit = (work) => writes.run(work);
+      const run = new HandlerRun(guard);
       const key = replay && keyOf(parsed.headers);
       if (!replay || key === undefined || !guard.idempotencyStore) {
-        return toResponse(await writes.finish(() => handle(parsed)));
+        return toResponse(await run.finish(() => handle(parsed)));
       }
       const { idempotencyStore } = guard;
       const idempotent = {
@@ -175,12 +175,11 @@ export function route<C extends Contract>(
       const before = idempotencyStore.find(idempotent);
       if (before !== undefined) {
         const answer = contract.returns.parse(JSON.parse(before)) as Answer<C>;
-        return toResponse(await writes.finish(() => () => replay.again(answer)), REPLAY_HEADERS);
+        return toResponse(await run.finish(() => () => replay.again(answer)), REPLAY_HEADERS);
       }
       using _running = idempotencyStore.begin(idempotent);
-      parsed.commit = (work) =>
-        writes.run(() => idempotencyStore.runAndStore(idempotent, work, toJson));
-      return toResponse(await writes.finish(() => handle(parsed)));
+      parsed.commit = (work) => idempotencyStore.runAndStore(idempotent, work, toJson);
+      return toResponse(await run.finish(() => handle(parsed)));
     },
   };
 }
@@ -200,57 +199,65 @@ function actingCaller(
   return checkActor?.(actor, parsed, verb);
 }
 
-/**
- * The writes of one request. It begins to wait for their commit before any other request can run.
- * Another transaction of the same turn may fail the group of both; afterwards, it is unknown whose
- * writes were lost.
- */
-class PendingWrites {
+/** A handler and what it writes. */
+class HandlerRun {
   readonly #guard: RouteGuard;
-  /** The commits of what an asynchronous handler has written. */
-  readonly #commits: Promise<void>[] = [];
-  /** True once the handler has called `commit`, in which it does all its work. */
-  #isDone = false;
+  readonly #writes = new RequestWrites();
 
   constructor(guard: RouteGuard) {
     this.#guard = guard;
   }
 
-  /** Runs the work of `commit`, within the handler. */
-  run<T>(work: () => T): T {
-    const done = work();
-    this.#isDone = true;
-    this.#add(this.#guard.whenDurable({ soon: false }));
-    return done;
-  }
-
   /** Runs a handler, and waits for it and for its writes. */
   finish<T>(handle: () => T | Promise<T>): T | Promise<T> {
-    const result = handle();
-    if (result instanceof Promise) return this.#finishLater(result);
+    const result = this.#writes.run(handle);
+    if (result instanceof Promise) {
+      // It may have read what another request has written in the same turn.
+      const begun = this.#guard.whenDurable({ soon: false });
+      begun?.catch(() => undefined);
+      return this.#finishLater(result, begun);
+    }
     const commit = this.#guard.whenDurable();
     return commit ? commit.then(() => result) : result;
   }
 
-  async #finishLater<T>(result: Promise<T>): Promise<T> {
-    this.#add(this.#guard.whenDurable({ soon: false }));
+  async #finishLater<T>(result: Promise<T>, begun: Promise<void> | undefined): Promise<T> {
+    try {
+      return await this.#whenStored(result, begun);
+    } catch (error) {
+      throw await this.#toRefusal(error);
+    }
+  }
+
+  async #whenStored<T>(result: Promise<T>, begun: Promise<void> | undefined): Promise<T> {
     const outcome = await result;
     if (outcome instanceof AnswerBeforeCommit) {
       this.#guard.letAnswerLeave?.();
       return outcome;
     }
-    const rest = this.#guard.whenDurable();
-    rest?.catch(() => undefined);
-    for (const commit of this.#commits) await commit;
-    // Others' writes cannot undo stored work, so a failure of theirs must not refuse it.
-    await (this.#isDone ? rest?.catch(() => undefined) : rest);
+    try {
+      await this.#guard.whenDurable();
+      await begun;
+    } catch (error) {
+      // Others' writes cannot undo stored work, so a failure of theirs must not refuse it.
+      if (!this.#writes.hasStored) throw error;
+    }
+    // A commit may also have failed while the handler went on.
+    if (this.#writes.failure) throw this.#writes.failure;
     return outcome;
   }
 
-  #add(commit: Promise<void> | undefined): void {
-    if (!commit) return;
-    commit.catch(() => undefined); // `finish` throws it, unless the handler fails first.
-    this.#commits.push(commit);
+  /** The error to answer with. `storage_failed` says that nothing was changed. */
+  async #toRefusal(error: unknown): Promise<unknown> {
+    let refusal = this.#writes.hasStored ? error : this.#writes.failure ?? error;
+    try {
+      await this.#guard.whenDurable();
+    } catch (storageError) {
+      refusal = storageError;
+    }
+    const isFailed = refusal instanceof Refusal && refusal.code === "storage_failed";
+    if (!isFailed || !this.#writes.hasStored) return refusal;
+    return new CommonProblem("storage_unclear", {}, refusal);
   }
 }
 

@@ -105,7 +105,9 @@ async function toErrorResponse(
   try {
     await guard.whenDurable();
   } catch (storageError) {
-    error = storageError;
+    // A commit of others says nothing about this request.
+    const isUnclear = error instanceof Refusal && error.code === "storage_unclear";
+    if (!isUnclear) error = storageError;
   }
   guard.refused?.(error instanceof Refusal ? error.code : "internal");
   if (error instanceof Refusal) return error.toResponse();

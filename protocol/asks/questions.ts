@@ -97,7 +97,14 @@ export const askBlocking = contract({
     /** The text given in addition to the option, or the reason why there is no answer. */
     message: nullableString,
   }),
-  fails: ["ambiguous_peer", "to_self", "not_the_asker", "correlation_taken", "shutting_down"],
+  fails: [
+    "ambiguous_peer",
+    "to_self",
+    "not_the_asker",
+    "correlation_taken",
+    "shutting_down",
+    "stored_then_failed",
+  ],
 });
 export type AskBlocking = z.output<typeof askBlocking.body>;
 export type Verdict = z.output<typeof askBlocking.returns>;
@@ -124,7 +131,14 @@ export const queryPeer = contract({
     error: nullableString,
     status: z.enum(["answered", "acked", "declined", "timed_out", "offline", "closed"]),
   }),
-  fails: [...TARGET_FAILS, "queue_full", "budget_spent", "policy_denied", "shutting_down"],
+  fails: [
+    ...TARGET_FAILS,
+    "queue_full",
+    "budget_spent",
+    "policy_denied",
+    "shutting_down",
+    "stored_then_failed",
+  ],
 });
 export type Query = z.output<typeof queryPeer.body>;
 export type QueryResult = z.output<typeof queryPeer.returns>;

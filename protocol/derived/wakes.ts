@@ -8,15 +8,14 @@ type Wake = NonNullable<ShownPeer["wake"]>;
 
 /** A sentence about a peer that sleeps or is being woken; undefined for any other peer. */
 export function wakeSentence(name: string, wake: Wake | null | undefined): string | undefined {
+  const why = wake?.reason ? ` (${wake.detail})` : "";
   switch (wake?.state) {
-    case "asleep": {
-      const why = wake.reason === null ? "" : ` (${wake.detail})`;
+    case "asleep":
       return `${name} is asleep${why}; a person wakes it with: mesh wake ${name}`;
-    }
     case "asking":
       return `${name} is asleep, and the human is asked whether to wake it`;
     case "waking":
-      return `${name} was asleep, and is being woken`;
+      return `${name} was asleep, and is being woken${why}`;
     case "not_resumable":
       return `${name} has ended, and cannot be woken: ${wake.detail}`;
     default:

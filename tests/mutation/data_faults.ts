@@ -111,12 +111,33 @@ export const DATA_TARGETS: readonly Target[] = [
     faults: [
       [
         "a failed commit of others refuses stored work",
-        "await (this.#isDone ? rest?.catch(() => undefined) : rest);",
-        "await rest;",
+        "if (!this.#writes.hasStored) throw error;",
+        "throw error;",
       ],
       [
         "work is answered although its commit failed",
-        "for (const commit of this.#commits) await commit;",
+        "if (this.#writes.failure) throw this.#writes.failure;",
+        "",
+      ],
+      [
+        "a request that has stored a part is refused as if it had changed nothing",
+        "if (!isFailed || !this.#writes.hasStored) return refusal;",
+        "if (isFailed) return refusal;",
+      ],
+    ],
+  },
+  {
+    file: "kit/data/rollback_map.ts",
+    tests: ["tests/kit/data/rollback_map_test.ts"],
+    faults: [
+      [
+        "a change in memory outlives its transaction",
+        "if (before) super.set(key, before.value);",
+        "",
+      ],
+      [
+        "a new entry in memory outlives its transaction",
+        "else super.delete(key);",
         "",
       ],
     ],

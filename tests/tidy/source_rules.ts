@@ -232,7 +232,13 @@ export function unthrownProblems(sources: Sources, codes: readonly string[]): st
 
 /** Problems of other layers may come from any route, so only these paths are checked. */
 const FEATURES = /^(?:daemon\/features|relay\/(?!app))\//;
-const ANY_ROUTE = new Set(["unauthorized", "internal", "storage_failed", "invalid_request"]);
+const ANY_ROUTE = new Set([
+  "unauthorized",
+  "internal",
+  "storage_failed",
+  "storage_unclear",
+  "invalid_request",
+]);
 
 /** A problem that a feature throws is listed by a contract, unless any route may return it. */
 export function unlistedProblems(sources: Sources): string[] {

@@ -48,7 +48,11 @@ export async function waitForReply(
   const showsProgress = !args.flag("json") && context.machine === undefined;
   return await interruptible(async (signal) => {
     const wait = () => pollForReply(context, ask, { seconds, signal });
-    const answer = await (showsProgress ? withProgress(context, ask, wait) : wait());
+    const waiting = showsProgress ? withProgress(context, ask, wait) : wait();
+    const answer = await waiting.catch((error) => {
+      printWayBack(context, ask, "was sent");
+      throw error;
+    });
     // The output includes the id, because a program needs it to wait again.
     const { correlation_id } = ask;
     if (args.flag("json")) terminal.printJson({ correlation_id, ...answer });
@@ -58,7 +62,7 @@ export async function waitForReply(
       return answer.proof && !isProved(answer.proof) ? EXIT.refused : EXIT.done;
     }
     if (!showsProgress) await printWait(context, ask);
-    printStillOpen(context, ask);
+    printWayBack(context, ask, "is still open");
     return signal.aborted ? EXIT.interrupted : EXIT.refused;
   });
 }
@@ -111,8 +115,12 @@ async function printWait(
   if (wait) terminal.printError(styled("yellow", wait));
 }
 
-function printStillOpen({ terminal }: CommandContext, { correlation_id }: AskHandle): void {
-  terminal.printError(styled("yellow", `${correlation_id} is still open.`), " Wait again with:");
+function printWayBack(
+  { terminal }: CommandContext,
+  { correlation_id }: AskHandle,
+  state: string,
+): void {
+  terminal.printError(styled("yellow", `${correlation_id} ${state}.`), " Wait again with:");
   terminal.printError("  ", styled("bold", `mesh show ${correlation_id} --wait`));
 }
 

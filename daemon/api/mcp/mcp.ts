@@ -1,9 +1,11 @@
 /** The MCP server for the agents of this machine: identifies the caller and runs its tool. */
 
 import type { Server } from "@modelcontextprotocol/server";
+import * as z from "zod";
 import type { Call } from "kit/http/client.ts";
 import { McpEndpoint, toolServer } from "kit/http/mcp_endpoint.ts";
 import { readTrace } from "kit/http/traceparent.ts";
+import { waitAsk } from "protocol/asks/contract.ts";
 import { type Identify, UNKNOWN_CALLER } from "./identify.ts";
 import { type Tool, type ToolHost, toToolError } from "./tool.ts";
 import { ANSWERING_TOOLS } from "./tools/answer_tools.ts";
@@ -73,23 +75,39 @@ function createServer(deps: McpDeps, request: Request | undefined): Server {
     instructions: INSTRUCTIONS,
     tools: TOOLS,
     async call(tool, args, { mcpReq: { _meta, signal } }) {
+      const done: string[] = [];
       try {
         const caller = request ? await deps.identify(request, _meta) : UNKNOWN_CALLER;
         const traceparent = traceOf(request, _meta);
-        const call: Call = (contract, options) =>
-          deps.call(contract, {
+        const call: Call = async (contract, options) => {
+          const answer = await deps.call(contract, {
             signal,
             ...options,
             headers: { ...options.headers, ...(traceparent && { traceparent }) },
           });
+          if (contract.method !== "GET" && contract.id !== waitAsk.id) {
+            done.push(...sentIds(answer));
+          }
+          return answer;
+        };
         const trusted = caller.peer_id !== null || deps.allow_admin_tools === true;
         return await tool.run(args, { caller, call, trusted });
       } catch (error) {
-        return toToolError(error, deps, tool);
+        return toToolError(error, deps, { tool, done });
       }
     },
   });
 }
+
+/** The ids of what a request has sent or started. */
+function sentIds(answer: unknown): string[] {
+  const { data } = Sent.safeParse(answer);
+  const ids = [data?.parent_id, data?.correlation_id ?? data?.delivery_id, data?.spawn_id];
+  return ids.flatMap((id) => id ?? []);
+}
+
+const id = z.string().nullish();
+const Sent = z.object({ parent_id: id, correlation_id: id, delivery_id: id, spawn_id: id });
 
 /** The trace that the caller named, in `_meta` or in a header. */
 function traceOf(

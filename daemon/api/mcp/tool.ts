@@ -74,14 +74,22 @@ const REFUSAL_SCHEMA = {
   required: ["error", "detail"],
 };
 
-/** Converts a refusal to a tool error, which the model reads. */
-export function toToolError(thrown: unknown, host: ToolHost, { listing }: Tool): CallToolResult {
+/**
+ * Converts a refusal to a tool error, which the model reads. `done`: the ids of what the tool had
+ * sent or started before, so that the model does not do so again.
+ */
+export function toToolError(
+  thrown: unknown,
+  host: ToolHost,
+  { tool: { listing }, done }: { readonly tool: Tool; readonly done: readonly string[] },
+): CallToolResult {
   const problem = problemOf(thrown);
   if (!problem) host.onError(thrown);
   const body = problem ?? new Problem("internal", {}).toBody();
   const { error, detail, hint, ...rest } = body;
   const lines = [`${error}: ${detail}`];
   if (hint) lines.push(`Hint: ${hint}`);
+  if (done.length > 0) lines.push(`Done before: ${done.join(", ")}. Do not do it again.`);
   if (Object.keys(rest).length > 0) lines.push(JSON.stringify(rest));
   const content = [{ type: "text" as const, text: lines.join("\n") }];
   const outputFields = Object.keys(listing.outputSchema?.properties ?? {});

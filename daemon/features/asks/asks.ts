@@ -23,6 +23,7 @@ import {
 } from "protocol/asks/contract.ts";
 import { AskCloser, type AskCloserDeps } from "./ask_closer.ts";
 import { askMachine, type CloseReason } from "protocol/asks/states.ts";
+import { sentenceOf } from "protocol/reasons.ts";
 import type { MessageProof } from "protocol/proofs/contract.ts";
 import type { Routing } from "protocol/asks/routing.ts";
 import * as rows from "./store.ts";
@@ -63,6 +64,9 @@ type AskDraft = Omit<MessageDraft, "kind" | "question"> & {
   /** True if it comes through a relay. */
   readonly is_elsewhere?: boolean | undefined;
 };
+
+/** A code of `protocol/reasons.ts`, perhaps of another version. */
+const CODE = /^[a-z]+(?:_[a-z]+)*$/;
 
 export class Asks {
   readonly #ctx: Context;
@@ -210,12 +214,13 @@ export class Asks {
     });
   }
 
-  /** Closes an ask that could not be delivered. */
+  /** Closes an ask that could not be delivered. `reason` is a code, or the receiver's own words. */
   sendFailed(correlation_id: string, reason: string): void {
     this.#ctx.db.transact(() => {
       const ask = this.mustGet(correlation_id);
       if (ask.state === "open") {
-        this.closer.end(ask, "send_failed", { responder: null, reply: reason });
+        const reply = CODE.test(reason) ? `Not delivered: ${sentenceOf(reason)}` : reason;
+        this.closer.end(ask, "send_failed", { responder: null, reply });
       }
     });
   }

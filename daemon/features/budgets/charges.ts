@@ -1,5 +1,6 @@
 /** Charges what agents use to budgets: tokens, turns and time. What is used only grows. */
 
+import { RollbackMap } from "kit/data/rollback_map.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
 import * as peers from "../peers/store.ts";
@@ -37,16 +38,19 @@ export class Charges {
   readonly #ctx: Context;
   readonly #deps: ChargesDeps;
   /** The start of each working peer's uncharged time, by the monotonic clock. */
-  readonly #working = new Map<string, number>();
+  readonly #working: RollbackMap<string, number>;
   /** The budget to which each running turn was charged; '' for none. */
-  readonly #turns = new Map<string, string>();
+  readonly #turns: RollbackMap<string, string>;
   /** The budget to which a message was charged whose peer had reported no turn until then. */
-  readonly #messages = new Map<string, string>();
+  readonly #messages: RollbackMap<string, string>;
   #pruned_at = -Infinity;
 
   constructor(ctx: Context, deps: ChargesDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#working = new RollbackMap(ctx.db);
+    this.#turns = new RollbackMap(ctx.db);
+    this.#messages = new RollbackMap(ctx.db);
   }
 
   charge(tx: Tx, { peer_id, budget_id, used, is_today }: Charge): void {
@@ -70,11 +74,9 @@ export class Charges {
     if (charged === (budget_id ?? "")) return;
     const address = this.#address(peer_id);
     if (!address || address.role === "human") return;
-    if (this.#working.has(peer_id)) {
-      this.#turns.set(peer_id, budget_id ?? "");
-      this.#ctx.db.afterRollback(() => void this.#turns.delete(peer_id));
-      // A peer that reports no turns has one for each message.
-    } else if ((peers.get(tx, peer_id)?.turn_state ?? null) !== null) return;
+    if (this.#working.has(peer_id)) this.#turns.set(peer_id, budget_id ?? "");
+    // A peer that reports no turns has one for each message.
+    else if ((peers.get(tx, peer_id)?.turn_state ?? null) !== null) return;
     else this.#messages.set(peer_id, budget_id ?? "");
     const is_today = charged === undefined;
     this.charge(tx, { peer_id, budget_id, used: { turns: 1 }, is_today });

@@ -7,6 +7,7 @@ import { setLatest } from "kit/core/bounded_map.ts";
 import { DAY_MS } from "kit/core/duration.ts";
 import { isAbsolute, resolve } from "kit/core/path.ts";
 import { cleanLine } from "kit/core/text.ts";
+import { RollbackMap } from "kit/data/rollback_map.ts";
 import type { Tx } from "kit/data/sqlite.ts";
 import type { Context } from "../../data/context.ts";
 import { commitsIn, mayCommit } from "../agents/sessions/commits.ts";
@@ -70,12 +71,13 @@ interface Use {
 export class FileUses {
   readonly #ctx: Context;
   readonly #deps: FileUsesDeps;
-  readonly #ends = new Map<string, SessionEnd>();
+  readonly #ends: RollbackMap<string, SessionEnd>;
   #pruned_at = Number.NEGATIVE_INFINITY;
 
   constructor(ctx: Context, deps: FileUsesDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#ends = new RollbackMap(ctx.db);
   }
 
   /** Called with each part of a session that was read. */
@@ -105,8 +107,8 @@ export class FileUses {
   /** The files and commits of the calls that ended well. A call without an id counts at once. */
   #foundIn(session_id: string, entries: readonly SessionEntry[]) {
     const now = this.#ctx.clock.now();
-    const end: SessionEnd = this.#ends.get(session_id) ??
-      { calls: new Map(), prompted_by: undefined };
+    const known = this.#ends.get(session_id);
+    const end: SessionEnd = { calls: new Map(known?.calls), prompted_by: known?.prompted_by };
     setLatest(this.#ends, session_id, end, SESSIONS_MAX);
     const uses: Use[] = [], commits: RecordedCommit[] = [];
     for (const { kind, tool, text, call, outcome, at: recorded_at } of entries) {

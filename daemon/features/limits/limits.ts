@@ -2,6 +2,7 @@
 
 import { setLatest } from "kit/core/bounded_map.ts";
 import { cleanLine } from "kit/core/text.ts";
+import { RollbackMap } from "kit/data/rollback_map.ts";
 import type { Context } from "../../data/context.ts";
 import { TableView } from "../../data/table_view.ts";
 import { EVIDENCE_CHARS_MAX } from "protocol/limits/contract.ts";
@@ -57,13 +58,14 @@ export class AccountLimits {
   /** The accounts with an agent that goes on by itself after the reset. */
   readonly #continuing: TableView<ReadonlySet<string>>;
   /** The last report of each peer: the observation repeats it. */
-  readonly #reported = new Map<string, string>();
+  readonly #reported: RollbackMap<string, string>;
   /** The last prompt of each peer of an account at a limit. */
   readonly #prompted = new Map<string, number>();
 
   constructor(ctx: Context, deps: LimitsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#reported = new RollbackMap(ctx.db);
     this.#open = new TableView(ctx.db, "limits", (db) => {
       const open = rows.all(db).filter(({ state }) => state !== "clear");
       return new Map(open.map((limit) => [limit.account_id, limit]));
@@ -139,14 +141,15 @@ export class AccountLimits {
     const key = JSON.stringify([source, source !== BY_SCREEN && at, error, detail, resets_at]);
     const peer = peerRows.get(db, peer_id);
     if (this.#reported.get(peer_id) === key || !peer || !isLive(peer)) return;
-    setLatest(this.#reported, peer_id, key, PEERS_MAX);
     const account = this.#accountOf(peer, report);
     const known = rows.get(db, account.account_id);
     const now = clock.now();
     const isTried = known !== undefined && known.state !== "clear";
     const found = findingOf(report, isTried ? known.tries : 0, now);
-    if (!found || known && isOutdated(known, found)) return;
+    const isNews = found && !(known && isOutdated(known, found));
     db.transact((tx) => {
+      setLatest(this.#reported, peer_id, key, PEERS_MAX);
+      if (!isNews) return;
       // A plugin reports a limit while its agent waits to try again within the turn.
       const isTrying = source === "websocket" && peer.turn_state === "working";
       const continues = report.continues ?? isTrying;

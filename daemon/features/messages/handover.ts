@@ -86,8 +86,11 @@ export class Handover {
   settle({ drain_id, delivery_ids = [], status }: SettleDeliveries): void {
     const leased = drain_id === undefined ? [] : this.#leased.get(drain_id);
     if (!leased) throw new Problem("unknown_drain", { drain_id: drain_id ?? "" });
-    this.#deps.receipts.settle([...leased, ...delivery_ids], status);
-    if (drain_id !== undefined) this.#leased.delete(drain_id);
+    const { db } = this.#ctx;
+    db.transact(() => {
+      this.#deps.receipts.settle([...leased, ...delivery_ids], status);
+      db.afterCommit(() => void this.#leased.delete(drain_id ?? ""));
+    });
   }
 
   /** Gives a peer's queued messages, for good, to a hook that adds them to its agent's input. */

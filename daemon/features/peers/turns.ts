@@ -1,6 +1,7 @@
 /** Reports of a peer's turns, from hooks, sockets and observation (contract 3). */
 
 import { setLatest } from "kit/core/bounded_map.ts";
+import { RollbackMap } from "kit/data/rollback_map.ts";
 import type { Context } from "../../data/context.ts";
 import type { AgentPeer, Observation, TurnEnd } from "../agents/adapter.ts";
 import { INTERRUPTED } from "protocol/agents/contract.ts";
@@ -29,9 +30,9 @@ export class PeerTurns {
   /** The latest turns of each agent, newest last; the agent with the latest report is last. */
   readonly #recent = new Map<string, AgentTurn[]>();
   /** The end of each agent's last turn that was not completed. */
-  readonly #ended = new Map<string, TurnEnd>();
+  readonly #ended: RollbackMap<string, TurnEnd>;
   /** The end of each agent's last completed turn. */
-  readonly #completed = new Map<string, TurnEnd>();
+  readonly #completed: RollbackMap<string, TurnEnd>;
   /** The names of those who asked to interrupt agents' turns, until the turns have ended. */
   readonly #interrupters = new Map<string, string>();
   readonly #started_at: number;
@@ -40,6 +41,8 @@ export class PeerTurns {
     this.#ctx = ctx;
     this.#changes = deps.changes;
     this.#deps = deps;
+    this.#ended = new RollbackMap(ctx.db);
+    this.#completed = new RollbackMap(ctx.db);
     this.#started_at = ctx.clock.now();
   }
 

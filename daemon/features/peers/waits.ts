@@ -1,6 +1,7 @@
 /** The waits of peers: keeps the reports of all sources, and decides which of them holds. */
 
 import { setLatest } from "kit/core/bounded_map.ts";
+import { RollbackMap } from "kit/data/rollback_map.ts";
 import type { Context } from "../../data/context.ts";
 import type { ReportedWait, Wait, WaitKind } from "protocol/peers/record.ts";
 import type { LimitFacts, TurnEnd } from "../agents/adapter.ts";
@@ -119,13 +120,14 @@ export class PeerWaits {
   readonly #deps: PeerWaitsDeps;
   readonly #known = new Map<string, KnownWait>();
   /** The waits that the last events of peers named. A change of the turn ends a dialog. */
-  readonly #published = new Map<string, { kind: WaitKind; isDialog: boolean }>();
+  readonly #published: RollbackMap<string, { kind: WaitKind; isDialog: boolean }>;
   /** The beginning of each peer's last turn. An earlier end of a turn is no evidence. */
   readonly #begun = new Map<string, number>();
 
   constructor(ctx: Context, deps: PeerWaitsDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#published = new RollbackMap(ctx.db);
   }
 
   /** `questions`: those of all peers, if the caller has read them. */

@@ -1,5 +1,6 @@
 /** Tells people what spawned agents wait for before they go on, and when that is over. */
 
+import { RollbackMap } from "kit/data/rollback_map.ts";
 import type { Context } from "../../data/context.ts";
 import type { ReportedWait, Wait } from "protocol/peers/record.ts";
 import { spawnSentence } from "protocol/derived/waits.ts";
@@ -18,18 +19,19 @@ export class SpawnWaits {
   /** The waits of agents that have not registered, by their spawns. */
   readonly #waits = new Map<string, Wait>();
   /** The spawns whose notices may be open. */
-  readonly #open = new Set<string>();
+  readonly #open: RollbackMap<string, true>;
 
   constructor(ctx: Context, deps: SpawnDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#open = new RollbackMap(ctx.db);
   }
 
   /** Called after a start. Finds the notices of an earlier run that may be over. */
   start(): void {
     for (const text of this.#deps.inbox.unreadNotices(DAEMON.name)) {
       const spawn_id = MARK.exec(text)?.[1];
-      if (spawn_id !== undefined) this.#open.add(spawn_id);
+      if (spawn_id !== undefined) this.#open.set(spawn_id, true);
     }
   }
 
@@ -94,25 +96,29 @@ export class SpawnWaits {
   #notify({ spawn_id, seed_from }: Spawn, sentence: string): void {
     const { directory, inbox, notifications } = this.#deps;
     const isTold = this.#open.has(spawn_id) || inbox.hasNotice(DAEMON.name, mark(spawn_id));
-    this.#open.add(spawn_id);
-    if (isTold) return;
-    const text = `The spawned agent ${sentence} ${mark(spawn_id)}`;
-    const sender = seed_from === null ? null : directory.sender(seed_from).peer_id;
-    for (const to of new Set([directory.human()?.peer_id, sender])) {
-      if (to) notifications.tryNotifyFromDaemon(to, text, { notice: false });
-    }
+    this.#ctx.db.transact(() => {
+      this.#open.set(spawn_id, true);
+      if (isTold) return;
+      const text = `The spawned agent ${sentence} ${mark(spawn_id)}`;
+      const sender = seed_from === null ? null : directory.sender(seed_from).peer_id;
+      for (const to of new Set([directory.human()?.peer_id, sender])) {
+        if (to) notifications.tryNotifyFromDaemon(to, text, { notice: false });
+      }
+    });
   }
 
   /** The agent of a spawn goes on, or its pane has ended: its notice is over. */
   end(spawn_id: string): void {
     this.#waits.delete(spawn_id);
-    if (this.#open.delete(spawn_id)) this.#deps.inbox.endNotices(DAEMON.name, mark(spawn_id));
+    this.#ctx.db.transact(() => {
+      if (this.#open.delete(spawn_id)) this.#deps.inbox.endNotices(DAEMON.name, mark(spawn_id));
+    });
   }
 
   /** Called once a second. Ends the notices of registered agents that wait no longer. */
   tick(): void {
     const { db } = this.#ctx;
-    for (const spawn_id of [...this.#open]) {
+    for (const spawn_id of [...this.#open.keys()]) {
       const spawn = rows.get(db, spawn_id);
       if (spawn?.settled_at === null) continue;
       const peer = spawn?.peer_id && peerRows.get(db, spawn.peer_id);

@@ -87,10 +87,12 @@ export class Spawns {
     });
   }
 
-  /** Runs the work that stores a launch. If it throws, the launched agent is ended. */
+  /** Runs the work that stores a launch. If it is refused or not stored, ends the new agent. */
   async storeOrUndo<T>(launched: LaunchedAgent, work: () => T): Promise<T> {
     try {
-      return work();
+      const stored = work();
+      await this.#ctx.db.whenDurable();
+      return stored;
     } catch (error) {
       await this.undo(launched);
       throw error;

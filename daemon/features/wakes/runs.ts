@@ -5,6 +5,7 @@
 
 import type { Refusal } from "kit/core/problem.ts";
 import { Ages } from "kit/core/clock.ts";
+import { detached } from "kit/data/request_writes.ts";
 import type { Context } from "../../data/context.ts";
 import { isProblem, Problem, recoverableProblem } from "protocol/problems.ts";
 import { MINUTE_MS } from "kit/core/duration.ts";
@@ -23,7 +24,7 @@ import type { WakeRecords } from "./records.ts";
 import type { StoredWake } from "./store.ts";
 
 /** Time for which a session that another program has open is tried again: the program may end. */
-const RUNNING_MS_MAX = 30_000;
+export const RUNNING_MS_MAX = 30_000;
 /** Time after a start of the daemon within which tmux may still run a command of the last run. */
 const TMUX_MS_MAX = 3_000;
 /** Time within which a started agent has to register. It takes seconds, on slow machines more. */
@@ -78,7 +79,9 @@ export class WakeRuns {
   advance(wake_id: string): Promise<Refusal | undefined> {
     const running = this.#running.get(wake_id);
     if (running) return running;
-    const work = this.#advance(wake_id).finally(() => this.#running.delete(wake_id));
+    const work = detached(() => this.#advance(wake_id)).finally(() =>
+      this.#running.delete(wake_id)
+    );
     this.#running.set(wake_id, work);
     void this.#ctx.background.run("A wake could not go on", work);
     return work;

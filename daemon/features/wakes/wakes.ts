@@ -6,8 +6,9 @@
 
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../data/context.ts";
+import { RollbackMap } from "kit/data/rollback_map.ts";
 import type { Tx } from "kit/data/sqlite.ts";
-import { Problem } from "protocol/problems.ts";
+import { Problem, recoverableProblem } from "protocol/problems.ts";
 import { sentenceOf } from "protocol/reasons.ts";
 import type { Ask } from "protocol/asks/contract.ts";
 import { isOutside } from "protocol/derived/origins.ts";
@@ -35,7 +36,7 @@ import type { Spawns } from "../spawn/spawns.ts";
 import { Obstacles } from "./obstacles.ts";
 import { openAsksOf, WakeQuestions } from "./questions.ts";
 import { WakeRecords } from "./records.ts";
-import { WakeRuns } from "./runs.ts";
+import { RUNNING_MS_MAX, WakeRuns } from "./runs.ts";
 import type { StoredWake } from "./store.ts";
 import * as rows from "./store.ts";
 
@@ -84,13 +85,14 @@ export class Wakes {
   readonly #obstacles: Obstacles;
   readonly #ages: Ages;
   /** The peers that went offline, and when each is looked at. */
-  readonly #ended = new Map<string, number>();
+  readonly #ended: RollbackMap<string, number>;
   readonly #started_at: number;
   #watching: Promise<void> | undefined;
 
   constructor(ctx: Context, deps: WakesDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#ended = new RollbackMap(ctx.db);
     this.#ages = new Ages(ctx.clock);
     this.#records = new WakeRecords(ctx);
     this.#questions = new WakeQuestions(ctx, deps);
@@ -225,9 +227,25 @@ export class Wakes {
       const session_id = peer.runtime_session_id ?? "";
       throw new Problem("session_running", { session_id, holder, peer_id });
     }
-    const refusal = await this.#runs.advance(wake.wake_id);
-    if (refusal) throw refusal;
-    return this.viewOf(mustGetPeer(db, peer_id));
+    await db.whenDurable();
+    try {
+      return await this.#goOn(wake);
+    } catch (error) {
+      const stored = `The wake of ${name} is stored`;
+      throw recoverableProblem(error) ??
+        new Problem("stored_then_failed", { id: peer_id, stored }, error);
+    }
+  }
+
+  /** Goes on with a person's wake. Throws the refusal that has ended it. */
+  async #goOn({ wake_id, peer_id }: StoredWake): Promise<Wake | null> {
+    const refusal = await this.#runs.advance(wake_id);
+    const isOver = this.#records.openOf(peer_id)?.wake_id !== wake_id;
+    if (refusal && isOver) throw refusal;
+    const view = this.viewOf(mustGetPeer(this.#ctx.db, peer_id));
+    if (!refusal || !view) return view;
+    const detail = `${refusal.toBody().detail}; mesh tries again for ${RUNNING_MS_MAX / 1000} s`;
+    return { ...view, state: "waking", reason: refusal.code, detail };
   }
 
   /** The end of an ask: it may be the human's decision about a wake. In the ask's transaction. */
@@ -265,8 +283,10 @@ export class Wakes {
     const monotonic = this.#ctx.clock.monotonic();
     for (const [peer_id, due] of this.#ended) {
       if (due > monotonic) continue;
-      this.#ended.delete(peer_id);
-      this.#offer(peer_id);
+      this.#ctx.db.transact(() => {
+        this.#ended.delete(peer_id);
+        this.#offer(peer_id);
+      });
     }
     const awake: StoredWake[] = [];
     for (const wake of this.#records.open()) {

@@ -84,6 +84,17 @@ Deno.test("`ask --wait` exits 1 after --timeout and prints how to wait again", a
   assert.deepEqual(JSON.parse(json.out), { correlation_id, status: "pending" });
 });
 
+Deno.test("`ask --wait` says that the ask was sent if the wait for its reply fails", async () => {
+  await using p = answeringDaemon({
+    "POST /ask": () => OPENED,
+    "POST /asks/ask-000000000001/wait": () =>
+      refusal(503, { error: "storage_failed", detail: "Nothing was changed" }),
+  });
+  const { code, err } = await p.mesh(["ask", "api", "Which port?", "--wait"]);
+  assert.notEqual(code, 0);
+  assert.match(err, /ask-000000000001 was sent[^]*mesh show ask-000000000001 --wait[^]*Nothing/);
+});
+
 Deno.test("the sender is --from, else the peer that calls, else the human, else cli", async () => {
   const none = (error: string) => () => refusal(404, { error, detail: "None" });
   const sent = {

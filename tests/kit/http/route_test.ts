@@ -10,6 +10,7 @@ import { Problem } from "protocol/problems.ts";
 import { rawRoute, type Route, route, type RouteGuard } from "kit/http/route.ts";
 import { serve } from "kit/http/serve.ts";
 import { BODY_BYTES_MAX } from "kit/http/body.ts";
+import { detached } from "kit/data/request_writes.ts";
 import { Database } from "kit/data/sqlite.ts";
 import { FakeClock } from "../../support/clock.ts";
 
@@ -295,9 +296,45 @@ Deno.test("a failed commit refuses what commit has stored in it, and no work of 
   };
   const storing = () => void db.transact((tx) => tx.run("insert into t (a) values (1)"));
   assert.equal(await answers(failing, () => Promise.resolve()), 503);
-  const othersFail = () => db.whenDurable()?.then(failing) ?? Promise.resolve();
+  const othersFail = () => db.whenDurable()?.then(() => detached(failing)) ?? Promise.resolve();
   assert.equal(await answers(storing, othersFail), 200);
   assert.deepEqual((await s.ask("/count")).answer, { n: 1 });
+});
+
+/** A route that stores a row in each of its steps; `null` stands for a commit that fails. */
+function steps(db: Database, rows: readonly (number | null)[], pause = async () => {}) {
+  const writing = route(bare, async () => {
+    for (const row of rows) {
+      const values = row === null ? "(2, 404)" : `(${row}, null)`;
+      db.transact((tx) => tx.run(`insert into t values ${values}`));
+      await db.whenDurable()?.catch(() => undefined);
+      await pause();
+    }
+    return OK;
+  });
+  return open([writing], { whenDurable: () => db.whenDurable() }).ask("/bare");
+}
+
+Deno.test("a request whose commit failed while it went on is refused, and says if a part is stored", async () => {
+  using s = storedRoutes();
+  const answerOf = async (rows: readonly (number | null)[]) => {
+    const { status, answer } = await steps(s.db, rows);
+    return [status, answer.error];
+  };
+  assert.deepEqual(await answerOf([null]), [503, "storage_failed"]);
+  assert.deepEqual(await answerOf([10, null]), [503, "storage_unclear"]);
+  assert.deepEqual(await answerOf([null, 11]), [503, "storage_unclear"]);
+  assert.deepEqual(await answerOf([12, 13]), [200, undefined]);
+});
+
+Deno.test("a failed commit of another request refuses no request that has stored its own", async () => {
+  using s = storedRoutes();
+  const failing = Promise.withResolvers<void>();
+  const storing = steps(s.db, [10], () => failing.promise);
+  await s.db.whenDurable();
+  const failed = await steps(s.db, [null]);
+  failing.resolve();
+  assert.deepEqual([(await storing).status, failed.answer.error], [200, "storage_failed"]);
 });
 
 Deno.test("a raw route returns any response, behind the same guard", async () => {

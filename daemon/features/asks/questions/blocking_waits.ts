@@ -5,6 +5,8 @@
 
 import { Ages } from "kit/core/clock.ts";
 import type { Context } from "../../../data/context.ts";
+import type { Refusal } from "kit/core/problem.ts";
+import { Problem } from "protocol/problems.ts";
 import { TERMINAL } from "../answers.ts";
 import { TOOL_PERMISSION } from "protocol/messages/question.ts";
 import type { Asks } from "../asks.ts";
@@ -39,22 +41,46 @@ export class BlockingWaits {
     this.#ctx.db.transact((tx) => rows.insertWait(tx, correlation_id, at_terminal));
   }
 
-  /** Waits until the ask is closed or is `wait_ms` old. If it is still open then, closes it. */
+  /**
+   * Waits until the ask is closed or is `wait_ms` old. If it is still open then, closes it. Throws
+   * `stored_then_failed` if the database fails once the ask is stored.
+   */
   async wait(correlation_id: string, wait_ms: number, signal: AbortSignal): Promise<Ask> {
     const { db } = this.#ctx;
     const { asks } = this.#deps;
+    let isStored = false;
     this.#count(correlation_id, 1);
     try {
       await db.whenDurable();
+      isStored = true;
       const { state, created_at } = asks.mustGet(correlation_id);
       if (state === "open") {
         const ms_max = Math.max(0, wait_ms - this.#ages.of(correlation_id, created_at));
         await asks.closer.waitForClose(correlation_id, ms_max, signal);
       }
+    } catch (error) {
+      throw isStored ? this.#failedAfter(correlation_id, error) : error;
     } finally {
       this.#count(correlation_id, -1);
+      if (isStored) db.failures.repeatUntilStored(() => this.#release(correlation_id, signal));
     }
-    return this.#release(correlation_id, signal);
+    return await this.#mustGetReleased(correlation_id);
+  }
+
+  /** The ask after its wait. An answer that is stored is returned although the release failed. */
+  async #mustGetReleased(correlation_id: string): Promise<Ask> {
+    try {
+      await this.#ctx.db.whenDurable()?.catch(() => undefined);
+      const ask = this.#deps.asks.mustGet(correlation_id);
+      if (ask.state === "closed" || this.#waiterCounts.has(correlation_id)) return ask;
+    } catch (error) {
+      throw this.#failedAfter(correlation_id, error);
+    }
+    throw this.#failedAfter(correlation_id);
+  }
+
+  #failedAfter(id: string, cause?: unknown): Refusal {
+    return new Problem("stored_then_failed", { id, stored: `The ask ${id} is stored` }, cause);
   }
 
   /** Closes all asks with a recorded wait, at the shutdown and at a start after a crash. */
@@ -64,16 +90,12 @@ export class BlockingWaits {
   }
 
   /** Closes an unanswered ask after a wait, unless this caller left and others still wait. */
-  #release(correlation_id: string, signal: AbortSignal): Ask {
-    const { asks, shutdownSignal } = this.#deps;
-    return this.#ctx.db.transact(() => {
-      const isStopping = shutdownSignal.aborted;
-      const callerLeft = signal.aborted && !isStopping;
-      const others = this.#waiterCounts.has(correlation_id);
-      const reason = callerLeft ? "cancelled" : "evicted";
-      if (!callerLeft || !others) this.#close(correlation_id, reason, callerLeft || isStopping);
-      return asks.mustGet(correlation_id);
-    });
+  #release(correlation_id: string, signal: AbortSignal): void {
+    const isStopping = this.#deps.shutdownSignal.aborted;
+    const callerLeft = signal.aborted && !isStopping;
+    const others = this.#waiterCounts.has(correlation_id);
+    const reason = callerLeft ? "cancelled" : "evicted";
+    if (!callerLeft || !others) this.#close(correlation_id, reason, callerLeft || isStopping);
   }
 
   /**

@@ -1,6 +1,7 @@
 /** Turns of executors. A seen prompt arms a fire, and the next assistant turn completes it. */
 
 import { stopwatch } from "kit/core/clock.ts";
+import { RollbackMap } from "kit/data/rollback_map.ts";
 import type { Context } from "../../../data/context.ts";
 import type { DeliveryState } from "protocol/messages/states.ts";
 import { endOfTurn, type TurnEvidence } from "../../peers/turn_end.ts";
@@ -27,7 +28,7 @@ export class Turns {
   readonly #ctx: Context;
   readonly #deps: FireDeps;
   /** The deliveries of fires in progress. Steps of others are ignored without a query. */
-  readonly #followedDeliveries = new Set<string>();
+  readonly #followedDeliveries: RollbackMap<string, true>;
   /** Attempts that were delivered when the daemon started. Their executors may not come back. */
   readonly #unreconciled = new Set<string>();
   #sinceStart: () => number = () => 0;
@@ -35,10 +36,11 @@ export class Turns {
   constructor(ctx: Context, deps: FireDeps) {
     this.#ctx = ctx;
     this.#deps = deps;
+    this.#followedDeliveries = new RollbackMap(ctx.db);
   }
 
   watchDelivery(delivery_id: string): void {
-    this.#followedDeliveries.add(delivery_id);
+    this.#followedDeliveries.set(delivery_id, true);
   }
 
   /** Drops the attempt's message if it is still queued, and ignores its delivery from now on. */
@@ -218,7 +220,7 @@ export class Turns {
     for (const attempt of attempts.open(db)) {
       const { delivery_id, attempt_id } = attempt;
       if (delivery_id === null) continue;
-      this.#followedDeliveries.add(delivery_id);
+      this.#followedDeliveries.set(delivery_id, true);
       const state = this.#deps.delivery.findMessage(delivery_id)?.state;
       if (state) this.applyDeliveryState(attempt, state);
       const now = attempts.get(db, attempt_id)?.state;

@@ -59,8 +59,6 @@ export class RestartRun {
     const { socket, pane } = this.#plan;
     const { terminals, shutdownSignal } = this.#deps;
     try {
-      // After a crash from here on, the next start finds the restart.
-      await this.#ctx.db.whenDurable();
       if (!this.#step("checked")) return;
       await this.#quiesce();
       await terminals.keep(socket, pane.pane_id, true);
@@ -89,7 +87,7 @@ export class RestartRun {
       ? error
       : new RestartFailure("internal", "Internal error of the daemon; its log has the cause");
     try {
-      this.#records.fail(this.#restart_id, failure);
+      this.#ctx.db.failures.repeatUntilStored(() => this.#records.fail(this.#restart_id, failure));
     } catch (recordError) {
       log.error("The failure of a restart was not stored", { error: recordError });
     }

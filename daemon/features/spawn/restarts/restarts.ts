@@ -1,5 +1,6 @@
 /** Previews, starts, cancels and reports restarts; resolves those that a crash interrupted. */
 
+import { detached } from "kit/data/request_writes.ts";
 import type { Context } from "../../../data/context.ts";
 import { Problem } from "protocol/problems.ts";
 import { ANONYMOUS_SENDER } from "kit/core/schema.ts";
@@ -79,13 +80,15 @@ export class Restarts {
       }),
       checked.ok ? undefined : new RestartFailure(checked.reason, checked.detail),
     );
+    await this.#ctx.db.whenDurable();
     if (!stored) {
       const detail = "Another restart of this peer is in progress";
       return toRefusal(draft, { reason: "restart_in_progress", detail });
     }
     if (checked.ok) {
       const options = { plan: checked, restart_id, makeSeed: change?.makeSeed };
-      const run = new RestartRun(this.#ctx, this.#deps, this.#records, options).run();
+      const restart = new RestartRun(this.#ctx, this.#deps, this.#records, options);
+      const run = detached(() => restart.run());
       this.#runs.set(restart_id, run.finally(() => this.#runs.delete(restart_id)));
     }
     if (request.wait) await this.#runs.get(restart_id);

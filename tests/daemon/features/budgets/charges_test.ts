@@ -6,6 +6,7 @@ import { dateOf } from "kit/core/local_time.ts";
 import { listBudgets } from "protocol/budgets/contract.ts";
 import { type World } from "../../../support/world.ts";
 import { ask, connectPeer, eventData, post } from "../../../support/daemon/peer_clients.ts";
+import { SqliteFaults } from "../../../support/storage/sqlite_faults.ts";
 import { API, framed, prompt, usageWorld, WEB } from "../../../support/sessions/usage_world.ts";
 
 const budgets = async (w: World, query: Record<string, string> = {}) =>
@@ -54,6 +55,22 @@ Deno.test("a turn that goes on is counted within seconds", async () => {
   for (let second = 0; second < 8; second++) await w.tick();
   const refused = await post(w, "/ask", { from_peer: "api", to_peer: "web", text: "And?" });
   assert.equal(refused.error, "budget_spent");
+});
+
+Deno.test("time whose charge was not stored is charged at the next tick", async () => {
+  using faults = new SqliteFaults();
+  await using at = await usageWorld();
+  const { w } = at;
+  await read(w, "api", await ask(w, "sam", "api", "Build it", { budget: "1h" }));
+  for (let second = 0; second < 20; second++) {
+    faults.arm({ fault: "full", at: "commit", after: 0, endsTransaction: true });
+    await w.tick();
+    faults.disarm();
+  }
+  await w.tick(6);
+  assert.equal(faults.hit, true);
+  const [budget] = await budgets(w);
+  assert.ok((budget?.used.seconds ?? 0) >= 20, JSON.stringify(budget?.used));
 });
 
 Deno.test("what is used never falls: a session's file is cut, replaced or smaller [4.budget.forged]", async () => {

@@ -13,6 +13,7 @@ import {
 } from "../../../support/daemon/limits.ts";
 import { ask, connectPeer, eventData, get, post } from "../../../support/daemon/peer_clients.ts";
 import { restartableWorld } from "../../../support/daemon/restartable.ts";
+import { SqliteFaults } from "../../../support/storage/sqlite_faults.ts";
 import { countingIds } from "../../../support/ids.ts";
 
 Deno.test("a limit of an agent holds the queues of all peers of its account until its reset", async () => {
@@ -34,6 +35,27 @@ Deno.test("a limit of an agent holds the queues of all peers of its account unti
   assert.equal(waits_for.kind, "limit");
   assert.equal(waits_for.detail, "five_hour");
   assert.deepEqual(eventData(w, "limit_changed").map(({ state }) => state), ["exhausted"]);
+});
+
+Deno.test("a limit that was not stored is recorded when the agent shows it again", async () => {
+  using faults = new SqliteFaults();
+  await using at = await limitWorld();
+  const { w, agents, api, hook, limit } = at;
+  await hook(api, "UserPromptSubmit", { prompt: "Go" });
+  await w.tick(3);
+  const { now } = w.clock;
+  const [since, resets_at] = [now.call(w.clock), now.call(w.clock) + LIMITED_UNTIL];
+  const text = "usage_limit_exceeded",
+    window = { window: "five_hour", text: "At its limit" } as const;
+  const end = { how: "failed", at: since, source: "session file", text, resets_at } as const;
+  agents.codex.ends.set(api.session_id, { ...end, limit: window, prompts_since: [] });
+  for (let after = 0; after < 12 && (await limit()).state !== "exhausted"; after++) {
+    faults.arm({ fault: "full", at: "commit", after: 0, endsTransaction: true });
+    await w.tick();
+    faults.disarm();
+    if (after > 3) await w.tick(3);
+  }
+  assert.deepEqual([faults.hit, (await limit()).state], [true, "exhausted"]);
 });
 
 Deno.test("after the reset one message goes first, and the rest after its turn ended well", async () => {

@@ -13,6 +13,8 @@ import {
   post,
 } from "../../../support/daemon/peer_clients.ts";
 
+import { SqliteFaults } from "../../../support/storage/sqlite_faults.ts";
+
 interface LeasedMessage {
   delivery_id: string;
   kind: string;
@@ -62,6 +64,18 @@ Deno.test("a message to an offline peer says why it waits, until it is sent", as
   await w.clock.settle();
   const { state, reason: after } = await get(w, `/messages/${delivery_id}`);
   assert.deepEqual([state, after], ["sent", null]);
+});
+
+Deno.test("a receipt of a drain that was not stored can be sent again", async () => {
+  using faults = new SqliteFaults();
+  await using w = world();
+  await addPeer(w, "bob");
+  await notify(w, "ada", "bob", "One");
+  const { drain_id } = await drain(w);
+  faults.arm({ fault: "full", at: "commit", after: 0, endsTransaction: true });
+  assert.equal((await settle(w, { drain_id, status: "accepted" })).error, "storage_failed");
+  assert.equal((await settle(w, { drain_id, status: "accepted" })).ok, true);
+  assert.deepEqual(w.daemon.deliveryAudit.counts(), { accepted: 1 });
 });
 
 Deno.test("a drained message that is not settled is queued again after 60 s, under the same id [c3.drain.lease]", async () => {

@@ -28,6 +28,17 @@ Deno.test("a session that a program outside of the mesh has open is not opened a
   await untilLaunched(fixture);
 });
 
+Deno.test("a person who wakes an agent whose session is open elsewhere reads that mesh tries again", async () => {
+  await using fixture = await sleepingWorld({ settings: { "daemon.wake": "never" } });
+  const { w, running } = fixture;
+  running.add("s-1");
+  const { status, wake } = await post(w, "/peers/api/wake");
+  assert.deepEqual([status, wake.state, wake.reason], [200, "waking", "session_running"]);
+  assert.match(wake.detail, /process 77.*mesh tries again for 30 s/);
+  running.clear();
+  await untilLaunched(fixture);
+});
+
 Deno.test("a session that stays open elsewhere is given up, with the program that has it", async () => {
   await using fixture = await sleepingWorld(ALWAYS);
   const { w, terminals, running } = fixture;

@@ -164,7 +164,7 @@ Deno.test("Without a human of its own, a machine ends a message that the home re
   await two.pass();
   assert.deepEqual(await closureOf(two, id), {
     close_reason: "send_failed",
-    reply: "unknown_peer",
+    reply: "Not delivered: the other machine has no such peer, or does not share it",
     reply_voice: null,
   });
 });

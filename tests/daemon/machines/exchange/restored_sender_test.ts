@@ -95,7 +95,8 @@ Deno.test("an answer that meets another open ask under its id does not close it"
   mesh.network.bus.setReachable(buildbox, true);
   await mesh.pass(2);
   const { reply, close_reason } = await mesh.readAsk("laptop", id);
-  assert.deepEqual([reply, close_reason], ["id_reused", "send_failed"]);
+  const why = "Not delivered: the other machine has another message with its id";
+  assert.deepEqual([reply, close_reason], [why, "send_failed"]);
 });
 
 Deno.test("a permission that is asked again under the id that its asker chose gets its own answer", async () => {

@@ -18,7 +18,11 @@ const Row = z.object({ peer_id: z.string(), status: z.string() });
 /** A daemon that ends in the middle of a restart, and its successor. */
 async function restartAfterCrash(
   until: (fixture: SpawningWorld) => Promise<void>,
-  { ends = false, turn_state = "idle" },
+  { ends = false, turn_state = "idle", deaf = [] }: {
+    readonly ends?: boolean;
+    readonly turn_state?: string;
+    readonly deaf?: string[];
+  },
 ) {
   const dir = await Deno.makeTempDir();
   const shared = {
@@ -29,6 +33,7 @@ async function restartAfterCrash(
     adapters: [codex, generic],
   };
   const terminals = new FakeTerminals(shared.processes);
+  terminals.deaf = deaf;
   try {
     {
       await using fixture = await spawningWorld({ ...shared, terminals });
@@ -58,7 +63,7 @@ Deno.test("after a crash during a restart its record shows the true outcome [3.p
     "failed",
     "daemon_restart",
   ]);
-  const stopping = await restartAfterCrash(stops, {});
+  const stopping = await restartAfterCrash(stops, { deaf: ["SIGTERM", "SIGKILL"] });
   assert.deepEqual([stopping.answer.failed.stage, stopping.answer.failed.reason], [
     "stop",
     "daemon_restart",
@@ -75,8 +80,7 @@ Deno.test("after a crash during a restart its record shows the true outcome [3.p
 });
 
 /** Advances a restart until it waits for the old process to end. */
-async function stops({ w, terminals }: SpawningWorld): Promise<void> {
-  terminals.deaf = ["SIGTERM", "SIGKILL"];
+async function stops({ w }: SpawningWorld): Promise<void> {
   await w.clock.advance(500);
 }
 
