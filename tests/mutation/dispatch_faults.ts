@@ -62,7 +62,7 @@ export const DISPATCH_TARGETS: readonly Target[] = [
       ],
       [
         "a drain is settled twice",
-        "if (drain_id !== undefined) this.#leased.delete(drain_id);",
+        'db.afterCommit(() => void this.#leased.delete(drain_id ?? ""));',
         "",
       ],
     ],

@@ -7,9 +7,10 @@ import { addPeer, connectPeer, post } from "../../../support/daemon/peer_clients
 import { copyPeer } from "../../../support/daemon/many_peers.ts";
 import { type World, world } from "../../../support/world.ts";
 
-/** The number of SQLite statements that the work runs. */
+/** The number of SQLite statements that the work runs, with all that follows from it. */
 async function statementsOf(w: World, work: () => unknown): Promise<number> {
   const { db } = w.daemon.ctx;
+  await w.clock.settle();
   const reads = ["get", "all", "values"] as const;
   let count = 0;
   for (const read of reads) {
@@ -21,6 +22,7 @@ async function statementsOf(w: World, work: () => unknown): Promise<number> {
   }
   try {
     await work();
+    await w.clock.settle();
   } finally {
     for (const read of reads) Reflect.deleteProperty(db, read);
   }
