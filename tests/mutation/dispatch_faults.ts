@@ -32,8 +32,8 @@ export const DISPATCH_TARGETS: readonly Target[] = [
     faults: [
       [
         "a drain takes more than was asked for",
-        "const deliveries = this.#deliverable(peer_id, max_results)",
-        "const deliveries = this.#deliverable(peer_id, max_results + 1)",
+        "this.#lease(this.#deliverable(peer_id, max_results));",
+        "this.#lease(this.#deliverable(peer_id, max_results + 1));",
       ],
       [
         "a drain overtakes what is being typed",
@@ -52,8 +52,8 @@ export const DISPATCH_TARGETS: readonly Target[] = [
       ],
       [
         "a message handed to a hook is sent again by itself",
-        "this.#handOver(message, false)",
-        "this.#handOver(message, true)",
+        'steps.handedOver(fittingBatch, "hook", false)',
+        'steps.handedOver(fittingBatch, "hook", true)',
       ],
       [
         "a hook gets more bytes than it can take",

@@ -68,8 +68,8 @@ export const IDENTITY_TARGETS: readonly Target[] = [
       ],
       [
         "an answer with a message leaves before the commit",
-        "isEmpty: !handsOver && !this.#isGated(report)",
-        "isEmpty: !this.#isGated(report)",
+        "isEmpty: !handsOver && !waits",
+        "isEmpty: !waits",
       ],
     ],
   },

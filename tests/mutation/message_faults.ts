@@ -104,8 +104,8 @@ export const MESSAGE_TARGETS: readonly Target[] = [
     faults: [
       [
         "an attempt is not counted",
-        "attempts: attempts + 1,",
-        "attempts,",
+        "attempts: message.attempts + 1,",
+        "attempts: message.attempts,",
       ],
       [
         "a step is not published",
@@ -119,8 +119,8 @@ export const MESSAGE_TARGETS: readonly Target[] = [
       ],
       [
         "an old reason stays after the next attempt",
-        "attempted_at, reason: null }",
-        "attempted_at }",
+        "attempted_at: this.#now(),\n      reason: null,",
+        "attempted_at: this.#now(),",
       ],
     ],
   },

@@ -76,6 +76,8 @@ interface HookAnswer {
   onHangUp(): void;
   /** True if the answer hands over nothing: the agent gets what it gets without a daemon. */
   readonly isEmpty: boolean;
+  /** True if the answer waits for a person's decision. */
+  readonly waits: boolean;
 }
 
 export class HookEvents {
@@ -142,7 +144,8 @@ export class HookEvents {
       if (handsOver) unprovedMessages.forget(report.session_id);
       if (briefed !== undefined) briefings.takeBack(briefed);
     };
-    return { answer, onHangUp, isEmpty: !handsOver && !this.#isGated(report) };
+    const waits = this.#isGated(report);
+    return { answer, onHangUp, isEmpty: !handsOver && !waits, waits };
   }
 
   /** Records the end of a session. */

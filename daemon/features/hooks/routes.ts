@@ -37,13 +37,13 @@ export function hookRoutes(deps: HookRoutesDeps): Route[] {
     route(postHook, async ({ params, body, caller, headers, signal }) => {
       const facts = await readFacts(headers, caller, deps);
       const payload = completed(params.agent, body, headers);
-      const { answer, onHangUp, isEmpty } = await deps.hookEvents.handle(
+      const { answer, onHangUp, isEmpty, waits } = await deps.hookEvents.handle(
         params.agent,
         payload,
         facts,
       );
       if (isEmpty) return new AnswerBeforeCommit(await answer(signal));
-      const answered = await deps.whileConnected(caller, signal, answer);
+      const answered = await (waits ? deps.whileConnected(caller, signal, answer) : answer(signal));
       return () => {
         if (signal.aborted || deps.hasHungUp(caller)) onHangUp();
         return answered;

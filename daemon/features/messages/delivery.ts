@@ -245,7 +245,7 @@ export class Delivery {
     const { remote, steps } = this.#deps;
     return this.#ctx.db.transact((tx) => {
       const isHere = remote.withdraw(tx, message);
-      if (!isHere) steps.handedOver(message, "bus", false);
+      if (!isHere) steps.handedOver([message], "bus", false);
       else if (reason === "ttl") steps.expired(message, "ttl");
       else steps.dropped(message, reason);
       return isHere;

@@ -63,8 +63,7 @@ export class Handover {
         const dropped = delivery.dropQueue(peer_id, "peer_not_addressable");
         return { deliveries: [], drain_id: null, dropped_not_addressable: dropped };
       }
-      const deliveries = this.#deliverable(peer_id, max_results)
-        .map((message) => this.#lease(message));
+      const deliveries = this.#lease(this.#deliverable(peer_id, max_results));
       if (deliveries.length === 0) return { deliveries, drain_id: null };
       const drain_id = ids.next("drain");
       const delivery_ids = deliveries.map(({ delivery_id }) => delivery_id);
@@ -105,7 +104,7 @@ export class Handover {
       const fittingBatch = waiting.filter((message, at) =>
         (bytes += framedLength(message)) <= limits.bytes || at === 0
       );
-      return fittingBatch.map((message) => this.#handOver(message, false));
+      return this.#deps.steps.handedOver(fittingBatch, "hook", false);
     });
   }
 
@@ -130,23 +129,19 @@ export class Handover {
       .filter(({ from_peer_name }) => !senders.has(from_peer_name));
   }
 
-  /** Records that a reader took a message, which is handed over again unless it is settled. */
-  #lease(message: StoredMessage) {
-    const now = this.#ctx.clock.now();
-    const handedOver = this.#handOver(message, true);
-    const { seq, sent_at } = handedOver;
-    this.#deps.leases.of(String(seq), sent_at);
-    return {
-      ...handedOver,
-      attempts: message.attempts + 1,
-      attempted_at: now,
-      reason: null,
-      redelivered: message.attempts > 0,
-    };
-  }
-
-  #handOver(message: StoredMessage, repeatable: boolean) {
-    const { steps } = this.#deps;
-    return steps.handedOver(message, "hook", repeatable);
+  /** Records that a reader took messages, which are handed over again unless they are settled. */
+  #lease(messages: readonly StoredMessage[]) {
+    const { leases, steps } = this.#deps;
+    return steps.handedOver(messages, "hook", true).map((message) => {
+      const { seq, attempts, sent_at } = message;
+      leases.of(String(seq), sent_at);
+      return {
+        ...message,
+        attempts: attempts + 1,
+        attempted_at: sent_at,
+        reason: null,
+        redelivered: attempts > 0,
+      };
+    });
   }
 }

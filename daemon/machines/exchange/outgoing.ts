@@ -169,7 +169,8 @@ export class OutgoingMessages implements RemoteDelivery {
     if (message.state !== "queued") return message;
     const { steps } = this.#deps;
     rows.clearEntryTag(tx, message.seq);
-    return steps.handedOver(message, "bus", true);
+    const [sent = message] = steps.handedOver([message], "bus", true);
+    return sent;
   }
 
   /** Returns false for a message that is not for the human, or is no longer needed. */

@@ -248,6 +248,20 @@ export function updateAll(tx: Tx, seqs: readonly number[], changes: StepColumns)
   );
 }
 
+/** Records attempts that go out with this commit. */
+export function handOver(
+  tx: Tx,
+  seqs: readonly number[],
+  { rung, repeatable, at }: Required<Pick<StepColumns, "rung" | "repeatable">> & { at: number },
+): void {
+  tx.run(
+    `update messages set rung = :rung, repeatable = :repeatable, attempts = attempts + 1,
+       attempted_at = :at, sent_at = :at, reason = null, state = 'sent'
+     where seq in (select value from json_each(:seqs))`,
+    { rung, repeatable, at, seqs: JSON.stringify(seqs) },
+  );
+}
+
 /** Gives a message another recipient. */
 export function redirect(
   tx: Tx,

@@ -59,28 +59,35 @@ export class Steps {
     transport: TransportName,
     repeatable: boolean,
   ): M {
-    const changes = attemptOf(message, transport, repeatable, this.#now());
-    return this.#step({ ...message, transport }, "attempted", changes);
+    return this.#step({ ...message, transport }, "attempted", {
+      rung: transport,
+      repeatable: repeatable ? 1 : 0,
+      attempts: message.attempts + 1,
+      attempted_at: this.#now(),
+      reason: null,
+    });
   }
 
-  /** Records a message that goes out once this is committed, such as in the answer of a hook. */
+  /** Records queued messages that go out with the commit, such as in the answer of a hook. */
   handedOver<M extends SteppedMessage>(
-    message: M,
+    messages: readonly M[],
     transport: TransportName,
     repeatable: boolean,
-  ): M & { readonly sent_at: number } {
-    const now = this.#now();
-    const attempting = deliveryMachine.step(message.state, "attempted");
-    const sent = deliveryMachine.step(attempting, "written");
-    const stepped = { ...message, transport, state: sent, sent_at: now };
+  ): (M & { readonly sent_at: number })[] {
+    if (messages.length === 0) return [];
+    const sent_at = this.#now();
+    const stepped = messages.map((message) => {
+      const attempting = deliveryMachine.step(message.state, "attempted");
+      const state = deliveryMachine.step(attempting, "written");
+      return { ...message, transport, state, sent_at };
+    });
     this.#ctx.db.transact((tx) => {
-      ledger.update(tx, message.seq, {
-        ...attemptOf(message, transport, repeatable, now),
-        sent_at: now,
-        state: sent,
-      });
-      this.publish(stepped, attempting);
-      this.publish(stepped);
+      const seqs = stepped.map(({ seq }) => seq);
+      ledger.handOver(tx, seqs, { rung: transport, repeatable: repeatable ? 1 : 0, at: sent_at });
+      for (const message of stepped) {
+        this.publish(message, "attempting");
+        this.publish(message);
+      }
     });
     return stepped;
   }
@@ -192,15 +199,4 @@ export class Steps {
     const age_ms = clock.now() - created_at;
     db.afterCommit(() => this.#meter.stepped(kind, state, age_ms, transport));
   }
-}
-
-/** The columns of an attempt. */
-function attemptOf(
-  { attempts }: SteppedMessage,
-  rung: TransportName,
-  repeatable: boolean,
-  attempted_at: number,
-) {
-  const flag: 0 | 1 = repeatable ? 1 : 0;
-  return { rung, repeatable: flag, attempts: attempts + 1, attempted_at, reason: null };
 }
