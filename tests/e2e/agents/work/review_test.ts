@@ -64,17 +64,19 @@ class ReviewFixture implements AsyncDisposable {
     return peers.find((peer) => peer.backend === "claude-code" && peer.status === status);
   }
 
-  /** Waits for the answer of an ask, and for the end of the turn. */
   async answered(id: string) {
-    const ask = await until(`the answer of ${id}`, async () => {
+    return await until(`the answer of ${id}`, async () => {
       const found = await this.lab.mesh.call(getAsk, { params: { id } });
       return found.state === "closed" && found;
     });
-    await until(
-      "the end of the turn",
-      async () => (await this.#peer("online"))?.turn_state === "idle",
-    );
-    return ask;
+  }
+
+  /** The review, once the agent is not at work any more. */
+  async ready(): Promise<ReviewDetail> {
+    return await until("a review that is ready", async () => {
+      const found: ReviewDetail = await this.review();
+      return found.review.state === "ready" && found;
+    });
   }
 
   /** `mesh review` of the agent, with further arguments, at the person's terminal. */
@@ -105,8 +107,8 @@ withLab(
     await fixture.up();
     const task = await fixture.ask("Write the port");
     await fixture.answered(task);
-    const before: ReviewDetail = await fixture.review();
-    assert.deepEqual([before.review.state, before.review.task?.id], ["ready", task]);
+    const before = await fixture.ready();
+    assert.equal(before.review.task?.id, task);
     assert.deepEqual(before.changes.files[0]?.hunks?.[0]?.lines.at(-1), `+${LINE}`);
 
     const sent = await fixture.review("--comment", "port.ts:2", "Why 80?");
@@ -119,7 +121,7 @@ withLab(
     const repaired = Deno.readTextFileSync(join(lab.dir, "web", "port.ts"));
     assert.match(repaired, /port = 8080;\n$/);
 
-    const after: ReviewDetail = await fixture.review();
+    const after = await fixture.ready();
     assert.equal(after.changes.files[0]?.hunks?.[0]?.lines.at(-1), "+export const port = 8080;");
     const [comment] = after.comments;
     assert.deepEqual(
