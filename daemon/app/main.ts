@@ -5,6 +5,7 @@ import { join } from "kit/core/path.ts";
 import { randomIds, systemClock } from "kit/core/clock.ts";
 import { messageOf } from "kit/core/text.ts";
 import { timeout } from "kit/core/timeout.ts";
+import { RequestWrites } from "kit/data/request_writes.ts";
 import { makeDirectory, writePrivately } from "kit/host/durable_files.ts";
 import { outgoingFetch } from "kit/net/outgoing/http_client.ts";
 import { publicFetch } from "kit/net/outgoing/public_fetch.ts";
@@ -132,6 +133,7 @@ async function serveUntilSignal(
   const process = { pid: Deno.pid, process_started: startTimeOf(Deno.pid) };
   writeRuntimeFile(env, { ...process, url, started_at, ...approvals });
   log.info("The daemon is listening", { url, state, pid: Deno.pid });
+  void RequestWrites.whenReady();
   const idleCollector = new IdleCollector(processHeap(), () => requests);
   const running = daemon.run(() => {
     idleCollector.tick();

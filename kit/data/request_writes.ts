@@ -2,12 +2,13 @@
 
 import type { AsyncLocalStorage } from "node:async_hooks";
 
-/** Made for the first request: a start of the daemon loads no module of Node's library. */
+/** Made once the server listens: a start of the daemon loads no module of Node's library. */
 let current: AsyncLocalStorage<RequestWrites | undefined> | undefined;
+let loading: Promise<void> | undefined;
 
-function makeStorage(): AsyncLocalStorage<RequestWrites | undefined> {
-  const { AsyncLocalStorage } = globalThis.process.getBuiltinModule("node:async_hooks");
-  return new AsyncLocalStorage();
+async function load(): Promise<void> {
+  const { AsyncLocalStorage } = await import("node:async_hooks");
+  current = new AsyncLocalStorage();
 }
 
 export class RequestWrites {
@@ -21,9 +22,15 @@ export class RequestWrites {
     return current?.getStore();
   }
 
-  /** Runs the work of the request: what it writes from here on counts. */
+  /** Resolves when requests can run; undefined if they can. */
+  static whenReady(): Promise<void> | undefined {
+    return current ? undefined : loading ??= load();
+  }
+
+  /** Runs the work of the request, after `whenReady`: what it writes from here on counts. */
   run<T>(work: () => T): T {
-    return (current ??= makeStorage()).run(this, work);
+    if (!current) throw new Error("The writes of requests cannot be told apart yet");
+    return current.run(this, work);
   }
 
   /** Called once a commit that held a part has succeeded or failed. */

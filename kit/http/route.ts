@@ -156,6 +156,8 @@ export function route<C extends Contract>(
   return {
     contract,
     async run(request, caller, guard) {
+      const loading = RequestWrites.whenReady();
+      if (loading) await loading;
       const text = contract.body && await readBody(request.raw, BODY_BYTES_MAX, guard.bodies);
       const parsed = readRequest(contract, { request, text, caller });
       const acting = actingCaller(contract, parsed, guard);

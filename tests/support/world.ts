@@ -33,6 +33,9 @@ import { FakeClock } from "./clock.ts";
 import { countingIds, plainIdCodec } from "./ids.ts";
 import { SwiftClock } from "./swift_clock.ts";
 import { withMigratedDatabase, writeMigratedFile } from "./migrated.ts";
+import { RequestWrites } from "kit/data/request_writes.ts";
+
+await RequestWrites.whenReady(); // The first request of a test waits for no module.
 
 /** The processes of a world: alive until a test ends them. */
 export class FakeProcesses {

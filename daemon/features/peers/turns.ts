@@ -20,6 +20,9 @@ const AGENTS_MAX = 200;
 const TURN_CHARS_MAX = 4000;
 const TOOL_CALLS_CHARS_MAX = 4000;
 
+/** Time after a report of a turn in which the agent's own records may still show the old state. */
+const RECORDS_FOLLOW_MS = 1000;
+
 /** The reporter of a turn state if only a subagent of the session is at a dialog. */
 export const BY_SUBAGENT = "subagent";
 
@@ -219,6 +222,15 @@ export class PeerTurns {
     }
   }
 
+  /**
+   * True if a report is newer than what is observed may be: an agent's hooks run before its own
+   * records follow. The next observation shows a lasting difference.
+   */
+  #hasJustReported({ turn_at, turn_by }: rows.StoredPeer, source: string): boolean {
+    const age_ms = this.#ctx.clock.now() - (turn_at ?? 0);
+    return turn_by !== source && age_ms >= 0 && age_ms < RECORDS_FOLLOW_MS;
+  }
+
   #applyTurn(seen: AgentPeer, observation: Observation): void {
     const { db, clock } = this.#ctx;
     const { peer_id } = seen;
@@ -240,6 +252,7 @@ export class PeerTurns {
       }
       this.#weigh(peer_id, { ends: found });
       if (turn_state === null || turn_state === now.turn_state) return;
+      if (found.length === 0 && this.#hasJustReported(now, source)) return;
       const event = turn_state === "working" ? "turn_started" : "turn_ended";
       const turn = { turn_state, turn_at: at ?? clock.now(), turn_by: source };
       this.#deps.waits.turnReported(peer_id, { turn_state });

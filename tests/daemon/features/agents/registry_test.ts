@@ -42,6 +42,7 @@ const NAMING: Readonly<Record<string, string>> = {
   "dashboard/gallery/machines.ts": "samples for the gallery of components",
   "dashboard/views/spawn/cannot_start.tsx":
     "the choices of a page, whose daemon may be of another version",
+  "packaging/install.ts": "the command that starts the first agent",
   "protocol/agents/contract.ts": "the enum on the wire, and the backend of an unnamed agent",
 };
 
